@@ -1,0 +1,146 @@
+//! The `environment` table: where a recording was made, or that nobody knows.
+
+use std::{
+    ffi::{CStr, OsString},
+    fs,
+    process::Command,
+};
+
+use sysdock_table::{Column, Manifest, Recording, TableError};
+
+/// One row: section, name, value, source.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    section: &'static str,
+    name: String,
+    value: Option<String>,
+    source: &'static str,
+}
+
+fn row(section: &'static str, name: &str, value: Option<String>) -> Row {
+    let source = if value.is_some() { "recorder" } else { "unknown" };
+    Row { section, name: name.into(), value, source }
+}
+
+/// Write the rows.
+pub(crate) fn write(recording: &mut Recording, rows: &[Row]) -> Result<(), TableError> {
+    let columns = vec![
+        Column::words(rows.iter().map(|row| Some(row.section))),
+        Column::String(rows.iter().map(|row| Some(row.name.clone())).collect()),
+        Column::String(rows.iter().map(|row| row.value.clone()).collect()),
+        Column::words(rows.iter().map(|row| Some(row.source))),
+    ];
+    recording.write("environment", columns)
+}
+
+/// This machine, now.
+pub(crate) fn of_this_machine(command: &[OsString], directory: Option<String>) -> Vec<Row> {
+    let (kernel, release, machine) = uname();
+    let mut rows = vec![
+        row("host", "name", host_name()),
+        row("host", "operating system", os_release()),
+        row("host", "machine", machine),
+        row("kernel", "name", kernel),
+        row("kernel", "release", release),
+        row("cpu", "model", field("/proc/cpuinfo", "model name")),
+        row("cpu", "online", online_cpus()),
+        row("memory", "total", field("/proc/meminfo", "MemTotal")),
+        row("memory", "available at start", field("/proc/meminfo", "MemAvailable")),
+        row("tool", "sysdock", Some(env!("CARGO_PKG_VERSION").into())),
+        row("tool", "strace", strace_version()),
+        row("command", "command", Some(command_text(command))),
+        row("command", "directory", directory),
+        // SAFETY: getuid cannot fail.
+        row("command", "user id", Some(unsafe { libc::getuid() }.to_string())),
+    ];
+    rows.extend(mounts());
+    rows
+}
+
+/// What an imported log tells about where it was made: next to nothing, and that is said.
+pub(crate) fn of_log(manifest: &Manifest) -> Vec<Row> {
+    let command = Row {
+        section: "command",
+        name: "command".into(),
+        value: manifest.command.clone(),
+        source: if manifest.command.is_some() { "log" } else { "unknown" },
+    };
+    let unknown = [
+        ("host", "name"),
+        ("host", "operating system"),
+        ("kernel", "release"),
+        ("cpu", "model"),
+        ("cpu", "online"),
+        ("memory", "total"),
+        ("mount", "all"),
+        ("command", "directory"),
+    ];
+    let mut rows: Vec<Row> = unknown.iter().map(|(section, name)| row(section, name, None)).collect();
+    rows.push(command);
+    rows.push(row("tool", "sysdock (importer)", Some(env!("CARGO_PKG_VERSION").into())));
+    rows.sort_by_key(|row| row.section);
+    rows
+}
+
+/// A command as one line, quoted where a shell would need it.
+pub(crate) fn command_text(command: &[OsString]) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
+    let word = |word: &OsString| {
+        let text = word.to_string_lossy();
+        if !text.is_empty() && text.chars().all(plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    };
+    command.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+pub(crate) fn host_name() -> Option<String> {
+    fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_string())
+}
+
+fn uname() -> (Option<String>, Option<String>, Option<String>) {
+    // SAFETY: uname fills the struct with NUL-terminated strings, or fails and leaves it zeroed.
+    let name = unsafe {
+        let mut name: libc::utsname = std::mem::zeroed();
+        libc::uname(&raw mut name);
+        name
+    };
+    let text = |field: &[libc::c_char]| {
+        // SAFETY: see above; the array holds a NUL.
+        let text = unsafe { CStr::from_ptr(field.as_ptr()) };
+        Some(text.to_string_lossy().into_owned()).filter(|text| !text.is_empty())
+    };
+    (text(&name.sysname), text(&name.release), text(&name.machine))
+}
+
+fn os_release() -> Option<String> {
+    let text = fs::read_to_string("/etc/os-release").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    Some(line.trim_matches('"').to_string())
+}
+
+/// Value of the first `name : value` line of a file in /proc.
+fn field(path: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix(':').map(|value| value.trim().to_string()))
+}
+
+fn online_cpus() -> Option<String> {
+    // SAFETY: sysconf has no preconditions.
+    let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    (count > 0).then(|| count.to_string())
+}
+
+fn strace_version() -> Option<String> {
+    let output = Command::new("strace").arg("--version").output().ok()?;
+    String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_string)
+}
+
+/// Mount points with device, type and options, as the kernel lists them.
+fn mounts() -> Vec<Row> {
+    let text = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let mount = |line: &str| {
+        let mut words = line.split(' ');
+        let (device, point, kind, options) = (words.next()?, words.next()?, words.next()?, words.next()?);
+        Some(row("mount", point, Some(format!("{kind} on {device} ({options})"))))
+    };
+    text.lines().filter_map(mount).collect()
+}

@@ -1,0 +1,69 @@
+//! `sysdock-native import`: logs that exist.
+
+use sysdock_strace::{Logs, Options};
+use sysdock_table::{Cancel, Ending, Manifest, Recording};
+
+use crate::{
+    arguments, environment,
+    messages::{EXIT_ERROR, EXIT_INTERRUPTED, Message},
+    progress::Reporter,
+    signals,
+};
+
+/// Import; returns the exit status.
+pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
+    let cancel = Cancel::default();
+    signals::cancel_on_signal(&cancel);
+    let options = Options { date: date(arguments)?, directory: None };
+    let logs = Logs::open(&arguments.logs, &options)?;
+    let mut recording = Recording::create(&arguments.output, Manifest::new("strace-log"))?;
+    let mut reporter = Reporter::new(&arguments.progress);
+    let outcome = logs.import(&mut recording, &options, &cancel, &mut |progress| reporter.report(progress));
+    let ending = finish(recording, outcome, &environment::of_log)?;
+    Ok(status(ending))
+}
+
+/// Close a recording after its import, or take it away again where there was nothing to record.
+pub(crate) fn finish(
+    mut recording: Recording,
+    outcome: Result<Ending, sysdock_strace::ImportError>,
+    environment: &dyn Fn(&Manifest) -> Vec<environment::Row>,
+) -> Result<Ending, Message> {
+    use sysdock_strace::ImportError::{Empty, NotStrace, Table};
+    match outcome {
+        Ok(ending) => {
+            let rows = environment(&recording.manifest);
+            let written = environment::write(&mut recording, &rows);
+            let manifest = recording.finish(if written.is_ok() { ending } else { Ending::WriteError })?;
+            written?;
+            Ok(manifest.ended_by)
+        }
+        Err(error @ (NotStrace(..) | Empty(..))) => {
+            recording.abandon();
+            Err(error.into())
+        }
+        Err(Table(error)) => {
+            // What was closed stays; whether the list of it can be written is another matter on a full disk.
+            let _ = recording.finish(Ending::WriteError);
+            Err(error.into())
+        }
+        Err(error) => {
+            recording.abandon();
+            Err(error.into())
+        }
+    }
+}
+
+fn status(ending: Ending) -> u8 {
+    match ending {
+        Ending::EndOfInput => 0,
+        Ending::Interrupted => EXIT_INTERRUPTED,
+        _ => EXIT_ERROR,
+    }
+}
+
+fn date(arguments: &arguments::Import) -> Result<Option<chrono::NaiveDate>, Message> {
+    let parse =
+        |text: &String| text.parse().map_err(|_| Message::new(format!("--date {text}: not a date"), "write it as 2026-11-20"));
+    arguments.date.as_ref().map(parse).transpose()
+}

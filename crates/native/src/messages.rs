@@ -1,0 +1,108 @@
+//! Errors as text: place, fact, and what to do. The only place where text for people is formed.
+
+use std::{io, path::Path};
+
+use sysdock_strace::ImportError;
+use sysdock_table::TableError;
+
+/// Exit status of an error.
+pub(crate) const EXIT_ERROR: u8 = 2;
+/// Exit status after SIGINT or SIGTERM.
+pub(crate) const EXIT_INTERRUPTED: u8 = 130;
+
+/// An error as a user reads it.
+#[derive(Debug)]
+pub(crate) struct Message {
+    fact: String,
+    hint: Option<String>,
+}
+
+impl Message {
+    pub(crate) fn new(fact: impl Into<String>, hint: impl Into<String>) -> Self {
+        Message { fact: fact.into(), hint: Some(hint.into()) }
+    }
+
+    fn bare(fact: impl Into<String>) -> Self {
+        Message { fact: fact.into(), hint: None }
+    }
+}
+
+#[allow(clippy::print_stderr)]
+pub(crate) fn print(message: &Message) {
+    eprintln!("sysdock: {}", message.fact);
+    if let Some(hint) = &message.hint {
+        eprintln!("\nhint: {hint}");
+    }
+}
+
+impl From<ImportError> for Message {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Input(path, error) => input(&path, &error),
+            ImportError::Empty(path) => Message::new(
+                format!("{}: empty", path.display()),
+                "a log of strace has a line for each system call; was it written to another file (strace -o)?",
+            ),
+            ImportError::NotStrace(path, lines, first) => not_strace(&path, lines, &first),
+            ImportError::Table(error) => error.into(),
+            other => Message::bare(other.to_string()),
+        }
+    }
+}
+
+fn input(path: &Path, error: &io::Error) -> Message {
+    let place = path.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => Message::new(
+            format!("{place}: no such file"),
+            "give the file that strace wrote with -o FILE, or - for standard input",
+        ),
+        io::ErrorKind::IsADirectory => Message::new(
+            format!("{place}: is a directory"),
+            format!(
+                "give files; for a set that strace -ff wrote: sysdock import {}/* -o REC",
+                place.to_string().trim_end_matches('/')
+            ),
+        ),
+        io::ErrorKind::PermissionDenied => Message::new(
+            format!("{place}: permission denied"),
+            "logs of strace run by root are readable by root only; ask for a copy, or run as root",
+        ),
+        _ => Message::bare(format!("{place}: {error}")),
+    }
+}
+
+fn not_strace(path: &Path, lines: u64, first: &str) -> Message {
+    let binary = first.chars().any(|c| c == '\0' || c == '\u{fffd}' || (c.is_control() && c != '\t'));
+    let what = if binary { "a binary file".to_string() } else { format!("it begins with {first:?}") };
+    let truss = first.contains("/1:\t") || first.starts_with("Base time stamp:");
+    let hint = if truss {
+        "this looks like truss output, which this version does not read yet"
+    } else {
+        "a log is made by: strace -f -ttt -T -y -o run.strace CMD"
+    };
+    Message::new(format!("{}: not a strace log: none of {lines} lines was understood ({what})", path.display()), hint)
+}
+
+impl From<TableError> for Message {
+    fn from(error: TableError) -> Self {
+        let kind = error.io_kind();
+        match (&error, kind) {
+            (TableError::Exists(path), _) => Message::new(
+                format!("{}: exists and is not empty", path.display()),
+                "name another folder with -o, or remove this one",
+            ),
+            (
+                TableError::Io(path, _) | TableError::Parquet(path, _),
+                Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded),
+            ) => Message::new(
+                format!("{}: no space left on device", path.display()),
+                "what was closed before can be read; free some space or give another place with -o, and import again",
+            ),
+            (TableError::Io(path, _) | TableError::Parquet(path, _), Some(io::ErrorKind::PermissionDenied)) => {
+                Message::new(format!("{}: permission denied", path.display()), "give a folder you may write with -o")
+            }
+            _ => Message::bare(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Progress as one JSON object a line.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    os::fd::FromRawFd,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use sysdock_table::Progress;
+
+use crate::arguments;
+
+/// At most this often.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// Writes progress where the user asked for it.
+pub(crate) struct Reporter {
+    sink: Option<Box<dyn Write>>,
+    started: Instant,
+    last: Instant,
+}
+
+impl Reporter {
+    pub(crate) fn new(arguments: &arguments::Progress) -> Self {
+        let sink: Option<Box<dyn Write>> = match arguments {
+            // SAFETY: the caller passed the descriptor for this purpose and nothing else here uses it.
+            arguments::Progress { progress_fd: Some(fd), .. } if *fd > 2 => Some(Box::new(unsafe { File::from_raw_fd(*fd) })),
+            arguments::Progress { progress: true, .. } => Some(Box::new(io::stderr())),
+            _ => None,
+        };
+        let now = Instant::now();
+        Reporter { sink, started: now, last: now }
+    }
+
+    /// Report, unless the last report was a moment ago. A reader that went away ends the reports, not the work.
+    pub(crate) fn report(&mut self, progress: Progress) {
+        if self.sink.is_none() || self.last.elapsed() < INTERVAL {
+            return;
+        }
+        self.last = Instant::now();
+        let seconds = self.started.elapsed().as_secs_f64();
+        let rate = progress.bytes_done as f64 / seconds;
+        let left = progress.bytes_total.map(|total| total.saturating_sub(progress.bytes_done) as f64 / rate);
+        let event = json!({
+            "event": "progress",
+            "bytes_done": progress.bytes_done,
+            "bytes_total": progress.bytes_total,
+            "lines": progress.lines,
+            "bytes_per_s": rate as u64,
+            "seconds_left": left.map(|left| (left * 10.0).round() / 10.0),
+        });
+        if let Some(sink) = &mut self.sink
+            && writeln!(sink, "{event}").and_then(|()| sink.flush()).is_err()
+        {
+            self.sink = None;
+        }
+    }
+}

@@ -1,0 +1,615 @@
+//! What a finished call means: which object it worked on, where, how much, and what it changes in the traced system.
+
+use std::{borrow::Cow, rc::Rc};
+
+use memchr::memmem;
+
+use crate::{
+    fields::{Arguments, Call},
+    files::OpenFile,
+    objects::{Kind, ObjectId},
+    paths,
+    syscalls::{Asked, At, Class, Shape},
+    system::System,
+    text,
+    threads::{Birth, Program},
+};
+
+/// What a call tells beyond its name, result and time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) fd: Option<i32>,
+    pub(crate) object: Option<ObjectId>,
+    pub(crate) offset: Option<i64>,
+    pub(crate) asked: Option<i64>,
+    pub(crate) moved: Option<i64>,
+    /// Where arguments decide the class (mmap of a file or of memory).
+    pub(crate) class: Option<Class>,
+}
+
+/// A descriptor argument: number and contents of its tag.
+type Descriptor<'a> = (i32, Option<&'a [u8]>);
+
+/// What strace prints for the working directory as a directory argument.
+const AT_FDCWD: i32 = -100;
+
+/// A call in the thread that made it.
+pub(crate) struct Context<'a> {
+    pub(crate) thread: usize,
+    pub(crate) call: &'a Call<'a>,
+    /// The open file that argument 0 meant at the start of a call in two halves.
+    pub(crate) held: Option<Rc<OpenFile>>,
+    pub(crate) started_ns: i64,
+}
+
+impl System {
+    /// Note what the call changes and return what it tells.
+    pub(crate) fn apply(&mut self, shape: Shape, class: Class, context: &Context<'_>) -> Facts {
+        let arguments = &context.call.arguments;
+        match shape {
+            Shape::Plain => Facts::default(),
+            Shape::Fd => self.on_fd(context),
+            Shape::Directory => self.directory(context),
+            Shape::Transfer(asked, at) => self.transfer(context, class, asked, at),
+            Shape::ReceiveMessage => self.receive_message(context, class),
+            Shape::Between { from, from_offset, to, to_offset, size } => {
+                self.between(context, (from, from_offset), (to, to_offset), size)
+            }
+            Shape::Path(path) => self.on_path(context, None, arguments.get(path)),
+            Shape::PathAt(directory, path) => self.on_path(context, Some(directory), arguments.get(path)),
+            Shape::Open(directory, path, flags) => self.open(context, directory, path, arguments.get(flags)),
+            Shape::Create => self.open(context, None, 0, b"O_CREAT|O_WRONLY|O_TRUNC"),
+            Shape::Close => self.close(context),
+            Shape::CloseRange => self.close_range(context),
+            Shape::Seek => self.seek(context),
+            Shape::Dup => self.duplicate(context, None, false),
+            Shape::DupTo => {
+                let target = descriptor(arguments.get(1)).map(|(fd, _)| fd);
+                self.duplicate(context, target, contains(arguments.get(2), b"O_CLOEXEC"))
+            }
+            Shape::Fcntl => self.fcntl(context),
+            Shape::Ioctl => self.ioctl(context),
+            Shape::Truncate => self.truncate(context),
+            Shape::NewFd(word) => self.new_fd(context, word.as_bytes()),
+            Shape::MemfdCreate => {
+                let name = text::string(arguments.get(0)).unwrap_or_default();
+                self.new_fd(context, &[b"/memfd:", name.as_ref()].concat())
+            }
+            Shape::NewPair(word, argument) => self.new_pair(context, word, arguments.get(argument)),
+            Shape::Map => self.map(context),
+            Shape::Fork => self.fork(context),
+            Shape::Exec => self.exec(context),
+            Shape::ChangeDir => self.change_dir(context),
+            Shape::ChangeDirFd => self.change_dir_fd(context),
+            Shape::Rename(old_dir, old, new_dir, new) => self.rename(context, (old_dir, old), (new_dir, new)),
+            Shape::Remove(directory, path) => self.remove(context, directory, path),
+            Shape::Unshare => self.unshare(context),
+        }
+    }
+
+    fn on_fd(&mut self, context: &Context<'_>) -> Facts {
+        let Some(target) = descriptor(context.call.arguments.get(0)) else { return Facts::default() };
+        let file = self.file(context, target, context.held.clone());
+        let object = file.and_then(|file| file.object.get());
+        self.learn_size(context, object);
+        Facts { fd: shown(target.0), object, ..Facts::default() }
+    }
+
+    fn directory(&mut self, context: &Context<'_>) -> Facts {
+        let facts = self.on_fd(context);
+        if let (Some(object), Some(_)) = (facts.object, context.call.returned.value) {
+            self.objects.set_directory(object);
+        }
+        facts
+    }
+
+    fn transfer(&mut self, context: &Context<'_>, class: Class, asked: Asked, at: At) -> Facts {
+        let arguments = &context.call.arguments;
+        let Some(target) = descriptor(arguments.get(0)) else { return Facts::default() };
+        let file = self.file(context, target, context.held.clone());
+        let asked = match asked {
+            Asked::Argument(index) => text::leading_number(arguments.get(index)),
+            Asked::Vector(index) => vector_bytes(arguments.get(index)),
+        };
+        let moved = context.call.returned.value.filter(|value| *value >= 0);
+        let object = file.as_ref().and_then(|file| file.object.get());
+        let offset = file.and_then(|file| match at {
+            At::Nowhere => None,
+            At::Position => self.move_on(&file, class, moved),
+            At::Argument(index) => text::leading_number(arguments.get(index)),
+            At::ArgumentOrPosition(index) => match text::leading_number(arguments.get(index)) {
+                Some(-1) => self.move_on(&file, class, moved),
+                explicit => explicit,
+            },
+        });
+        if let (Class::Write, Some(object), Some(offset), Some(moved)) = (class, object, offset, moved) {
+            self.objects.grow(object, offset.saturating_add(moved));
+        }
+        Facts { fd: shown(target.0), object, offset, asked, moved, class: None }
+    }
+
+    /// Position at which a transfer began; afterwards the file stands behind it.
+    fn move_on(&mut self, file: &OpenFile, class: Class, moved: Option<i64>) -> Option<i64> {
+        let object = file.object.get()?;
+        if !self.has_position(object) {
+            return None;
+        }
+        let start = if class == Class::Write && file.append.get() { self.objects.size(object) } else { file.position.get() };
+        if let Some(moved) = moved {
+            file.position.set(start.map(|start| start.saturating_add(moved)));
+        }
+        start
+    }
+
+    fn receive_message(&mut self, context: &Context<'_>, class: Class) -> Facts {
+        let message = context.call.arguments.get(1);
+        if let Some(at) = memmem::find(message, b"SCM_RIGHTS") {
+            self.forget_received(context.thread, &message[at..]);
+        }
+        self.transfer(context, class, Asked::Vector(1), At::Nowhere)
+    }
+
+    /// Descriptors that came with a message: what they are is known from a tag only.
+    fn forget_received(&mut self, thread: usize, rights: &[u8]) {
+        let Some(start) = memmem::find(rights, b"cmsg_data=[") else { return };
+        for item in paths::list(&rights[start + 10..]) {
+            let Some((fd, tag)) = descriptor(item) else { continue };
+            let object = tag.map(|tag| self.intern_tag(tag));
+            let fds = Rc::clone(&self.threads.get(thread).fds);
+            fds.borrow_mut().set(fd, OpenFile::new(object, None, false), false);
+        }
+    }
+
+    /// A copy is charged to the file it reads from; both positions move.
+    fn between(&mut self, context: &Context<'_>, from: (usize, Option<usize>), to: (usize, Option<usize>), size: usize) -> Facts {
+        let arguments = &context.call.arguments;
+        let moved = context.call.returned.value.filter(|value| *value >= 0);
+        let asked = text::leading_number(arguments.get(size));
+        let Some(source) = descriptor(arguments.get(from.0)) else { return Facts::default() };
+        let held = |index: usize| context.held.clone().filter(|_| index == 0);
+        let file = self.file(context, source, held(from.0));
+        let object = file.as_ref().and_then(|file| file.object.get());
+        let offset = file.and_then(|file| match from.1.map(|index| arguments.get(index)) {
+            Some(pointer) if pointer.first() == Some(&b'[') => text::leading_number(&pointer[1..]),
+            _ => self.move_on(&file, Class::Read, moved),
+        });
+        if let Some(target) = descriptor(arguments.get(to.0))
+            && let Some(file) = self.file(context, target, held(to.0))
+            && to.1.is_none_or(|index| arguments.get(index).first() != Some(&b'['))
+        {
+            self.move_on(&file, Class::Write, moved);
+        }
+        Facts { fd: shown(source.0), object, offset, asked, moved, class: None }
+    }
+
+    fn on_path(&mut self, context: &Context<'_>, directory: Option<usize>, path: &[u8]) -> Facts {
+        let base = directory.and_then(|index| descriptor(context.call.arguments.get(index)));
+        let object = match text::string(path) {
+            Some(path) if path.is_empty() && base.is_some() => return self.on_fd(context),
+            Some(path) => Some(self.resolve(context, base, &path)),
+            None => None,
+        };
+        self.learn_size(context, object);
+        Facts { object, ..Facts::default() }
+    }
+
+    fn open(&mut self, context: &Context<'_>, directory: Option<usize>, path: usize, flags: &[u8]) -> Facts {
+        let base = directory.and_then(|index| descriptor(context.call.arguments.get(index)));
+        let returned = context.call.returned;
+        let asked = text::string(context.call.arguments.get(path)).map(|path| self.resolve(context, base, &path));
+        // The tag of the returned descriptor is the kernel's own name of the file, links followed.
+        let object = returned.tag.map(|tag| self.intern_tag(tag)).or(asked);
+        let fd = returned.value.and_then(|fd| i32::try_from(fd).ok());
+        if let Some(fd) = fd {
+            if let Some(object) = object {
+                self.opened(object, flags);
+            }
+            let file = OpenFile::new(object, Some(0), contains(flags, b"O_APPEND"));
+            self.set_fd(context.thread, fd, file, contains(flags, b"O_CLOEXEC"));
+        }
+        Facts { fd, object, ..Facts::default() }
+    }
+
+    /// What the flags of a successful open say about the file.
+    fn opened(&mut self, object: ObjectId, flags: &[u8]) {
+        if contains(flags, b"O_TRUNC") || contains(flags, b"O_EXCL") {
+            self.objects.set_size(object, Some(0));
+        }
+        if contains(flags, b"O_DIRECTORY") {
+            self.objects.set_directory(object);
+        }
+    }
+
+    fn close(&mut self, context: &Context<'_>) -> Facts {
+        let facts = self.on_fd(context);
+        // A call in two halves was closed at its start (see `System::hold`): the number may be in use again.
+        if let (Some(fd), None) = (facts.fd, &context.held) {
+            self.threads.get(context.thread).fds.borrow_mut().remove(fd);
+        }
+        facts
+    }
+
+    fn close_range(&mut self, context: &Context<'_>) -> Facts {
+        let arguments = &context.call.arguments;
+        if context.call.returned.value == Some(0)
+            && let Some(first) = text::leading_number(arguments.get(0))
+        {
+            let last = text::leading_number(arguments.get(1)).unwrap_or(i64::MAX);
+            let mark_only = contains(arguments.get(2), b"CLOEXEC");
+            self.threads.get(context.thread).fds.borrow_mut().close_range(first, last, mark_only);
+        }
+        Facts::default()
+    }
+
+    fn seek(&mut self, context: &Context<'_>) -> Facts {
+        let Some(target) = descriptor(context.call.arguments.get(0)) else { return Facts::default() };
+        let file = self.file(context, target, context.held.clone());
+        let object = file.as_ref().and_then(|file| file.object.get());
+        let mut offset = context.call.returned.value;
+        if context.call.name == b"_llseek" {
+            offset = offset.and_then(|_| text::leading_number(context.call.arguments.get(2).strip_prefix(b"[")?));
+        }
+        if let (Some(file), Some(offset)) = (file, offset) {
+            file.position.set(Some(offset));
+            if context.call.arguments.get(2) == b"SEEK_END"
+                && let (Some(object), Some(0)) = (object, text::leading_number(context.call.arguments.get(1)))
+            {
+                self.objects.set_size(object, Some(offset));
+            }
+        }
+        Facts { fd: shown(target.0), object, offset, ..Facts::default() }
+    }
+
+    fn duplicate(&mut self, context: &Context<'_>, target: Option<i32>, close_on_exec: bool) -> Facts {
+        let Some(source) = descriptor(context.call.arguments.get(0)) else { return Facts::default() };
+        let file = self.file(context, source, context.held.clone());
+        let object = file.as_ref().and_then(|file| file.object.get());
+        let made = context.call.returned.value.and_then(|fd| i32::try_from(fd).ok());
+        if let Some(fd) = made
+            && target.is_none_or(|target| target == fd && target != source.0)
+        {
+            let file = file.unwrap_or_else(|| OpenFile::new(None, None, false));
+            self.set_fd(context.thread, fd, file, close_on_exec);
+        }
+        Facts { fd: shown(source.0), object, ..Facts::default() }
+    }
+
+    fn fcntl(&mut self, context: &Context<'_>) -> Facts {
+        let command = context.call.arguments.get(1);
+        if command.starts_with(b"F_DUPFD") {
+            return self.duplicate(context, None, command == b"F_DUPFD_CLOEXEC");
+        }
+        let facts = self.on_fd(context);
+        let argument = context.call.arguments.get(2);
+        if let (Some(fd), Some(0)) = (facts.fd, context.call.returned.value) {
+            let fds = Rc::clone(&self.threads.get(context.thread).fds);
+            match command {
+                b"F_SETFD" => fds.borrow_mut().set_close_on_exec(fd, contains(argument, b"FD_CLOEXEC")),
+                b"F_SETFL" => {
+                    if let Some(file) = fds.borrow().get(fd) {
+                        file.append.set(contains(argument, b"O_APPEND"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        facts
+    }
+
+    fn ioctl(&mut self, context: &Context<'_>) -> Facts {
+        let facts = self.on_fd(context);
+        let request = context.call.arguments.get(1);
+        if let (Some(fd), Some(0)) = (facts.fd, context.call.returned.value)
+            && matches!(request, b"FIOCLEX" | b"FIONCLEX")
+        {
+            let fds = &self.threads.get(context.thread).fds;
+            fds.borrow_mut().set_close_on_exec(fd, request == b"FIOCLEX");
+        }
+        facts
+    }
+
+    fn truncate(&mut self, context: &Context<'_>) -> Facts {
+        let facts = self.on_fd(context);
+        if let (Some(object), Some(0)) = (facts.object, context.call.returned.value) {
+            self.objects.set_size(object, text::leading_number(context.call.arguments.get(1)));
+        }
+        facts
+    }
+
+    fn new_fd(&mut self, context: &Context<'_>, word: &[u8]) -> Facts {
+        let returned = context.call.returned;
+        let Some(fd) = returned.value.and_then(|fd| i32::try_from(fd).ok()) else { return Facts::default() };
+        let object = match returned.tag {
+            Some(tag) => Some(self.intern_tag(tag)),
+            None if word == b"unknown" || word == b"file handle" => None,
+            None if word.starts_with(b"/") || word == b"socket" => Some(self.objects.intern(word)),
+            None => Some(self.objects.intern(&[b"anon_inode:", word].concat())),
+        };
+        let position = word.starts_with(b"/").then_some(0);
+        let close_on_exec = context.call.arguments.iter().any(|a| contains(a, b"CLOEXEC")) || word == b"pidfd";
+        self.set_fd(context.thread, fd, OpenFile::new(object, position, false), close_on_exec);
+        Facts { fd: Some(fd), object, ..Facts::default() }
+    }
+
+    fn new_pair(&mut self, context: &Context<'_>, word: &str, pair: &[u8]) -> Facts {
+        if context.call.returned.value != Some(0) {
+            return Facts::default();
+        }
+        let close_on_exec = context.call.arguments.iter().any(|a| contains(a, b"CLOEXEC"));
+        let mut facts = Facts::default();
+        for item in paths::list(pair) {
+            let Some((fd, tag)) = descriptor(item) else { continue };
+            let object = match tag {
+                Some(tag) => self.intern_tag(tag),
+                None => self.objects.intern(word.as_bytes()),
+            };
+            self.set_fd(context.thread, fd, OpenFile::new(Some(object), None, false), close_on_exec);
+            facts.fd.get_or_insert(fd);
+            facts.object.get_or_insert(object);
+        }
+        facts
+    }
+
+    fn map(&mut self, context: &Context<'_>) -> Facts {
+        match descriptor(context.call.arguments.get(4)) {
+            Some(target) if target.0 >= 0 => {
+                let file = self.file(context, target, None);
+                let object = file.and_then(|file| file.object.get());
+                Facts { fd: Some(target.0), object, ..Facts::default() }
+            }
+            _ => Facts { class: Some(Class::Memory), ..Facts::default() },
+        }
+    }
+
+    fn fork(&mut self, context: &Context<'_>) -> Facts {
+        let child = context.call.returned.value.and_then(|tid| i32::try_from(tid).ok()).filter(|tid| *tid > 0);
+        if let Some(child) = child {
+            let flags = context.call.arguments.iter().find(|a| contains(a, b"flags=")).unwrap_or_default();
+            self.born(context.thread, child, Birth::of(flags), context.started_ns);
+        }
+        Facts::default()
+    }
+
+    fn exec(&mut self, context: &Context<'_>) -> Facts {
+        let (base, path, argv) = match context.call.name {
+            b"execveat" => (descriptor(context.call.arguments.get(0)), 1, 2),
+            _ => (None, 0, 1),
+        };
+        let Some(path) = text::string(context.call.arguments.get(path)) else { return Facts::default() };
+        let object = self.resolve(context, base, &path);
+        if context.call.returned.value == Some(0) {
+            let comm_id = self.commands.intern(paths::comm(self.objects.name(object)));
+            let command = paths::command_line(context.call.arguments.get(argv));
+            self.threads.exec(context.thread, Rc::new(Program { comm_id, command }));
+        }
+        Facts { object: Some(object), ..Facts::default() }
+    }
+
+    fn change_dir(&mut self, context: &Context<'_>) -> Facts {
+        let Some(path) = text::string(context.call.arguments.get(0)) else { return Facts::default() };
+        let object = self.resolve(context, None, &path);
+        if context.call.returned.value == Some(0) {
+            self.set_cwd(context.thread, object);
+        }
+        Facts { object: Some(object), ..Facts::default() }
+    }
+
+    fn change_dir_fd(&mut self, context: &Context<'_>) -> Facts {
+        let facts = self.on_fd(context);
+        if let (Some(object), Some(0)) = (facts.object, context.call.returned.value) {
+            self.set_cwd(context.thread, object);
+        }
+        facts
+    }
+
+    fn set_cwd(&mut self, thread: usize, object: ObjectId) {
+        self.objects.set_directory(object);
+        let name = self.objects.name(object).to_vec();
+        // A relative name against an unknown directory says nothing.
+        *self.threads.get(thread).cwd.borrow_mut() = name.starts_with(b"/").then_some(name);
+    }
+
+    fn rename(&mut self, context: &Context<'_>, old: (Option<usize>, usize), new: (Option<usize>, usize)) -> Facts {
+        let arguments = &context.call.arguments;
+        let mut named = |(directory, path): (Option<usize>, usize)| {
+            let base = directory.and_then(|index| descriptor(arguments.get(index)));
+            text::string(arguments.get(path)).map(|path| self.resolve(context, base, &path))
+        };
+        let (old, new) = (named(old), named(new));
+        if let (Some(old), Some(new), Some(0)) = (old, new, context.call.returned.value) {
+            let size = self.objects.size(old);
+            self.objects.set_size(new, size);
+            self.objects.set_size(old, None);
+            self.renamed.insert(new, old);
+        }
+        Facts { object: old, ..Facts::default() }
+    }
+
+    fn remove(&mut self, context: &Context<'_>, directory: Option<usize>, path: usize) -> Facts {
+        let facts = self.on_path(context, directory, context.call.arguments.get(path));
+        if let (Some(object), Some(0)) = (facts.object, context.call.returned.value) {
+            self.objects.set_size(object, None);
+        }
+        facts
+    }
+
+    fn unshare(&mut self, context: &Context<'_>) -> Facts {
+        if context.call.returned.value == Some(0) && contains(context.call.arguments.get(0), b"CLONE_FILES") {
+            let thread = self.threads.get_mut(context.thread);
+            let own = thread.fds.borrow().clone();
+            thread.fds = Rc::new(std::cell::RefCell::new(own));
+        }
+        Facts::default()
+    }
+
+    /// `st_size` of a successful stat: where appends will go.
+    fn learn_size(&mut self, context: &Context<'_>, object: Option<ObjectId>) {
+        let (Some(object), Some(0)) = (object, context.call.returned.value) else { return };
+        let Some(status) = context.call.arguments.iter().find(|argument| argument.starts_with(b"{st")) else { return };
+        let field = |name: &[u8]| memmem::find(status, name).and_then(|at| text::leading_number(&status[at + name.len()..]));
+        if contains(status, b"S_IFDIR") {
+            self.objects.set_directory(object);
+        } else if contains(status, b"S_IFREG") {
+            let size = field(b"st_size=").or_else(|| field(b"stx_size="));
+            self.objects.set_size(object, size);
+        }
+    }
+
+    /// Whether reads and writes of this object have a place in it.
+    fn has_position(&self, object: ObjectId) -> bool {
+        match self.objects.kind(object) {
+            Kind::File | Kind::Directory | Kind::Virtual | Kind::Unknown => true,
+            Kind::Pipe | Kind::Socket => false,
+            Kind::Anonymous => self.objects.name(object).starts_with(b"/memfd:"),
+            Kind::Device => paths::is_block_device(self.objects.name(object)),
+        }
+    }
+}
+
+fn contains(text: &[u8], word: &[u8]) -> bool {
+    text.len() >= word.len() && memmem::find(text, word).is_some()
+}
+
+/// The working directory is no descriptor a reader would look for.
+fn shown(fd: i32) -> Option<i32> {
+    (fd >= 0).then_some(fd)
+}
+
+/// A descriptor and its tag: `3`, `3</etc/passwd>`, `AT_FDCWD</home>`.
+pub(crate) fn descriptor(argument: &[u8]) -> Option<Descriptor<'_>> {
+    let (fd, rest) = match argument.strip_prefix(b"AT_FDCWD") {
+        Some(rest) => (AT_FDCWD, rest),
+        None => {
+            let (fd, rest) = text::number(argument)?;
+            (i32::try_from(fd).ok()?, rest)
+        }
+    };
+    match rest.first() {
+        Some(b'<') => {
+            let end = text::tag_end(rest)?;
+            Some((fd, Some(&rest[1..end - 1])))
+        }
+        _ => Some((fd, None)),
+    }
+}
+
+/// Sum of `iov_len` in a printed vector; `None` where strace cut the vector short.
+fn vector_bytes(argument: &[u8]) -> Option<i64> {
+    let mut rest = argument;
+    let mut sum = 0i64;
+    let mut found = false;
+    // A buffer may hold the text `iov_len=`, so quoted strings are skipped.
+    while let Some(at) = memchr::memchr2(b'"', b'i', rest) {
+        rest = &rest[at..];
+        if rest[0] == b'"' {
+            rest = &rest[text::string_end(rest)?..];
+        } else if let Some(tail) = rest.strip_prefix(b"iov_len=") {
+            let (len, tail) = text::number(tail)?;
+            sum = sum.checked_add(len)?;
+            found = true;
+            rest = tail;
+        } else {
+            rest = &rest[1..];
+        }
+    }
+    (found && !argument.ends_with(b", ...]")).then_some(sum)
+}
+
+impl System {
+    /// The open file behind a descriptor argument. A tag is the kernel's word and wins over what was rebuilt.
+    fn file(&mut self, context: &Context<'_>, (fd, tag): Descriptor<'_>, held: Option<Rc<OpenFile>>) -> Option<Rc<OpenFile>> {
+        let known = held.or_else(|| self.threads.get(context.thread).fds.borrow().get(fd).cloned());
+        let bad = context.call.returned.errno == Some(b"EBADF");
+        match (known, tag) {
+            (Some(file), None) => Some(file),
+            (Some(file), Some(tag)) => {
+                self.agree(&file, tag);
+                Some(file)
+            }
+            (None, Some(tag)) => {
+                let file = OpenFile::new(Some(self.intern_tag(tag)), None, false);
+                // A call in two halves may end after another thread closed the descriptor.
+                if fd >= 0 && context.held.is_none() {
+                    self.set_fd(context.thread, fd, Rc::clone(&file), false);
+                }
+                Some(file)
+            }
+            (None, None) if (0..=2).contains(&fd) && !bad => {
+                const NAMES: [&[u8]; 3] = [b"<stdin>", b"<stdout>", b"<stderr>"];
+                let object = self.objects.intern(NAMES[usize::try_from(fd).expect("0, 1 or 2")]);
+                let file = OpenFile::new(Some(object), None, false);
+                self.set_fd(context.thread, fd, Rc::clone(&file), false);
+                Some(file)
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// Bring an open file in line with its tag.
+    fn agree(&mut self, file: &OpenFile, tag: &[u8]) {
+        let known = file.object.get();
+        if known.is_some_and(|object| self.objects.name(object) == tag) {
+            return;
+        }
+        let object = self.intern_tag(tag);
+        if known == Some(object) {
+            return;
+        }
+        let renamed = known.is_some() && self.renamed.get(&object).copied() == known;
+        file.object.set(Some(object));
+        if !renamed {
+            // The number was given to another file without the log saying so: its position is not known.
+            file.position.set(None);
+        }
+    }
+
+    fn set_fd(&mut self, thread: usize, fd: i32, file: Rc<OpenFile>, close_on_exec: bool) {
+        self.threads.get(thread).fds.borrow_mut().set(fd, file, close_on_exec);
+    }
+
+    /// The object of a tag, `/dev/null<char 1:3>` and `/tmp/x (deleted)` included.
+    fn intern_tag(&mut self, tag: &[u8]) -> ObjectId {
+        let plain = match memchr::memchr(b'<', tag) {
+            Some(nested) if tag.first() == Some(&b'/') => &tag[..nested],
+            _ => tag,
+        };
+        let plain = plain.strip_suffix(b" (deleted)").unwrap_or(plain);
+        self.objects.intern(&text::unescape(plain))
+    }
+
+    /// The object of a path argument, seen from a directory argument or the working directory.
+    fn resolve(&mut self, context: &Context<'_>, base: Option<Descriptor<'_>>, path: &[u8]) -> ObjectId {
+        let thread = self.threads.get(context.thread);
+        if let Some((AT_FDCWD, Some(tag))) = base {
+            let cwd = text::unescape(tag);
+            if thread.cwd.borrow().as_deref() != Some(cwd.as_ref()) {
+                *thread.cwd.borrow_mut() = Some(cwd.into_owned());
+            }
+        }
+        if path.starts_with(b"/") {
+            return self.objects.intern(&paths::normal(Cow::Borrowed(path)));
+        }
+        let directory: Option<Vec<u8>> = match base {
+            None | Some((AT_FDCWD, _)) => thread.cwd.borrow().clone(),
+            Some((_, Some(tag))) => Some(text::unescape(tag).into_owned()),
+            Some((fd, None)) => {
+                let object = thread.fds.borrow().get(fd).and_then(|file| file.object.get());
+                object.map(|object| self.objects.name(object).to_vec())
+            }
+        };
+        let full = match directory {
+            Some(mut directory) if directory.starts_with(b"/") => {
+                directory.push(b'/');
+                directory.extend_from_slice(path);
+                paths::normal(Cow::Owned(directory))
+            }
+            _ => Cow::Borrowed(path),
+        };
+        self.objects.intern(&full)
+    }
+}
+
+/// Descriptor of argument 0, for a call whose end is not there yet.
+pub(crate) fn first_descriptor(arguments: &Arguments<'_>) -> Option<i32> {
+    descriptor(arguments.get(0)).and_then(|(fd, _)| shown(fd))
+}

@@ -1,0 +1,225 @@
+//! The parts of a line before the call: thread, time stamp, and what kind of line it is.
+//!
+//! strace prints, in this order: `PID` (or `PID<comm>`, or `[pid N]` on standard error), the wall clock (`-t -tt -ttt`), the time since
+//! the line before (`-r`), the call number (`-n`), the instruction pointer (`-i`), then the call or event.
+
+use crate::text;
+
+/// A time as the log states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stamp {
+    /// Nanoseconds since the Unix epoch (`-ttt`).
+    Epoch(i64),
+    /// Nanoseconds since midnight (`-t`, `-tt`).
+    TimeOfDay(i64),
+    /// Nanoseconds since the line before (`-r`).
+    SinceLast(i64),
+}
+
+/// What stands before the event, and the event's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Line<'a> {
+    pub(crate) tid: Option<i32>,
+    pub(crate) stamp: Option<Stamp>,
+    /// Decimals of the stamp: its resolution.
+    pub(crate) decimals: u8,
+    pub(crate) event: &'a [u8],
+}
+
+/// What kind of event a line holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `name(...`
+    Call,
+    /// `<... name resumed>...`
+    Resumed,
+    /// `--- SIGx {...} ---`
+    Signal,
+    /// `+++ exited with N +++`, `+++ killed by SIGx +++`, `+++ superseded by execve in pid N +++`
+    Exit,
+    /// `strace: ...`, `[ Process PID=... ]`, `<detached ...>`: about the tracing, not about the program.
+    Notice,
+    /// A frame of `-k`, a dump of `-e read=`, a blank line: carries nothing that the tables hold.
+    Extra,
+    /// First line of the table that `-c`/`-C` print at the end.
+    Summary,
+    /// None of these.
+    Unknown,
+}
+
+/// Split a line into prefix and event. Never fails: what is not a prefix is left in `event`.
+pub(crate) fn split(line: &[u8]) -> Line<'_> {
+    let (tid, rest) = thread(line);
+    let (stamp, decimals, rest) = stamps(rest);
+    let event = skip_call_number(rest);
+    Line { tid, stamp, decimals, event }
+}
+
+/// Classify an event.
+pub(crate) fn kind(event: &[u8]) -> Kind {
+    match event {
+        [b'a'..=b'z' | b'_', ..] if !event.starts_with(b"strace: ") => {
+            let name = event.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+            if event.get(name) == Some(&b'(') { Kind::Call } else { Kind::Unknown }
+        }
+        [b'<', b'.', b'.', b'.', b' ', ..] => Kind::Resumed,
+        [b'-', b'-', b'-', b' ', ..] if event.ends_with(b" ---") => Kind::Signal,
+        [b'+', b'+', b'+', b' ', ..] if event.ends_with(b" +++") => Kind::Exit,
+        [b's', ..] | [b'[', b' ', b'P', ..] | [b'<', ..] if is_notice(event) => Kind::Notice,
+        [b'?', ..] if event.starts_with(b"???") && event.contains(&b'(') => Kind::Notice,
+        [] | [b' ', b'>' | b'|', b' ', ..] => Kind::Extra,
+        [b'%', b' ', ..] if event.starts_with(b"% time ") => Kind::Summary,
+        _ => Kind::Unknown,
+    }
+}
+
+fn is_notice(event: &[u8]) -> bool {
+    event.starts_with(b"strace: ")
+        || (event.starts_with(b"[ Process PID=") && event.ends_with(b" ]"))
+        || event.starts_with(b"<detached ...>")
+        || event.starts_with(b"<Cannot restart")
+}
+
+/// Leading thread id, in any of its forms.
+fn thread(line: &[u8]) -> (Option<i32>, &[u8]) {
+    let digits_at = if line.starts_with(b"[pid ") { 5 } else { 0 };
+    let padding = line[digits_at..].iter().take_while(|b| **b == b' ').count();
+    let digits = &line[digits_at + padding..];
+    let len = digits.iter().take_while(|b| b.is_ascii_digit()).count();
+    let Some(tid) = text::decimal(&digits[..len]).and_then(|n| i32::try_from(n).ok()) else {
+        return (None, line);
+    };
+    let mut rest = &digits[len..];
+    if rest.first() == Some(&b'<') {
+        let Some(end) = text::tag_end(rest) else { return (None, line) };
+        rest = &rest[end..];
+    }
+    if digits_at > 0 {
+        return match rest {
+            [b']', b' ', tail @ ..] => (Some(tid), tail),
+            _ => (None, line),
+        };
+    }
+    match rest {
+        // A blank follows the column; a second one pads short numbers, and `-r` pads its own.
+        [b' ', tail @ ..] => (Some(tid), tail.strip_prefix(b" ").unwrap_or(tail)),
+        _ => (None, line),
+    }
+}
+
+/// Wall clock and relative time, where there are any. With both (`-tt -r`) the wall clock counts.
+fn stamps(line: &[u8]) -> (Option<Stamp>, u8, &[u8]) {
+    let start = line.iter().take_while(|b| **b == b' ').count();
+    let body = &line[start..];
+    let len = body.iter().take_while(|b| b.is_ascii_digit() || matches!(b, b'.' | b':')).count();
+    let (stamp, rest) = match body.get(len) {
+        Some(b' ') if len > 0 => (stamp(&body[..len]), &body[len + 1..]),
+        _ => (None, line),
+    };
+    let Some((stamp, decimals)) = stamp else { return (None, 0, line) };
+    (Some(stamp), decimals, skip_relative(rest))
+}
+
+fn stamp(token: &[u8]) -> Option<(Stamp, u8)> {
+    let dot = token.iter().position(|b| *b == b'.');
+    let decimals = u8::try_from(dot.map_or(0, |dot| token.len() - dot - 1)).ok()?;
+    if token.contains(&b':') {
+        return Some((Stamp::TimeOfDay(time_of_day(token)?), decimals));
+    }
+    let value = text::seconds(token)?;
+    // `-r` prints at most the length of a run, `-ttt` a date after 1973: 10^8 s tells them apart.
+    let stamp = if value >= 100_000_000_000_000_000 { Stamp::Epoch(value) } else { Stamp::SinceLast(value) };
+    dot.map(|_| (stamp, decimals))
+}
+
+/// `HH:MM:SS[.fraction]` as nanoseconds since midnight.
+fn time_of_day(token: &[u8]) -> Option<i64> {
+    let [h1, h2, b':', m1, m2, b':', seconds @ ..] = token else { return None };
+    let hours = text::decimal(&[*h1, *h2])?;
+    let minutes = text::decimal(&[*m1, *m2])?;
+    let seconds = text::seconds(seconds)?;
+    (hours < 24 && minutes < 60 && seconds < 61_000_000_000).then_some((hours * 60 + minutes) * 60_000_000_000 + seconds)
+}
+
+/// `(+     0.000123) `, which `-r` adds to a wall clock.
+fn skip_relative(line: &[u8]) -> &[u8] {
+    if line.starts_with(b"(+")
+        && let Some(end) = memchr::memchr(b')', line)
+    {
+        return line[end + 1..].strip_prefix(b" ").unwrap_or(&line[end + 1..]);
+    }
+    line
+}
+
+/// `[ 257] ` of `-n` and `[00007f1234567890] ` of `-i`.
+fn skip_call_number(mut line: &[u8]) -> &[u8] {
+    for _ in 0..2 {
+        if line.first() != Some(&b'[') {
+            break;
+        }
+        let inner = line[1..].iter().take_while(|b| b.is_ascii_hexdigit() || matches!(b, b' ' | b'?')).count();
+        if inner < 3 || line.get(inner + 1..inner + 3) != Some(b"] ") {
+            break;
+        }
+        line = &line[inner + 3..];
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(line: &str) -> (Option<i32>, Option<Stamp>, String) {
+        let line = split(line.as_bytes());
+        (line.tid, line.stamp, String::from_utf8(line.event.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn every_prefix_form_leaves_the_call() {
+        let call = "read(0, \"\", 1) = 0";
+        let epoch = Some(Stamp::Epoch(1_700_000_000_000_001_000));
+        let day = Some(Stamp::TimeOfDay(7 * 3_600_000_000_000 + 1_000));
+        let cases = [
+            ("", None, None),
+            ("1234  ", Some(1234), None),
+            ("12345 ", Some(12345), None),
+            ("  42 ", Some(42), None),
+            ("[pid  1234] ", Some(1234), None),
+            ("1234<my prog> ", Some(1234), None),
+            ("1234  1700000000.000001 ", Some(1234), epoch),
+            ("1700000000.000001 ", None, epoch),
+            ("1234  07:00:00.000001 ", Some(1234), day),
+            ("07:00:00.000001 ", None, day),
+            ("1234  07:00:00.000001 (+     0.000123) ", Some(1234), day),
+            ("1234       0.000123 ", Some(1234), Some(Stamp::SinceLast(123_000))),
+            ("     0.000123 ", None, Some(Stamp::SinceLast(123_000))),
+            ("1234  1700000000.000001 [   0] ", Some(1234), epoch),
+            ("1234  1700000000.000001 [   0] [00007f1234567890] ", Some(1234), epoch),
+        ];
+        for (prefix, tid, stamp) in cases {
+            assert_eq!(parts(&format!("{prefix}{call}")), (tid, stamp, call.into()), "{prefix:?}");
+        }
+    }
+
+    #[test]
+    fn events_are_told_apart() {
+        let cases: [(&[u8], Kind); 12] = [
+            (b"read(0, \"\", 1) = 0", Kind::Call),
+            (b"<... read resumed>\"\", 1) = 0", Kind::Resumed),
+            (b"--- SIGCHLD {si_signo=SIGCHLD, si_stime=2 /* 0.02 s */} ---", Kind::Signal),
+            (b"--- stopped by SIGSTOP ---", Kind::Signal),
+            (b"+++ exited with 0 +++", Kind::Exit),
+            (b"strace: Process 12 attached", Kind::Notice),
+            (b"[ Process PID=12 runs in 32 bit mode. ]", Kind::Notice),
+            (b" > /lib/libc.so(read+0x1) [0x10]", Kind::Extra),
+            (b" | 00000  61 62   ab |", Kind::Extra),
+            (b"% time     seconds  usecs/call", Kind::Summary),
+            (b"hello world", Kind::Unknown),
+            (b"--- SIGCH", Kind::Unknown),
+        ];
+        for (event, expected) in cases {
+            assert_eq!(kind(event), expected, "{}", String::from_utf8_lossy(event));
+        }
+    }
+}

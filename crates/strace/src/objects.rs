@@ -1,0 +1,172 @@
+//! The dictionary of files and other objects: `paths`.
+
+use std::hash::{BuildHasher, BuildHasherDefault};
+
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+
+/// Number of an object in `paths`.
+pub(crate) type ObjectId = u32;
+
+/// The words of `paths.kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Directory,
+    Device,
+    Virtual,
+    Pipe,
+    Socket,
+    Anonymous,
+    Unknown,
+}
+
+/// The words for [`Kind`], in its order.
+pub(crate) const KIND_WORDS: [&str; 8] = ["file", "directory", "device", "virtual", "pipe", "socket", "anonymous", "unknown"];
+
+/// All objects of a recording. Names lie behind one another in one buffer: millions of paths cost little more than their bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    kinds: Vec<Kind>,
+    /// Size of a file as far as it is known, else -1. Needed for the offset of writes in append mode.
+    sizes: Vec<i64>,
+    index: HashTable<ObjectId>,
+}
+
+fn hash(name: &[u8]) -> u64 {
+    BuildHasherDefault::<FxHasher>::default().hash_one(name)
+}
+
+impl Objects {
+    /// The object of this name, new or known; its kind follows from the name.
+    pub(crate) fn intern(&mut self, name: &[u8]) -> ObjectId {
+        let hashed = hash(name);
+        let (bytes, ends) = (&self.bytes, &self.ends);
+        if let Some(id) = self.index.find(hashed, |id| slice(bytes, ends, *id) == name) {
+            return *id;
+        }
+        let id = ObjectId::try_from(self.ends.len()).expect("fewer than 2^32 paths");
+        self.bytes.extend_from_slice(name);
+        self.ends.push(self.bytes.len());
+        self.kinds.push(kind(name));
+        self.sizes.push(-1);
+        let (bytes, ends) = (&self.bytes, &self.ends);
+        self.index.insert_unique(hashed, id, |id| hash(slice(bytes, ends, *id)));
+        id
+    }
+
+    pub(crate) fn name(&self, id: ObjectId) -> &[u8] {
+        slice(&self.bytes, &self.ends, id)
+    }
+
+    pub(crate) fn kind(&self, id: ObjectId) -> Kind {
+        self.kinds[id as usize]
+    }
+
+    /// A path that was read as a directory is one.
+    pub(crate) fn set_directory(&mut self, id: ObjectId) {
+        let kind = &mut self.kinds[id as usize];
+        if matches!(kind, Kind::File | Kind::Unknown) {
+            *kind = Kind::Directory;
+        }
+    }
+
+    pub(crate) fn size(&self, id: ObjectId) -> Option<i64> {
+        Some(self.sizes[id as usize]).filter(|size| *size >= 0)
+    }
+
+    pub(crate) fn set_size(&mut self, id: ObjectId, size: Option<i64>) {
+        self.sizes[id as usize] = size.unwrap_or(-1);
+    }
+
+    /// A write ended at `end`: the file is at least that long.
+    pub(crate) fn grow(&mut self, id: ObjectId, end: i64) {
+        let size = &mut self.sizes[id as usize];
+        if *size >= 0 && *size < end {
+            *size = end;
+        }
+    }
+
+    /// Name and kind of every object, in order of their ids.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], Kind)> {
+        (0..self.ends.len()).map(|id| (slice(&self.bytes, &self.ends, id as ObjectId), self.kinds[id]))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+}
+
+fn slice<'a>(bytes: &'a [u8], ends: &[usize], id: ObjectId) -> &'a [u8] {
+    let id = id as usize;
+    let start = if id == 0 { 0 } else { ends[id - 1] };
+    &bytes[start..ends[id]]
+}
+
+/// Kind by name, in the kernel's and strace's spelling.
+fn kind(name: &[u8]) -> Kind {
+    const PREFIXES: [(&[u8], Kind); 14] = [
+        (b"/dev/shm/", Kind::File),
+        (b"/dev/", Kind::Device),
+        (b"/proc/", Kind::Virtual),
+        (b"/sys/", Kind::Virtual),
+        (b"/memfd:", Kind::Anonymous),
+        (b"/", Kind::File),
+        (b"pipe", Kind::Pipe),
+        (b"socket", Kind::Socket),
+        (b"TCP", Kind::Socket),
+        (b"UDP", Kind::Socket),
+        (b"UNIX", Kind::Socket),
+        (b"NETLINK", Kind::Socket),
+        (b"anon", Kind::Anonymous),
+        (b"<", Kind::Unknown),
+    ];
+    let found = PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix));
+    match found {
+        // `pipe` is a pipe, `pipes.txt` a relative path.
+        Some((prefix, kind)) if prefix[0] == b'/' || matches!(name.get(prefix.len()), None | Some(b':' | b'-' | b'v' | b'_')) => {
+            *kind
+        }
+        Some((b"<", kind)) => *kind,
+        _ if name.contains(&b'[') && name.contains(&b':') && name.ends_with(b"]") => Kind::Anonymous,
+        _ => Kind::File,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kept_once() {
+        let mut objects = Objects::default();
+        let ids: Vec<_> = ["/a", "/b", "/a", ""].iter().map(|name| objects.intern(name.as_bytes())).collect();
+        assert_eq!(ids, [0, 1, 0, 2]);
+        assert_eq!(objects.name(1), b"/b");
+        assert_eq!(objects.name(2), b"");
+    }
+
+    #[test]
+    fn kinds_follow_names() {
+        let cases = [
+            ("/etc/passwd", Kind::File),
+            ("/dev/null", Kind::Device),
+            ("/dev/shm/x", Kind::File),
+            ("/proc/1/stat", Kind::Virtual),
+            ("pipe:[4242]", Kind::Pipe),
+            ("pipe", Kind::Pipe),
+            ("pipes.txt", Kind::File),
+            ("socket:[1]", Kind::Socket),
+            ("TCPv6:[[::1]:80]", Kind::Socket),
+            ("UNIX-STREAM:[1->2]", Kind::Socket),
+            ("anon_inode:[eventpoll]", Kind::Anonymous),
+            ("/memfd:x", Kind::Anonymous),
+            ("<stdin>", Kind::Unknown),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(kind(name.as_bytes()), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Path arithmetic and printed lists.
+
+use std::borrow::Cow;
+
+use crate::text;
+
+/// An absolute path without `//`, `/.` and `/..`. Links are not known from a log, so `a/../b` becomes `b`, as a shell would show it.
+pub(crate) fn normal(path: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    let needs_work = memchr::memmem::find(&path, b"//").is_some()
+        || memchr::memmem::find(&path, b"/.").is_some()
+        || (path.len() > 1 && path.ends_with(b"/"));
+    if !needs_work {
+        return path;
+    }
+    let mut parts: Vec<&[u8]> = Vec::new();
+    for part in path.split(|byte| *byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    let mut out = Vec::with_capacity(path.len());
+    for part in parts {
+        out.push(b'/');
+        out.extend_from_slice(part);
+    }
+    if out.is_empty() {
+        out.push(b'/');
+    }
+    Cow::Owned(out)
+}
+
+/// Items of a printed list: `[3</a, b>, 4]`, `["sh", "-c"]`. A cut mark (`...`) ends it.
+pub(crate) fn list(text: &[u8]) -> Vec<&[u8]> {
+    let Some(body) = text.strip_prefix(b"[") else { return Vec::new() };
+    let mut items = Vec::new();
+    let (mut at, mut start) = (0, 0);
+    while at < body.len() {
+        match body[at] {
+            b'"' => {
+                let Some(len) = text::string_end(&body[at..]) else { break };
+                at += len;
+                continue;
+            }
+            b'<' => {
+                let Some(len) = text::tag_end(&body[at..]) else { break };
+                at += len;
+                continue;
+            }
+            b',' | b']' => {
+                let item = body[start..at].trim_ascii();
+                if !item.is_empty() && item != b"..." {
+                    items.push(item);
+                }
+                if body[at] == b']' {
+                    break;
+                }
+                start = at + 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    items
+}
+
+/// The arguments of exec as one line; what strace cut short ends in `...`.
+pub(crate) fn command_line(argv: &[u8]) -> String {
+    let mut line = String::new();
+    for item in list(argv) {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        match text::string(item) {
+            Some(word) => line.push_str(&String::from_utf8_lossy(&word)),
+            None => line.push_str(&String::from_utf8_lossy(item)),
+        }
+        if item.ends_with(b"\"...") {
+            line.push_str("...");
+        }
+    }
+    line
+}
+
+/// Program name of an executable's path, as the kernel keeps it: last component, at most 15 bytes.
+pub(crate) fn comm(path: &[u8]) -> &[u8] {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    &name[..name.len().min(15)]
+}
+
+/// Whether a path below /dev names a disk. Reads and writes of other devices have no place.
+pub(crate) fn is_block_device(path: &[u8]) -> bool {
+    const DISKS: [&[u8]; 11] = [b"sd", b"hd", b"vd", b"xvd", b"nvme", b"dm-", b"md", b"loop", b"mapper/", b"ram", b"disk/"];
+    path.strip_prefix(b"/dev/").is_some_and(|name| DISKS.iter().any(|disk| name.starts_with(disk)))
+}
+
+/// A path as UTF-8 text; other bytes stand as `\xNN`, so that different names stay different.
+pub(crate) fn readable(name: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(name) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => {
+            let mut out = String::new();
+            for chunk in name.utf8_chunks() {
+                out.push_str(chunk.valid());
+                for byte in chunk.invalid() {
+                    out.push_str(&format!("\\x{byte:02x}"));
+                }
+            }
+            Cow::Owned(out)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_become_normal() {
+        let cases = [("/a//b/./c/", "/a/b/c"), ("/a/../b", "/b"), ("/..", "/"), ("/.hidden", "/.hidden"), ("/", "/")];
+        for (path, expected) in cases {
+            assert_eq!(normal(Cow::Borrowed(path.as_bytes())), expected.as_bytes(), "{path}");
+        }
+    }
+
+    #[test]
+    fn lists_keep_odd_items_whole() {
+        assert_eq!(list(b"[3</a, b]>, 4]"), [&b"3</a, b]>"[..], b"4"]);
+        assert_eq!(command_line(br#"["sh", "-c", "a, b]"..., ...]"#), "sh -c a, b]...");
+        assert!(list(b"0x7ffe").is_empty());
+    }
+
+    #[test]
+    fn invalid_bytes_stay_visible() {
+        assert_eq!(readable(b"/a\xff\xc3"), "/a\\xff\\xc3");
+        assert_eq!(readable("日".as_bytes()), "日");
+    }
+}

@@ -1,0 +1,302 @@
+//! What each system call does and where its arguments stand. A flat list: one line per group of calls with the same shape.
+//!
+//! Argument positions are those of the manual pages (section 2), counted from 0. Calls that are not listed have class `other`.
+
+use rustc_hash::FxHashMap;
+
+/// What a call does; the words of `calls.class`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Class {
+    Open,
+    Close,
+    Read,
+    Write,
+    Copy,
+    Seek,
+    Stat,
+    Dir,
+    Name,
+    Attr,
+    Sync,
+    Map,
+    Control,
+    Lock,
+    Wait,
+    Socket,
+    Process,
+    Memory,
+    Signal,
+    Time,
+    Other,
+}
+
+/// The words for [`Class`], in its order.
+pub(crate) const CLASS_WORDS: [&str; 21] = [
+    "open", "close", "read", "write", "copy", "seek", "stat", "dir", "name", "attr", "sync", "map", "control", "lock", "wait",
+    "socket", "process", "memory", "signal", "time", "other",
+];
+
+/// Where an argument is that says how many bytes are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// A number in this argument.
+    Argument(usize),
+    /// The sum of `iov_len` in this argument.
+    Vector(usize),
+}
+
+/// From where a transfer starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    /// The file position, which moves on.
+    Position,
+    /// This argument; the file position stays.
+    Argument(usize),
+    /// This argument, or the file position where it is -1.
+    ArgumentOrPosition(usize),
+    /// No position: sockets and queues.
+    Nowhere,
+}
+
+/// How a call's arguments are read and what it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Nothing beside its name, result and time.
+    Plain,
+    /// Works on the descriptor in argument 0.
+    Fd,
+    /// Works on the directory in argument 0.
+    Directory,
+    /// Moves bytes through the descriptor in argument 0.
+    Transfer(Asked, At),
+    /// Moves `size` bytes from one descriptor to another; offsets are pointers, NULL for the file position.
+    Between {
+        from: usize,
+        from_offset: Option<usize>,
+        to: usize,
+        to_offset: Option<usize>,
+        size: usize,
+    },
+    /// Works on the path in this argument, relative to the working directory.
+    Path(usize),
+    /// Works on the path in the second argument, relative to the directory in the first; an empty path means the directory itself.
+    PathAt(usize, usize),
+    /// Opens the path: argument of the directory (None: working directory), of the path, of the flags.
+    Open(Option<usize>, usize, usize),
+    /// `creat(path, mode)`
+    Create,
+    Close,
+    CloseRange,
+    Seek,
+    Dup,
+    /// `dup2`, `dup3`: argument 1 is the new descriptor.
+    DupTo,
+    Fcntl,
+    Ioctl,
+    Truncate,
+    /// Returns a new descriptor without a path; the word names it.
+    NewFd(&'static str),
+    /// Makes two descriptors, printed as `[3, 4]` in this argument.
+    NewPair(&'static str, usize),
+    MemfdCreate,
+    /// Receives a message, which may carry descriptors.
+    ReceiveMessage,
+    Map,
+    Fork,
+    Exec,
+    ChangeDir,
+    ChangeDirFd,
+    Rename(Option<usize>, usize, Option<usize>, usize),
+    Unshare,
+    Remove(Option<usize>, usize),
+}
+
+/// Class and shape of one call.
+pub(crate) type Meaning = (Class, Shape);
+
+use Asked::{Argument, Vector};
+use At::{Argument as AtArgument, ArgumentOrPosition, Nowhere, Position};
+use Class::{
+    Attr, Close, Control, Dir, Lock, Map, Memory, Name, Open, Process, Read, Seek, Signal, Socket, Stat, Sync, Time, Wait, Write,
+};
+use Shape::{Between, Directory, Fd, NewFd, NewPair, Path, PathAt, Plain, Transfer};
+
+#[rustfmt::skip]
+const GROUPS: &[(&str, Meaning)] = &[
+    ("open", (Open, Shape::Open(None, 0, 1))),
+    ("openat openat2", (Open, Shape::Open(Some(0), 1, 2))),
+    ("creat", (Open, Shape::Create)),
+    ("open_by_handle_at", (Open, NewFd("file handle"))),
+    ("close", (Close, Shape::Close)),
+    ("close_range", (Close, Shape::CloseRange)),
+    ("read", (Read, Transfer(Argument(2), Position))),
+    ("pread pread64", (Read, Transfer(Argument(2), AtArgument(3)))),
+    ("readv", (Read, Transfer(Vector(1), Position))),
+    ("preadv", (Read, Transfer(Vector(1), AtArgument(3)))),
+    ("preadv2", (Read, Transfer(Vector(1), ArgumentOrPosition(3)))),
+    ("recv recvfrom", (Read, Transfer(Argument(2), Nowhere))),
+    ("recvmsg", (Read, Shape::ReceiveMessage)),
+    ("mq_timedreceive mq_timedreceive_time64", (Read, Transfer(Argument(2), Nowhere))),
+    ("write", (Write, Transfer(Argument(2), Position))),
+    ("pwrite pwrite64", (Write, Transfer(Argument(2), AtArgument(3)))),
+    ("writev", (Write, Transfer(Vector(1), Position))),
+    ("pwritev", (Write, Transfer(Vector(1), AtArgument(3)))),
+    ("pwritev2", (Write, Transfer(Vector(1), ArgumentOrPosition(3)))),
+    ("send sendto", (Write, Transfer(Argument(2), Nowhere))),
+    ("sendmsg", (Write, Transfer(Vector(1), Nowhere))),
+    ("vmsplice", (Write, Transfer(Vector(1), Nowhere))),
+    ("sendfile sendfile64", (Class::Copy, Between { from: 1, from_offset: Some(2), to: 0, to_offset: None, size: 3 })),
+    ("copy_file_range splice", (Class::Copy, Between { from: 0, from_offset: Some(1), to: 2, to_offset: Some(3), size: 4 })),
+    ("tee", (Class::Copy, Between { from: 0, from_offset: None, to: 1, to_offset: None, size: 2 })),
+    ("lseek _llseek", (Seek, Shape::Seek)),
+    ("stat stat64 lstat lstat64 oldstat oldlstat access readlink statfs statfs64", (Stat, Path(0))),
+    ("fstat fstat64 oldfstat fstatfs fstatfs64", (Stat, Fd)),
+    ("newfstatat fstatat64 statx faccessat faccessat2 readlinkat name_to_handle_at file_getattr", (Stat, PathAt(0, 1))),
+    ("getdents getdents64 readdir", (Dir, Directory)),
+    ("chdir", (Dir, Shape::ChangeDir)),
+    ("fchdir", (Dir, Shape::ChangeDirFd)),
+    ("getcwd", (Dir, Plain)),
+    ("chroot", (Dir, Path(0))),
+    ("pivot_root mount umount umount2 swapon swapoff acct", (Name, Path(0))),
+    ("rename", (Name, Shape::Rename(None, 0, None, 1))),
+    ("renameat renameat2", (Name, Shape::Rename(Some(0), 1, Some(2), 3))),
+    ("unlink rmdir", (Name, Shape::Remove(None, 0))),
+    ("unlinkat", (Name, Shape::Remove(Some(0), 1))),
+    ("link mkdir mknod", (Name, Path(0))),
+    ("symlink", (Name, Path(1))),
+    ("linkat mkdirat mknodat", (Name, PathAt(0, 1))),
+    ("symlinkat", (Name, PathAt(1, 2))),
+    ("chmod chown chown32 lchown lchown32 utime utimes", (Attr, Path(0))),
+    ("fchmod fchown fchown32 fgetxattr fsetxattr flistxattr fremovexattr", (Attr, Fd)),
+    ("fchmodat fchmodat2 fchownat utimensat utimensat_time64 futimesat getxattrat setxattrat listxattrat removexattrat file_setattr", (Attr, PathAt(0, 1))),
+    ("getxattr lgetxattr setxattr lsetxattr listxattr llistxattr removexattr lremovexattr", (Attr, Path(0))),
+    ("truncate truncate64", (Attr, Path(0))),
+    ("ftruncate ftruncate64", (Attr, Shape::Truncate)),
+    ("fsync fdatasync sync_file_range syncfs sync_file_range2", (Sync, Fd)),
+    ("sync msync", (Sync, Plain)),
+    ("mmap mmap2", (Map, Shape::Map)),
+    ("fcntl fcntl64", (Control, Shape::Fcntl)),
+    ("ioctl", (Control, Shape::Ioctl)),
+    ("dup", (Control, Shape::Dup)),
+    ("dup2 dup3", (Control, Shape::DupTo)),
+    ("fadvise64 posix_fadvise fadvise64_64 readahead fallocate", (Control, Fd)),
+    ("flock", (Lock, Fd)),
+    ("futex futex_time64 futex_waitv futex_wait futex_wake futex_requeue set_robust_list get_robust_list semop semget semctl semtimedop semtimedop_time64", (Lock, Plain)),
+    ("poll ppoll ppoll_time64 select pselect6 pselect6_time64 _newselect pause nanosleep clock_nanosleep clock_nanosleep_time64", (Wait, Plain)),
+    ("epoll_wait epoll_pwait epoll_pwait2 epoll_ctl", (Wait, Fd)),
+    ("epoll_create epoll_create1", (Wait, NewFd("eventpoll"))),
+    ("eventfd eventfd2", (Control, NewFd("eventfd"))),
+    ("timerfd_create", (Time, NewFd("timerfd"))),
+    ("timerfd_settime timerfd_gettime timerfd_settime64 timerfd_gettime64", (Time, Fd)),
+    ("signalfd signalfd4", (Signal, NewFd("signalfd"))),
+    ("inotify_init inotify_init1", (Control, NewFd("inotify"))),
+    ("fanotify_init", (Control, NewFd("fanotify"))),
+    ("inotify_add_watch inotify_rm_watch fanotify_mark", (Control, Fd)),
+    ("userfaultfd", (Memory, NewFd("userfaultfd"))),
+    ("memfd_create", (Open, Shape::MemfdCreate)),
+    ("memfd_secret", (Open, NewFd("secretmem"))),
+    ("io_uring_setup", (Control, NewFd("io_uring"))),
+    ("io_uring_enter io_uring_register", (Control, Fd)),
+    ("io_setup io_destroy io_submit io_cancel io_getevents io_pgetevents", (Control, Plain)),
+    ("perf_event_open", (Control, NewFd("perf_event"))),
+    ("bpf", (Control, Plain)),
+    ("pidfd_open", (Process, NewFd("pidfd"))),
+    ("pidfd_getfd", (Process, NewFd("unknown"))),
+    ("pidfd_send_signal", (Signal, Fd)),
+    ("pipe", (Open, NewPair("pipe", 0))),
+    ("pipe2", (Open, NewPair("pipe", 0))),
+    ("socket", (Socket, NewFd("socket"))),
+    ("accept accept4", (Socket, NewFd("socket"))),
+    ("socketpair", (Socket, NewPair("socket", 3))),
+    ("bind connect listen shutdown getsockname getpeername getsockopt setsockopt recvmmsg recvmmsg_time64 sendmmsg", (Socket, Fd)),
+    ("clone clone3 fork vfork", (Process, Shape::Fork)),
+    ("execve execveat", (Process, Shape::Exec)),
+    ("unshare", (Process, Shape::Unshare)),
+    ("wait4 waitid waitpid exit exit_group getpid gettid getppid getpgid getpgrp setpgid getsid setsid getuid getgid geteuid getegid setuid setgid \
+      setreuid setregid setresuid setresgid getresuid getresgid getgroups setgroups setfsuid setfsgid capget capset prctl arch_prctl ptrace \
+      set_tid_address sched_yield sched_getaffinity sched_setaffinity sched_getparam sched_setparam sched_getscheduler sched_setscheduler \
+      sched_getattr sched_setattr sched_get_priority_max sched_get_priority_min sched_rr_get_interval getpriority setpriority ioprio_get ioprio_set \
+      getrusage getrlimit setrlimit prlimit64 times personality rseq seccomp setns kcmp getcpu process_vm_readv process_vm_writev umask \
+      set_thread_area get_thread_area membarrier uname sysinfo gethostname sethostname setdomainname getrandom landlock_create_ruleset \
+      landlock_add_rule landlock_restrict_self", (Process, Plain)),
+    ("brk munmap mprotect mremap madvise mincore mlock mlock2 mlockall munlock munlockall mbind set_mempolicy get_mempolicy move_pages \
+      migrate_pages remap_file_pages pkey_alloc pkey_free pkey_mprotect process_madvise shmget shmat shmdt shmctl", (Memory, Plain)),
+    ("rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigsuspend rt_sigtimedwait rt_sigqueueinfo rt_tgsigqueueinfo sigaltstack sigreturn \
+      sigaction sigprocmask signal kill tkill tgkill restart_syscall", (Signal, Plain)),
+    ("time gettimeofday settimeofday clock_gettime clock_settime clock_getres clock_adjtime adjtimex alarm getitimer setitimer timer_create \
+      timer_settime timer_gettime timer_getoverrun timer_delete clock_gettime64 clock_getres_time64", (Time, Plain)),
+    ("msgget msgctl msgsnd msgrcv mq_open mq_unlink mq_notify mq_getsetattr mq_timedsend", (Class::Other, Plain)),
+];
+
+/// Every call name seen, with its number in this recording and its meaning.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    numbers: FxHashMap<Box<[u8]>, u16>,
+    names: Vec<String>,
+    meanings: Vec<Meaning>,
+}
+
+impl Calls {
+    pub(crate) fn new() -> Self {
+        let mut calls = Calls { numbers: FxHashMap::default(), names: Vec::new(), meanings: Vec::new() };
+        for (names, meaning) in GROUPS {
+            for name in names.split_ascii_whitespace() {
+                calls.add(name.as_bytes(), *meaning);
+            }
+        }
+        calls
+    }
+
+    /// Number and meaning of a call. The number is stable within a recording.
+    pub(crate) fn number(&mut self, name: &[u8]) -> (u16, Meaning) {
+        let number = match self.numbers.get(name) {
+            Some(number) => *number,
+            None => self.add(name, (Class::Other, Shape::Plain)),
+        };
+        (number, self.meanings[usize::from(number)])
+    }
+
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// A log of garbage may hold any number of names; past the limit they share one.
+    fn add(&mut self, name: &[u8], meaning: Meaning) -> u16 {
+        const LIMIT: usize = 4096;
+        let name = if self.names.len() < LIMIT { name } else { b"(other)" };
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = u16::try_from(self.names.len()).expect("limited above");
+        self.names.push(String::from_utf8_lossy(name).into_owned());
+        self.meanings.push(meaning);
+        self.numbers.insert(name.into(), number);
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_call_is_listed_twice() {
+        let all: Vec<&str> = GROUPS.iter().flat_map(|(names, _)| names.split_ascii_whitespace()).collect();
+        let mut unique = all.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), all.len());
+    }
+
+    #[test]
+    fn unknown_calls_keep_their_names_up_to_a_limit() {
+        let mut calls = Calls::new();
+        let (number, meaning) = calls.number(b"syscall_0x1c5");
+        assert_eq!(calls.names()[usize::from(number)], "syscall_0x1c5");
+        assert_eq!(meaning, (Class::Other, Shape::Plain));
+        for i in 0..10_000 {
+            calls.number(format!("x{i}").as_bytes());
+        }
+        assert!(calls.names().len() <= 4097);
+    }
+}

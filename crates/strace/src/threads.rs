@@ -1,0 +1,238 @@
+//! Threads and processes as the log shows them: births, execs, ends.
+//!
+//! States of a thread: *running* -> *in a call* (it has an open half) -> *running* ... -> *ended*. Invariant: a thread has at most
+//! one open half. Exception: an exec by a thread other than the first ends under the first one's id, which the log announces by
+//! `+++ superseded by execve in pid N +++`.
+
+use std::{cell::RefCell, rc::Rc};
+
+use rustc_hash::FxHashMap;
+
+use crate::files::{FdTable, OpenFile, SharedFds};
+
+/// First half of a call whose second half is not there yet.
+#[derive(Debug)]
+pub(crate) struct Half {
+    /// The text before `<unfinished ...>`.
+    pub(crate) text: Vec<u8>,
+    pub(crate) started_ns: i64,
+    /// Source and line, for messages.
+    pub(crate) place: (usize, u64),
+    /// The open file that argument 0 meant when the call began: another thread may close or reuse the number meanwhile.
+    pub(crate) held: Option<Rc<OpenFile>>,
+}
+
+/// A program: what exec sets.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) comm_id: i32,
+    pub(crate) command: String,
+}
+
+/// A running thread.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub(crate) tid: i32,
+    pub(crate) pid: i32,
+    pub(crate) fds: SharedFds,
+    pub(crate) cwd: Rc<RefCell<Option<Vec<u8>>>>,
+    pub(crate) program: Option<Rc<Program>>,
+    pub(crate) half: Option<Half>,
+    /// Its row in `processes`.
+    pub(crate) life: usize,
+}
+
+/// A row of `processes`.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) pid: i32,
+    pub(crate) tid: i32,
+    pub(crate) ppid: Option<i32>,
+    /// Row of the thread that made it.
+    pub(crate) parent: Option<usize>,
+    pub(crate) start_ns: i64,
+    pub(crate) end_ns: Option<i64>,
+    pub(crate) program: Option<Rc<Program>>,
+    pub(crate) execs: i64,
+    pub(crate) calls: i64,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) exit_signal: Option<String>,
+}
+
+/// How a thread or process was made: the flags of `clone` that matter here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Birth {
+    pub(crate) same_process: bool,
+    pub(crate) same_files: bool,
+    pub(crate) same_cwd: bool,
+}
+
+impl Birth {
+    /// From the text of `clone`, `clone3`, `fork` or `vfork`.
+    pub(crate) fn of(call: &[u8]) -> Self {
+        let has = |flag: &[u8]| memchr::memmem::find(call, flag).is_some();
+        Birth {
+            same_process: has(b"CLONE_THREAD"),
+            same_files: has(b"CLONE_FILES"),
+            same_cwd: has(b"CLONE_FS|") || has(b"CLONE_FS,") || has(b"CLONE_FS)"),
+        }
+    }
+}
+
+/// All threads of a recording, running and ended.
+#[derive(Debug, Default)]
+pub(crate) struct Threads {
+    running: Vec<Option<Thread>>,
+    free: Vec<usize>,
+    by_tid: FxHashMap<i32, usize>,
+    last: Option<(i32, usize)>,
+    pub(crate) lives: Vec<Life>,
+}
+
+impl Threads {
+    /// Index of a running thread.
+    pub(crate) fn find(&mut self, tid: i32) -> Option<usize> {
+        if let Some((last, index)) = self.last
+            && last == tid
+        {
+            return Some(index);
+        }
+        let index = *self.by_tid.get(&tid)?;
+        self.last = Some((tid, index));
+        Some(index)
+    }
+
+    pub(crate) fn get(&self, index: usize) -> &Thread {
+        self.running[index].as_ref().expect("indices are of running threads")
+    }
+
+    pub(crate) fn get_mut(&mut self, index: usize) -> &mut Thread {
+        self.running[index].as_mut().expect("indices are of running threads")
+    }
+
+    /// A thread whose birth is not in the log: the first of all, or one the tracer was attached to.
+    pub(crate) fn appear(&mut self, tid: i32, now_ns: i64, cwd: Option<Vec<u8>>) -> usize {
+        let life = self.begin_life(tid, tid, None, now_ns, None);
+        self.add(Thread {
+            tid,
+            pid: tid,
+            fds: SharedFds::default(),
+            cwd: Rc::new(RefCell::new(cwd)),
+            program: None,
+            half: None,
+            life,
+        })
+    }
+
+    /// A thread made by `parent`.
+    pub(crate) fn spawn(&mut self, parent: usize, tid: i32, birth: Birth, now_ns: i64) -> usize {
+        let from = self.get(parent);
+        let pid = if birth.same_process { from.pid } else { tid };
+        let fds = if birth.same_files { Rc::clone(&from.fds) } else { Rc::new(RefCell::new(from.fds.borrow().clone())) };
+        let cwd = if birth.same_cwd { Rc::clone(&from.cwd) } else { Rc::new(RefCell::new(from.cwd.borrow().clone())) };
+        let program = from.program.clone();
+        let ppid = if birth.same_process { self.lives[from.life].ppid } else { Some(from.pid) };
+        let parent = self.parent_of(from.life, birth);
+        let life = self.begin_life(pid, tid, ppid, now_ns, program.clone());
+        self.lives[life].parent = parent;
+        self.add(Thread { tid, pid, fds, cwd, program, half: None, life })
+    }
+
+    /// Row under which a child stands in the process tree: threads stand below the first thread of their process.
+    pub(crate) fn parent_of(&self, maker: usize, birth: Birth) -> Option<usize> {
+        let row = &self.lives[maker];
+        if birth.same_process && row.tid != row.pid { row.parent.or(Some(maker)) } else { Some(maker) }
+    }
+
+    /// The thread is gone. Returns its open half, if it was in a call.
+    pub(crate) fn end(&mut self, index: usize, now_ns: i64) -> Option<Half> {
+        let thread = self.running[index].take().expect("indices are of running threads");
+        self.free.push(index);
+        self.by_tid.remove(&thread.tid);
+        self.last = None;
+        self.lives[thread.life].end_ns = Some(now_ns);
+        thread.half
+    }
+
+    /// A successful exec by this thread: the other threads of its process die without a line of their own.
+    pub(crate) fn exec(&mut self, index: usize, program: Rc<Program>) {
+        let thread = self.get_mut(index);
+        // Exec gives the process a table of its own.
+        let own: FdTable = thread.fds.borrow().clone();
+        thread.fds = Rc::new(RefCell::new(own));
+        thread.fds.borrow_mut().exec();
+        thread.program = Some(Rc::clone(&program));
+        let life = thread.life;
+        self.lives[life].program = Some(program);
+        self.lives[life].execs += 1;
+    }
+
+    /// `index` (the first thread of its process) gives its place to `winner`, which is in exec.
+    pub(crate) fn supersede(&mut self, index: usize, winner: i32, now_ns: i64) {
+        let Some(winner) = self.find(winner).filter(|winner| *winner != index) else { return };
+        let files = Rc::clone(&self.get(winner).fds);
+        let half = self.end(winner, now_ns);
+        let thread = self.get_mut(index);
+        thread.half = half;
+        thread.fds = files;
+    }
+
+    /// Running threads, by index.
+    pub(crate) fn running(&self) -> impl Iterator<Item = (usize, &Thread)> {
+        self.running.iter().enumerate().filter_map(|(index, thread)| thread.as_ref().map(|thread| (index, thread)))
+    }
+
+    fn begin_life(&mut self, pid: i32, tid: i32, ppid: Option<i32>, start_ns: i64, program: Option<Rc<Program>>) -> usize {
+        self.lives.push(Life {
+            pid,
+            tid,
+            ppid,
+            parent: None,
+            start_ns,
+            end_ns: None,
+            program,
+            execs: 0,
+            calls: 0,
+            exit_code: None,
+            exit_signal: None,
+        });
+        self.lives.len() - 1
+    }
+
+    fn add(&mut self, thread: Thread) -> usize {
+        let tid = thread.tid;
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.running.push(None);
+            self.running.len() - 1
+        });
+        self.running[index] = Some(thread);
+        self.by_tid.insert(tid, index);
+        self.last = None;
+        index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clone_flags_say_what_is_shared() {
+        let thread = Birth::of(b"clone3({flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD");
+        assert_eq!(thread, Birth { same_process: true, same_files: true, same_cwd: true });
+        assert_eq!(Birth::of(b"clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLD"), Birth::default());
+    }
+
+    #[test]
+    fn ids_may_be_used_again() {
+        let mut threads = Threads::default();
+        let root = threads.appear(1, 0, None);
+        let child = threads.spawn(root, 2, Birth::default(), 1);
+        assert_eq!(threads.find(2), Some(child));
+        threads.end(child, 2);
+        assert_eq!(threads.find(2), None);
+        let again = threads.spawn(root, 2, Birth::default(), 3);
+        assert_ne!(threads.get(again).life, 1);
+        assert_eq!(threads.lives.len(), 3);
+    }
+}

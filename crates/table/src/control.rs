@@ -1,0 +1,40 @@
+//! How long work reports progress and how it is told to stop.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+/// A request to stop, set by a signal handler and polled once per block of work.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Ask the work to stop at the next convenient place.
+    pub fn request(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a stop was asked for.
+    #[must_use]
+    pub fn requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The flag itself, for a signal handler.
+    #[must_use]
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+}
+
+/// How far an import is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Bytes of input read, as they lie on disk (compressed input: compressed bytes).
+    pub bytes_done: u64,
+    /// Bytes of input in all; `None` for a pipe.
+    pub bytes_total: Option<u64>,
+    /// Lines read.
+    pub lines: u64,
+}

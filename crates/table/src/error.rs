@@ -1,0 +1,42 @@
+use std::{fmt, io, path::PathBuf};
+
+/// What can go wrong while a recording is written. Text for people is formed in `native`.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TableError {
+    /// The output folder is there already and not empty.
+    Exists(PathBuf),
+    /// A file or folder could not be made or written.
+    Io(PathBuf, io::Error),
+    /// The Parquet writer refused; mostly a write error in disguise (see [`TableError::io_kind`]).
+    Parquet(PathBuf, parquet::errors::ParquetError),
+    /// A column was given values that its definition does not allow. An error in sysdock.
+    Column(String),
+}
+
+impl TableError {
+    /// The kind of the write error behind this, where there is one.
+    #[must_use]
+    pub fn io_kind(&self) -> Option<io::ErrorKind> {
+        match self {
+            TableError::Io(_, error) => Some(error.kind()),
+            TableError::Parquet(_, parquet::errors::ParquetError::External(inner)) => {
+                inner.downcast_ref::<io::Error>().map(io::Error::kind)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TableError::Exists(path) => write!(f, "{}: exists", path.display()),
+            TableError::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            TableError::Parquet(path, error) => write!(f, "{}: {error}", path.display()),
+            TableError::Column(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for TableError {}

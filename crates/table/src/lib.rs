@@ -1,0 +1,18 @@
+//! Recordings: the tables of `knowhow/tables`, their Parquet parts, and `recording.json`.
+//!
+//! Every other crate of the native half depends on this one and on no other; nothing here knows where rows come from.
+//! The format is described in `docs/reference/recording.md`.
+
+mod batch;
+mod control;
+mod error;
+mod manifest;
+mod recording;
+mod schema;
+
+pub use batch::Column;
+pub use control::{Cancel, Progress};
+pub use error::TableError;
+pub use manifest::{Clock, Ending, FORMAT_VERSION, Manifest, Part, Source, TableEntry, Tool};
+pub use recording::{ROWS_PER_GROUP, Recording};
+pub use schema::{ColumnDef, ColumnType, TableDef, table};

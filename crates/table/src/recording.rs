@@ -1,0 +1,227 @@
+//! A recording that is being written.
+//!
+//! States of a table: *closed* (no open part) -> *open* (rows go to a part that readers cannot see yet) -> *closed* again, when the
+//! part is full or the recording ends. Invariant: recording.json lists closed parts only, so whatever kills the writer, what it
+//! lists can be read.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use arrow_array::RecordBatch;
+use parquet::{
+    arrow::ArrowWriter,
+    basic::{Compression, Encoding, ZstdLevel},
+    file::properties::{EnabledStatistics, WriterProperties, WriterVersion},
+    schema::types::ColumnPath,
+};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    Column, Ending, Manifest, Part, TableDef, TableError,
+    batch::record_batch,
+    schema::{self, ColumnType},
+};
+
+/// Rows that writers should collect before they write: one row group. Large enough for good packing, small enough for memory.
+pub const ROWS_PER_GROUP: usize = 262_144;
+
+/// Rows after which a part is closed: what a killed writer can lose at most, per table.
+const ROWS_PER_PART: u64 = 2_097_152;
+
+/// A recording folder and the tables being written to it.
+#[derive(Debug)]
+pub struct Recording {
+    folder: PathBuf,
+    /// What recording.json will say. Callers fill everything but `tables`.
+    pub manifest: Manifest,
+    open: BTreeMap<String, OpenPart>,
+}
+
+#[derive(Debug)]
+struct OpenPart {
+    path: PathBuf,
+    file: String,
+    rows: u64,
+    writer: ArrowWriter<BufWriter<HashingFile>>,
+}
+
+impl Recording {
+    /// Make the folder and a first recording.json, so that even a full disk leaves something that says what it is.
+    ///
+    /// # Errors
+    /// [`TableError::Exists`] if the folder is there and not empty; [`TableError::Io`] if it cannot be made.
+    pub fn create(folder: &Path, manifest: Manifest) -> Result<Self, TableError> {
+        if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) || folder.is_file() {
+            return Err(TableError::Exists(folder.into()));
+        }
+        fs::create_dir_all(folder).map_err(|error| TableError::Io(folder.into(), error))?;
+        let recording = Recording { folder: folder.into(), manifest, open: BTreeMap::new() };
+        recording.manifest.save(folder)?;
+        Ok(recording)
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Append rows to a table as one row group.
+    ///
+    /// # Errors
+    /// [`TableError`] if the disk refuses; parts closed before stay readable.
+    pub fn write(&mut self, table: &str, columns: Vec<Column>) -> Result<(), TableError> {
+        let def = schema::table(table);
+        let batch = record_batch(def, columns)?;
+        if !self.open.contains_key(table) {
+            let part = self.open_part(def)?;
+            self.open.insert(table.into(), part);
+        }
+        let part = self.open.get_mut(table).expect("just opened");
+        if let Err(error) = part.append(&batch) {
+            self.discard(table);
+            return Err(error);
+        }
+        if part.rows >= ROWS_PER_PART {
+            self.close_part(table)?;
+            self.manifest.save(&self.folder)?;
+        }
+        Ok(())
+    }
+
+    /// Close every part and say how the recording ended.
+    ///
+    /// # Errors
+    /// [`TableError`] if the disk refuses; recording.json then still lists what was closed before.
+    pub fn finish(mut self, ending: Ending) -> Result<Manifest, TableError> {
+        let names: Vec<String> = self.open.keys().cloned().collect();
+        let mut failed = None;
+        for name in names {
+            if let Err(error) = self.close_part(&name) {
+                failed.get_or_insert(error);
+            }
+        }
+        self.manifest.ended_by = if failed.is_some() { Ending::WriteError } else { ending };
+        self.manifest.complete = self.manifest.ended_by == Ending::EndOfInput;
+        self.manifest.save(&self.folder)?;
+        failed.map_or(Ok(self.manifest), Err)
+    }
+
+    /// Remove the folder again: there was nothing to record.
+    pub fn abandon(self) {
+        drop(self.open);
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+
+    fn open_part(&mut self, def: &TableDef) -> Result<OpenPart, TableError> {
+        let number = self.manifest.tables.entry(def.name.clone()).or_default().parts.len();
+        let file = format!("{}/part-{number:04}.parquet", def.name);
+        let path = self.folder.join(&file);
+        let failed = |error| TableError::Io(path.clone(), error);
+        fs::create_dir_all(self.folder.join(&def.name)).map_err(failed)?;
+        let sink = BufWriter::with_capacity(1 << 20, HashingFile::create(&path).map_err(failed)?);
+        let writer = ArrowWriter::try_new(sink, def.arrow_schema(), Some(properties(def)))
+            .map_err(|error| TableError::Parquet(path.clone(), error))?;
+        Ok(OpenPart { path, file, rows: 0, writer })
+    }
+
+    fn close_part(&mut self, table: &str) -> Result<(), TableError> {
+        let Some(part) = self.open.remove(table) else { return Ok(()) };
+        let path = part.path.clone();
+        match part.close() {
+            Ok(part) => {
+                let entry = self.manifest.tables.entry(table.into()).or_default();
+                entry.rows += part.rows;
+                entry.parts.push(part);
+                Ok(())
+            }
+            Err(error) => {
+                let _ = fs::remove_file(path);
+                Err(error)
+            }
+        }
+    }
+
+    /// Drop a part that could not be written: half a Parquet file has no footer and cannot be read.
+    fn discard(&mut self, table: &str) {
+        if let Some(part) = self.open.remove(table) {
+            let _ = fs::remove_file(&part.path);
+            self.manifest.tables.entry(table.into()).or_default().lost += part.rows;
+        }
+    }
+}
+
+impl OpenPart {
+    fn append(&mut self, batch: &RecordBatch) -> Result<(), TableError> {
+        let failed = |error| TableError::Parquet(self.path.clone(), error);
+        self.writer.write(batch).map_err(failed)?;
+        self.writer.flush().map_err(failed)?;
+        self.rows += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    fn close(self) -> Result<Part, TableError> {
+        let OpenPart { path, file, rows, writer } = self;
+        let sink = writer.into_inner().map_err(|error| TableError::Parquet(path.clone(), error))?;
+        let file_hash = sink.into_inner().map_err(|error| TableError::Io(path.clone(), error.into_error()))?;
+        let (bytes, sha256) = file_hash.finish().map_err(|error| TableError::Io(path, error))?;
+        Ok(Part { file, rows, bytes, sha256 })
+    }
+}
+
+fn properties(def: &TableDef) -> WriterProperties {
+    let mut builder = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_2_0)
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_max_row_group_row_count(Some(ROWS_PER_GROUP * 4));
+    for column in &def.columns {
+        let path = ColumnPath::from(column.name.as_str());
+        if column.delta {
+            builder = builder
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        } else if column.kind == ColumnType::String && !column.dictionary {
+            builder = builder.set_column_dictionary_enabled(path, false);
+        }
+    }
+    builder.build()
+}
+
+/// A file that hashes what is written to it.
+#[derive(Debug)]
+struct HashingFile {
+    file: File,
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl HashingFile {
+    fn create(path: &Path) -> io::Result<Self> {
+        Ok(HashingFile { file: File::create(path)?, hash: Sha256::new(), bytes: 0 })
+    }
+
+    fn finish(self) -> io::Result<(u64, String)> {
+        // Some file systems report a full disk only here (NFS, delayed allocation).
+        self.file.sync_data()?;
+        let digest = self.hash.finalize();
+        Ok((self.bytes, digest.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+}
+
+impl Write for HashingFile {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(data)?;
+        self.hash.update(&data[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
