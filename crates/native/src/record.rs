@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Message> {
     let watch = Watch::start(child, fifo.writer, cancel.clone());
     let mut reporter = Reporter::new(&arguments.progress);
     let options = Options { date: None, directory };
-    let outcome = Logs::open(&[fifo.path.clone()], &options)
+    let outcome = Logs::open(std::slice::from_ref(&fifo.path), &options)
         .and_then(|logs| logs.import(&mut recording, &options, &cancel, &mut |progress| reporter.report(progress)));
     let status = watch.join();
     let refused = matches!(outcome, Err(ImportError::Empty(_)));

@@ -111,17 +111,17 @@ impl Clock {
 mod tests {
     use super::*;
 
-    fn of_day(h: i64, m: i64) -> Option<Stamp> {
-        Some(Stamp::TimeOfDay((h * 60 + m) * 60_000_000_000))
+    fn of_day(h: i64, m: i64) -> Stamp {
+        Stamp::TimeOfDay((h * 60 + m) * 60_000_000_000)
     }
 
     #[test]
     fn a_log_over_midnight_goes_on() {
         let noon = Local.with_ymd_and_hms(2026, 3, 10, 12, 0, 0).unwrap().timestamp_nanos_opt().unwrap();
         let mut clock = Clock::new(noon, None);
-        let first = clock.time(of_day(23, 59), 6);
+        let first = clock.time(Some(of_day(23, 59)), 6);
         assert_eq!(first, noon - 12 * 3_600_000_000_000 - 60_000_000_000, "the day before the log was written");
-        assert_eq!(clock.time(of_day(0, 1), 6) - first, 120_000_000_000);
+        assert_eq!(clock.time(Some(of_day(0, 1)), 6) - first, 120_000_000_000);
         assert_eq!(clock.describe(true).kind, "time_of_day");
         assert_eq!(clock.describe(true).resolution_ns, 1_000);
     }

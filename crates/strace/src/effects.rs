@@ -421,6 +421,7 @@ impl System {
             self.objects.set_size(new, size);
             self.objects.set_size(old, None);
             self.renamed.insert(new, old);
+            self.threads.get(context.thread).fds.borrow().rename(old, new);
         }
         Facts { object: old, ..Facts::default() }
     }

@@ -73,6 +73,12 @@ impl FdTable {
         }
     }
 
+    /// A file got a new name; open files go with it.
+    pub(crate) fn rename(&self, old: ObjectId, new: ObjectId) {
+        let open = self.slots.values().filter(|slot| slot.file.object.get() == Some(old));
+        open.for_each(|slot| slot.file.object.set(Some(new)));
+    }
+
     /// What a successful exec does.
     pub(crate) fn exec(&mut self) {
         self.slots.retain(|_, slot| !slot.close_on_exec);

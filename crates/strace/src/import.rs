@@ -66,11 +66,8 @@ impl std::error::Error for ImportError {}
 /// Tables that an import fills. Listed from the start: an empty table is a statement, a missing one is not.
 const TABLES: [&str; 6] = ["calls", "commands", "import_issues", "paths", "processes", "signals"];
 
-/// Lines after which the clock of progress and cancellation is looked at.
-const LINES_PER_CHECK: u64 = 4096;
-
-/// Lines of which at least one must be understood, or the input is refused without reading all of it.
-const LINES_TO_JUDGE: u64 = 2000;
+/// Lines after which progress is reported. An input of which nothing was understood by then is refused without reading all of it.
+const LINES_PER_REPORT: u64 = 4096;
 
 /// Logs that were opened but not yet read.
 pub struct Logs {
@@ -174,8 +171,8 @@ impl<'a> Import<'a> {
                 Step::Interrupted => {}
                 Step::Item(item) => self.line(&item)?,
             }
-            if self.lines.is_multiple_of(LINES_PER_CHECK) {
-                if self.lines == LINES_PER_CHECK {
+            if self.lines.is_multiple_of(LINES_PER_REPORT) {
+                if self.lines == LINES_PER_REPORT {
                     self.judge(merge)?;
                 }
                 progress(Progress { bytes_done: merge.bytes(), bytes_total: merge.size(), lines: self.lines });
@@ -188,7 +185,6 @@ impl<'a> Import<'a> {
 
     /// Refuse an input of which nothing was understood.
     fn judge(&self, merge: &Merge) -> Result<(), ImportError> {
-        debug_assert!(LINES_TO_JUDGE <= LINES_PER_CHECK);
         let path = || merge.feeds[0].input.path.clone();
         match (self.lines, self.events) {
             (0, _) => Err(ImportError::Empty(path())),
@@ -205,7 +201,7 @@ impl<'a> Import<'a> {
         if item.too_long {
             return self.issue(Issue::LongLine, item, None);
         }
-        let kind = crate::line::kind(item.line.event);
+        let kind = crate::line::kind(item.event);
         if matches!(kind, Kind::Call | Kind::Resumed | Kind::Signal | Kind::Exit) {
             self.events += 1;
             self.in_summary = false;
@@ -221,6 +217,7 @@ impl<'a> Import<'a> {
                 self.in_summary = true;
                 Ok(())
             }
+            Kind::Extra if !item.ended && item.event.is_empty() => self.issue(Issue::CutLine, item, None),
             Kind::Notice | Kind::Extra => Ok(()),
             Kind::Unknown if self.in_summary => Ok(()),
             Kind::Unknown if !item.ended => self.issue(Issue::CutLine, item, None),
@@ -230,7 +227,7 @@ impl<'a> Import<'a> {
 
     /// The thread of a line.
     fn thread(&mut self, item: &Item<'_>) -> Result<usize, TableError> {
-        let tid = item.line.tid.or(item.file_tid).unwrap_or(0);
+        let tid = item.tid.unwrap_or(0);
         let (index, guessed) = self.system.thread(tid, item.time_ns);
         if guessed {
             self.issue(Issue::ParentGuessed, item, Some(format!("tid {tid}: several threads were in fork")))?;
@@ -239,12 +236,14 @@ impl<'a> Import<'a> {
     }
 
     fn call(&mut self, item: &Item<'_>) -> Result<(), TableError> {
-        let event = item.line.event;
+        let event = item.event;
         let thread = self.thread(item)?;
         if let Some(text) = fields::unfinished(event) {
             return self.begin(item, thread, text);
         }
         match fields::parse(event) {
+            // The last line, without its newline and without the duration that the others have: the result may be cut too.
+            Ok(call) if !item.ended && self.has_durations && call.dur_ns.is_none() => self.issue(Issue::CutLine, item, None),
             Ok(call) => self.finish_call(thread, &call, item.time_ns, None),
             Err(_) if !item.ended => self.issue(Issue::CutLine, item, None),
             Err(error) => match fields::killed(event, &mut self.joined) {
@@ -276,7 +275,7 @@ impl<'a> Import<'a> {
 
     fn resumed(&mut self, item: &Item<'_>) -> Result<(), TableError> {
         let thread = self.thread(item)?;
-        let Some((name, tail)) = fields::resumed(item.line.event) else {
+        let Some((name, tail)) = fields::resumed(item.event) else {
             let issue = if item.ended { Issue::UnknownLine } else { Issue::CutLine };
             return self.issue(issue, item, None);
         };
@@ -419,15 +418,16 @@ impl<'a> Import<'a> {
         self.system.threads.lives[life].calls += 1;
         self.last_ns = self.last_ns.max(row.ts_ns.saturating_add(row.dur_ns.max(0)));
         if self.rows.push(row) {
-            self.rows.flush(self.recording, self.calls.names())?;
+            // Before the write: it may close a part and save recording.json.
             self.note_coverage();
+            self.rows.flush(self.recording, self.calls.names())?;
         }
         Ok(())
     }
 
     fn signal(&mut self, item: &Item<'_>) -> Result<(), TableError> {
         let thread = self.thread(item)?;
-        let body = item.line.event.strip_prefix(b"--- ").and_then(|body| body.strip_suffix(b" ---")).unwrap_or_default();
+        let body = item.event.strip_prefix(b"--- ").and_then(|body| body.strip_suffix(b" ---")).unwrap_or_default();
         let Some(space) = memchr::memchr(b' ', body).filter(|_| body.starts_with(b"SIG")) else {
             return Ok(()); // `--- stopped by SIGSTOP ---`: a stop, not a delivery
         };
@@ -452,7 +452,7 @@ impl<'a> Import<'a> {
     }
 
     fn exit(&mut self, item: &Item<'_>) -> Result<(), TableError> {
-        let body = item.line.event.strip_prefix(b"+++ ").and_then(|body| body.strip_suffix(b" +++")).unwrap_or_default();
+        let body = item.event.strip_prefix(b"+++ ").and_then(|body| body.strip_suffix(b" +++")).unwrap_or_default();
         let thread = self.thread(item)?;
         if let Some(winner) = body.strip_prefix(b"superseded by execve in pid ") {
             if let Some(winner) = text::leading_number(winner).and_then(|tid| i32::try_from(tid).ok()) {

@@ -101,8 +101,8 @@ fn thread(line: &[u8]) -> (Option<i32>, &[u8]) {
         };
     }
     match rest {
-        // A blank follows the column; a second one pads short numbers, and `-r` pads its own.
-        [b' ', tail @ ..] => (Some(tid), tail.strip_prefix(b" ").unwrap_or(tail)),
+        // The column is padded to five digits and followed by a blank.
+        [b' ', ..] => (Some(tid), rest.trim_ascii_start()),
         _ => (None, line),
     }
 }
@@ -111,25 +111,33 @@ fn thread(line: &[u8]) -> (Option<i32>, &[u8]) {
 fn stamps(line: &[u8]) -> (Option<Stamp>, u8, &[u8]) {
     let start = line.iter().take_while(|b| **b == b' ').count();
     let body = &line[start..];
-    let len = body.iter().take_while(|b| b.is_ascii_digit() || matches!(b, b'.' | b':')).count();
-    let (stamp, rest) = match body.get(len) {
-        Some(b' ') if len > 0 => (stamp(&body[..len]), &body[len + 1..]),
-        _ => (None, line),
-    };
-    let Some((stamp, decimals)) = stamp else { return (None, 0, line) };
-    (Some(stamp), decimals, skip_relative(rest))
+    let (mut len, mut dot, mut colon) = (0, None, false);
+    for byte in body {
+        match byte {
+            b'0'..=b'9' => {}
+            b'.' if dot.is_none() => dot = Some(len),
+            b':' => colon = true,
+            _ => break,
+        }
+        len += 1;
+    }
+    if len == 0 || body.get(len) != Some(&b' ') {
+        return (None, 0, line);
+    }
+    let decimals = dot.map_or(0, |dot| len - dot - 1);
+    match stamp(&body[..len], colon, dot.is_some()) {
+        Some(stamp) => (Some(stamp), u8::try_from(decimals).unwrap_or(u8::MAX), skip_relative(&body[len + 1..])),
+        None => (None, 0, line),
+    }
 }
 
-fn stamp(token: &[u8]) -> Option<(Stamp, u8)> {
-    let dot = token.iter().position(|b| *b == b'.');
-    let decimals = u8::try_from(dot.map_or(0, |dot| token.len() - dot - 1)).ok()?;
-    if token.contains(&b':') {
-        return Some((Stamp::TimeOfDay(time_of_day(token)?), decimals));
+fn stamp(token: &[u8], colon: bool, dot: bool) -> Option<Stamp> {
+    if colon {
+        return time_of_day(token).map(Stamp::TimeOfDay);
     }
-    let value = text::seconds(token)?;
+    let value = text::seconds(token).filter(|_| dot)?;
     // `-r` prints at most the length of a run, `-ttt` a date after 1973: 10^8 s tells them apart.
-    let stamp = if value >= 100_000_000_000_000_000 { Stamp::Epoch(value) } else { Stamp::SinceLast(value) };
-    dot.map(|_| (stamp, decimals))
+    Some(if value >= 100_000_000_000_000_000 { Stamp::Epoch(value) } else { Stamp::SinceLast(value) })
 }
 
 /// `HH:MM:SS[.fraction]` as nanoseconds since midnight.
@@ -184,6 +192,7 @@ mod tests {
             ("", None, None),
             ("1234  ", Some(1234), None),
             ("12345 ", Some(12345), None),
+            ("7     ", Some(7), None),
             ("  42 ", Some(42), None),
             ("[pid  1234] ", Some(1234), None),
             ("1234<my prog> ", Some(1234), None),

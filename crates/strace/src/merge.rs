@@ -9,7 +9,7 @@ use chrono::NaiveDate;
 use crate::{
     clock::Clock,
     input::{Input, Lines, Next},
-    line::{self, Line},
+    line,
 };
 
 /// An input with its clock and its next line.
@@ -21,8 +21,11 @@ pub(crate) struct Feed {
     next: Option<Pending>,
 }
 
+/// A line that was split but not handed out: where it lies in the buffer, and its prefix.
 struct Pending {
     range: std::ops::Range<usize>,
+    tid: Option<i32>,
+    event_at: usize,
     ended: bool,
     time_ns: i64,
     too_long: bool,
@@ -33,10 +36,10 @@ pub(crate) struct Item<'a> {
     pub(crate) source: usize,
     pub(crate) line_number: u64,
     pub(crate) text: &'a [u8],
-    /// Prefix already split off.
-    pub(crate) line: Line<'a>,
-    /// Thread the whole file belongs to (`-ff`).
-    pub(crate) file_tid: Option<i32>,
+    /// The text behind the prefix.
+    pub(crate) event: &'a [u8],
+    /// From the line, or from the name of a file that holds one thread (`-ff`).
+    pub(crate) tid: Option<i32>,
     pub(crate) time_ns: i64,
     /// Whether the line ends in a newline.
     pub(crate) ended: bool,
@@ -70,21 +73,21 @@ impl Feed {
             Next::Line(range, ended) => (range, ended, false),
         };
         self.line_number += 1;
-        let parts = line::split(self.lines.text(range.clone()));
-        let time_ns = self.clock.time(parts.stamp, parts.decimals);
-        self.next = Some(Pending { range, ended, time_ns, too_long });
+        let prefix = line::split(self.lines.text(range.clone()));
+        let time_ns = self.clock.time(prefix.stamp, prefix.decimals);
+        let (tid, event_at) = (prefix.tid, range.end - prefix.event.len());
+        self.next = Some(Pending { range, tid, event_at, ended, time_ns, too_long });
         Ok(true)
     }
 
     fn item(&self, source: usize) -> Option<Item<'_>> {
         let next = self.next.as_ref()?;
-        let text = self.lines.text(next.range.clone());
         Some(Item {
             source,
             line_number: self.line_number,
-            text,
-            line: line::split(text),
-            file_tid: self.input.tid,
+            text: self.lines.text(next.range.clone()),
+            event: self.lines.text(next.event_at..next.range.end),
+            tid: next.tid.or(self.input.tid),
             time_ns: next.time_ns,
             ended: next.ended,
             too_long: next.too_long,

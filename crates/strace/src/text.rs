@@ -35,27 +35,36 @@ pub(crate) fn leading_number(text: &[u8]) -> Option<i64> {
 
 /// Seconds with any number of decimals, as nanoseconds; digits beyond the ninth are dropped.
 pub(crate) fn seconds(text: &[u8]) -> Option<i64> {
-    let dot = text.iter().position(|&b| b == b'.').unwrap_or(text.len());
-    let whole = decimal(&text[..dot])?;
-    let fraction = match text.get(dot + 1..) {
-        Some(digits) => fraction_ns(digits)?,
+    let mut value = 0i64;
+    let mut at = 0;
+    while let Some(digit) = text.get(at).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
+        value = value.checked_mul(10)?.checked_add(i64::from(digit))?;
+        at += 1;
+    }
+    if at == 0 {
+        return None;
+    }
+    let fraction = match text.get(at) {
         None => 0,
+        Some(b'.') => fraction_ns(&text[at + 1..])?,
+        Some(_) => return None,
     };
-    whole.checked_mul(1_000_000_000)?.checked_add(fraction)
+    value.checked_mul(1_000_000_000)?.checked_add(fraction)
 }
 
 /// Digits after a decimal point, as nanoseconds.
-pub(crate) fn fraction_ns(digits: &[u8]) -> Option<i64> {
+fn fraction_ns(digits: &[u8]) -> Option<i64> {
+    const SCALE: [i64; 10] = [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
     let mut value = 0;
-    for place in 0..9 {
-        value = value * 10
-            + match digits.get(place) {
-                Some(byte @ b'0'..=b'9') => i64::from(byte - b'0'),
-                Some(_) => return None,
-                None => 0,
-            };
+    for byte in digits.iter().take(9) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + i64::from(digit);
     }
-    digits.iter().skip(9).all(u8::is_ascii_digit).then_some(value)
+    let rest = digits.get(9..).unwrap_or_default();
+    rest.iter().all(u8::is_ascii_digit).then_some(value * SCALE[digits.len().min(9)])
 }
 
 /// A string of decimal digits only.

@@ -1,0 +1,34 @@
+# setup: everything a clean Debian 12 machine needs beside Rust and Python.  demo: the main job on real programs.  test: everything CI runs.
+# Stamps in .venv keep a second call from doing any set-up work again.
+.PHONY: setup demo test check bench clean
+.DELETE_ON_ERROR:
+
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) $(wildcard knowhow/tables/*.toml) Cargo.toml Cargo.lock
+
+setup: .venv/.installed
+
+demo: setup
+	tools/demo
+
+test: setup .venv/.dev
+	tools/check
+
+check: test
+
+bench: setup .venv/.dev
+	.venv/bin/python tools/bench
+
+.venv/.python: tools/setup requirements.lock
+	tools/setup runtime
+	touch $@
+
+.venv/.dev: tools/setup requirements-dev.lock | .venv/.python
+	tools/setup dev
+	touch $@
+
+.venv/.installed: .venv/.python pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
+	tools/setup install
+	touch $@
+
+clean:
+	rm -rf .venv target demo

@@ -1,0 +1,33 @@
+-- Calls over time
+-- How many calls of each class began in each step of time. A step without calls of a class has no row.
+-- needs:  calls, recording
+-- param:  interval_s DOUBLE = 1.0   Length of a step; fractions allowed [s].
+-- column: from_s DOUBLE     Start of the step, since the start of the recording [s].
+-- column: class VARCHAR     What the calls do: open, read, write, ...
+-- column: calls BIGINT      Calls that began in the step.
+-- column: ok BIGINT         Those that returned without an error.
+-- column: errors BIGINT     Those that returned an error.
+-- column: time_ns BIGINT    Time in these calls, also where they ended later [ns].
+-- chart:  points x=from_s y=calls color=class title="Calls per step" title_ja="区間ごとの回数"
+-- chart:  points x=from_s y=errors color=class title="Errors per step" title_ja="区間ごとのエラー"
+-- chart:  points x=from_s y=time_ns color=class title="Time in calls per step" title_ja="区間ごとの所要時間"
+-- tags:   calls, errors, time
+WITH step AS (
+    SELECT started_ns, greatest(CAST(round($interval_s * 1e9) AS BIGINT), 1) AS step_ns
+    FROM recording
+), placed AS (
+    SELECT CAST(floor((c.ts_ns - s.started_ns) / s.step_ns) AS BIGINT) AS number, c.class, c.result, c.errno, c.dur_ns
+    FROM calls AS c
+    CROSS JOIN step AS s
+), counted AS (
+    SELECT number, class, count(*) AS calls,
+        count(*) FILTER (WHERE errno IS NULL AND result IS NOT NULL) AS ok,
+        count(errno) AS errors,
+        CAST(sum(dur_ns) AS BIGINT) AS time_ns
+    FROM placed
+    GROUP BY number, class
+)
+SELECT round(c.number * s.step_ns / 1e9, 9) AS from_s, c.class, c.calls, c.ok, c.errors, c.time_ns
+FROM counted AS c
+CROSS JOIN step AS s
+ORDER BY c.number, c.class

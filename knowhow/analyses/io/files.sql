@@ -1,0 +1,45 @@
+-- I/O by file
+-- One row per file and call: how often, how it ended, how long it took, what it moved.
+-- Calls that work on no file, or on one that the log does not name, are left out.
+-- needs:  calls
+-- param:  call VARCHAR = ''         Only this call; empty for all.
+-- param:  per_call BOOLEAN = true   One row per file and call; false: one row per file, its calls together.
+-- column: path VARCHAR        File or other object worked on.
+-- column: call VARCHAR        Name of the system call; `all` where the calls are taken together.
+-- column: calls BIGINT        Number of calls.
+-- column: ok BIGINT           Calls that returned without an error.
+-- column: errors BIGINT       Calls that returned an error.
+-- column: time_ns BIGINT      Time in the calls [ns].
+-- column: avg_ns BIGINT       Average time of a call [ns].
+-- column: min_ns BIGINT       Shortest call [ns].
+-- column: max_ns BIGINT       Longest call [ns].
+-- column: bytes BIGINT        Bytes moved [B].
+-- column: avg_bytes DOUBLE    Average bytes of a call that moved or could have moved any [B].
+-- column: min_bytes BIGINT    Fewest bytes of a call [B].
+-- column: max_bytes BIGINT    Most bytes of a call [B].
+-- chart:  stacked_bars x=path y=ok,errors title="Calls" title_ja="回数"
+-- chart:  bars x=path y=time_ns title="Time in the calls" title_ja="所要時間"
+-- chart:  bars x=path y=bytes title="Bytes moved" title_ja="バイト数"
+-- tags:   files, calls, time, bytes, errors
+WITH chosen AS (
+    SELECT path, CASE WHEN $per_call THEN call ELSE 'all' END AS call, result, errno, dur_ns, moved_bytes
+    FROM calls
+    WHERE path IS NOT NULL AND ($call = '' OR call = $call)
+)
+SELECT
+    path,
+    call,
+    count(*) AS calls,
+    count(*) FILTER (WHERE errno IS NULL AND result IS NOT NULL) AS ok,
+    count(errno) AS errors,
+    CAST(sum(dur_ns) AS BIGINT) AS time_ns,
+    CAST(round(avg(dur_ns)) AS BIGINT) AS avg_ns,
+    min(dur_ns) AS min_ns,
+    max(dur_ns) AS max_ns,
+    CAST(sum(moved_bytes) AS BIGINT) AS bytes,
+    round(avg(moved_bytes), 1) AS avg_bytes,
+    min(moved_bytes) AS min_bytes,
+    max(moved_bytes) AS max_bytes
+FROM chosen
+GROUP BY path, call
+ORDER BY coalesce(time_ns, 0) DESC, calls DESC, path, call

@@ -1,0 +1,20 @@
+-- I/O by exact size
+-- One row per size to the byte: which sizes a program really uses. Failed calls have no size.
+-- needs:  calls
+-- column: size BIGINT       Bytes a call moved [B].
+-- column: class VARCHAR     What the calls do: read, write, copy or socket.
+-- column: calls BIGINT      Number of calls.
+-- column: bytes BIGINT      Bytes moved by them [B].
+-- column: time_ns BIGINT    Time in these calls [ns].
+-- chart:  points x=size y=calls color=class x_scale=log y_scale=log title="Calls per size" title_ja="サイズごとの回数"
+-- tags:   size, calls, bytes, time
+SELECT
+    moved_bytes AS size,
+    class,
+    count(*) AS calls,
+    CAST(sum(moved_bytes) AS BIGINT) AS bytes,
+    CAST(sum(dur_ns) AS BIGINT) AS time_ns
+FROM calls
+WHERE moved_bytes IS NOT NULL
+GROUP BY moved_bytes, class
+ORDER BY size, class

@@ -1,0 +1,46 @@
+-- Process tree
+-- Every process and thread of the recording, parents before their children: what it ran, when, how long, how it ended,
+-- and what its calls took and moved.
+-- needs:  processes, calls, recording
+-- column: process VARCHAR       Program and thread id, a dot for each step down from the top.
+-- column: pid INTEGER           Process id.
+-- column: tid INTEGER           Thread id; equal to pid for the first thread.
+-- column: ppid INTEGER          Process id of the parent; empty where its birth is not in the log.
+-- column: depth INTEGER         Depth in the tree, 0 at the top.
+-- column: command VARCHAR       Arguments of its last exec, or of its parent's.
+-- column: start_s DOUBLE        Start, since the start of the recording [s].
+-- column: end_s DOUBLE          End, since the start of the recording; empty where no end was seen [s].
+-- column: duration_ns BIGINT    From start to end [ns].
+-- column: exit VARCHAR          Exit status, or the signal that killed it; empty where no end was seen.
+-- column: calls BIGINT          Number of its calls.
+-- column: time_ns BIGINT        Time in its calls, waiting included [ns].
+-- column: bytes BIGINT          Bytes its calls moved [B].
+-- chart:  spans x=start_s x2=end_s y=process title="Lifetimes" title_ja="生存期間"
+-- tags:   processes, calls, time, bytes
+WITH used AS (
+    -- Thread ids are used again: a call belongs to the life in which it began.
+    SELECT p.tree_order, count(*) AS calls, CAST(sum(c.dur_ns) AS BIGINT) AS time_ns, CAST(sum(c.moved_bytes) AS BIGINT) AS bytes
+    FROM processes AS p
+    JOIN calls AS c ON c.pid = p.pid AND c.tid = p.tid
+    WHERE c.ts_ns >= p.start_ts_ns AND c.ts_ns <= coalesce(p.end_ts_ns, c.ts_ns)
+    GROUP BY p.tree_order
+)
+SELECT
+    concat(substr('. . . . . . . . . . . . . . . . . . . . ', 1, 2 * least(p.depth, 20)), coalesce(p.comm, '?'), ' ',
+        CAST(p.tid AS VARCHAR)) AS process,
+    p.pid,
+    p.tid,
+    p.ppid,
+    p.depth,
+    p.command,
+    round((p.start_ts_ns - r.started_ns) / 1e9, 9) AS start_s,
+    round((p.end_ts_ns - r.started_ns) / 1e9, 9) AS end_s,
+    p.end_ts_ns - p.start_ts_ns AS duration_ns,
+    coalesce(p.exit_signal, CAST(p.exit_code AS VARCHAR)) AS exit,
+    coalesce(u.calls, 0) AS calls,
+    u.time_ns,
+    u.bytes
+FROM processes AS p
+CROSS JOIN recording AS r
+LEFT JOIN used AS u ON u.tree_order = p.tree_order
+ORDER BY p.tree_order

@@ -1,0 +1,289 @@
+"""`sysdock check`: whether analyses and rules are what their headers and pages say."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sysdock.analysis.compare import blessed, difference, picked
+from sysdock.analysis.errors import engine_errors
+from sysdock.analysis.portable import violations
+from sysdock.analysis.session import Session
+from sysdock.errors import UserError
+from sysdock.library import Analysis, Example, Library, Page
+from sysdock.library.header import parse
+from sysdock.library.page import RULE_HEADINGS, RULE_HEADINGS_JA
+from sysdock.recording import FORMAT_VERSION, Recording
+from sysdock.recording.mentions import mentions
+from sysdock.recording.native import find_native, import_quietly
+
+_FOLDERS = {"analyses": "analysis", "rules": "rule"}
+# Keys of a `chart:` line that name columns.
+_CHANNELS = ("x", "x2", "y", "y2", "color", "size")
+Report = Callable[[str, bool], None]
+
+
+@dataclass
+class Summary:
+    """How many checks passed, failed, and were skipped."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+
+@dataclass
+class _Checker:
+    """Counts and reports."""
+
+    report: Report
+    bless: bool
+    native: bool
+    summary: Summary = field(default_factory=Summary)
+
+    def passed(self, name: str) -> None:
+        self.summary.passed += 1
+        self.report(f"ok       {name}", False)
+
+    def failed(self, name: str, why: Iterable[str]) -> None:
+        self.summary.failed += 1
+        self.report(f"FAILED   {name}", True)
+        for line in why:
+            self.report(f"         {line}", True)
+
+    def skipped(self, name: str, why: str) -> None:
+        self.summary.skipped += 1
+        self.report(f"SKIPPED  {name}: {why}", True)
+
+    def check(self, name: str, problems: Callable[[], list[str]]) -> None:
+        """Runs one check; a UserError in it is a problem too."""
+        try:
+            found = problems()
+        except UserError as error:
+            found = str(error).splitlines()
+        if found:
+            self.failed(name, found)
+        else:
+            self.passed(name)
+
+
+def check(
+    paths: Iterable[Path], *, bless: bool = False, report: Report, library: Library | None = None
+) -> Summary:
+    """Checks the files at `paths` (default: the whole library) and says of each how it went.
+
+    `report` gets a line and whether it matters. With `bless` pages are changed to what the SQL really
+    returns.
+    """
+    try:
+        find_native()
+        native = True
+    except UserError:
+        native = False
+    checker = _Checker(report, bless, native)
+    targets = _targets(list(paths), library)
+    if not targets:
+        raise UserError("no analysis or rule there", "give an .sql or .md file below `analyses` or `rules`")
+    for found, sql_path, id_, kind in targets:
+        _check_file(checker, found, sql_path, id_, kind)
+    return checker.summary
+
+
+def _targets(paths: list[Path], library: Library | None) -> list[tuple[Library, Path, str, str]]:
+    """(library, file, id, kind) of all below `paths`; the library is the folder that holds the file."""
+    library = library or Library()
+    libraries = {library.root.resolve(): library}
+    files: dict[Path, tuple[Library, Path, str, str]] = {}
+    for path in paths or [library.root]:
+        found = sorted(path.rglob("*.sql")) + sorted(path.rglob("*.md")) if path.is_dir() else [path]
+        for file in found:
+            place = file.resolve().with_suffix(".sql")
+            parts = place.parts
+            folder = next((part for part in reversed(parts[:-1]) if part in _FOLDERS), None)
+            if file.suffix not in (".sql", ".md") or folder is None:
+                if not path.is_dir():
+                    hint = "give an .sql or .md file below `analyses` or `rules`"
+                    raise UserError("not an analysis or a rule", hint, str(file))
+                continue
+            cut = len(parts) - 1 - parts[::-1].index(folder)
+            root = Path(*parts[:cut])
+            owner = libraries.setdefault(root, Library(root))
+            id_ = place.relative_to(root / folder).with_suffix("").as_posix()
+            files[place] = (owner, place, id_, _FOLDERS[folder])
+    return list(files.values())
+
+
+def _check_file(checker: _Checker, library: Library, sql_path: Path, id_: str, kind: str) -> None:
+    if not sql_path.exists():
+        checker.failed(f"{kind} {id_}", [f"{sql_path.with_suffix('.md')}: a page without an .sql file"])
+        return
+    try:
+        analysis = parse(sql_path, id_, kind)
+    except UserError as error:
+        checker.failed(f"{kind} {id_}: header", str(error).splitlines())
+        return
+    checker.check(f"{kind} {id_}: header and columns", lambda: _header_problems(library, analysis))
+    try:
+        page = library.page(analysis)
+    except UserError as error:
+        checker.failed(f"{kind} {id_}: page", str(error).splitlines())
+        return
+    checker.check(f"{kind} {id_}: page", lambda: _page_problems(page, kind))
+    lines = page.path.read_text("utf-8").splitlines()
+    # From the last to the first, so that line numbers stay right while tables are replaced.
+    for number in reversed(range(len(page.examples))):
+        lines = _check_example(checker, library, analysis, page, number, lines)
+    text = "\n".join(lines) + "\n"
+    if checker.bless and text != page.path.read_text("utf-8"):
+        page.path.write_text(text, "utf-8")
+        checker.report(f"blessed  {page.path}", True)
+
+
+def _header_problems(library: Library, analysis: Analysis) -> list[str]:
+    """Runs the SQL on a recording with empty tables and compares it with its header."""
+    import duckdb
+
+    problems = [
+        f"there is no chart `{line.template}`"
+        for line in analysis.charts
+        if not _has_chart(library, line.template)
+    ]
+    names = {column.name for column in analysis.columns}
+    for line in analysis.charts:
+        stated = {name for channel in _CHANNELS for name in line.options.get(channel, "").split(",") if name}
+        problems += [f"chart {line.template}: no column `{name}`" for name in sorted(stated - names)]
+    with Session(_empty_recording(library), library) as session:
+        session.require(analysis)
+        with engine_errors(str(analysis.sql_path)):
+            statements = duckdb.extract_statements(analysis.sql)
+        used = {name for statement in statements for name in statement.named_parameters}
+        stated = {param.name for param in analysis.params}
+        problems += [f"${name} has no `param:` line" for name in sorted(used - stated)]
+        problems += [f"parameter {name} is not used" for name in sorted(stated - used)]
+        if problems:
+            return problems
+        problems += _needs_problems(session, analysis)
+        rows = session.run(analysis).rows()
+        if analysis.kind == "rule" and [row[1] for row in rows] != ["unknown"]:
+            problems.append(
+                "an empty recording must give one row, `unknown`: absence of data is never a pass"
+            )
+        if analysis.portable:
+            found = violations(session.views.connection, analysis.sql)
+            problems += [f"not portable: {what} (or say `portable: false`)" for what in found]
+    return problems
+
+
+def _has_chart(library: Library, name: str) -> bool:
+    try:
+        library.chart(name)
+    except UserError:
+        return False
+    return True
+
+
+def _needs_problems(session: Session, analysis: Analysis) -> list[str]:
+    named = mentions(session.views.connection, analysis.sql)
+    if named is None:
+        return []
+    read = named.tables & {table.name for table in session.library.tables()}
+    missing, idle = sorted(read - set(analysis.needs)), sorted(set(analysis.needs) - read)
+    return [f"`needs:` lacks the table {name}" for name in missing] + [
+        f"`needs:` names the table {name}, which the SQL does not read" for name in idle
+    ]
+
+
+def _empty_recording(library: Library) -> Recording:
+    """A recording of nothing, which is nowhere on disk."""
+    tables = {table.name: {"rows": 0, "lost": 0, "parts": []} for table in library.tables() if table.stored}
+    manifest: dict[str, Any] = {
+        "format_version": FORMAT_VERSION,
+        "command": None,
+        "host": None,
+        "started_ns": 0,
+        "duration_ns": 0,
+        "clock": {"kind": "epoch", "has_durations": True},
+        "has_exits": True,
+        "lines_total": 0,
+        "lines_understood": 0,
+        "lost_events": 0,
+        "complete": True,
+        "tables": tables,
+    }
+    return Recording(Path("empty recording"), manifest)
+
+
+def _page_problems(page: Page, kind: str) -> list[str]:
+    problems = []
+    if kind == "rule":
+        if page.title_ja is None:
+            problems.append("no Japanese title (a second `# ` line)")
+        wanted = RULE_HEADINGS + RULE_HEADINGS_JA
+        problems += [f"no heading `## {heading}`" for heading in wanted if heading not in page.sections]
+        problems += [
+            f"nothing under `## {heading}`" for heading in wanted if page.sections.get(heading) == ""
+        ]
+        shown = _shown_statuses(page)
+        lacking = [status for status in ("finding", "ok", "unknown") if status not in shown]
+        problems += [f"no example shows `{status}`" for status in lacking]
+    if not page.examples:
+        problems.append("no example (a ```strace block and a table)")
+    return problems
+
+
+def _shown_statuses(page: Page) -> set[str | None]:
+    return {
+        row[example.expected_columns.index("status")]
+        for example in page.examples
+        if "status" in example.expected_columns
+        for row in example.expected_rows
+    }
+
+
+def _check_example(
+    checker: _Checker, library: Library, analysis: Analysis, page: Page, number: int, lines: list[str]
+) -> list[str]:
+    """Runs one example; returns the lines of the page, changed where that was asked for."""
+    example = page.examples[number]
+    name = f"{analysis.kind} {analysis.id}: example at {page.path.name}:{example.line_no}"
+    if not checker.native:
+        checker.skipped(name, "sysdock-native is not there")
+        return lines
+    names = [column.name for column in analysis.columns]
+    columns = example.expected_columns or names
+    unknown = [column for column in columns if column not in names]
+    if unknown:
+        checker.failed(
+            name, [f"the table has a column `{column}`, the analysis has not" for column in unknown]
+        )
+        return lines
+    try:
+        rows = picked(names, run_example(library, analysis, example), columns)
+    except UserError as error:
+        checker.failed(name, str(error).splitlines())
+        return lines
+    if checker.bless:
+        checker.passed(name)
+        changed = not example.table_lines or difference(example, rows)
+        return blessed(lines, example, columns, rows) if changed else lines
+    if not example.table_lines:
+        checker.failed(name, ["no table follows it; `sysdock check --bless` writes one"])
+    elif found := difference(example, rows):
+        checker.failed(name, found)
+    else:
+        checker.passed(name)
+    return lines
+
+
+def run_example(library: Library, analysis: Analysis, example: Example) -> list[tuple]:
+    """Imports the log of an example and runs the analysis on it."""
+    with tempfile.TemporaryDirectory(prefix="sysdock-check-") as folder:
+        log = Path(folder) / "example.log"
+        log.write_text(example.log_text, "utf-8")
+        recording = Path(folder) / "rec"
+        import_quietly(log, recording)
+        with Session(Recording.open(recording), library) as session:
+            return session.run(analysis, example.params).rows()

@@ -1,0 +1,102 @@
+"""Describes a recording: what, when, where, how completely."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sysdock.analysis.session import Session
+    from sysdock.recording import Recording
+
+_COPIED = (
+    "command",
+    "host",
+    "started_ns",
+    "duration_ns",
+    "lines_total",
+    "lines_understood",
+    "lost_events",
+    "complete",
+    "ended_by",
+    "directory",
+    "recorder",
+    "tool",
+    "options",
+    "sources",
+    "clock",
+    "has_exits",
+    "exit_code",
+    "exit_signal",
+)
+_FIRST_LINES = 3
+
+
+def describe(session: Session) -> dict[str, Any]:
+    """One object with what recording.json says, the environment, and the issues of the import.
+
+    `tables`: per table `rows`, `lost`, `bytes` on disk. `environment`: rows of that table. `issues`: per kind
+    the number of rows, whether the line itself was understood, and the first places. `damage`: parts that are
+    missing or have a wrong size.
+    """
+    recording = session.recording
+    described = {name: recording.manifest.get(name) for name in _COPIED}
+    described["tables"] = {
+        name: {
+            "rows": recording.rows(name),
+            "lost": recording.lost(name),
+            "bytes": recording.bytes_on_disk(name),
+        }
+        for name in recording.tables
+    }
+    described["damage"] = recording.damage()
+    described["environment"] = described["issues"] = []
+    if not described["damage"]:
+        described["environment"] = _environment(session)
+        described["issues"] = issues(session)
+    return described
+
+
+def _environment(session: Session) -> list[dict[str, Any]]:
+    if "environment" not in session.recording.tables:
+        return []
+    names = ("section", "name", "value", "source")
+    rows = session.fetch(f"SELECT {', '.join(names)} FROM environment")
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def issues(session: Session) -> list[dict[str, Any]]:
+    """Issues per kind, the most frequent first: `issue`, `rows`, `understood`, and the first `places`."""
+    if "import_issues" not in session.recording.tables or not session.recording.rows("import_issues"):
+        return []
+    counted = session.fetch(
+        "SELECT issue, count(*) AS rows, bool_and(understood) FROM import_issues "
+        "GROUP BY issue ORDER BY rows DESC, issue"
+    )
+    places = session.fetch(
+        "SELECT issue, source, line FROM (SELECT issue, source, line, row_number() OVER "
+        "(PARTITION BY issue ORDER BY source, line) AS number FROM import_issues) WHERE number <= $most "
+        "ORDER BY issue, number",
+        {"most": _FIRST_LINES},
+    )
+    first: dict[str, list[str]] = {}
+    for issue, source, line in places:
+        first.setdefault(issue, []).append(f"{source}:{line}" if line else source)
+    return [
+        {"issue": issue, "rows": rows, "understood": understood, "places": first[issue]}
+        for issue, rows, understood in counted
+    ]
+
+
+def start_time(recording: Recording) -> str | None:
+    """When the recording began, as text; None where its clock knows no date."""
+    kind = recording.manifest["clock"].get("kind")
+    if kind in ("relative", "order"):
+        return None
+    try:
+        stamp = datetime.datetime.fromtimestamp(recording.started_ns // 1_000_000_000, datetime.UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    if kind == "time_of_day":
+        return stamp.strftime("%Y-%m-%d %H:%M:%S (date inferred)")
+    return stamp.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")

@@ -1,0 +1,197 @@
+"""Runs analyses and rules on a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import IO, TYPE_CHECKING, Any
+
+from sysdock.analysis.errors import engine_errors
+from sysdock.errors import UserError, did_you_mean
+from sysdock.library import Analysis, Column, Library
+from sysdock.library.header import convert
+from sysdock.recording import Filters, Recording, Views
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from sysdock.analysis.diagnosis import Finding
+
+
+class Session:
+    """A recording with a library and filters, on one connection of the engine.
+
+    `notes` says in words where a filter does not apply or matches nothing.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        library: Library | None = None,
+        filters: Filters | None = None,
+        settings: dict[str, str] | None = None,
+    ) -> None:
+        self.recording = recording
+        self.library = library or Library()
+        self.filters = filters or Filters()
+        with engine_errors(str(recording.folder)):
+            self.views = Views(recording, self.library, self.filters, settings)
+        self._diagnosis: list[Finding] | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the filters."""
+        return self.views.notes
+
+    def run(self, analysis: Analysis | str, params: Mapping[str, Any] | None = None) -> Result:
+        """Prepares an analysis (object or id) with parameters; the query runs when its rows are asked for.
+
+        UserError: no such analysis, a table missing, a parameter that is unknown or not of its type, a result
+        whose columns are not those of the header.
+        """
+        if isinstance(analysis, str):
+            analysis = self.library.analysis(analysis)
+        self.require(analysis)
+        return Result(self, analysis, bind(analysis, params or {}))
+
+    def require(self, analysis: Analysis) -> None:
+        """Raises a UserError where the recording lacks a table that `analysis` needs."""
+        for name in self.missing(analysis):
+            hint = f"the recording holds {', '.join(sorted(self.recording.tables)) or 'no table'}"
+            fact = f"`{analysis.id}` needs the table `{name}`, which this recording does not have"
+            raise UserError(fact, hint, str(self.recording.folder))
+
+    def missing(self, analysis: Analysis) -> list[str]:
+        """Tables that `analysis` needs and the recording lacks."""
+        for name in analysis.needs:
+            self.library.table(name)
+        return [name for name in analysis.needs if name not in self.views.available]
+
+    def execute(
+        self, sql: str, params: Mapping[str, Any] | None = None, place: str | None = None
+    ) -> duckdb.DuckDBPyConnection:
+        """Runs `sql` over the views it mentions and returns the connection to fetch from.
+
+        Of `params` those that `sql` has are bound. `place` is named in errors.
+        """
+        import duckdb
+
+        with engine_errors(place):
+            self.views.prepare(sql)
+            connection = self.views.connection
+            named = {
+                name for statement in duckdb.extract_statements(sql) for name in statement.named_parameters
+            }
+            bound = {name: value for name, value in (params or {}).items() if name in named}
+            return connection.execute(sql, bound) if bound else connection.execute(sql)
+
+    def fetch(
+        self, sql: str, params: Mapping[str, Any] | None = None, place: str | None = None
+    ) -> list[tuple]:
+        """All rows of `sql`."""
+        with engine_errors(place):
+            return self.execute(sql, params, place).fetchall()
+
+    def diagnose(self, lang: str = "en") -> list[Finding]:
+        """Runs all rules: findings first, most to win first, then unknown, then ok."""
+        from sysdock.analysis.diagnosis import diagnose
+
+        if self._diagnosis is None:
+            self._diagnosis = diagnose(self)
+        return [finding.in_language(lang) for finding in self._diagnosis]
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self.views.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Result:
+    """The answer to an analysis: `columns` as in its header, `sql` and `bound` to wrap it in further SQL."""
+
+    def __init__(self, session: Session, analysis: Analysis, bound: dict[str, Any]) -> None:
+        self.session = session
+        self.analysis = analysis
+        self.columns: tuple[Column, ...] = analysis.columns
+        self.sql = analysis.sql
+        self.bound = bound
+        self.place = str(analysis.sql_path)
+        self._count: int | None = None
+        self._check_columns()
+
+    def rows(self, limit: int | None = None) -> list[tuple]:
+        """The rows, at most `limit`, in the order of the analysis."""
+        if limit is None:
+            rows = self.session.fetch(self.sql, self.bound, self.place)
+            self._count = len(rows)
+        else:
+            rows = self.session.fetch(f"{self.wrapped()} LIMIT {int(limit)}", self.bound, self.place)
+            if len(rows) < limit:
+                self._count = len(rows)
+        return rows
+
+    def row_count(self) -> int:
+        """Number of rows without a limit."""
+        if self._count is None:
+            counted = f"SELECT count(*) FROM (\n{self.sql}\n) AS result"
+            [(self._count,)] = self.session.fetch(counted, self.bound, self.place)
+        return self._count
+
+    def copy_to(self, out: IO[bytes] | IO[str], format: str = "csv", limit: int | None = None) -> None:
+        """Streams the rows to a file object as `csv` (with a header) or `json` (an array of objects)."""
+        from sysdock.analysis.copy import copy_select
+
+        select = self.wrapped() if limit is None else f"{self.wrapped()} LIMIT {int(limit)}"
+        types = {column.name: column.type for column in self.columns}
+        copy_select(self.session, select, self.bound, types, out, format, self.place)
+
+    def wrapped(self) -> str:
+        """The SQL as a SELECT over a subquery; the engine keeps the order of the rows."""
+        return f"SELECT * FROM (\n{self.sql}\n) AS result"
+
+    def _check_columns(self) -> None:
+        """A header that says something else than the SQL returns would label numbers wrongly."""
+        self.session.execute(f"{self.wrapped()} LIMIT 0", self.bound, self.place)
+        description = self.session.views.connection.description or []
+        real = [(entry[0], str(entry[1])) for entry in description]
+        stated = [(column.name, column.type) for column in self.columns]
+        for number, (have, said) in enumerate(zip(real, stated, strict=False), 1):
+            if have != said:
+                fact = f"column {number} is {' '.join(have)}, but the header says {' '.join(said)}"
+                hint = f"write CAST(... AS {said[1]}), or mend the header" if have[0] == said[0] else None
+                raise UserError(fact, hint, self.place)
+        if len(real) != len(stated):
+            fact = f"the result has {len(real)} columns, but the header names {len(stated)}"
+            raise UserError(fact, "write one `column:` line for each column of the result", self.place)
+
+
+def bind(analysis: Analysis, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Values for all parameters of `analysis`, typed for the engine: those given, else the defaults."""
+    import duckdb
+    from duckdb import sqltypes
+
+    known = {param.name: param for param in analysis.params}
+    for name in params:
+        if name not in known:
+            otherwise = f"its parameters are {', '.join(known)}" if known else "it has no parameters"
+            raise UserError(
+                f"`{analysis.id}` has no parameter `{name}`",
+                did_you_mean(name, known, otherwise),
+                f"-p {name}",
+            )
+    bound = {}
+    for name, param in known.items():
+        value = params.get(name, param.default)
+        try:
+            if value is not None and not (param.type == "VARCHAR" and isinstance(value, str)):
+                value = convert(str(value), param.type)
+        except ValueError:
+            fact = f"`{value}` is not a {param.type}"
+            raise UserError(fact, f"{name}: {param.text}", f"-p {name}={value}") from None
+        # With its type stated, 3 is a BIGINT, and the results keep the types of the header.
+        bound[name] = duckdb.Value(value, getattr(sqltypes, param.type))
+    return bound

@@ -1,0 +1,191 @@
+"""Writes rows as an aligned table, CSV or JSON.
+
+Used for what is small or already in Python; large results of analyses go through `sysdock.analysis.copy`.
+"""
+
+from __future__ import annotations
+
+import decimal
+import json
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import IO, Any
+
+from sysdock.library import Column
+
+_TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
+_SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
+_GAP = "  "
+_LEAST_WIDTH = 24
+
+
+def human_ns(value: float | None) -> str:
+    """A time as people read it: `1.23 ms`; `-` where it is not known."""
+    return _scaled(value, _TIMES)
+
+
+def human_bytes(value: float | None) -> str:
+    """A size as people read it: `1.23 MiB`; `-` where it is not known."""
+    return _scaled(value, _SIZES)
+
+
+def human_count(value: float | None) -> str:
+    """A count with separators: `1,234,567`."""
+    return "-" if value is None else f"{value:,}"
+
+
+def _scaled(value: float | None, units: Sequence[tuple[int, str]]) -> str:
+    if value is None:
+        return "-"
+    if not math.isfinite(value):
+        return str(value)
+    for factor, unit in units:
+        if abs(value) >= factor or factor == 1:
+            number = value / factor
+            digits = 0 if factor == 1 and number == int(number) else 2 if abs(number) < 100 else 1
+            return f"{number:,.{digits}f} {unit}"
+    raise AssertionError("the last factor is 1")
+
+
+def printable(text: str) -> str:
+    """A recorded name without characters that would move the cursor or colour the terminal."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def width(text: str) -> int:
+    """Columns that a text takes on a terminal; wide East Asian characters take two."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
+    )
+
+
+def shorten(text: str, room: int, middle: bool = False) -> str:
+    """`text` in at most `room` terminal columns, cut at its end, or in the `middle` as paths are."""
+    if width(text) <= room:
+        return text
+    if middle:
+        half = (room - 1) // 2
+        return _head(text, room - 1 - half) + "…" + _head(text[::-1], half)[::-1]
+    return _head(text, room - 1) + "…"
+
+
+def _head(text: str, room: int) -> str:
+    end = used = 0
+    for char in text:
+        used += width(char)
+        if used > room:
+            break
+        end += 1
+    return text[:end]
+
+
+def pad(text: str, room: int, right: bool = False) -> str:
+    """`text` filled up with blanks to `room` terminal columns."""
+    blanks = " " * max(room - width(text), 0)
+    return blanks + text if right else text + blanks
+
+
+def heading(column: Column) -> str:
+    """The head of a column: times and sizes carry their unit with each value, others name it here."""
+    if column.unit in (None, "B"):
+        return column.name
+    name = column.name.removesuffix(f"_{column.unit}")
+    return name if column.unit == "ns" else f"{name} [{column.unit}]"
+
+
+def cell(value: Any, column: Column) -> str:
+    """A value as it stands in a table."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        if column.unit == "ns":
+            return human_ns(value)
+        if column.unit == "B":
+            return human_bytes(value)
+        if isinstance(value, int):
+            # Ids such as pids are not counts: no separators in them.
+            return str(value) if column.name.endswith("id") else f"{value:,}"
+        return f"{value:.9g}"
+    return printable(str(value))
+
+
+def table_lines(
+    columns: Sequence[Column], rows: Iterable[Sequence[Any]], room: int | None = None
+) -> list[str]:
+    """Lines of an aligned table; the widest texts are shortened so that it fits into `room` columns."""
+    body = [[cell(value, column) for value, column in zip(row, columns, strict=True)] for row in rows]
+    head = [heading(column) for column in columns]
+    right = [column.type not in ("VARCHAR", "BOOLEAN") for column in columns]
+    widths = [max([width(head[i]), *(width(row[i]) for row in body)]) for i in range(len(columns))]
+    if room:
+        _fit(widths, right, room)
+    lines = []
+    for row in [head, *body]:
+        cells = (
+            pad(shorten(text, widths[i], middle=not right[i]), widths[i], right[i])
+            for i, text in enumerate(row)
+        )
+        lines.append(_GAP.join(cells).rstrip())
+    return lines
+
+
+def _fit(widths: list[int], right: list[bool], room: int) -> None:
+    """Takes columns from the widest text until the table fits or nothing is left to take."""
+    texts = [i for i, is_right in enumerate(right) if not is_right]
+    while sum(widths) + len(_GAP) * (len(widths) - 1) > room:
+        widest = max(texts, key=lambda i: widths[i], default=None)
+        if widest is None or widths[widest] <= _LEAST_WIDTH:
+            return
+        over = sum(widths) + len(_GAP) * (len(widths) - 1) - room
+        widths[widest] = max(_LEAST_WIDTH, widths[widest] - over)
+
+
+def write_csv(out: IO[str], names: Sequence[str], rows: Iterable[Sequence[Any]], header: bool = True) -> None:
+    """CSV as the engine writes it: NULL is empty, the empty string is `""`."""
+    if header:
+        out.write(",".join(_csv_cell(name) for name in names) + "\n")
+    for row in rows:
+        out.write(",".join(_csv_cell(value) for value in row) + "\n")
+
+
+def _csv_cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value)
+    if not text or any(char in text for char in ',"\n\r'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """A value as JSON; NaN and infinities, which JSON lacks, are null."""
+    return json.dumps(_finite(value), ensure_ascii=False, indent=indent, allow_nan=False, default=str)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, decimal.Decimal):
+        return float(value) if value.is_finite() else None
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
+
+
+def write_json(out: IO[str], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """An array of objects, one a line."""
+    lead = "[\n"
+    for row in rows:
+        out.write(lead + json_text(dict(zip(names, row, strict=True))))
+        lead = ",\n"
+    out.write("[]\n" if lead == "[\n" else "\n]\n")

@@ -1,0 +1,60 @@
+"""Words around a chart: what it shows, how much of the result, and what became of the rest."""
+
+from __future__ import annotations
+
+import re
+
+from sysdock.chart.reduce import REST, Marks, Wanted
+from sysdock.library import ChartLine
+
+_NOUNS = {
+    "bars": ("bars", "本"),
+    "points": ("points", "点"),
+    "classes": ("classes", "階級"),
+    "spans": ("rows", "行"),
+}
+
+
+def title_of(line: ChartLine, wanted: Wanted, lang: str) -> str:
+    """The title of the chart line in `lang`, else the names of the columns."""
+    stated = line.options.get("title")
+    if lang == "ja":
+        stated = line.options.get("title_ja", stated)
+    return stated or ", ".join(spoken(re.sub(r"_(ns|s)$", "", name)) for name in wanted.y)
+
+
+def caption_of(marks: Marks, shape: str, lang: str) -> str:
+    """How much is drawn, as in `500 of 12,000 points drawn (lowest and highest of each step)`."""
+    if not marks.rows:
+        return "データがありません" if lang == "ja" else "no data"
+    return _japanese(marks, shape) if lang == "ja" else _english(marks, shape)
+
+
+def spoken(name: str) -> str:
+    """A name of a column in words."""
+    return name.replace("_", " ")
+
+
+def _english(marks: Marks, shape: str) -> str:
+    some = marks.shown < marks.total
+    first = "the first " if shape == "spans" and some else ""
+    parts = [f"{first}{marks.shown:,} of {marks.total:,} {_NOUNS[shape][0]} drawn"]
+    if shape == "points" and some:
+        parts.append("lowest and highest of each step")
+    if marks.summed:
+        parts.append(f"the other {marks.summed:,} summed")
+    if marks.left_out:
+        parts.append(f"{marks.left_out:,} of value 0 cannot stand on a log scale")
+    return ", ".join(parts)
+
+
+def _japanese(marks: Marks, shape: str) -> str:
+    counter = _NOUNS[shape][1]
+    parts = [f"{marks.total:,} {counter}のうち {marks.shown:,} {counter}を表示"]
+    if shape == "points" and marks.shown < marks.total:
+        parts.append("区間ごとの最小と最大")
+    if marks.summed:
+        parts.append(f"残り {marks.summed:,} {counter}は {REST} に合計")
+    if marks.left_out:
+        parts.append(f"値が 0 の {marks.left_out:,} 点は対数軸に置けない")
+    return "、".join(parts)

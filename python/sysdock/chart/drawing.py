@@ -1,0 +1,110 @@
+"""Makes complete Vega-Lite specifications of the charts of an analysis."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sysdock.analysis import Result, Session
+from sysdock.chart.caption import caption_of, title_of
+from sysdock.chart.encoding import encode
+from sysdock.chart.reduce import Reducer, Wanted
+from sysdock.chart.template import fill, shape_of
+from sysdock.chart.theme import config
+from sysdock.errors import UserError
+from sysdock.library import Analysis, ChartLine
+
+_OPTIONS = ("x", "x2", "y", "color", "x_scale", "y_scale", "rest", "title", "title_ja")
+_IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*$")
+# Averages and extremes of many bars do not add up.
+_NOT_SUMMED = ("avg_", "min_", "max_", "share")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """One chart: a complete specification, and in both languages how much of the result it shows."""
+
+    spec: dict[str, Any]
+    title: str
+    title_ja: str
+    caption: str
+    caption_ja: str
+    shown: int
+    total: int
+
+
+def specs(
+    session: Session,
+    analysis: Analysis | str,
+    params: Mapping[str, Any] | None = None,
+    lang: str = "en",
+    theme: str = "light",
+) -> list[dict[str, Any]]:
+    """Vega-Lite specifications with inline data, one per `chart:` line of the analysis; maybe none."""
+    found = drawings(session, analysis, params, lang)
+    return [{**drawing.spec, "config": config(theme)} for drawing in found]
+
+
+def drawings(
+    session: Session, analysis: Analysis | str, params: Mapping[str, Any] | None = None, lang: str = "en"
+) -> list[Drawing]:
+    """The charts of an analysis, without a theme. `lang` (`en` or `ja`): language of titles and captions."""
+    result = session.run(analysis, params)
+    reducer = Reducer(result)
+    return [_draw(session, reducer, line, lang) for line in result.analysis.charts]
+
+
+def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Drawing:
+    result = reducer.result
+    template = session.library.chart(line.template)
+    spec = template.spec()
+    shape, limit = shape_of(spec, str(template.path))
+    wanted = _wanted(line, result)
+    reducer.check(wanted)
+    marks = getattr(reducer, shape)(wanted, limit)
+    filled = fill(
+        spec, encode(line, wanted, {column.name: column for column in result.columns}, marks, shape)
+    )
+    titles = {each: title_of(line, wanted, each) for each in ("en", "ja")}
+    captions = {each: caption_of(marks, shape, each) for each in ("en", "ja")}
+    head = {
+        "text": f"{_analysis_title(session, result.analysis, lang)}: {titles[lang]}",
+        "subtitle": captions[lang],
+    }
+    complete = {**filled, "title": head, "data": {"values": marks.rows}}
+    return Drawing(complete, *titles.values(), *captions.values(), marks.shown, marks.total)
+
+
+def _wanted(line: ChartLine, result: Result) -> Wanted:
+    """What a chart line asks for; a UserError names a mistake in it."""
+    options, place = line.options, result.place
+    for key, value in options.items():
+        if key not in _OPTIONS:
+            hint = f"the options are {', '.join(_OPTIONS)}"
+            raise UserError(f"chart option `{key}` is unknown", hint, place)
+        if not key.startswith("title") and not all(_IDENTIFIER.match(part) for part in value.split(",")):
+            raise UserError(f"chart option `{key}={value}` does not name columns", place=place)
+    for key in ("x", "y"):
+        if key not in options:
+            raise UserError(f"the chart line does not say `{key}=`", place=place)
+    for key in ("x_scale", "y_scale"):
+        if options.get(key, "linear") not in ("linear", "log"):
+            raise UserError(f"chart option `{key}` is neither linear nor log", place=place)
+    y = tuple(options["y"].split(","))
+    return Wanted(
+        x=options["x"],
+        y=y,
+        color=options.get("color"),
+        x2=options.get("x2"),
+        positive_x=options.get("x_scale") == "log",
+        positive_y=options.get("y_scale") == "log",
+        sum_rest=options.get("rest") != "drop" and not y[0].startswith(_NOT_SUMMED),
+    )
+
+
+def _analysis_title(session: Session, analysis: Analysis, lang: str) -> str:
+    if lang == "ja" and analysis.page_path.exists():
+        return session.library.page(analysis).title_ja or analysis.title
+    return analysis.title

@@ -1,0 +1,117 @@
+"""Values for the placeholders of a chart template; the rows of the marks brought to the units of the axes.
+
+Fields have the names of the columns. Beside them a row has: `name` as recorded, `label` short enough for an
+axis, `place` and `rank` for the order, `series`, and `from` and `to` for classes of sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sysdock.chart.caption import spoken
+from sysdock.chart.reduce import Marks, Wanted
+from sysdock.chart.scale import Axis, axis_of, labels
+from sysdock.library import ChartLine, Column
+
+_OWN_FIELDS = ("name", "label", "place", "rank", "series", "from", "to")
+
+
+def encode(
+    line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks, shape: str
+) -> dict[str, Any]:
+    """Values for the placeholders of a template. Changes the rows of `marks`."""
+    values = {"bars": _names, "classes": _names, "points": _along, "spans": _spans}[shape](
+        line, wanted, columns, marks
+    )
+    if shape != "spans":
+        values |= _heights(line, wanted, columns, marks, stacked=shape == "bars")
+    values |= _series(wanted, marks)
+    if shape in ("bars", "spans"):
+        _label_rows(marks.rows)
+    return values
+
+
+def _names(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks) -> dict[str, Any]:
+    column = columns[wanted.x]
+    unit = f" [{column.unit}]" if column.unit else ""
+    return {"x": wanted.x, "x_title": _words(column) + unit}
+
+
+def _along(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks) -> dict[str, Any]:
+    column = columns[wanted.x]
+    extent = _extent(row["x"] for row in marks.rows)
+    axis = axis_of(_words(column), column.unit, extent, line.options.get("x_scale", "linear"))
+    field = _scaled(marks.rows, "x", wanted.x, axis)
+    return {"x": field, "x_title": axis.title, "x_axis": axis.axis, "x_scale": axis.scale}
+
+
+def _spans(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks) -> dict[str, Any]:
+    start, end = columns[wanted.x], columns[wanted.x2 or wanted.x]
+    extent = _extent(row["x2"] for row in marks.rows)
+    axis = axis_of(_words(start), start.unit, extent)
+    return {
+        "x": _scaled(marks.rows, "x", start.name, axis),
+        "x_title": axis.title,
+        "x2": _scaled(marks.rows, "x2", end.name, axis),
+        "x2_title": axis_of(_words(end), end.unit, extent).title,
+        "y_title": _words(columns[wanted.y[0]]),
+    }
+
+
+def _heights(
+    line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks, stacked: bool
+) -> dict[str, Any]:
+    column = columns[wanted.y[0]]
+    extent = (0.0, _longest_bar(marks)) if stacked else _extent(row["y"] for row in marks.rows)
+    words = line.options.get("title") or _words(column)
+    axis = axis_of(words, column.unit, extent, line.options.get("y_scale", "linear"))
+    field = _scaled(marks.rows, "y", wanted.y[0] if len(wanted.y) == 1 else "value", axis)
+    return {"y": field, "y_title": axis.title, "y_axis": axis.axis, "y_scale": axis.scale}
+
+
+def _series(wanted: Wanted, marks: Marks) -> dict[str, Any]:
+    """Nothing where all marks are of one series. Series that are columns are named in words."""
+    if len(wanted.y) == 1 and wanted.color is None:
+        for row in marks.rows:
+            row.pop("series", None)
+        return {}
+    names = marks.series
+    if len(wanted.y) > 1:
+        names = [spoken(name) for name in names]
+        for row in marks.rows:
+            row["series"] = spoken(row["series"])
+    return {"series": "series", "series_domain": names, "series_title": wanted.color or " "}
+
+
+def _scaled(rows: list[dict[str, Any]], key: str, column: str, axis: Axis) -> str:
+    """Renames `key` to the name of the column and divides it to the unit of the axis; returns the name."""
+    name = f"{column}_value" if column in _OWN_FIELDS else column
+    for row in rows:
+        # Nine digits are more than a screen can show.
+        row[name] = float(f"{row.pop(key) / axis.divisor:.9g}")
+    return name
+
+
+def _label_rows(rows: list[dict[str, Any]]) -> None:
+    names = list(dict.fromkeys((row["place"], row["name"]) for row in rows))
+    short = dict(zip(names, labels([name for _, name in names]), strict=True))
+    for row in rows:
+        row["label"] = short[(row["place"], row["name"])]
+
+
+def _words(column: Column) -> str:
+    """The description of a column as the title of an axis: its first clause."""
+    return column.text.rstrip(".").split(";")[0]
+
+
+def _extent(numbers: Iterable[float]) -> tuple[float, float]:
+    sizes = [abs(number) for number in numbers]
+    return (min(sizes), max(sizes)) if sizes else (0.0, 0.0)
+
+
+def _longest_bar(marks: Marks) -> float:
+    lengths: dict[int, float] = {}
+    for row in marks.rows:
+        lengths[row["place"]] = lengths.get(row["place"], 0.0) + abs(row["y"])
+    return max(lengths.values(), default=0.0)

@@ -1,0 +1,117 @@
+"""Writes the charts of an analysis to one file: PNG, SVG or HTML by its ending. Nothing is fetched."""
+
+from __future__ import annotations
+
+import os
+import struct
+import tempfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sysdock.analysis import Session
+from sysdock.chart.drawing import drawings
+from sysdock.chart.theme import config
+from sysdock.errors import UserError
+from sysdock.library import Analysis
+
+ENDINGS = (".png", ".svg", ".html")
+VEGA_LITE = "6.4"
+_PNG_SCALE = 1.5
+
+
+def write(
+    session: Session,
+    analysis: Analysis | str,
+    params: Mapping[str, Any] | None,
+    path: Path | str,
+    lang: str = "en",
+) -> None:
+    """Draws all charts of an analysis, one below the other, to `path`.
+
+    UserError: another ending than .png, .svg or .html, no chart, a file that cannot be written.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in ENDINGS:
+        raise UserError(
+            f"`{path.suffix or path.name}` is no kind of picture",
+            f"end it in {', '.join(ENDINGS)}",
+            str(path),
+        )
+    if isinstance(analysis, str):
+        analysis = session.library.analysis(analysis)
+    if not analysis.charts:
+        drawn = [known.id for known in session.library.analyses() if known.charts]
+        raise UserError(f"`{analysis.id}` has no chart", f"these have one: {', '.join(drawn)}", str(path))
+    found = [drawing.spec for drawing in drawings(session, analysis, params, lang)]
+    write_atomically(path, _rendered(found, path.suffix.lower(), analysis.title, lang))
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Writes beside `path` and renames, so that there is never half a file of that name."""
+    handle = None
+    try:
+        # mkstemp gives 0600; the file is to have the mode that any new file would have.
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as out:
+            out.write(content)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except OSError as error:
+        if handle is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise UserError(f"cannot be written: {error.strerror}", place=str(path)) from None
+
+
+def stacked(found: list[dict[str, Any]], theme: str = "light") -> dict[str, Any]:
+    """Several specifications as one, below each other."""
+    if len(found) == 1:
+        return {**found[0], "config": config(theme), "padding": 14}
+    parts = [{key: value for key, value in spec.items() if key != "$schema"} for spec in found]
+    return {
+        "$schema": found[0]["$schema"],
+        "vconcat": parts,
+        "spacing": 34,
+        "padding": 14,
+        "resolve": {"scale": {"color": "independent", "shape": "independent"}},
+        "config": config(theme),
+    }
+
+
+def _rendered(found: list[dict[str, Any]], ending: str, title: str, lang: str) -> bytes:
+    if ending == ".html":
+        from sysdock.report.document import chart_page
+
+        return chart_page(found, title, lang).encode()
+    import vl_convert
+
+    spec = stacked(found)
+    # Without a list of allowed places, a specification could make the converter fetch things.
+    if ending == ".svg":
+        return vl_convert.vegalite_to_svg(spec, VEGA_LITE, allowed_base_urls=[]).encode()
+    return _repacked(vl_convert.vegalite_to_png(spec, VEGA_LITE, scale=_PNG_SCALE, allowed_base_urls=[]))
+
+
+def _repacked(png: bytes) -> bytes:
+    """The same picture in a smaller file: the converter packs its pixels poorly."""
+    place, kept, pixels = 8, [], b""
+    while place < len(png):
+        length, kind = struct.unpack(">I4s", png[place : place + 8])
+        chunk = png[place : place + 12 + length]
+        if kind == b"IDAT":
+            pixels += chunk[8:-4]
+        else:
+            kept.append((kind, chunk))
+        place += 12 + length
+    packed = zlib.compress(zlib.decompress(pixels), 9)
+    data = struct.pack(">I", len(packed)) + b"IDAT" + packed
+    data += struct.pack(">I", zlib.crc32(data[4:]))
+    before = b"".join(chunk for kind, chunk in kept if kind != b"IEND")
+    return png[:8] + before + data + kept[-1][1]
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

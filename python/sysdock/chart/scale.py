@@ -1,0 +1,98 @@
+"""Units on axes, and names short enough to stand beside a bar.
+
+A linear axis shows numbers divided to a handy unit (ms, MiB), because ticks stand at round decimal numbers. A
+logarithmic axis keeps the base unit, and its labels carry the unit.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+_STEPS = {
+    "ns": (("s", 1e9), ("ms", 1e6), ("μs", 1e3), ("ns", 1.0)),
+    "B": (("TiB", 2.0**40), ("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("B", 1.0)),
+}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How a column is put on an axis: divide by `divisor`, title `title`, Vega axis properties `axis`."""
+
+    divisor: float
+    title: str
+    axis: dict | None
+    scale: dict
+
+
+def axis_of(text: str, unit: str | None, extent: tuple[float, float], scale: str = "linear") -> Axis:
+    """The axis for `text` and `unit`; `extent` is the smallest and the largest value."""
+    if scale == "log":
+        axis = _log_axis(unit, extent)
+        return Axis(1.0, f"{text} (log scale)", axis, {"type": "log", "base": 2 if unit == "B" else 10})
+    shown, divisor = unit, 1.0
+    for name, size in _STEPS.get(unit or "", ()):
+        shown, divisor = name, size
+        if extent[1] >= size:
+            break
+    title = f"{text} [{shown}]" if shown else text
+    return Axis(divisor, title, None, {"type": "linear", "zero": True})
+
+
+def _log_axis(unit: str | None, extent: tuple[float, float]) -> dict:
+    """Ticks and labels of a logarithmic axis. The expression holds our units, nothing else."""
+    low, high = max(extent[0], 1.0), max(extent[1], 1.0)
+    wide = high / low > 1000
+    if unit == "B":
+        ticks = [float(1 << power) for power in range(0, 62, 2 if wide else 1)]
+    else:
+        ticks = [lead * 10.0**power for power in range(18) for lead in ((1,) if wide else (1, 2, 5))]
+    axis = {"values": [tick for tick in ticks if low / 10 <= tick <= high * 10], "labelOverlap": True}
+    steps = _STEPS.get(unit or "")
+    if not steps:
+        return {**axis, "format": "~s"}
+    branches = "".join(
+        f"datum.value >= {size:.0f} ? format(datum.value / {size:.0f}, '.3~g') + ' {name}' : "
+        for name, size in steps
+    )
+    return {**axis, "labelExpr": f"{branches}format(datum.value, '.3~g')"}
+
+
+def labels(names: list[str], width: int = 40) -> list[str]:
+    """Short forms of `names` for an axis, all different: the end of a path tells more than its beginning."""
+    taken: set[str] = set()
+    short = []
+    for name in names:
+        label = first = shorten(name, width)
+        number = 2
+        while label in taken:
+            label = f"{first} ({number})"
+            number += 1
+        taken.add(label)
+        short.append(label)
+    return short
+
+
+def shorten(name: str, width: int) -> str:
+    """About `width` columns of `name`, control characters made visible; wide characters count double."""
+    visible = "".join(
+        "\N{MIDDLE DOT}" if unicodedata.category(char) in ("Cc", "Cf") else char for char in name
+    )
+    if _columns(visible) <= width:
+        return visible
+    head = _take(visible, width // 3)
+    tail = _take(visible[::-1], width - width // 3 - 1)[::-1]
+    return f"{head}…{tail}"
+
+
+def _columns(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def _take(text: str, width: int) -> str:
+    used = 0
+    for place, char in enumerate(text):
+        used += 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        if used > width:
+            return text[:place]
+    return text

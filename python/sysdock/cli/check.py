@@ -1,0 +1,38 @@
+"""`sysdock check`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+_EPILOG = """Example:
+
+\b
+  sysdock check
+  sysdock check knowhow/analyses/io/summary.sql
+"""
+
+
+@click.command("check", epilog=_EPILOG)
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True, path_type=Path))
+@click.option("--bless", is_flag=True, help="Write the real results into the pages instead of complaining.")
+@click.option("-q", "--quiet", is_flag=True, help="Only failures and the last line.")
+@click.pass_context
+def command(ctx: click.Context, paths: tuple[Path, ...], bless: bool, quiet: bool) -> None:
+    """Check analyses and rules: run the examples in their pages, compare headers with real columns, and more.
+
+    PATH: an .sql or .md file, or a folder. Without PATH everything in the library is checked.
+    """
+    from sysdock.analysis.check import check
+
+    summary = check(paths, bless=bless, report=lambda text, failed: _print(text, failed, quiet))
+    print(f"{summary.passed} passed, {summary.failed} failed, {summary.skipped} skipped")
+    if summary.failed:
+        ctx.exit(1)
+
+
+def _print(text: str, important: bool, quiet: bool) -> None:
+    if important or not quiet:
+        print(text, file=sys.stdout, flush=True)

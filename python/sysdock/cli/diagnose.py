@@ -1,0 +1,64 @@
+"""`sysdock diagnose`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sysdock.cli.options import filter_options, format_option, lang_option, open_session, recording_argument
+
+COLUMNS = (
+    "rule",
+    "status",
+    "subject",
+    "value",
+    "limit_value",
+    "cost_ns",
+    "gain_ns",
+    "reason",
+    "title",
+    "advice",
+)
+_EPILOG = """Example:
+
+\b
+  sysdock diagnose rec
+  sysdock diagnose rec --format json --fail-on finding
+"""
+
+
+@click.command("diagnose", epilog=_EPILOG)
+@recording_argument
+@click.option(
+    "--fail-on",
+    type=click.Choice(["finding", "unknown"]),
+    help="Exit with 1 on findings; with `unknown` also where a rule could not tell.",
+)
+@format_option
+@filter_options
+@lang_option
+@click.pass_context
+def command(
+    ctx: click.Context, recording: Path, fail_on: str | None, format_: str, lang: str, **options: Any
+) -> None:
+    """Say what is wrong, and what to do about it: findings first, the one with most to win at the top."""
+    from sysdock.cli.output import print_rows, remark_on
+    from sysdock.library import Column
+
+    with open_session(recording, options) as session:
+        findings = session.diagnose(lang)
+        if format_ == "table":
+            from sysdock.cli.answer import diagnosis_lines
+
+            sys.stdout.write("\n".join(diagnosis_lines(findings, recording, lang)) + "\n")
+        else:
+            names = (*COLUMNS, "evidence")
+            rows = [[getattr(finding, name) for name in names] for finding in findings]
+            print_rows([Column(name, "VARCHAR", None, "") for name in names], rows, format_)
+        remark_on(session)
+    bad = {"finding": {"finding"}, "unknown": {"finding", "unknown"}, None: set()}[fail_on]
+    if any(finding.status in bad for finding in findings):
+        ctx.exit(1)

@@ -1,0 +1,48 @@
+"""`sysdock import`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from sysdock.cli.options import lang_option
+
+_EPILOG = """Example:
+
+\b
+  strace -f -ttt -T -y -o tar.log tar cf /dev/null /usr/share/doc
+  sysdock import tar.log -o rec
+"""
+
+
+@click.command("import", epilog=_EPILOG)
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="REC",
+    required=True,
+    help="Folder to make; new.",
+)
+@lang_option
+@click.pass_context
+def command(ctx: click.Context, logs: tuple[str, ...], output: Path, lang: str) -> None:
+    """Make a recording from strace logs (also .gz, .zst, - for standard input), then say what they show."""
+    from sysdock.cli.output import remark
+    from sysdock.cli.record import answer, run_with_progress
+    from sysdock.recording.native import refuse_existing
+
+    refuse_existing(output)
+    # Ctrl-C in a terminal reaches the native program by itself; a signal to this process is passed on.
+    forward = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    code = run_with_progress(["import", "-o", str(output), "--", *logs], forward)
+    if (output / "recording.json").exists():
+        if code == 130:
+            remark(f"interrupted; what was read so far is in {output}")
+        else:
+            answer(output, sys.stdout, lang)
+    ctx.exit(code)

@@ -1,0 +1,103 @@
+"""The text form of `sysdock info`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sysdock.analysis.description import start_time
+from sysdock.analysis.writing import human_bytes, human_ns, printable, table_lines
+from sysdock.library import Column
+
+if TYPE_CHECKING:
+    from sysdock.recording import Recording
+
+
+def percent(part: int, whole: int) -> str:
+    """A share as text, rounded down, so that only all of them are 100 %."""
+    if not whole or part >= whole:
+        return "100 %"
+    return f"{int(part / whole * 1000) / 10:.1f} %"
+
+
+def info_lines(recording: Recording, described: dict[str, Any]) -> list[str]:
+    """What, when, where, how completely; then tables, issues and the environment."""
+    clock = described["clock"]
+    lines = [
+        _pair("command", described["command"] or "unknown"),
+        _pair("directory", described["directory"] or "unknown"),
+        _pair("host", described["host"] or "unknown"),
+        _pair("started", start_time(recording) or "unknown: the clock of the log knows no date"),
+        _pair("duration", human_ns(described["duration_ns"])),
+        _pair("ended", _ended(described)),
+        _pair("recorded by", f"{described['recorder']} {' '.join(described['options'] or [])}".rstrip()),
+    ]
+    if clock.get("note"):
+        lines.append(_pair("clock", clock["note"]))
+    lines += [
+        _pair("from", f"{source.get('path')}  {human_bytes(source.get('bytes'))}")
+        for source in described["sources"] or []
+    ]
+    lines.append(_pair("complete", _completeness(described)))
+    understood, total = described["lines_understood"], described["lines_total"]
+    lines.append(_pair("lines", f"{understood:,} of {total:,} understood ({percent(understood, total)})"))
+    lines.append(
+        _pair("lost", f"{described['lost_events']:,} events" if described["lost_events"] else "no events")
+    )
+    lines += [_pair("DAMAGED", text) for text in described["damage"]]
+    return [*lines, "", *_tables(described), *_issues(described), *_environment(described)]
+
+
+def _pair(name: str, text: object) -> str:
+    return f"{name:<13}{printable(str(text))}"
+
+
+def _ended(described: dict[str, Any]) -> str:
+    if described["exit_signal"]:
+        return f"killed by {described['exit_signal']}"
+    if described["exit_code"] is not None:
+        return f"exit status {described['exit_code']}"
+    return "unknown"
+
+
+def _completeness(described: dict[str, Any]) -> str:
+    return "yes" if described["complete"] else f"NO, ended by: {described['ended_by']}"
+
+
+def _text(*names: str) -> list[Column]:
+    return [Column(name, "VARCHAR", None, "") for name in names]
+
+
+def _tables(described: dict[str, Any]) -> list[str]:
+    columns = [
+        *_text("table"),
+        Column("rows", "BIGINT", None, ""),
+        Column("on disk", "BIGINT", "B", ""),
+        Column("lost", "BIGINT", None, ""),
+    ]
+    rows = [
+        (name, table["rows"], table["bytes"], table["lost"]) for name, table in described["tables"].items()
+    ]
+    return [*table_lines(columns, rows), ""]
+
+
+def _issues(described: dict[str, Any]) -> list[str]:
+    if not described["issues"]:
+        return ["no issues in the input", ""]
+    columns = [
+        *_text("issue"),
+        Column("number", "BIGINT", None, ""),
+        *_text("line understood", "first places"),
+    ]
+    rows = [
+        (entry["issue"], entry["rows"], "yes" if entry["understood"] else "no", ", ".join(entry["places"]))
+        for entry in described["issues"]
+    ]
+    return [*table_lines(columns, rows), ""]
+
+
+def _environment(described: dict[str, Any]) -> list[str]:
+    rows = [
+        (entry["section"], entry["name"], entry["value"] or "unknown", entry["source"])
+        for entry in described["environment"]
+    ]
+    return table_lines(_text("section", "name", "value", "source"), rows) if rows else []

@@ -1,0 +1,48 @@
+"""`sysdock list`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from sysdock.cli.options import format_option
+
+KINDS = ("analyses", "rules", "charts", "tables")
+_EPILOG = """Example:
+
+\b
+  sysdock list analyses
+"""
+
+
+@click.command("list", epilog=_EPILOG)
+@click.argument("kind", required=False, type=click.Choice(KINDS))
+@format_option
+def command(kind: str | None, format_: str) -> None:
+    """List what sysdock knows: analyses, rules, charts, tables (default: all of them)."""
+    print_list(kind, format_)
+
+
+def print_list(kind: str | None, format_: str) -> None:
+    """Prints id and title of everything of one kind, or of all."""
+    from sysdock.cli.output import print_rows, terminal_width
+    from sysdock.library import Column, Library
+
+    library = Library()
+    entries = {
+        "analyses": lambda: [(analysis.id, analysis.title) for analysis in library.analyses()],
+        "rules": lambda: [(rule.id, rule.title) for rule in library.rules()],
+        "charts": lambda: [(chart.name, chart.title) for chart in library.charts()],
+        "tables": lambda: [(table.name, table.text) for table in library.tables()],
+    }
+    names = (
+        Column("kind", "VARCHAR", None, ""),
+        Column("id", "VARCHAR", None, ""),
+        Column("title", "VARCHAR", None, ""),
+    )
+    rows = [(each, id_, title) for each in ([kind] if kind else KINDS) for id_, title in entries[each]()]
+    if format_ == "table" and kind:
+        print_rows(names[1:], [row[1:] for row in rows], format_, terminal_width())
+    else:
+        print_rows(names, rows, format_, terminal_width() if sys.stdout.isatty() else None)

@@ -1,0 +1,39 @@
+"""`sysdock new`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_EPILOG = """Example:
+
+\b
+  sysdock new analysis io/largest_files
+  sysdock new rule io/slow_sync --into my-pack
+"""
+
+
+@click.command("new", epilog=_EPILOG)
+@click.argument("kind", type=click.Choice(["analysis", "rule"]))
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path),
+    default=Path("knowhow"),
+    show_default=True,
+    metavar="DIR",
+    help="Know-how folder.",
+)
+def command(kind: str, name: str, into: Path) -> None:
+    """Begin an analysis or a rule: writes NAME.sql and NAME.md, which work as they are, for you to change."""
+    from sysdock.library.skeleton import write_skeleton
+
+    sql, page = write_skeleton(kind, name, into)
+    print(f"{sql}\n{page}")
+    print()
+    print("Next: change both to your question, then")
+    print(f"  sysdock check {sql}             runs the example in the page")
+    print(f"  sysdock check --bless {sql}     writes its result into the page")
+    if into != Path("knowhow"):
+        print(f"  export SYSDOCK_KNOWHOW={into}   makes sysdock use that folder")

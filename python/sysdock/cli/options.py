@@ -1,0 +1,117 @@
+"""Arguments and options that several verbs share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sysdock.errors import UserError
+
+if TYPE_CHECKING:
+    from sysdock.analysis import Session
+    from sysdock.recording import Filters
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+recording_argument = click.argument("recording", metavar="REC", type=click.Path(path_type=Path))
+
+format_option = click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    help="table (default): aligned, rounded for reading. csv, json: exact values.",
+)
+
+
+def default_language() -> str:
+    """`ja` where the locale is Japanese, else `en`."""
+    locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
+    return "ja" if locale.startswith("ja") else "en"
+
+
+lang_option = click.option(
+    "--lang",
+    type=click.Choice(["en", "ja"]),
+    default=default_language,
+    show_default="from the locale",
+    help="Language of findings and reports.",
+)
+
+_FILTER_TO = click.option("--to", metavar="T", help="To: as --from; the moment itself is left out.")
+_FILTERS = (
+    click.option("--file", metavar="A,B", help="Only these files: path, name, or pattern with * ? [."),
+    click.option("--exclude-dir", metavar="A,B", help="Without what lies below these folders."),
+    click.option("--exclude-suffix", metavar=".A,.B", help="Without files that end so."),
+    click.option("--call", metavar="A,B", help="Only these system calls (names or patterns)."),
+    click.option("--process", metavar="A,B", help="Only these processes: pid or program name."),
+    click.option("--from", "from_", metavar="T", help="From: seconds since the start, or an ISO time stamp."),
+    _FILTER_TO,
+    click.option("--only-ok", is_flag=True, help="Only calls that returned without an error."),
+    click.option("--only-errors", is_flag=True, help="Only calls that returned an error."),
+)
+FILTER_NAMES = (
+    "file",
+    "exclude_dir",
+    "exclude_suffix",
+    "call",
+    "process",
+    "from_",
+    "to",
+    "only_ok",
+    "only_errors",
+)
+
+
+def filter_options(function: Function) -> Function:
+    """Adds the filters; `take_filters` makes an object of them."""
+    for option in reversed(_FILTERS):
+        function = option(function)
+    return function
+
+
+def export_filter_options(function: Function) -> Function:
+    """The filters for a verb in which --to names a format: there the end of the time window is --until."""
+    until = click.option("--until", "to", metavar="T", help="To: as --from; the moment itself is left out.")
+    for option in reversed([until if filter_ is _FILTER_TO else filter_ for filter_ in _FILTERS]):
+        function = option(function)
+    return function
+
+
+def take_filters(options: dict[str, Any]) -> Filters:
+    """The filters among the options of a verb."""
+    from sysdock.recording import Filters
+
+    return Filters(**{name: options[name] for name in FILTER_NAMES})
+
+
+def parse_params(pairs: tuple[str, ...]) -> dict[str, str]:
+    """`-p name=value` options as a dict."""
+    params = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise UserError(f"`{pair}` is not NAME=VALUE", "write `-p interval_s=0.5`", "-p")
+        params[name] = value
+    return params
+
+
+def open_session(recording: Path, options: dict[str, Any] | None = None) -> Session:
+    """A session on the recording, with the filters among `options`."""
+    from sysdock.analysis import Session
+    from sysdock.library import Library
+    from sysdock.recording import Recording
+
+    opened = Recording.open(recording)
+    return Session(opened, Library(), take_filters(options) if options is not None else None)
+
+
+def complete_analysis(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Ids of analyses for the shell's completion."""
+    from sysdock.library import Library
+
+    return [analysis.id for analysis in Library().analyses() if analysis.id.startswith(incomplete)]

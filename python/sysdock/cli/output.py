@@ -1,0 +1,74 @@
+"""Prints results to standard output, and remarks on them to standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sysdock.analysis import Result, Session
+    from sysdock.library import Column
+
+TABLE_LIMIT = 50
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal on standard output; None where that is not one."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else None
+    except (OSError, ValueError):
+        return None
+
+
+def remark(text: str) -> None:
+    """A line on standard error."""
+    print(f"sysdock: {text}", file=sys.stderr)
+
+
+def remark_on(session: Session, needs: Iterable[str] = ()) -> None:
+    """Says on standard error what limits the answer: filters that do not apply, and what is missing."""
+    recording = session.recording
+    for note in session.notes:
+        remark(note)
+    if not recording.manifest["complete"]:
+        remark(f"the recording is incomplete (ended by: {recording.manifest.get('ended_by')})")
+    if recording.coverage < 1:
+        missing = recording.manifest["lines_total"] - recording.manifest["lines_understood"]
+        remark(f"{missing:,} lines of the input were not understood; see `sysdock info {recording.folder}`")
+    for name in needs:
+        if name in recording.tables and recording.lost(name):
+            remark(f"{recording.lost(name):,} events of the table `{name}` were lost")
+
+
+def print_result(result: Result, format_: str, limit: int | None) -> None:
+    """Prints a result; `limit` None is the format's own (50 rows of a table, else all), 0 is all."""
+    if format_ != "table":
+        result.copy_to(sys.stdout.buffer, format_, limit or None)
+        return
+    from sysdock.analysis.writing import table_lines
+
+    limit = TABLE_LIMIT if limit is None else limit
+    rows = result.rows(limit or None)
+    sys.stdout.write("\n".join(table_lines(result.columns, rows, terminal_width())) + "\n")
+    more = result.row_count() - len(rows)
+    if more:
+        remark(f"{more:,} more rows; `--limit 0` shows all")
+    if not rows:
+        remark("no rows")
+
+
+def print_rows(
+    columns: Sequence[Column], rows: Iterable[Sequence[Any]], format_: str, width: int | None = None
+) -> None:
+    """Prints rows that are few."""
+    from sysdock.analysis.writing import table_lines, write_csv, write_json
+
+    names = [column.name for column in columns]
+    if format_ == "csv":
+        write_csv(sys.stdout, names, rows)
+    elif format_ == "json":
+        write_json(sys.stdout, names, rows)
+    else:
+        sys.stdout.write("\n".join(table_lines(columns, list(rows), width)) + "\n")

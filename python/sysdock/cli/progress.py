@@ -1,0 +1,56 @@
+"""The progress line of long recordings and imports."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from typing import Any
+
+_INTERVAL_S = 0.2
+
+
+class ProgressLine:
+    """One line on standard error, drawn anew at most five times a second, and only on a terminal."""
+
+    def __init__(self) -> None:
+        self.shown = False
+        self.last = 0.0
+        self.enabled = sys.stderr.isatty()
+
+    def update(self, event: dict[str, Any]) -> None:
+        """Draws a progress event."""
+        now = time.monotonic()
+        if not self.enabled or now - self.last < _INTERVAL_S:
+            return
+        self.last = now
+        self.shown = True
+        # A line that wraps could not be drawn over.
+        text = progress_text(event)[: shutil.get_terminal_size().columns - 1]
+        sys.stderr.write(f"\r{text}\x1b[K")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Removes the line and stops drawing."""
+        self.enabled = False
+        if self.shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def progress_text(event: dict[str, Any]) -> str:
+    """A progress event in words: share, bytes, rate, time left; what is not known is left out."""
+    done, total = event.get("bytes_done") or 0, event.get("bytes_total")
+    words = []
+    if total:
+        words.append(f"{min(100, 100 * done // total)} %")
+        words.append(f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB")
+    else:
+        words.append(f"{done / 1e6:,.1f} MB")
+    words.append(f"{event.get('lines') or 0:,} lines")
+    if rate := event.get("bytes_per_s"):
+        words.append(f"{rate / 1e6:,.0f} MB/s")
+    left = event.get("seconds_left")
+    if left is not None:
+        words.append(f"{int(left) // 60}:{int(left) % 60:02} left")
+    return "sysdock: " + ", ".join(words)

@@ -1,0 +1,60 @@
+"""`sysdock query`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sysdock.cli.options import filter_options, format_option, recording_argument, take_filters
+
+_EPILOG = """Example:
+
+\b
+  sysdock query rec 'SELECT path, sum(moved_bytes) FROM calls GROUP BY path'
+"""
+
+
+@click.command("query", epilog=_EPILOG)
+@recording_argument
+@click.argument("sql")
+@click.option("--limit", type=click.IntRange(min=0), default=10_000, show_default=True, help="Rows; 0: all.")
+@click.option(
+    "--memory", type=click.IntRange(min=64), default=1024, show_default=True, help="Memory for data [MB]."
+)
+@click.option(
+    "--time", "seconds", type=click.IntRange(min=1), default=300, show_default=True, help="Time limit [s]."
+)
+@click.option("--verbose", is_flag=True, help="Say which safeguards this system lacks.")
+@format_option
+@filter_options
+def command(
+    recording: Path,
+    sql: str,
+    limit: int,
+    memory: int,
+    seconds: int,
+    verbose: bool,
+    format_: str,
+    **options: Any,
+) -> None:
+    """Run one SELECT over the tables of a recording (`sysdock list tables`).
+
+    It runs in a process of its own that can read nothing but the recording.
+    """
+    from sysdock.analysis.query import query
+    from sysdock.cli.output import remark, terminal_width
+    from sysdock.recording import Recording
+
+    Recording.open(recording)
+    width = terminal_width()
+    outcome = query(
+        recording, sql, take_filters(options), format_, limit, width=width, memory_mb=memory, seconds=seconds
+    )
+    for note in outcome.notes:
+        remark(note)
+    if outcome.more:
+        remark(f"only the first {limit:,} rows; `--limit 0` shows all")
+    if verbose and outcome.lacking:
+        remark(outcome.lacking)

@@ -1,0 +1,51 @@
+"""What `run` and `import` have in common: the native program, its progress, and the answer afterwards."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from sysdock.cli.output import remark
+from sysdock.cli.progress import ProgressLine
+from sysdock.errors import UserError
+from sysdock.recording.native import run_native
+
+
+def run_with_progress(arguments: Sequence[str], forward: Sequence[signal.Signals]) -> int:
+    """Runs the native program under a progress line; returns its exit status."""
+    line = ProgressLine()
+    try:
+        return run_native(arguments, line.update, forward=forward)
+    finally:
+        line.clear()
+
+
+def answer(folder: Path, out: TextIO, lang: str) -> None:
+    """Prints the one-screen answer to `out` and writes the report into the recording.
+
+    The recording exists by now, so nothing that goes wrong here is an error of the verb: it is said, and that
+    is all.
+    """
+    from sysdock.analysis import Session
+    from sysdock.cli.answer import answer_lines
+    from sysdock.recording import Recording
+
+    try:
+        with Session(Recording.open(folder)) as session:
+            report = _report(session, folder / "report.html", lang)
+            print("\n".join(answer_lines(session, report, lang)), file=out, flush=True)
+    except UserError as error:
+        remark(str(error))
+
+
+def _report(session: object, path: Path, lang: str) -> Path | None:
+    try:
+        from sysdock.report import write_report
+
+        write_report(session, path, lang)
+    except (UserError, ImportError, OSError) as error:
+        remark(f"no report was written: {error}")
+        return None
+    return path

@@ -1,0 +1,35 @@
+"""The one error that a user's mistake, or a damaged file, ends in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Something the user can act on.
+
+    `fact` says what is wrong (lower case, no full stop), `hint` what to do about it, `place` where it is
+    (a file, `file:line`, or an option). The command line prints it without a trace-back and exits with 2.
+    """
+
+    def __init__(self, fact: str, hint: str | None = None, place: str | None = None) -> None:
+        super().__init__(fact)
+        self.fact = fact
+        self.hint = hint
+        self.place = place
+
+    def __str__(self) -> str:
+        """The lines that are printed, without the leading program name."""
+        head = f"{self.place}: {self.fact}" if self.place else self.fact
+        return f"{head}\n\nhint: {self.hint}" if self.hint else head
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """A hint with the nearest known names, or `otherwise` where none is near."""
+    import difflib
+
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    # `summary` should find `io/summary`: compare with the last part of an id as well.
+    near += [full for full in known if full not in near and full.rsplit("/", 1)[-1] == name]
+    return f"did you mean {' or '.join(near)}?" if near else otherwise

@@ -1,0 +1,31 @@
+"""Finds, reads and checks know-how files: analyses, rules, charts and tables."""
+
+from sysdock.library.catalog import ChartTemplate, Library, default_root
+from sysdock.library.header import RULE_COLUMNS, TAGS, Analysis, ChartLine, Column, Param
+from sysdock.library.page import Example, Page, parse_page
+from sysdock.library.tables import JoinedColumn, Table, TableColumn
+
+
+def page(analysis: Analysis) -> Page:
+    """The page that belongs to an analysis or a rule."""
+    return parse_page(analysis.page_path)
+
+
+__all__ = [
+    "RULE_COLUMNS",
+    "TAGS",
+    "Analysis",
+    "ChartLine",
+    "ChartTemplate",
+    "Column",
+    "Example",
+    "JoinedColumn",
+    "Library",
+    "Page",
+    "Param",
+    "Table",
+    "TableColumn",
+    "default_root",
+    "page",
+    "parse_page",
+]

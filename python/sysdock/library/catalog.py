@@ -1,0 +1,153 @@
+"""Finds know-how files by a folder scan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import sysdock
+from sysdock.errors import UserError, did_you_mean
+from sysdock.library.header import Analysis, parse
+from sysdock.library.page import Page, parse_page
+from sysdock.library.tables import Table, parse_table
+
+
+@dataclass(frozen=True)
+class ChartTemplate:
+    """A chart template: a Vega-Lite specification with strings to replace."""
+
+    name: str
+    path: Path
+
+    def spec(self) -> dict[str, Any]:
+        """The specification; a UserError where it is not JSON."""
+        import json
+
+        try:
+            return json.loads(self.path.read_text("utf-8"))
+        except ValueError as error:
+            raise UserError(f"not JSON: {error}", place=str(self.path)) from None
+
+    @property
+    def title(self) -> str:
+        """What it says of itself, on one line."""
+        text = self.spec().get("description", "")
+        return text if isinstance(text, str) else " ".join(text)
+
+
+_SHARED = ("tables", "charts")
+
+
+def default_root() -> Path:
+    """$SYSDOCK_KNOWHOW, else the folder inside the package, else the one of the checkout."""
+    stated = os.environ.get("SYSDOCK_KNOWHOW")
+    return Path(stated) if stated else _own_root()
+
+
+def _own_root() -> Path:
+    package = Path(sysdock.__file__).resolve().parent
+    inside = package / "knowhow"
+    return inside if inside.is_dir() else package.parent.parent / "knowhow"
+
+
+class Library:
+    """The know-how below one folder. Files are read when they are asked for."""
+
+    def __init__(self, root: Path | str | None = None) -> None:
+        self.root = Path(root) if root is not None else default_root()
+        if not self.root.is_dir():
+            hint = "set SYSDOCK_KNOWHOW to the folder that holds analyses, rules, charts and tables"
+            raise UserError("no such know-how folder", hint, str(self.root))
+        self._read: dict[Path, Any] = {}
+
+    def analyses(self) -> list[Analysis]:
+        """All analyses, sorted by id."""
+        return [self._parsed("analysis", id_, path) for id_, path in self._analysis_files.items()]
+
+    def rules(self) -> list[Analysis]:
+        """All rules, sorted by id."""
+        return [self._parsed("rule", id_, path) for id_, path in self._rule_files.items()]
+
+    def charts(self) -> list[ChartTemplate]:
+        """All chart templates, sorted by name."""
+        return [ChartTemplate(name, path) for name, path in self._scan("charts", ".json").items()]
+
+    def tables(self) -> list[Table]:
+        """All tables, sorted by name."""
+        return [self._cached(path, parse_table) for path in self._table_files.values()]
+
+    def analysis(self, id_: str) -> Analysis:
+        """The analysis of that id (an earlier one will do); UserError with near names where there is none."""
+        return self._find("analysis", id_, self._analysis_files, self.analyses)
+
+    def rule(self, id_: str) -> Analysis:
+        """The rule of that id (an earlier one will do); UserError with near names where there is none."""
+        return self._find("rule", id_, self._rule_files, self.rules)
+
+    def chart(self, name: str) -> ChartTemplate:
+        """The chart template of that name; UserError with near names where there is none."""
+        files = self._scan("charts", ".json")
+        if name not in files:
+            raise _unknown("chart", name, files)
+        return ChartTemplate(name, files[name])
+
+    def table(self, name: str) -> Table:
+        """The table of that name; UserError with near names where there is none."""
+        if name not in self._table_files:
+            raise _unknown("table", name, self._table_files)
+        return self._cached(self._table_files[name], parse_table)
+
+    def page(self, analysis: Analysis) -> Page:
+        """The page of an analysis or rule."""
+        return self._cached(analysis.page_path, parse_page)
+
+    @cached_property
+    def _analysis_files(self) -> dict[str, Path]:
+        return self._scan("analyses", ".sql")
+
+    @cached_property
+    def _rule_files(self) -> dict[str, Path]:
+        return self._scan("rules", ".sql")
+
+    @cached_property
+    def _table_files(self) -> dict[str, Path]:
+        return self._scan("tables", ".toml")
+
+    def _scan(self, folder: str, ending: str) -> dict[str, Path]:
+        base = self.root / folder
+        if folder in _SHARED and not base.is_dir():
+            # A pack of analyses need not repeat the tables and charts that all packs share.
+            base = _own_root() / folder
+        found = {path.relative_to(base).with_suffix("").as_posix(): path for path in base.rglob(f"*{ending}")}
+        return dict(sorted(found.items()))
+
+    def _cached(self, path: Path, parser: Callable[[Path], Any]) -> Any:
+        if path not in self._read:
+            self._read[path] = parser(path)
+        return self._read[path]
+
+    def _parsed(self, kind: str, id_: str, path: Path) -> Analysis:
+        return self._cached(path, lambda file: parse(file, id_, kind))
+
+    def _find(
+        self, kind: str, id_: str, files: dict[str, Path], every: Callable[[], list[Analysis]]
+    ) -> Analysis:
+        if id_ in files:
+            return self._parsed(kind, id_, files[id_])
+        for analysis in every():
+            if id_ in analysis.was:
+                return analysis
+        if kind == "analysis" and id_ in self._rule_files:
+            raise UserError(f"`{id_}` is a rule, not an analysis", "see `sysdock diagnose REC`")
+        raise _unknown(kind, id_, files)
+
+
+def _unknown(kind: str, name: str, known: dict[str, Path]) -> UserError:
+    plural = "analyses" if kind == "analysis" else f"{kind}s"
+    return UserError(
+        f"there is no {kind} `{name}`", did_you_mean(name, known, f"see `sysdock list {plural}`")
+    )

@@ -1,0 +1,278 @@
+"""Reads analyses and rules: a header of `--` lines with a closed list of keys, then one SELECT.
+
+The format is described in docs/reference/knowhow-files.md.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sysdock.errors import UserError, did_you_mean
+
+KEYS = ("needs", "param", "column", "chart", "evidence", "portable", "tags", "was")
+TAGS = ("calls", "bytes", "time", "size", "errors", "files", "offsets", "processes", "metadata")
+TYPES = ("BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN")
+
+_KEY_LINE = re.compile(r"([a-z_]+):(?:\s+(.*))?$")
+_COLUMN = re.compile(r"([a-z][a-z0-9_]*)\s+([A-Z]+)\s+(\S.*)$")
+_PARAM = re.compile(r"([a-z][a-z0-9_]*)\s+([A-Z]+)\s*=\s*('(?:[^']|'')*'|[^\s']+)\s+(\S.*)$")
+_UNIT = re.compile(r"\s*\[([^\[\]]+)\](\.?)$")
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of an analysis, bound as `$name`; `default` has the Python type of `type`, or is None."""
+
+    name: str
+    type: str
+    default: Any
+    text: str
+    unit: str | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a result; `unit` is None for names and counts."""
+
+    name: str
+    type: str
+    unit: str | None
+    text: str
+
+
+@dataclass(frozen=True)
+class ChartLine:
+    """A `chart:` line: the name of a template and what it is to show."""
+
+    template: str
+    options: dict[str, str]
+
+
+RULE_COLUMNS = (
+    Column("subject", "VARCHAR", None, "What it is about: a file, a program, a call."),
+    Column("status", "VARCHAR", None, "finding, ok or unknown."),
+    Column("value", "DOUBLE", None, "What was measured."),
+    Column("limit_value", "DOUBLE", None, "What it was compared with."),
+    Column("cost_ns", "BIGINT", "ns", "Time the pattern took."),
+    Column("gain_ns", "BIGINT", "ns", "The most that could be won."),
+    Column("reason", "VARCHAR", None, "One sentence."),
+    Column("reason_ja", "VARCHAR", None, "The same in Japanese."),
+)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """One question or rule: its header, its SQL (without header and final semicolon), and its two files."""
+
+    id: str
+    kind: str
+    title: str
+    text: str
+    needs: tuple[str, ...]
+    params: tuple[Param, ...]
+    columns: tuple[Column, ...]
+    charts: tuple[ChartLine, ...]
+    evidence: str | None
+    portable: bool
+    tags: tuple[str, ...]
+    was: tuple[str, ...]
+    sql: str
+    sql_path: Path
+    page_path: Path
+
+
+def convert(text: str, type_: str) -> Any:
+    """The value that `text` states for a parameter of SQL type `type_`; ValueError where it does not fit."""
+    if type_ in ("BIGINT", "INTEGER"):
+        bits = 63 if type_ == "BIGINT" else 31
+        value = int(text)
+        if not -(1 << bits) <= value < (1 << bits):
+            raise ValueError("out of range")
+        return value
+    if type_ == "DOUBLE":
+        return float(text)
+    if type_ == "BOOLEAN":
+        if text.lower() not in ("true", "false"):
+            raise ValueError("not true or false")
+        return text.lower() == "true"
+    return text
+
+
+def parse(sql_path: Path, id_: str, kind: str) -> Analysis:
+    """Reads one `.sql` file of `kind` analysis or rule; a UserError names file and line of a mistake."""
+    try:
+        lines = sql_path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot be read: {error}", place=str(sql_path)) from None
+    header = _Header(sql_path)
+    length = 0
+    for length, line in enumerate(lines, 1):
+        if not line.startswith("--"):
+            length -= 1
+            break
+        header.take(length, line[2:].strip())
+    body = "\n".join(lines[length:]).strip()
+    if not body:
+        raise header.error(len(lines), "there is no SELECT after the header")
+    return header.finish(id_, kind, body.rstrip("; \n\t"))
+
+
+class _Header:
+    """Collects header lines; knows the file for its error messages."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.prose: list[str] = []
+        self.lines: dict[str, list[tuple[int, str]]] = {key: [] for key in KEYS}
+        self.in_keys = False
+
+    def error(self, line: int, fact: str, hint: str | None = None) -> UserError:
+        return UserError(fact, hint, f"{self.path}:{line}")
+
+    def take(self, number: int, line: str) -> None:
+        match = _KEY_LINE.match(line)
+        if match:
+            key, value = match.group(1), (match.group(2) or "").strip()
+            if key not in KEYS:
+                hint = did_you_mean(key, KEYS, f"the keys are {', '.join(KEYS)}")
+                raise self.error(number, f"unknown header key `{key}`", hint)
+            if not value:
+                raise self.error(number, f"`{key}:` says nothing")
+            self.in_keys = True
+            self.lines[key].append((number, value))
+        elif not self.in_keys:
+            self.prose.append(line)
+        elif line:
+            raise self.error(
+                number,
+                "a header line without a key",
+                "title and description stand before the first key; each line after that begins with its key",
+            )
+
+    def finish(self, id_: str, kind: str, body: str) -> Analysis:
+        if not self.prose or not self.prose[0]:
+            raise self.error(1, "the first line is not a title", "begin the file with `-- Title`")
+        params = tuple(self.param(*line) for line in self.lines["param"])
+        columns = tuple(self.column(*line) for line in self.lines["column"])
+        if kind == "rule":
+            columns = self.rule_columns(columns)
+        elif not columns:
+            raise self.error(1, "no `column:` line", "describe each column of the result in its order")
+        self.unique("param", [p.name for p in params])
+        self.unique("column", [c.name for c in columns])
+        return Analysis(
+            id=id_,
+            kind=kind,
+            title=self.prose[0].rstrip("."),
+            text=" ".join(line for line in self.prose[1:] if line),
+            needs=self.words("needs", required=True),
+            params=params,
+            columns=columns,
+            charts=tuple(self.chart(*line) for line in self.lines["chart"]),
+            evidence=self.single("evidence"),
+            portable=self.portable(),
+            tags=self.tags(),
+            was=self.words("was"),
+            sql=body,
+            sql_path=self.path,
+            page_path=self.path.with_suffix(".md"),
+        )
+
+    def single(self, key: str) -> str | None:
+        found = self.lines[key]
+        if len(found) > 1:
+            raise self.error(found[1][0], f"`{key}:` stands twice")
+        return found[0][1] if found else None
+
+    def words(self, key: str, required: bool = False) -> tuple[str, ...]:
+        found = [word.strip() for _, value in self.lines[key] for word in value.split(",")]
+        if required and not found:
+            raise self.error(1, f"no `{key}:` line", "name the tables that the SQL reads: `-- needs: calls`")
+        return tuple(word for word in found if word)
+
+    def tags(self) -> tuple[str, ...]:
+        tags = self.words("tags")
+        for tag in tags:
+            if tag not in TAGS:
+                line = self.lines["tags"][0][0]
+                raise self.error(line, f"unknown tag `{tag}`", f"the tags are {', '.join(TAGS)}")
+        return tags
+
+    def portable(self) -> bool:
+        value = self.single("portable") or "true"
+        if value not in ("true", "false"):
+            raise self.error(self.lines["portable"][0][0], f"`portable: {value}` is neither true nor false")
+        return value == "true"
+
+    def rule_columns(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        expected = [(c.name, c.type) for c in RULE_COLUMNS]
+        if columns and [(c.name, c.type) for c in columns] != expected:
+            shape = ", ".join(f"{name} {type_}" for name, type_ in expected)
+            line = self.lines["column"][0][0]
+            raise self.error(line, "the columns are not those of a rule", f"a rule returns {shape}")
+        return columns or RULE_COLUMNS
+
+    def unique(self, key: str, names: list[str]) -> None:
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise self.error(self.lines[key][index][0], f"{key} `{name}` stands twice")
+
+    def known_type(self, line: int, type_: str) -> str:
+        if type_ not in TYPES:
+            raise self.error(line, f"unknown type {type_}", f"the types are {', '.join(TYPES)}")
+        return type_
+
+    def column(self, line: int, value: str) -> Column:
+        match = _COLUMN.match(value)
+        if not match:
+            hint = "write `column: name TYPE   Text [unit].`"
+            raise self.error(line, f"not a column: {value}", hint)
+        text, unit = _split_unit(match.group(3))
+        return Column(match.group(1), self.known_type(line, match.group(2)), unit, text)
+
+    def param(self, line: int, value: str) -> Param:
+        match = _PARAM.match(value)
+        if not match:
+            hint = "write `param: name TYPE = default   Text [unit].`"
+            raise self.error(line, f"not a parameter: {value}", hint)
+        name, type_, literal, prose = match.groups()
+        self.known_type(line, type_)
+        if literal.startswith("'"):
+            literal = literal[1:-1].replace("''", "'")
+            default: Any = literal
+        elif literal.upper() == "NULL":
+            default = None
+        else:
+            default = literal
+        if default is not None:
+            try:
+                default = convert(literal, type_)
+            except ValueError:
+                raise self.error(line, f"the default `{literal}` is not a {type_}") from None
+        text, unit = _split_unit(prose)
+        return Param(name, type_, default, text, unit)
+
+    def chart(self, line: int, value: str) -> ChartLine:
+        try:
+            template, *pairs = shlex.split(value)
+        except ValueError as error:
+            raise self.error(line, f"not a chart line: {error}") from None
+        options = {}
+        for pair in pairs:
+            key, equals, option = pair.partition("=")
+            if not equals:
+                raise self.error(line, f"`{pair}` is not key=value", "write `chart: bars x=call y=calls`")
+            options[key] = option
+        return ChartLine(template, options)
+
+
+def _split_unit(text: str) -> tuple[str, str | None]:
+    """Takes `[unit]` off the end of a sentence."""
+    match = _UNIT.search(text)
+    if not match:
+        return text, None
+    return text[: match.start()] + match.group(2), match.group(1)

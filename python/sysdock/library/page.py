@@ -1,0 +1,204 @@
+"""Reads the Markdown page of an analysis or a rule: its titles, sections and examples.
+
+States while reading lines: in prose, in a fenced block, in a table. A `strace` block starts an example, a
+`params` block adds to it, and the next table is its result.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sysdock.errors import UserError
+
+RULE_HEADINGS = ("What it finds", "Why it matters", "Example", "What to do", "When to ignore it")
+RULE_HEADINGS_JA = ("何を見つけるか", "なぜ問題か", "例", "どうするか", "無視してよい場合")
+
+_FENCE = re.compile(r"(`{3,}|~{3,})\s*([^`]*)$")
+_RULE_LINE = re.compile(r"\|?(\s*:?-+:?\s*\|)*\s*:?-+:?\s*\|?$")
+_ESCAPES = {"\\": "\\", "|": "|", "n": "\n", "r": "\r", "t": "\t"}
+
+
+@dataclass
+class Example:
+    """A log, parameters, and the table that the SQL makes of them.
+
+    `expected_rows` holds cells as written (None for an empty one). `line_no` is where the log's block begins;
+    `table_lines` is the half-open range of the table's lines, from 1, or None where there is no table.
+    """
+
+    log_text: str
+    params: dict[str, Any]
+    expected_columns: list[str]
+    expected_rows: list[list[str | None]]
+    line_no: int
+    table_lines: tuple[int, int] | None = None
+    insert_at: int = 0
+
+
+@dataclass
+class Page:
+    """A page: titles and opening words in both languages, sections by heading, and its examples."""
+
+    title: str
+    title_ja: str | None
+    sections: dict[str, str]
+    examples: list[Example]
+    text: str = ""
+    text_ja: str = ""
+    path: Path = field(default_factory=Path)
+
+    def first_paragraph(self, heading: str) -> str | None:
+        """First paragraph under a heading, as one line without emphasis marks; None where there is none."""
+        paragraphs = self.sections.get(heading, "").strip().split("\n\n")
+        words = " ".join(line.strip() for line in paragraphs[0].splitlines())
+        # Japanese has no blanks between words: a line break there is not one either.
+        words = re.sub(r"(?<=[\u3000-\u9fff\uff00-\uffef]) (?=[\u3000-\u9fff\uff00-\uffef])", "", words)
+        return words.replace("`", "").replace("**", "") or None
+
+
+def parse_page(path: Path) -> Page:
+    """Reads a page; a UserError names the place of a mistake."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        raise UserError(
+            "there is no page", "every analysis and rule has one of the same stem", str(path)
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot be read: {error}", place=str(path)) from None
+    return _Reader(path, lines).read()
+
+
+class _Reader:
+    """Walks over the lines of one page."""
+
+    def __init__(self, path: Path, lines: list[str]) -> None:
+        self.path = path
+        self.lines = lines
+        self.at = 0
+        self.titles: list[str] = []
+        self.texts: list[list[str]] = []
+        self.sections: dict[str, list[str]] = {}
+        self.examples: list[Example] = []
+
+    def error(self, line: int, fact: str, hint: str | None = None) -> UserError:
+        return UserError(fact, hint, f"{self.path}:{line}")
+
+    def read(self) -> Page:
+        target: list[str] = []
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            start = self.at
+            if fence := _FENCE.match(line):
+                self.block(fence)
+            elif line.startswith("# "):
+                self.titles.append(line[2:].strip())
+                target = []
+                self.texts.append(target)
+                self.at += 1
+                continue
+            elif line.startswith("## "):
+                target = self.sections.setdefault(line[3:].strip(), [])
+                self.at += 1
+                continue
+            elif self.is_table():
+                self.table()
+            else:
+                self.at += 1
+            target.extend(self.lines[start : self.at])
+        if not self.titles:
+            raise self.error(1, "the page has no title", "begin it with `# Title`")
+        texts = ["\n".join(text).strip() for text in self.texts]
+        return Page(
+            title=self.titles[0],
+            title_ja=self.titles[1] if len(self.titles) > 1 else None,
+            sections={heading: "\n".join(body).strip() for heading, body in self.sections.items()},
+            examples=self.examples,
+            text=texts[0],
+            text_ja=texts[1] if len(texts) > 1 else "",
+            path=self.path,
+        )
+
+    def block(self, fence: re.Match[str]) -> None:
+        """Reads a fenced block and leaves `at` on the line after it."""
+        marks, words = fence.group(1), fence.group(2).split()
+        start = self.at
+        self.at += 1
+        while self.at < len(self.lines) and self.lines[self.at].strip() != marks:
+            self.at += 1
+        if self.at == len(self.lines):
+            raise self.error(start + 1, "the block is not closed")
+        body = self.lines[start + 1 : self.at]
+        self.at += 1
+        name = words[0] if words else ""
+        if name == "strace":
+            log = "\n".join(body) + "\n" if body else ""
+            self.examples.append(Example(log, {}, [], [], start + 1, None, self.at))
+        elif name == "params":
+            if not self.examples or self.examples[-1].table_lines:
+                raise self.error(start + 1, "a `params` block without a `strace` block before it")
+            try:
+                self.examples[-1].params = tomllib.loads("\n".join(body))
+            except tomllib.TOMLDecodeError as error:
+                raise self.error(start + 1, f"not `name = value`: {error}") from None
+            self.examples[-1].insert_at = self.at
+
+    def is_table(self) -> bool:
+        following = self.lines[self.at + 1] if self.at + 1 < len(self.lines) else ""
+        return self.lines[self.at].startswith("|") and bool(_RULE_LINE.match(following.strip()))
+
+    def table(self) -> None:
+        """Reads a table; it belongs to the last example if that has none yet."""
+        start = self.at
+        while self.at < len(self.lines) and self.lines[self.at].startswith("|"):
+            self.at += 1
+        if not self.examples or self.examples[-1].table_lines:
+            return
+        example = self.examples[-1]
+        example.expected_columns = [cell or "" for cell in cells(self.lines[start])]
+        example.table_lines = (start + 1, self.at + 1)
+        for number in range(start + 2, self.at):
+            row = cells(self.lines[number])
+            if len(row) != len(example.expected_columns):
+                raise self.error(
+                    number + 1, f"{len(row)} cells under {len(example.expected_columns)} columns"
+                )
+            example.expected_rows.append(row)
+
+
+def cells(line: str) -> list[str | None]:
+    r"""Cells of a table line, as `cell_text` writes them; None for an empty one.
+
+    `\|`, `\n`, `\r`, `\t` and `\\` are undone.
+    """
+    parts, word, chars = [], "", iter(line.strip().removeprefix("|"))
+    for char in chars:
+        if char == "\\":
+            following = next(chars, "")
+            word += _ESCAPES.get(following, char + following)
+        elif char == "|":
+            parts.append(word)
+            word = ""
+        else:
+            word += char
+    if word.strip():
+        parts.append(word)
+    return [part.strip(" ") or None for part in parts]
+
+
+def cell_text(value: Any) -> str:
+    """A value as it is written in a page: an empty cell is NULL, `''` the empty string."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.6f}".rstrip("0").rstrip(".")
+    text = str(value)
+    for plain, escaped in (("\\", "\\\\"), ("|", "\\|"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
+        text = text.replace(plain, escaped)
+    return text if text.strip(" ") else f"'{text}'"

@@ -1,0 +1,111 @@
+"""Reads table definitions, `knowhow/tables/<name>.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sysdock.errors import UserError
+
+SQL_TYPES = {
+    "int64": "BIGINT",
+    "int32": "INTEGER",
+    "float64": "DOUBLE",
+    "bool": "BOOLEAN",
+    "string": "VARCHAR",
+}
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column of a table; `sql_type` is the type it has in a view."""
+
+    name: str
+    type: str
+    unit: str | None
+    nullable: bool
+    text: str
+
+    @property
+    def sql_type(self) -> str:
+        """The type in SQL."""
+        return SQL_TYPES[self.type]
+
+
+@dataclass(frozen=True)
+class JoinedColumn(TableColumn):
+    """A column that the view takes from the side table `table` by the column `key`."""
+
+    table: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its own columns, those joined by its view, and whether a recording stores it."""
+
+    name: str
+    text: str
+    order: str
+    stored: bool
+    columns: tuple[TableColumn, ...]
+    joined: tuple[JoinedColumn, ...] = field(default=())
+
+    @property
+    def all_columns(self) -> tuple[TableColumn, ...]:
+        """Columns of the view, in its order."""
+        return self.columns + self.joined
+
+    @property
+    def side_tables(self) -> tuple[str, ...]:
+        """Names of the tables that its joined columns come from."""
+        return tuple(dict.fromkeys(column.table for column in self.joined))
+
+    def has(self, column: str) -> bool:
+        """Whether it has a column of its own (not a joined one) of that name."""
+        return any(own.name == column for own in self.columns)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file; a UserError names the place of a mistake."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"not TOML: {error}", place=str(path)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot be read: {error}", place=str(path)) from None
+
+
+def parse_table(path: Path) -> Table:
+    """Reads one table definition; a UserError names the file and the column of a mistake."""
+    data = read_toml(path)
+    try:
+        columns = tuple(TableColumn(**_column_fields(entry)) for entry in data["columns"])
+        joined = tuple(
+            JoinedColumn(**_column_fields(entry), table=entry["table"], key=entry["key"])
+            for entry in data.get("joined", [])
+        )
+        table = Table(data["name"], data["text"], data["order"], data.get("stored", True), columns, joined)
+    except KeyError as error:
+        raise UserError(f"key {error} is missing", place=str(path)) from None
+    for column in table.all_columns:
+        if column.type not in SQL_TYPES:
+            hint = f"the types are {', '.join(SQL_TYPES)}"
+            raise UserError(f"column {column.name} has unknown type {column.type}", hint, str(path))
+    if table.name != path.stem:
+        raise UserError(f"the name {table.name} is not the file's", place=str(path))
+    return table
+
+
+def _column_fields(entry: dict[str, Any]) -> dict[str, Any]:
+    # A joined column is NULL where the key is, so it always may be NULL.
+    nullable = entry.get("nullable", "key" in entry)
+    return {
+        "name": entry["name"],
+        "type": entry["type"],
+        "unit": entry.get("unit"),
+        "nullable": nullable,
+        "text": entry["text"],
+    }

@@ -1,0 +1,60 @@
+"""Writes the tables of a recording as Parquet or CSV files, joined columns filled in, filters applied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sysdock.errors import UserError
+from sysdock.library import Library, Table
+from sysdock.recording.filters import Filters
+from sysdock.recording.manifest import Recording
+from sysdock.recording.native import refuse_existing
+from sysdock.recording.views import Views
+
+FORMATS = {
+    "parquet": "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2",
+    "csv": "FORMAT csv, HEADER true",
+}
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A file that was written."""
+
+    table: str
+    path: Path
+    rows: int
+
+
+def export(
+    recording: Recording, library: Library, folder: Path, format: str, filters: Filters | None = None
+) -> tuple[list[Exported], list[str]]:
+    """Writes one file per table into `folder`, new or empty; returns them, and notes on the filters."""
+    import duckdb
+
+    refuse_existing(folder)
+    views = Views(recording, library, filters)
+    tables = [library.table(name) for name in views.available if library.table(name).stored]
+    views.make([table.name for table in tables])
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return [
+            _write(views, table, folder / f"{table.name}.{format}", format) for table in tables
+        ], views.notes
+    except OSError as error:
+        raise UserError(f"cannot be written: {error.strerror}", place=str(folder)) from None
+    except duckdb.Error as error:
+        raise UserError(f"cannot be written: {str(error).splitlines()[0]}", place=str(folder)) from None
+    finally:
+        views.close()
+
+
+def _write(views: Views, table: Table, path: Path, format: str) -> Exported:
+    # A join does not keep the order of the rows.
+    times = [column for column in ("ts_ns", "start_ts_ns") if table.has(column)]
+    order = f" ORDER BY {times[0]}" if times and table.joined else ""
+    target = str(path).replace("'", "''")
+    copy = f"COPY (SELECT * FROM \"{table.name}\"{order}) TO '{target}' ({FORMATS[format]})"
+    [(rows,)] = views.connection.execute(copy).fetchall()
+    return Exported(table.name, path, rows)

@@ -1,0 +1,200 @@
+"""Opens a recording: reads recording.json and checks the parts it lists.
+
+The format is described in docs/reference/recording.md. A recording may come from a stranger, so nothing that
+recording.json states is believed before it was checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from sysdock.errors import UserError
+
+FORMAT_VERSION = 1
+
+_RECORD_HINT = "a recording is a folder that `sysdock run` or `sysdock import` made"
+_DAMAGE_HINT = (
+    "the recording was damaged or changed after it was written; take a good copy, or import the log again"
+)
+_NEEDED = {
+    "started_ns": int,
+    "duration_ns": int,
+    "clock": dict,
+    "lines_total": int,
+    "lines_understood": int,
+    "lost_events": int,
+    "complete": bool,
+    "tables": dict,
+}
+_CHUNK = 1 << 20
+
+
+class Recording:
+    """A recording on disk: `folder`, and `manifest`, the content of its recording.json."""
+
+    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self._verified: set[str] = set()
+
+    @classmethod
+    def open(cls, path: Path | str) -> Recording:
+        """Opens the folder `path`; a UserError says why it is not a recording that can be read."""
+        folder = Path(path)
+        if not folder.exists():
+            raise UserError("no such recording", _RECORD_HINT, str(folder))
+        if not folder.is_dir():
+            hint = f"to read a log: `sysdock import {folder} -o REC`"
+            raise UserError("this is a file, not a recording", hint, str(folder))
+        place = folder / "recording.json"
+        try:
+            manifest = json.loads(place.read_text("utf-8"))
+        except FileNotFoundError:
+            fact = "this folder is not a recording: it has no recording.json"
+            raise UserError(fact, _RECORD_HINT, str(folder)) from None
+        except OSError as error:
+            raise UserError(f"cannot be read: {error.strerror}", place=str(place)) from None
+        except json.JSONDecodeError as error:
+            raise UserError(f"not JSON: {error.msg}", _DAMAGE_HINT, f"{place}:{error.lineno}") from None
+        except (UnicodeDecodeError, RecursionError):
+            raise UserError("not JSON: not UTF-8 text", _DAMAGE_HINT, str(place)) from None
+        _check_manifest(manifest, str(place))
+        return cls(folder, manifest)
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the tables it holds."""
+        return list(self.manifest["tables"])
+
+    @property
+    def started_ns(self) -> int:
+        """Start of the first event, ns since the Unix epoch."""
+        return self.manifest["started_ns"]
+
+    @property
+    def coverage(self) -> float:
+        """Share of input lines that were understood, 0 to 1; 1 where there was no input to understand."""
+        total = self.manifest["lines_total"]
+        return self.manifest["lines_understood"] / total if total else 1.0
+
+    def rows(self, table: str) -> int:
+        """Number of rows of a table."""
+        return self._entry(table)["rows"]
+
+    def lost(self, table: str) -> int:
+        """Number of events that are known to be missing from a table."""
+        return self._entry(table).get("lost") or 0
+
+    def bytes_on_disk(self, table: str) -> int:
+        """Size of the parts of a table."""
+        return sum(part["bytes"] for part in self._entry(table)["parts"])
+
+    def parts(self, table: str) -> list[Path]:
+        """Paths of the parts of a table, in order; empty for a table without rows."""
+        return [self.folder / part["file"] for part in self._entry(table)["parts"]]
+
+    def verify(self, tables: Iterable[str]) -> None:
+        """Checks that all parts of `tables` are there, whole and unchanged (SHA-256); each table once.
+
+        Damaged Parquet mostly reads as wrong numbers without an error, so this comes before the first query.
+        """
+        for table in tables:
+            if table not in self._verified:
+                for part in self._entry(table)["parts"]:
+                    self._verify_part(part)
+                self._verified.add(table)
+
+    def damage(self) -> list[str]:
+        """One line per part that is missing or has a wrong size; the content is not read."""
+        found = []
+        for table in self.tables:
+            for part in self._entry(table)["parts"]:
+                try:
+                    self._sized(part)
+                except UserError as error:
+                    found.append(f"{part['file']}: {error.fact}")
+        return found
+
+    def _entry(self, table: str) -> dict[str, Any]:
+        tables = self.manifest["tables"]
+        if table not in tables:
+            hint = f"it holds {', '.join(sorted(tables))}" if tables else "it holds no table at all"
+            raise UserError(f"this recording has no table `{table}`", hint, str(self.folder))
+        return tables[table]
+
+    def _sized(self, part: dict[str, Any]) -> Path:
+        path = self.folder / part["file"]
+        try:
+            # A link could lead anywhere, also to a device that never ends.
+            status = os.stat(path, follow_symlinks=False)
+        except OSError:
+            raise UserError("a part of the recording is missing", _DAMAGE_HINT, str(path)) from None
+        if not stat.S_ISREG(status.st_mode) or self.folder.resolve() not in path.resolve().parents:
+            raise UserError("a part of the recording is not a plain file inside it", _DAMAGE_HINT, str(path))
+        if status.st_size != part["bytes"]:
+            fact = f"a part of the recording has {status.st_size} bytes instead of {part['bytes']}"
+            raise UserError(fact, _DAMAGE_HINT, str(path))
+        return path
+
+    def _verify_part(self, part: dict[str, Any]) -> None:
+        path = self._sized(part)
+        digest = hashlib.sha256()
+        try:
+            with open(path, "rb", buffering=0) as file:
+                while block := file.read(_CHUNK):
+                    digest.update(block)
+        except OSError as error:
+            raise UserError(f"cannot be read: {error.strerror}", place=str(path)) from None
+        if digest.hexdigest() != part["sha256"]:
+            fact = "the content of a part does not match the hash in recording.json"
+            raise UserError(fact, _DAMAGE_HINT, str(path))
+
+
+def _check_manifest(manifest: Any, place: str) -> None:
+    """Refuses what cannot be a recording.json of this version."""
+    version = manifest.get("format_version") if isinstance(manifest, dict) else None
+    if not isinstance(version, int):
+        raise UserError("no format_version: this is not a recording", _RECORD_HINT, place)
+    if version > FORMAT_VERSION:
+        tool = manifest.get("tool")
+        by = (
+            f" by {tool['name']} {tool['version']}"
+            if isinstance(tool, dict) and {"name", "version"} <= set(tool)
+            else ""
+        )
+        fact = f"format version {version}, written{by}, is newer than this sysdock reads ({FORMAT_VERSION})"
+        raise UserError(fact, "update sysdock", place)
+    for key, type_ in _NEEDED.items():
+        value = manifest.get(key)
+        fits = isinstance(value, type_) and not (type_ is int and isinstance(value, bool))
+        if not fits or (type_ is int and not -(1 << 63) <= value < 1 << 63):
+            raise UserError(f"`{key}` is missing or not of its type", _DAMAGE_HINT, place)
+    for name, entry in manifest["tables"].items():
+        if not _is_entry(name, entry):
+            raise UserError(f"the entry of table `{name}` is not right", _DAMAGE_HINT, place)
+
+
+def _is_entry(name: str, entry: Any) -> bool:
+    if not (
+        isinstance(entry, dict)
+        and isinstance(entry.get("rows"), int)
+        and isinstance(entry.get("parts"), list)
+    ):
+        return False
+    return name.isidentifier() and all(_is_part(part) for part in entry["parts"])
+
+
+def _is_part(part: Any) -> bool:
+    if not (
+        isinstance(part, dict) and isinstance(part.get("file"), str) and isinstance(part.get("sha256"), str)
+    ):
+        return False
+    path = PurePosixPath(part["file"])
+    inside = not path.is_absolute() and ".." not in path.parts and "\0" not in part["file"]
+    return inside and isinstance(part.get("bytes"), int)

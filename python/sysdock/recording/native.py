@@ -1,0 +1,123 @@
+"""Starts the native program `sysdock-native`, which writes recordings."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sysdock
+from sysdock.errors import UserError
+
+NAME = "sysdock-native"
+
+
+def find_native() -> Path:
+    """The native program: next to this Python, $SYSDOCK_NATIVE, on PATH, or built in the checkout."""
+    beside = Path(sys.executable).parent / NAME
+    candidates = [beside]
+    if stated := os.environ.get("SYSDOCK_NATIVE"):
+        candidates.append(Path(stated))
+    if on_path := shutil.which(NAME):
+        candidates.append(Path(on_path))
+    candidates.append(Path(sysdock.__file__).resolve().parents[2] / "target" / "release" / NAME)
+    for candidate in candidates:
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return candidate
+    hint = "install sysdock anew, run `make setup` in a checkout, or set SYSDOCK_NATIVE to the program"
+    raise UserError(f"the program {NAME} was not found", hint)
+
+
+def refuse_existing(folder: Path) -> None:
+    """Raises a UserError where something would be overwritten."""
+    if folder.is_dir() and not any(folder.iterdir()):
+        return
+    if folder.exists() or folder.is_symlink():
+        raise UserError("already exists", "choose another name with -o, or remove it first", str(folder))
+
+
+def run_native(
+    arguments: Sequence[str],
+    on_progress: Callable[[dict[str, Any]], None],
+    *,
+    forward: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGHUP),
+) -> int:
+    """Runs the native program with inherited streams until it ends, and returns its exit status.
+
+    Progress events are read from a pipe of their own and given to `on_progress` (in a thread). SIGINT is left
+    to the native program, which gets it from the terminal too; the signals in `forward` are passed on to it.
+    A death by signal N is the status 128 + N.
+    """
+    read_end, write_end = os.pipe()
+    verb, *rest = arguments
+    command = [str(find_native()), verb, "--progress", "--progress-fd", str(write_end), *rest]
+    # The handlers are set before the start, so that no signal falls in between.
+    child: list[subprocess.Popen[bytes]] = []
+    with _signals(child, forward):
+        try:
+            child.append(subprocess.Popen(command, pass_fds=[write_end]))
+        except OSError as error:
+            os.close(read_end)
+            raise UserError(f"cannot be started: {error.strerror}", place=command[0]) from None
+        finally:
+            os.close(write_end)
+        # A program that the command left running may keep the pipe open: the thread is not waited for long.
+        reader = threading.Thread(target=_read_events, args=(read_end, on_progress), daemon=True)
+        reader.start()
+        code = child[0].wait()
+        reader.join(timeout=0.2)
+    return code if code >= 0 else 128 - code
+
+
+@contextmanager
+def _signals(child: list[subprocess.Popen[bytes]], forward: Sequence[signal.Signals]) -> Iterator[None]:
+    def pass_on(number: int, _frame: object) -> None:
+        if child:
+            child[0].send_signal(number)
+
+    def leave(_number: int, _frame: object) -> None:
+        """Not SIG_IGN, which the child would inherit."""
+
+    handlers: dict[int, Any] = {
+        signal.SIGINT: leave,
+        signal.SIGQUIT: leave,
+        **dict.fromkeys(forward, pass_on),
+    }
+    if threading.current_thread() is not threading.main_thread():
+        handlers = {}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _read_events(read_end: int, on_progress: Callable[[dict[str, Any]], None]) -> None:
+    with os.fdopen(read_end, "rb") as pipe:
+        for line in pipe:
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(event, dict) and event.get("event") == "progress":
+                on_progress(event)
+
+
+def import_quietly(log: Path, folder: Path) -> None:
+    """Imports one log into `folder`; what goes wrong is a UserError with the native program's words."""
+    command = [str(find_native()), "import", "-o", str(folder), "--", str(log)]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+    )
+    if done.returncode != 0 or not (folder / "recording.json").exists():
+        said = done.stderr.strip() or f"exit status {done.returncode}, and no recording"
+        raise UserError(f"{NAME} could not import it: {said}", place=str(log))

@@ -1,0 +1,202 @@
+"""Makes the tables of a recording into views: side tables joined back, filters applied."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from sysdock.errors import UserError
+from sysdock.library import Library, Table
+from sysdock.recording.applied import AppliedFilters
+from sysdock.recording.filters import Filters
+from sysdock.recording.manifest import Recording
+from sysdock.recording.mentions import Mentions, mentions
+
+if TYPE_CHECKING:
+    import duckdb
+
+# Nothing is fetched or loaded behind the user's back, and no Python variable is taken for a table.
+SETTINGS = {
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "python_enable_replacements": "false",
+}
+
+
+def connect(
+    recording: Recording,
+    library: Library,
+    tables: list[str] | None = None,
+    filters: Filters | None = None,
+    settings: dict[str, str] | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """A connection with complete views of `tables` (default: all the recording has)."""
+    views = Views(recording, library, filters, settings)
+    views.make(tables if tables is not None else views.available)
+    views.outlive()
+    return views.connection
+
+
+class Views:
+    """A connection, and the views that were made on it for the statements so far.
+
+    `notes` collects what the user should know about the filters: which do not apply to which table, and which
+    match nothing.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        library: Library,
+        filters: Filters | None = None,
+        settings: dict[str, str] | None = None,
+    ) -> None:
+        import duckdb
+
+        self.recording = recording
+        self.library = library
+        self._made: dict[str, frozenset[str]] = {}
+        # DuckDB would spill into the working folder, which may be the user's project.
+        self._spill = None
+        config = {**SETTINGS, **(settings or {})}
+        if "temp_directory" not in config:
+            self._spill = tempfile.TemporaryDirectory(prefix="sysdock-", ignore_cleanup_errors=True)
+            config["temp_directory"] = self._spill.name
+        self.connection = duckdb.connect(config=config)
+        self._applied = AppliedFilters(filters or Filters(), recording, self.connection, self._stored)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the filters: where they do not apply, and which match nothing."""
+        return self._applied.notes
+
+    @property
+    def available(self) -> list[str]:
+        """Tables that have a definition and a place in this recording, and `recording` itself."""
+        held = set(self.recording.tables)
+        return [table.name for table in self.library.tables() if not table.stored or table.name in held]
+
+    def prepare(self, sql: str) -> None:
+        """Makes the views that `sql` reads, with the side tables that it mentions; checks their parts."""
+        named = mentions(self.connection, sql)
+        if named is None:
+            self.make(self.available)
+        else:
+            self.make([name for name in self.available if name in named.tables], named)
+
+    def make(self, tables: list[str], named: Mentions | None = None) -> None:
+        """Makes views of `tables`, with all joined columns, or those that `named` wants."""
+        for name in tables:
+            table = self.library.table(name)
+            wanted = frozenset(
+                column.table for column in table.joined if named is None or named.wants(name, column.name)
+            )
+            if self._made.get(name) != wanted:
+                self._make_view(table, wanted)
+                self._made[name] = wanted
+
+    def outlive(self) -> None:
+        """Leaves the connection to the caller: what it needs on disk is removed when it is gone."""
+        if self._spill:
+            weakref.finalize(self.connection, self._spill.cleanup)
+
+    def close(self) -> None:
+        """Closes the connection and removes what it spilled."""
+        self.connection.close()
+        if self._spill:
+            self._spill.cleanup()
+
+    def _make_view(self, table: Table, wanted: frozenset[str]) -> None:
+        if not table.stored:
+            self._make_recording_row(table)
+            return
+        self.recording.verify([table.name])
+        columns = [f"t.{_name(column.name)}" for column in table.columns]
+        sources = [f"{self._source(table)} AS t"]
+        for number, side in enumerate(name for name in table.side_tables if name in wanted):
+            joined = [column for column in table.joined if column.table == side]
+            key = _name(joined[0].key)
+            self.recording.verify([side])
+            columns += [f"s{number}.{_name(column.name)}" for column in joined]
+            source = self._source(self.library.table(side))
+            sources.append(f"LEFT JOIN {source} AS s{number} ON s{number}.{key} = t.{key}")
+        where = " AND ".join(self._applied.conditions(table))
+        sql = f"SELECT {', '.join(columns)} FROM {' '.join(sources)}"
+        self._create(table.name, f"{sql} WHERE {where}" if where else sql)
+
+    def _create(self, name: str, select: str) -> None:
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {_name(name)} AS {select}")
+
+    def _stored(self, name: str) -> str:
+        """The checked rows of a table, unfiltered, as a FROM item."""
+        self.recording.verify([name])
+        return self._source(self.library.table(name))
+
+    def _source(self, table: Table) -> str:
+        """The stored rows of a table as a FROM item with all its columns in order."""
+        parts = self.recording.parts(table.name)
+        if not parts:
+            empty = ", ".join(f"CAST(NULL AS {c.sql_type}) AS {_name(c.name)}" for c in table.columns)
+            return f"(SELECT {empty} WHERE false)"
+        files = ", ".join(_file_literal(str(part)) for part in parts)
+        source = f"read_parquet([{files}])"
+        held = dict(self._columns_of(source, table))
+        expected = {column.name: column.sql_type for column in table.columns}
+        if held == expected:
+            return source
+        return f"(SELECT {', '.join(self._adapted(table, held))} FROM {source})"
+
+    def _adapted(self, table: Table, held: dict[str, str]) -> list[str]:
+        """Columns of a table of another version: what was not known yet is NULL, the rest must be there."""
+        columns = []
+        for column in table.columns:
+            if column.name in held:
+                columns.append(f"CAST({_name(column.name)} AS {column.sql_type}) AS {_name(column.name)}")
+            elif column.nullable:
+                columns.append(f"CAST(NULL AS {column.sql_type}) AS {_name(column.name)}")
+            else:
+                fact = f"table `{table.name}` has no column `{column.name}`"
+                hint = "the recording was made by another version of sysdock; import the log again"
+                raise UserError(fact, hint, str(self.recording.folder))
+        return columns
+
+    def _columns_of(self, source: str, table: Table) -> list[tuple[str, str]]:
+        import duckdb
+
+        try:
+            self.connection.execute(f"SELECT * FROM {source} LIMIT 0")
+        except duckdb.Error as error:
+            fact = f"table `{table.name}` cannot be read: {str(error).splitlines()[0]}"
+            raise UserError(fact, place=str(self.recording.folder)) from None
+        return [(entry[0], str(entry[1])) for entry in self.connection.description or []]
+
+    def _make_recording_row(self, table: Table) -> None:
+        """The one-row view of recording.json. Its values are variables: a view can have no parameters."""
+        manifest: dict[str, Any] = {
+            **self.recording.manifest,
+            "clock": self.recording.manifest["clock"].get("kind"),
+        }
+        manifest["has_durations"] = self.recording.manifest["clock"].get("has_durations")
+        items = []
+        for column in table.columns:
+            variable = f"recording_{column.name}"
+            self.set_variable(variable, manifest.get(column.name))
+            items.append(f"CAST(getvariable('{variable}') AS {column.sql_type}) AS {_name(column.name)}")
+        self._create(table.name, f"SELECT {', '.join(items)}")
+
+    def set_variable(self, name: str, value: Any) -> None:
+        """Binds a value to a variable of the connection."""
+        self.connection.execute(f"SET VARIABLE {name} = $value", {"value": value})
+
+
+def _name(name: str) -> str:
+    """A name as SQL wants it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _file_literal(path: str) -> str:
+    """A path as a literal for read_parquet, which would take it for a pattern."""
+    literal = re.sub(r"([\[*?])", r"[\1]", path)
+    return "'" + literal.replace("'", "''") + "'"

@@ -1,0 +1,172 @@
+"""The head of the report: the verdict in one line, what was recorded, when, where, and how completely."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from sysdock.analysis import Finding, Session
+from sysdock.report.markup import both, join, text
+from sysdock.report.numbers import duration, moment, percent, size
+
+_TRACED = (
+    "Every time includes the cost of being traced, which is large for short calls: compare the numbers with "
+    "each other, not with a run that was not traced.",
+    "所要時間はすべてトレースの負荷を含みます。短い呼び出しほど影響が大きいので、数値は互いに比べ、"
+    "トレースしていない実行とは比べないでください。",
+)
+
+
+def overview_section(session: Session, findings: Sequence[Finding]) -> str:
+    """Verdict, counts and facts."""
+    manifest = session.recording.manifest
+    counts = {
+        status: len({f.rule for f in findings if f.status == status})
+        for status in ("finding", "unknown", "ok")
+    }
+    labels = {
+        "finding": both("findings", "所見"),
+        "unknown": both("not judged", "判定不能"),
+        "ok": both("fine", "問題なし"),
+    }
+    tiles = "".join(
+        f'<div class="count {status}"><b>{number}</b>{labels[status]}</div>'
+        for status, number in counts.items()
+    )
+    facts = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in _facts(session))
+    warnings = join(f'<p class="warn">{words}</p>' for words in _warnings(session))
+    traced = (
+        ""
+        if manifest.get("recorder") not in ("strace", "strace-log")
+        else f'<p class="note">{both(*_TRACED)}</p>'
+    )
+    return f"""<section class="card" id="overview"><div class="verdict">
+<div><h1>{title(session)}</h1><p class="says">{_verdict(findings)}</p></div>
+<div class="counts">{tiles}</div>
+<dl class="facts">{facts}</dl></div>
+{warnings}
+{traced}</section>"""
+
+
+def title(session: Session) -> str:
+    """What was recorded, as HTML."""
+    command = session.recording.manifest.get("command")
+    if command:
+        return f'<span class="mono">{text(command)}</span>'
+    sources = ", ".join(str(source.get("path")) for source in session.recording.manifest.get("sources") or [])
+    return text(sources or session.recording.folder.name)
+
+
+def _verdict(findings: Sequence[Finding]) -> str:
+    found = [finding for finding in findings if finding.status == "finding"]
+    if not found:
+        if any(finding.status == "unknown" for finding in findings):
+            return both(
+                "Nothing was found, but not everything could be judged.",
+                "該当するものはありませんが、判定できない項目があります。",
+            )
+        return both("Nothing was found that holds it back.", "足を引っ張るものは見つかりませんでした。")
+    first = found[0]
+    english = f"{text(first.title)}, <code>{text(first.subject)}</code>"
+    japanese = f"{text(first.in_language('ja').title)}、<code>{text(first.subject)}</code>"
+    if first.gain_ns is None:
+        return both(f"First to look at: {english}", f"まず見るべきもの: {japanese}")
+    gain = duration(first.gain_ns)
+    return both(f"Most to win: up to {gain}. {english}", f"最も効果が大きいもの: 最大 {gain}。{japanese}")
+
+
+def _facts(session: Session) -> list[tuple[str, str]]:
+    recording, manifest = session.recording, session.recording.manifest
+    unknown = both("unknown", "不明")
+    clock = manifest["clock"]
+    started = moment(manifest["started_ns"]) if clock.get("kind") in ("epoch", "time_of_day") else unknown
+    calls = f"{recording.rows('calls'):,}" if "calls" in recording.tables else unknown
+    facts = [
+        (both("Host", "ホスト"), text(manifest.get("host") or "") or unknown),
+        (both("Directory", "ディレクトリ"), text(manifest.get("directory") or "") or unknown),
+        (both("Started", "開始"), started),
+        (
+            both("Duration", "時間"),
+            duration(manifest["duration_ns"]) if clock.get("kind") != "order" else unknown,
+        ),
+        (both("Ended", "終了"), _ended(session)),
+        (both("System calls", "システムコール"), calls),
+        (both("Understood", "解釈できた行"), _coverage(session)),
+        (both("Lost events", "失われたイベント"), f"{manifest['lost_events']:,}"),
+        (
+            both("Recorder", "記録方法"),
+            text(" ".join([str(manifest.get("recorder")), *manifest.get("options", [])])),
+        ),
+        (both("Input", "入力"), _sources(session)),
+        (both("Recording", "記録"), text(recording.folder.name)),
+    ]
+    if clock.get("note"):
+        facts.append((both("Clock", "時計"), text(clock["note"])))
+    return [(name, value) for name, value in facts if value]
+
+
+def _coverage(session: Session) -> str:
+    manifest = session.recording.manifest
+    understood, total = manifest["lines_understood"], manifest["lines_total"]
+    if not total:
+        return both("no lines", "行なし")
+    share = percent(understood, total)
+    return both(f"{share} of {total:,} lines", f"{total:,} 行の {share}")
+
+
+def _ended(session: Session) -> str:
+    manifest = session.recording.manifest
+    if manifest.get("exit_signal"):
+        return both(f"killed by {text(manifest['exit_signal'])}", f"{text(manifest['exit_signal'])} で終了")
+    if manifest.get("exit_code") is None:
+        return both("unknown", "不明")
+    return both(f"exit status {manifest['exit_code']}", f"終了コード {manifest['exit_code']}")
+
+
+def _sources(session: Session) -> str:
+    """The logs that were imported; what a recorder wrote for itself is of no interest."""
+    if session.recording.manifest.get("recorder") == "strace":
+        return ""
+    sources = session.recording.manifest.get("sources") or []
+    shown = [f"{text(source.get('path'))} ({size(source.get('bytes'))})" for source in sources[:3]]
+    if len(sources) > 3:
+        shown.append(both(f"and {len(sources) - 3} more", f"ほか {len(sources) - 3}"))
+    return ", ".join(shown)
+
+
+def _warnings(session: Session) -> list[str]:
+    """What the reader must know before believing a number."""
+    manifest = session.recording.manifest
+    found = []
+    if not manifest["complete"]:
+        ended = text(manifest.get("ended_by") or "unknown")
+        found.append(both(f"The recording is incomplete: {ended}.", f"記録は途中で終わっています: {ended}。"))
+    if manifest["lost_events"]:
+        lost = f"{manifest['lost_events']:,}"
+        found.append(
+            both(
+                f"{lost} events were lost: counts are too low.",
+                f"{lost} 個のイベントが失われ、回数は実際より少なめです。",
+            )
+        )
+    if manifest["clock"].get("kind") == "order":
+        found.append(
+            both(
+                "The log has no clock: time axes show the order of the lines, not seconds.",
+                "ログに時刻がありません。時間の軸は行の順序を示すだけで、秒ではありません。",
+            )
+        )
+    if not manifest["clock"].get("has_durations", True):
+        found.append(
+            both(
+                "The log does not tell how long calls took (strace without -T): there are no times.",
+                "-T なしの strace のログには所要時間がありません。回数とバイト数だけを示します。",
+            )
+        )
+    for option, value in dataclasses.asdict(session.filters).items():
+        if value:
+            name = f"--{option.rstrip('_').replace('_', '-')}"
+            words = f"<code>{text(name if value is True else f'{name} {value}')}</code>"
+            found.append(both(f"Filtered: {words}", f"絞り込み: {words}"))
+    found += [text(note) for note in session.notes]
+    return found

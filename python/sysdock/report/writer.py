@@ -1,0 +1,186 @@
+"""Writes the report: head, findings, each analysis with charts and table, environment, import."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from sysdock.analysis import Session
+from sysdock.chart.drawing import drawings
+from sysdock.chart.output import write_atomically
+from sysdock.errors import UserError
+from sysdock.library import Analysis, Column
+from sysdock.report.document import document, figure
+from sysdock.report.findings import findings_section
+from sysdock.report.markup import both, both_blocks, inline, join, prose, text
+from sysdock.report.overview import overview_section
+from sysdock.report.tables import copy_button, table
+
+ROWS = 200
+ISSUES = 50
+_STEPS = 120
+
+
+def write_report(session: Session, path: Path | str, lang: str = "en") -> None:
+    """Writes the report to `path` in one step; `lang` (`en` or `ja`) is the language it opens in.
+
+    UserError: another language, or a file that cannot be written.
+    """
+    if lang not in ("en", "ja"):
+        raise UserError(f"there is no language `{lang}`", "the languages are en and ja", "--lang")
+    write_atomically(Path(path), report(session, lang).encode())
+
+
+def report(session: Session, lang: str = "en") -> str:
+    """The report as HTML text."""
+    findings = session.diagnose("en")
+    charts: list[dict[str, Any]] = []
+    analyses = [_analysis(session, analysis, charts, lang) for analysis in _in_order(session)]
+    head = both("What the program did", "プログラムの動作")
+    body = join(
+        [
+            _top(lang),
+            "<main>",
+            overview_section(session, findings),
+            findings_section(session, findings),
+            f'<section id="analyses"><h2>{head}</h2>{_no_script()}{join(analyses)}</section>',
+            _environment(session),
+            _issues(session),
+            "</main>",
+        ]
+    )
+    name = session.recording.manifest.get("command") or session.recording.folder.name
+    return document(f"{name} - sysdock", lang, body, charts)
+
+
+def _top(lang: str) -> str:
+    links = [
+        ("findings", both("Findings", "所見")),
+        ("analyses", both("Analyses", "分析")),
+        ("environment", both("Environment", "環境")),
+        ("issues", both("Import", "取り込み")),
+    ]
+    nav = "".join(f'<a href="#{place}">{words}</a>' for place, words in links)
+    languages = _switch("lang", "Language", [("en", "English"), ("ja", "日本語")], lang)
+    themes = _switch("theme", "Theme", [("auto", "Auto"), ("light", "Light"), ("dark", "Dark")], "auto")
+    return (
+        f'<header class="top"><span class="mark">sysdock</span><nav>{nav}</nav>{languages}{themes}</header>'
+    )
+
+
+def _switch(name: str, label: str, choices: list[tuple[str, str]], chosen: str) -> str:
+    """Radio buttons: the style sheet reads them, so that the switch works without a script."""
+    inputs = "".join(
+        f'<input type="radio" name="{name}" id="{name}-{value}" value="{value}"'
+        f'{" checked" * (value == chosen)}><label for="{name}-{value}">{words}</label>'
+        for value, words in choices
+    )
+    return f'<div class="switch" role="radiogroup" aria-label="{label}">{inputs}</div>'
+
+
+def _no_script() -> str:
+    words = both(
+        "The charts need JavaScript; the tables hold the same numbers.",
+        "グラフの表示には JavaScript が必要です。表には同じ数値があります。",
+    )
+    return f'<noscript><p class="warn">{words}</p></noscript>'
+
+
+def _in_order(session: Session) -> list[Analysis]:
+    """All analyses whose tables the recording has, summaries first."""
+    usable = [analysis for analysis in session.library.analyses() if not session.missing(analysis)]
+    first = ("io/summary", "io/files", "io/errors")
+    return sorted(usable, key=lambda a: (first.index(a.id) if a.id in first else len(first), a.id))
+
+
+def _analysis(session: Session, analysis: Analysis, charts: list[dict[str, Any]], lang: str) -> str:
+    params = _params(session, analysis)
+    name = analysis.id.replace("/", "-")
+    figures = []
+    for drawing in drawings(session, analysis, params, lang):
+        if drawing.shown:
+            named = both(text(drawing.title), text(drawing.title_ja))
+            caption = both(text(drawing.caption), text(drawing.caption_ja))
+            label = f"{analysis.title}: {drawing.title}, {drawing.caption}"
+            figures.append(figure(len(charts), named, caption, label))
+            charts.append(drawing.spec)
+    drawn = f'<div class="charts">{join(figures)}</div>' if figures else ""
+    said = " ".join(f"{key} = {value}" for key, value in params.items())
+    head = f"<h3>{_analysis_title(session, analysis)}</h3><code>{text(analysis.id)}</code>"
+    return f"""<section class="card analysis" id="{text(name)}">
+<header>{head} <span class="muted">{text(said)}</span></header>
+{_description(session, analysis)}
+{drawn}
+{_result_table(session, analysis, params, name)}
+</section>"""
+
+
+def _params(session: Session, analysis: Analysis) -> dict[str, Any]:
+    """For analyses with a step of time, one that gives about a hundred: a page cannot ask for it."""
+    seconds = session.recording.manifest["duration_ns"] / 1e9
+    if not any(param.name == "interval_s" for param in analysis.params) or seconds <= 0:
+        return {}
+    rough = seconds / _STEPS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(lead * power for lead in (1, 2, 5, 10) if lead * power >= rough)
+    return {"interval_s": float(f"{step:.3g}")}
+
+
+def _analysis_title(session: Session, analysis: Analysis) -> str:
+    if not analysis.page_path.exists():
+        return text(analysis.title)
+    page = session.library.page(analysis)
+    return both(text(page.title), text(page.title_ja or page.title))
+
+
+def _description(session: Session, analysis: Analysis) -> str:
+    if not analysis.page_path.exists():
+        return f"<p>{inline(analysis.text)}</p>"
+    page = session.library.page(analysis)
+    return both_blocks(prose(page.text), prose(page.text_ja or page.text))
+
+
+def _result_table(session: Session, analysis: Analysis, params: dict[str, Any], name: str) -> str:
+    result = session.run(analysis, params)
+    rows = result.rows(ROWS)
+    if not rows:
+        return f'<p class="empty">{both("No rows.", "該当する行はありません。")}</p>'
+    total = result.row_count()
+    words = both(f"{total:,} rows", f"{total:,} 行")
+    if total > len(rows):
+        words = both(f"the first {len(rows):,} of {total:,} rows", f"{total:,} 行のうち先頭 {len(rows):,} 行")
+    body = table(f"t-{name}", result.columns, rows, analysis.title)
+    return f"""<details class="more" open><summary>{both("Table", "表")}: {words}</summary>
+<div class="tools">{copy_button(f"t-{name}")}</div>{body}</details>"""
+
+
+def _environment(session: Session) -> str:
+    head = f'<section id="environment"><h2>{both("Environment", "環境")}</h2>'
+    if "environment" not in session.recording.tables:
+        return f'{head}<p class="empty">{both("Not recorded.", "記録されていません。")}</p></section>'
+    rows = session.fetch("SELECT section, name, value, source FROM environment")
+    table_ = session.library.table("environment")
+    columns = [Column(column.name, "VARCHAR", None, column.text) for column in table_.columns]
+    return f'{head}<div class="card">{table("t-environment", columns, rows, "Environment")}</div></section>'
+
+
+def _issues(session: Session) -> str:
+    head = f'<section id="issues"><h2>{both("Issues of the import", "取り込みで見つかった問題")}</h2>'
+    if "import_issues" not in session.recording.tables:
+        return f'{head}<p class="empty">{both("Not recorded.", "記録されていません。")}</p></section>'
+    [(total,)] = session.fetch("SELECT count(*) FROM import_issues")
+    if not total:
+        words = both("None: every line was understood and matched.", "なし。すべての行を解釈できました。")
+        return f'{head}<p class="card">{words}</p></section>'
+    kinds = session.fetch("SELECT issue, count(*) FROM import_issues GROUP BY issue ORDER BY 2 DESC, 1")
+    listed = ", ".join(f"{text(kind)} {count:,}" for kind, count in kinds)
+    names = ("source", "line", "issue", "understood", "detail", "excerpt")
+    rows = session.fetch(f"SELECT {', '.join(names)} FROM import_issues LIMIT {ISSUES}")
+    texts = {column.name: column for column in session.library.table("import_issues").columns}
+    columns = [
+        Column(name, "INTEGER" if name == "line" else "VARCHAR", None, texts[name].text) for name in names
+    ]
+    words = both(f"the first {len(rows):,} of {total:,}", f"{total:,} 件のうち先頭 {len(rows):,} 件")
+    shown = table("t-issues", columns, rows, "Issues of the import")
+    return f'{head}<div class="card"><p>{listed}</p><p class="muted">{words}</p>{shown}</div></section>'

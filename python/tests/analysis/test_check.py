@@ -1,0 +1,191 @@
+"""`check`: pages are documentation, examples and tests in one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sysdock.analysis import check as check_module
+from sysdock.analysis.check import check
+from sysdock.analysis.compare import difference, same
+from sysdock.errors import UserError
+from sysdock.library import Example
+from sysdock.library.skeleton import write_skeleton
+
+SQL = """\
+-- Calls
+-- needs:  calls
+-- param:  least BIGINT = 0   At least so many.
+-- column: call VARCHAR    Name.
+-- column: calls BIGINT    Number.
+-- column: share DOUBLE    Part of a third.
+SELECT call, count(*) AS calls, count(*) / 3.0 AS share FROM calls
+GROUP BY call HAVING count(*) >= $least ORDER BY call
+"""
+LOG = """\
+```strace
+1 1700000000.000000 read(3</tmp/a>, "x"..., 4096) = 100 <0.000010>
+1 1700000000.001000 read(3</tmp/a>, "", 4096) = 0 <0.000010>
+1 1700000000.002000 close(3</tmp/a>) = 0 <0.000010>
+```
+"""
+TABLE = "| call | share |\n|---|---|\n| close | 0.33 |\n| read | 0.667 |\n"
+
+
+def run(*paths: Path, bless: bool = False) -> tuple[int, int, int, str]:
+    """(passed, failed, skipped, all lines)."""
+    lines: list[str] = []
+    summary = check(paths, bless=bless, report=lambda text, _: lines.append(text))
+    return summary.passed, summary.failed, summary.skipped, "\n".join(lines)
+
+
+def test_an_example_that_holds(pack, native: Path) -> None:
+    pack.add("a/x", SQL, f"# Calls\n\n{LOG}\n{TABLE}")
+    assert run(pack.root)[:3] == (3, 0, 0)
+
+
+def test_parameters_of_an_example(pack, native: Path) -> None:
+    pack.add("a/x", SQL, f"# Calls\n\n{LOG}\n```params\nleast = 2\n```\n\n| call |\n|---|\n| read |\n")
+    assert run(pack.root)[:3] == (3, 0, 0)
+
+
+def test_a_difference_is_shown_and_blessed(pack, native: Path) -> None:
+    wrong = TABLE.replace("0.667", "0.7").replace("| close | 0.33 |\n", "")
+    page = pack.add("a/x", SQL, f"# Calls\n\n{LOG}\n{wrong}\nText after it.\n").with_suffix(".md")
+    passed, failed, _, text = run(page)
+    assert (passed, failed) == (2, 1)
+    assert "+| close | 0.333333 |" in text
+    assert run(page, bless=True)[1] == 0
+    assert "| close | 0.333333 |\n| read | 0.666667 |\n\nText after it." in page.read_text()
+    assert run(page)[:3] == (3, 0, 0)
+
+
+def test_bless_adds_a_table(pack, native: Path) -> None:
+    page = pack.add("a/x", SQL, f"# Calls\n\n{LOG}\nText.\n").with_suffix(".md")
+    assert run(page)[1] == 1
+    run(page, bless=True)
+    assert "| call | calls | share |\n|---|---|---|\n| close | 1 | 0.333333 |" in page.read_text()
+    assert run(page)[:3] == (3, 0, 0)
+
+
+def test_without_the_native_program_examples_are_skipped(pack, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent() -> Path:
+        raise UserError("not there")
+
+    monkeypatch.setattr(check_module, "find_native", absent)
+    pack.add("a/x", SQL, f"# Calls\n\n{LOG}\n{TABLE}")
+    passed, failed, skipped, text = run(pack.root)
+    assert (passed, failed, skipped) == (2, 0, 1)
+    assert "sysdock-native is not there" in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("AS calls,", "AS n,", "column 2 is n BIGINT, but the header says calls BIGINT"),
+        ("-- needs:  calls", "-- needs:  calls, paths", "names the table paths, which the SQL does not read"),
+        ("-- needs:  calls", "-- needs:  paths", "`needs:` lacks the table calls"),
+        ("-- needs:  calls", "-- needs:  callz", "there is no table `callz`"),
+        (">= $least", ">= 0", "parameter least is not used"),
+        (">= $least", ">= $most", "$most has no `param:` line"),
+        ("count(*) / 3.0", "median(dur_ns)", "not portable: median()"),
+        ("-- param:", "-- chart: nochart x=call\n-- param:", "there is no chart `nochart`"),
+        ("-- param:", "-- tags: nonsense\n-- param:", "unknown tag `nonsense`"),
+        ("-- param:", "-- colour: red\n-- param:", "unknown header key `colour`"),
+        ("FROM calls", "FROM calls WHERE", "syntax error"),
+    ],
+)
+def test_problems_of_a_header(pack, old: str, new: str, problem: str) -> None:
+    pack.add("a/x", SQL.replace(old, new), f"# Calls\n\n{LOG}\n{TABLE}")
+    _, failed, _, text = run(pack.root)
+    assert failed
+    assert problem in text
+
+
+def test_a_page_and_an_example_are_needed(pack) -> None:
+    pack.add("a/x", SQL)
+    assert "there is no page" in run(pack.root)[3]
+    pack.add("a/x", SQL, "# Calls\n")
+    assert "no example" in run(pack.root)[3]
+    (pack.root / "analyses" / "a" / "x.sql").unlink()
+    assert "a page without an .sql file" in run(pack.root)[3]
+
+
+def test_a_rule_needs_all_headings_and_statuses(pack, native: Path) -> None:
+    sql, page = write_skeleton("rule", "a/r", pack.root)
+    assert run(sql)[1:3] == (0, 0)
+    text = page.read_text()
+    page.write_text(text.replace("## 例\n", "").replace("| all files | unknown |  |  |\n", ""))
+    _, failed, _, said = run(sql)
+    assert failed == 2
+    assert "no heading `## 例`" in said
+    assert "no example shows `unknown`" in said
+
+
+def test_a_rule_must_not_pass_an_empty_recording(pack) -> None:
+    sql, _ = write_skeleton("rule", "a/r", pack.root)
+    sql.write_text(sql.read_text().replace("l.calls = 0 OR ", ""))
+    assert "absence of data is never a pass" in run(sql)[3]
+
+
+@pytest.mark.parametrize("kind", ["analysis", "rule"])
+def test_what_new_writes_passes(tmp_path: Path, native: Path, kind: str) -> None:
+    sql, page = write_skeleton(kind, "io/my_question", tmp_path / "mine")
+    passed, failed, skipped, text = run(tmp_path / "mine")
+    assert (failed, skipped) == (0, 0), text
+    assert passed >= 3
+    with pytest.raises(UserError, match="already exists"):
+        write_skeleton(kind, "io/my_question", tmp_path / "mine")
+    assert page.read_text().startswith("# My question\n")
+    assert sql.read_text().startswith("-- My question\n")
+
+
+@pytest.mark.parametrize("name", ["../x", "IO/x", "io/", "a b", "/etc/x"])
+def test_odd_names_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match="is not a name"):
+        write_skeleton("analysis", name, tmp_path)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("")
+    with pytest.raises(UserError, match="not an analysis or a rule"):
+        run(tmp_path / "x.txt")
+    with pytest.raises(UserError, match="no analysis or rule there"):
+        run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("value", "cell", "agree"),
+    [
+        (None, None, True),
+        (None, "0", False),
+        (0, None, False),
+        (5, "5", True),
+        (5, "5.0", False),
+        (0.6666, "0.67", True),
+        (0.6666, "0.7", True),
+        (0.6666, "0.66", False),
+        (1e-7, "0.0000001", True),
+        (2.0, "2", True),
+        (2.0, "two", False),
+        (True, "true", True),
+        ("", "''", True),
+        ("/a", "`/a`", True),
+        ("/a", "/b", False),
+    ],
+)
+def test_cells(value: object, cell: str | None, agree: bool) -> None:
+    assert same(value, cell) is agree
+
+
+def test_another_number_of_rows_differs() -> None:
+    example = Example("", {}, ["a"], [["1"]], 1)
+    assert difference(example, [(1,)]) == []
+    assert "+| 2 |" in difference(example, [(1,), (2,)])
+    assert "-| 1 |" in difference(example, [])
+
+
+def test_the_library_of_the_checkout_holds(library, native: Path) -> None:
+    passed, failed, skipped, text = run(library.root)
+    assert (failed, skipped) == (0, 0), text
+    assert passed > len(library.analyses())

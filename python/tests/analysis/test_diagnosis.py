@@ -1,0 +1,133 @@
+"""Diagnoses: order, trust, words."""
+
+from __future__ import annotations
+
+import pytest
+from make_recording import RecordingMaker
+from sysdock.errors import UserError
+
+RULE = """\
+-- Rule {name}
+-- needs: calls
+-- evidence: io/files --file {{subject}}
+SELECT subject, status, 1.0::DOUBLE AS value, 2.0::DOUBLE AS limit_value, CAST(gain * 2 AS BIGINT) AS cost_ns,
+    CAST(gain AS BIGINT) AS gain_ns, 'because' AS reason, 'なぜなら' AS reason_ja
+FROM (VALUES {rows}) AS v(subject, status, gain)
+"""
+PAGE = """\
+# Title
+
+## What to do
+
+Do `this`
+first.
+
+Then that.
+
+# 題
+
+## どうするか
+
+こうする。
+"""
+
+
+def add(pack, name: str, *rows: tuple[str, str, int | None]) -> None:
+    values = ", ".join(
+        f"('{subject}', '{status}', {'NULL' if gain is None else gain})" for subject, status, gain in rows
+    )
+    pack.add(f"r/{name}", RULE.format(name=name, rows=values), PAGE, kind="rules")
+
+
+def test_order_and_words(maker: RecordingMaker, open_session, pack) -> None:
+    add(pack, "a", ("small", "finding", 10), ("none", "finding", None))
+    add(pack, "b", ("big one", "finding", 1000), ("fine", "ok", None))
+    add(pack, "c", ("unsure", "unknown", None))
+    found = open_session(maker.make(), pack.library).diagnose()
+    assert [finding.subject for finding in found] == ["big one", "small", "none", "unsure", "fine"]
+    first = found[0]
+    assert (first.rule, first.gain_ns, first.cost_ns, first.value, first.limit_value) == (
+        "r/b",
+        1000,
+        2000,
+        1.0,
+        2.0,
+    )
+    assert (first.title, first.reason, first.advice) == ("Title", "because", "Do this first.")
+    assert (first.title_ja, first.reason_ja, first.advice_ja) == ("題", "なぜなら", "こうする。")
+    assert first.evidence == "io/files --file 'big one'"
+    assert found[-1].evidence is None
+
+
+def test_japanese(maker: RecordingMaker, open_session, pack) -> None:
+    add(pack, "a", ("x", "finding", 10))
+    [finding] = open_session(maker.make(), pack.library).diagnose("ja")
+    assert (finding.title, finding.reason, finding.advice) == ("題", "なぜなら", "こうする。")
+
+
+def test_the_evidence_takes_odd_names_literally(maker: RecordingMaker, open_session, pack) -> None:
+    add(pack, "a", ("/tmp/a,[b]* c", "finding", 10))
+    [finding] = open_session(maker.make(), pack.library).diagnose()
+    assert finding.evidence == r"io/files --file '/tmp/a\,\[b\]\* c'"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "reason"),
+    [
+        ({"complete": False}, "the recording is incomplete"),
+        ({"lines_total": 1000, "lines_understood": 989}, "only 98.9 % of the lines were understood"),
+        ({"lost_events": 3}, "3 events were lost"),
+    ],
+)
+def test_ok_of_a_doubtful_recording_is_unknown(
+    maker: RecordingMaker, open_session, pack, manifest: dict, reason: str
+) -> None:
+    add(pack, "a", ("x", "ok", None), ("y", "finding", 1))
+    found = open_session(maker.make(**manifest), pack.library).diagnose()
+    assert [finding.status for finding in found] == ["finding", "unknown"]
+    assert reason in found[1].reason
+    assert found[1].reason_ja != found[1].reason
+
+
+def test_99_percent_are_enough(maker: RecordingMaker, open_session, pack) -> None:
+    add(pack, "a", ("x", "ok", None))
+    [finding] = open_session(maker.make(lines_total=1000, lines_understood=990), pack.library).diagnose()
+    assert finding.status == "ok"
+
+
+def test_lost_events_of_another_table_do_not_matter_to_the_table_count(
+    maker: RecordingMaker, open_session, pack
+) -> None:
+    add(pack, "a", ("x", "ok", None))
+    folder = maker.make()
+    session = open_session(folder, pack.library)
+    session.recording.manifest["tables"]["calls"]["lost"] = 7
+    [finding] = session.diagnose()
+    assert finding.status == "unknown"
+    assert "7 events were lost" in finding.reason
+
+
+def test_a_missing_table_is_unknown(maker: RecordingMaker, open_session, pack) -> None:
+    add(pack, "a", ("x", "ok", None))
+    [finding] = open_session(maker.write({"paths": []}), pack.library).diagnose()
+    assert finding.status == "unknown"
+    assert finding.reason == "The recording has no table calls."
+
+
+@pytest.mark.parametrize("rows", [[("x", "fine", 1)], []])
+def test_a_rule_must_say_what_it_is(maker: RecordingMaker, open_session, pack, rows: list) -> None:
+    add(pack, "a", *(rows or [("x", "ok", 1)]))
+    if not rows:
+        path = pack.root / "rules" / "r" / "a.sql"
+        path.write_text(path.read_text() + "WHERE false")
+    with pytest.raises(UserError) as caught:
+        open_session(maker.make(), pack.library).diagnose()
+    assert caught.value.place == str(pack.root / "rules" / "r" / "a.sql")
+
+
+def test_the_rules_of_the_library_answer(maker: RecordingMaker, open_session) -> None:
+    session = open_session(maker.make())
+    found = session.diagnose()
+    assert {finding.rule for finding in found} == {rule.id for rule in session.library.rules()}
+    empty = open_session(maker.make(calls=[], name="empty")).diagnose()
+    assert {finding.status for finding in empty} == {"unknown"}

@@ -1,0 +1,197 @@
+"""`run` and `import`, with the real native program."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from sysdock.analysis.writing import width
+from sysdock.cli.progress import progress_text
+from sysdock.errors import UserError
+from sysdock.recording.native import NAME, find_native
+
+LOG = """\
+1 1700000000.000000 execve("/bin/cat", ["cat", "/tmp/a"], 0x7ffe /* 3 vars */) = 0 <0.000100>
+1 1700000000.001000 openat(AT_FDCWD</tmp>, "a", O_RDONLY) = 3</tmp/a> <0.000020>
+1 1700000000.002000 read(3</tmp/a>, "x"..., 4096) = 100 <0.000010>
+1 1700000000.003000 close(3</tmp/a>) = 0 <0.000005>
+1 1700000000.004000 +++ exited with 0 +++
+"""
+
+pytestmark = pytest.mark.usefixtures("native")
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+
+
+def assert_one_screen(text: str) -> None:
+    lines = text.rstrip("\n").split("\n")
+    assert len(lines) <= 24
+    assert max(map(width, lines)) <= 100
+
+
+class TestImport:
+    """`sysdock import`."""
+
+    def test_an_answer_on_standard_output(self, cli, tmp_path: Path) -> None:
+        (tmp_path / "a.log").write_text(LOG)
+        done = cli("import", "a.log", "-o", "rec")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert_one_screen(done.stdout)
+        assert "100 % of 5 lines understood" in done.stdout
+        assert "/tmp/a" in done.stdout
+        assert "Next: sysdock diagnose rec" in done.stdout
+        assert (tmp_path / "rec" / "report.html").exists()
+        told = json.loads(cli("info", "rec", "--format", "json").stdout)
+        assert (told["lines_total"], told["lines_understood"], told["complete"]) == (5, 5, True)
+
+    def test_in_japanese(self, cli, tmp_path: Path) -> None:
+        (tmp_path / "a.log").write_text(LOG)
+        done = cli("import", "a.log", "-o", "rec", "--lang", "ja")
+        assert_one_screen(done.stdout)
+        assert "行のうち 100 % を解釈" in done.stdout
+
+    def test_standard_input(self, cli, tmp_path: Path) -> None:
+        done = cli("import", "-", "-o", "rec", input=LOG)
+        assert done.returncode == 0
+        assert "100 % of 5 lines" in done.stdout
+
+    def test_an_existing_folder_is_left_alone(self, cli, tmp_path: Path) -> None:
+        (tmp_path / "a.log").write_text(LOG)
+        (tmp_path / "rec").mkdir()
+        (tmp_path / "rec" / "precious").write_text("x")
+        done = cli("import", "a.log", "-o", "rec")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "rec: already exists" in done.stderr
+        assert [path.name for path in (tmp_path / "rec").iterdir()] == ["precious"]
+
+    @pytest.mark.parametrize("log", ["nowhere.log", "."])
+    def test_what_cannot_be_read(self, cli, tmp_path: Path, log: str) -> None:
+        done = cli("import", log, "-o", "rec")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("sysdock: ")
+        assert "hint: " in done.stderr
+        assert not (tmp_path / "rec").exists()
+
+    def test_odd_file_names(self, cli, tmp_path: Path) -> None:
+        # strace writes < and > in names as octal numbers.
+        (tmp_path / "a.log").write_text(LOG.replace("/tmp/a>", "/tmp/\\74script\\76\\n'\\\"|>"))
+        assert cli("import", "a.log", "-o", "rec").returncode == 0
+        rows = json.loads(
+            cli("query", "rec", "SELECT path FROM calls WHERE call = 'read'", "--format", "json").stdout
+        )
+        assert rows == [{"path": "/tmp/<script>\n'\"|"}]
+
+    def test_an_interrupted_import_can_be_read(self, cli, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe")
+        importing = cli.start("import", "pipe", "-o", "rec", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with open(tmp_path / "pipe", "w") as pipe:
+            for number in range(2000):
+                pipe.write(f'1 {1700000000 + number}.000000 read(3</tmp/a>, "x"..., 9) = 9 <0.000010>\n')
+            pipe.flush()
+            time.sleep(1)
+            importing.send_signal(signal.SIGINT)
+            _, said = importing.communicate(timeout=30)
+        assert importing.returncode == 130
+        assert "interrupted; what was read so far is in rec" in said
+        told = json.loads(cli("info", "rec", "--format", "json").stdout)
+        assert (told["complete"], told["ended_by"]) == (False, "interrupted")
+        rows = json.loads(cli("show", "rec", "io/summary", "--format", "json").stdout)
+        assert rows[0]["calls"] > 0
+
+
+@needs_strace
+class TestRun:
+    """`sysdock run`."""
+
+    def test_streams_and_status_are_the_commands(self, cli, tmp_path: Path) -> None:
+        done = cli("run", "-o", "rec", "--", "sh", "-c", "cat; echo err >&2; exit 7", input="in\n")
+        assert done.returncode == 7
+        assert done.stdout == "in\n"
+        command_said, answer = done.stderr.split("\n", 1)
+        assert command_said == "err"
+        assert_one_screen(answer)
+        assert "Next: sysdock diagnose rec" in answer
+        told = json.loads(cli("info", "rec", "--format", "json").stdout)
+        assert (told["exit_code"], told["complete"]) == (7, True)
+
+    def test_the_default_name(self, cli, tmp_path: Path) -> None:
+        done = cli("run", "true")
+        assert done.returncode == 0
+        [folder] = [path for path in tmp_path.iterdir() if path.is_dir()]
+        assert re.fullmatch(r"sysdock-true-\d{8}-\d{6}", folder.name)
+        assert f"recorded in {folder.name}" in done.stderr
+
+    def test_options_of_the_command_are_its_own(self, cli) -> None:
+        done = cli("run", "-o", "rec", "echo", "-o", "--help", "--lang")
+        assert done.stdout == "-o --help --lang\n"
+
+    def test_a_command_that_does_not_exist(self, cli, tmp_path: Path) -> None:
+        done = cli("run", "-o", "rec", "--", "no-such-command")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "no-such-command" in done.stderr
+        assert not (tmp_path / "rec").exists()
+
+    def test_a_command_killed_by_a_signal(self, cli) -> None:
+        done = cli("run", "-o", "rec", "--", "sh", "-c", "kill -TERM $$")
+        assert done.returncode == 128 + signal.SIGTERM
+        assert json.loads(cli("info", "rec", "--format", "json").stdout)["exit_signal"] == "SIGTERM"
+
+    def test_a_signal_reaches_the_command(self, cli, tmp_path: Path) -> None:
+        script = "trap 'echo got it; exit 3' TERM; touch ready; while :; do sleep 0.05; done"
+        running = cli.start(
+            "run", "-o", "rec", "--", "sh", "-c", script, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        while not (tmp_path / "ready").exists():
+            assert running.poll() is None
+            time.sleep(0.05)
+        running.send_signal(signal.SIGTERM)
+        out, _ = running.communicate(timeout=30)
+        assert (running.returncode, out) == (3, "got it\n")
+
+    def test_without_strace_the_hint_says_how_to_get_it(self, cli, tmp_path: Path) -> None:
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin" / "true").symlink_to(shutil.which("true") or "/bin/true")
+        done = cli("run", "-o", "rec", "--", "true", env={"PATH": str(tmp_path / "bin")})
+        assert done.returncode == 2
+        assert "strace" in done.stderr
+        assert "hint: " in done.stderr
+        assert not (tmp_path / "rec").exists()
+
+
+def test_progress_in_words() -> None:
+    event = {
+        "event": "progress",
+        "bytes_done": 45_000_000,
+        "bytes_total": 100_000_000,
+        "lines": 400_000,
+        "bytes_per_s": 250_000_000,
+        "seconds_left": 61.7,
+    }
+    assert progress_text(event) == "sysdock: 45 %, 45 of 100 MB, 400,000 lines, 250 MB/s, 1:01 left"
+    unknown = {**event, "bytes_total": None, "seconds_left": None}
+    assert progress_text(unknown) == "sysdock: 45.0 MB, 400,000 lines, 250 MB/s"
+
+
+def test_the_native_program_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    stated = tmp_path / "stated"
+    stated.write_text("")
+    stated.chmod(0o755)
+    monkeypatch.setenv("SYSDOCK_NATIVE", str(stated))
+    assert find_native() == stated
+    beside = tmp_path / NAME
+    beside.write_text("")
+    beside.chmod(0o755)
+    assert find_native() == beside
+    for path in (beside, stated):
+        path.chmod(0o644)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sysdock.__file__", str(tmp_path / "a" / "b" / "__init__.py"))
+    with pytest.raises(UserError, match="was not found"):
+        find_native()

@@ -1,0 +1,375 @@
+"""The verbs that read a recording."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from make_recording import STARTED_NS, RecordingMaker, sample_calls
+
+ODD = '/tmp/it\'s "<script>"\n,[x]*'
+SUMMARY_KEYS = [
+    "call",
+    "calls",
+    "ok",
+    "errors",
+    "time_ns",
+    "avg_ns",
+    "min_ns",
+    "max_ns",
+    "bytes",
+    "avg_bytes",
+    "min_bytes",
+    "max_bytes",
+]
+
+
+@pytest.fixture
+def rec(maker: RecordingMaker) -> Path:
+    """The sample as a recording."""
+    return maker.make()
+
+
+class TestShow:
+    """`sysdock show`."""
+
+    def test_table(self, cli, rec: Path) -> None:
+        done = cli("show", rec, "io/summary")
+        assert (done.returncode, done.stderr) == (0, "")
+        lines = done.stdout.splitlines()
+        assert lines[0].split() == [
+            "call",
+            "calls",
+            "ok",
+            "errors",
+            "time",
+            "avg",
+            "min",
+            "max",
+            *SUMMARY_KEYS[8:],
+        ]
+        assert "40.00 µs" in lines[1]
+
+    def test_json_has_the_keys_of_the_header(self, cli, rec: Path) -> None:
+        rows = json.loads(cli("show", rec, "io/summary", "--format", "json").stdout)
+        assert list(rows[0]) == SUMMARY_KEYS
+        assert next(row for row in rows if row["call"] == "read")["time_ns"] == 40_000
+        rows = json.loads(cli("show", rec, "io/files", "--format", "json", "--call", "write").stdout)
+        assert next(iter(rows[0])) == "path"
+        assert rows[0]["path"] == ODD
+
+    def test_csv(self, cli, rec: Path) -> None:
+        text = cli("show", rec, "io/files", "--format", "csv", "--call", "write").stdout
+        [row] = csv.DictReader(io.StringIO(text, newline=""))
+        assert (row["path"], row["calls"]) == (ODD, "1")
+
+    def test_a_redirected_file_is_not_truncated(self, cli, rec: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        with open(out, "w") as file:
+            file.write("before\n")
+            file.flush()
+            assert cli.start("show", rec, "io/summary", "--format", "csv", stdout=file).wait() == 0
+        assert out.read_text().startswith("before\ncall,calls,")
+
+    def test_filters_and_parameters(self, cli, rec: Path) -> None:
+        done = cli(
+            "show", rec, "io/summary", "--format", "json", "--file", "a.txt", "--only-ok", "--to", "0.2"
+        )
+        assert {row["call"]: row["calls"] for row in json.loads(done.stdout)} == {"openat": 1, "read": 1}
+        done = cli("show", rec, "io/calls_over_time", "-p", "interval_s=0.25", "--format", "json")
+        assert {row["from_s"] for row in json.loads(done.stdout)} == {0.0, 0.25, 0.5}
+
+    def test_a_long_table_says_how_much_is_left(self, cli, maker: RecordingMaker) -> None:
+        calls = [{"t": n / 100, "call": "write", "path": f"/tmp/{n:03}", "moved_bytes": n} for n in range(60)]
+        folder = maker.make(calls, name="long")
+        done = cli("show", folder, "io/sizes")
+        assert len(done.stdout.splitlines()) == 51
+        assert done.stderr == "sysdock: 10 more rows; `--limit 0` shows all\n"
+        assert len(cli("show", folder, "io/sizes", "--limit", "0").stdout.splitlines()) == 61
+        assert len(cli("show", folder, "io/sizes", "--limit", "5").stdout.splitlines()) == 6
+        assert len(json.loads(cli("show", folder, "io/sizes", "--format", "json").stdout)) == 60
+
+    def test_nothing_left(self, cli, rec: Path) -> None:
+        done = cli("show", rec, "io/summary", "--file", "nowhere", "--format", "json")
+        assert done.stdout == "[]\n"
+        assert done.stderr == "sysdock: --file nowhere matches no path in this recording\n"
+
+    def test_without_an_analysis_they_are_listed(self, cli, rec: Path) -> None:
+        assert "io/summary" in cli("show", rec).stdout
+
+    def test_an_unknown_analysis(self, cli, rec: Path) -> None:
+        done = cli("show", rec, "io/sumary")
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert done.stderr == "sysdock: there is no analysis `io/sumary`\n\nhint: did you mean io/summary?\n"
+
+    def test_what_is_missing_is_said(self, cli, maker: RecordingMaker) -> None:
+        folder = maker.make(name="bad", complete=False, ended_by="interrupted", lines_total=10)
+        manifest = json.loads((folder / "recording.json").read_text())
+        manifest["tables"]["calls"]["lost"] = 4
+        (folder / "recording.json").write_text(json.dumps(manifest))
+        said = cli("show", folder, "io/summary").stderr
+        assert "the recording is incomplete (ended by: interrupted)" in said
+        assert "2 lines of the input were not understood" in said
+        assert "4 events of the table `calls` were lost" in said
+
+    def test_a_reader_that_stops_early(self, cli, maker: RecordingMaker) -> None:
+        calls = [
+            {"t": n / 1000, "call": "write", "path": "/tmp/" + "x" * 200, "offset_bytes": n}
+            for n in range(3000)
+        ]
+        folder = maker.make([{**call, "moved_bytes": 1} for call in calls], name="long")
+        show = cli.start(
+            "show", folder, "io/offsets", "--format", "csv", stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert show.stdout
+        show.stdout.readline()
+        show.stdout.close()
+        assert show.stderr
+        said = show.stderr.read()
+        show.stderr.close()
+        assert (show.wait(), said) == (0, "")
+
+
+class TestInfo:
+    """`sysdock info`."""
+
+    def test_json(self, cli, maker: RecordingMaker) -> None:
+        issues = [
+            {"source": "t.log", "line": line, "issue": "cut", "understood": False, "excerpt": "x"}
+            for line in (7, 9)
+        ]
+        folder = maker.make(import_issues=issues, lines_total=10, issues={"cut": 2})
+        told = json.loads(cli("info", folder, "--format", "json").stdout)
+        expected = {
+            "command": "tar cf /dev/null /usr/share/doc",
+            "host": "box",
+            "started_ns": STARTED_NS,
+            "duration_ns": 700_001_000,
+            "lines_total": 10,
+            "lines_understood": 8,
+            "lost_events": 0,
+            "complete": True,
+        }
+        assert {key: told[key] for key in expected} == expected
+        assert told["tables"]["calls"]["rows"] == 8
+        assert told["environment"] == [
+            {"section": "host", "name": "hostname", "value": "box", "source": "recorder"}
+        ]
+        assert told["issues"] == [
+            {"issue": "cut", "rows": 2, "understood": False, "places": ["t.log:7", "t.log:9"]}
+        ]
+
+    def test_text(self, cli, rec: Path) -> None:
+        text = cli("info", rec).stdout
+        assert "command      tar cf /dev/null /usr/share/doc" in text
+        assert "started      2023-11-14 22:13:20 +0000" in text
+        assert "8 of 8 understood (100 %)" in text
+
+    def test_coverage_is_not_rounded_up(self, cli, maker: RecordingMaker) -> None:
+        folder = maker.make(lines_total=100_000, lines_understood=99_999)
+        assert "99,999 of 100,000 understood (99.9 %)" in cli("info", folder).stdout
+
+    def test_damage_is_shown(self, cli, rec: Path) -> None:
+        (rec / "paths" / "part-0000.parquet").unlink()
+        done = cli("info", rec)
+        assert done.returncode == 0
+        assert "DAMAGED      paths/part-0000.parquet: a part of the recording is missing" in done.stdout
+
+    def test_a_name_cannot_steer_the_terminal(self, cli, maker: RecordingMaker) -> None:
+        assert "\x1b" not in cli("info", maker.make(command="a\x1b[2Jb")).stdout
+
+
+class TestDiagnose:
+    """`sysdock diagnose`."""
+
+    def failing(self, maker: RecordingMaker) -> Path:
+        """A run with 5,000 failing calls, and little else."""
+        calls = [
+            {
+                "t": n / 1000,
+                "call": "openat",
+                "path": f"/no/{n}",
+                "errno": "ENOENT",
+                "dur_ns": 900_000,
+                "comm": "x",
+            }
+            for n in range(5000)
+        ]
+        return maker.make([*sample_calls(), *calls], name="failing")
+
+    def test_json(self, cli, maker: RecordingMaker) -> None:
+        rows = json.loads(cli("diagnose", self.failing(maker), "--format", "json").stdout)
+        keys = [
+            "rule",
+            "status",
+            "subject",
+            "value",
+            "limit_value",
+            "cost_ns",
+            "gain_ns",
+            "reason",
+            "title",
+            "advice",
+        ]
+        assert list(rows[0])[: len(keys)] == keys
+        assert (rows[0]["rule"], rows[0]["status"]) == ("io/failing_calls", "finding")
+        assert isinstance(rows[0]["gain_ns"], int)
+        assert rows[0]["advice"]
+
+    def test_text_says_what_to_do(self, cli, maker: RecordingMaker) -> None:
+        text = cli("diagnose", self.failing(maker)).stdout
+        assert "FINDING" in text
+        assert "What to do: " in text
+        assert "対策: " in cli("diagnose", self.failing_again(maker), "--lang", "ja").stdout
+
+    def failing_again(self, maker: RecordingMaker) -> Path:
+        return maker.folder / "failing"
+
+    def test_the_language_comes_from_the_locale(self, cli, rec: Path) -> None:
+        assert "指摘" in cli("diagnose", rec, env={"LC_ALL": "ja_JP.UTF-8"}).stdout
+        assert "Findings" in cli("diagnose", rec, env={"LC_ALL": "de_DE.UTF-8"}).stdout
+
+    def test_fail_on(self, cli, maker: RecordingMaker, rec: Path) -> None:
+        failing = self.failing(maker)
+        incomplete = maker.make(complete=False, name="incomplete")
+        for folder, finding, unknown in ((failing, 1, 1), (rec, 0, 0), (incomplete, 0, 1)):
+            assert cli("diagnose", folder).returncode == 0
+            assert cli("diagnose", folder, "--fail-on", "finding").returncode == finding
+            assert cli("diagnose", folder, "--fail-on", "unknown").returncode == unknown
+
+
+class TestOthers:
+    """`query`, `export`, `list`, `new`, and what is common to all."""
+
+    def test_query(self, cli, rec: Path) -> None:
+        done = cli("query", rec, "SELECT call, path FROM calls WHERE call = 'write'", "--format", "json")
+        assert json.loads(done.stdout) == [{"call": "write", "path": ODD}]
+        done = cli("query", rec, "SELECT * FROM calls", "--limit", "2", "--format", "csv", "--call", "read")
+        assert len(done.stdout.splitlines()) == 3
+        assert done.stderr == "sysdock: only the first 2 rows; `--limit 0` shows all\n"
+
+    def test_an_interrupted_query(self, cli, rec: Path) -> None:
+        sql = "SELECT count(*) FROM range(100000000000) AS a WHERE a.range * 3 % 7 = 9"
+        asking = cli.start("query", rec, sql, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(1)
+        asking.send_signal(signal.SIGINT)
+        assert asking.communicate(timeout=20) == ("", "\n")
+        assert asking.returncode == 130
+
+    def test_a_full_disk(self, cli, rec: Path) -> None:
+        with open("/dev/full", "w") as full:
+            showing = cli.start(
+                "show", rec, "io/summary", "--format", "csv", stdout=full, stderr=subprocess.PIPE
+            )
+            _, said = showing.communicate(timeout=20)
+        assert (showing.returncode, said) == (2, "sysdock: the output: no space left on device\n")
+
+    def test_query_mistake(self, cli, rec: Path) -> None:
+        done = cli("query", rec, "SELECT * FROM callz")
+        assert done.returncode == 2
+        assert done.stderr.startswith("sysdock: query: table with name callz does not exist")
+        assert "hint: the tables are calls" in done.stderr
+
+    def test_export(self, cli, rec: Path, tmp_path: Path) -> None:
+        done = cli("export", rec, "--to", "csv", "-o", "out", "--until", "0.1")
+        assert done.returncode == 0
+        assert "out/calls.csv  1 rows" in done.stdout
+        done = cli("export", rec, "--to", "csv", "-o", "out")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "out: already exists" in done.stderr
+
+    def test_list(self, cli) -> None:
+        assert "io/summary" in cli("list").stdout
+        rows = json.loads(cli("list", "rules", "--format", "json").stdout)
+        assert "io/small_requests" in [row["id"] for row in rows]
+        assert all(row["kind"] == "rules" and row["title"] for row in rows)
+        assert "calls" in cli("list", "tables").stdout
+        assert "bars" in cli("list", "charts").stdout
+
+    def test_new_then_list(self, cli, tmp_path: Path) -> None:
+        done = cli("new", "analysis", "io/mine")
+        assert done.returncode == 0
+        assert (tmp_path / "knowhow" / "analyses" / "io" / "mine.sql").exists()
+        listed = cli("list", "analyses", env={"SYSDOCK_KNOWHOW": str(tmp_path / "knowhow")}).stdout
+        assert "io/mine  Mine" in listed
+        # Tables and charts need not be in the folder too.
+        assert "calls" in cli("list", "tables", env={"SYSDOCK_KNOWHOW": str(tmp_path / "knowhow")}).stdout
+
+    @pytest.mark.parametrize("verb", ["info", "show", "diagnose", "report", "query", "export"])
+    @pytest.mark.parametrize("state", ["nowhere", "not a recording", "newer", "damaged", "without calls"])
+    def test_bad_recordings(self, cli, rec: Path, tmp_path: Path, verb: str, state: str) -> None:
+        facts = self.spoil(rec, state)
+        arguments = {
+            "show": ["io/summary"],
+            "query": ["SELECT count(*) FROM calls"],
+            "export": ["--to", "csv", "-o", "out"],
+        }
+        done = cli(verb, "nowhere" if state == "nowhere" else rec, *arguments.get(verb, []))
+        assert "Traceback" not in done.stderr
+        if (verb in ("info", "diagnose", "export", "report") and state == "without calls") or (
+            verb == "info" and state == "damaged"
+        ):
+            # These answer what can be answered.
+            return
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("sysdock: ")
+        assert facts in done.stderr
+
+    def spoil(self, rec: Path, state: str) -> str:
+        """Spoils the recording; returns what is to be said of it."""
+        path = rec / "recording.json"
+        manifest = json.loads(path.read_text())
+        part = rec / "calls" / "part-0000.parquet"
+        if state == "not a recording":
+            path.unlink()
+        elif state == "newer":
+            path.write_text(json.dumps({**manifest, "format_version": 99}))
+        elif state == "damaged":
+            data = bytearray(part.read_bytes())
+            data[len(data) // 2] ^= 0xFF
+            part.write_bytes(data)
+        elif state == "without calls":
+            del manifest["tables"]["calls"]
+            path.write_text(json.dumps(manifest))
+        return {
+            "nowhere": "nowhere: no such recording",
+            "not a recording": "has no recording.json",
+            "newer": "is newer than this sysdock reads",
+            "damaged": "does not match the hash",
+            "without calls": "calls",
+        }[state]
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["shwo", "x"], "unknown verb `shwo`\n\nhint: did you mean show?"),
+            (["show"], "missing argument 'REC'\n\nhint: see `sysdock show --help`"),
+            (["show", "x", "y", "--limt", "1"], "no such option"),
+            (["show", "x", "y", "--format", "xml"], "invalid value for '--format'"),
+            (["run"], "missing argument"),
+        ],
+    )
+    def test_wrong_usage(self, cli, arguments: list[str], said: str) -> None:
+        done = cli(*arguments)
+        assert done.returncode == 2
+        assert done.stderr.startswith("sysdock: ")
+        assert said in done.stderr
+
+    def test_wrong_filters(self, cli, rec: Path) -> None:
+        for options, said in (
+            (["--from", "soon"], "sysdock: --from: `soon` is not a time"),
+            (["--only-ok", "--only-errors"], "leave nothing"),
+            (["--file", ""], "--file: an empty filter"),
+            (["-p", "x"], "`x` is not NAME=VALUE"),
+            (["-p", "x=1"], "has no parameter `x`"),
+        ):
+            done = cli("show", rec, "io/summary", *options)
+            assert done.returncode == 2
+            assert said in done.stderr

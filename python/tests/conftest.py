@@ -1,0 +1,82 @@
+"""Fixtures for all tests: recordings written from the table definitions, without the native importer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from make_recording import RecordingMaker
+from sysdock.analysis import Session
+from sysdock.errors import UserError
+from sysdock.library import Library
+from sysdock.recording import Filters, Recording
+from sysdock.recording.native import find_native
+
+KNOWHOW = Path(__file__).resolve().parents[2] / "knowhow"
+
+
+@pytest.fixture(scope="session")
+def library() -> Library:
+    """The library of the checkout."""
+    return Library(KNOWHOW)
+
+
+@pytest.fixture
+def maker(library: Library, tmp_path: Path) -> RecordingMaker:
+    """Writes recordings below the test's folder."""
+    return RecordingMaker(library, tmp_path)
+
+
+@pytest.fixture
+def open_session(library: Library) -> Iterator[Callable[..., Session]]:
+    """Opens sessions on recordings, with filters as keywords, and closes them at the end."""
+    opened: list[Session] = []
+
+    def open_(folder: Path, knowhow: Library | None = None, **filters: object) -> Session:
+        opened.append(Session(Recording.open(folder), knowhow or library, Filters(**filters)))
+        return opened[-1]
+
+    yield open_
+    for session in opened:
+        session.close()
+
+
+class Pack:
+    """A know-how folder of a test's own; tables and charts are those of the checkout."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for folder in ("analyses", "rules"):
+            (root / folder).mkdir(parents=True)
+        for folder in ("tables", "charts"):
+            (root / folder).symlink_to(KNOWHOW / folder)
+
+    def add(self, id_: str, sql: str, page: str | None = None, kind: str = "analyses") -> Path:
+        """Writes an analysis (or a rule), and its page if given; returns the .sql file."""
+        path = self.root / kind / f"{id_}.sql"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(sql)
+        if page is not None:
+            path.with_suffix(".md").write_text(page)
+        return path
+
+    @property
+    def library(self) -> Library:
+        """A library that has read nothing yet."""
+        return Library(self.root)
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> Pack:
+    """An empty know-how folder."""
+    return Pack(tmp_path / "pack")
+
+
+@pytest.fixture(scope="session")
+def native() -> Path:
+    """The native program; a test that needs it is skipped where it was not built."""
+    try:
+        return find_native()
+    except UserError:
+        pytest.skip("sysdock-native is not built (make setup)")

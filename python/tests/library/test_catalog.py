@@ -1,0 +1,82 @@
+"""Finding know-how."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sysdock.errors import UserError
+from sysdock.library import Library
+
+SQL = "-- Title\n-- needs: calls\n-- column: a BIGINT  A.\n-- was: io/former\nSELECT 1 AS a"
+
+
+def test_the_id_is_the_path(pack) -> None:
+    pack.add("b/two", SQL.replace("io/former", "b/old"))
+    pack.add("a/one", SQL)
+    pack.add("a/rule", "-- R\n-- needs: calls\nSELECT 1", kind="rules")
+    library = pack.library
+    assert [analysis.id for analysis in library.analyses()] == ["a/one", "b/two"]
+    assert library.analysis("a/one").kind == "analysis"
+    assert library.rule("a/rule").kind == "rule"
+
+
+def test_an_earlier_id_still_works(pack) -> None:
+    pack.add("a/one", SQL)
+    assert pack.library.analysis("io/former").id == "a/one"
+
+
+@pytest.mark.parametrize(
+    ("ask", "hint"),
+    [
+        (lambda library: library.analysis("a/oen"), "did you mean a/one?"),
+        (lambda library: library.analysis("one"), "did you mean a/one?"),
+        (lambda library: library.analysis("zzz"), "see `sysdock list analyses`"),
+        (lambda library: library.analysis("a/rule"), "see `sysdock diagnose REC`"),
+        (lambda library: library.rule("zzz"), "see `sysdock list rules`"),
+        (lambda library: library.table("callz"), "did you mean calls"),
+        (lambda library: library.chart("zzz"), "see `sysdock list charts`"),
+    ],
+)
+def test_unknown_names_suggest_near_ones(pack, ask, hint: str) -> None:
+    pack.add("a/one", SQL)
+    pack.add("a/rule", "-- R\n-- needs: calls\nSELECT 1", kind="rules")
+    with pytest.raises(UserError) as caught:
+        ask(pack.library)
+    assert hint in (caught.value.hint or "")
+
+
+def test_no_such_folder(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such know-how folder"):
+        Library(tmp_path / "nowhere")
+
+
+def test_the_environment_names_the_folder(pack, monkeypatch: pytest.MonkeyPatch) -> None:
+    pack.add("a/one", SQL)
+    monkeypatch.setenv("SYSDOCK_KNOWHOW", str(pack.root))
+    assert Library().analysis("a/one").title == "Title"
+
+
+def test_tables_of_the_checkout(library: Library) -> None:
+    calls = library.table("calls")
+    assert [column.name for column in calls.columns][:2] == ["ts_ns", "dur_ns"]
+    assert calls.side_tables == ("paths", "commands")
+    assert {column.name for column in calls.joined} == {"path", "kind", "comm"}
+    assert calls.columns[0].sql_type == "BIGINT"
+    assert not library.table("recording").stored
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("name = ", "not TOML"),
+        ('name = "x"\ntext = "t"\n', "key 'order' is missing|key 'columns' is missing"),
+    ],
+)
+def test_a_wrong_table_file_is_named(pack, text: str, fact: str) -> None:
+    (pack.root / "tables").unlink()
+    (pack.root / "tables").mkdir()
+    (pack.root / "tables" / "x.toml").write_text(text)
+    with pytest.raises(UserError, match=fact) as caught:
+        pack.library.tables()
+    assert caught.value.place == str(pack.root / "tables" / "x.toml")

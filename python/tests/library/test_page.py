@@ -1,0 +1,119 @@
+"""Pages: documentation, examples and tests in one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sysdock.errors import UserError
+from sysdock.library.page import cell_text, cells, parse_page
+
+PAGE = """\
+# Small requests
+
+What it answers.
+
+## Example
+
+A table before the log belongs to nothing:
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+```strace
+1 1700000000.000000 read(3</tmp/a>, "x"..., 4096) = 100 <0.000010>
+# not a heading
+```
+
+```params
+interval_s = 0.5
+name = "x"
+```
+
+| call | bytes |
+|---|---:|
+| read | 100 |
+| a\\|b |  |
+
+```strace
+second
+```
+
+## What to do
+
+First `paragraph`,
+in **two** lines.
+
+Second paragraph.
+
+# 小さな読み書き
+
+## どうするか
+
+まとめて
+読む。
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "p.md"
+    path.write_text(text)
+    return path
+
+
+def test_titles_sections_and_examples(tmp_path: Path) -> None:
+    page = parse_page(write(tmp_path, PAGE))
+    assert (page.title, page.title_ja, page.text) == ("Small requests", "小さな読み書き", "What it answers.")
+    assert list(page.sections) == ["Example", "What to do", "どうするか"]
+    assert page.first_paragraph("What to do") == "First paragraph, in two lines."
+    assert page.first_paragraph("どうするか") == "まとめて読む。"
+    assert page.first_paragraph("nothing") is None
+    first, second = page.examples
+    assert first.log_text.startswith("1 1700000000.000000 read(")
+    assert first.log_text.endswith("# not a heading\n")
+    assert first.params == {"interval_s": 0.5, "name": "x"}
+    assert first.expected_columns == ["call", "bytes"]
+    assert first.expected_rows == [["read", "100"], ["a|b", None]]
+    assert PAGE.splitlines()[first.line_no - 1] == "```strace"
+    assert first.table_lines is not None
+    assert PAGE.splitlines()[first.table_lines[0] - 1] == "| call | bytes |"
+    assert second.table_lines is None
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("no title", "no title"),
+        ("# T\n```strace\nx", "the block is not closed"),
+        ("# T\n```params\na = 1\n```\n", "without a `strace` block"),
+        ("# T\n```strace\nx\n```\n```params\na = \n```\n", "not `name = value`"),
+        ("# T\n```strace\nx\n```\n| a | b |\n|---|---|\n| 1 |\n", "1 cells under 2 columns"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, text: str, fact: str) -> None:
+    with pytest.raises(UserError, match=fact):
+        parse_page(write(tmp_path, text))
+
+
+def test_no_page(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no page"):
+        parse_page(tmp_path / "none.md")
+
+
+@pytest.mark.parametrize(
+    "text", ["plain", "a|b", "two\nlines", "back\\slash", "tab\there", "<script>", "\\xff"]
+)
+def test_a_cell_can_hold_any_text(text: str) -> None:
+    assert cells(f"| {cell_text(text)} | x |") == [text, "x"]
+
+
+def test_cells_of_other_values() -> None:
+    assert [cell_text(value) for value in (None, True, 5, 2.5, 3.0, "")] == [
+        "",
+        "true",
+        "5",
+        "2.5",
+        "3",
+        "''",
+    ]

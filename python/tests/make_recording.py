@@ -1,0 +1,184 @@
+"""Writes recordings with DuckDB from the table definitions, so that tests need no native importer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from sysdock.library import Library
+
+STARTED_NS = 1_700_000_000_000_000_000
+CLASSES = {"openat": "open", "read": "read", "write": "write", "close": "close", "newfstatat": "stat"}
+
+
+class RecordingMaker:
+    """Writes recordings into `folder`."""
+
+    def __init__(self, library: Library, folder: Path) -> None:
+        self.library = library
+        self.folder = folder
+
+    def make(self, calls: list[dict[str, Any]] | None = None, name: str = "rec", **manifest: Any) -> Path:
+        """A recording of `calls`: dicts with `call`, any of t (s), path, kind, comm, and table columns."""
+        calls = sample_calls() if calls is None else calls
+        paths: dict[str, tuple[int, str]] = {}
+        comms: dict[str, int] = {}
+        rows = [self._call(entry, paths, comms) for entry in calls]
+        rows.sort(key=lambda row: row["ts_ns"])
+        path_rows = [{"path_id": id_, "path": path, "kind": kind} for path, (id_, kind) in paths.items()]
+        comm_rows = [{"comm_id": id_, "comm": comm} for comm, id_ in comms.items()]
+        tables: dict[str, list[dict[str, Any]]] = {
+            "calls": rows,
+            "paths": path_rows,
+            "commands": comm_rows,
+            "processes": manifest.pop("processes", []),
+            "import_issues": manifest.pop("import_issues", []),
+            "environment": [{"section": "host", "name": "hostname", "value": "box", "source": "recorder"}],
+            "signals": [],
+        }
+        return self.write(tables, name, **manifest)
+
+    def write(self, tables: dict[str, list[dict[str, Any]]], name: str = "rec", **manifest: Any) -> Path:
+        """A recording of these rows; `manifest` overrides keys of recording.json."""
+        folder = self.folder / name
+        folder.mkdir()
+        entries = {table: self._table(folder, table, rows) for table, rows in tables.items()}
+        ends = [row["ts_ns"] + (row.get("dur_ns") or 0) - STARTED_NS for row in tables.get("calls", [])]
+        content = {**manifest_of(entries, max(ends, default=0), len(tables.get("calls", []))), **manifest}
+        (folder / "recording.json").write_text(json.dumps(content))
+        return folder
+
+    def _call(
+        self, entry: dict[str, Any], paths: dict[str, tuple[int, str]], comms: dict[str, int]
+    ) -> dict[str, Any]:
+        entry = dict(entry)
+        row: dict[str, Any] = {
+            "pid": 100,
+            "tid": 100,
+            "class": CLASSES.get(entry["call"], "other"),
+            "result": 0,
+        }
+        row["ts_ns"] = STARTED_NS + round(entry.pop("t", 0) * 1_000_000_000)
+        if (path := entry.pop("path", None)) is not None:
+            row["path_id"] = paths.setdefault(path, (len(paths), entry.pop("kind", "file")))[0]
+        entry.pop("kind", None)
+        if (comm := entry.pop("comm", None)) is not None:
+            row["comm_id"] = comms.setdefault(comm, len(comms))
+        if entry.get("errno"):
+            row["result"] = None
+        return {**row, **entry}
+
+    def _table(self, folder: Path, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        if not rows:
+            return {"rows": 0, "lost": 0, "parts": []}
+        (folder / name).mkdir()
+        file = folder / name / "part-0000.parquet"
+        columns = self.library.table(name).columns
+        connection = duckdb.connect()
+        spec = ", ".join(f'"{column.name}" {column.sql_type}' for column in columns)
+        connection.execute(f"CREATE TABLE t ({spec})")
+        # One list per column: a statement per row would take seconds for some thousand rows.
+        lists = {f"c{number}": [row.get(c.name) for row in rows] for number, c in enumerate(columns)}
+        unnested = ", ".join(f"unnest(${name})" for name in lists)
+        connection.execute(f"INSERT INTO t SELECT {unnested}", lists)
+        connection.execute(
+            f"COPY t TO '{str(file).replace(chr(39), chr(39) * 2)}' (FORMAT parquet, COMPRESSION zstd)"
+        )
+        connection.close()
+        return {"rows": len(rows), "lost": 0, "parts": [part_entry(folder, file, len(rows))]}
+
+
+def part_entry(folder: Path, file: Path, rows: int) -> dict[str, Any]:
+    """The entry of a part in recording.json."""
+    data = file.read_bytes()
+    return {
+        "file": file.relative_to(folder).as_posix(),
+        "rows": rows,
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
+
+
+def manifest_of(tables: dict[str, Any], duration_ns: int, lines: int) -> dict[str, Any]:
+    """A recording.json for these table entries."""
+    return {
+        "format_version": 1,
+        "tool": {"name": "sysdock-native", "version": "0.1.0"},
+        "recorder": "strace-log",
+        "command": "tar cf /dev/null /usr/share/doc",
+        "directory": "/tmp",
+        "host": "box",
+        "started_ns": STARTED_NS,
+        "duration_ns": duration_ns,
+        "exit_code": 0,
+        "exit_signal": None,
+        "clock": {"kind": "epoch", "resolution_ns": 1000, "has_durations": True, "note": None},
+        "has_exits": True,
+        "options": ["-f", "-ttt", "-T", "-y"],
+        "sources": [{"path": "t.log", "bytes": 1000, "lines": lines}],
+        "lines_total": lines,
+        "lines_understood": lines,
+        "issues": {},
+        "lost_events": 0,
+        "complete": True,
+        "ended_by": "end of input",
+        "tables": tables,
+    }
+
+
+def sample_calls() -> list[dict[str, Any]]:
+    """A small run with every case that filters tell apart."""
+    doc, lib, odd = "/usr/share/doc/a.txt", "/usr/lib/libc.so", '/tmp/it\'s "<script>"\n,[x]*'
+    return [
+        {"t": 0.0, "call": "openat", "path": doc, "dur_ns": 20_000, "comm": "tar", "fd": 3, "result": 3},
+        {
+            "t": 0.1,
+            "call": "read",
+            "path": doc,
+            "dur_ns": 10_000,
+            "comm": "tar",
+            "moved_bytes": 100,
+            "asked_bytes": 4096,
+        },
+        {
+            "t": 0.2,
+            "call": "read",
+            "path": doc,
+            "dur_ns": 30_000,
+            "comm": "tar",
+            "moved_bytes": 0,
+            "asked_bytes": 4096,
+        },
+        {"t": 0.3, "call": "openat", "path": lib, "dur_ns": 5_000, "comm": "tar", "errno": "ENOENT"},
+        {
+            "t": 0.4,
+            "call": "write",
+            "path": odd,
+            "dur_ns": 40_000,
+            "comm": "cat",
+            "pid": 200,
+            "tid": 201,
+            "moved_bytes": 7,
+        },
+        {"t": 0.5, "call": "getpid", "comm": "cat", "pid": 200, "tid": 200, "result": 200},
+        {
+            "t": 0.6,
+            "call": "read",
+            "path": "pipe:[42]",
+            "kind": "pipe",
+            "comm": "cat",
+            "pid": 200,
+            "result": None,
+        },
+        {
+            "t": 0.7,
+            "call": "newfstatat",
+            "path": "/usr/share/doc",
+            "kind": "directory",
+            "dur_ns": 1_000,
+            "comm": "tar",
+        },
+    ]

@@ -1,0 +1,72 @@
+"""Fixtures: the real importer."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+NATIVE = Path(os.environ.get("SYSDOCK_NATIVE", Path(sys.executable).parent / "sysdock-native"))
+
+
+@pytest.fixture(scope="session")
+def native() -> Path:
+    """The executable under test."""
+    assert NATIVE.exists(), f"{NATIVE} is missing: make setup"
+    return NATIVE
+
+
+@pytest.fixture
+def import_log(native: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Import logs; returns the recording's folder. Text may be given instead of a path."""
+
+    def run(*logs: Path | str | bytes, options: tuple[str, ...] = ()) -> Path:
+        number = len(list(tmp_path.glob("recording-*")))
+        recording = tmp_path / f"recording-{number}"
+        paths = []
+        for index, log in enumerate(logs):
+            if not isinstance(log, Path):
+                path = tmp_path / f"text-{number}-{index}"
+                path.write_bytes(log.encode() if isinstance(log, str) else log)
+                log = path
+            paths.append(log)
+        subprocess.run(
+            [native, "import", *paths, "-o", recording, *options], check=True, stdin=subprocess.DEVNULL
+        )
+        return recording
+
+    return run
+
+
+@pytest.fixture
+def query() -> Callable[[Path, str], list[tuple]]:
+    """Run SQL over the tables of a recording, side tables as they lie on disk."""
+
+    def run(recording: Path, sql: str) -> list[tuple]:
+        connection = duckdb.connect()
+        for name, entry in manifest_of(recording)["tables"].items():
+            files = [str(recording / part["file"]) for part in entry["parts"]]
+            if files:
+                connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet({files})")
+        return connection.execute(sql).fetchall()
+
+    return run
+
+
+def manifest_of(recording: Path) -> dict:
+    """recording.json of a recording."""
+    return json.loads((recording / "recording.json").read_text())
+
+
+@pytest.fixture
+def manifest() -> Callable[[Path], dict]:
+    """Reads recording.json."""
+    return manifest_of

@@ -1,0 +1,258 @@
+"""What users and machines do wrong: each gives a clear error or a counted issue, and nothing already written is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+LOGS = Path(__file__).resolve().parents[3] / "testdata" / "strace"
+Import = Callable[..., Path]
+Query = Callable[[Path, str], list[tuple]]
+CALL = "1     1700000000.000000 getpid() = 1 <0.000001>\n"
+
+
+@pytest.fixture
+def refused(native: Path, tmp_path: Path) -> Callable[..., str]:
+    """Run an import that must fail: exit status 2, one error, a hint, no trace-back, no folder left. Returns standard error."""
+
+    def run(*logs: Path | str) -> str:
+        out = tmp_path / "refused"
+        done = subprocess.run(
+            [native, "import", *logs, "-o", out], capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert done.stderr.startswith("sysdock: ")
+        assert "\n\nhint: " in done.stderr
+        assert "panicked" not in done.stderr
+        assert not out.exists()
+        return done.stderr
+
+    return run
+
+
+def test_inputs_that_are_no_logs_are_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+    empty, binary, prose, long = (tmp_path / name for name in ("empty", "binary", "prose", "long"))
+    empty.touch()
+    binary.write_bytes(Path("/bin/true").read_bytes())
+    prose.write_text("Dear reader,\nthis is no log.\n")
+    long.write_bytes(b"x" * 1_000_000)
+    assert "no such file" in refused(tmp_path / "missing")
+    assert "is a directory" in refused(tmp_path)
+    assert "empty" in refused(empty)
+    assert "a binary file" in refused(binary)
+    assert "not a strace log: none of 2 lines was understood" in refused(prose)
+    assert "not a strace log" in refused(long)
+    assert "empty" in refused("-")
+
+
+def test_a_huge_input_that_is_no_log_is_refused_before_its_end(
+    refused: Callable[..., str], tmp_path: Path
+) -> None:
+    path = tmp_path / "prose"
+    path.write_text("no log at all\n" * 1_000_000)
+    assert "none of 4096 lines" in refused(path)
+
+
+def test_an_existing_folder_is_left_alone(native: Path, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("mine")
+    log = LOGS / "shell.f.strace"
+    done = subprocess.run([native, "import", log, "-o", tmp_path / "full"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "exists and is not empty" in done.stderr
+    assert os.listdir(tmp_path / "full") == ["file"]
+    (tmp_path / "empty").mkdir()
+    subprocess.run([native, "import", log, "-o", tmp_path / "empty"], check=True)
+
+
+def test_a_folder_that_may_not_be_made_is_named(native: Path) -> None:
+    done = subprocess.run(
+        [native, "import", LOGS / "shell.f.strace", "-o", "/proc/rec"], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "/proc/rec" in done.stderr
+
+
+def test_every_cut_gives_truthful_coverage(
+    native: Path, tmp_path: Path, query: Query, manifest: Callable
+) -> None:
+    """A log cut at any byte of its last line: everything before the line stays, and the line is whole, a half, or an issue."""
+    text = CALL + '1     1700000000.000100 write(1, "a) = 3 <0.1>", 12) = 12 <0.000010>'
+    kinds = set()
+    for cut in range(len(CALL) + 1, len(text)):
+        path, out = tmp_path / f"log{cut}", tmp_path / f"rec{cut}"
+        path.write_text(text[:cut])
+        subprocess.run([native, "import", path, "-o", out], check=True)
+        stated = manifest(out)
+        calls = query(out, "SELECT call, result, dur_ns FROM calls ORDER BY ts_ns")
+        assert calls[0] == ("getpid", 1, 1000)
+        assert stated["lines_total"] == 2
+        assert stated["lines_understood"] + stated["issues"].get("cut_line", 0) == 2
+        assert len(calls) == stated["lines_understood"]
+        kinds.add(len(calls))
+    assert kinds == {1}
+    path.write_text(text)
+    subprocess.run([native, "import", path, "-o", tmp_path / "whole"], check=True)
+    assert query(tmp_path / "whole", "SELECT result, dur_ns FROM calls WHERE call = 'write'") == [
+        (12, 10_000)
+    ]
+
+
+def test_garbage_between_lines_is_counted_with_its_place(
+    import_log: Import, query: Query, manifest: Callable
+) -> None:
+    garbage = (
+        b"hello from the program\n1 1700000000.000000 broken(1, \n\x00\xff\xfe\n1 1700000000.0 +++ odd +++\n"
+    )
+    recording = import_log(CALL.encode() + garbage + CALL.encode())
+    stated = manifest(recording)
+    assert (stated["lines_total"], stated["lines_understood"]) == (6, 2)
+    rows = query(recording, "SELECT line, issue, understood, excerpt FROM import_issues ORDER BY line")
+    assert [row[:3] for row in rows] == [
+        (2, "unknown_line", False),
+        (3, "broken_call", False),
+        (4, "unknown_line", False),
+        (5, "unknown_line", False),
+    ]
+    assert rows[0][3] == "hello from the program"
+    assert rows[2][3] == "\x00\\xff\\xfe"
+
+
+def test_a_resumed_call_without_its_start_is_kept_and_said(import_log: Import, query: Query) -> None:
+    recording = import_log('1 1700000000.000500 <... read resumed>"ab", 2) = 2 <0.000100>\n')
+    assert query(recording, "SELECT call, result, moved_bytes, dur_ns, path_id FROM calls") == [
+        ("read", 2, 2, 100_000, None)
+    ]
+    assert query(recording, "SELECT line, issue, understood FROM import_issues") == [
+        (1, "resumed_without_start", True)
+    ]
+
+
+def test_a_damaged_gzip_keeps_what_could_be_read(
+    native: Path, tmp_path: Path, query: Query, manifest: Callable
+) -> None:
+    import gzip
+
+    packed = gzip.compress(
+        "".join(CALL.replace("= 1 ", f"= {i * 7919 % 100_003} ") for i in range(50_000)).encode()
+    )
+    (tmp_path / "cut.gz").write_bytes(packed[: len(packed) // 2])
+    done = subprocess.run([native, "import", tmp_path / "cut.gz", "-o", tmp_path / "rec"])
+    stated = manifest(tmp_path / "rec")
+    assert done.returncode == 2
+    assert (stated["complete"], stated["ended_by"]) == (False, "input error")
+    ((rows,),) = query(tmp_path / "rec", "SELECT count(*) FROM calls")
+    assert 10_000 < rows < 50_000
+    assert stated["issues"]["damaged_input"] == 1
+
+
+def feed(fifo: Path, stop: threading.Event, lines: int) -> threading.Thread:
+    """Write lines into a FIFO, then keep it open until told to stop."""
+
+    def write() -> None:
+        with suppress(BrokenPipeError), open(fifo, "w") as out:
+            for _ in range(lines // 1000):
+                out.write(CALL * 1000)
+            out.flush()
+            stop.wait(30)
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_an_interrupt_leaves_a_readable_recording(
+    native: Path, tmp_path: Path, query: Query, manifest: Callable
+) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    stop = threading.Event()
+    writer = feed(tmp_path / "fifo", stop, 20_000)
+    process = subprocess.Popen([native, "import", tmp_path / "fifo", "-o", tmp_path / "rec"])
+    time.sleep(1)  # the lines are read by then, and the importer waits for more
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 130
+    stop.set()
+    writer.join(10)
+    stated = manifest(tmp_path / "rec")
+    assert (stated["complete"], stated["ended_by"]) == (False, "interrupted")
+    ((rows,),) = query(tmp_path / "rec", "SELECT count(*) FROM calls")
+    assert rows == stated["lines_total"] > 10_000
+
+
+def test_a_killed_import_leaves_its_closed_parts(
+    native: Path, tmp_path: Path, query: Query, manifest: Callable
+) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    stop = threading.Event()
+    feed(tmp_path / "fifo", stop, 2_400_000)
+    process = subprocess.Popen([native, "import", tmp_path / "fifo", "-o", tmp_path / "rec"])
+    deadline = time.monotonic() + 60
+    while not manifest_has_part(tmp_path / "rec", manifest) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.kill()
+    process.wait(10)
+    stop.set()
+    stated = manifest(tmp_path / "rec")
+    assert (stated["complete"], stated["ended_by"]) == (False, "running")
+    assert query(tmp_path / "rec", "SELECT count(*) FROM calls") == [(2_097_152,)]
+    assert stated["lines_total"] >= 2_097_152
+
+
+def manifest_has_part(recording: Path, manifest: Callable) -> bool:
+    """Whether recording.json lists a part of `calls`."""
+    if not (recording / "recording.json").exists():
+        return False
+    return bool(manifest(recording)["tables"].get("calls", {}).get("parts"))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 600 KiB."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: mounts a small file system")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", folder], check=True)
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_disk_is_named_and_recording_json_stays_true(
+    native: Path, tmp_path: Path, small_disk: Path, query: Query, manifest: Callable
+) -> None:
+    log = tmp_path / "log"
+    with open(log, "w") as out:
+        for i in range(600_000):
+            out.write(
+                f"1     1700000000.{i % 1_000_000:06} lseek(3, {i * 7919 % 1_000_003}, SEEK_SET) = {i * 104_729 % 1_000_003} <0.{i * 31 % 999_983:06}>\n"
+            )
+    done = subprocess.run([native, "import", log, "-o", small_disk / "rec"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "no space left on device" in done.stderr
+    stated = manifest(small_disk / "rec")
+    assert stated["complete"] is False
+    for entry in stated["tables"].values():
+        for part in entry["parts"]:
+            assert (small_disk / "rec" / part["file"]).stat().st_size == part["bytes"]
+
+
+def test_hashes_and_sizes_in_recording_json_are_those_of_the_files(
+    import_log: Import, manifest: Callable
+) -> None:
+    import hashlib
+
+    recording = import_log(LOGS / "threads.ttt_T_y.strace")
+    parts = [part for entry in manifest(recording)["tables"].values() for part in entry["parts"]]
+    assert len(parts) >= 5
+    for part in parts:
+        data = (recording / part["file"]).read_bytes()
+        assert (len(data), hashlib.sha256(data).hexdigest()) == (part["bytes"], part["sha256"])

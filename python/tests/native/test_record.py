@@ -1,0 +1,149 @@
+"""Recording a command: its streams, exit status and signals pass through; what cannot be recorded is refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Query = Callable[[Path, str], list[tuple]]
+
+
+def record(native: Path, out: Path, *command: str, **options) -> subprocess.CompletedProcess:
+    """Run `sysdock-native record`."""
+    options = {"capture_output": True, "text": True, "timeout": 60} | options
+    return subprocess.run([native, "record", "-o", out, "--", *command], **options)
+
+
+def test_streams_and_exit_status_pass_through(
+    native: Path, tmp_path: Path, query: Query, manifest: Callable
+) -> None:
+    done = record(native, tmp_path / "rec", "sh", "-c", "cat; echo error >&2; exit 7", input="text\n")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "text\n", "error\n")
+    stated = manifest(tmp_path / "rec")
+    assert (stated["recorder"], stated["exit_code"], stated["complete"], stated["has_exits"]) == (
+        "strace",
+        7,
+        True,
+        True,
+    )
+    assert stated["command"] == "sh -c 'cat; echo error >&2; exit 7'"
+    assert stated["host"] == os.uname().nodename
+    assert stated["lines_total"] == stated["lines_understood"] > 50
+    assert query(
+        tmp_path / "rec", "SELECT value FROM environment WHERE section = 'kernel' AND name = 'release'"
+    ) == [(os.uname().release,)]
+    assert query(
+        tmp_path / "rec",
+        "SELECT count(*) > 3, bool_and(source = 'recorder') FROM environment WHERE section = 'mount'",
+    ) == [(True, True)]
+
+
+def test_relative_paths_are_made_absolute(native: Path, tmp_path: Path, query: Query) -> None:
+    (tmp_path / "here").write_text("x")
+    record(native, tmp_path / "rec", "cat", "here", "missing", cwd=tmp_path)
+    rows = query(
+        tmp_path / "rec",
+        "SELECT path, errno FROM calls JOIN paths USING (path_id) WHERE path LIKE '%here' OR path LIKE '%missing' GROUP BY ALL ORDER BY 1",
+    )
+    assert rows == [(f"{tmp_path}/here", None), (f"{tmp_path}/missing", "ENOENT")]
+
+
+def test_a_death_by_signal_gives_the_status_a_shell_gives(
+    native: Path, tmp_path: Path, manifest: Callable
+) -> None:
+    done = record(native, tmp_path / "rec", "sh", "-c", "kill -SEGV $$")
+    assert done.returncode == 128 + signal.SIGSEGV
+    assert manifest(tmp_path / "rec")["exit_signal"] == "SIGSEGV"
+
+
+@pytest.mark.parametrize(
+    ("command", "fact"),
+    [
+        ("no-such-command", "no-such-command: command not found"),
+        ("/no/such/file", "/no/such/file: command not found"),
+        ("/etc", "/etc: is a directory"),
+        ("./plain", "./plain: not executable"),
+    ],
+)
+def test_commands_that_cannot_start_are_refused(
+    native: Path, tmp_path: Path, command: str, fact: str
+) -> None:
+    (tmp_path / "plain").write_text("no program")
+    done = record(native, tmp_path / "rec", command, cwd=tmp_path)
+    assert done.returncode == 2
+    assert fact in done.stderr
+    assert "\n\nhint: " in done.stderr
+    assert not (tmp_path / "rec").exists()
+
+
+def test_without_strace_the_hint_says_how_to_install_it(native: Path, tmp_path: Path) -> None:
+    done = record(native, tmp_path / "rec", "/bin/true", env={"PATH": str(tmp_path)})
+    assert done.returncode == 2
+    assert "strace is not installed" in done.stderr
+    assert "apt-get install strace" in done.stderr
+
+
+def test_a_tracer_that_records_nothing_is_an_error(native: Path, tmp_path: Path) -> None:
+    """As in a container without ptrace: strace ends at once and its log stays empty."""
+    fake = tmp_path / "strace"
+    fake.write_text(
+        "#!/bin/sh\necho 'strace: ptrace(PTRACE_TRACEME, ...): Operation not permitted' >&2\nexit 1\n"
+    )
+    fake.chmod(0o755)
+    done = record(native, tmp_path / "rec", "/bin/true", env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert done.returncode == 2
+    assert "strace recorded nothing" in done.stderr
+    assert "ptrace" in done.stderr
+    assert not (tmp_path / "rec").exists()
+
+
+def start(native: Path, out: Path, script: str) -> subprocess.Popen:
+    """Start a recording of a shell script in a process group of its own, and wait until the script says `ready`."""
+    process = subprocess.Popen(
+        [native, "record", "-o", out, "--", "sh", "-c", script],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_sigterm_reaches_the_command(native: Path, tmp_path: Path, manifest: Callable) -> None:
+    process = start(
+        native, tmp_path / "rec", "trap 'echo caught; exit 5' TERM; echo ready; while :; do sleep 0.05; done"
+    )
+    process.terminate()
+    assert process.wait(10) == 5
+    assert process.stdout.read() == "caught\n"
+    assert manifest(tmp_path / "rec")["complete"] is True
+
+
+def test_ctrl_c_ends_the_command_and_keeps_the_recording(
+    native: Path, tmp_path: Path, manifest: Callable
+) -> None:
+    process = start(native, tmp_path / "rec", "echo ready; sleep 20")
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(10) == 128 + signal.SIGINT
+    stated = manifest(tmp_path / "rec")
+    assert (stated["complete"], stated["exit_signal"]) == (True, "SIGINT")
+
+
+def test_a_second_ctrl_c_ends_the_recording_of_a_command_that_does_not_heed_it(
+    native: Path, tmp_path: Path, manifest: Callable, query: Query
+) -> None:
+    process = start(native, tmp_path / "rec", "trap '' INT; echo ready; sleep 3 & wait; wait")
+    for _ in range(2):
+        time.sleep(0.2)
+        os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(10) == 130
+    stated = manifest(tmp_path / "rec")
+    assert (stated["complete"], stated["ended_by"]) == (False, "interrupted")
+    assert query(tmp_path / "rec", "SELECT count(*) > 50 FROM calls") == [(True,)]

@@ -1,0 +1,55 @@
+"""Export of the tables."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import duckdb
+import pytest
+from make_recording import RecordingMaker
+from sysdock.errors import UserError
+from sysdock.library import Library
+from sysdock.recording import Filters, Recording
+from sysdock.recording.export import export
+
+
+@pytest.mark.parametrize("format_", ["csv", "parquet"])
+def test_joined_columns_are_filled_in(
+    maker: RecordingMaker, library: Library, tmp_path: Path, format_: str
+) -> None:
+    out = tmp_path / "it's out"
+    files, _ = export(Recording.open(maker.make()), library, out, format_)
+    assert {file.table: file.rows for file in files}["calls"] == 8
+    assert {file.path.name for file in files} == {f"{file.table}.{format_}" for file in files}
+    reader = "read_csv" if format_ == "csv" else "read_parquet"
+    path = str(out / f"calls.{format_}").replace("'", "''")
+    rows = duckdb.execute(f"SELECT call, path, comm FROM {reader}('{path}')").fetchall()
+    assert rows[0] == ("openat", "/usr/share/doc/a.txt", "tar")
+    # In order of time, although joined.
+    assert [row[0] for row in rows][-3:] == ["getpid", "read", "newfstatat"]
+
+
+def test_names_with_quotes_and_newlines_survive_csv(
+    maker: RecordingMaker, library: Library, tmp_path: Path
+) -> None:
+    export(Recording.open(maker.make()), library, tmp_path / "out", "csv")
+    with open(tmp_path / "out" / "paths.csv", newline="") as file:
+        paths = [row["path"] for row in csv.DictReader(file)]
+    assert '/tmp/it\'s "<script>"\n,[x]*' in paths
+
+
+def test_filters_apply(maker: RecordingMaker, library: Library, tmp_path: Path) -> None:
+    files, notes = export(
+        Recording.open(maker.make()), library, tmp_path / "out", "csv", Filters(call="read")
+    )
+    assert {file.table: file.rows for file in files}["calls"] == 3
+    assert any("--call cannot be applied" in note for note in notes)
+
+
+def test_nothing_is_overwritten(maker: RecordingMaker, library: Library, tmp_path: Path) -> None:
+    recording = Recording.open(maker.make())
+    (tmp_path / "out").mkdir()
+    export(recording, library, tmp_path / "out", "csv")
+    with pytest.raises(UserError, match="already exists"):
+        export(recording, library, tmp_path / "out", "csv")

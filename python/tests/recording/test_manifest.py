@@ -1,0 +1,134 @@
+"""Opening recordings, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from make_recording import STARTED_NS, RecordingMaker
+from sysdock.errors import UserError
+from sysdock.recording import FORMAT_VERSION, Recording
+
+
+def change(folder: Path, **keys: object) -> Path:
+    path = folder / "recording.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **keys}))
+    return folder
+
+
+def test_a_good_recording(maker: RecordingMaker) -> None:
+    recording = Recording.open(maker.make())
+    assert recording.started_ns == STARTED_NS
+    assert recording.rows("calls") == 8
+    assert recording.lost("calls") == 0
+    assert recording.bytes_on_disk("calls") == recording.parts("calls")[0].stat().st_size
+    assert recording.coverage == 1
+    recording.verify(recording.tables)
+    assert recording.damage() == []
+
+
+def test_no_such_folder(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such recording"):
+        Recording.open(tmp_path / "nowhere")
+
+
+def test_a_file_is_not_a_recording(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("1 read() = 0\n")
+    with pytest.raises(UserError, match="not a recording") as caught:
+        Recording.open(log)
+    assert caught.value.hint == f"to read a log: `sysdock import {log} -o REC`"
+
+
+def test_another_folder_is_not_a_recording(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"has no recording\.json"):
+        Recording.open(tmp_path)
+
+
+def test_broken_json_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "recording.json").write_text('{\n "format_version": 1,\n "tables"')
+    with pytest.raises(UserError, match="not JSON") as caught:
+        Recording.open(tmp_path)
+    assert caught.value.place == f"{tmp_path / 'recording.json'}:3"
+
+
+def test_bytes_that_are_not_text(tmp_path: Path) -> None:
+    (tmp_path / "recording.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UserError, match="not JSON"):
+        Recording.open(tmp_path)
+
+
+def test_a_newer_version_is_refused(maker: RecordingMaker) -> None:
+    folder = change(maker.make(), format_version=FORMAT_VERSION + 1)
+    with pytest.raises(UserError, match="is newer than this sysdock reads") as caught:
+        Recording.open(folder)
+    assert caught.value.hint == "update sysdock"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"started_ns": "yesterday"},
+        {"started_ns": 1 << 70},
+        {"lines_total": True},
+        {"clock": None},
+        {"tables": []},
+        {"tables": {"calls": {"rows": 1}}},
+        {"tables": {"calls'; DROP": {"rows": 0, "parts": []}}},
+        {"tables": {"calls": {"rows": 1, "parts": [{"file": "/etc/passwd", "bytes": 1, "sha256": ""}]}}},
+        {"tables": {"calls": {"rows": 1, "parts": [{"file": "../../x", "bytes": 1, "sha256": ""}]}}},
+        {"tables": {"calls": {"rows": 1, "parts": [{"file": "a", "bytes": "1", "sha256": ""}]}}},
+    ],
+)
+def test_wrong_entries_are_refused(maker: RecordingMaker, keys: dict[str, object]) -> None:
+    folder = change(maker.make(), **keys)
+    with pytest.raises(UserError):
+        Recording.open(folder)
+
+
+def test_a_missing_table(maker: RecordingMaker) -> None:
+    folder = maker.make()
+    tables = json.loads((folder / "recording.json").read_text())["tables"]
+    del tables["paths"]
+    recording = Recording.open(change(folder, tables=tables))
+    with pytest.raises(UserError, match="has no table `paths`"):
+        recording.verify(["paths"])
+
+
+def test_a_missing_part(maker: RecordingMaker) -> None:
+    folder = maker.make()
+    (folder / "calls" / "part-0000.parquet").unlink()
+    recording = Recording.open(folder)
+    with pytest.raises(UserError, match="missing"):
+        recording.verify(["calls"])
+    recording.verify(["paths"])
+    assert recording.damage() == ["calls/part-0000.parquet: a part of the recording is missing"]
+
+
+def test_a_part_of_another_size(maker: RecordingMaker) -> None:
+    folder = maker.make()
+    part = folder / "calls" / "part-0000.parquet"
+    part.write_bytes(part.read_bytes() + b"x")
+    with pytest.raises(UserError, match="bytes instead of"):
+        Recording.open(folder).verify(["calls"])
+
+
+@pytest.mark.parametrize("where", [4, 100, -20])
+def test_one_changed_byte_is_noticed(maker: RecordingMaker, where: int) -> None:
+    folder = maker.make()
+    part = folder / "calls" / "part-0000.parquet"
+    data = bytearray(part.read_bytes())
+    data[where] ^= 1
+    part.write_bytes(data)
+    with pytest.raises(UserError, match="does not match the hash"):
+        Recording.open(folder).verify(["calls"])
+
+
+def test_a_part_that_is_a_link_is_refused(maker: RecordingMaker, tmp_path: Path) -> None:
+    folder = maker.make()
+    part = folder / "calls" / "part-0000.parquet"
+    part.rename(tmp_path / "elsewhere")
+    part.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match="not a plain file inside it"):
+        Recording.open(folder).verify(["calls"])

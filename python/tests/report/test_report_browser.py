@@ -1,0 +1,193 @@
+"""The report in a real browser without a network: nothing is fetched, nothing fails, everything is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile import EVIL, JAPANESE
+from sysdock import chart
+from sysdock.analysis import Session
+
+# Counts colours of a canvas: a blank one has one.
+COLOURS = """canvas => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const seen = new Set();
+  for (let at = 0; at < data.length; at += 4) seen.add(data.subarray(at, at + 4).join());
+  return seen.size;
+}"""
+
+
+class Watched:
+    """A page, and what went wrong or out in it."""
+
+    def __init__(self, page: Any, url: str) -> None:
+        self.page = page
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
+        page.on(
+            "dialog", lambda dialog: (self.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss())
+        )
+        page.add_init_script(
+            "document.addEventListener('securitypolicyviolation', (e) => console.error(e.violatedDirective))"
+        )
+        page.goto(url)
+
+    def draw_all(self) -> None:
+        """Scrolls over the whole page and waits until every chart is drawn."""
+        for place in self.page.query_selector_all("[data-chart]"):
+            place.scroll_into_view_if_needed()
+        self.page.wait_for_function(
+            "() => [...document.querySelectorAll('[data-chart]')].every((e) => e.querySelector('canvas'))"
+        )
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Watched]]:
+    """Opens a file in a context of its own, with no network."""
+    contexts = []
+
+    def opened(path: Path, **options: Any) -> Watched:
+        contexts.append(browser.new_context(offline=True, **options))
+        return Watched(contexts[-1].new_page(), path.as_uri())
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def test_nothing_is_fetched_and_everything_is_drawn(visit: Callable[..., Watched], page_file: Path) -> None:
+    seen = visit(page_file)
+    seen.draw_all()
+    assert seen.complaints == []
+    assert seen.requests == [page_file.as_uri()]
+    canvases = seen.page.query_selector_all("canvas")
+    assert len(canvases) >= 12
+    assert all(canvas.evaluate(COLOURS) > 5 for canvas in canvases)
+
+
+def test_recorded_markup_is_text(visit: Callable[..., Watched], page_file: Path) -> None:
+    seen = visit(page_file)
+    seen.draw_all()
+    subject = seen.page.locator("#rule-io-small_requests .subject").first
+    assert subject.inner_text() == EVIL
+    assert seen.page.locator("h1").inner_text() == "tar cf /dev/null /usr/share/doc"
+    assert seen.page.get_by_text("<h1>box</h1>").count() == 1
+    assert seen.page.locator("img, i, section b:has-text('script')").count() == 0
+    assert JAPANESE in seen.page.locator("#t-io-files").inner_text()
+    assert seen.complaints == []
+
+
+def test_a_tooltip_shows_recorded_markup_as_text(visit: Callable[..., Watched], page_file: Path) -> None:
+    seen = visit(page_file, viewport={"width": 1200, "height": 900})
+    seen.draw_all()
+    plot = seen.page.locator("#io-files [data-chart] canvas").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    # Somewhere on the longest bars.
+    for down in range(0, int(box["height"]), 6):
+        seen.page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + down)
+        if seen.page.locator("#tip").count():
+            break
+    assert "/tmp/<script>alert(1)</script>" in seen.page.locator("#tip").inner_text()
+    assert seen.complaints == []
+
+
+def test_findings_come_first_and_are_visible(visit: Callable[..., Watched], page_file: Path) -> None:
+    page = visit(page_file).page
+    findings, analyses = page.locator("#findings"), page.locator("#analyses")
+    assert findings.bounding_box()["y"] < analyses.bounding_box()["y"]
+    assert page.locator("article.finding").count() == 2
+    assert page.locator("article.finding .advice").first.is_visible()
+    assert page.locator(".count.finding b").inner_text() == "2"
+
+
+def test_the_language_switch_works_by_keyboard_and_without_a_script(
+    visit: Callable[..., Watched], page_file: Path
+) -> None:
+    for options in ({}, {"java_script_enabled": False}):
+        page = visit(page_file, **options).page
+        heading = page.locator("#findings h2")
+        assert heading.inner_text() == "Findings"
+        page.locator("#lang-en").focus()
+        page.keyboard.press("ArrowRight")
+        assert heading.inner_text() == "所見"
+        assert page.locator("article.finding .advice").first.inner_text().startswith("どうするか")
+    assert page.locator("table.data").first.is_visible()
+
+
+def test_without_a_script_tables_and_findings_are_there(
+    visit: Callable[..., Watched], page_file: Path
+) -> None:
+    page = visit(page_file, java_script_enabled=False).page
+    assert "need JavaScript" in page.locator("noscript").inner_text()
+    assert page.locator("#t-io-summary tbody tr").count() == 3
+    assert page.locator("article.finding").count() == 2
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_enough_contrast(visit: Callable[..., Watched], page_file: Path, scheme: str) -> None:
+    page = visit(page_file, color_scheme=scheme).page
+    for selector in (".muted", ".gain", ".state", ".count.unknown", ".count.ok", "a", "td", "code", "th"):
+        ratio = page.locator(selector).first.evaluate(CONTRAST)
+        assert ratio >= 4.5, (selector, ratio)
+
+
+def test_the_theme_button_redraws_the_charts(visit: Callable[..., Watched], page_file: Path) -> None:
+    seen = visit(page_file, color_scheme="light")
+    seen.draw_all()
+    corner = "canvas => [...canvas.getContext('2d').getImageData(1, 1, 1, 1).data].slice(0, 3)"
+    assert seen.page.locator("canvas").first.evaluate(corner) == [255, 255, 255]
+    seen.page.locator("label[for=theme-dark]").click()
+    seen.page.evaluate("() => window.sysdockReady")
+    assert seen.page.locator("canvas").first.evaluate(corner) == [22, 26, 32]
+    assert seen.complaints == []
+
+
+def test_a_column_sorts_by_its_exact_values(visit: Callable[..., Watched], page_file: Path) -> None:
+    page = visit(page_file).page
+    head = page.locator("#t-io-files th", has_text="avg_ns")
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    place = head.evaluate("head => head.cellIndex")
+    cells = page.locator(f"#t-io-files tbody td:nth-child({place + 1})")
+    values = [float(cell.get_attribute("data-v")) for cell in cells.all()]
+    assert values == sorted(values, reverse=True)
+
+
+def test_a_narrow_screen_does_not_scroll_sideways(visit: Callable[..., Watched], page_file: Path) -> None:
+    seen = visit(page_file, viewport={"width": 380, "height": 800})
+    seen.draw_all()
+    assert seen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_page_of_charts_alone_draws_them(
+    visit: Callable[..., Watched], session: Session, tmp_path: Path
+) -> None:
+    path = tmp_path / "charts.html"
+    chart.write(session, "io/summary", {}, path)
+    seen = visit(path)
+    seen.draw_all()
+    assert seen.complaints == []
+    assert seen.requests == [path.as_uri()]
+
+
+# Contrast of a text with what is behind it, after WCAG 2.
+CONTRAST = """element => {
+  const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => {
+    const straight = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    const [x, y, z] = [r, g, b].map((c) => straight(c / 255));
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  let behind = element;
+  const back = (node) => channels(getComputedStyle(node).backgroundColor);
+  while (behind.parentElement && back(behind)[3] === 0) behind = behind.parentElement;
+  const [one, two] = [light(channels(getComputedStyle(element).color)), light(back(behind))];
+  return (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
+}"""

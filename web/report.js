@@ -1,0 +1,217 @@
+// The report's own code: draws charts when they come into view, sorts and copies tables. No framework, no network.
+"use strict";
+
+(() => {
+  const root = document.documentElement;
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  let book = null; // the charts and themes of the page
+  let library = null; // promise of vegaEmbed
+
+  function theme() {
+    const chosen = document.querySelector("input[name=theme]:checked");
+    if (chosen && chosen.value !== "auto") return chosen.value;
+    return dark.matches ? "dark" : "light";
+  }
+
+  // Vega is carried as base64 of gzip. An inline script runs only if its hash is in the page's policy.
+  function vega() {
+    library ??= (async () => {
+      const packed = atob(document.getElementById("sysdock-vega").textContent);
+      const bytes = Uint8Array.from(packed, (char) => char.charCodeAt(0));
+      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+      const script = document.createElement("script");
+      script.textContent = await new Response(stream).text();
+      document.head.append(script);
+      return window.vegaEmbed;
+    })();
+    return library;
+  }
+
+  // Columns back to rows: see _packed in document.py.
+  function rows(columns) {
+    const keys = Object.keys(columns);
+    const plain = keys.map((key) => {
+      const column = columns[key];
+      return Array.isArray(column) ? column : column.at.map((place) => column.names[place]);
+    });
+    const found = [];
+    for (let at = 0; at < (plain[0] ?? []).length; at++) {
+      found.push(Object.fromEntries(keys.map((key, number) => [key, plain[number][at]])));
+    }
+    return found;
+  }
+
+  // Names beside bars get at most two fifths of the width, legends as many columns as fit.
+  function fitted(spec, width) {
+    const axis = spec.encoding?.y?.axis;
+    if (axis?.labelLimit) {
+      const room = Math.round(Math.min(axis.labelLimit, width * 0.4));
+      axis.labelLimit = room;
+      if (axis.labelPadding) axis.labelPadding = room + 5;
+    }
+    for (const channel of ["color", "shape"]) {
+      const legend = spec.encoding?.[channel]?.legend;
+      if (legend) legend.columns = Math.max(1, Math.min(8, Math.floor(width / 100)));
+    }
+    return spec;
+  }
+
+  function tooltip(_handler, event, _item, value) {
+    let tip = document.getElementById("tip");
+    if (value === null || value === undefined || value === "") {
+      tip?.remove();
+      return;
+    }
+    if (!tip) {
+      tip = document.createElement("div");
+      tip.id = "tip";
+      document.body.append(tip);
+    }
+    // Names in it were recorded: they are set as text, never as markup.
+    const lines = Object.entries(Object(value)).map(([name, content]) => {
+      const line = document.createElement("div");
+      const label = document.createElement("b");
+      label.textContent = `${name}: `;
+      line.append(label, document.createTextNode(String(content)));
+      return line;
+    });
+    tip.replaceChildren(...lines);
+    const box = tip.getBoundingClientRect();
+    tip.style.left = `${Math.min(event.clientX + 14, innerWidth - box.width - 8)}px`;
+    tip.style.top = `${Math.min(event.clientY + 14, innerHeight - box.height - 8)}px`;
+  }
+
+  async function draw(place) {
+    const { spec, columns } = book.charts[Number(place.dataset.chart)];
+    const embed = await vega();
+    const chart = fitted(structuredClone(spec), place.clientWidth);
+    chart.data = { values: rows(columns) };
+    chart.width = place.clientWidth;
+    // A height in steps cannot be joined with a width that fits: count the steps.
+    if (chart.height?.step) chart.height = spec.height.step * new Set(columns.place).size;
+    chart.autosize = { type: "fit-x", contains: "padding" };
+    chart.config = { ...book.themes[theme()], axisX: { titleLimit: Math.round(place.clientWidth * 0.75) } };
+    place.view?.finalize();
+    // `ast` interprets expressions instead of compiling them, which the policy forbids.
+    const options = { ast: true, actions: false, renderer: "canvas", defaultStyle: false, logLevel: 1, tooltip };
+    const result = await embed(place, chart, options);
+    place.view = result.view;
+    place.classList.add("drawn");
+  }
+
+  function failed(place, error) {
+    const note = document.createElement("p");
+    note.className = "empty";
+    note.textContent = `This chart could not be drawn: ${error.message}`;
+    place.replaceChildren(note);
+    console.error(error);
+  }
+
+  // One chart after the other, so that the page stays responsive; `ready` tells when all wanted ones are drawn.
+  let queue = Promise.resolve();
+  function want(place) {
+    place.dataset.wanted = "1";
+    queue = queue.then(() => draw(place)).catch((error) => failed(place, error));
+    window.sysdockReady = queue;
+  }
+
+  function startCharts() {
+    const block = document.getElementById("sysdock-charts");
+    if (!block) return;
+    book = JSON.parse(block.textContent);
+    const watcher = new IntersectionObserver((entries) => {
+      for (const entry of entries.filter((seen) => seen.isIntersecting)) {
+        watcher.unobserve(entry.target);
+        if (!entry.target.dataset.wanted) want(entry.target);
+      }
+    }, { rootMargin: "400px" });
+    const places = [...document.querySelectorAll("[data-chart]")];
+    places.forEach((place) => watcher.observe(place));
+    const again = () => places.filter((place) => place.dataset.wanted).forEach(want);
+    document.querySelectorAll("input[name=theme]").forEach((input) => input.addEventListener("change", again));
+    dark.addEventListener("change", again);
+    let timer = 0;
+    let width = innerWidth;
+    addEventListener("resize", () => {
+      if (innerWidth === width) return;
+      width = innerWidth;
+      clearTimeout(timer);
+      timer = setTimeout(again, 200);
+    });
+    addEventListener("beforeprint", () => places.filter((place) => !place.dataset.wanted).forEach(want));
+  }
+
+  function startLanguages() {
+    const inputs = document.querySelectorAll("input[name=lang]");
+    const set = () => {
+      root.lang = document.querySelector("input[name=lang]:checked")?.value ?? root.lang;
+    };
+    inputs.forEach((input) => input.addEventListener("change", set));
+    // A browser keeps the state of the switch over a reload.
+    set();
+  }
+
+  function value(cell) {
+    return cell.dataset.v ?? cell.textContent;
+  }
+
+  function sort(head) {
+    const table = head.closest("table");
+    const column = head.cellIndex;
+    const numbers = head.classList.contains("n");
+    const descending = head.getAttribute("aria-sort") ? head.getAttribute("aria-sort") === "ascending" : numbers;
+    table.querySelectorAll("th").forEach((other) => other.removeAttribute("aria-sort"));
+    head.setAttribute("aria-sort", descending ? "descending" : "ascending");
+    const body = table.tBodies[0];
+    const keyed = [...body.rows].map((row) => [value(row.cells[column]), row]);
+    keyed.sort(([first], [second]) => {
+      // Empty cells come last in both directions.
+      if (first === "" || second === "") return (first === "") - (second === "");
+      const order = numbers ? Number(first) - Number(second) : first.localeCompare(second);
+      return descending ? -order : order;
+    });
+    body.append(...keyed.map(([, row]) => row));
+  }
+
+  function copy(button) {
+    const table = document.getElementById(button.dataset.copy);
+    const line = (row) => [...row.cells].map((cell) => value(cell).replace(/[\t\n]/g, " ")).join("\t");
+    const words = [...table.rows].map(line).join("\n");
+    const done = () => {
+      button.dataset.done = "1";
+      const label = button.querySelector("[data-label]");
+      label.textContent = " \u2713";
+      setTimeout(() => { label.textContent = ""; }, 1500);
+    };
+    // A page from file:// may lack the clipboard interface.
+    const byHand = () => {
+      const field = document.createElement("textarea");
+      field.value = words;
+      document.body.append(field);
+      field.select();
+      document.execCommand("copy");
+      field.remove();
+      done();
+    };
+    if (navigator.clipboard) navigator.clipboard.writeText(words).then(done, byHand);
+    else byHand();
+  }
+
+  function startTables() {
+    for (const head of document.querySelectorAll("table.data th")) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => sort(head));
+    }
+    for (const button of document.querySelectorAll("button[data-copy]")) {
+      button.hidden = false;
+      button.addEventListener("click", () => copy(button));
+    }
+  }
+
+  startLanguages();
+  startTables();
+  startCharts();
+})();
