@@ -1,15 +1,16 @@
 //! What a finished call means: which object it worked on, where, how much, and what it changes in the traced system.
 
-use std::{borrow::Cow, rc::Rc};
+use std::rc::Rc;
 
 use memchr::memmem;
 
 use crate::{
-    fields::{Arguments, Call},
+    fields::Call,
     files::OpenFile,
-    objects::{Kind, ObjectId},
+    objects::ObjectId,
     paths,
-    syscalls::{Asked, At, Class, Shape},
+    resolve::{descriptor, shown},
+    syscalls::{Class, Shape},
     system::System,
     text,
     threads::{Birth, Program},
@@ -26,12 +27,6 @@ pub(crate) struct Facts {
     /// Where arguments decide the class (mmap of a file or of memory).
     pub(crate) class: Option<Class>,
 }
-
-/// A descriptor argument: number and contents of its tag.
-type Descriptor<'a> = (i32, Option<&'a [u8]>);
-
-/// What strace prints for the working directory as a directory argument.
-const AT_FDCWD: i32 = -100;
 
 /// A call in the thread that made it.
 pub(crate) struct Context<'a> {
@@ -103,85 +98,6 @@ impl System {
         facts
     }
 
-    fn transfer(&mut self, context: &Context<'_>, class: Class, asked: Asked, at: At) -> Facts {
-        let arguments = &context.call.arguments;
-        let Some(target) = descriptor(arguments.get(0)) else { return Facts::default() };
-        let file = self.file(context, target, context.held.clone());
-        let asked = match asked {
-            Asked::Argument(index) => text::leading_number(arguments.get(index)),
-            Asked::Vector(index) => vector_bytes(arguments.get(index)),
-        };
-        let moved = context.call.returned.value.filter(|value| *value >= 0);
-        let object = file.as_ref().and_then(|file| file.object.get());
-        let offset = file.and_then(|file| match at {
-            At::Nowhere => None,
-            At::Position => self.move_on(&file, class, moved),
-            At::Argument(index) => text::leading_number(arguments.get(index)),
-            At::ArgumentOrPosition(index) => match text::leading_number(arguments.get(index)) {
-                Some(-1) => self.move_on(&file, class, moved),
-                explicit => explicit,
-            },
-        });
-        if let (Class::Write, Some(object), Some(offset), Some(moved)) = (class, object, offset, moved) {
-            self.objects.grow(object, offset.saturating_add(moved));
-        }
-        Facts { fd: shown(target.0), object, offset, asked, moved, class: None }
-    }
-
-    /// Position at which a transfer began; afterwards the file stands behind it.
-    fn move_on(&mut self, file: &OpenFile, class: Class, moved: Option<i64>) -> Option<i64> {
-        let object = file.object.get()?;
-        if !self.has_position(object) {
-            return None;
-        }
-        let start = if class == Class::Write && file.append.get() { self.objects.size(object) } else { file.position.get() };
-        if let Some(moved) = moved {
-            file.position.set(start.map(|start| start.saturating_add(moved)));
-        }
-        start
-    }
-
-    fn receive_message(&mut self, context: &Context<'_>, class: Class) -> Facts {
-        let message = context.call.arguments.get(1);
-        if let Some(at) = memmem::find(message, b"SCM_RIGHTS") {
-            self.forget_received(context.thread, &message[at..]);
-        }
-        self.transfer(context, class, Asked::Vector(1), At::Nowhere)
-    }
-
-    /// Descriptors that came with a message: what they are is known from a tag only.
-    fn forget_received(&mut self, thread: usize, rights: &[u8]) {
-        let Some(start) = memmem::find(rights, b"cmsg_data=[") else { return };
-        for item in paths::list(&rights[start + 10..]) {
-            let Some((fd, tag)) = descriptor(item) else { continue };
-            let object = tag.map(|tag| self.intern_tag(tag));
-            let fds = Rc::clone(&self.threads.get(thread).fds);
-            fds.borrow_mut().set(fd, OpenFile::new(object, None, false), false);
-        }
-    }
-
-    /// A copy is charged to the file it reads from; both positions move.
-    fn between(&mut self, context: &Context<'_>, from: (usize, Option<usize>), to: (usize, Option<usize>), size: usize) -> Facts {
-        let arguments = &context.call.arguments;
-        let moved = context.call.returned.value.filter(|value| *value >= 0);
-        let asked = text::leading_number(arguments.get(size));
-        let Some(source) = descriptor(arguments.get(from.0)) else { return Facts::default() };
-        let held = |index: usize| context.held.clone().filter(|_| index == 0);
-        let file = self.file(context, source, held(from.0));
-        let object = file.as_ref().and_then(|file| file.object.get());
-        let offset = file.and_then(|file| match from.1.map(|index| arguments.get(index)) {
-            Some(pointer) if pointer.first() == Some(&b'[') => text::leading_number(&pointer[1..]),
-            _ => self.move_on(&file, Class::Read, moved),
-        });
-        if let Some(target) = descriptor(arguments.get(to.0))
-            && let Some(file) = self.file(context, target, held(to.0))
-            && to.1.is_none_or(|index| arguments.get(index).first() != Some(&b'['))
-        {
-            self.move_on(&file, Class::Write, moved);
-        }
-        Facts { fd: shown(source.0), object, offset, asked, moved, class: None }
-    }
-
     fn on_path(&mut self, context: &Context<'_>, directory: Option<usize>, path: &[u8]) -> Facts {
         let base = directory.and_then(|index| descriptor(context.call.arguments.get(index)));
         let object = match text::string(path) {
@@ -239,25 +155,6 @@ impl System {
             self.threads.get(context.thread).fds.borrow_mut().close_range(first, last, mark_only);
         }
         Facts::default()
-    }
-
-    fn seek(&mut self, context: &Context<'_>) -> Facts {
-        let Some(target) = descriptor(context.call.arguments.get(0)) else { return Facts::default() };
-        let file = self.file(context, target, context.held.clone());
-        let object = file.as_ref().and_then(|file| file.object.get());
-        let mut offset = context.call.returned.value;
-        if context.call.name == b"_llseek" {
-            offset = offset.and_then(|_| text::leading_number(context.call.arguments.get(2).strip_prefix(b"[")?));
-        }
-        if let (Some(file), Some(offset)) = (file, offset) {
-            file.position.set(Some(offset));
-            if context.call.arguments.get(2) == b"SEEK_END"
-                && let (Some(object), Some(0)) = (object, text::leading_number(context.call.arguments.get(1)))
-            {
-                self.objects.set_size(object, Some(offset));
-            }
-        }
-        Facts { fd: shown(target.0), object, offset, ..Facts::default() }
     }
 
     fn duplicate(&mut self, context: &Context<'_>, target: Option<i32>, close_on_exec: bool) -> Facts {
@@ -447,170 +344,17 @@ impl System {
     fn learn_size(&mut self, context: &Context<'_>, object: Option<ObjectId>) {
         let (Some(object), Some(0)) = (object, context.call.returned.value) else { return };
         let Some(status) = context.call.arguments.iter().find(|argument| argument.starts_with(b"{st")) else { return };
-        let field = |name: &[u8]| memmem::find(status, name).and_then(|at| text::leading_number(&status[at + name.len()..]));
-        if contains(status, b"S_IFDIR") {
+        let Some(kind) = memmem::find(status, b"_mode=S_IF") else { return };
+        let rest = &status[kind + b"_mode=S_IF".len()..];
+        if rest.starts_with(b"DIR") {
             self.objects.set_directory(object);
-        } else if contains(status, b"S_IFREG") {
-            let size = field(b"st_size=").or_else(|| field(b"stx_size="));
+        } else if rest.starts_with(b"REG") {
+            let size = memmem::find(rest, b"_size=").and_then(|at| text::leading_number(&rest[at + b"_size=".len()..]));
             self.objects.set_size(object, size);
-        }
-    }
-
-    /// Whether reads and writes of this object have a place in it.
-    fn has_position(&self, object: ObjectId) -> bool {
-        match self.objects.kind(object) {
-            Kind::File | Kind::Directory | Kind::Virtual | Kind::Unknown => true,
-            Kind::Pipe | Kind::Socket => false,
-            Kind::Anonymous => self.objects.name(object).starts_with(b"/memfd:"),
-            Kind::Device => paths::is_block_device(self.objects.name(object)),
         }
     }
 }
 
 fn contains(text: &[u8], word: &[u8]) -> bool {
     text.len() >= word.len() && memmem::find(text, word).is_some()
-}
-
-/// The working directory is no descriptor a reader would look for.
-fn shown(fd: i32) -> Option<i32> {
-    (fd >= 0).then_some(fd)
-}
-
-/// A descriptor and its tag: `3`, `3</etc/passwd>`, `AT_FDCWD</home>`.
-pub(crate) fn descriptor(argument: &[u8]) -> Option<Descriptor<'_>> {
-    let (fd, rest) = match argument.strip_prefix(b"AT_FDCWD") {
-        Some(rest) => (AT_FDCWD, rest),
-        None => {
-            let (fd, rest) = text::number(argument)?;
-            (i32::try_from(fd).ok()?, rest)
-        }
-    };
-    match rest.first() {
-        Some(b'<') => {
-            let end = text::tag_end(rest)?;
-            Some((fd, Some(&rest[1..end - 1])))
-        }
-        _ => Some((fd, None)),
-    }
-}
-
-/// Sum of `iov_len` in a printed vector; `None` where strace cut the vector short.
-fn vector_bytes(argument: &[u8]) -> Option<i64> {
-    let mut rest = argument;
-    let mut sum = 0i64;
-    let mut found = false;
-    // A buffer may hold the text `iov_len=`, so quoted strings are skipped.
-    while let Some(at) = memchr::memchr2(b'"', b'i', rest) {
-        rest = &rest[at..];
-        if rest[0] == b'"' {
-            rest = &rest[text::string_end(rest)?..];
-        } else if let Some(tail) = rest.strip_prefix(b"iov_len=") {
-            let (len, tail) = text::number(tail)?;
-            sum = sum.checked_add(len)?;
-            found = true;
-            rest = tail;
-        } else {
-            rest = &rest[1..];
-        }
-    }
-    (found && !argument.ends_with(b", ...]")).then_some(sum)
-}
-
-impl System {
-    /// The open file behind a descriptor argument. A tag is the kernel's word and wins over what was rebuilt.
-    fn file(&mut self, context: &Context<'_>, (fd, tag): Descriptor<'_>, held: Option<Rc<OpenFile>>) -> Option<Rc<OpenFile>> {
-        let known = held.or_else(|| self.threads.get(context.thread).fds.borrow().get(fd).cloned());
-        let bad = context.call.returned.errno == Some(b"EBADF");
-        match (known, tag) {
-            (Some(file), None) => Some(file),
-            (Some(file), Some(tag)) => {
-                self.agree(&file, tag);
-                Some(file)
-            }
-            (None, Some(tag)) => {
-                let file = OpenFile::new(Some(self.intern_tag(tag)), None, false);
-                // A call in two halves may end after another thread closed the descriptor.
-                if fd >= 0 && context.held.is_none() {
-                    self.set_fd(context.thread, fd, Rc::clone(&file), false);
-                }
-                Some(file)
-            }
-            (None, None) if (0..=2).contains(&fd) && !bad => {
-                const NAMES: [&[u8]; 3] = [b"<stdin>", b"<stdout>", b"<stderr>"];
-                let object = self.objects.intern(NAMES[usize::try_from(fd).expect("0, 1 or 2")]);
-                let file = OpenFile::new(Some(object), None, false);
-                self.set_fd(context.thread, fd, Rc::clone(&file), false);
-                Some(file)
-            }
-            (None, None) => None,
-        }
-    }
-
-    /// Bring an open file in line with its tag.
-    fn agree(&mut self, file: &OpenFile, tag: &[u8]) {
-        let known = file.object.get();
-        if known.is_some_and(|object| self.objects.name(object) == tag) {
-            return;
-        }
-        let object = self.intern_tag(tag);
-        if known == Some(object) {
-            return;
-        }
-        let renamed = known.is_some() && self.renamed.get(&object).copied() == known;
-        file.object.set(Some(object));
-        if !renamed {
-            // The number was given to another file without the log saying so: its position is not known.
-            file.position.set(None);
-        }
-    }
-
-    fn set_fd(&mut self, thread: usize, fd: i32, file: Rc<OpenFile>, close_on_exec: bool) {
-        self.threads.get(thread).fds.borrow_mut().set(fd, file, close_on_exec);
-    }
-
-    /// The object of a tag, `/dev/null<char 1:3>` and `/tmp/x (deleted)` included.
-    fn intern_tag(&mut self, tag: &[u8]) -> ObjectId {
-        let plain = match memchr::memchr(b'<', tag) {
-            Some(nested) if tag.first() == Some(&b'/') => &tag[..nested],
-            _ => tag,
-        };
-        let plain = plain.strip_suffix(b" (deleted)").unwrap_or(plain);
-        self.objects.intern(&text::unescape(plain))
-    }
-
-    /// The object of a path argument, seen from a directory argument or the working directory.
-    fn resolve(&mut self, context: &Context<'_>, base: Option<Descriptor<'_>>, path: &[u8]) -> ObjectId {
-        let thread = self.threads.get(context.thread);
-        if let Some((AT_FDCWD, Some(tag))) = base {
-            let cwd = text::unescape(tag);
-            if thread.cwd.borrow().as_deref() != Some(cwd.as_ref()) {
-                *thread.cwd.borrow_mut() = Some(cwd.into_owned());
-            }
-        }
-        if path.starts_with(b"/") {
-            return self.objects.intern(&paths::normal(Cow::Borrowed(path)));
-        }
-        let directory: Option<Vec<u8>> = match base {
-            None | Some((AT_FDCWD, _)) => thread.cwd.borrow().clone(),
-            Some((_, Some(tag))) => Some(text::unescape(tag).into_owned()),
-            Some((fd, None)) => {
-                let object = thread.fds.borrow().get(fd).and_then(|file| file.object.get());
-                object.map(|object| self.objects.name(object).to_vec())
-            }
-        };
-        let full = match directory {
-            Some(mut directory) if directory.starts_with(b"/") => {
-                directory.push(b'/');
-                directory.extend_from_slice(path);
-                paths::normal(Cow::Owned(directory))
-            }
-            _ => Cow::Borrowed(path),
-        };
-        self.objects.intern(&full)
-    }
-}
-
-/// Descriptor of argument 0, for a call whose end is not there yet.
-pub(crate) fn first_descriptor(arguments: &Arguments<'_>) -> Option<i32> {
-    descriptor(arguments.get(0)).and_then(|(fd, _)| shown(fd))
 }

@@ -1,10 +1,12 @@
 //! The text that strace prints, turned into the tables of a recording.
 //!
-//! One pass: [`merge`] gives lines in order, [`line`] and [`fields`] split them, [`system`], [`threads`], [`files`] and [`objects`] hold
-//! what the traced system looks like by now, [`effects`] says what a call means in it, [`rows`] collects rows and writes them.
+//! One pass: [`merge`] gives lines in order, [`line`] and [`fields`] split them, [`events`] says what each adds. [`system`], [`threads`],
+//! [`files`] and [`objects`] hold what the traced system looks like by now; [`effects`], [`transfers`] and [`resolve`] say what a call
+//! means in it and change it. [`rows`] collects rows and writes them.
 
 mod clock;
 mod effects;
+mod events;
 mod fields;
 mod files;
 mod import;
@@ -13,10 +15,12 @@ mod line;
 mod merge;
 mod objects;
 mod paths;
+mod resolve;
 mod rows;
 mod syscalls;
 mod system;
 mod text;
 mod threads;
+mod transfers;
 
 pub use import::{ImportError, Logs, Options};

@@ -5,9 +5,10 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    effects, fields,
+    fields,
     files::OpenFile,
     objects::{ObjectId, Objects},
+    resolve,
     syscalls::Shape,
     threads::{Birth, Threads},
 };
@@ -107,7 +108,7 @@ impl System {
         if matches!(shape, Shape::Plain | Shape::Path(_) | Shape::Fork | Shape::Exec) {
             return None;
         }
-        let fd = effects::first_descriptor(&fields::partial_arguments(body))?;
+        let fd = resolve::first_descriptor(body)?;
         let fds = Rc::clone(&self.threads.get(thread).fds);
         let mut fds = fds.borrow_mut();
         if shape == Shape::Close { fds.remove(fd) } else { fds.get(fd).cloned() }

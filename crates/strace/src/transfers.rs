@@ -1,0 +1,154 @@
+//! Calls that move data: how much was asked for and moved, and where in the file.
+
+use std::rc::Rc;
+
+use memchr::memmem;
+
+use crate::{
+    effects::{Context, Facts},
+    files::OpenFile,
+    objects::{Kind, ObjectId},
+    paths,
+    resolve::{descriptor, shown},
+    syscalls::{Asked, At, Class},
+    system::System,
+    text,
+};
+
+impl System {
+    pub(crate) fn transfer(&mut self, context: &Context<'_>, class: Class, asked: Asked, at: At) -> Facts {
+        let arguments = &context.call.arguments;
+        let Some(target) = descriptor(arguments.get(0)) else { return Facts::default() };
+        let file = self.file(context, target, context.held.clone());
+        let asked = match asked {
+            Asked::Argument(index) => text::leading_number(arguments.get(index)),
+            Asked::Vector(index) => vector_bytes(arguments.get(index)),
+        };
+        let moved = context.call.returned.value.filter(|value| *value >= 0);
+        let object = file.as_ref().and_then(|file| file.object.get());
+        let offset = file.and_then(|file| match at {
+            At::Nowhere => None,
+            At::Position => self.move_on(&file, class, moved),
+            At::Argument(index) => text::leading_number(arguments.get(index)),
+            At::ArgumentOrPosition(index) => match text::leading_number(arguments.get(index)) {
+                Some(-1) => self.move_on(&file, class, moved),
+                explicit => explicit,
+            },
+        });
+        if let (Class::Write, Some(object), Some(offset), Some(moved)) = (class, object, offset, moved) {
+            self.objects.grow(object, offset.saturating_add(moved));
+        }
+        Facts { fd: shown(target.0), object, offset, asked, moved, class: None }
+    }
+
+    /// Position at which a transfer began; afterwards the file stands behind it.
+    fn move_on(&mut self, file: &OpenFile, class: Class, moved: Option<i64>) -> Option<i64> {
+        let object = file.object.get()?;
+        if !self.has_position(object) {
+            return None;
+        }
+        let start = if class == Class::Write && file.append.get() { self.objects.size(object) } else { file.position.get() };
+        if let Some(moved) = moved {
+            file.position.set(start.map(|start| start.saturating_add(moved)));
+        }
+        start
+    }
+
+    pub(crate) fn receive_message(&mut self, context: &Context<'_>, class: Class) -> Facts {
+        let message = context.call.arguments.get(1);
+        if let Some(at) = memmem::find(message, b"SCM_RIGHTS") {
+            self.forget_received(context.thread, &message[at..]);
+        }
+        self.transfer(context, class, Asked::Vector(1), At::Nowhere)
+    }
+
+    /// Descriptors that came with a message: what they are is known from a tag only.
+    fn forget_received(&mut self, thread: usize, rights: &[u8]) {
+        let Some(start) = memmem::find(rights, b"cmsg_data=[") else { return };
+        for item in paths::list(&rights[start + 10..]) {
+            let Some((fd, tag)) = descriptor(item) else { continue };
+            let object = tag.map(|tag| self.intern_tag(tag));
+            let fds = Rc::clone(&self.threads.get(thread).fds);
+            fds.borrow_mut().set(fd, OpenFile::new(object, None, false), false);
+        }
+    }
+
+    /// A copy is charged to the file it reads from; both positions move.
+    pub(crate) fn between(
+        &mut self,
+        context: &Context<'_>,
+        from: (usize, Option<usize>),
+        to: (usize, Option<usize>),
+        size: usize,
+    ) -> Facts {
+        let arguments = &context.call.arguments;
+        let moved = context.call.returned.value.filter(|value| *value >= 0);
+        let asked = text::leading_number(arguments.get(size));
+        let Some(source) = descriptor(arguments.get(from.0)) else { return Facts::default() };
+        let held = |index: usize| context.held.clone().filter(|_| index == 0);
+        let file = self.file(context, source, held(from.0));
+        let object = file.as_ref().and_then(|file| file.object.get());
+        let offset = file.and_then(|file| match from.1.map(|index| arguments.get(index)) {
+            Some(pointer) if pointer.first() == Some(&b'[') => text::leading_number(&pointer[1..]),
+            _ => self.move_on(&file, Class::Read, moved),
+        });
+        if let Some(target) = descriptor(arguments.get(to.0))
+            && let Some(file) = self.file(context, target, held(to.0))
+            && to.1.is_none_or(|index| arguments.get(index).first() != Some(&b'['))
+        {
+            self.move_on(&file, Class::Write, moved);
+        }
+        Facts { fd: shown(source.0), object, offset, asked, moved, class: None }
+    }
+
+    pub(crate) fn seek(&mut self, context: &Context<'_>) -> Facts {
+        let Some(target) = descriptor(context.call.arguments.get(0)) else { return Facts::default() };
+        let file = self.file(context, target, context.held.clone());
+        let object = file.as_ref().and_then(|file| file.object.get());
+        let mut offset = context.call.returned.value;
+        if context.call.name == b"_llseek" {
+            offset = offset.and_then(|_| text::leading_number(context.call.arguments.get(2).strip_prefix(b"[")?));
+        }
+        if let (Some(file), Some(offset)) = (file, offset) {
+            file.position.set(Some(offset));
+            if context.call.arguments.get(2) == b"SEEK_END"
+                && let (Some(object), Some(0)) = (object, text::leading_number(context.call.arguments.get(1)))
+            {
+                self.objects.set_size(object, Some(offset));
+            }
+        }
+        Facts { fd: shown(target.0), object, offset, ..Facts::default() }
+    }
+
+    /// Whether reads and writes of this object have a place in it.
+    fn has_position(&self, object: ObjectId) -> bool {
+        match self.objects.kind(object) {
+            Kind::File | Kind::Directory | Kind::Virtual | Kind::Unknown => true,
+            Kind::Pipe | Kind::Socket => false,
+            Kind::Anonymous => self.objects.name(object).starts_with(b"/memfd:"),
+            Kind::Device => paths::is_block_device(self.objects.name(object)),
+        }
+    }
+}
+
+/// Sum of `iov_len` in a printed vector; `None` where strace cut the vector short.
+fn vector_bytes(argument: &[u8]) -> Option<i64> {
+    let mut rest = argument;
+    let mut sum = 0i64;
+    let mut found = false;
+    // A buffer may hold the text `iov_len=`, so quoted strings are skipped.
+    while let Some(at) = memchr::memchr2(b'"', b'i', rest) {
+        rest = &rest[at..];
+        if rest[0] == b'"' {
+            rest = &rest[text::string_end(rest)?..];
+        } else if let Some(tail) = rest.strip_prefix(b"iov_len=") {
+            let (len, tail) = text::number(tail)?;
+            sum = sum.checked_add(len)?;
+            found = true;
+            rest = tail;
+        } else {
+            rest = &rest[1..];
+        }
+    }
+    (found && !argument.ends_with(b", ...]")).then_some(sum)
+}
