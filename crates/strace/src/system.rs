@@ -74,18 +74,13 @@ impl System {
 
     /// `parent` returned from fork with this child, whose own lines may have come before.
     pub(crate) fn born(&mut self, parent: usize, child: i32, birth: Birth, started_ns: i64) {
-        let maker = self.threads.get(parent).life;
-        let parent_row = self.threads.parent_of(maker, birth);
+        let parent_row = self.threads.parent_of(self.threads.get(parent).life, birth);
         match self.threads.find(child) {
             Some(index) => {
-                let life = self.threads.get(index).life;
-                let (pid, ppid) = (self.threads.get(parent).pid, self.threads.lives[maker].ppid);
-                let row = &mut self.threads.lives[life];
+                let row = &self.threads.lives[self.threads.get(index).life];
                 // Guessed wrong, or not at all: the parent's word is final.
                 if row.parent != parent_row && row.start_ns >= started_ns {
-                    row.parent = parent_row;
-                    row.ppid = if birth.same_process { ppid } else { Some(pid) };
-                    row.start_ns = started_ns;
+                    self.threads.adopt(parent, index, birth, started_ns);
                 }
             }
             // It may have lived and died before its parent's line ended.

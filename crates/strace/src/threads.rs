@@ -79,6 +79,16 @@ impl Birth {
     }
 }
 
+/// What a new thread has from its parent.
+struct Inherited {
+    pid: i32,
+    ppid: Option<i32>,
+    parent_row: Option<usize>,
+    fds: SharedFds,
+    cwd: Rc<RefCell<Option<Vec<u8>>>>,
+    program: Option<Rc<Program>>,
+}
+
 /// All threads of a recording, running and ended.
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
@@ -126,16 +136,42 @@ impl Threads {
 
     /// A thread made by `parent`.
     pub(crate) fn spawn(&mut self, parent: usize, tid: i32, birth: Birth, now_ns: i64) -> usize {
-        let from = self.get(parent);
-        let pid = if birth.same_process { from.pid } else { tid };
-        let fds = if birth.same_files { Rc::clone(&from.fds) } else { Rc::new(RefCell::new(from.fds.borrow().clone())) };
-        let cwd = if birth.same_cwd { Rc::clone(&from.cwd) } else { Rc::new(RefCell::new(from.cwd.borrow().clone())) };
-        let program = from.program.clone();
-        let ppid = if birth.same_process { self.lives[from.life].ppid } else { Some(from.pid) };
-        let parent = self.parent_of(from.life, birth);
-        let life = self.begin_life(pid, tid, ppid, now_ns, program.clone());
-        self.lives[life].parent = parent;
+        let inherited = self.inherit(parent, tid, birth);
+        let life = self.begin_life(inherited.pid, tid, inherited.ppid, now_ns, inherited.program.clone());
+        self.lives[life].parent = inherited.parent_row;
+        let Inherited { pid, fds, cwd, program, .. } = inherited;
         self.add(Thread { tid, pid, fds, cwd, program, half: None, life })
+    }
+
+    /// A running thread whose parent was guessed wrong gets the right one, and what it inherits. What it opened or closed by itself
+    /// since then is forgotten; there are few lines in between.
+    pub(crate) fn adopt(&mut self, parent: usize, child: usize, birth: Birth, now_ns: i64) {
+        let inherited = self.inherit(parent, self.get(child).tid, birth);
+        let row = &mut self.lives[self.running[child].as_ref().expect("indices are of running threads").life];
+        (row.pid, row.ppid, row.parent, row.start_ns) = (inherited.pid, inherited.ppid, inherited.parent_row, now_ns);
+        if row.execs == 0 {
+            row.program.clone_from(&inherited.program);
+        }
+        let own_program = row.execs > 0;
+        let thread = self.get_mut(child);
+        (thread.pid, thread.fds, thread.cwd) = (inherited.pid, inherited.fds, inherited.cwd);
+        if !own_program {
+            thread.program = inherited.program;
+        }
+    }
+
+    fn inherit(&self, parent: usize, tid: i32, birth: Birth) -> Inherited {
+        let from = self.get(parent);
+        let own = |fds: &SharedFds| Rc::new(RefCell::new(fds.borrow().clone()));
+        let own_cwd = |cwd: &Rc<RefCell<Option<Vec<u8>>>>| Rc::new(RefCell::new(cwd.borrow().clone()));
+        Inherited {
+            pid: if birth.same_process { from.pid } else { tid },
+            ppid: if birth.same_process { self.lives[from.life].ppid } else { Some(from.pid) },
+            parent_row: self.parent_of(from.life, birth),
+            fds: if birth.same_files { Rc::clone(&from.fds) } else { own(&from.fds) },
+            cwd: if birth.same_cwd { Rc::clone(&from.cwd) } else { own_cwd(&from.cwd) },
+            program: from.program.clone(),
+        }
     }
 
     /// Row under which a child stands in the process tree: threads stand below the first thread of their process.

@@ -113,6 +113,28 @@ def test_a_child_may_speak_before_its_parent_returns_from_fork(import_log: Impor
     ]
 
 
+def test_a_wrong_guess_of_the_parent_is_mended(import_log: Import, query: Query, manifest: Callable) -> None:
+    """Two threads of different processes are in fork when a child speaks first: the later fork is taken until its parent says otherwise."""
+    recording = import_log(
+        log(
+            "1 clone(child_stack=NULL, flags=SIGCHLD) = 2",
+            '1 openat(AT_FDCWD, "/of one", O_RDONLY) = 3',
+            '2 openat(AT_FDCWD, "/of two", O_RDONLY) = 3',
+            "1 clone(child_stack=NULL, flags=SIGCHLD <unfinished ...>",
+            "2 clone3({flags=CLONE_VM|CLONE_FILES|CLONE_THREAD, stack=0x1} <unfinished ...>",
+            "5 getpid() = 5",
+            "1 <... clone resumed>) = 5",
+            "2 <... clone3 resumed> => {parent_tid=[6]}, 88) = 6",
+            '5 read(3, "x", 1) = 1',
+            '6 read(3, "x", 1) = 1',
+        )
+    )
+    assert manifest(recording)["issues"] == {"parent_guessed": 1}
+    rows = query(recording, "SELECT tid, pid, ppid FROM processes ORDER BY tid")
+    assert rows == [(1, 1, None), (2, 2, 1), (5, 5, 1), (6, 2, 1)]
+    assert paths_of(query, recording, "read") == ["/of one", "/of two"]
+
+
 def test_a_number_closed_in_two_halves_may_be_used_again_between_them(
     import_log: Import, query: Query
 ) -> None:
