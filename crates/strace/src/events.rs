@@ -74,7 +74,7 @@ impl Import<'_> {
             Err(_) if !item.ended => self.issue(Issue::CutLine, item, None),
             Err(error) => match fields::killed(event, &mut self.joined) {
                 true => self.finish_joined(item, thread, item.time_ns, None),
-                false => self.issue(Issue::BrokenCall, item, Some(format!("{error:?}"))),
+                false => self.issue(Issue::BrokenCall, item, Some(error.words().into())),
             },
         }
     }
@@ -129,7 +129,7 @@ impl Import<'_> {
         let done = match fields::parse(&joined) {
             Ok(call) => self.finish_call(thread, &call, started_ns, held),
             Err(_) if !item.ended => self.issue(Issue::CutLine, item, None),
-            Err(error) => self.issue(Issue::BrokenCall, item, Some(format!("joined: {error:?}"))),
+            Err(error) => self.issue(Issue::BrokenCall, item, Some(format!("both halves together: {}", error.words()))),
         };
         self.joined = joined;
         done
@@ -242,6 +242,8 @@ impl Import<'_> {
 
     fn push_of(&mut self, life: usize, row: CallRow) -> Result<(), TableError> {
         self.system.threads.lives[life].calls += 1;
+        // A call whose start is not in the log began before the first line.
+        self.first_ns = Some(self.first_ns.map_or(row.ts_ns, |first| first.min(row.ts_ns)));
         self.last_ns = self.last_ns.max(row.ts_ns.saturating_add(row.dur_ns.max(0)));
         if self.rows.push(row) {
             // Before the write: it may close a part and save recording.json.

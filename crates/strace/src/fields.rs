@@ -100,6 +100,17 @@ pub(crate) fn killed(event: &[u8], whole: &mut Vec<u8>) -> bool {
     true
 }
 
+impl NotACall {
+    /// In words, for `import_issues.detail`.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            NotACall::NoEnd => "the arguments do not end",
+            NotACall::NoReturn => "no return value",
+            NotACall::Trailing => "unknown text behind the return value",
+        }
+    }
+}
+
 /// Parse `name(arguments) = returned <duration>`.
 pub(crate) fn parse(event: &[u8]) -> Result<Call<'_>, NotACall> {
     let name = name(event);

@@ -9,8 +9,8 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-/// Bytes read at a time.
-const BLOCK: usize = 1 << 20;
+/// Bytes read at a time: small enough to stay in a core's own cache while its lines are parsed.
+const BLOCK: usize = 1 << 18;
 
 /// A line longer than this is dropped and counted: no call prints that much unless asked for (`-s`), and memory must stay bounded.
 const LONGEST_LINE: usize = 64 << 20;

@@ -6,9 +6,8 @@ use crate::text;
 
 /// An absolute path without `//`, `/.` and `/..`. Links are not known from a log, so `a/../b` becomes `b`, as a shell would show it.
 pub(crate) fn normal(path: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
-    let needs_work = memchr::memmem::find(&path, b"//").is_some()
-        || memchr::memmem::find(&path, b"/.").is_some()
-        || (path.len() > 1 && path.ends_with(b"/"));
+    let mut slashes = memchr::memchr_iter(b'/', &path);
+    let needs_work = path.len() > 1 && slashes.any(|at| matches!(path.get(at + 1), None | Some(b'/' | b'.')));
     if !needs_work {
         return path;
     }

@@ -2,8 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use arrow_array::{ArrayRef, Int32Array, Int64Array, types::ArrowPrimitiveType};
-use arrow_array::{PrimitiveArray, types};
+use arrow_array::{DictionaryArray, Int32Array, Int64Array, StringArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use rustc_hash::FxHashMap;
 use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError};
@@ -81,23 +80,9 @@ impl CallRows {
         if self.rows.is_empty() {
             return Ok(());
         }
-        let rows = &in_order(&self.rows);
-        let columns = vec![
-            int64(rows, |row| row.ts_ns),
-            int64(rows, |row| row.dur_ns),
-            int32(rows, |row| row.pid),
-            int32(rows, |row| row.tid),
-            int32(rows, |row| row.comm),
-            words(rows, |row| i32::from(row.call), call_names.to_vec()),
-            words(rows, |row| i32::from(row.class), CLASS_WORDS.map(String::from).to_vec()),
-            int32(rows, |row| row.fd),
-            int32(rows, |row| row.object),
-            int64(rows, |row| row.offset),
-            int64(rows, |row| row.asked),
-            int64(rows, |row| row.moved),
-            int64(rows, |row| row.result),
-            words(rows, |row| i32::from(row.errno), self.errnos.names.clone()),
-        ];
+        let mut columns = CallColumns::default();
+        columns.extend(&in_order(&self.rows));
+        let columns = columns.finish(call_names, &self.errnos.names);
         recording.write("calls", columns)?;
         self.rows.clear();
         Ok(())
@@ -114,31 +99,92 @@ fn in_order(rows: &[CallRow]) -> Vec<&CallRow> {
     keys.iter().map(|(_, index)| &rows[*index as usize]).collect()
 }
 
-fn int64(rows: &[&CallRow], value: impl Fn(&CallRow) -> i64) -> Column {
-    let values: Vec<i64> = rows.iter().map(|row| value(row)).collect();
+/// The columns of a group. Filled in one pass over the rows, because a pass for each column would fetch every row from memory again.
+#[derive(Default)]
+struct CallColumns {
+    ts_ns: Vec<i64>,
+    dur_ns: Vec<i64>,
+    pid: Vec<i32>,
+    tid: Vec<i32>,
+    comm: Vec<i32>,
+    call: Vec<i32>,
+    class: Vec<i32>,
+    fd: Vec<i32>,
+    object: Vec<i32>,
+    offset: Vec<i64>,
+    asked: Vec<i64>,
+    moved: Vec<i64>,
+    result: Vec<i64>,
+    errno: Vec<i32>,
+}
+
+impl CallColumns {
+    fn extend(&mut self, rows: &[&CallRow]) {
+        for wide in [&mut self.ts_ns, &mut self.dur_ns, &mut self.offset, &mut self.asked, &mut self.moved, &mut self.result] {
+            wide.reserve_exact(rows.len());
+        }
+        for row in rows {
+            self.ts_ns.push(row.ts_ns);
+            self.dur_ns.push(row.dur_ns);
+            self.pid.push(row.pid);
+            self.tid.push(row.tid);
+            self.comm.push(row.comm);
+            self.call.push(i32::from(row.call));
+            self.class.push(i32::from(row.class));
+            self.fd.push(row.fd);
+            self.object.push(row.object);
+            self.offset.push(row.offset);
+            self.asked.push(row.asked);
+            self.moved.push(row.moved);
+            self.result.push(row.result);
+            self.errno.push(i32::from(row.errno));
+        }
+    }
+
+    /// In the order of `knowhow/tables/calls.toml`.
+    fn finish(self, call_names: &[String], errnos: &[String]) -> Vec<Column> {
+        vec![
+            int64(self.ts_ns),
+            int64(self.dur_ns),
+            int32(self.pid),
+            int32(self.tid),
+            int32(self.comm),
+            words(self.call, call_names),
+            words(self.class, &CLASS_WORDS),
+            int32(self.fd),
+            int32(self.object),
+            int64(self.offset),
+            int64(self.asked),
+            int64(self.moved),
+            int64(self.result),
+            words(self.errno, errnos),
+        ]
+    }
+}
+
+fn int64(values: Vec<i64>) -> Column {
     let nulls = nulls(&values, |value| value != NONE);
-    Column::Array(primitive::<types::Int64Type>(values, nulls))
+    Column::Array(Arc::new(Int64Array::new(values.into(), nulls)))
 }
 
 /// Negative numbers are NULL: ids and descriptors have none.
-fn int32(rows: &[&CallRow], value: impl Fn(&CallRow) -> i32) -> Column {
-    let values: Vec<i32> = rows.iter().map(|row| value(row)).collect();
-    let nulls = nulls(&values, |value| value >= 0);
-    Column::Array(primitive::<types::Int32Type>(values, nulls))
+fn int32(values: Vec<i32>) -> Column {
+    Column::Array(Arc::new(codes(values)))
 }
 
-fn words(rows: &[&CallRow], code: impl Fn(&CallRow) -> i32, words: Vec<String>) -> Column {
-    let codes = rows.iter().map(|row| Some(code(row)).filter(|code| *code >= 0)).collect();
-    Column::Words(codes, words)
+fn codes(values: Vec<i32>) -> Int32Array {
+    let nulls = nulls(&values, |value| value >= 0);
+    Int32Array::new(values.into(), nulls)
+}
+
+fn words<S: AsRef<str>>(values: Vec<i32>, words: &[S]) -> Column {
+    let words: StringArray = words.iter().map(|word| Some(word.as_ref())).collect();
+    Column::Array(Arc::new(DictionaryArray::new(codes(values), Arc::new(words))))
 }
 
 fn nulls<T: Copy>(values: &[T], present: impl Fn(T) -> bool) -> Option<NullBuffer> {
     let buffer = NullBuffer::new(BooleanBuffer::collect_bool(values.len(), |row| present(values[row])));
     (buffer.null_count() > 0).then_some(buffer)
-}
-
-fn primitive<T: ArrowPrimitiveType>(values: Vec<T::Native>, nulls: Option<NullBuffer>) -> ArrayRef {
-    Arc::new(PrimitiveArray::<T>::new(values.into(), nulls))
 }
 
 /// One row of `signals`.

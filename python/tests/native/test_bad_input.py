@@ -127,11 +127,15 @@ def test_garbage_between_lines_is_counted_with_its_place(
     assert rows[2][3] == "\x00\\xff\\xfe"
 
 
-def test_a_resumed_call_without_its_start_is_kept_and_said(import_log: Import, query: Query) -> None:
+def test_a_resumed_call_without_its_start_is_kept_and_said(
+    import_log: Import, query: Query, manifest: Callable
+) -> None:
     recording = import_log('1 1700000000.000500 <... read resumed>"ab", 2) = 2 <0.000100>\n')
     assert query(recording, "SELECT call, result, moved_bytes, dur_ns, path_id FROM calls") == [
         ("read", 2, 2, 100_000, None)
     ]
+    ((start,),) = query(recording, "SELECT ts_ns FROM calls")
+    assert manifest(recording)["started_ns"] == start == 1_700_000_000_000_400_000
     assert query(recording, "SELECT line, issue, understood FROM import_issues") == [
         (1, "resumed_without_start", True)
     ]

@@ -37,7 +37,7 @@ def summary_table(log: Path) -> dict[str, tuple[int, int]]:
     """Calls and errors per call of the table that `strace -C` appends."""
     text = log.read_text(encoding="latin-1")
     rows = re.findall(
-        r"^ +[\d.]+ +[\d.]+ +\d+ +(\d+) +(\d+)? +(\w+)$", text[text.index("% time") :], re.MULTILINE
+        r"^ *[\d.]+ +[\d.]+ +\d+ +(\d+) +(\d+)? +(\w+)$", text[text.index("% time") :], re.MULTILINE
     )
     return {call: (int(calls), int(errors or 0)) for calls, errors, call in rows if call != "total"}
 
