@@ -14,7 +14,7 @@ use crate::{
 pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
     let cancel = Cancel::default();
     signals::cancel_on_signal(&cancel);
-    let options = Options { date: date(arguments)?, directory: None };
+    let options = Options { date: date(arguments)?, ..Options::default() };
     let logs = Logs::open(&arguments.logs, &options)?;
     let mut recording = Recording::create(&arguments.output, Manifest::new("strace-log"))?;
     let mut reporter = Reporter::new(&arguments.progress);
@@ -33,7 +33,7 @@ pub(crate) fn finish(
     match outcome {
         Ok(ending) => {
             let rows = environment(&recording.manifest);
-            let written = environment::write(&mut recording, &rows);
+            let written = if rows.is_empty() { Ok(()) } else { environment::write(&mut recording, &rows) };
             let manifest = recording.finish(if written.is_ok() { ending } else { Ending::WriteError })?;
             written?;
             Ok(manifest.ended_by)

@@ -12,6 +12,7 @@ mod signals;
 
 fn main() -> ExitCode {
     keep_freed_memory();
+    signals::survive_file_size_limit();
     let verb = arguments::parse();
     let outcome = match verb {
         arguments::Verb::Import(arguments) => import::run(&arguments),

@@ -29,10 +29,16 @@ impl Message {
 
 #[allow(clippy::print_stderr)]
 pub(crate) fn print(message: &Message) {
-    eprintln!("sysdock: {}", message.fact);
+    eprintln!("sysdock: {}", harmless(&message.fact));
     if let Some(hint) = &message.hint {
-        eprintln!("\nhint: {hint}");
+        eprintln!("\nhint: {}", harmless(hint));
     }
+}
+
+/// Names may hold control characters, which a terminal would obey.
+fn harmless(text: &str) -> String {
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escape).collect()
 }
 
 impl From<ImportError> for Message {
@@ -98,6 +104,10 @@ impl From<TableError> for Message {
             ) => Message::new(
                 format!("{}: no space left on device", path.display()),
                 "what was closed before can be read; free some space or give another place with -o, and import again",
+            ),
+            (TableError::Io(path, _) | TableError::Parquet(path, _), Some(io::ErrorKind::FileTooLarge)) => Message::new(
+                format!("{}: larger than this shell's limit for files", path.display()),
+                "ulimit -f shows the limit; what was closed before can be read",
             ),
             (TableError::Io(path, _) | TableError::Parquet(path, _), Some(io::ErrorKind::PermissionDenied)) => {
                 Message::new(format!("{}: permission denied", path.display()), "give a folder you may write with -o")

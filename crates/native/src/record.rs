@@ -1,14 +1,18 @@
 //! `sysdock-native record`: a command under strace.
 //!
-//! strace writes into a FIFO and the importer reads from it, so no log lies on disk. States: *starting* (both ends of the FIFO are held
-//! here, so that neither side can block for ever) -> *running* -> *strace ended* (our writing end is closed, the reader sees the end).
+//! strace writes into a FIFO and the importer reads from it, so no log lies on disk. States: *starting* (both ends of the FIFO are open
+//! here, so that neither side waits for the other) -> *running* -> *strace ended* (our writing end is closed, the reader sees the end).
 
 use std::{
     env,
     ffi::{CString, OsStr, OsString},
     fs::{self, File},
     io,
-    os::unix::{ffi::OsStrExt, fs::PermissionsExt, process::ExitStatusExt},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::PermissionsExt,
+        process::{CommandExt, ExitStatusExt},
+    },
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus},
     sync::{
@@ -38,10 +42,11 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Message> {
         .ok_or_else(|| Message::new("strace is not installed", "apt-get install strace (or dnf install strace)"))?;
     check_command(&arguments.command[0])?;
     let directory = env::current_dir().ok();
-    let mut recording = Recording::create(&arguments.output, manifest(&arguments.command, directory.as_deref()))?;
     let rows = environment::of_this_machine(&arguments.command, directory.as_deref().map(|d| d.to_string_lossy().into_owned()));
     let fifo = Fifo::make()
         .map_err(|error| Message::new(format!("cannot make a FIFO: {error}"), "is the temporary folder (TMPDIR) writable?"))?;
+    let mut recording = Recording::create(&arguments.output, manifest(&arguments.command, directory.as_deref()))?;
+    environment::write(&mut recording, &rows)?;
 
     signals::count_signals();
     let child = start(&strace, &fifo.path, &arguments.command)
@@ -49,12 +54,16 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Message> {
     let cancel = Cancel::default();
     let watch = Watch::start(child, fifo.writer, cancel.clone());
     let mut reporter = Reporter::new(&arguments.progress);
-    let options = Options { date: None, directory };
-    let outcome = Logs::open(std::slice::from_ref(&fifo.path), &options)
+    let options = Options { directory, name: Some("strace".into()), ..Options::default() };
+    let rest = fifo.reader.try_clone();
+    let outcome = Logs::of_pipe(fifo.reader, &options)
         .and_then(|logs| logs.import(&mut recording, &options, &cancel, &mut |progress| reporter.report(progress)));
+    if outcome.is_err() {
+        drain(rest);
+    }
     let status = watch.join();
     let refused = matches!(outcome, Err(ImportError::Empty(_)));
-    let ended = import::finish(recording, outcome, &|_| rows.clone());
+    let ended = import::finish(recording, outcome, &|_| Vec::new());
     if refused {
         return Err(Message::new(
             format!("strace recorded nothing (it ended with {status})"),
@@ -99,7 +108,24 @@ fn check_command(program: &OsStr) -> Result<(), Message> {
 }
 
 fn start(strace: &Path, fifo: &Path, command: &[OsString]) -> io::Result<Child> {
-    Command::new(strace).args(STRACE_OPTIONS).arg("-o").arg(fifo).arg("--").args(command).spawn()
+    let mut start = Command::new(strace);
+    start.args(STRACE_OPTIONS).arg("-o").arg(fifo).arg("--").args(command);
+    // SAFETY: between fork and exec, prctl only sets an attribute of the new process. If the recorder is killed, strace goes with it and
+    // the command runs on untraced; it would otherwise stay, and complain about the broken pipe for each call.
+    unsafe {
+        start.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        });
+    }
+    start.spawn()
+}
+
+/// Read on to the end without importing, after an error: strace must not wait for a reader, nor the command for strace.
+fn drain(rest: io::Result<File>) {
+    if let Ok(mut rest) = rest {
+        let _ = io::copy(&mut rest, &mut io::sink());
+    }
 }
 
 fn exit_code(status: ExitStatus) -> u8 {
@@ -110,8 +136,9 @@ fn exit_code(status: ExitStatus) -> u8 {
 /// A FIFO in a folder of its own.
 struct Fifo {
     path: PathBuf,
-    /// Keeps the FIFO open until strace has ended: without it the reader would wait for ever if strace never opens its end.
+    /// Our writing end, held until strace has ended: without it the reader would see the end before strace opens its own.
     writer: File,
+    reader: File,
     _folder: tempfile::TempDir,
 }
 
@@ -125,7 +152,8 @@ impl Fifo {
             return Err(io::Error::last_os_error());
         }
         let writer = File::options().read(true).write(true).open(&path)?;
-        Ok(Fifo { path, writer, _folder: folder })
+        let reader = File::open(&path)?;
+        Ok(Fifo { path, writer, reader, _folder: folder })
     }
 }
 

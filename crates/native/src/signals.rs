@@ -47,12 +47,26 @@ pub(crate) fn cancel_on_signal(cancel: &Cancel) {
     handle(libc::SIGTERM, request_cancel);
 }
 
-/// Count signals instead of dying of them; the recorder decides what they mean.
+/// Count signals instead of dying of them; the recorder decides what they mean. An alarm rings every few seconds, so that a read that
+/// waits for a quiet program returns now and then and the import can make a checkpoint.
 pub(crate) fn count_signals() {
+    const ALARM: libc::timeval = libc::timeval { tv_sec: 5, tv_usec: 0 };
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         handle(signal, count);
     }
+    handle(libc::SIGALRM, ignore);
+    // SAFETY: the value lives through the call; the handler is set.
+    unsafe {
+        libc::setitimer(libc::ITIMER_REAL, &libc::itimerval { it_interval: ALARM, it_value: ALARM }, std::ptr::null_mut());
+    }
 }
+
+/// Let a write beyond the limit of file sizes fail instead of killing. A handler, because "ignored" would be inherited by the command.
+pub(crate) fn survive_file_size_limit() {
+    handle(libc::SIGXFSZ, ignore);
+}
+
+extern "C" fn ignore(_signal: libc::c_int) {}
 
 /// Signals counted so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

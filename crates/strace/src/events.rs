@@ -29,10 +29,7 @@ impl Import<'_> {
         }
         let kind = line::kind(item.event);
         if matches!(kind, Kind::Call | Kind::Resumed | Kind::Signal | Kind::Exit) {
-            self.events += 1;
             self.in_summary = false;
-            self.first_ns.get_or_insert(item.time_ns);
-            self.last_ns = self.last_ns.max(item.time_ns);
         }
         match kind {
             Kind::Call => self.call(item),
@@ -81,6 +78,7 @@ impl Import<'_> {
 
     /// A call whose end comes later.
     fn begin(&mut self, item: &Item<'_>, thread: usize, text: &[u8]) -> Result<(), TableError> {
+        self.event(item.time_ns);
         self.drop_half(item, thread)?;
         let name = fields::name(text);
         let (_, (_, shape)) = self.calls.number(name);
@@ -242,12 +240,11 @@ impl Import<'_> {
 
     fn push_of(&mut self, life: usize, row: CallRow) -> Result<(), TableError> {
         self.system.threads.lives[life].calls += 1;
+        self.rows_since_checkpoint += 1;
         // A call whose start is not in the log began before the first line.
-        self.first_ns = Some(self.first_ns.map_or(row.ts_ns, |first| first.min(row.ts_ns)));
+        self.event(row.ts_ns);
         self.last_ns = self.last_ns.max(row.ts_ns.saturating_add(row.dur_ns.max(0)));
         if self.rows.push(row) {
-            // Before the write: it may close a part and save recording.json.
-            self.note_coverage();
             self.rows.flush(self.recording, self.calls.names())?;
         }
         Ok(())
@@ -264,6 +261,7 @@ impl Import<'_> {
             Some(body[at..].split(|byte| matches!(byte, b',' | b'}' | b' ')).next().unwrap_or_default())
         };
         let words = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+        self.event(item.time_ns);
         let at = self.system.threads.get(thread);
         let row = SignalRow {
             ts_ns: item.time_ns,
@@ -301,12 +299,20 @@ impl Import<'_> {
         } else {
             return self.issue(Issue::UnknownLine, item, None);
         }
+        self.event(item.time_ns);
         // Killed in a call: the call never ended, which is no fault of the log.
         if let Some(half) = self.system.threads.get_mut(thread).half.take() {
             self.open_call(thread, &half)?;
         }
         self.system.threads.end(thread, item.time_ns);
         Ok(())
+    }
+
+    /// Something happened at this time that only a strace log can tell.
+    fn event(&mut self, time_ns: i64) {
+        self.events += 1;
+        self.first_ns = Some(self.first_ns.map_or(time_ns, |first| first.min(time_ns)));
+        self.last_ns = self.last_ns.max(time_ns);
     }
 
     fn issue(&mut self, issue: Issue, item: &Item<'_>, detail: Option<String>) -> Result<(), TableError> {

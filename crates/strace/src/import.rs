@@ -1,12 +1,15 @@
 //! From log text to the tables of a recording.
 
 use std::{
-    fmt, io,
+    fmt,
+    fs::File,
+    io,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use chrono::NaiveDate;
-use sysdock_table::{Cancel, Ending, Progress, Recording, Source, TableError};
+use sysdock_table::{Cancel, Ending, Progress, ROWS_PER_PART, Recording, Source, TableError};
 
 use crate::{
     fields,
@@ -24,6 +27,8 @@ pub struct Options {
     pub date: Option<NaiveDate>,
     /// Working directory of the first process, where the recorder knows it.
     pub directory: Option<PathBuf>,
+    /// What to call the input, where its path says nothing (a pipe from a recorder).
+    pub name: Option<String>,
 }
 
 /// Why an import gave nothing.
@@ -89,6 +94,16 @@ impl Logs {
         Ok(Logs { merge: Merge::new(feeds) })
     }
 
+    /// A log that a recorder writes into a pipe.
+    ///
+    /// # Errors
+    /// [`ImportError::Input`] if it cannot be read.
+    pub fn of_pipe(pipe: File, options: &Options) -> Result<Self, ImportError> {
+        let feed = Feed::open(Input::of_pipe(pipe), options.date);
+        let feed = feed.map_err(|error| ImportError::Input(PathBuf::from("<pipe>"), error))?;
+        Ok(Logs { merge: Merge::new(vec![feed]) })
+    }
+
     /// Read everything into the tables `calls`, `signals`, `import_issues`, `processes`, `paths`, `commands`, and fill in the manifest.
     ///
     /// Returns how it ended; the caller finishes the recording. On cancellation the tables hold what was read so far.
@@ -107,7 +122,7 @@ impl Logs {
         for table in TABLES {
             recording.manifest.tables.entry(table.into()).or_default();
         }
-        recording.manifest.sources = merge.feeds.iter().map(|feed| source(&feed.input.path)).collect();
+        recording.manifest.sources = merge.feeds.iter().map(|feed| source(&feed.input.path, options)).collect();
         let mut import = Import::new(recording, options);
         let ending = import.read(&mut merge, cancel, progress)?;
         import.judge(&merge)?;
@@ -115,8 +130,12 @@ impl Logs {
     }
 }
 
-fn source(path: &Path) -> Source {
-    let path = if path == Path::new("-") { "<stdin>".into() } else { path.to_string_lossy().into_owned() };
+fn source(path: &Path, options: &Options) -> Source {
+    let path = match &options.name {
+        Some(name) => name.clone(),
+        None if path == Path::new("-") => "<stdin>".into(),
+        None => path.to_string_lossy().into_owned(),
+    };
     Source { path, ..Source::default() }
 }
 
@@ -129,7 +148,12 @@ pub(crate) struct Import<'a> {
     pub(crate) signals: SignalRows,
     pub(crate) issues: Issues,
     pub(crate) lines: u64,
-    /// Lines that only a strace log has.
+    started: Instant,
+    last_checkpoint: Instant,
+    pub(crate) rows_since_checkpoint: u64,
+    /// Whether the last read was interrupted instead of giving a line.
+    idle: bool,
+    /// Calls, signals and exits that were understood: only a strace log has them.
     pub(crate) events: u64,
     /// Beginning of the first line, for the error where nothing is understood.
     pub(crate) first_line: String,
@@ -154,6 +178,10 @@ impl<'a> Import<'a> {
             signals: SignalRows::default(),
             issues: Issues::default(),
             lines: 0,
+            started: Instant::now(),
+            last_checkpoint: Instant::now(),
+            rows_since_checkpoint: 0,
+            idle: false,
             events: 0,
             first_line: String::new(),
             in_summary: false,
@@ -168,8 +196,14 @@ impl<'a> Import<'a> {
         loop {
             match merge.next() {
                 Step::End => return Ok(Ending::EndOfInput),
-                Step::Interrupted => {}
-                Step::Item(item) => self.line(&item)?,
+                Step::Interrupted => self.idle = true,
+                Step::Item(item) => {
+                    self.idle = false;
+                    self.line(&item)?;
+                }
+            }
+            if self.rows_since_checkpoint >= ROWS_PER_PART || self.checkpoint_is_due() {
+                self.checkpoint(merge)?;
             }
             if self.lines.is_multiple_of(LINES_PER_REPORT) {
                 if self.lines == LINES_PER_REPORT {
@@ -181,6 +215,25 @@ impl<'a> Import<'a> {
                 return Ok(Ending::Interrupted);
             }
         }
+    }
+
+    /// Every ten seconds at first, later every tenth of the time so far: a killed recorder loses at most that, and long recordings do not
+    /// fall into thousands of parts.
+    fn checkpoint_is_due(&self) -> bool {
+        const FIRST: Duration = Duration::from_secs(10);
+        // Asking for the time costs more than reading a line.
+        (self.idle || self.lines.is_multiple_of(LINES_PER_REPORT))
+            && self.rows_since_checkpoint > 0
+            && self.last_checkpoint.elapsed() >= FIRST.max(self.started.elapsed() / 10)
+    }
+
+    /// Make everything read so far readable, whatever happens next.
+    fn checkpoint(&mut self, merge: &Merge) -> Result<(), TableError> {
+        self.write_out(merge)?;
+        self.recording.checkpoint()?;
+        self.rows_since_checkpoint = 0;
+        self.last_checkpoint = Instant::now();
+        Ok(())
     }
 
     /// Refuse an input of which nothing was understood.
@@ -224,6 +277,12 @@ impl<'a> Import<'a> {
                 ending = Ending::InputError;
             }
         }
+        self.write_out(merge)?;
+        Ok(ending)
+    }
+
+    /// Write all rows and the manifest's part of the story.
+    fn write_out(&mut self, merge: &Merge) -> Result<(), TableError> {
         self.rows.flush(self.recording, self.calls.names())?;
         self.signals.flush(self.recording)?;
         self.issues.flush(self.recording)?;
@@ -231,7 +290,7 @@ impl<'a> Import<'a> {
         rows::write_paths(self.recording, &self.system.objects)?;
         rows::write_commands(self.recording, &self.system.commands.names)?;
         self.describe(merge);
-        Ok(ending)
+        Ok(())
     }
 
     fn describe(&mut self, merge: &Merge) {

@@ -25,6 +25,8 @@ pub(crate) struct Input {
     pub(crate) size: Option<u64>,
     /// Thread id from the name of a file that `strace -ff` wrote (`log.4242`).
     pub(crate) tid: Option<i32>,
+    /// A pipe that is open already.
+    pipe: Option<File>,
 }
 
 impl Input {
@@ -32,7 +34,7 @@ impl Input {
     pub(crate) fn inspect(path: &Path) -> io::Result<Self> {
         let now = || std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         if path == Path::new("-") {
-            return Ok(Input { path: path.into(), written_ns: ns(now()), size: None, tid: None });
+            return Ok(Input { path: path.into(), written_ns: ns(now()), size: None, tid: None, pipe: None });
         }
         let metadata = path.metadata()?;
         if metadata.is_dir() {
@@ -45,14 +47,24 @@ impl Input {
             written_ns: ns(written.unwrap_or_else(now)),
             size: metadata.is_file().then_some(metadata.len()),
             tid: suffix.and_then(|suffix| suffix.parse().ok()),
+            pipe: None,
         })
+    }
+
+    /// A pipe that a recorder writes into.
+    pub(crate) fn of_pipe(pipe: File) -> Self {
+        let now = std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Input { path: PathBuf::new(), written_ns: ns(now), size: None, tid: None, pipe: Some(pipe) }
     }
 
     /// Open it; compression is told by the first bytes, not by the name.
     pub(crate) fn lines(&self) -> io::Result<Lines> {
         let read_bytes = Rc::new(Cell::new(0));
-        let raw: Box<dyn Read> =
-            if self.path == Path::new("-") { Box::new(io::stdin().lock()) } else { Box::new(File::open(&self.path)?) };
+        let raw: Box<dyn Read> = match &self.pipe {
+            Some(pipe) => Box::new(pipe.try_clone()?),
+            None if self.path == Path::new("-") => Box::new(io::stdin().lock()),
+            None => Box::new(File::open(&self.path)?),
+        };
         let mut counted = Counted { raw, read_bytes: Rc::clone(&read_bytes) };
         let mut magic = [0; 4];
         let got = read_full(&mut counted, &mut magic)?;

@@ -313,40 +313,37 @@ impl Issues {
 
 /// Write `paths`, a group at a time: a log may name millions.
 pub(crate) fn write_paths(recording: &mut Recording, objects: &Objects) -> Result<(), TableError> {
-    let all: Vec<_> = (0..objects.len()).collect();
-    for ids in all.chunks(ROWS_PER_GROUP) {
-        let items = || objects.iter().skip(ids[0]).take(ids.len());
-        let columns = vec![
-            Column::Array(Arc::new(Int32Array::from_iter_values(ids.iter().map(|id| *id as i32)))),
+    let all: Vec<i32> = (0..).take(objects.len()).collect();
+    let group = |ids: &[i32]| {
+        let items = || objects.iter().skip(ids[0] as usize).take(ids.len());
+        vec![
+            Column::Int32(ids.iter().copied().map(Some).collect()),
             Column::String(items().map(|(name, _)| Some(paths::readable(name).into_owned())).collect()),
             Column::words(items().map(|(_, kind)| Some(KIND_WORDS[kind as usize]))),
-        ];
-        recording.write("paths", columns)?;
-    }
-    Ok(())
+        ]
+    };
+    recording.replace("paths", all.chunks(ROWS_PER_GROUP).map(group))
 }
 
 /// Write `commands`.
 pub(crate) fn write_commands(recording: &mut Recording, names: &[String]) -> Result<(), TableError> {
-    if names.is_empty() {
-        return Ok(());
-    }
-    let ids = (0..names.len()).map(|id| Some(id as i32)).collect();
-    recording.write("commands", vec![Column::Int32(ids), Column::String(names.iter().cloned().map(Some).collect())])
+    let ids: Vec<Option<i32>> = (0..).map(Some).take(names.len()).collect();
+    let rows = || vec![Column::Int32(ids.clone()), Column::String(names.iter().cloned().map(Some).collect())];
+    recording.replace("commands", (!names.is_empty()).then(rows).into_iter())
 }
 
 /// Write `processes`.
 pub(crate) fn write_processes(recording: &mut Recording, lives: &[Life]) -> Result<(), TableError> {
     let (depths, orders) = tree(lives);
-    for (group, rows) in lives.chunks(ROWS_PER_GROUP).enumerate() {
-        let from = group * ROWS_PER_GROUP;
-        let columns = vec![
+    let group = |(number, rows): (usize, &[Life])| {
+        let from = number * ROWS_PER_GROUP;
+        vec![
             Column::Int32(rows.iter().map(|life| Some(life.pid)).collect()),
             Column::Int32(rows.iter().map(|life| Some(life.tid)).collect()),
             Column::Int32(rows.iter().map(|life| life.ppid).collect()),
             Column::Int32(depths[from..from + rows.len()].iter().copied().map(Some).collect()),
             Column::Int32(orders[from..from + rows.len()].iter().copied().map(Some).collect()),
-            Column::Array(Arc::new(Int64Array::from_iter_values(rows.iter().map(|life| life.start_ns)))),
+            Column::Int64(rows.iter().map(|life| Some(life.start_ns)).collect()),
             Column::Int64(rows.iter().map(|life| life.end_ns).collect()),
             Column::Int32(rows.iter().map(|life| life.program.as_ref().map(|program| program.comm_id)).collect()),
             Column::String(rows.iter().map(|life| life.program.as_ref().map(|program| program.command.clone())).collect()),
@@ -354,10 +351,9 @@ pub(crate) fn write_processes(recording: &mut Recording, lives: &[Life]) -> Resu
             Column::Int64(rows.iter().map(|life| Some(life.calls)).collect()),
             Column::Int32(rows.iter().map(|life| life.exit_code).collect()),
             Column::words(rows.iter().map(|life| life.exit_signal.as_deref())),
-        ];
-        recording.write("processes", columns)?;
-    }
-    Ok(())
+        ]
+    };
+    recording.replace("processes", lives.chunks(ROWS_PER_GROUP).enumerate().map(group))
 }
 
 /// Depth of each life below its root, and its place in depth-first order, children by start.

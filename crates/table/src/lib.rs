@@ -14,5 +14,5 @@ pub use batch::Column;
 pub use control::{Cancel, Progress};
 pub use error::TableError;
 pub use manifest::{Clock, Ending, FORMAT_VERSION, Manifest, Part, Source, TableEntry, Tool};
-pub use recording::{ROWS_PER_GROUP, Recording};
+pub use recording::{ROWS_PER_GROUP, ROWS_PER_PART, Recording};
 pub use schema::{ColumnDef, ColumnType, TableDef, table};

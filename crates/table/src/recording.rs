@@ -1,8 +1,7 @@
 //! A recording that is being written.
 //!
-//! States of a table: *closed* (no open part) -> *open* (rows go to a part that readers cannot see yet) -> *closed* again, when the
-//! part is full or the recording ends. Invariant: recording.json lists closed parts only, so whatever kills the writer, what it
-//! lists can be read.
+//! States of a table: *closed* (no open part) -> *open* (rows go to a part that readers cannot see yet) -> *closed* again, at the next
+//! checkpoint or the end. Invariant: recording.json lists closed parts only, so whatever kills the writer, what it lists can be read.
 
 use std::{
     collections::BTreeMap,
@@ -29,8 +28,8 @@ use crate::{
 /// Rows that writers should collect before they write: one row group. Large enough for good packing, small enough for memory.
 pub const ROWS_PER_GROUP: usize = 262_144;
 
-/// Rows after which a part is closed: what a killed writer can lose at most, per table.
-const ROWS_PER_PART: u64 = 2_097_152;
+/// Rows after which writers should make a checkpoint: what a killed import can lose at most.
+pub const ROWS_PER_PART: u64 = 2_097_152;
 
 /// A recording folder and the tables being written to it.
 #[derive(Debug)]
@@ -39,6 +38,9 @@ pub struct Recording {
     /// What recording.json will say. Callers fill everything but `tables`.
     pub manifest: Manifest,
     open: BTreeMap<String, OpenPart>,
+    /// Number of the next part of each table. A number is never used twice, so that a part is never overwritten while it is listed.
+    part_numbers: BTreeMap<String, usize>,
+    outdated: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -59,7 +61,13 @@ impl Recording {
             return Err(TableError::Exists(folder.into()));
         }
         fs::create_dir_all(folder).map_err(|error| TableError::Io(folder.into(), error))?;
-        let recording = Recording { folder: folder.into(), manifest, open: BTreeMap::new() };
+        let recording = Recording {
+            folder: folder.into(),
+            manifest,
+            open: BTreeMap::new(),
+            part_numbers: BTreeMap::new(),
+            outdated: Vec::new(),
+        };
         recording.manifest.save(folder)?;
         Ok(recording)
     }
@@ -86,10 +94,45 @@ impl Recording {
             self.discard(table);
             return Err(error);
         }
-        if part.rows >= ROWS_PER_PART {
-            self.close_part(table)?;
-            self.manifest.save(&self.folder)?;
+        Ok(())
+    }
+
+    /// Write a table that changes as a whole (`paths`, `processes`) anew, one row group for each item; its older parts go at the next checkpoint.
+    ///
+    /// # Errors
+    /// [`TableError`] if the disk refuses; the older parts stay listed.
+    pub fn replace(&mut self, table: &str, groups: impl Iterator<Item = Vec<Column>>) -> Result<(), TableError> {
+        let entry = self.manifest.tables.entry(table.into()).or_default();
+        let older = std::mem::take(&mut entry.parts);
+        let rows = std::mem::take(&mut entry.rows);
+        let mut written = Ok(());
+        for columns in groups {
+            written = self.write(table, columns);
+            if written.is_err() {
+                break;
+            }
         }
+        let closed = written.and_then(|()| self.close_part(table));
+        if closed.is_err() {
+            let entry = self.manifest.tables.entry(table.into()).or_default();
+            (entry.parts, entry.rows) = (older, rows);
+            return closed;
+        }
+        self.outdated.extend(older.into_iter().map(|part| self.folder.join(part.file)));
+        Ok(())
+    }
+
+    /// Close every open part and list it, so that a reader, or whoever comes after a crash, has everything up to now.
+    ///
+    /// # Errors
+    /// [`TableError`] if the disk refuses; what was listed before stays listed.
+    pub fn checkpoint(&mut self) -> Result<(), TableError> {
+        let names: Vec<String> = self.open.keys().cloned().collect();
+        for name in names {
+            self.close_part(&name)?;
+        }
+        self.manifest.save(&self.folder)?;
+        self.remove_outdated();
         Ok(())
     }
 
@@ -108,6 +151,7 @@ impl Recording {
         self.manifest.ended_by = if failed.is_some() { Ending::WriteError } else { ending };
         self.manifest.complete = self.manifest.ended_by == Ending::EndOfInput;
         self.manifest.save(&self.folder)?;
+        self.remove_outdated();
         failed.map_or(Ok(self.manifest), Err)
     }
 
@@ -117,8 +161,17 @@ impl Recording {
         let _ = fs::remove_dir_all(&self.folder);
     }
 
+    /// Parts that recording.json no longer lists. A file that cannot be removed does no harm.
+    fn remove_outdated(&mut self) {
+        for path in self.outdated.drain(..) {
+            let _ = fs::remove_file(path);
+        }
+    }
+
     fn open_part(&mut self, def: &TableDef) -> Result<OpenPart, TableError> {
-        let number = self.manifest.tables.entry(def.name.clone()).or_default().parts.len();
+        let next = self.part_numbers.entry(def.name.clone()).or_insert(0);
+        let number = *next;
+        *next += 1;
         let file = format!("{}/part-{number:04}.parquet", def.name);
         let path = self.folder.join(&file);
         let failed = |error| TableError::Io(path.clone(), error);

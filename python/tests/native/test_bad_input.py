@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import threading
@@ -40,17 +41,21 @@ def refused(native: Path, tmp_path: Path) -> Callable[..., str]:
 
 
 def test_inputs_that_are_no_logs_are_refused(refused: Callable[..., str], tmp_path: Path) -> None:
-    empty, binary, prose, long = (tmp_path / name for name in ("empty", "binary", "prose", "long"))
+    empty, binary, prose, long, noise = (
+        tmp_path / name for name in ("empty", "binary", "prose", "long", "noise")
+    )
     empty.touch()
     binary.write_bytes(Path("/bin/true").read_bytes())
     prose.write_text("Dear reader,\nthis is no log.\n")
     long.write_bytes(b"x" * 1_000_000)
+    noise.write_bytes(random.Random(1).randbytes(3_000_000))
     assert "no such file" in refused(tmp_path / "missing")
     assert "is a directory" in refused(tmp_path)
     assert "empty" in refused(empty)
     assert "a binary file" in refused(binary)
     assert "not a strace log: none of 2 lines was understood" in refused(prose)
     assert "not a strace log" in refused(long)
+    assert "not a strace log" in refused(noise)
     assert "empty" in refused("-")
 
 

@@ -147,3 +147,71 @@ def test_a_second_ctrl_c_ends_the_recording_of_a_command_that_does_not_heed_it(
     stated = manifest(tmp_path / "rec")
     assert (stated["complete"], stated["ended_by"]) == (False, "interrupted")
     assert query(tmp_path / "rec", "SELECT count(*) > 50 FROM calls") == [(True,)]
+
+
+def wait_for(condition: Callable[[], bool], seconds: float) -> None:
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
+
+
+def test_a_killed_recorder_leaves_what_it_had_and_the_command_runs_on(
+    native: Path, tmp_path: Path, manifest: Callable, query: Query
+) -> None:
+    """After ten seconds there is a checkpoint, also while the command is quiet; strace goes with the recorder, without a word."""
+    out = tmp_path / "rec"
+    script = f"cat /etc/hostname >/dev/null; echo ready; sleep 17; echo alive > {tmp_path}/alive"
+    with open(tmp_path / "stderr", "w") as stderr:
+        process = subprocess.Popen(
+            [native, "record", "-o", out, "--", "sh", "-c", script], stdout=subprocess.DEVNULL, stderr=stderr
+        )
+        wait_for(lambda: bool(manifest_of(out, manifest).get("calls", {}).get("parts")), 16)
+        process.kill()
+        process.wait(10)
+    wait_for((tmp_path / "alive").exists, 20)
+    assert (tmp_path / "stderr").read_text() == ""
+    stated = manifest(out)
+    assert (stated["complete"], stated["ended_by"]) == (False, "running")
+    assert query(
+        out,
+        "SELECT count(*) FROM calls JOIN paths USING (path_id) WHERE call = 'openat' AND path = '/etc/hostname'",
+    ) == [(1,)]
+    assert query(out, "SELECT count(*) FROM processes") == [(3,)]
+    assert query(out, "SELECT count(*) > 10 FROM environment") == [(True,)]
+
+
+def manifest_of(out: Path, manifest: Callable) -> dict:
+    """The tables of a recording that may not be there yet."""
+    return manifest(out)["tables"] if (out / "recording.json").exists() else {}
+
+
+def test_a_recording_that_cannot_be_written_does_not_hold_the_command(native: Path, tmp_path: Path) -> None:
+    """The limit of file sizes stands for a full disk: the command goes on to its end, and the error names the file."""
+    out = tmp_path / "rec"
+    script = "i=0; while [ $i -lt 3000 ]; do : < /etc/hostname; i=$((i+1)); done; echo done"
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -f 8; exec {native} record -o {out} -- sh -c '{script}'"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == "done\n"
+    assert done.returncode == 2
+    assert "larger than this shell's limit" in done.stderr
+
+
+def test_a_folder_for_the_pipe_that_cannot_be_made_leaves_nothing(native: Path, tmp_path: Path) -> None:
+    done = record(
+        native, tmp_path / "rec", "/bin/true", env={"PATH": "/usr/bin:/bin", "TMPDIR": "/nonexistent"}
+    )
+    assert done.returncode == 2
+    assert "TMPDIR" in done.stderr
+    assert not (tmp_path / "rec").exists()
+
+
+def test_names_with_control_characters_do_not_reach_the_terminal_raw(native: Path, tmp_path: Path) -> None:
+    done = record(native, tmp_path / "rec", "\x1b[31mno")
+    assert "\x1b" not in done.stderr
+    assert "\\u{1b}[31mno: command not found" in done.stderr
