@@ -1,7 +1,7 @@
 -- Bytes over time
 -- How many bytes the reads and writes that began in each step of time moved. A step without any has no row.
 -- needs:  calls, recording
--- param:  interval_s DOUBLE = 1.0   Length of a step; fractions allowed [s].
+-- param:  interval_s DOUBLE = 1.0 > 0   Length of a step; fractions allowed [s].
 -- column: from_s DOUBLE         Start of the step, since the start of the recording [s].
 -- column: reads BIGINT          Reads that began in the step and moved data or found the end.
 -- column: writes BIGINT         Writes that began in the step and moved data.
@@ -10,7 +10,7 @@
 -- chart:  points x=from_s y=read_bytes,write_bytes title="Bytes per step" title_ja="区間ごとのバイト数"
 -- tags:   bytes, calls, time
 WITH step AS (
-    SELECT started_ns, greatest(CAST(round($interval_s * 1e9) AS BIGINT), 1) AS step_ns
+    SELECT started_ns, greatest(CAST(round(least($interval_s, 1e9) * 1e9) AS BIGINT), 1) AS step_ns
     FROM recording
 ), placed AS (
     SELECT CAST(floor((c.ts_ns - s.started_ns) / s.step_ns) AS BIGINT) AS number, c.class, c.moved_bytes

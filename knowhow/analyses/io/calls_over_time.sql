@@ -1,7 +1,7 @@
 -- Calls over time
 -- How many calls of each class began in each step of time. A step without calls of a class has no row.
 -- needs:  calls, recording
--- param:  interval_s DOUBLE = 1.0   Length of a step; fractions allowed [s].
+-- param:  interval_s DOUBLE = 1.0 > 0   Length of a step; fractions allowed [s].
 -- column: from_s DOUBLE     Start of the step, since the start of the recording [s].
 -- column: class VARCHAR     What the calls do: open, read, write, ...
 -- column: calls BIGINT      Calls that began in the step.
@@ -13,7 +13,7 @@
 -- chart:  points x=from_s y=time_ns color=class title="Time in calls per step" title_ja="区間ごとの所要時間"
 -- tags:   calls, errors, time
 WITH step AS (
-    SELECT started_ns, greatest(CAST(round($interval_s * 1e9) AS BIGINT), 1) AS step_ns
+    SELECT started_ns, greatest(CAST(round(least($interval_s, 1e9) * 1e9) AS BIGINT), 1) AS step_ns
     FROM recording
 ), placed AS (
     SELECT CAST(floor((c.ts_ns - s.started_ns) / s.step_ns) AS BIGINT) AS number, c.class, c.result, c.errno, c.dur_ns

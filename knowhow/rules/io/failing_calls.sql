@@ -12,7 +12,7 @@
 -- column: gain_ns BIGINT        What avoiding them could save at most [ns].
 -- column: reason VARCHAR        Why, in one sentence.
 -- column: reason_ja VARCHAR     The same in Japanese.
--- evidence: io/errors
+-- evidence: io/errors --call {first}
 -- tags:   errors, calls, metadata
 WITH work AS (
     SELECT coalesce(sum(dur_ns), 0) AS ns FROM calls

@@ -1,7 +1,7 @@
 -- Repeated open
 -- Files that are opened again and again. Files that many processes open about once each count together, as one finding.
 -- needs:  calls
--- param:  min_opens BIGINT = 50      Fewer opens of a file are no finding.
+-- param:  min_opens BIGINT = 50 > 0      Fewer opens of a file are no finding.
 -- param:  min_share DOUBLE = 0.01    Least part of the time of all calls that do not wait.
 -- column: subject VARCHAR       Path of the file; of many opened alike, the costliest.
 -- column: status VARCHAR        finding, ok or unknown.
@@ -42,10 +42,7 @@ WITH work AS (
 SELECT
     coalesce(f.path, 'all files') AS subject,
     CASE WHEN f.path IS NOT NULL THEN 'finding' WHEN s.files = 0 THEN 'unknown' ELSE 'ok' END AS status,
-    CAST(f.opens AS DOUBLE) AS value,
-    CAST($min_opens AS DOUBLE) AS limit_value,
-    f.cost_ns,
-    f.gain_ns,
+    CAST(f.opens AS DOUBLE) AS value, CAST($min_opens AS DOUBLE) AS limit_value, f.cost_ns, f.gain_ns,
     CASE WHEN f.pattern = '' THEN concat('Opened ', CAST(f.opens AS VARCHAR), ' times by ', CAST(f.processes AS VARCHAR),
             ' processes, and ', CAST(f.alike - 1 AS VARCHAR), ' other file(s) likewise: the same program is started again and again.')
         WHEN f.path IS NOT NULL THEN concat('Opened ', CAST(f.opens AS VARCHAR), ' times by ', CAST(f.processes AS VARCHAR),

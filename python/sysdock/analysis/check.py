@@ -187,7 +187,7 @@ def _has_chart(library: Library, name: str) -> bool:
 
 def _needs_problems(session: Session, analysis: Analysis) -> list[str]:
     named = mentions(session.views.connection, analysis.sql)
-    if named is None:
+    if named is None or named.everything:
         return []
     read = named.tables & {table.name for table in session.library.tables()}
     missing, idle = sorted(read - set(analysis.needs)), sorted(set(analysis.needs) - read)

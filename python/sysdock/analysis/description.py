@@ -91,12 +91,15 @@ def issues(session: Session) -> list[dict[str, Any]]:
 def start_time(recording: Recording) -> str | None:
     """When the recording began, as text; None where its clock knows no date."""
     kind = recording.manifest["clock"].get("kind")
-    if kind in ("relative", "order"):
+    # A recorder that was killed has not yet written when it began.
+    if kind in ("relative", "order") or not recording.started_ns:
         return None
     try:
         stamp = datetime.datetime.fromtimestamp(recording.started_ns // 1_000_000_000, datetime.UTC)
     except (ValueError, OverflowError, OSError):
         return None
+    local = stamp.astimezone()
     if kind == "time_of_day":
-        return stamp.strftime("%Y-%m-%d %H:%M:%S (date inferred)")
-    return stamp.astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
+        given = "given" in (recording.manifest["clock"].get("note") or "")
+        return local.strftime(f"%Y-%m-%d %H:%M:%S (date {'given' if given else 'inferred'})")
+    return local.strftime("%Y-%m-%d %H:%M:%S %z")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Page
 from sysdock.recording import Recording, quote
+from sysdock.text import percent
 
 if TYPE_CHECKING:
     from sysdock.analysis.session import Session
@@ -62,6 +65,9 @@ def judge(session: Session, rule: Analysis) -> list[Finding]:
         names = ", ".join(missing)
         reason = f"The recording has no table {names}."
         return [_unknown(rule, page, reason, f"この記録には表 {names} がありません。")]
+    if session.filters.only_errors:
+        reason = "--only-errors leaves out the calls that this rule compares with."
+        return [_unknown(rule, page, reason, "--only-errors では、このルールが比べる呼び出しが除かれます。")]
     result = session.run(rule)
     rows = result.rows()
     if not rows:
@@ -69,6 +75,11 @@ def judge(session: Session, rule: Analysis) -> list[Finding]:
         raise UserError(fact, "a rule always returns at least one row: finding, ok or unknown", result.place)
     findings = [_finding(rule, page, row, result.place) for row in rows]
     doubt = doubts(session.recording, rule)
+    if session.filters.only_ok:
+        doubt = (
+            "Nothing was found, but --only-ok leaves out the calls that failed.",
+            "見つかったものはありませんが、--only-ok では失敗した呼び出しが除かれます。",
+        )
     return [_doubted(finding, doubt) if doubt else finding for finding in findings]
 
 
@@ -88,11 +99,10 @@ def doubts(recording: Recording, rule: Analysis) -> tuple[str, str] | None:
             "見つかったものはありませんが、記録が途中で終わっています。",
         )
     if recording.coverage < ENOUGH_UNDERSTOOD:
-        # Rounded down, so that it never says 100 % (or 99 %) of less than that.
-        share = int(recording.coverage * 1000) / 10
+        share = percent(manifest["lines_understood"], manifest["lines_total"])
         return (
-            f"Nothing was found, but only {share} % of the lines were understood.",
-            f"見つかったものはありませんが、ログの行のうち {share} % しか解釈できませんでした。",
+            f"Nothing was found, but only {share} of the lines were understood.",
+            f"見つかったものはありませんが、ログの行のうち {share} しか解釈できませんでした。",
         )
     lossy = [name for name in rule.needs if name in recording.tables and recording.lost(name)]
     lost = sum(recording.lost(name) for name in lossy) or manifest["lost_events"]
@@ -155,13 +165,31 @@ def _words(rule: Analysis, page: Page) -> dict[str, str]:
 
 
 def _evidence(rule: Analysis, subject: str) -> str | None:
-    """The analysis and filters that show the lines behind a finding, quoted for a shell."""
+    """The analysis and filters that show the lines behind a finding, quoted for a shell.
+
+    `{subject}` stands for the subject, `{first}` for its first word (the call in `openat ENOENT`).
+    """
     if rule.evidence is None:
         return None
-    return rule.evidence.replace("{subject}", shlex.quote(quote(subject)))
+    words = {"{subject}": subject, "{first}": subject.partition(" ")[0]}
+    return re.sub(r"\{(subject|first)\}", lambda found: shlex.quote(quote(words[found[0]])), rule.evidence)
 
 
 def _order(finding: Finding) -> tuple:
     gain = finding.gain_ns if finding.gain_ns is not None else -1
     cost = finding.cost_ns if finding.cost_ns is not None else -1
     return STATUSES.index(finding.status), -gain, -cost, finding.rule, finding.subject
+
+
+def by_rule(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Groups of one rule each, in the order of their first one, as `sysdock diagnose` has them."""
+    rules: dict[str, list[Finding]] = {}
+    for finding in findings:
+        rules.setdefault(finding.rule, []).append(finding)
+    return list(rules.values())
+
+
+def total_gain(findings: Sequence[Finding]) -> int | None:
+    """The most that the subjects of one rule could win together; None where the log cannot tell."""
+    gains = [finding.gain_ns for finding in findings if finding.gain_ns is not None]
+    return sum(gains) if gains else None

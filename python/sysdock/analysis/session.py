@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Any
 
@@ -10,11 +11,17 @@ from sysdock.errors import UserError, did_you_mean
 from sysdock.library import Analysis, Column, Library
 from sysdock.library.header import convert
 from sysdock.recording import Filters, Recording, Views
+from sysdock.recording.mentions import mentions
 
 if TYPE_CHECKING:
     import duckdb
 
     from sysdock.analysis.diagnosis import Finding
+
+# Functions in FROM that read nothing but their arguments.
+_FUNCTIONS = {"range", "generate_series", "unnest"}
+_MOST_KEPT = 100_000
+_KEPT_NUMBERS = itertools.count()
 
 
 class Session:
@@ -51,6 +58,7 @@ class Session:
         if isinstance(analysis, str):
             analysis = self.library.analysis(analysis)
         self.require(analysis)
+        self._refuse_foreign(analysis)
         return Result(self, analysis, bind(analysis, params or {}))
 
     def require(self, analysis: Analysis) -> None:
@@ -59,6 +67,31 @@ class Session:
             hint = f"the recording holds {', '.join(sorted(self.recording.tables)) or 'no table'}"
             fact = f"`{analysis.id}` needs the table `{name}`, which this recording does not have"
             raise UserError(fact, hint, str(self.recording.folder))
+
+    def _refuse_foreign(self, analysis: Analysis) -> None:
+        """Refuses SQL that is more than one SELECT over tables of a recording.
+
+        A pack may come from a stranger, and the SQL is wrapped in further SQL later, so it must be complete
+        by itself.
+        """
+        place = str(analysis.sql_path)
+        with engine_errors(place):
+            named = mentions(self.views.connection, analysis.sql)
+            if named is None:
+                # A syntax error says more than we could.
+                found = self.views.connection.extract_statements(analysis.sql)
+                kinds = ", ".join(statement.type.name for statement in found)
+                raise UserError(f"not one SELECT ({kinds or 'nothing'})", "write exactly one SELECT", place)
+        known = {table.name for table in self.library.tables()}
+        foreign = sorted(named.tables - known) + [
+            f"{name}()" for name in sorted(named.functions - _FUNCTIONS)
+        ]
+        if foreign:
+            raise UserError(
+                f"reads `{foreign[0]}`, which is no table of a recording",
+                f"the tables are {', '.join(sorted(known))}",
+                place,
+            )
 
     def missing(self, analysis: Analysis) -> list[str]:
         """Tables that `analysis` needs and the recording lacks."""
@@ -134,6 +167,22 @@ class Result:
                 self._count = len(rows)
         return rows
 
+    def keep(self) -> Result:
+        """Runs the query once for all that will be asked of it, unless its result is large."""
+        connection = self.session.views.connection
+        name = f"sysdock_kept_{next(_KEPT_NUMBERS)}"
+        with engine_errors(self.place):
+            # The views have to be made for the SELECT: the engine gives no parse tree for a CREATE TABLE.
+            self.session.views.prepare(self.sql)
+            table = f"CREATE TEMP TABLE {name} AS {self.wrapped()} LIMIT {_MOST_KEPT + 1}"
+            connection.execute(table, self.bound) if self.bound else connection.execute(table)
+            [(count,)] = connection.execute(f"SELECT count(*) FROM {name}").fetchall()
+            if count > _MOST_KEPT:
+                connection.execute(f"DROP TABLE {name}")
+                return self
+        self.sql, self.bound, self._count = f"SELECT * FROM {name}", {}, count
+        return self
+
     def row_count(self) -> int:
         """Number of rows without a limit."""
         if self._count is None:
@@ -192,6 +241,9 @@ def bind(analysis: Analysis, params: Mapping[str, Any]) -> dict[str, Any]:
         except ValueError:
             fact = f"`{value}` is not a {param.type}"
             raise UserError(fact, f"{name}: {param.text}", f"-p {name}={value}") from None
+        if param.above is not None and value is not None and value <= param.above:
+            fact = f"must be greater than {param.above:g}"
+            raise UserError(fact, f"{name}: {param.text}", f"-p {name}={value:g}")
         # With its type stated, 3 is a BIGINT, and the results keep the types of the header.
         bound[name] = duckdb.Value(value, getattr(sqltypes, param.type))
     return bound

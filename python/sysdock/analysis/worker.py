@@ -41,8 +41,8 @@ def main() -> None:
             report = {"fact": error.fact, "hint": error.hint, "place": error.place}
         except BrokenPipeError:
             report = {"broken_pipe": True}
-            # What could not be written must not be tried again at the end of the interpreter.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except OSError as error:
+            report = {"fact": (error.strerror or str(error)).lower(), "hint": None, "place": "the output"}
         except MemoryError:
             report = {
                 "fact": f"not enough memory ({task.memory_mb} MB are allowed)",
@@ -52,6 +52,10 @@ def main() -> None:
         except KeyboardInterrupt:
             report = {"interrupted": True}
         json.dump(report, status)
+        status.flush()
+        if "more" not in report:
+            # What could not be written must not be tried again at the end of the interpreter.
+            os._exit(0)
 
 
 def _run(task: Task) -> dict[str, Any]:

@@ -8,85 +8,14 @@ from __future__ import annotations
 import decimal
 import json
 import math
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
 from sysdock.library import Column
+from sysdock.text import human_bytes, human_ns, pad, printable, shorten, width
 
-_TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
-_SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 _GAP = "  "
 _LEAST_WIDTH = 24
-
-
-def human_ns(value: float | None) -> str:
-    """A time as people read it: `1.23 ms`; `-` where it is not known."""
-    return _scaled(value, _TIMES)
-
-
-def human_bytes(value: float | None) -> str:
-    """A size as people read it: `1.23 MiB`; `-` where it is not known."""
-    return _scaled(value, _SIZES)
-
-
-def human_count(value: float | None) -> str:
-    """A count with separators: `1,234,567`."""
-    return "-" if value is None else f"{value:,}"
-
-
-def _scaled(value: float | None, units: Sequence[tuple[int, str]]) -> str:
-    if value is None:
-        return "-"
-    if not math.isfinite(value):
-        return str(value)
-    for factor, unit in units:
-        if abs(value) >= factor or factor == 1:
-            number = value / factor
-            digits = 0 if factor == 1 and number == int(number) else 2 if abs(number) < 100 else 1
-            return f"{number:,.{digits}f} {unit}"
-    raise AssertionError("the last factor is 1")
-
-
-def printable(text: str) -> str:
-    """A recorded name without characters that would move the cursor or colour the terminal."""
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
-
-
-def width(text: str) -> int:
-    """Columns that a text takes on a terminal; wide East Asian characters take two."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        for char in text
-    )
-
-
-def shorten(text: str, room: int, middle: bool = False) -> str:
-    """`text` in at most `room` terminal columns, cut at its end, or in the `middle` as paths are."""
-    if width(text) <= room:
-        return text
-    if middle:
-        half = (room - 1) // 2
-        return _head(text, room - 1 - half) + "…" + _head(text[::-1], half)[::-1]
-    return _head(text, room - 1) + "…"
-
-
-def _head(text: str, room: int) -> str:
-    end = used = 0
-    for char in text:
-        used += width(char)
-        if used > room:
-            break
-        end += 1
-    return text[:end]
-
-
-def pad(text: str, room: int, right: bool = False) -> str:
-    """`text` filled up with blanks to `room` terminal columns."""
-    blanks = " " * max(room - width(text), 0)
-    return blanks + text if right else text + blanks
 
 
 def heading(column: Column) -> str:

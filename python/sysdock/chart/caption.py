@@ -6,6 +6,7 @@ import re
 
 from sysdock.chart.reduce import REST, Marks, Wanted
 from sysdock.library import ChartLine
+from sysdock.text import human_bytes, human_ns
 
 _NOUNS = {
     "bars": ("bars", "本"),
@@ -23,11 +24,21 @@ def title_of(line: ChartLine, wanted: Wanted, lang: str) -> str:
     return stated or ", ".join(spoken(re.sub(r"_(ns|s)$", "", name)) for name in wanted.y)
 
 
-def caption_of(marks: Marks, shape: str, lang: str) -> str:
-    """How much is drawn, as in `500 of 12,000 points drawn (lowest and highest of each step)`."""
+def caption_of(marks: Marks, shape: str, lang: str, unit: str | None = None) -> str:
+    """How much is drawn, as in `500 of 12,000 points drawn (lowest and highest of each step)`.
+
+    unit: of the values, for the sum of bars that are not drawn.
+    """
     if not marks.rows:
         return "データがありません" if lang == "ja" else "no data"
-    return _japanese(marks, shape) if lang == "ja" else _english(marks, shape)
+    rest = None if marks.rest_sum is None else _amount(marks.rest_sum, unit)
+    return _japanese(marks, shape, rest) if lang == "ja" else _english(marks, shape, rest)
+
+
+def _amount(value: float, unit: str | None) -> str:
+    if unit in ("ns", "B"):
+        return human_ns(value) if unit == "ns" else human_bytes(value)
+    return f"{value:,.6g} {unit or ''}".rstrip()
 
 
 def spoken(name: str) -> str:
@@ -35,26 +46,26 @@ def spoken(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _english(marks: Marks, shape: str) -> str:
+def _english(marks: Marks, shape: str, rest: str | None) -> str:
     some = marks.shown < marks.total
     first = "the first " if shape == "spans" and some else ""
     parts = [f"{first}{marks.shown:,} of {marks.total:,} {_NOUNS[shape][0]} drawn"]
     if shape == "points" and some:
         parts.append("lowest and highest of each step")
     if marks.summed:
-        parts.append(f"the other {marks.summed:,} summed")
+        parts.append(f"the other {marks.summed:,} " + (f"together {rest}" if rest else "summed"))
     if marks.left_out:
         parts.append(f"{marks.left_out:,} of value 0 cannot stand on a log scale")
     return ", ".join(parts)
 
 
-def _japanese(marks: Marks, shape: str) -> str:
+def _japanese(marks: Marks, shape: str, rest: str | None) -> str:
     counter = _NOUNS[shape][1]
     parts = [f"{marks.total:,} {counter}のうち {marks.shown:,} {counter}を表示"]
     if shape == "points" and marks.shown < marks.total:
         parts.append("区間ごとの最小と最大")
     if marks.summed:
-        parts.append(f"残り {marks.summed:,} {counter}は {REST} に合計")
+        parts.append(f"残り {marks.summed:,} {counter}は" + (f"合計 {rest}" if rest else f" {REST} に合計"))
     if marks.left_out:
         parts.append(f"値が 0 の {marks.left_out:,} 点は対数軸に置けない")
     return "、".join(parts)

@@ -14,9 +14,17 @@ from sysdock.chart.reduce import Reducer, Wanted
 from sysdock.chart.template import fill, shape_of
 from sysdock.chart.theme import config
 from sysdock.errors import UserError
-from sysdock.library import Analysis, ChartLine
+from sysdock.library import Analysis, ChartLine, Column
 
 _OPTIONS = ("x", "x2", "y", "color", "x_scale", "y_scale", "rest", "title", "title_ja")
+_NO_CLOCK = {
+    "en": "the log has no clock: the axis counts lines, not seconds",
+    "ja": "ログに時刻がないため、軸は秒ではなく行の順序",
+}
+_NO_DURATIONS = {
+    "en": "the log does not tell how long calls took",
+    "ja": "ログに所要時間がない",
+}
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*$")
 # Averages and extremes of many bars do not add up.
 _NOT_SUMMED = ("avg_", "min_", "max_", "share")
@@ -51,9 +59,13 @@ def drawings(
     session: Session, analysis: Analysis | str, params: Mapping[str, Any] | None = None, lang: str = "en"
 ) -> list[Drawing]:
     """The charts of an analysis, without a theme. `lang` (`en` or `ja`): language of titles and captions."""
-    result = session.run(analysis, params)
+    return drawings_of(session.run(analysis, params).keep(), lang)
+
+
+def drawings_of(result: Result, lang: str = "en") -> list[Drawing]:
+    """The charts of a result."""
     reducer = Reducer(result)
-    return [_draw(session, reducer, line, lang) for line in result.analysis.charts]
+    return [_draw(result.session, reducer, line, lang) for line in result.analysis.charts]
 
 
 def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Drawing:
@@ -64,17 +76,25 @@ def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Dra
     wanted = _wanted(line, result)
     reducer.check(wanted)
     marks = getattr(reducer, shape)(wanted, limit)
-    filled = fill(
-        spec, encode(line, wanted, {column.name: column for column in result.columns}, marks, shape)
-    )
+    columns = {column.name: column for column in result.columns}
     titles = {each: title_of(line, wanted, each) for each in ("en", "ja")}
-    captions = {each: caption_of(marks, shape, each) for each in ("en", "ja")}
+    captions = {each: caption_of(marks, shape, each, columns[wanted.y[0]].unit) for each in ("en", "ja")}
+    if marks.rows and not session.recording.has_clock and _shows_time(wanted, columns):
+        captions = {each: f"{captions[each]}; {_NO_CLOCK[each]}" for each in captions}
+    if not marks.rows and columns[wanted.y[0]].unit == "ns" and not session.recording.has_durations:
+        captions = {each: f"{captions[each]}; {_NO_DURATIONS[each]}" for each in captions}
+    filled = fill(spec, encode(line, wanted, columns, marks, shape, lang))
     head = {
         "text": f"{_analysis_title(session, result.analysis, lang)}: {titles[lang]}",
         "subtitle": captions[lang],
     }
     complete = {**filled, "title": head, "data": {"values": marks.rows}}
     return Drawing(complete, *titles.values(), *captions.values(), marks.shown, marks.total)
+
+
+def _shows_time(wanted: Wanted, columns: Mapping[str, Column]) -> bool:
+    """Whether an axis shows when something happened."""
+    return any(columns[name].unit == "s" for name in (wanted.x, wanted.x2) if name)
 
 
 def _wanted(line: ChartLine, result: Result) -> Wanted:

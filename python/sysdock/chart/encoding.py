@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sysdock.chart.caption import spoken
+from sysdock.chart.caption import spoken, title_of
 from sysdock.chart.reduce import Marks, Wanted
 from sysdock.chart.scale import Axis, axis_of, labels
 from sysdock.library import ChartLine, Column
@@ -18,14 +18,14 @@ _OWN_FIELDS = ("name", "label", "place", "rank", "series", "from", "to")
 
 
 def encode(
-    line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks, shape: str
+    line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks, shape: str, lang: str
 ) -> dict[str, Any]:
-    """Values for the placeholders of a template. Changes the rows of `marks`."""
+    """Values for the placeholders of a template. Changes the rows of `marks`. lang: of titles of axes."""
     values = {"bars": _names, "classes": _names, "points": _along, "spans": _spans}[shape](
         line, wanted, columns, marks
     )
     if shape != "spans":
-        values |= _heights(line, wanted, columns, marks, stacked=shape == "bars")
+        values |= _heights(line, wanted, columns, marks, shape == "bars", lang)
     values |= _series(wanted, marks)
     if shape in ("bars", "spans"):
         _label_rows(marks.rows)
@@ -60,11 +60,11 @@ def _spans(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: M
 
 
 def _heights(
-    line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks, stacked: bool
+    line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks, stacked: bool, lang: str
 ) -> dict[str, Any]:
     column = columns[wanted.y[0]]
     extent = (0.0, _longest_bar(marks)) if stacked else _extent(row["y"] for row in marks.rows)
-    words = line.options.get("title") or _words(column)
+    words = title_of(line, wanted, lang) if "title" in line.options else _words(column)
     axis = axis_of(words, column.unit, extent, line.options.get("y_scale", "linear"))
     field = _scaled(marks.rows, "y", wanted.y[0] if len(wanted.y) == 1 else "value", axis)
     return {"y": field, "y_title": axis.title, "y_axis": axis.axis, "y_scale": axis.scale}

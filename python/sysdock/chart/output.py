@@ -49,9 +49,16 @@ def write(
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Writes beside `path` and renames, so that there is never half a file of that name."""
+    """Writes beside `path` and renames, so that there is never half a file of that name.
+
+    A link is followed, and what is no plain file (/dev/stdout, a pipe) is written to, never replaced.
+    """
     handle = None
+    path = path.resolve()
     try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
         # mkstemp gives 0600; the file is to have the mode that any new file would have.
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "wb") as out:

@@ -16,6 +16,7 @@ from sysdock.errors import UserError
 
 SERIES = 8
 REST = "the rest"
+_LONGEST_REST = 20
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Wanted:
 class Marks:
     """What is drawn: `rows` as dicts, `shown` of `total` marks; `left_out` cannot be shown on this scale.
 
+    `summed` further bars are drawn as one, or, where that would be too long, only told: `rest_sum` then.
     `series` names all series of the analysis, the largest first, so that its charts agree on colours.
     """
 
@@ -47,6 +49,7 @@ class Marks:
     total: int
     left_out: int = 0
     summed: int = 0
+    rest_sum: float | None = None
     series: list[str] = field(default_factory=list)
 
 
@@ -88,16 +91,24 @@ ORDER BY place
         fetched = self._fetch(sql, series)
         names = fetched[0][4] if fetched else 0
         rest = max(names - limit, 0)
+        lengths: dict[int, float] = {}
+        for _, place, _, value, _ in fetched:
+            lengths[place] = lengths.get(place, 0.0) + value
+        rest_sum = lengths.pop(limit + 1, 0.0)
+        # A rest that is much longer than every bar would leave of them no more than a dot.
+        drawn = wanted.sum_rest and rest_sum <= _LONGEST_REST * max(lengths.values(), default=0.0)
         rows = []
         for name, place, kind, value, _ in fetched:
-            if place > limit and not wanted.sum_rest:
+            if place > limit and not drawn:
                 continue
             shown = f"{REST} ({rest:,})" if place > limit else "(none)" if name is None else name
             rows.append(
                 {"name": shown, "place": place, "series": kind, "rank": _rank(kind, series), "y": value}
             )
         rows.sort(key=lambda row: (row["place"], row["rank"]))
-        return Marks(rows, names - rest, names, summed=rest if wanted.sum_rest else 0, series=series)
+        summed = rest if wanted.sum_rest else 0
+        left = rest_sum if summed and not drawn else None
+        return Marks(rows, names - rest, names, summed=summed, rest_sum=left, series=series)
 
     def points(self, wanted: Wanted, limit: int) -> Marks:
         """All points; of more than `limit`, those with the lowest and highest y per step and series."""

@@ -9,9 +9,12 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
+from sysdock import text
+
 _STEPS = {
-    "ns": (("s", 1e9), ("ms", 1e6), ("μs", 1e3), ("ns", 1.0)),
-    "B": (("TiB", 2.0**40), ("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("B", 1.0)),
+    "ns": tuple((name, float(size)) for size, name in text.TIMES),
+    "s": tuple((name, size / 1e9) for size, name in text.TIMES),
+    "B": tuple((name, float(size)) for size, name in text.SIZES),
 }
 
 
@@ -25,17 +28,17 @@ class Axis:
     scale: dict
 
 
-def axis_of(text: str, unit: str | None, extent: tuple[float, float], scale: str = "linear") -> Axis:
-    """The axis for `text` and `unit`; `extent` is the smallest and the largest value."""
+def axis_of(words: str, unit: str | None, extent: tuple[float, float], scale: str = "linear") -> Axis:
+    """The axis for `words` and `unit`; `extent` is the smallest and the largest value."""
     if scale == "log":
         axis = _log_axis(unit, extent)
-        return Axis(1.0, f"{text} (log scale)", axis, {"type": "log", "base": 2 if unit == "B" else 10})
+        return Axis(1.0, f"{words} (log scale)", axis, {"type": "log", "base": 2 if unit == "B" else 10})
     shown, divisor = unit, 1.0
-    for name, size in _STEPS.get(unit or "", ()):
+    for name, size in _STEPS.get(unit or "", ()) if extent[1] else ():
         shown, divisor = name, size
         if extent[1] >= size:
             break
-    title = f"{text} [{shown}]" if shown else text
+    title = f"{words} [{shown}]" if shown else words
     return Axis(divisor, title, None, {"type": "linear", "zero": True})
 
 
@@ -49,7 +52,7 @@ def _log_axis(unit: str | None, extent: tuple[float, float]) -> dict:
         ticks = [lead * 10.0**power for power in range(18) for lead in ((1,) if wide else (1, 2, 5))]
     axis = {"values": [tick for tick in ticks if low / 10 <= tick <= high * 10], "labelOverlap": True}
     steps = _STEPS.get(unit or "")
-    if not steps:
+    if not steps or unit == "s":
         return {**axis, "format": "~s"}
     branches = "".join(
         f"datum.value >= {size:.0f} ? format(datum.value / {size:.0f}, '.3~g') + ' {name}' : "
@@ -78,21 +81,8 @@ def shorten(name: str, width: int) -> str:
     visible = "".join(
         "\N{MIDDLE DOT}" if unicodedata.category(char) in ("Cc", "Cf") else char for char in name
     )
-    if _columns(visible) <= width:
+    if text.width(visible) <= width:
         return visible
-    head = _take(visible, width // 3)
-    tail = _take(visible[::-1], width - width // 3 - 1)[::-1]
+    head = text.head(visible, width // 3)
+    tail = text.head(visible[::-1], width - width // 3 - 1)[::-1]
     return f"{head}…{tail}"
-
-
-def _columns(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
-
-
-def _take(text: str, width: int) -> str:
-    used = 0
-    for place, char in enumerate(text):
-        used += 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        if used > width:
-            return text[:place]
-    return text

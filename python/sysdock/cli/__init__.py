@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import NoReturn
@@ -81,7 +83,19 @@ def sysdock() -> None:
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Entry point. Exit status: 0 fine, 1 where asked for by --fail-on, 2 an error, 130 interrupted."""
+    """Entry point.
+
+    Exit status: 0 fine, 1 where asked for by --fail-on, 2 an error, 130 interrupted, 143 terminated.
+    """
+    _ready_streams()
+    terminated: list[int] = []
+
+    def terminate(number: int, _frame: object) -> None:
+        """Leaves as Ctrl-C does, so that temporary files are removed."""
+        terminated.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, terminate)
     try:
         code = sysdock.main(arguments, prog_name="sysdock", standalone_mode=False)
     except UserError as error:
@@ -94,16 +108,46 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         code = _complain(error.format_message())
     except (KeyboardInterrupt, click.Abort):
         code = 130
+    except RuntimeError as error:
+        # What the engine's Python layer makes of a signal.
+        if str(error) != "Query interrupted":
+            raise
+        code = 130
     except _OutputClosed:
         # Whoever read our output has enough of it. Python would complain once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         code = 0
     except OSError as error:
         # A full disk, a folder without permission: wherever it was met, it is not a reason for a trace-back.
         code = _complain(f"{error.filename or 'the output'}: {(error.strerror or str(error)).lower()}")
+        _drop_output()
+    if terminated:
+        code = 128 + terminated[0]
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _ready_streams() -> None:
+    """Makes the standard streams fit for anything that was recorded."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            # Started with it closed: the next file that is opened would take its number, and get what is
+            # meant for the user. Output that cannot be written is an error, remarks nobody can read are not.
+            os.dup2(os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY), number)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal may lack Japanese, and a name given on the command line need not be UTF-8.
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """Python would try once more at its end to write what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _complain(text: str) -> int:
-    print(f"sysdock: {text}", file=sys.stderr)
+    from sysdock.text import printable_lines
+
+    print(f"sysdock: {printable_lines(text)}", file=sys.stderr)
     return 2

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sysdock.analysis.writing import human_bytes, human_count, human_ns, pad, printable, shorten, width
-from sysdock.cli.info_text import percent
+from sysdock.analysis.diagnosis import by_rule, total_gain
+from sysdock.text import human_bytes, human_count, human_ns, pad, percent, printable, shorten, width, wrapped
 
 if TYPE_CHECKING:
     from sysdock.analysis import Finding, Session
 
 LINES, COLUMNS = 24, 100
-TOP_CALLS, TOP_FILES = 5, 3
+# On a narrower terminal the tables show only the first and the third of their numbers.
+_ALL_NUMBERS_FROM = 80
+_NUMBER = 13
+# A rule gets its title, and at most this many lines of reasons, and of advice.
+_MOST_LINES = 3
 
 _TOP_CALLS_SQL = """SELECT call, count(*) AS calls, count(errno) AS errors,
     CAST(sum(dur_ns) AS BIGINT) AS time_ns, CAST(sum(moved_bytes) AS BIGINT) AS bytes
@@ -43,6 +47,8 @@ _WORDS = {
         "bytes": "bytes",
         "findings": "Findings: {finding} (could not tell: {unknown}, fine: {ok})",
         "gain": "up to {gain} to win",
+        "several": "{count} findings",
+        "no clock": "no clock in the log",
         "do": "What to do: ",
         "more": "... {count} more",
         "report": "Report:",
@@ -51,7 +57,6 @@ _WORDS = {
         "finding": "FINDING",
         "unknown": "UNKNOWN",
         "ok": "OK",
-        "stop": ". ",
     },
     "ja": {
         "command unknown": "コマンド不明",
@@ -64,28 +69,32 @@ _WORDS = {
         "errors": "エラー",
         "time": "時間",
         "bytes": "バイト",
-        "findings": "指摘: {finding} (判断できず: {unknown}、問題なし: {ok})",
+        "findings": "所見: {finding} (判定不能: {unknown}、問題なし: {ok})",
         "gain": "最大 {gain} 短縮",
+        "several": "{count} 件",
+        "no clock": "ログに時刻なし",
         "do": "対策: ",
         "more": "... 他 {count} 件",
         "report": "レポート:",
         "next": "次は:",
         "evidence": "根拠: ",
-        "finding": "指摘",
-        "unknown": "判断できず",
+        "finding": "所見",
+        "unknown": "判定不能",
         "ok": "問題なし",
-        "stop": "。",
     },
 }
 
 
-def answer_lines(session: Session, report: Path | None, lang: str) -> list[str]:
-    """The answer on one screen: what ran, top calls and files, findings, what to type next."""
-    words = _WORDS[lang]
-    lines = [*_head(session, words), *_tops(session, words)]
+def answer_lines(session: Session, report: Path | None, lang: str, columns: int | None = None) -> list[str]:
+    """The answer on one screen: what ran, top calls and files, findings, what to type next.
+
+    columns: of the terminal; at most `COLUMNS` are used.
+    """
+    words, room = _WORDS[lang], min(columns or COLUMNS, COLUMNS)
+    lines = [*_head(session, words), *_tops(session, words, room)]
     tail = _tail(session, report, words)
-    lines += _findings(session.diagnose(lang), words, LINES - len(lines) - len(tail))
-    return [shorten(line.rstrip(), COLUMNS) for line in [*lines, *tail]]
+    lines += _findings(session.diagnose(lang), words, LINES - len(lines) - len(tail), room)
+    return [shorten(line.rstrip(), room) for line in [*lines, *tail]]
 
 
 def _head(session: Session, words: dict[str, str]) -> list[str]:
@@ -93,7 +102,7 @@ def _head(session: Session, words: dict[str, str]) -> list[str]:
     total = manifest["lines_total"]
     facts = [
         manifest.get("host") or "-",
-        human_ns(manifest["duration_ns"]),
+        human_ns(manifest["duration_ns"]) if session.recording.has_clock else words["no clock"],
         words["understood"].format(
             share=percent(manifest["lines_understood"], total), total=human_count(total)
         ),
@@ -104,80 +113,127 @@ def _head(session: Session, words: dict[str, str]) -> list[str]:
     return [printable(manifest.get("command") or words["command unknown"]), printable(", ".join(facts)), ""]
 
 
-def _tops(session: Session, words: dict[str, str]) -> list[str]:
+def _tops(session: Session, words: dict[str, str], room: int) -> list[str]:
     lines = []
-    for title, sql in ((words["calls"], _TOP_CALLS_SQL), (words["files"], _TOP_FILES_SQL)):
-        rows = session.fetch(sql)
+    held = set(session.views.available)
+    tops = (
+        (words["calls"], _TOP_CALLS_SQL, {"calls"}),
+        (words["files"], _TOP_FILES_SQL, {"calls", "paths"}),
+    )
+    for title, sql, needs in tops:
+        rows = session.fetch(sql) if needs <= held else []
         if rows:
-            lines.append(_row(title, words["count"], words["errors"], words["time"], words["bytes"]))
+            names = words["count"], words["errors"], words["time"], words["bytes"]
+            lines.append(_row(title, names, room))
         for name, calls, errors, time_ns, size in rows:
             numbers = human_count(calls), human_count(errors), human_ns(time_ns), human_bytes(size)
-            lines.append(_row("  " + printable(name), *numbers))
+            lines.append(_row("  " + printable(name), numbers, room))
     return lines
 
 
-def _row(name: str, *numbers: str) -> str:
-    cells = "".join(pad(number, 13, right=True) for number in numbers)
-    return pad(shorten(name, COLUMNS - 52, middle=True), COLUMNS - 52) + cells
+def _row(name: str, numbers: Sequence[str], room: int) -> str:
+    shown = numbers if room >= _ALL_NUMBERS_FROM else (numbers[0], numbers[2])
+    left = room - _NUMBER * len(shown)
+    return pad(shorten(name, left, middle=True), left) + "".join(
+        pad(number, _NUMBER, right=True) for number in shown
+    )
 
 
-def _findings(findings: list[Finding], words: dict[str, str], room: int) -> list[str]:
-    """Three lines a finding, or two where there are many; the last line says how many are left out."""
+def _findings(findings: list[Finding], words: dict[str, str], room: int, columns: int) -> list[str]:
+    """Findings by rule, those with most to win first; the last line says how many rules are left out."""
+    lines = ["", _counts(findings, words)]
+    room -= len(lines)
+    groups = by_rule([finding for finding in findings if finding.status == "finding"])
+    blocks = [_Block(group, words, columns) for group in groups]
+    fitting = len(blocks) if _Block.LEAST * len(blocks) <= room else (room - 1) // _Block.LEAST
+    spare = room - _Block.LEAST * fitting - (fitting < len(blocks))
+    for block in blocks[:fitting]:
+        more = min(spare, block.wanted - _Block.LEAST)
+        spare -= more
+        lines += block.lines(_Block.LEAST + more)
+    if fitting < len(blocks):
+        return [*lines, "  " + words["more"].format(count=len(blocks) - fitting)]
+    unknown = [finding for finding in findings if finding.status == "unknown"]
+    return lines + [f"  {words['unknown']} {f.title}: {printable(f.reason)}" for f in unknown[:spare]]
+
+
+class _Block:
+    """What the screen says of one rule: title and gain, reasons, advice; cut to the room there is."""
+
+    LEAST = 3
+
+    def __init__(self, group: Sequence[Finding], words: dict[str, str], columns: int) -> None:
+        first, indent = group[0], "    "
+        alone = len(group) == 1
+        gain = _gain(total_gain(group), words)
+        subject = first.subject if alone else words["several"].format(count=len(group))
+        what = printable(f"{first.title}: {subject}")
+        self.title = shorten(f"  {what}", columns - width(gain), middle=True) + gain
+        if alone:
+            self.reasons = wrapped(printable(first.reason), columns, indent)
+        else:
+            half = columns // 2
+            self.reasons = [
+                f"{indent}{shorten(printable(f.subject), half, middle=True)}: {printable(f.reason)}"
+                for f in group
+            ]
+        self.advice = wrapped(words["do"] + printable(first.advice), columns, indent)
+        self.alone = alone
+        self.columns = columns
+
+    @property
+    def wanted(self) -> int:
+        """Lines it would fill."""
+        return max(self.LEAST, 1 + sum(min(len(part), _MOST_LINES) for part in (self.reasons, self.advice)))
+
+    def lines(self, room: int) -> list[str]:
+        """At most `room` lines, at least `LEAST`."""
+        reasons = min(len(self.reasons), _MOST_LINES, max(1, room - 1 - min(len(self.advice), _MOST_LINES)))
+        advice = room - 1 - reasons
+        # Subjects are a list that may simply end, sentences are not.
+        why = _cut(self.reasons, reasons, self.columns) if self.alone else self.reasons[:reasons]
+        return [self.title, *why, *_cut(self.advice, advice, self.columns)]
+
+
+def _cut(lines: list[str], count: int, columns: int) -> list[str]:
+    """The first `count` lines, with a mark at the end where there were more."""
+    if len(lines) <= count:
+        return lines
+    return [*lines[: count - 1], shorten(lines[count - 1] + "…", columns)]
+
+
+def _counts(findings: Sequence[Finding], words: dict[str, str]) -> str:
     counts = Counter(finding.status for finding in findings)
     numbers = {status: counts[status] for status in ("finding", "unknown", "ok")}
-    lines = ["", words["findings"].format(**numbers)]
-    shown = [finding for finding in findings if finding.status == "finding"]
-    brief = len(lines) + 3 * len(shown) > room
-    fitting = len(shown) if len(lines) + 2 * len(shown) <= room else (room - len(lines) - 1) // 2
-    for finding in shown[:fitting]:
-        lines += _finding(finding, words, brief)
-    if fitting < len(shown):
-        return [*lines, "  " + words["more"].format(count=len(shown) - fitting)]
-    unknown = [finding for finding in findings if finding.status == "unknown"]
-    lines += [f"  {words['unknown']} {f.title}: {printable(f.reason)}" for f in unknown]
-    return lines[:room]
+    return words["findings"].format(**numbers)
 
 
-def _finding(finding: Finding, words: dict[str, str], brief: bool) -> list[str]:
-    gain = f" ({words['gain'].format(gain=human_ns(finding.gain_ns))})" if finding.gain_ns else ""
-    what = printable(f"{finding.title}: {finding.subject}")
-    reason, advice = printable(finding.reason), "    " + words["do"] + printable(finding.advice)
-    if brief:
-        # What there is to win must not fall off the end.
-        head = shorten(f"  {what}", COLUMNS - width(gain) - 30, middle=True) + gain
-        return [f"{head}: {reason}", advice]
-    return [shorten(f"  {what}", COLUMNS - width(gain), middle=True) + gain, f"    {reason}", advice]
+def _gain(gain_ns: int | None, words: dict[str, str]) -> str:
+    return f" ({words['gain'].format(gain=human_ns(gain_ns))})" if gain_ns else ""
 
 
 def _tail(session: Session, report: Path | None, words: dict[str, str]) -> list[str]:
-    folder = shlex.quote(str(session.recording.folder))
+    folder = printable(shlex.quote(str(session.recording.folder)))
     lines = [""]
     if report:
-        lines.append(f"{words['report']} {report}")
+        lines.append(f"{words['report']} {printable(str(report))}")
     return [*lines, f"{words['next']} sysdock diagnose {folder}   sysdock show {folder} io/files"]
 
 
-def diagnosis_lines(findings: list[Finding], recording: Path, lang: str) -> list[str]:
+def diagnosis_lines(
+    findings: list[Finding], recording: Path, lang: str, columns: int | None = None
+) -> list[str]:
     """All findings with reason, advice, and the command that shows the lines behind each."""
-    words = _WORDS[lang]
-    counts = Counter(finding.status for finding in findings)
-    lines = [words["findings"].format(finding=counts["finding"], unknown=counts["unknown"], ok=counts["ok"])]
+    words, room = _WORDS[lang], min(columns or COLUMNS, COLUMNS)
+    lines = [_counts(findings, words)]
     for finding in findings:
-        gain = f" ({words['gain'].format(gain=human_ns(finding.gain_ns))})" if finding.gain_ns else ""
         what = f"{finding.title}: {finding.subject}" if finding.subject else finding.title
-        lines += ["", f"{words[finding.status]}  {printable(what)}{gain}"]
-        lines += _wrapped(printable(finding.reason))
+        lines += ["", f"{words[finding.status]}  {printable(what)}{_gain(finding.gain_ns, words)}"]
+        lines += wrapped(printable(finding.reason), room, "  ")
         if finding.status == "finding":
-            lines += _wrapped(words["do"] + printable(finding.advice))
+            lines += wrapped(words["do"] + printable(finding.advice), room, "  ")
             if finding.evidence:
+                # Not wrapped: it is to be copied.
                 command = f"sysdock show {shlex.quote(str(recording))} {finding.evidence}"
                 lines.append("  " + words["evidence"] + printable(command))
     return lines
-
-
-def _wrapped(text: str) -> list[str]:
-    """Lines of at most 100 columns; Japanese is broken anywhere, as it has no blanks."""
-    room = COLUMNS - 2
-    if width(text) > len(text) * 1.3:
-        room //= 2
-    return textwrap.wrap(text, room, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)

@@ -34,5 +34,8 @@ def command(ctx: click.Context, paths: tuple[Path, ...], bless: bool, quiet: boo
 
 
 def _print(text: str, important: bool, quiet: bool) -> None:
+    from sysdock.text import printable_lines
+
     if important or not quiet:
-        print(text, file=sys.stdout, flush=True)
+        # A pack may come from a stranger.
+        print(printable_lines(text), file=sys.stdout, flush=True)

@@ -45,7 +45,7 @@ def command(
     ctx: click.Context, recording: Path, fail_on: str | None, format_: str, lang: str, **options: Any
 ) -> None:
     """Say what is wrong, and what to do about it: findings first, the one with most to win at the top."""
-    from sysdock.cli.output import print_rows, remark_on
+    from sysdock.cli.output import print_rows, remark_on, terminal_width
     from sysdock.library import Column
 
     with open_session(recording, options) as session:
@@ -53,7 +53,8 @@ def command(
         if format_ == "table":
             from sysdock.cli.answer import diagnosis_lines
 
-            sys.stdout.write("\n".join(diagnosis_lines(findings, recording, lang)) + "\n")
+            lines = diagnosis_lines(findings, recording, lang, terminal_width())
+            sys.stdout.write("\n".join(lines) + "\n")
         else:
             names = (*COLUMNS, "evidence")
             rows = [[getattr(finding, name) for name in names] for finding in findings]

@@ -28,9 +28,14 @@ _EPILOG = """Example:
     required=True,
     help="Folder to make; new.",
 )
+@click.option(
+    "--date",
+    metavar="YYYY-MM-DD",
+    help="Date of the first line, for logs with times of day only (-t, -tt). Default: from the file's date.",
+)
 @lang_option
 @click.pass_context
-def command(ctx: click.Context, logs: tuple[str, ...], output: Path, lang: str) -> None:
+def command(ctx: click.Context, logs: tuple[str, ...], output: Path, date: str | None, lang: str) -> None:
     """Make a recording from strace logs (also .gz, .zst, - for standard input), then say what they show."""
     from sysdock.cli.output import remark
     from sysdock.cli.record import answer, run_with_progress
@@ -39,7 +44,8 @@ def command(ctx: click.Context, logs: tuple[str, ...], output: Path, lang: str) 
     refuse_existing(output)
     # Ctrl-C in a terminal reaches the native program by itself; a signal to this process is passed on.
     forward = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    code = run_with_progress(["import", "-o", str(output), "--", *logs], forward)
+    dated = ["--date", date] if date else []
+    code = run_with_progress(["import", "-o", str(output), *dated, "--", *logs], forward)
     if (output / "recording.json").exists():
         if code == 130:
             remark(f"interrupted; what was read so far is in {output}")

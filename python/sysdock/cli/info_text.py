@@ -5,18 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sysdock.analysis.description import start_time
-from sysdock.analysis.writing import human_bytes, human_ns, printable, table_lines
+from sysdock.analysis.writing import table_lines
 from sysdock.library import Column
+from sysdock.text import human_bytes, human_ns, percent, printable
 
 if TYPE_CHECKING:
     from sysdock.recording import Recording
-
-
-def percent(part: int, whole: int) -> str:
-    """A share as text, rounded down, so that only all of them are 100 %."""
-    if not whole or part >= whole:
-        return "100 %"
-    return f"{int(part / whole * 1000) / 10:.1f} %"
 
 
 def info_lines(recording: Recording, described: dict[str, Any]) -> list[str]:
@@ -26,8 +20,8 @@ def info_lines(recording: Recording, described: dict[str, Any]) -> list[str]:
         _pair("command", described["command"] or "unknown"),
         _pair("directory", described["directory"] or "unknown"),
         _pair("host", described["host"] or "unknown"),
-        _pair("started", start_time(recording) or "unknown: the clock of the log knows no date"),
-        _pair("duration", human_ns(described["duration_ns"])),
+        _pair("started", start_time(recording) or _no_start(described)),
+        _pair("duration", _duration(recording)),
         _pair("ended", _ended(described)),
         _pair("recorded by", f"{described['recorder']} {' '.join(described['options'] or [])}".rstrip()),
     ]
@@ -35,7 +29,8 @@ def info_lines(recording: Recording, described: dict[str, Any]) -> list[str]:
         lines.append(_pair("clock", clock["note"]))
     lines += [
         _pair("from", f"{source.get('path')}  {human_bytes(source.get('bytes'))}")
-        for source in described["sources"] or []
+        # What a recorder wrote for itself is gone by now.
+        for source in (described["sources"] or [] if described["recorder"] != "strace" else [])
     ]
     lines.append(_pair("complete", _completeness(described)))
     understood, total = described["lines_understood"], described["lines_total"]
@@ -51,6 +46,17 @@ def _pair(name: str, text: object) -> str:
     return f"{name:<13}{printable(str(text))}"
 
 
+def _duration(recording: Recording) -> str:
+    # Without any table nothing was written but that a recording began.
+    known = recording.has_clock and recording.tables
+    return human_ns(recording.manifest["duration_ns"]) if known else "unknown"
+
+
+def _no_start(described: dict[str, Any]) -> str:
+    known = described["clock"].get("kind") not in ("relative", "order")
+    return "unknown" if known else "unknown: the clock of the log knows no date"
+
+
 def _ended(described: dict[str, Any]) -> str:
     if described["exit_signal"]:
         return f"killed by {described['exit_signal']}"
@@ -60,6 +66,8 @@ def _ended(described: dict[str, Any]) -> str:
 
 
 def _completeness(described: dict[str, Any]) -> str:
+    if described["ended_by"] == "running" and not described["complete"]:
+        return "NO: still running, or the recorder was killed"
     return "yes" if described["complete"] else f"NO, ended by: {described['ended_by']}"
 
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-recording_argument = click.argument("recording", metavar="REC", type=click.Path(path_type=Path))
+recording_argument = click.argument(
+    "recording", metavar="REC", type=click.Path(path_type=Path, readable=False)
+)
 
 format_option = click.option(
     "--format",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
+
+from sysdock.text import printable_lines
 
 if TYPE_CHECKING:
     from sysdock.analysis import Result, Session
@@ -14,17 +16,19 @@ if TYPE_CHECKING:
 TABLE_LIMIT = 50
 
 
-def terminal_width() -> int | None:
-    """Columns of the terminal on standard output; None where that is not one."""
+def terminal_width(stream: TextIO | None = None) -> int | None:
+    """Columns of the terminal on `stream` (default standard output); None where that is not one."""
+    stream = stream or sys.stdout
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else None
+        # A terminal that does not know its size says 0.
+        return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
     except (OSError, ValueError):
         return None
 
 
 def remark(text: str) -> None:
     """A line on standard error."""
-    print(f"sysdock: {text}", file=sys.stderr)
+    print(f"sysdock: {printable_lines(text)}", file=sys.stderr)
 
 
 def remark_on(session: Session, needs: Iterable[str] = ()) -> None:
@@ -32,6 +36,8 @@ def remark_on(session: Session, needs: Iterable[str] = ()) -> None:
     recording = session.recording
     for note in session.notes:
         remark(note)
+    if not recording.has_clock:
+        remark("the log has no clock: times since the start only count lines (1 ns is one line)")
     if not recording.manifest["complete"]:
         remark(f"the recording is incomplete (ended by: {recording.manifest.get('ended_by')})")
     if recording.coverage < 1:

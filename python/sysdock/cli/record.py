@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from sysdock.cli.output import remark
+from sysdock.cli.output import remark, terminal_width
 from sysdock.cli.progress import ProgressLine
 from sysdock.errors import UserError
 from sysdock.recording.native import run_native
@@ -33,9 +33,15 @@ def answer(folder: Path, out: TextIO, lang: str) -> None:
     from sysdock.recording import Recording
 
     try:
-        with Session(Recording.open(folder)) as session:
+        recording = Recording.open(folder)
+        if not recording.tables:
+            # The native program ended before it wrote the first one, and has said why if it could.
+            remark(f"nothing was recorded in {folder}")
+            return
+        with Session(recording) as session:
             report = _report(session, folder / "report.html", lang)
-            print("\n".join(answer_lines(session, report, lang)), file=out, flush=True)
+            lines = answer_lines(session, report, lang, terminal_width(out))
+            print("\n".join(lines), file=out, flush=True)
     except UserError as error:
         remark(str(error))
 

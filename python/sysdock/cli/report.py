@@ -27,7 +27,10 @@ _EPILOG = """Example:
 @filter_options
 @lang_option
 def command(recording: Path, output: Path | None, lang: str, **options: Any) -> None:
-    """Write everything about a recording into one HTML file, which needs no network."""
+    """Write everything about a recording into one HTML file, which needs no network.
+
+    A file of that name is replaced.
+    """
     from sysdock.cli.output import remark
     from sysdock.report import write_report
 

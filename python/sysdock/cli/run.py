@@ -41,7 +41,11 @@ def command(ctx: click.Context, output: Path | None, lang: str, cmd: tuple[str, 
     if not (folder / "recording.json").exists():
         # The native program has said why.
         ctx.exit(code or 2)
-    if output is None:
-        remark(f"recorded in {folder}")
-    answer(folder, sys.stderr, lang)
+    try:
+        if output is None:
+            remark(f"recorded in {folder}")
+        answer(folder, sys.stderr, lang)
+    except OSError:
+        # Nobody reads what we say. The status of the command is what its caller waits for.
+        pass
     ctx.exit(code)

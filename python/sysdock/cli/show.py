@@ -35,7 +35,12 @@ _EPILOG = """Example:
 @click.option(
     "--limit", type=click.IntRange(min=0), help="Rows to print; 0: all. Default: 50 of a table, else all."
 )
-@click.option("--plot", type=click.Path(path_type=Path), metavar="OUT.png|svg|html", help="Draw its chart.")
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path),
+    metavar="OUT.png|svg|html",
+    help="Draw its charts (a file of that name is replaced).",
+)
 @format_option
 @filter_options
 @lang_option

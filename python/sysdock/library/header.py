@@ -5,6 +5,7 @@ The format is described in docs/reference/knowhow-files.md.
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from dataclasses import dataclass
@@ -19,19 +20,25 @@ TYPES = ("BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN")
 
 _KEY_LINE = re.compile(r"([a-z_]+):(?:\s+(.*))?$")
 _COLUMN = re.compile(r"([a-z][a-z0-9_]*)\s+([A-Z]+)\s+(\S.*)$")
-_PARAM = re.compile(r"([a-z][a-z0-9_]*)\s+([A-Z]+)\s*=\s*('(?:[^']|'')*'|[^\s']+)\s+(\S.*)$")
+_PARAM = re.compile(
+    r"([a-z][a-z0-9_]*)\s+([A-Z]+)\s*=\s*('(?:[^']|'')*'|[^\s']+)(?:\s+>\s*(-?[0-9.]+))?\s+(\S.*)$"
+)
 _UNIT = re.compile(r"\s*\[([^\[\]]+)\](\.?)$")
 
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter of an analysis, bound as `$name`; `default` has the Python type of `type`, or is None."""
+    """A parameter of an analysis, bound as `$name`; `default` has the Python type of `type`, or is None.
+
+    `above`: values must be greater than that.
+    """
 
     name: str
     type: str
     default: Any
     text: str
     unit: str | None = None
+    above: float | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,10 @@ def convert(text: str, type_: str) -> Any:
             raise ValueError("out of range")
         return value
     if type_ == "DOUBLE":
-        return float(text)
+        number = float(text)
+        if not math.isfinite(number):
+            raise ValueError("not a finite number")
+        return number
     if type_ == "BOOLEAN":
         if text.lower() not in ("true", "false"):
             raise ValueError("not true or false")
@@ -237,9 +247,11 @@ class _Header:
     def param(self, line: int, value: str) -> Param:
         match = _PARAM.match(value)
         if not match:
-            hint = "write `param: name TYPE = default   Text [unit].`"
+            hint = (
+                "write `param: name TYPE = default   Text [unit].`, with `> 0` after the default for a bound"
+            )
             raise self.error(line, f"not a parameter: {value}", hint)
-        name, type_, literal, prose = match.groups()
+        name, type_, literal, bound, prose = match.groups()
         self.known_type(line, type_)
         if literal.startswith("'"):
             literal = literal[1:-1].replace("''", "'")
@@ -253,8 +265,15 @@ class _Header:
                 default = convert(literal, type_)
             except ValueError:
                 raise self.error(line, f"the default `{literal}` is not a {type_}") from None
+        above = None
+        if bound is not None:
+            if type_ not in ("BIGINT", "INTEGER", "DOUBLE"):
+                raise self.error(line, f"a {type_} has no bound", "leave out `> ...`")
+            above = float(bound)
+            if default is not None and default <= above:
+                raise self.error(line, f"the default `{literal}` is not greater than {bound}")
         text, unit = _split_unit(prose)
-        return Param(name, type_, default, text, unit)
+        return Param(name, type_, default, text, unit, above)
 
     def chart(self, line: int, value: str) -> ChartLine:
         try:

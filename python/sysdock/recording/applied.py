@@ -114,8 +114,18 @@ class AppliedFilters:
             f"CREATE TEMP TABLE keep_comms AS SELECT c.comm_id FROM {commands} AS c "
             "WHERE c.comm IN (SELECT name FROM process_names)"
         )
-        if not pids and not self._count("keep_comms"):
-            self.notes.append(f"--process {self.filters.process} is the name of no program in this recording")
+        if not self._count("keep_comms") and not self._holds_process(pids):
+            self.notes.append(f"--process {self.filters.process} is no process or program in this recording")
+
+    def _holds_process(self, pids: list[tuple[int]]) -> bool:
+        """Whether one of the pids was recorded; without the table of processes it cannot be told."""
+        if not pids or "processes" not in self.recording.tables:
+            return bool(pids)
+        processes = self._stored("processes")
+        found = self.connection.execute(
+            f"SELECT 1 FROM {processes} AS p WHERE p.pid IN (SELECT pid FROM keep_pids) LIMIT 1"
+        ).fetchall()
+        return bool(found)
 
     def _resolve_calls(self, items: list[str]) -> None:
         self._fill("keep_calls", "call VARCHAR", [(plain(item),) for item in items if not is_pattern(item)])
@@ -127,6 +137,15 @@ class AppliedFilters:
                 f"INSERT INTO keep_calls SELECT c.call FROM (SELECT DISTINCT call FROM {calls}) AS c "
                 "WHERE EXISTS (SELECT 1 FROM call_patterns AS r WHERE c.call GLOB r.pattern)"
             )
+        self._note_unmatched_calls()
+
+    def _note_unmatched_calls(self) -> None:
+        """A misspelt name must not look like a call that was never made."""
+        matching = (
+            f"SELECT 1 FROM {self._stored('calls')} AS c JOIN keep_calls AS k ON k.call = c.call LIMIT 1"
+        )
+        if not self.connection.execute(matching).fetchall():
+            self.notes.append(f"--call {self.filters.call} is the name of no call in this recording")
 
     def _set(self, name: str, value: int) -> None:
         self.connection.execute(f"SET VARIABLE {name} = $value", {"value": value})

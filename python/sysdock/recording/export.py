@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,16 +47,28 @@ def export(
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", place=str(folder)) from None
     except duckdb.Error as error:
-        raise UserError(f"cannot be written: {str(error).splitlines()[0]}", place=str(folder)) from None
+        raise UserError(f"cannot be written: {_cause(error)}", place=str(folder)) from None
     finally:
         views.close()
+
+
+def _cause(error: Exception) -> str:
+    """The cause in the words of the operating system, where the engine tells it."""
+    number = re.search(r'"errno":"(\d+)"', str(error))
+    return os.strerror(int(number[1])) if number else str(error).splitlines()[0]
 
 
 def _write(views: Views, table: Table, path: Path, format: str) -> Exported:
     # A join does not keep the order of the rows.
     times = [column for column in ("ts_ns", "start_ts_ns") if table.has(column)]
     order = f" ORDER BY {times[0]}" if times and table.joined else ""
-    target = str(path).replace("'", "''")
+    # Half a file must not look like a whole one.
+    part = path.with_name(f".{path.name}.part")
+    target = str(part).replace("'", "''")
     copy = f"COPY (SELECT * FROM \"{table.name}\"{order}) TO '{target}' ({FORMATS[format]})"
-    [(rows,)] = views.connection.execute(copy).fetchall()
+    try:
+        [(rows,)] = views.connection.execute(copy).fetchall()
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
     return Exported(table.name, path, rows)

@@ -163,8 +163,6 @@ def time_ns(text: str, option: str, recording: Recording) -> int:
         hint = "give seconds since the start of the recording"
         raise UserError("the clock of this recording knows no date", hint, option)
     if stamp.tzinfo is None:
-        # A log with bare times of day is read as if it were UTC; everything else is shown in local time.
-        utc = kind == "time_of_day"
-        stamp = stamp.replace(tzinfo=datetime.UTC) if utc else stamp.astimezone()
+        stamp = stamp.astimezone()
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
     return (stamp - epoch) // datetime.timedelta(microseconds=1) * 1000

@@ -22,6 +22,7 @@ _RECORD_HINT = "a recording is a folder that `sysdock run` or `sysdock import` m
 _DAMAGE_HINT = (
     "the recording was damaged or changed after it was written; take a good copy, or import the log again"
 )
+_PERMISSION_HINT = "only some users may read this recording; ask its owner for a copy, or for the permission"
 _NEEDED = {
     "started_ns": int,
     "duration_ns": int,
@@ -32,6 +33,21 @@ _NEEDED = {
     "complete": bool,
     "tables": dict,
 }
+_OPTIONAL = {
+    "command": str,
+    "host": str,
+    "directory": str,
+    "recorder": str,
+    "ended_by": str,
+    "exit_code": int,
+    "exit_signal": str,
+    "has_exits": bool,
+    "tool": dict,
+    "options": list,
+    "sources": list,
+}
+_COUNTS = ("duration_ns", "lines_total", "lines_understood", "lost_events")
+_MOST = 1 << 63
 _CHUNK = 1 << 20
 
 
@@ -54,12 +70,16 @@ class Recording:
             raise UserError("this is a file, not a recording", hint, str(folder))
         place = folder / "recording.json"
         try:
+            # A pipe or a device would be read for ever.
+            if not stat.S_ISREG(os.stat(place).st_mode):
+                raise UserError("not a plain file", _RECORD_HINT, str(place))
             manifest = json.loads(place.read_text("utf-8"))
         except FileNotFoundError:
             fact = "this folder is not a recording: it has no recording.json"
             raise UserError(fact, _RECORD_HINT, str(folder)) from None
         except OSError as error:
-            raise UserError(f"cannot be read: {error.strerror}", place=str(place)) from None
+            hint = _PERMISSION_HINT if isinstance(error, PermissionError) else None
+            raise UserError(f"cannot be read: {error.strerror}", hint, str(place)) from None
         except json.JSONDecodeError as error:
             raise UserError(f"not JSON: {error.msg}", _DAMAGE_HINT, f"{place}:{error.lineno}") from None
         except (UnicodeDecodeError, RecursionError):
@@ -76,6 +96,16 @@ class Recording:
     def started_ns(self) -> int:
         """Start of the first event, ns since the Unix epoch."""
         return self.manifest["started_ns"]
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether its times are times: without any clock in the log they only count lines."""
+        return self.manifest["clock"].get("kind") != "order"
+
+    @property
+    def has_durations(self) -> bool:
+        """Whether the log tells how long calls took."""
+        return self.manifest["clock"].get("has_durations") is not False
 
     @property
     def coverage(self) -> float:
@@ -133,6 +163,8 @@ class Recording:
         try:
             # A link could lead anywhere, also to a device that never ends.
             status = os.stat(path, follow_symlinks=False)
+        except PermissionError as error:
+            raise UserError(f"cannot be read: {error.strerror}", _PERMISSION_HINT, str(path)) from None
         except OSError:
             raise UserError("a part of the recording is missing", _DAMAGE_HINT, str(path)) from None
         if not stat.S_ISREG(status.st_mode) or self.folder.resolve() not in path.resolve().parents:
@@ -150,7 +182,8 @@ class Recording:
                 while block := file.read(_CHUNK):
                     digest.update(block)
         except OSError as error:
-            raise UserError(f"cannot be read: {error.strerror}", place=str(path)) from None
+            hint = _PERMISSION_HINT if isinstance(error, PermissionError) else None
+            raise UserError(f"cannot be read: {error.strerror}", hint, str(path)) from None
         if digest.hexdigest() != part["sha256"]:
             fact = "the content of a part does not match the hash in recording.json"
             raise UserError(fact, _DAMAGE_HINT, str(path))
@@ -170,24 +203,63 @@ def _check_manifest(manifest: Any, place: str) -> None:
         )
         fact = f"format version {version}, written{by}, is newer than this sysdock reads ({FORMAT_VERSION})"
         raise UserError(fact, "update sysdock", place)
-    for key, type_ in _NEEDED.items():
-        value = manifest.get(key)
-        fits = isinstance(value, type_) and not (type_ is int and isinstance(value, bool))
-        if not fits or (type_ is int and not -(1 << 63) <= value < 1 << 63):
-            raise UserError(f"`{key}` is missing or not of its type", _DAMAGE_HINT, place)
+    wrong = [key for key, type_ in _NEEDED.items() if not _is(manifest.get(key), type_)]
+    wrong += [
+        key
+        for key, type_ in _OPTIONAL.items()
+        if manifest.get(key) is not None and not _is(manifest[key], type_)
+    ]
+    wrong += [key for key in _COUNTS if key not in wrong and manifest[key] < 0]
+    if not wrong and manifest["lines_understood"] > manifest["lines_total"]:
+        wrong.append("lines_understood")
+    wrong += [f"clock.{key}" for key in _wrong_of_clock(manifest.get("clock"))]
+    wrong += [key for key in ("options", "sources") if key not in wrong and not _is_list(manifest, key)]
+    if wrong:
+        raise UserError(f"`{wrong[0]}` is missing or not of its type", _DAMAGE_HINT, place)
     for name, entry in manifest["tables"].items():
         if not _is_entry(name, entry):
             raise UserError(f"the entry of table `{name}` is not right", _DAMAGE_HINT, place)
 
 
+def _is(value: Any, type_: type) -> bool:
+    if type_ is int:
+        return isinstance(value, int) and not isinstance(value, bool) and -_MOST <= value < _MOST
+    return isinstance(value, type_)
+
+
+def _wrong_of_clock(clock: Any) -> list[str]:
+    types = {"kind": str, "has_durations": bool, "note": str}
+    if not isinstance(clock, dict):
+        return []
+    return [key for key, type_ in types.items() if clock.get(key) is not None and not _is(clock[key], type_)]
+
+
+def _is_list(manifest: dict[str, Any], key: str) -> bool:
+    """Whether `options` are words, and `sources` objects with a path and a size."""
+    entries = manifest.get(key) or []
+    if key == "options":
+        return all(isinstance(entry, str) for entry in entries)
+    types = {"path": str, "bytes": int}
+    return all(
+        isinstance(entry, dict)
+        and all(entry.get(name) is None or _is(entry[name], type_) for name, type_ in types.items())
+        for entry in entries
+    )
+
+
 def _is_entry(name: str, entry: Any) -> bool:
     if not (
         isinstance(entry, dict)
-        and isinstance(entry.get("rows"), int)
+        and _is_count(entry.get("rows"))
+        and (entry.get("lost") is None or _is_count(entry["lost"]))
         and isinstance(entry.get("parts"), list)
     ):
         return False
     return name.isidentifier() and all(_is_part(part) for part in entry["parts"])
+
+
+def _is_count(value: Any) -> bool:
+    return _is(value, int) and value >= 0
 
 
 def _is_part(part: Any) -> bool:
@@ -197,4 +269,4 @@ def _is_part(part: Any) -> bool:
         return False
     path = PurePosixPath(part["file"])
     inside = not path.is_absolute() and ".." not in path.parts and "\0" not in part["file"]
-    return inside and isinstance(part.get("bytes"), int)
+    return inside and _is_count(part.get("bytes"))

@@ -17,66 +17,92 @@ if TYPE_CHECKING:
 
 @dataclass
 class Mentions:
-    """Names in a statement, in lower case. `starred` are tables of which all columns are wanted."""
+    """Names in a statement, in lower case. `starred` are tables of which all columns are wanted.
+
+    `tables` leaves out what the statement defines itself (WITH); `functions` stand in FROM as tables do.
+    `everything`: it cannot be told which tables and columns are meant.
+    """
 
     tables: set[str] = field(default_factory=set)
     columns: set[str] = field(default_factory=set)
     starred: set[str] = field(default_factory=set)
+    functions: set[str] = field(default_factory=set)
+    everything: bool = False
 
     def wants(self, table: str, column: str) -> bool:
         """Whether the view of `table` must have `column`. May err towards yes."""
-        return table in self.starred or column in self.columns
+        return self.everything or table in self.starred or column in self.columns
 
 
 def mentions(connection: duckdb.DuckDBPyConnection, sql: str) -> Mentions | None:
-    """The names in `sql`, from the engine's own parse tree; None where it is not a SELECT, or wrong."""
+    """The names in `sql`, from the engine's own parse tree; None where it is not one SELECT, or wrong."""
     [(text,)] = connection.execute("SELECT json_serialize_sql($sql)", {"sql": sql}).fetchall()
     tree = json.loads(text)
-    if tree.get("error"):
+    if tree.get("error") or len(tree["statements"]) != 1:
         return None
     found = Mentions()
-    aliases: dict[str, str] = {}
-    for node in _nodes(tree):
-        if node.get("type") == "BASE_TABLE":
-            name = node["table_name"].lower()
-            found.tables.add(name)
-            aliases[(node.get("alias") or name).lower()] = name
-        elif node.get("ref_type") == "NATURAL" or node.get("type") == "SHOW_REF":
-            return None
-        if node.get("using_columns"):
-            found.columns.update(str(name).lower() for name in node["using_columns"])
-    for node in _nodes(tree):
+    defined: set[str] = set()
+    for node, scope in _scoped(tree):
+        kind = node.get("type")
+        if kind == "BASE_TABLE":
+            found.tables.add(node["table_name"].lower())
+        elif kind == "TABLE_FUNCTION":
+            found.functions.add(str(node["function"].get("function_name", "")).lower())
+        elif kind == "SHOW_REF" or node.get("ref_type") == "NATURAL":
+            found.everything = True
+        elif kind == "SELECT_NODE" and any(_has_star(part) for part in node["select_list"]):
+            found.starred.update(_sources(node["from_table"]).values())
         if node.get("class") == "COLUMN_REF":
             names = [name.lower() for name in node["column_names"]]
             found.columns.update(names)
             # `SELECT c FROM calls AS c` is the whole row.
-            if len(names) == 1 and names[0] in aliases:
-                found.starred.add(aliases[names[0]])
-        elif node.get("type") == "SELECT_NODE" and any(_has_star(part) for part in node["select_list"]):
-            found.starred.update(_sources(node["from_table"]))
+            if len(names) == 1 and names[0] in scope:
+                found.starred.add(scope[names[0]])
+        found.columns.update(str(name).lower() for name in node.get("using_columns") or ())
+        defined.update(entry["key"].lower() for entry in (node.get("cte_map") or {}).get("map", ()))
+    # `WITH "/etc/passwd" AS ...` in one part of a statement must not hide that another part reads the file.
+    found.tables -= {name for name in defined if name.isidentifier()}
     return found
+
+
+def _scoped(tree: Any) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
+    """All objects of the tree, each with the tables (by alias) whose rows can be named there.
+
+    Not recursive: a stranger's statement may be nested deeper than Python's stack.
+    """
+    stack: list[tuple[Any, dict[str, str]]] = [(tree, {})]
+    while stack:
+        item, scope = stack.pop()
+        if isinstance(item, list):
+            stack.extend((part, scope) for part in item)
+        elif isinstance(item, dict):
+            inside = ordered = scope
+            if item.get("type") == "SELECT_NODE":
+                inside = {**scope, **_sources(item["from_table"])}
+                # ORDER BY means the column `calls` of the result, not the table, in `count(*) AS calls`.
+                own = {str(part.get("alias", "")).lower() for part in item["select_list"]}
+                ordered = {alias: table for alias, table in inside.items() if alias not in own}
+            yield item, inside
+            for key, part in item.items():
+                # What WITH defines does not see the tables beside it.
+                stack.append((part, {"cte_map": scope, "modifiers": ordered}.get(key, inside)))
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
     """All objects of the tree."""
-    stack = [tree]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, dict):
-            yield item
-            stack.extend(item.values())
-        elif isinstance(item, list):
-            stack.extend(item)
+    return (node for node, _ in _scoped(tree))
 
 
 def _has_star(expression: dict[str, Any]) -> bool:
     return any(node.get("class") == "STAR" for node in _nodes(expression))
 
 
-def _sources(source: dict[str, Any] | None) -> set[str]:
-    """Tables that a FROM clause names itself, not through a subquery."""
+def _sources(source: dict[str, Any] | None) -> dict[str, str]:
+    """Tables by alias that a FROM clause names itself, not through a subquery."""
     if not source:
-        return set()
+        return {}
     if source.get("type") == "BASE_TABLE":
-        return {source["table_name"].lower()}
-    return _sources(source.get("left")) | _sources(source.get("right")) | _sources(source.get("source"))
+        name = source["table_name"].lower()
+        return {(source.get("alias") or name).lower(): name}
+    parts = (source.get("left"), source.get("right"), source.get("source"))
+    return {alias: table for part in parts for alias, table in _sources(part).items()}

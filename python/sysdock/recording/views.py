@@ -81,7 +81,7 @@ class Views:
     def prepare(self, sql: str) -> None:
         """Makes the views that `sql` reads, with the side tables that it mentions; checks their parts."""
         named = mentions(self.connection, sql)
-        if named is None:
+        if named is None or named.everything:
             self.make(self.available)
         else:
             self.make([name for name in self.available if name in named.tables], named)

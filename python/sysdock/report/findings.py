@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from sysdock.analysis import Finding, Session
+from sysdock.analysis.diagnosis import by_rule, total_gain
 from sysdock.library import Analysis
 from sysdock.report.markup import both, both_blocks, join, prose, text
 from sysdock.report.numbers import duration, measured
@@ -36,20 +37,6 @@ def findings_section(session: Session, findings: Sequence[Finding]) -> str:
         cards.append(f'<details class="more" id="passed"><summary>{words}</summary>{inside}</details>')
     title = both("Findings", "所見")
     return f'<section id="findings"><h2>{title}</h2>{join(cards)}</section>'
-
-
-def by_rule(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Groups of one rule each, in the order of their first one, as `sysdock diagnose` has them."""
-    rules: dict[str, list[Finding]] = {}
-    for finding in findings:
-        rules.setdefault(finding.rule, []).append(finding)
-    return list(rules.values())
-
-
-def total_gain(findings: Sequence[Finding]) -> int | None:
-    """The most that the subjects of one rule could win together; None where the log cannot tell."""
-    gains = [finding.gain_ns for finding in findings if finding.gain_ns is not None]
-    return sum(gains) if gains else None
 
 
 def _finding_card(session: Session, group: list[Finding]) -> str:

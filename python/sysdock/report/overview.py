@@ -6,8 +6,10 @@ import dataclasses
 from collections.abc import Sequence
 
 from sysdock.analysis import Finding, Session
+from sysdock.analysis.diagnosis import by_rule, total_gain
 from sysdock.report.markup import both, join, text
-from sysdock.report.numbers import duration, moment, percent, size
+from sysdock.report.numbers import duration, moment, size
+from sysdock.text import percent
 
 _TRACED = (
     "Every time includes the cost of being traced, which is large for short calls: compare the numbers with "
@@ -20,10 +22,7 @@ _TRACED = (
 def overview_section(session: Session, findings: Sequence[Finding]) -> str:
     """Verdict, counts and facts."""
     manifest = session.recording.manifest
-    counts = {
-        status: len({f.rule for f in findings if f.status == status})
-        for status in ("finding", "unknown", "ok")
-    }
+    counts = {status: sum(f.status == status for f in findings) for status in ("finding", "unknown", "ok")}
     labels = {
         "finding": both("findings", "所見"),
         "unknown": both("not judged", "判定不能"),
@@ -66,12 +65,15 @@ def _verdict(findings: Sequence[Finding]) -> str:
                 "該当するものはありませんが、判定できない項目があります。",
             )
         return both("Nothing was found that holds it back.", "足を引っ張るものは見つかりませんでした。")
-    first = found[0]
+    group = by_rule(found)[0]
+    first, others = group[0], len(group) - 1
     english = f"{text(first.title)}, <code>{text(first.subject)}</code>"
-    japanese = f"{text(first.in_language('ja').title)}、<code>{text(first.subject)}</code>"
+    japanese = f"{text(first.title_ja)}、<code>{text(first.subject)}</code>"
+    if others:
+        english, japanese = f"{english} and {others} more", f"{japanese} ほか {others} 件"
     if first.gain_ns is None:
         return both(f"First to look at: {english}", f"まず見るべきもの: {japanese}")
-    gain = duration(first.gain_ns)
+    gain = duration(total_gain(group))
     return both(f"Most to win: up to {gain}. {english}", f"最も効果が大きいもの: 最大 {gain}。{japanese}")
 
 
@@ -87,7 +89,7 @@ def _facts(session: Session) -> list[tuple[str, str]]:
         (both("Started", "開始"), started),
         (
             both("Duration", "時間"),
-            duration(manifest["duration_ns"]) if clock.get("kind") != "order" else unknown,
+            duration(manifest["duration_ns"]) if recording.has_clock else unknown,
         ),
         (both("Ended", "終了"), _ended(session)),
         (both("System calls", "システムコール"), calls),
@@ -149,14 +151,14 @@ def _warnings(session: Session) -> list[str]:
                 f"{lost} 個のイベントが失われ、回数は実際より少なめです。",
             )
         )
-    if manifest["clock"].get("kind") == "order":
+    if not session.recording.has_clock:
         found.append(
             both(
                 "The log has no clock: time axes show the order of the lines, not seconds.",
                 "ログに時刻がありません。時間の軸は行の順序を示すだけで、秒ではありません。",
             )
         )
-    if not manifest["clock"].get("has_durations", True):
+    if not session.recording.has_durations:
         found.append(
             both(
                 "The log does not tell how long calls took (strace without -T): there are no times.",

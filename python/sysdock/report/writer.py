@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from sysdock.analysis import Session
-from sysdock.chart.drawing import drawings
+from sysdock.analysis import Result, Session
+from sysdock.chart.drawing import drawings_of
 from sysdock.chart.output import write_atomically
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Column
@@ -98,7 +98,8 @@ def _analysis(session: Session, analysis: Analysis, charts: list[dict[str, Any]]
     params = _params(session, analysis)
     name = analysis.id.replace("/", "-")
     figures = []
-    for drawing in drawings(session, analysis, params, lang):
+    result = session.run(analysis, params).keep()
+    for drawing in drawings_of(result, lang):
         if drawing.shown:
             named = both(text(drawing.title), text(drawing.title_ja))
             caption = both(text(drawing.caption), text(drawing.caption_ja))
@@ -112,7 +113,7 @@ def _analysis(session: Session, analysis: Analysis, charts: list[dict[str, Any]]
 <header>{head} <span class="muted">{text(said)}</span></header>
 {_description(session, analysis)}
 {drawn}
-{_result_table(session, analysis, params, name)}
+{_result_table(result, name)}
 </section>"""
 
 
@@ -141,8 +142,7 @@ def _description(session: Session, analysis: Analysis) -> str:
     return both_blocks(prose(page.text), prose(page.text_ja or page.text))
 
 
-def _result_table(session: Session, analysis: Analysis, params: dict[str, Any], name: str) -> str:
-    result = session.run(analysis, params)
+def _result_table(result: Result, name: str) -> str:
     rows = result.rows(ROWS)
     if not rows:
         return f'<p class="empty">{both("No rows.", "該当する行はありません。")}</p>'
@@ -150,7 +150,7 @@ def _result_table(session: Session, analysis: Analysis, params: dict[str, Any], 
     words = both(f"{total:,} rows", f"{total:,} 行")
     if total > len(rows):
         words = both(f"the first {len(rows):,} of {total:,} rows", f"{total:,} 行のうち先頭 {len(rows):,} 行")
-    body = table(f"t-{name}", result.columns, rows, analysis.title)
+    body = table(f"t-{name}", result.columns, rows, result.analysis.title)
     return f"""<details class="more" open><summary>{both("Table", "表")}: {words}</summary>
 <div class="tools">{copy_button(f"t-{name}")}</div>{body}</details>"""
 

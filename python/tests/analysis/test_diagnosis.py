@@ -89,6 +89,14 @@ def test_ok_of_a_doubtful_recording_is_unknown(
     assert found[1].reason_ja != found[1].reason
 
 
+def test_calls_that_are_filtered_out_are_not_taken_for_good_ones(maker: RecordingMaker, open_session) -> None:
+    for filters in ({"only_ok": True}, {"only_errors": True}):
+        session = open_session(maker.make(name=next(iter(filters))), **filters)
+        found = {finding.rule: finding for finding in session.diagnose()}
+        assert found["io/failing_calls"].status == "unknown"
+        assert "--only-" in found["io/failing_calls"].reason
+
+
 def test_99_percent_are_enough(maker: RecordingMaker, open_session, pack) -> None:
     add(pack, "a", ("x", "ok", None))
     [finding] = open_session(maker.make(lines_total=1000, lines_understood=990), pack.library).diagnose()

@@ -29,8 +29,12 @@ def run(maker: RecordingMaker, open_session, pack):
 
     def run_(params: dict | None = None, sql: str = SQL):
         pack.add("a/calls", sql)
+        return again(params)
+
+    def again(params: dict | None = None):
         return open_session(folder, pack.library).run("a/calls", params)
 
+    run_.again = again
     return run_
 
 
@@ -122,3 +126,67 @@ def test_the_summary_is_right(maker: RecordingMaker, open_session) -> None:
     # call, calls, ok, errors, time_ns, avg_ns, min_ns, max_ns, bytes, avg_bytes, min_bytes, max_bytes
     assert rows["read"] == ("read", 3, 2, 0, 40_000, 20_000, 10_000, 30_000, 100, 50.0, 0, 100)
     assert rows["openat"] == ("openat", 2, 1, 1, 25_000, 12_500, 5_000, 20_000, None, None, None, None)
+
+
+OUTSIDE = """\
+-- Outside
+-- needs:  calls
+-- portable: false
+-- column: n BIGINT   Number.
+"""
+
+
+@pytest.mark.parametrize(
+    ("sql", "fact"),
+    [
+        ("COPY (SELECT count(*) AS n FROM calls) TO '{file}'", "not one SELECT"),
+        ("SELECT 1 AS n; COPY (SELECT 1) TO '{file}'", "not one SELECT"),
+        (
+            "SELECT 1 AS n FROM calls) AS result; COPY (SELECT 1) TO '{file}'; SELECT * FROM (SELECT 1 AS n",
+            "syntax",
+        ),
+        ("SELECT length(content) AS n FROM read_text('/etc/hostname')", r"read_text\(\)"),
+        ("SELECT count(*) AS n FROM '/etc/hostname'", "/etc/hostname"),
+        (
+            "SELECT count(*) AS n FROM '/etc/hostname', (WITH \"/etc/hostname\" AS (SELECT 1) SELECT 2)",
+            "/etc/hostname",
+        ),
+        ("SELECT n FROM query('SELECT 1 AS n')", r"query\(\)"),
+    ],
+)
+def test_an_analysis_can_do_nothing_but_read_the_recording(
+    maker: RecordingMaker, open_session, pack, tmp_path, sql: str, fact: str
+) -> None:
+    file = tmp_path / "written.csv"
+    pack.add("a/outside", OUTSIDE + sql.format(file=file))
+    session = open_session(maker.make(), pack.library)
+    with pytest.raises(UserError, match=fact):
+        session.run("a/outside").rows()
+    assert not file.exists()
+
+
+def test_own_names_and_lists_may_stand_in_from(maker: RecordingMaker, open_session, pack) -> None:
+    sql = "WITH own AS (SELECT * FROM range(3) AS r(n)) SELECT CAST(sum(n) AS BIGINT) AS n FROM own"
+    pack.add("a/own", OUTSIDE + sql)
+    assert open_session(maker.make(), pack.library).run("a/own").rows() == [(3,)]
+
+
+def test_a_kept_result_is_the_same(run) -> None:
+    result, kept = run({"scale": 2.0}), run.again({"scale": 2.0}).keep()
+    assert kept.rows() == result.rows()
+    assert kept.rows(1) == result.rows(1)
+    assert kept.row_count() == result.row_count()
+
+
+def test_a_large_result_is_not_kept(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sysdock.analysis.session._MOST_KEPT", 1)
+    result = run()
+    assert result.keep().sql == run.again().sql
+
+
+def test_a_parameter_keeps_its_bound(run) -> None:
+    sql = SQL.replace("DOUBLE = 1.0   Factor", "DOUBLE = 1.0 > 0   Factor")
+    assert run({"scale": "0.5"}, sql).rows()
+    for value in ("0", "-1", "nan", "inf"):
+        with pytest.raises(UserError, match=r"must be greater than 0|is not a DOUBLE"):
+            run.again({"scale": value})

@@ -5,57 +5,8 @@ from __future__ import annotations
 import io
 import json
 
-import pytest
-from sysdock.analysis.writing import (
-    human_bytes,
-    human_ns,
-    printable,
-    shorten,
-    table_lines,
-    width,
-    write_csv,
-    write_json,
-)
+from sysdock.analysis.writing import table_lines, write_csv, write_json
 from sysdock.library import Column
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "-"),
-        (0, "0 ns"),
-        (999, "999 ns"),
-        (1_500, "1.50 µs"),
-        (-1_500, "-1.50 µs"),
-        (123_456_789, "123.5 ms"),
-        (3_600_000_000_000, "3,600.0 s"),
-        (float("nan"), "nan"),
-    ],
-)
-def test_times(value: float | None, text: str) -> None:
-    assert human_ns(value) == text
-
-
-def test_sizes() -> None:
-    assert [human_bytes(value) for value in (0, 1023, 1536, 5 << 30)] == [
-        "0 B",
-        "1,023 B",
-        "1.50 KiB",
-        "5.00 GiB",
-    ]
-
-
-def test_a_name_cannot_steer_the_terminal() -> None:
-    assert printable("a\x1b[31m\nb\u202e") == "a\\x1b[31m\\nb\\u202e"
-    assert printable("日本語 é") == "日本語 é"
-
-
-def test_width_of_japanese() -> None:
-    assert width("日本") == 4
-    assert shorten("日本語の名前", 7) == "日本語…"
-    assert shorten("/usr/share/doc/readme", 11, middle=True) == "/usr/…eadme"
-    assert shorten("short", 5) == "short"
-
 
 COLUMNS = [
     Column("path", "VARCHAR", None, ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import zlib
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 from chart_analyses import BARS, EMPTY, NAMED, WAVE
 from sysdock import chart
 from sysdock.analysis import Session
+from sysdock.chart.output import write_atomically
 from sysdock.errors import UserError
 
 Opener = Callable[..., Session]
@@ -88,6 +90,24 @@ def test_an_analysis_without_a_chart_is_refused(open_session: Opener, tmp_path: 
 def test_a_folder_that_is_not_there_is_named(open_session: Opener, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be written"):
         chart.write(open_session(wave=WAVE), "t/wave", {}, tmp_path / "no" / "out.svg")
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(pipe, b"content")
+    assert os.read(reader, 100) == b"content"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    link = tmp_path / "link.html"
+    link.symlink_to(tmp_path / "real.html")
+    write_atomically(link, b"content")
+    assert link.is_symlink()
+    assert (tmp_path / "real.html").read_bytes() == b"content"
 
 
 def test_nothing_is_left_beside_the_file(open_session: Opener, tmp_path: Path) -> None:

@@ -68,6 +68,26 @@ def test_bars_are_zero_based_and_the_rest_is_summed(open_session: Opener) -> Non
     assert single["encoding"]["x"]["title"] == "Average time [ms]"
 
 
+def test_a_rest_that_would_dwarf_the_bars_is_told_not_drawn(open_session: Opener) -> None:
+    many = BARS.replace("range(60)", "range(6000)").replace("CAST(n + 1 AS BIGINT)", "CAST(2 AS BIGINT)")
+    session = open_session(bars=many)
+    [spec, _] = chart.specs(session, "t/bars")
+    assert len({row["name"] for row in spec["data"]["values"]}) == 20
+    assert spec["title"]["subtitle"] == "20 of 6,000 bars drawn, the other 5,980 together 11,960"
+    [spec, _] = chart.specs(session, "t/bars", lang="ja")
+    assert spec["title"]["subtitle"].endswith("残り 5,980 本は合計 11,960")
+
+
+def test_a_log_without_clock_or_durations_says_so_under_the_title(library: Library, maker) -> None:
+    folder = maker.make([{"call": "read"}], clock={"kind": "order", "has_durations": False})
+    with Session(Recording.open(folder), library) as session:
+        [calls, _, times] = chart.specs(session, "io/calls_over_time")
+        assert calls["title"]["subtitle"].endswith("the log has no clock: the axis counts lines, not seconds")
+        assert times["title"]["subtitle"] == "no data; the log does not tell how long calls took"
+        [summary, _, _] = chart.specs(session, "io/summary")
+        assert "clock" not in summary["title"]["subtitle"]
+
+
 def test_small_series_become_the_rest(open_session: Opener) -> None:
     spec = chart.specs(open_session(bars=BARS), "t/bars")[0]
     domain = spec["encoding"]["color"]["scale"]["domain"]
@@ -101,6 +121,11 @@ def test_japanese_titles(open_session: Opener) -> None:
     spec = chart.specs(open_session(wave=WAVE), "t/wave", lang="ja")[0]
     assert spec["title"]["text"] == "Wave: 高さ"
     assert "12,001 点" in spec["title"]["subtitle"]
+
+
+def test_axes_speak_japanese_too(open_session: Opener) -> None:
+    spec = chart.specs(open_session(wave=WAVE), "t/wave", lang="ja")[0]
+    assert spec["encoding"]["y"]["title"] == "高さ [KiB]"
 
 
 def test_themes_differ_in_colours_only(open_session: Opener) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from make_recording import RecordingMaker
 from sysdock.analysis import Finding
-from sysdock.analysis.writing import width
 from sysdock.cli import answer
 from sysdock.cli.answer import answer_lines, diagnosis_lines
-from sysdock.cli.info_text import percent
+from sysdock.text import width
 
 FINDING = Finding(
     rule="io/x",
@@ -43,6 +42,12 @@ def session(maker: RecordingMaker, open_session, monkeypatch: pytest.MonkeyPatch
     return opened
 
 
+def session_with(session, findings: list[Finding]):
+    """The session with these findings."""
+    session.findings = findings
+    return session
+
+
 @pytest.mark.parametrize("lang", ["en", "ja"])
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 20])
 def test_it_fits_on_one_screen(session, lang: str, count: int) -> None:
@@ -63,12 +68,52 @@ def test_a_finding_says_what_where_why_and_what_to_do(session) -> None:
     assert "Findings: 1 (could not tell: 0, fine: 0)" in text
 
 
-def test_many_findings_say_how_many_are_left_out(session) -> None:
-    session.findings = [FINDING] * 20
-    lines = answer_lines(session, None, "en")
+def test_findings_of_one_rule_stand_together(session) -> None:
+    subjects = [replace(FINDING, subject=f"/tmp/{number}", reason="Because.") for number in range(9)]
+    lines = answer_lines(session_with(session, subjects), None, "en")
+    assert "  A title: 9 findings (up to 13.50 s to win)" in lines
+    assert "    /tmp/0: Because." in lines
+    assert sum("What to do:" in line for line in lines) == 1
+
+
+def test_many_findings_say_how_many_rules_are_left_out(session) -> None:
+    rules = [replace(FINDING, rule=f"io/{number}") for number in range(20)]
+    lines = answer_lines(session_with(session, rules), None, "en")
     shown = sum("to win)" in line for line in lines)
     assert shown >= 2
     assert f"  ... {20 - shown} more" in lines
+    assert len(lines) <= answer.LINES
+
+
+def test_long_advice_is_wrapped_where_there_is_room(session) -> None:
+    lines = answer_lines(session_with(session, [FINDING]), None, "en")
+    at = next(number for number, line in enumerate(lines) if "What to do:" in line)
+    assert lines[at + 1].startswith("    ")
+    assert lines[at + 1].endswith("Do this.")
+
+
+@pytest.mark.parametrize("columns", [40, 60, 79])
+@pytest.mark.parametrize("lang", ["en", "ja"])
+def test_a_narrow_terminal_gets_short_lines(session, lang: str, columns: int) -> None:
+    findings = [FINDING] * 3 + [replace(FINDING, rule="io/y"), UNKNOWN]
+    lines = answer_lines(session_with(session, findings), None, lang, columns)
+    assert max(map(width, lines)) <= columns
+    assert len(lines) <= answer.LINES
+    wrapped = diagnosis_lines([replace(FINDING, subject="x")], Path("rec"), lang, columns)
+    # Titles stay whole, and so does the command, which is to be copied.
+    text = [line for line in wrapped if line.startswith("  ") and "sysdock show" not in line]
+    assert max(map(width, text)) <= columns
+
+
+def test_a_log_without_clock_has_no_duration(maker: RecordingMaker, open_session) -> None:
+    folder = maker.make(clock={"kind": "order", "has_durations": False}, host="box")
+    lines = answer_lines(open_session(folder), None, "en")
+    assert lines[1].startswith("box, no clock in the log, ")
+
+
+def test_a_recording_without_calls_has_an_answer(maker: RecordingMaker, open_session) -> None:
+    lines = answer_lines(open_session(maker.write({})), None, "en")
+    assert any("UNKNOWN" in line for line in lines)
 
 
 def test_what_could_not_be_told_is_shown(session) -> None:
@@ -80,12 +125,3 @@ def test_a_diagnosis_shows_the_evidence() -> None:
     text = "\n".join(diagnosis_lines([FINDING, UNKNOWN], Path("my rec"), "en"))
     assert "  Evidence: sysdock show 'my rec' io/files --file x" in text
     assert max(map(len, text.splitlines()[3:])) <= answer.COLUMNS
-
-
-def test_shares_are_rounded_down() -> None:
-    assert [percent(*pair) for pair in ((0, 0), (1, 1), (9999, 10000), (1, 3))] == [
-        "100 %",
-        "100 %",
-        "99.9 %",
-        "33.3 %",
-    ]

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 import pytest
-from sysdock.analysis.writing import width
 from sysdock.cli.progress import progress_text
 from sysdock.errors import UserError
 from sysdock.recording.native import NAME, find_native
+from sysdock.text import width
 
 LOG = """\
 1 1700000000.000000 execve("/bin/cat", ["cat", "/tmp/a"], 0x7ffe /* 3 vars */) = 0 <0.000100>
@@ -141,6 +141,23 @@ class TestRun:
         done = cli("run", "-o", "rec", "--", "sh", "-c", "kill -TERM $$")
         assert done.returncode == 128 + signal.SIGTERM
         assert json.loads(cli("info", "rec", "--format", "json").stdout)["exit_signal"] == "SIGTERM"
+
+    def test_a_recording_that_could_not_begin_is_not_judged(self, cli, tmp_path: Path) -> None:
+        done = cli("run", "-o", "rec", "--", "true", env={"TMPDIR": str(tmp_path / "nowhere")})
+        assert done.returncode == 2
+        assert "is the temporary folder (TMPDIR) writable?" in done.stderr
+        assert "Findings" not in done.stderr
+
+    def test_the_status_stays_when_nobody_reads_the_answer(self, cli) -> None:
+        command = cli.command("run", "-o", "rec", "--", "sh", "-c", "exit 7")
+        done = subprocess.run(
+            ["sh", "-c", 'exec "$@" 2>/dev/full', "sh", *command],
+            cwd=cli.folder,
+            env=cli.environment,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 7
 
     def test_a_signal_reaches_the_command(self, cli, tmp_path: Path) -> None:
         script = "trap 'echo got it; exit 3' TERM; touch ready; while :; do sleep 0.05; done"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import signal
 import subprocess
 import time
@@ -233,7 +234,7 @@ class TestDiagnose:
         return maker.folder / "failing"
 
     def test_the_language_comes_from_the_locale(self, cli, rec: Path) -> None:
-        assert "指摘" in cli("diagnose", rec, env={"LC_ALL": "ja_JP.UTF-8"}).stdout
+        assert "所見" in cli("diagnose", rec, env={"LC_ALL": "ja_JP.UTF-8"}).stdout
         assert "Findings" in cli("diagnose", rec, env={"LC_ALL": "de_DE.UTF-8"}).stdout
 
     def test_fail_on(self, cli, maker: RecordingMaker, rec: Path) -> None:
@@ -263,6 +264,18 @@ class TestOthers:
         assert asking.communicate(timeout=20) == ("", "\n")
         assert asking.returncode == 130
 
+    def test_a_terminated_query_leaves_nothing_behind(self, cli, rec: Path, tmp_path: Path) -> None:
+        (tmp_path / "tmp").mkdir()
+        cli.environment["TMPDIR"] = str(tmp_path / "tmp")
+        sql = "SELECT count(*) FROM range(100000000000) AS a WHERE a.range * 3 % 7 = 9"
+        asking = cli.start("query", rec, sql, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(1)
+        assert list((tmp_path / "tmp").iterdir())
+        asking.send_signal(signal.SIGTERM)
+        asking.communicate(timeout=20)
+        assert asking.returncode == 128 + signal.SIGTERM
+        assert not list((tmp_path / "tmp").iterdir())
+
     def test_a_full_disk(self, cli, rec: Path) -> None:
         with open("/dev/full", "w") as full:
             showing = cli.start(
@@ -270,6 +283,72 @@ class TestOthers:
             )
             _, said = showing.communicate(timeout=20)
         assert (showing.returncode, said) == (2, "sysdock: the output: no space left on device\n")
+
+    @pytest.mark.parametrize("output", ["/dev/full", "closed"])
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("show", "{rec}", "io/summary"),
+            ("show", "{rec}", "io/summary", "--format", "json"),
+            ("info", "{rec}"),
+            ("diagnose", "{rec}"),
+            ("query", "{rec}", "SELECT 1 AS one"),
+            ("list",),
+        ],
+    )
+    def test_output_that_cannot_be_written(self, cli, rec: Path, arguments: tuple, output: str) -> None:
+        filled = [argument.format(rec=rec) for argument in arguments]
+        to = ">&-" if output == "closed" else f">{output}"
+        done = subprocess.run(
+            ["sh", "-c", f'exec "$@" {to}', "sh", *cli.command(*filled)],
+            cwd=cli.folder,
+            env=cli.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert done.stderr in (
+            "sysdock: the output: no space left on device\n",
+            "sysdock: the output: bad file descriptor\n",
+        )
+
+    def test_without_standard_error_output_stays_clean(self, cli, tmp_path: Path) -> None:
+        command = ["sh", "-c", 'exec "$@" 2>&-', "sh", *cli.command("info", "nowhere")]
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=cli.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+
+    def test_a_message_cannot_steer_the_terminal(self, cli) -> None:
+        done = cli("info", "a\x1b]0;x\x07")
+        assert done.returncode == 2
+        assert done.stderr.startswith("sysdock: a\\x1b]0;x\\x07: no such recording\n")
+
+    def test_a_terminal_without_japanese(self, cli, rec: Path) -> None:
+        done = cli("diagnose", rec, "--lang", "ja", env={"PYTHONIOENCODING": "ascii"})
+        assert done.returncode == 0
+        assert "\\u" in done.stdout
+
+    def test_a_log_without_clock_is_labelled(self, cli, maker: RecordingMaker) -> None:
+        rec = maker.make(clock={"kind": "order", "has_durations": False}, name="orderly")
+        assert "no clock" in cli("show", rec, "io/calls_over_time").stderr
+        info = cli("info", rec).stdout
+        assert re.search(r"^duration +unknown$", info, re.MULTILINE)
+
+    def test_a_recording_whose_recorder_was_killed(self, cli, maker: RecordingMaker) -> None:
+        rec = maker.write({}, started_ns=0, duration_ns=0, complete=False, ended_by="running", lines_total=0)
+        info = cli("info", rec).stdout
+        for line in ("started +unknown", "duration +unknown", "complete +NO: still running, or .* killed"):
+            assert re.search(f"^{line}$", info, re.MULTILINE)
+        assert "0 of 0 understood (0 %)" in info
 
     def test_query_mistake(self, cli, rec: Path) -> None:
         done = cli("query", rec, "SELECT * FROM callz")

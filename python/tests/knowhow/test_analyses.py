@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from make_recording import STARTED_NS, RecordingMaker
 from sysdock.analysis import Session
+from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.recording import Filters, Recording
 
@@ -74,8 +75,13 @@ def test_steps_of_any_length_leave_gaps_out(run, interval: float, steps: list[fl
     assert sum(row["calls"] for row in rows) == 4
 
 
-def test_a_step_of_nothing_does_not_divide_by_zero(run) -> None:
-    assert len(run("io/bytes_over_time", reads([5]), {"interval_s": 0})) == 1
+@pytest.mark.parametrize("analysis", ["io/bytes_over_time", "io/calls_over_time"])
+def test_steps_may_be_tiny_or_huge_but_not_nothing(run, analysis: str) -> None:
+    for number, interval_s in enumerate((1e-300, 1e300)):
+        assert len(run(analysis, reads([5]), {"interval_s": interval_s}, name=f"rec{number}")) == 1
+    for number, interval_s in enumerate((0, -1), 2):
+        with pytest.raises(UserError, match="must be greater than 0"):
+            run(analysis, reads([5]), {"interval_s": interval_s}, name=f"rec{number}")
 
 
 def test_a_thread_id_that_is_used_again_is_another_life(run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -16,9 +17,11 @@ Calls = list[dict[str, Any]]
 @pytest.fixture
 def judge(library: Library, maker: RecordingMaker):
     """What one rule says of a recording of these calls."""
+    numbers = itertools.count()
 
     def judged(rule: str, calls: Calls) -> list[Finding]:
-        with Session(Recording.open(maker.make(calls)), library) as session:
+        folder = maker.make(calls, name=f"rec{next(numbers)}")
+        with Session(Recording.open(folder), library) as session:
             return [finding for finding in session.diagnose() if finding.rule == rule]
 
     return judged
@@ -74,6 +77,15 @@ def test_small_messages_on_a_pipe_are_not_of_a_file(judge) -> None:
     assert one(judge("io/small_requests", transfers("pipe:[1]", [10] * 300, kind="pipe"))).status == "unknown"
 
 
+def test_small_requests_of_unnamed_files_cannot_be_judged(judge) -> None:
+    unnamed = [{**call, "path": None} for call in transfers("/x", [40] * 200)]
+    finding = one(judge("io/small_requests", transfers("/out", [40] * 3, "write") + unnamed))
+    assert finding.status == "unknown"
+    assert "200 small reads and writes" in finding.reason
+    few = one(judge("io/small_requests", transfers("/out", [40] * 3, "write") + unnamed[:50]))
+    assert few.status == "ok"
+
+
 def test_small_requests_that_cost_nothing_are_no_finding(judge) -> None:
     slow = [{"call": "openat", "path": "/slow", "result": 3, "dur_ns": 10_000_000_000}]
     assert one(judge("io/small_requests", transfers("/out", [40] * 200) + slow)).status == "ok"
@@ -126,6 +138,7 @@ def test_calls_that_always_fail_are_found(judge) -> None:
     assert finding.cost_ns == finding.gain_ns == 150_000
     assert "150 of 150 calls" in finding.reason
     assert "150 path(s)" in finding.reason
+    assert finding.evidence == "io/errors --call lgetxattr"
 
 
 def test_rare_failures_are_fine(judge) -> None:

@@ -59,6 +59,12 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert analysis.page_path == tmp_path / "x.md"
 
 
+def test_a_parameter_may_have_a_bound(tmp_path: Path) -> None:
+    text = GOOD.replace("BIGINT = 5   Leave", "BIGINT = 5 > 0   Leave")
+    [param, *_] = parse(write(tmp_path, text), "io/x", "analysis").params
+    assert param == Param("min_dur_ns", "BIGINT", 5, "Leave out shorter calls.", "ns", above=0)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "fact"),
     [
@@ -67,6 +73,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ("size_from BIGINT ", "size_from BIGNUM ", 8, "unknown type BIGNUM"),
         ("= 5 ", "= five ", 5, "the default `five` is not a BIGINT"),
         ("= 5   Leave out shorter calls [ns].", "= 5", 5, "not a parameter"),
+        ("= 5   Leave", "= 5 > 5   Leave", 5, "the default `5` is not greater than 5"),
+        ("= 'it''s'   A", "= 'it''s' > 1   A", 6, "a VARCHAR has no bound"),
         ("-- portable: false", "-- portable: no", 11, "neither true nor false"),
         ("-- column: call VARCHAR ", "-- column: size_from VARCHAR ", 9, "column `size_from` stands twice"),
         ("x=size_from", "size_from", 10, "`size_from` is not key=value"),

@@ -53,3 +53,15 @@ def test_nothing_is_overwritten(maker: RecordingMaker, library: Library, tmp_pat
     export(recording, library, tmp_path / "out", "csv")
     with pytest.raises(UserError, match="already exists"):
         export(recording, library, tmp_path / "out", "csv")
+
+
+def test_half_a_file_is_not_left(
+    maker: RecordingMaker, library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(UserError, match="cannot be written: No space left on device"):
+        export(Recording.open(maker.make()), library, tmp_path / "out", "csv")
+    assert not list((tmp_path / "out").iterdir())

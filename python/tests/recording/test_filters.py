@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from make_recording import STARTED_NS, RecordingMaker
+from sysdock.analysis.description import start_time
 from sysdock.errors import UserError
 from sysdock.recording import Filters, Recording, quote
 from sysdock.recording.filters import split_list, time_ns
@@ -102,7 +103,10 @@ def test_filters_apply_where_the_columns_are(maker: RecordingMaker, open_session
     assert len(session.notes) == 1
 
 
-@pytest.mark.parametrize("filters", [{"file": "nowhere"}, {"process": "nobody"}])
+@pytest.mark.parametrize(
+    "filters",
+    [{"file": "nowhere"}, {"process": "nobody"}, {"process": "4711"}, {"call": "opn"}, {"call": "opn*"}],
+)
 def test_a_filter_that_matches_nothing_says_so(maker: RecordingMaker, open_session, filters: dict) -> None:
     [note] = open_session(maker.make(), **filters).notes
     assert next(iter(filters.values())) in note
@@ -145,6 +149,19 @@ class TestTimes:
         time.tzset()
         try:
             assert time_ns("2023-11-15 07:13:20.5", "--from", recording) == STARTED_NS + 500_000_000
+        finally:
+            monkeypatch.undo()
+            time.tzset()
+
+    def test_a_time_of_day_is_that_of_this_machine(
+        self, maker: RecordingMaker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        recording = self.recording(maker, "time_of_day")
+        monkeypatch.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        try:
+            assert time_ns("2023-11-15 07:13:20", "--from", recording) == STARTED_NS
+            assert start_time(recording) == "2023-11-15 07:13:20 (date inferred)"
         finally:
             monkeypatch.undo()
             time.tzset()

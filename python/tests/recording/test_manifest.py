@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -79,12 +80,46 @@ def test_a_newer_version_is_refused(maker: RecordingMaker) -> None:
         {"tables": {"calls": {"rows": 1, "parts": [{"file": "/etc/passwd", "bytes": 1, "sha256": ""}]}}},
         {"tables": {"calls": {"rows": 1, "parts": [{"file": "../../x", "bytes": 1, "sha256": ""}]}}},
         {"tables": {"calls": {"rows": 1, "parts": [{"file": "a", "bytes": "1", "sha256": ""}]}}},
+        {"tables": {"calls": {"rows": -1, "parts": []}}},
+        {"tables": {"calls": {"rows": 0, "lost": "few", "parts": []}}},
+        {"command": ["ls"]},
+        {"host": 5},
+        {"ended_by": {}},
+        {"exit_code": "0"},
+        {"clock": {"kind": 1}},
+        {"clock": {"kind": "epoch", "note": []}},
+        {"options": "-f"},
+        {"options": [1]},
+        {"sources": ["a.log"]},
+        {"sources": [{"path": "a.log", "bytes": "1"}]},
+        {"duration_ns": -1},
+        {"lines_total": 1, "lines_understood": 2},
     ],
 )
 def test_wrong_entries_are_refused(maker: RecordingMaker, keys: dict[str, object]) -> None:
     folder = change(maker.make(), **keys)
     with pytest.raises(UserError):
         Recording.open(folder)
+
+
+def test_a_pipe_in_place_of_the_manifest_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "recording.json")
+    with pytest.raises(UserError, match="not a plain file"):
+        Recording.open(tmp_path)
+
+
+def test_a_part_that_may_not_be_read_is_not_called_missing(
+    maker: RecordingMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = Recording.open(maker.make())
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "stat", refuse)
+    with pytest.raises(UserError, match="cannot be read: Permission denied") as caught:
+        recording.verify(["calls"])
+    assert "permission" in caught.value.hint
 
 
 def test_a_missing_table(maker: RecordingMaker) -> None:

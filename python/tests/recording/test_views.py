@@ -74,10 +74,23 @@ def test_only_what_is_read_is_verified(maker: RecordingMaker, open_session) -> N
         session.fetch("SELECT path FROM calls")
 
 
+def test_a_column_of_the_result_is_not_taken_for_the_table(maker: RecordingMaker, library: Library) -> None:
+    views = Views(Recording.open(maker.make()), library)
+    counted = "SELECT call, count(*) AS calls FROM calls GROUP BY call ORDER BY calls"
+    nested = f"WITH a AS ({counted}) SELECT calls FROM a ORDER BY calls"
+    assert not mentions(views.connection, counted).starred
+    assert not mentions(views.connection, f"SELECT * FROM ({counted}) AS result").starred
+    assert not mentions(views.connection, nested).starred
+    whole_rows = "SELECT (SELECT max(c) FROM paths) FROM calls AS c"
+    assert mentions(views.connection, whole_rows).starred == {"calls"}
+    views.close()
+
+
 def test_mentions_of_what_is_not_a_select(maker: RecordingMaker, library: Library) -> None:
     views = Views(Recording.open(maker.make()), library)
     assert mentions(views.connection, "EXPLAIN SELECT 1") is None
     assert mentions(views.connection, "SELECT FROM WHERE") is None
+    assert mentions(views.connection, "SELECT 1; SELECT 2") is None
     views.close()
 
 

@@ -1,0 +1,132 @@
+"""Numbers and recorded names as people read them, on a terminal and elsewhere."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+# The micro sign, not the Greek letter: fonts with Japanese characters draw that one as wide as two.
+TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
+SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
+_MINUTES_FROM_S = 120
+
+
+def human_ns(value: float | None) -> str:
+    """A time as people read it: `1.23 ms`, from two minutes on `2 min 5 s`; `-` where it is not known."""
+    if value is not None and math.isfinite(value) and abs(value) >= _MINUTES_FROM_S * TIMES[0][0]:
+        minutes, seconds = divmod(round(abs(value) / TIMES[0][0]), 60)
+        hours, minutes = divmod(minutes, 60)
+        sign = "-" if value < 0 else ""
+        return f"{sign}{hours:,} h {minutes} min" if hours else f"{sign}{minutes} min {seconds} s"
+    return _scaled(value, TIMES)
+
+
+def human_bytes(value: float | None) -> str:
+    """A size as people read it: `1.23 MiB`; `-` where it is not known."""
+    return _scaled(value, SIZES)
+
+
+def human_count(value: float | None) -> str:
+    """A count with separators: `1,234,567`."""
+    return "-" if value is None else f"{value:,}"
+
+
+def percent(part: int, whole: int) -> str:
+    """A share as text, rounded down, so that only all of them are 100 %; of nothing it is 0 %."""
+    if not whole:
+        return "0 %"
+    if part >= whole:
+        return "100 %"
+    return f"{int(part / whole * 1000) / 10:.1f} %"
+
+
+def _scaled(value: float | None, units: Sequence[tuple[int, str]]) -> str:
+    if value is None:
+        return "-"
+    if not math.isfinite(value):
+        return str(value)
+    for factor, unit in units:
+        if abs(value) >= factor or factor == 1:
+            number = value / factor
+            digits = 0 if factor == 1 and number == int(number) else 2 if abs(number) < 100 else 1
+            return f"{number:,.{digits}f} {unit}"
+    raise AssertionError("the last factor is 1")
+
+
+def printable(text: str) -> str:
+    """A recorded name without characters that would move the cursor or colour the terminal."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def printable_lines(text: str) -> str:
+    """The same for a message of several lines."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def width(text: str) -> int:
+    """Columns that a text takes on a terminal; wide East Asian characters take two."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
+    )
+
+
+def shorten(text: str, room: int, middle: bool = False) -> str:
+    """`text` in at most `room` terminal columns, cut at its end, or in the `middle` as paths are."""
+    if width(text) <= room:
+        return text
+    if middle:
+        half = (room - 1) // 2
+        return head(text, room - 1 - half) + "…" + head(text[::-1], half)[::-1]
+    return head(text, room - 1) + "…"
+
+
+def head(text: str, room: int) -> str:
+    """As much of the beginning of `text` as fits into `room` columns."""
+    end = used = 0
+    for char in text:
+        used += width(char)
+        if used > room:
+            break
+        end += 1
+    return text[:end]
+
+
+def pad(text: str, room: int, right: bool = False) -> str:
+    """`text` filled up with blanks to `room` terminal columns."""
+    blanks = " " * max(room - width(text), 0)
+    return blanks + text if right else text + blanks
+
+
+def wrapped(text: str, room: int, indent: str = "") -> list[str]:
+    """Lines of at most `room` columns; Japanese, which has no blanks, is broken anywhere."""
+    lines, line = [], ""
+    for piece in _pieces(text, room - width(indent)):
+        if line and width(indent + line + piece.rstrip()) > room:
+            lines.append(indent + line.rstrip())
+            line = piece.lstrip()
+        else:
+            line += piece
+    return [*lines, indent + line.rstrip()] if line.strip() else lines
+
+
+# Signs that must not begin a line.
+_CLOSING = "、。・」』】\uff09\uff0c\uff0e\uff1a\uff1b\uff01\uff1f"
+
+
+def _pieces(text: str, room: int) -> Iterator[str]:
+    """Parts of a text between which a line may be broken; none is wider than `room`."""
+    piece = ""
+    for char in text:
+        wide = unicodedata.east_asian_width(char) in "WF"
+        breaks = piece.endswith(" ") or wide or (piece and unicodedata.east_asian_width(piece[-1]) in "WF")
+        full = width(piece + char) > room and char != " "
+        if piece and ((breaks and char != " " and char not in _CLOSING) or full):
+            yield piece
+            piece = ""
+        piece += char
+    if piece:
+        yield piece

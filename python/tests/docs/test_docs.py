@@ -1,0 +1,181 @@
+"""The documentation is about this program: links lead somewhere, names exist, nothing is left undescribed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sysdock.cli import VERBS
+from sysdock.library import Library
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCS = ROOT / "docs"
+REFERENCE = DOCS / "reference"
+PAGES = [
+    *sorted(DOCS.rglob("*.md")),
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "knowhow").rglob("*.md")),
+    *sorted((ROOT / "testdata").glob("*.md")),
+]
+GENERATED = {REFERENCE / f"{name}.md" for name in ("commands", "tables", "analyses", "rules", "charts")}
+# Folders at the top that are part of the project, not made by a build.
+TOP = ("crates", "python", "knowhow", "web", "testdata", "docs", "tools")
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def prose(page: Path) -> str:
+    """A page without its code blocks."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"^ {4,}\S.*$", "", text, flags=re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    found = set()
+    for heading in re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE):
+        words = re.sub(r"[^\w\- ]", "", heading.strip().lower())
+        found.add(words.replace(" ", "-"))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        place, _, anchor = target.partition("#")
+        file = (page.parent / place).resolve() if place else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(target)
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_paths_in_back_ticks_exist(page: Path) -> None:
+    missing = []
+    for _, code in re.findall(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", prose(page)):
+        path = code.strip().partition(" ")[0]
+        placeholder = re.search(r"[<>$*{}\[\]]|DIR|NAME", path)
+        if path.startswith(tuple(f"{folder}/" for folder in TOP)) and not placeholder:
+            missing += [path] if not (ROOT / path).exists() else []
+    assert missing == []
+
+
+def test_lines_of_hand_written_pages_fit() -> None:
+    """Tables apart, and Japanese, which has no line breaks between words."""
+    written = [page for page in DOCS.rglob("*.md") if page not in GENERATED]
+    long = []
+    for page in [*written, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+        for number, line in enumerate(page.read_text("utf-8").splitlines(), 1):
+            if len(line) > 150 and not line.lstrip().startswith("|"):
+                long.append(f"{name_of(page)}:{number}")
+    assert long == []
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.ja.md"])
+def test_the_readme_names_every_page(readme: str) -> None:
+    linked = {
+        (ROOT / target).resolve()
+        for target in re.findall(r"\]\(([^)#\s]+)", (ROOT / readme).read_text("utf-8"))
+    }
+    assert [name_of(page) for page in sorted(DOCS.rglob("*.md")) if page not in linked] == []
+
+
+def test_both_readmes_have_the_same_links() -> None:
+    first, second = (
+        set(re.findall(r"\]\(((?:docs/|[A-Z]+\.md)[^)]*)\)", (ROOT / name).read_text("utf-8")))
+        for name in ("README.md", "README.ja.md")
+    )
+    assert first - {"README.ja.md"} == second - {"README.md"}
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "gen", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for page in GENERATED:
+        assert page.read_text("utf-8").startswith("<!-- Made by tools/gen."), page
+
+
+def test_every_verb_is_described() -> None:
+    text = (REFERENCE / "commands.md").read_text("utf-8")
+    assert [verb for verb in VERBS if f"\n## sysdock {verb}\n" not in text] == []
+
+
+def test_every_table_and_column_is_described(library: Library) -> None:
+    text = (REFERENCE / "tables.md").read_text("utf-8")
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
+    assert sorted(sections) == [table.name for table in library.tables()]
+    for table in library.tables():
+        lacking = [
+            column.name for column in table.all_columns if f"| `{column.name}` |" not in sections[table.name]
+        ]
+        assert lacking == [], table.name
+
+
+def test_every_analysis_rule_and_chart_is_described(library: Library) -> None:
+    for kind, names in {
+        "analyses": [analysis.id for analysis in library.analyses()],
+        "rules": [rule.id for rule in library.rules()],
+        "charts": [chart.name for chart in library.charts()],
+    }.items():
+        headings = re.findall(r"^## (\S+)$", (REFERENCE / f"{kind}.md").read_text("utf-8"), re.MULTILINE)
+        assert headings == names
+
+
+def test_every_import_issue_is_described() -> None:
+    """The words stand in `Issue::word` of crates/strace/src/rows.rs."""
+    code = (ROOT / "crates" / "strace" / "src" / "rows.rs").read_text("utf-8")
+    words = re.findall(r'Issue::\w+ => "(\w+)"', code)
+    assert len(words) >= 9
+    page = (REFERENCE / "import-issues.md").read_text("utf-8")
+    assert sorted(re.findall(r"^## (\w+)$", page, re.MULTILINE)) == sorted(words)
+    understood = re.search(r"fn understood.*?matches!\((.*?)\)", code, re.DOTALL)
+    assert understood
+    for variant, word in re.findall(r'Issue::(\w+) => "(\w+)"', code):
+        answer = "yes" if f"Issue::{variant}" in understood[1] else "no"
+        assert f"| [{word}](#{word}) | {answer} |" in page
+
+
+def test_every_key_of_recording_json_is_described() -> None:
+    code = (ROOT / "crates" / "table" / "src" / "manifest.rs").read_text("utf-8")
+    body = re.search(r"pub struct Manifest \{(.*?)\n\}", code, re.DOTALL)
+    assert body
+    page = (REFERENCE / "recording.md").read_text("utf-8")
+    described = {
+        key.strip() for row in re.findall(r"^\| ([a-z_, ]+) \|", page, re.MULTILINE) for key in row.split(",")
+    }
+    assert set(re.findall(r"pub (\w+):", body[1])) <= described
+    endings = re.search(r"pub enum Ending \{(.*?)\n\}", code, re.DOTALL)
+    assert endings
+    for word in re.findall(r'rename = "([^"]+)"', endings[1]):
+        assert f"\n| {word} | " in page
+
+
+def test_no_file_names_the_machine_it_was_written_on() -> None:
+    # Put together here, or this file would be found.
+    words = ["/wo" + "rk/", "/root" + "/.", "model" + "_tools", "sand" + "boxing"]
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    found = []
+    for name in filter(None, listed.stdout.split("\0")):
+        file = ROOT / name
+        if file.is_file() and not file.is_symlink():
+            text = file.read_bytes().decode("utf-8", "replace")
+            found += [f"{name}: {word}" for word in words if word in text]
+    assert found == []

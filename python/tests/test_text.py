@@ -1,0 +1,85 @@
+"""Numbers and names for human eyes."""
+
+from __future__ import annotations
+
+import pytest
+from sysdock.text import (
+    human_bytes,
+    human_ns,
+    percent,
+    printable,
+    printable_lines,
+    shorten,
+    width,
+    wrapped,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1_500, "1.50 µs"),
+        (-1_500, "-1.50 µs"),
+        (123_456_789, "123.5 ms"),
+        (119_000_000_000, "119.0 s"),
+        (125_000_000_000, "2 min 5 s"),
+        (7_260_000_000_000, "2 h 1 min"),
+        (-7_260_000_000_000, "-2 h 1 min"),
+        (float("nan"), "nan"),
+    ],
+)
+def test_times(value: float | None, text: str) -> None:
+    assert human_ns(value) == text
+
+
+def test_sizes() -> None:
+    assert [human_bytes(value) for value in (0, 1023, 1536, 5 << 30)] == [
+        "0 B",
+        "1,023 B",
+        "1.50 KiB",
+        "5.00 GiB",
+    ]
+
+
+def test_a_name_cannot_steer_the_terminal() -> None:
+    assert printable("a\x1b[31m\nb\u202e") == "a\\x1b[31m\\nb\\u202e"
+    assert printable("日本語 é") == "日本語 é"
+
+
+def test_width_of_japanese() -> None:
+    assert width("日本") == 4
+    assert shorten("日本語の名前", 7) == "日本語…"
+    assert shorten("/usr/share/doc/readme", 11, middle=True) == "/usr/…eadme"
+    assert shorten("short", 5) == "short"
+
+
+def test_a_message_keeps_its_lines() -> None:
+    assert printable_lines("a\x1b]0;x\x07\n\nhint: b") == "a\\x1b]0;x\\x07\n\nhint: b"
+
+
+def test_shares_are_rounded_down() -> None:
+    assert [percent(*pair) for pair in ((0, 0), (1, 1), (9999, 10000), (1, 3))] == [
+        "0 %",
+        "100 %",
+        "99.9 %",
+        "33.3 %",
+    ]
+
+
+def test_english_is_wrapped_between_words() -> None:
+    assert wrapped("one two three four", 9, "  ") == ["  one two", "  three", "  four"]
+    assert wrapped("x" * 12, 5) == ["xxxxx", "xxxxx", "xx"]
+    assert wrapped("", 10) == []
+
+
+def test_japanese_is_wrapped_anywhere_but_before_a_full_stop() -> None:
+    lines = wrapped("ほかに 17 個のファイルも同様です。同じプログラムが何度も起動されています。", 32)
+    assert all(24 <= width(line) <= 34 for line in lines[:-1])
+    assert (
+        "".join(lines).replace(" ", "")
+        == "ほかに17個のファイルも同様です。同じプログラムが何度も起動されています。"
+    )
+    assert not any(line.startswith(("、", "。")) for line in lines)
