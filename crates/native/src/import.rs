@@ -15,6 +15,7 @@ pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
     let cancel = Cancel::default();
     signals::cancel_on_signal(&cancel);
     let options = Options { date: date(arguments)?, ..Options::default() };
+    allow_many_files();
     let logs = Logs::open(&arguments.logs, &options)?;
     let mut recording = Recording::create(&arguments.output, Manifest::new("strace-log"))?;
     let mut reporter = Reporter::new(&arguments.progress);
@@ -50,6 +51,18 @@ pub(crate) fn finish(
         Err(error) => {
             recording.abandon();
             Err(error.into())
+        }
+    }
+}
+
+/// A set that strace -ff wrote has a file for each thread, and all are open at once.
+fn allow_many_files() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the struct lives through both calls. If the limit stays, opening the files says so.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
         }
     }
 }

@@ -89,7 +89,7 @@ impl Logs {
             if input.size == Some(0) && paths.len() == 1 {
                 return Err(ImportError::Empty(path.clone()));
             }
-            feeds.push(Feed::open(input, options.date).map_err(failed)?);
+            feeds.push(Feed::open(input, paths.len(), options.date).map_err(failed)?);
         }
         Ok(Logs { merge: Merge::new(feeds) })
     }
@@ -99,7 +99,7 @@ impl Logs {
     /// # Errors
     /// [`ImportError::Input`] if it cannot be read.
     pub fn of_pipe(pipe: File, options: &Options) -> Result<Self, ImportError> {
-        let feed = Feed::open(Input::of_pipe(pipe), options.date);
+        let feed = Feed::open(Input::of_pipe(pipe), 1, options.date);
         let feed = feed.map_err(|error| ImportError::Input(PathBuf::from("<pipe>"), error))?;
         Ok(Logs { merge: Merge::new(vec![feed]) })
     }

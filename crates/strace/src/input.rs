@@ -9,8 +9,11 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-/// Bytes read at a time: small enough to stay in a core's own cache while its lines are parsed.
+/// Bytes read at a time at most: small enough to stay in a core's own cache while its lines are parsed.
 const BLOCK: usize = 1 << 18;
+
+/// Bytes that all inputs of an import may read at a time, together.
+const TOGETHER: usize = 64 << 20;
 
 /// A line longer than this is dropped and counted: no call prints that much unless asked for (`-s`), and memory must stay bounded.
 const LONGEST_LINE: usize = 64 << 20;
@@ -58,7 +61,10 @@ impl Input {
     }
 
     /// Open it; compression is told by the first bytes, not by the name.
-    pub(crate) fn lines(&self) -> io::Result<Lines> {
+    ///
+    /// `inputs` are read side by side: what they hold in memory together is bounded.
+    pub(crate) fn lines(&self, inputs: usize) -> io::Result<Lines> {
+        let block = (TOGETHER / inputs.max(1)).clamp(4096, BLOCK);
         let read_bytes = Rc::new(Cell::new(0));
         let raw: Box<dyn Read> = match &self.pipe {
             Some(pipe) => Box::new(pipe.try_clone()?),
@@ -70,11 +76,11 @@ impl Input {
         let got = read_full(&mut counted, &mut magic)?;
         let whole = io::Cursor::new(magic[..got].to_vec()).chain(counted);
         let reader: Box<dyn Read> = match &magic[..got] {
-            [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(BLOCK, whole))),
+            [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(block, whole))),
             [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole)?),
             _ => Box::new(whole),
         };
-        Ok(Lines { reader, read_bytes, buffer: Vec::new(), start: 0, end: 0, ended: false, failure: None })
+        Ok(Lines { reader, block, read_bytes, buffer: Vec::new(), start: 0, end: 0, ended: false, failure: None })
     }
 }
 
@@ -125,6 +131,8 @@ pub(crate) enum Next {
 /// The lines of an input, one at a time.
 pub(crate) struct Lines {
     reader: Box<dyn Read>,
+    /// Bytes read at a time.
+    block: usize,
     read_bytes: Rc<Cell<u64>>,
     buffer: Vec<u8>,
     start: usize,
@@ -180,8 +188,8 @@ impl Lines {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= shift;
         self.start = 0;
-        if self.buffer.len() < self.end + BLOCK {
-            self.buffer.resize(self.end + BLOCK, 0);
+        if self.buffer.len() < self.end + self.block {
+            self.buffer.resize(self.end + self.block, 0);
         }
         shift
     }
@@ -221,7 +229,7 @@ mod tests {
     use super::*;
 
     fn all(path: &Path) -> (Vec<String>, Option<io::Error>) {
-        let mut lines = Input::inspect(path).unwrap().lines().unwrap();
+        let mut lines = Input::inspect(path).unwrap().lines(1).unwrap();
         let mut out = Vec::new();
         while let Next::Line(range, _) = lines.next() {
             out.push(String::from_utf8(lines.text(range).to_vec()).unwrap());

@@ -47,8 +47,8 @@ pub(crate) struct Item<'a> {
 }
 
 impl Feed {
-    pub(crate) fn open(input: Input, date: Option<NaiveDate>) -> io::Result<Self> {
-        let lines = input.lines()?;
+    pub(crate) fn open(input: Input, inputs: usize, date: Option<NaiveDate>) -> io::Result<Self> {
+        let lines = input.lines(inputs)?;
         let clock = Clock::new(input.written_ns, date);
         Ok(Feed { input, clock, lines, line_number: 0, next: None })
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -361,6 +362,25 @@ def test_both_forms_of_a_set_tell_the_same(import_log: Import, query: Query) -> 
         "SELECT count(*) FROM (SELECT ts_ns < lag(ts_ns, 1, ts_ns) OVER () AS back FROM calls) WHERE back",
     )
     assert ordered == [(0,)]
+
+
+def test_a_set_of_thousands_of_files_is_read_in_order(native: Path, tmp_path: Path, query: Query) -> None:
+    """Memory for all files together is bounded, and more of them may be open than a shell allows by itself."""
+    count = 2000
+    for tid in range(1, count + 1):
+        lines = "".join(
+            f"1700000000.{step:03}{tid % 1000:03} getpid() = {tid} <0.000001>\n" for step in range(20)
+        )
+        (tmp_path / f"log.{tid}").write_text(lines)
+    logs = [tmp_path / f"log.{tid}" for tid in range(1, count + 1)]
+    process = subprocess.Popen([native, "import", *logs, "-o", tmp_path / "rec"])
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = status
+    assert status == 0
+    assert usage.ru_maxrss < 400_000  # kB
+    assert query(tmp_path / "rec", "SELECT count(*), count(DISTINCT tid) FROM calls") == [(20 * count, count)]
+    back = "SELECT count(*) FROM (SELECT ts_ns < lag(ts_ns, 1, ts_ns) OVER () AS back FROM calls) WHERE back"
+    assert query(tmp_path / "rec", back) == [(0,)]
 
 
 def test_compressed_logs_and_standard_input_give_the_same(native: Path, tmp_path: Path, query: Query) -> None:
