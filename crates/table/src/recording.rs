@@ -238,7 +238,10 @@ fn properties(def: &TableDef) -> WriterProperties {
             builder = builder
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
-        } else if column.kind == ColumnType::String && !column.dictionary {
+        } else if column.kind == ColumnType::String && column.dictionary {
+            // Least and greatest word of a row group skip nothing, and cost a comparison for each row.
+            builder = builder.set_column_statistics_enabled(path, EnabledStatistics::None);
+        } else if column.kind == ColumnType::String {
             builder = builder.set_column_dictionary_enabled(path, false);
         }
     }

@@ -123,6 +123,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _drop_output()
     if terminated:
         code = 128 + terminated[0]
+    _drop_unread_remarks()
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -144,6 +145,14 @@ def _ready_streams() -> None:
 def _drop_output() -> None:
     """Python would try once more at its end to write what could not be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _drop_unread_remarks() -> None:
+    """Where nobody can read standard error, Python would end with a status of its own (120)."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def _complain(text: str) -> int:
