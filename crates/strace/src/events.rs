@@ -67,7 +67,10 @@ impl Import<'_> {
         match fields::parse(event) {
             // The last line, without its newline and without the duration that the others have: the result may be cut too.
             Ok(call) if !item.ended && self.has_durations && call.dur_ns.is_none() => self.issue(Issue::CutLine, item, None),
-            Ok(call) => self.finish_call(thread, &call, item.time_ns, None),
+            Ok(call) => {
+                self.drop_half(item, thread)?;
+                self.finish_call(thread, &call, item.time_ns, None)
+            }
             Err(_) if !item.ended => self.issue(Issue::CutLine, item, None),
             Err(error) => match fields::killed(event, &mut self.joined) {
                 true => self.finish_joined(item, thread, item.time_ns, None),

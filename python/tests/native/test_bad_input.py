@@ -146,6 +146,16 @@ def test_a_resumed_call_without_its_start_is_kept_and_said(
     ]
 
 
+@pytest.mark.parametrize("after", ["getpid() = 1 <0.000001>", "close(4 <unfinished ...>"])
+def test_a_call_whose_second_half_is_missing_is_kept_without_a_result(
+    after: str, import_log: Import, query: Query, manifest: Callable
+) -> None:
+    """A thread is in one call at a time, so the next call, whole or not, tells that the end of the first is lost."""
+    recording = import_log(f"1 1700000000.000000 read(3,  <unfinished ...>\n1 1700000000.000100 {after}\n")
+    assert query(recording, "SELECT result, dur_ns FROM calls WHERE call = 'read'") == [(None, None)]
+    assert manifest(recording)["issues"]["start_without_end"] == 1
+
+
 def test_a_damaged_gzip_keeps_what_could_be_read(
     native: Path, tmp_path: Path, query: Query, manifest: Callable
 ) -> None:
