@@ -9,7 +9,7 @@ use std::{
 use sysdock_table::{Column, Manifest, Recording, TableError};
 
 /// One row: section, name, value, source.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Row {
     section: &'static str,
     name: String,

@@ -1,6 +1,6 @@
 //! `sysdock-native import`: logs that exist.
 
-use sysdock_strace::{Logs, Options};
+use sysdock_strace::{ImportError, Logs, Options};
 use sysdock_table::{Cancel, Ending, Manifest, Recording};
 
 use crate::{
@@ -19,31 +19,19 @@ pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
     let logs = Logs::open(&arguments.logs, &options)?;
     let mut recording = Recording::create(&arguments.output, Manifest::new("strace-log"))?;
     let mut reporter = Reporter::new(&arguments.progress);
-    let outcome = logs.import(&mut recording, &options, &cancel, &mut |progress| reporter.report(progress));
-    let ending = finish(recording, outcome, &environment::of_log)?;
-    Ok(status(ending))
+    let outcome = logs.import(&mut recording, &options, &cancel, &mut |progress| reporter.report(progress)).and_then(|ending| {
+        let rows = environment::of_log(&recording.manifest);
+        environment::write(&mut recording, &rows)?;
+        Ok(ending)
+    });
+    Ok(status(finish(recording, outcome)?))
 }
 
 /// Close a recording after its import, or take it away again where there was nothing to record.
-pub(crate) fn finish(
-    mut recording: Recording,
-    outcome: Result<Ending, sysdock_strace::ImportError>,
-    environment: &dyn Fn(&Manifest) -> Vec<environment::Row>,
-) -> Result<Ending, Message> {
-    use sysdock_strace::ImportError::{Empty, NotStrace, Table};
+pub(crate) fn finish(recording: Recording, outcome: Result<Ending, ImportError>) -> Result<Ending, Message> {
     match outcome {
-        Ok(ending) => {
-            let rows = environment(&recording.manifest);
-            let written = if rows.is_empty() { Ok(()) } else { environment::write(&mut recording, &rows) };
-            let manifest = recording.finish(if written.is_ok() { ending } else { Ending::WriteError })?;
-            written?;
-            Ok(manifest.ended_by)
-        }
-        Err(error @ (NotStrace(..) | Empty(..))) => {
-            recording.abandon();
-            Err(error.into())
-        }
-        Err(Table(error)) => {
+        Ok(ending) => Ok(recording.finish(ending)?.ended_by),
+        Err(ImportError::Table(error)) => {
             // What was closed stays; whether the list of it can be written is another matter on a full disk.
             let _ = recording.finish(Ending::WriteError);
             Err(error.into())

@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Message> {
     }
     let status = watch.join();
     let refused = matches!(outcome, Err(ImportError::Empty(_)));
-    let ended = import::finish(recording, outcome, &|_| Vec::new());
+    let ended = import::finish(recording, outcome);
     if refused {
         return Err(Message::new(
             format!("strace recorded nothing (it ended with {status})"),

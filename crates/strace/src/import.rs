@@ -246,15 +246,6 @@ impl<'a> Import<'a> {
         }
     }
 
-    pub(crate) fn note_coverage(&mut self) {
-        let manifest = &mut self.recording.manifest;
-        manifest.lines_total = self.lines;
-        manifest.lines_understood = self.lines - self.issues.lines_lost;
-        manifest.started_ns = self.first_ns.unwrap_or(0);
-        manifest.duration_ns = self.last_ns.saturating_sub(manifest.started_ns).max(0);
-        manifest.clock.has_durations = self.has_durations;
-    }
-
     /// Write what is left and say how complete it is.
     fn finish(mut self, merge: &mut Merge, mut ending: Ending) -> Result<Ending, ImportError> {
         let open: Vec<usize> =
@@ -294,9 +285,12 @@ impl<'a> Import<'a> {
     }
 
     fn describe(&mut self, merge: &Merge) {
-        self.note_coverage();
         let lives = &self.system.threads.lives;
         let manifest = &mut self.recording.manifest;
+        manifest.lines_total = self.lines;
+        manifest.lines_understood = self.lines - self.issues.lines_lost;
+        manifest.started_ns = self.first_ns.unwrap_or(0);
+        manifest.duration_ns = self.last_ns.saturating_sub(manifest.started_ns).max(0);
         manifest.clock = merge.feeds[0].clock.describe(self.has_durations);
         manifest.has_exits = lives.iter().all(|life| life.end_ns.is_some());
         manifest.issues = self.issues.counts.iter().map(|(issue, count)| ((*issue).into(), *count)).collect();
