@@ -34,6 +34,7 @@ pub struct Manifest {
     pub sources: Vec<Source>,
     pub lines_total: u64,
     pub lines_understood: u64,
+    pub restarted_calls: u64,
     pub issues: BTreeMap<String, u64>,
     pub lost_events: u64,
     pub complete: bool,
@@ -64,6 +65,7 @@ pub struct Clock {
 #[allow(missing_docs)]
 pub struct Source {
     pub path: String,
+    pub offset_ns: i64,
     pub bytes: u64,
     pub lines: u64,
 }
@@ -124,6 +126,7 @@ impl Manifest {
             sources: Vec::new(),
             lines_total: 0,
             lines_understood: 0,
+            restarted_calls: 0,
             issues: BTreeMap::new(),
             lost_events: 0,
             complete: false,

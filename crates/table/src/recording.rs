@@ -14,14 +14,19 @@ use arrow_array::RecordBatch;
 use parquet::{
     arrow::ArrowWriter,
     basic::{Compression, Encoding, ZstdLevel},
-    file::properties::{EnabledStatistics, WriterProperties, WriterVersion},
+    errors::Result as ParquetResult,
+    file::{
+        properties::{EnabledStatistics, WriterProperties, WriterVersion},
+        writer::SerializedFileWriter,
+    },
     schema::types::ColumnPath,
 };
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Column, Ending, Manifest, Part, TableDef, TableError,
+    Column, EncodedGroup, Ending, Manifest, Part, TableDef, TableError,
     batch::record_batch,
+    group::parquet_schema,
     schema::{self, ColumnType},
 };
 
@@ -48,7 +53,18 @@ struct OpenPart {
     path: PathBuf,
     file: String,
     rows: u64,
-    writer: ArrowWriter<BufWriter<HashingFile>>,
+    writer: Writer,
+}
+
+type Sink = BufWriter<HashingFile>;
+
+/// How the row groups of a part come in.
+#[derive(Debug)]
+enum Writer {
+    /// As Arrow columns.
+    Batches(Box<ArrowWriter<Sink>>),
+    /// As encoded pages.
+    Groups(Box<SerializedFileWriter<Sink>>),
 }
 
 impl Recording {
@@ -85,13 +101,33 @@ impl Recording {
     pub fn write(&mut self, table: &str, columns: Vec<Column>) -> Result<(), TableError> {
         let def = schema::table(table);
         let batch = record_batch(def, columns)?;
-        if !self.open.contains_key(table) {
-            let part = self.open_part(def)?;
-            self.open.insert(table.into(), part);
+        self.add_to_part(def, false, |part| part.write(&batch))
+    }
+
+    /// Append a row group that [`crate::GroupEncoder`] encoded. A table is written by this, or by [`Recording::write`], never by both.
+    ///
+    /// # Errors
+    /// [`TableError`] if the disk refuses; parts closed before stay readable.
+    pub fn append(&mut self, table: &str, group: EncodedGroup) -> Result<(), TableError> {
+        if group.rows == 0 {
+            return Ok(());
         }
-        let part = self.open.get_mut(table).expect("just opened");
-        if let Err(error) = part.append(&batch) {
-            self.discard(table);
+        self.add_to_part(schema::table(table), true, |part| part.append(group))
+    }
+
+    fn add_to_part(
+        &mut self,
+        def: &TableDef,
+        encoded: bool,
+        add: impl FnOnce(&mut OpenPart) -> Result<(), TableError>,
+    ) -> Result<(), TableError> {
+        if !self.open.contains_key(&def.name) {
+            let part = self.open_part(def, encoded)?;
+            self.open.insert(def.name.clone(), part);
+        }
+        let part = self.open.get_mut(&def.name).expect("just opened");
+        if let Err(error) = add(part) {
+            self.discard(&def.name);
             return Err(error);
         }
         Ok(())
@@ -168,7 +204,7 @@ impl Recording {
         }
     }
 
-    fn open_part(&mut self, def: &TableDef) -> Result<OpenPart, TableError> {
+    fn open_part(&mut self, def: &TableDef, encoded: bool) -> Result<OpenPart, TableError> {
         let next = self.part_numbers.entry(def.name.clone()).or_insert(0);
         let number = *next;
         *next += 1;
@@ -177,8 +213,7 @@ impl Recording {
         let failed = |error| TableError::Io(path.clone(), error);
         fs::create_dir_all(self.folder.join(&def.name)).map_err(failed)?;
         let sink = BufWriter::with_capacity(1 << 20, HashingFile::create(&path).map_err(failed)?);
-        let writer = ArrowWriter::try_new(sink, def.arrow_schema(), Some(properties(def)))
-            .map_err(|error| TableError::Parquet(path.clone(), error))?;
+        let writer = Writer::new(def, sink, encoded).map_err(|error| TableError::Parquet(path.clone(), error))?;
         Ok(OpenPart { path, file, rows: 0, writer })
     }
 
@@ -209,11 +244,19 @@ impl Recording {
 }
 
 impl OpenPart {
-    fn append(&mut self, batch: &RecordBatch) -> Result<(), TableError> {
-        let failed = |error| TableError::Parquet(self.path.clone(), error);
-        self.writer.write(batch).map_err(failed)?;
-        self.writer.flush().map_err(failed)?;
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), TableError> {
+        let Writer::Batches(writer) = &mut self.writer else { unreachable!("a table has one kind of writer") };
+        let written = writer.write(batch).and_then(|()| writer.flush());
+        written.map_err(|error| TableError::Parquet(self.path.clone(), error))?;
         self.rows += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    fn append(&mut self, group: EncodedGroup) -> Result<(), TableError> {
+        let Writer::Groups(writer) = &mut self.writer else { unreachable!("a table has one kind of writer") };
+        let rows = group.rows as u64;
+        append_group(writer, group).map_err(|error| TableError::Parquet(self.path.clone(), error))?;
+        self.rows += rows;
         Ok(())
     }
 
@@ -224,6 +267,34 @@ impl OpenPart {
         let (bytes, sha256) = file_hash.finish().map_err(|error| TableError::Io(path, error))?;
         Ok(Part { file, rows, bytes, sha256 })
     }
+}
+
+impl Writer {
+    fn new(def: &TableDef, sink: Sink, encoded: bool) -> ParquetResult<Self> {
+        let properties = properties(def);
+        if !encoded {
+            return ArrowWriter::try_new(sink, def.arrow_schema(), Some(properties))
+                .map(|writer| Writer::Batches(Box::new(writer)));
+        }
+        let schema = parquet_schema(def).root_schema_ptr();
+        Ok(Writer::Groups(Box::new(SerializedFileWriter::new(sink, schema, properties.into())?)))
+    }
+
+    fn into_inner(self) -> ParquetResult<Sink> {
+        match self {
+            Writer::Batches(writer) => writer.into_inner(),
+            Writer::Groups(writer) => writer.into_inner(),
+        }
+    }
+}
+
+fn append_group(writer: &mut SerializedFileWriter<Sink>, group: EncodedGroup) -> ParquetResult<()> {
+    let mut row_group = writer.next_row_group()?;
+    for (bytes, close) in group.columns {
+        row_group.append_column(&bytes, close)?;
+    }
+    row_group.close()?;
+    Ok(())
 }
 
 fn properties(def: &TableDef) -> WriterProperties {

@@ -25,6 +25,9 @@ pub struct TableDef {
     /// Columns that exist in views only. Not used by writers.
     #[serde(default)]
     pub joined: Vec<toml::Table>,
+    /// Columns that views compute from stored ones. Not used by writers.
+    #[serde(default)]
+    pub derived: Vec<toml::Table>,
 }
 
 fn yes() -> bool {

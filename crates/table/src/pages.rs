@@ -1,0 +1,425 @@
+//! Values of a column as Parquet pages.
+//!
+//! Headers and metadata are the parquet crate's; the encodings are ours, because integers that are already grouped by column can be encoded
+//! several times faster than through Arrow arrays. Formats: parquet-format, `Encodings.md` (RLE_DICTIONARY, DELTA_BINARY_PACKED, PLAIN) and
+//! `README.md` ("Data Pages"). Pages are of version 1, where zstd packs the definition levels too; codes of a dictionary stand in whole
+//! bytes, because zstd finds repeated sequences of calls only there.
+
+use bytes::Bytes;
+use parquet::{
+    basic::{Encoding, PageType},
+    column::page::{CompressedPage, Page, PageWriter},
+    errors::Result,
+    file::writer::{SerializedPageWriter, TrackedWrite},
+};
+
+/// Stands for NULL among the values of a column.
+pub const NULL: i64 = i64::MIN;
+
+/// Distinct values of a column chunk beyond which a dictionary no longer pays.
+const LARGEST_DICTIONARY: usize = 1 << 15;
+
+/// Rows of a page.
+const ROWS_PER_PAGE: usize = 1 << 13;
+
+/// The finished pages of a column chunk, and what its metadata must say about them.
+pub(crate) struct Pages {
+    sink: TrackedWrite<Vec<u8>>,
+    pub(crate) uncompressed: usize,
+}
+
+/// What all columns compress their pages with, one after another: a context for each would push everything else out of the cache.
+pub(crate) struct Press {
+    zstd: zstd::bulk::Compressor<'static>,
+    body: Vec<u8>,
+}
+
+impl Press {
+    pub(crate) fn new() -> Self {
+        Press { zstd: zstd::bulk::Compressor::new(1).expect("level 1 exists"), body: Vec::new() }
+    }
+}
+
+impl Pages {
+    pub(crate) fn new() -> Self {
+        Pages { sink: TrackedWrite::new(Vec::new()), uncompressed: 0 }
+    }
+
+    /// Add a data page of `rows` rows: definition levels (none for a column without NULL), then values.
+    fn data(
+        &mut self,
+        press: &mut Press,
+        rows: usize,
+        levels: Option<&[u8]>,
+        encoding: Encoding,
+        values: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<()> {
+        let body = &mut press.body;
+        body.clear();
+        if let Some(levels) = levels {
+            body.extend_from_slice(&u32::try_from(levels.len()).expect("a page is small").to_le_bytes());
+            body.extend_from_slice(levels);
+        }
+        values(body);
+        let page = Page::DataPage {
+            buf: press.zstd.compress(body)?.into(),
+            num_values: u32::try_from(rows).expect("a page is small"),
+            encoding,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        self.write(page, body.len())
+    }
+
+    fn write(&mut self, page: Page, size: usize) -> Result<()> {
+        debug_assert!(matches!(page.page_type(), PageType::DATA_PAGE | PageType::DICTIONARY_PAGE));
+        let written = SerializedPageWriter::new(&mut self.sink).write_page(CompressedPage::new(page, size))?;
+        self.uncompressed += written.uncompressed_size;
+        Ok(())
+    }
+
+    /// Everything as it will stand in the file, the dictionary first, and the dictionary's length. Starts anew.
+    pub(crate) fn take(&mut self, press: &mut Press, dictionary: Option<(&[u8], usize)>) -> Result<(Bytes, usize)> {
+        let data = std::mem::replace(&mut self.sink, TrackedWrite::new(Vec::new())).into_inner()?;
+        let Some((values, count)) = dictionary else { return Ok((data.into(), 0)) };
+        let page = Page::DictionaryPage {
+            buf: press.zstd.compress(values)?.into(),
+            num_values: u32::try_from(count).expect("a dictionary is small"),
+            encoding: Encoding::PLAIN,
+            is_sorted: false,
+        };
+        self.write(page, values.len())?;
+        let mut whole = std::mem::replace(&mut self.sink, TrackedWrite::new(Vec::new())).into_inner()?;
+        let length = whole.len();
+        whole.extend_from_slice(&data);
+        Ok((whole.into(), length))
+    }
+}
+
+/// How the values of a column are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Differences of growing numbers.
+    Delta,
+    /// Few distinct values; falls back to plain numbers of this many bytes where they are many.
+    Dictionary { bytes: usize },
+    /// Codes of words: a dictionary that never falls back.
+    Words,
+    /// One bit each.
+    Bits,
+}
+
+/// Appends the values of a page.
+type Body<'a> = &'a dyn Fn(&mut Vec<u8>);
+
+/// Least and greatest value of a column chunk, and its NULLs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    pub(crate) least: i64,
+    pub(crate) greatest: i64,
+    pub(crate) nulls: usize,
+}
+
+impl Range {
+    const EMPTY: Range = Range { least: i64::MAX, greatest: i64::MIN, nulls: 0 };
+
+    fn with(self, values: &[i64]) -> Self {
+        let least = values.iter().copied().fold(self.least, i64::min);
+        let greatest = values.iter().copied().fold(self.greatest, i64::max);
+        Range { least, greatest, ..self }
+    }
+}
+
+/// Collects the values of one page.
+pub(crate) struct PageBuilder {
+    layout: Layout,
+    nullable: bool,
+    rows: usize,
+    levels: Vec<u8>,
+    codes: Vec<u16>,
+    numbers: Vec<i64>,
+    pub(crate) dictionary: Dictionary,
+    /// The dictionary has grown too large; the rest of the column chunk is plain.
+    plain: bool,
+    /// Of the pages so far, values in the dictionary aside.
+    pub(crate) range: Range,
+}
+
+impl PageBuilder {
+    pub(crate) fn new(layout: Layout, nullable: bool) -> Self {
+        PageBuilder {
+            layout,
+            nullable,
+            rows: 0,
+            levels: Vec::new(),
+            codes: Vec::new(),
+            numbers: Vec::new(),
+            dictionary: Dictionary::new(),
+            plain: false,
+            range: Range::EMPTY,
+        }
+    }
+
+    /// Add values; a number of rows that is not a multiple of 8 must be the last of its page.
+    pub(crate) fn add(&mut self, values: &[i64], pages: &mut Pages, press: &mut Press) -> Result<()> {
+        let coded = self.is_coded(pages, press)?;
+        let nulls = if self.nullable { self.add_levels(values) } else { 0 };
+        self.range.nulls += nulls;
+        match (coded, nulls) {
+            (true, 0) => self.dictionary.encode(values.iter().copied(), &mut self.codes),
+            (true, _) => self.dictionary.encode(values.iter().copied().filter(|value| *value != NULL), &mut self.codes),
+            (false, 0) => self.numbers.extend_from_slice(values),
+            (false, _) => self.numbers.extend(values.iter().copied().filter(|value| *value != NULL)),
+        }
+        self.added(values.len(), pages, press)
+    }
+
+    /// Add the same value again and again.
+    pub(crate) fn add_equal(&mut self, value: i64, rows: usize, pages: &mut Pages, press: &mut Press) -> Result<()> {
+        let coded = self.is_coded(pages, press)?;
+        if self.nullable {
+            self.add_equal_levels(rows, value != NULL);
+        }
+        self.range.nulls += if value == NULL { rows } else { 0 };
+        if value != NULL && coded {
+            let code = self.dictionary.code(value);
+            self.codes.resize(self.codes.len() + rows, code);
+        } else if value != NULL {
+            self.numbers.resize(self.numbers.len() + rows, value);
+        }
+        self.added(rows, pages, press)
+    }
+
+    /// Whether values go through the dictionary, or no longer.
+    fn is_coded(&mut self, pages: &mut Pages, press: &mut Press) -> Result<bool> {
+        if matches!(self.layout, Layout::Dictionary { .. }) && !self.plain && self.dictionary.values.len() > LARGEST_DICTIONARY {
+            self.close(pages, press)?;
+            self.plain = true;
+        }
+        Ok(matches!(self.layout, Layout::Dictionary { .. } | Layout::Words) && !self.plain)
+    }
+
+    fn added(&mut self, rows: usize, pages: &mut Pages, press: &mut Press) -> Result<()> {
+        self.rows += rows;
+        if self.rows >= ROWS_PER_PAGE || !rows.is_multiple_of(8) {
+            self.close(pages, press)?;
+        }
+        Ok(())
+    }
+
+    /// Definition levels as one run: of equal levels, or of bits. Returns the number of NULLs.
+    fn add_levels(&mut self, values: &[i64]) -> usize {
+        let nulls = values.iter().filter(|value| **value == NULL).count();
+        if nulls == 0 || nulls == values.len() {
+            self.add_equal_levels(values.len(), nulls == 0);
+            return nulls;
+        }
+        put_varint(&mut self.levels, ((values.len().div_ceil(8) as u64) << 1) | 1);
+        for eight in values.chunks(8) {
+            self.levels.push(eight.iter().rev().fold(0, |bits, value| bits << 1 | u8::from(*value != NULL)));
+        }
+        nulls
+    }
+
+    fn add_equal_levels(&mut self, rows: usize, present: bool) {
+        put_varint(&mut self.levels, (rows as u64) << 1);
+        self.levels.push(u8::from(present));
+    }
+
+    /// Finish the page.
+    pub(crate) fn close(&mut self, pages: &mut Pages, press: &mut Press) -> Result<()> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        self.range = self.range.with(&self.numbers);
+        let levels = self.nullable.then_some(self.levels.as_slice());
+        let (encoding, values): (Encoding, Body<'_>) = match self.layout {
+            Layout::Delta => (Encoding::DELTA_BINARY_PACKED, &|out| put_deltas(out, &self.numbers)),
+            Layout::Bits => (Encoding::PLAIN, &|out| put_bits(out, &self.numbers)),
+            Layout::Dictionary { ref bytes } if self.plain => (Encoding::PLAIN, &|out| put_plain(out, &self.numbers, *bytes)),
+            // A dictionary that holds nothing is not written: readers refuse codes without one.
+            _ if self.dictionary.values.is_empty() => (Encoding::PLAIN, &|_| {}),
+            _ => (Encoding::RLE_DICTIONARY, &|out| put_codes(out, &self.codes, self.dictionary.values.len() > 256)),
+        };
+        pages.data(press, self.rows, levels, encoding, values)?;
+        self.rows = 0;
+        self.levels.clear();
+        self.codes.clear();
+        self.numbers.clear();
+        Ok(())
+    }
+
+    /// Start a new column chunk.
+    pub(crate) fn clear(&mut self) {
+        self.dictionary.clear();
+        self.plain = false;
+        self.range = Range::EMPTY;
+    }
+
+    /// Range of all values since the column chunk began.
+    pub(crate) fn whole_range(&self) -> Range {
+        self.range.with(&self.dictionary.values)
+    }
+
+    /// Encodings used by the data pages of this column chunk.
+    pub(crate) fn encodings(&self) -> Vec<Encoding> {
+        match self.layout {
+            Layout::Delta => vec![Encoding::RLE, Encoding::DELTA_BINARY_PACKED],
+            Layout::Bits => vec![Encoding::RLE, Encoding::PLAIN],
+            _ => vec![Encoding::RLE, Encoding::PLAIN, Encoding::RLE_DICTIONARY],
+        }
+    }
+}
+
+/// Distinct values in order of appearance, found by open addressing. The table holds codes only, to stay small in cache.
+pub(crate) struct Dictionary {
+    slots: Vec<u16>,
+    pub(crate) values: Vec<i64>,
+}
+
+impl Dictionary {
+    const EMPTY: u16 = u16::MAX;
+
+    fn new() -> Self {
+        Dictionary { slots: vec![Self::EMPTY; 1 << 8], values: Vec::new() }
+    }
+
+    fn clear(&mut self) {
+        self.slots.truncate(1 << 12);
+        self.slots.fill(Self::EMPTY);
+        self.values.clear();
+    }
+
+    fn encode(&mut self, values: impl Iterator<Item = i64>, codes: &mut Vec<u16>) {
+        let (mut last, mut last_code) = (NULL, 0);
+        for value in values {
+            if value != last {
+                (last, last_code) = (value, self.code(value));
+            }
+            codes.push(last_code);
+        }
+    }
+
+    fn code(&mut self, value: i64) -> u16 {
+        let mut at = self.place(value);
+        loop {
+            let code = self.slots[at];
+            if code == Self::EMPTY {
+                return self.insert(value, at);
+            }
+            if self.values[usize::from(code)] == value {
+                return code;
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    fn place(&self, value: i64) -> usize {
+        // Fibonacci hashing: the high bits of the product depend on all bits of the value.
+        let product = value.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (product >> (64 - self.slots.len().trailing_zeros())) as usize
+    }
+
+    #[cold]
+    fn insert(&mut self, value: i64, at: usize) -> u16 {
+        // A block may go past the limit by its own length, which still fits.
+        let code = u16::try_from(self.values.len()).expect("limited by the caller");
+        self.values.push(value);
+        self.slots[at] = code;
+        if self.values.len() * 2 > self.slots.len() {
+            self.grow();
+        }
+        code
+    }
+
+    fn grow(&mut self) {
+        self.slots = vec![Self::EMPTY; self.slots.len() * 2];
+        for (number, code) in (0..self.values.len()).zip(0u16..) {
+            let mut at = self.place(self.values[number]);
+            while self.slots[at] != Self::EMPTY {
+                at = (at + 1) & (self.slots.len() - 1);
+            }
+            self.slots[at] = code;
+        }
+    }
+}
+
+/// Dictionary codes in whole bytes: their width, then one bit-packed run.
+fn put_codes(out: &mut Vec<u8>, codes: &[u16], wide: bool) {
+    out.push(if wide { 16 } else { 8 });
+    put_varint(out, ((codes.len().div_ceil(8) as u64) << 1) | 1);
+    let padding = codes.len().next_multiple_of(8) - codes.len();
+    if wide {
+        out.extend(codes.iter().flat_map(|code| code.to_le_bytes()));
+        out.resize(out.len() + 2 * padding, 0);
+    } else {
+        out.extend(codes.iter().map(|code| *code as u8));
+        out.resize(out.len() + padding, 0);
+    }
+}
+
+pub(crate) fn put_plain(out: &mut Vec<u8>, numbers: &[i64], bytes: usize) {
+    for number in numbers {
+        out.extend_from_slice(&number.to_le_bytes()[..bytes]);
+    }
+}
+
+fn put_bits(out: &mut Vec<u8>, numbers: &[i64]) {
+    out.extend(numbers.chunks(8).map(|eight| eight.iter().rev().fold(0, |bits, bit| bits << 1 | u8::from(*bit != 0))));
+}
+
+fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn put_zigzag(out: &mut Vec<u8>, value: i64) {
+    put_varint(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
+}
+
+/// DELTA_BINARY_PACKED: blocks of 128 differences, in four groups of 32 with a width each.
+fn put_deltas(out: &mut Vec<u8>, numbers: &[i64]) {
+    const BLOCK: usize = 128;
+    const GROUP: usize = 32;
+    put_varint(out, BLOCK as u64);
+    put_varint(out, (BLOCK / GROUP) as u64);
+    put_varint(out, numbers.len() as u64);
+    put_zigzag(out, numbers.first().copied().unwrap_or(0));
+    let mut deltas = [0i64; BLOCK];
+    for window in 0..numbers.len().saturating_sub(1).div_ceil(BLOCK) {
+        let pairs = numbers[window * BLOCK..].windows(2).take(BLOCK);
+        let count = pairs.len();
+        for (delta, pair) in deltas.iter_mut().zip(pairs) {
+            *delta = pair[1].wrapping_sub(pair[0]);
+        }
+        let least = deltas[..count].iter().copied().min().unwrap_or(0);
+        deltas[count..].fill(least);
+        put_zigzag(out, least);
+        let offsets = deltas.map(|delta| delta.wrapping_sub(least).cast_unsigned());
+        let used = count.div_ceil(GROUP);
+        let width = |group: &[u64]| 64 - group.iter().fold(0, |all, offset| all | offset).leading_zeros();
+        out.extend(offsets.chunks(GROUP).map(|group| width(group) as u8));
+        for group in offsets.chunks(GROUP).take(used) {
+            pack(out, group, width(group));
+        }
+    }
+}
+
+/// Pack numbers of `width` bits, least significant bit first.
+fn pack(out: &mut Vec<u8>, numbers: &[u64], width: u32) {
+    let (mut held, mut bits) = (0u128, 0);
+    for number in numbers {
+        held |= u128::from(*number) << bits;
+        bits += width;
+        if bits >= 64 {
+            out.extend_from_slice(&(held as u64).to_le_bytes());
+            held >>= 64;
+            bits -= 64;
+        }
+    }
+    out.extend_from_slice(&(held as u64).to_le_bytes()[..bits.div_ceil(8) as usize]);
+}
