@@ -22,22 +22,31 @@ class RecordingMaker:
         self.folder = folder
 
     def make(self, calls: list[dict[str, Any]] | None = None, name: str = "rec", **manifest: Any) -> Path:
-        """A recording of `calls`: dicts with `call`, any of t (s), path, kind, comm, and table columns."""
+        """A recording of `calls`: dicts with `call`, any of t (s), path, to_path, kind, comm, and table columns.
+
+        `pid`, `tid` and `result`, which no table of events stores, are turned into what it stores. Rows of
+        `processes`, `signals`, `mappings`, `stacks` and `import_issues` may be given too.
+        """
         calls = sample_calls() if calls is None else calls
         paths: dict[str, tuple[int, str]] = {}
         comms: dict[str, int] = {}
-        rows = [self._call(entry, paths, comms) for entry in calls]
+        lives = _Lives(manifest.pop("processes", []))
+        rows = [self._call(entry, paths, comms, lives) for entry in calls]
         rows.sort(key=lambda row: row["ts_ns"])
+        signals = [self._event(entry, paths, lives) for entry in manifest.pop("signals", [])]
+        mappings = [self._event(entry, paths, lives) for entry in manifest.pop("mappings", [])]
         path_rows = [{"path_id": id_, "path": path, "kind": kind} for path, (id_, kind) in paths.items()]
         comm_rows = [{"comm_id": id_, "comm": comm} for comm, id_ in comms.items()]
         tables: dict[str, list[dict[str, Any]]] = {
             "calls": rows,
             "paths": path_rows,
             "commands": comm_rows,
-            "processes": manifest.pop("processes", []),
+            "processes": lives.rows,
+            "mappings": mappings,
+            "stacks": manifest.pop("stacks", []),
             "import_issues": manifest.pop("import_issues", []),
             "environment": [{"section": "host", "name": "hostname", "value": "box", "source": "recorder"}],
-            "signals": [],
+            "signals": signals,
         }
         return self.write(tables, name, **manifest)
 
@@ -52,24 +61,29 @@ class RecordingMaker:
         return folder
 
     def _call(
-        self, entry: dict[str, Any], paths: dict[str, tuple[int, str]], comms: dict[str, int]
+        self, entry: dict[str, Any], paths: dict[str, tuple[int, str]], comms: dict[str, int], lives: _Lives
     ) -> dict[str, Any]:
-        entry = dict(entry)
-        row: dict[str, Any] = {
-            "pid": 100,
-            "tid": 100,
-            "class": CLASSES.get(entry["call"], "other"),
-            "result": 0,
-        }
-        row["ts_ns"] = STARTED_NS + round(entry.pop("t", 0) * 1_000_000_000)
-        if (path := entry.pop("path", None)) is not None:
-            row["path_id"] = paths.setdefault(path, (len(paths), entry.pop("kind", "file")))[0]
-        entry.pop("kind", None)
-        if (comm := entry.pop("comm", None)) is not None:
+        row = {"class": CLASSES.get(entry["call"], "other"), "offset_uncertain": False}
+        row |= self._event(entry, paths, lives)
+        if (comm := row.pop("comm", None)) is not None:
             row["comm_id"] = comms.setdefault(comm, len(comms))
-        if entry.get("errno"):
-            row["result"] = None
-        return {**row, **entry}
+        moved = row.get("moved_bytes")
+        result = row.pop("result", None if row.get("errno") else 0 if moved is None else moved)
+        # A recording has a result once.
+        return {"value": None if result == moved else result, **row}
+
+    def _event(
+        self, entry: dict[str, Any], paths: dict[str, tuple[int, str]], lives: _Lives
+    ) -> dict[str, Any]:
+        """What all tables of events share: a time, a life, paths."""
+        row = dict(entry)
+        row["ts_ns"] = STARTED_NS + round(row.pop("t", 0) * 1_000_000_000)
+        kind = row.pop("kind", "file")
+        for name in ("path", "to_path"):
+            if (path := row.pop(name, None)) is not None:
+                row[f"{name}_id"] = paths.setdefault(path, (len(paths), kind))[0]
+        row["life_id"] = lives.of(row.pop("pid", 100), row.pop("tid", 100), row["ts_ns"], "call" in row)
+        return row
 
     def _table(self, folder: Path, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
         if not rows:
@@ -89,6 +103,28 @@ class RecordingMaker:
         )
         connection.close()
         return {"rows": len(rows), "lost": 0, "parts": [part_entry(folder, file, len(rows))]}
+
+
+class _Lives:
+    """Rows of `processes`: those given, and one for each pid and tid that is in none of them."""
+
+    def __init__(self, given: list[dict[str, Any]]) -> None:
+        self.rows = [{"life_id": number, "log": "t.log", **row} for number, row in enumerate(given)]
+        self.given = len(given)
+
+    def of(self, pid: int, tid: int, ts_ns: int, calls: int) -> int:
+        """The life that the thread has at that time."""
+        own = [row for row in self.rows if (row["pid"], row["tid"]) == (pid, tid)]
+        if not own:
+            number = len(self.rows)
+            row = {"life_id": number, "pid": pid, "tid": tid, "depth": 0, "tree_order": number}
+            self.rows.append({**row, "start_ts_ns": ts_ns, "execs": 0, "calls": 0, "log": "t.log"})
+            own = self.rows[-1:]
+        life = [own[0], *(row for row in own if row["start_ts_ns"] <= ts_ns)][-1]
+        if life["life_id"] >= self.given:
+            life["start_ts_ns"] = min(life["start_ts_ns"], ts_ns)
+            life["calls"] += calls
+        return life["life_id"]
 
 
 def part_entry(folder: Path, file: Path, rows: int) -> dict[str, Any]:
@@ -121,6 +157,7 @@ def manifest_of(tables: dict[str, Any], duration_ns: int, lines: int) -> dict[st
         "sources": [{"path": "t.log", "bytes": 1000, "lines": lines}],
         "lines_total": lines,
         "lines_understood": lines,
+        "restarted_calls": 0,
         "issues": {},
         "lost_events": 0,
         "complete": True,

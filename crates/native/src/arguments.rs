@@ -34,6 +34,19 @@ pub(crate) struct Import {
     /// Date of the first line, for logs that hold times of day only [YYYY-MM-DD]. Default: from the log's modification time.
     #[arg(long)]
     pub(crate) date: Option<String>,
+    /// Seconds to add to the times of a log: by its name, or by a folder or a dotted part of its path, such as a host name.
+    #[arg(long, value_name = "HOST=SECONDS")]
+    pub(crate) offset: Vec<String>,
+    /// Estimate how far the clocks of the logs are apart, from files that they share, and put them on the clock of the first one.
+    /// The logs are read twice.
+    #[arg(long)]
+    pub(crate) align: bool,
+    /// Threads that may work; 0: as many as there are cores. The recording is the same for any number.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Go on reading logs that are still being written, until interrupted, or until every process in them has ended.
+    #[arg(long)]
+    pub(crate) follow: bool,
     #[command(flatten)]
     pub(crate) progress: Progress,
 }

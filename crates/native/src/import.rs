@@ -5,7 +5,7 @@ use sysdock_table::{Cancel, Ending, Manifest, Recording};
 
 use crate::{
     arguments, environment,
-    messages::{EXIT_ERROR, EXIT_INTERRUPTED, Message},
+    messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
     progress::Reporter,
     signals,
 };
@@ -14,11 +14,20 @@ use crate::{
 pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
     let cancel = Cancel::default();
     signals::cancel_on_signal(&cancel);
-    let options = Options { date: date(arguments)?, ..Options::default() };
+    let mut options = Options {
+        date: date(arguments)?,
+        offsets: offsets(arguments)?,
+        threads: arguments.threads,
+        follow: arguments.follow,
+        ..Options::default()
+    };
     allow_many_files();
+    let mut reporter = Reporter::new(&arguments.progress);
+    if arguments.align {
+        options.offsets.extend(estimated_offsets(arguments, &options, &cancel, &mut reporter)?);
+    }
     let logs = Logs::open(&arguments.logs, &options)?;
     let mut recording = Recording::create(&arguments.output, Manifest::new("strace-log"))?;
-    let mut reporter = Reporter::new(&arguments.progress);
     let outcome = logs.import(&mut recording, &options, &cancel, &mut |progress| reporter.report(progress)).and_then(|ending| {
         let rows = environment::of_log(&recording.manifest);
         environment::write(&mut recording, &rows)?;
@@ -61,6 +70,46 @@ fn status(ending: Ending) -> u8 {
         Ending::Interrupted => EXIT_INTERRUPTED,
         _ => EXIT_ERROR,
     }
+}
+
+/// Compare the clocks of the logs; what was found is said, also where nothing was.
+fn estimated_offsets(
+    arguments: &arguments::Import,
+    options: &Options,
+    cancel: &Cancel,
+    reporter: &mut Reporter,
+) -> Result<Vec<(String, i64)>, Message> {
+    let logs = Logs::open(&arguments.logs, options)?;
+    let mut folder = arguments.output.clone().into_os_string();
+    folder.push(".align");
+    let mut scratch = Recording::create(folder.as_ref(), Manifest::new("strace-log"))?;
+    let compared = logs.compare_clocks(&mut scratch, options, cancel, &mut |progress| reporter.report(progress));
+    scratch.abandon();
+    let estimates = compared?;
+    for (log, estimate) in estimates.iter().skip(1) {
+        messages::note(&messages::clock(log, estimate.as_ref()));
+    }
+    Ok(estimates.into_iter().filter_map(|(log, estimate)| Some((log, estimate?.offset_ns))).filter(|(_, ns)| *ns != 0).collect())
+}
+
+/// `HOST=SECONDS`, exact to the nanosecond.
+fn offsets(arguments: &arguments::Import) -> Result<Vec<(String, i64)>, Message> {
+    let parse = |text: &String| {
+        let (name, seconds) = text.split_once('=')?;
+        let (negative, digits) = match seconds.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, seconds.strip_prefix('+').unwrap_or(seconds)),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        if name.is_empty() || whole.is_empty() || fraction.len() > 9 || !all_digits(whole) || !all_digits(fraction) {
+            return None;
+        }
+        let ns = format!("{whole}{fraction:0<9}").parse::<i64>().ok()?;
+        Some((name.to_string(), if negative { -ns } else { ns }))
+    };
+    let refuse = |text: &String| Message::new(format!("--offset {text}: not HOST=SECONDS"), "write it as node3=-0.25");
+    arguments.offset.iter().map(|text| parse(text).ok_or_else(|| refuse(text))).collect()
 }
 
 fn date(arguments: &arguments::Import) -> Result<Option<chrono::NaiveDate>, Message> {

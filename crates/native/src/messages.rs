@@ -2,7 +2,7 @@
 
 use std::{io, path::Path};
 
-use sysdock_strace::ImportError;
+use sysdock_strace::{Estimate, ImportError};
 use sysdock_table::TableError;
 
 /// Exit status of an error.
@@ -35,6 +35,32 @@ pub(crate) fn print(message: &Message) {
     }
 }
 
+/// Say something that is neither an error nor data.
+#[allow(clippy::print_stderr)]
+pub(crate) fn note(text: &str) {
+    eprintln!("sysdock: {}", harmless(text));
+}
+
+/// How far the clock of a log is from the first one's.
+pub(crate) fn clock(log: &str, estimate: Option<&Estimate>) -> String {
+    let Some(estimate) = estimate else {
+        return format!("{log}: no shared file tells how its clock compares; give --offset {log}=SECONDS if you know");
+    };
+    let seconds = |ns: i64| match ns {
+        i64::MIN => "-∞".to_string(),
+        i64::MAX => "∞".to_string(),
+        ns => format!("{:+.6}", ns as f64 / 1e9),
+    };
+    let (least, greatest) = estimate.range_ns;
+    format!(
+        "{log}: {} s are added to its times (from {} to {} s fit {} shared files)",
+        seconds(estimate.offset_ns),
+        seconds(least),
+        seconds(greatest),
+        estimate.files
+    )
+}
+
 /// Names may hold control characters, which a terminal would obey.
 fn harmless(text: &str) -> String {
     let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
@@ -50,6 +76,9 @@ impl From<ImportError> for Message {
                 "a log of strace has a line for each system call; was it written to another file (strace -o)?",
             ),
             ImportError::NotStrace(path, lines, first) => not_strace(&path, lines, &first),
+            ImportError::NoSuchLog(name, logs) => {
+                Message::new(format!("--offset {name}: no log of that name"), format!("the logs are: {}", logs.join(", ")))
+            }
             ImportError::Table(error) => error.into(),
             other => Message::bare(other.to_string()),
         }

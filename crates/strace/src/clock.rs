@@ -1,10 +1,12 @@
 //! From the stamps of a log to nanoseconds since the epoch.
 
-use chrono::{Local, NaiveDate, NaiveTime, TimeDelta, TimeZone};
+use chrono::{Local, LocalResult, NaiveDate, NaiveTime, TimeDelta, TimeZone};
 
 use crate::line::Stamp;
 
 const DAY_NS: i64 = 86_400_000_000_000;
+const HOUR_NS: i64 = 3_600_000_000_000;
+const SECOND_NS: i64 = 1_000_000_000;
 
 /// Turns stamps into times. One per recording, fed with lines in the order in which they were printed.
 #[derive(Debug)]
@@ -15,10 +17,15 @@ pub(crate) struct Clock {
     date: Option<NaiveDate>,
     kind: Option<Form>,
     decimals: u8,
-    /// Midnight before the first stamp (`TimeOfDay`).
-    midnight_ns: i64,
+    /// Date of the last stamp (`TimeOfDay`), and the start of its hour: an hour may come twice, or not at all, when clocks are changed.
+    day: NaiveDate,
+    hour: i64,
+    hour_ns: i64,
     last_of_day_ns: i64,
     now_ns: i64,
+    /// How often stamps ran back by more than a second, and the largest such step.
+    steps_back: u64,
+    largest_step_ns: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +38,24 @@ enum Form {
 
 impl Clock {
     pub(crate) fn new(written_ns: i64, date: Option<NaiveDate>) -> Self {
-        Clock { written_ns, date, kind: None, decimals: 0, midnight_ns: 0, last_of_day_ns: 0, now_ns: 0 }
+        Clock {
+            written_ns,
+            date,
+            kind: None,
+            decimals: 0,
+            day: NaiveDate::default(),
+            hour: -1,
+            hour_ns: 0,
+            last_of_day_ns: 0,
+            now_ns: 0,
+            steps_back: 0,
+            largest_step_ns: 0,
+        }
+    }
+
+    /// Whether lines had stamps so far.
+    pub(crate) fn has_stamps(&self) -> bool {
+        self.kind.is_some_and(|kind| kind != Form::Order)
     }
 
     /// The time of a line.
@@ -39,14 +63,19 @@ impl Clock {
         if self.kind.is_none() {
             self.start(stamp, decimals);
         }
+        let before_ns = self.now_ns;
         self.now_ns = match stamp {
             Some(Stamp::Epoch(ns)) => ns,
             Some(Stamp::TimeOfDay(ns)) => self.time_of_day(ns),
-            Some(Stamp::SinceLast(ns)) => self.now_ns + ns,
+            Some(Stamp::SinceLast(ns)) => self.now_ns.saturating_add(ns),
             // Without any clock the order of lines is all there is; a line without a stamp in a log with stamps keeps the last.
             None if self.kind == Some(Form::Order) => self.now_ns + 1,
             None => self.now_ns,
         };
+        if self.now_ns < before_ns.saturating_sub(SECOND_NS) {
+            self.steps_back += 1;
+            self.largest_step_ns = self.largest_step_ns.max(before_ns.saturating_sub(self.now_ns));
+        }
         self.now_ns
     }
 
@@ -65,7 +94,16 @@ impl Clock {
             }
             Form::Order => ("order", 1, Some("the log has no clock; times only count lines")),
         };
-        sysdock_table::Clock { kind: kind.into(), resolution_ns, has_durations, note: note.map(Into::into) }
+        let mut notes: Vec<String> = note.map(Into::into).into_iter().collect();
+        if self.steps_back > 0 {
+            let seconds = self.largest_step_ns / SECOND_NS;
+            let times = self.steps_back;
+            notes.push(format!(
+                "times run back {times} times, by up to {seconds} s: the clock was set, or calls are in the order of their return (-z)"
+            ));
+        }
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
+        sysdock_table::Clock { kind: kind.into(), resolution_ns, has_durations, note }
     }
 
     fn start(&mut self, stamp: Option<Stamp>, decimals: u8) {
@@ -75,36 +113,57 @@ impl Clock {
             Some(Stamp::SinceLast(_)) => Form::Relative,
             None => Form::Order,
             Some(Stamp::TimeOfDay(of_day_ns)) => {
-                self.midnight_ns = self.first_midnight(of_day_ns);
+                self.day = self.first_day(of_day_ns);
                 self.last_of_day_ns = of_day_ns;
+                self.now_ns = self.time_of_day(of_day_ns);
                 Form::TimeOfDay
             }
         });
-    }
-
-    /// Midnight before the first line: on the date given, else such that the line is the last one of its time of day before the log
-    /// was written. A log that spans days without a date is therefore dated too late, by whole days.
-    fn first_midnight(&self, of_day_ns: i64) -> i64 {
-        let date = self.date.unwrap_or_else(|| Local.timestamp_nanos(self.written_ns).date_naive());
-        let midnight = |date: NaiveDate| {
-            let local = Local.from_local_datetime(&date.and_time(NaiveTime::MIN)).earliest();
-            local.and_then(|time| time.timestamp_nanos_opt()).unwrap_or(0)
-        };
-        let first = midnight(date);
-        if self.date.is_none() && first + of_day_ns > self.written_ns + 1_000_000_000 {
-            return midnight(date - TimeDelta::days(1));
+        if let Some(Stamp::Epoch(ns)) = stamp {
+            self.now_ns = ns;
         }
-        first
     }
 
-    /// A step back by more than half a day is midnight; smaller ones are clock corrections and lines of other threads.
+    /// Date of the first line: the one given, else such that the line is the last one of its time of day before the log was written. A log
+    /// that spans days without a date is therefore dated too late, by whole days.
+    fn first_day(&self, of_day_ns: i64) -> NaiveDate {
+        let day = self.date.unwrap_or_else(|| Local.timestamp_nanos(self.written_ns).date_naive());
+        let later = hour_start(day, of_day_ns / HOUR_NS, false) + of_day_ns % HOUR_NS > self.written_ns + SECOND_NS;
+        if self.date.is_none() && later { day - TimeDelta::days(1) } else { day }
+    }
+
+    /// A step back by more than half a day is midnight; smaller ones are clock corrections and lines of other threads. A step back into an
+    /// hour that comes twice is the end of summer time.
     fn time_of_day(&mut self, of_day_ns: i64) -> i64 {
         if of_day_ns + DAY_NS / 2 < self.last_of_day_ns {
-            self.midnight_ns += DAY_NS;
+            self.day = self.day.succ_opt().unwrap_or(self.day);
+            self.hour = -1;
+        }
+        let hour = of_day_ns / HOUR_NS;
+        let again = hour == self.hour && of_day_ns + HOUR_NS / 2 < self.last_of_day_ns;
+        if hour != self.hour || again {
+            self.hour = hour;
+            self.hour_ns = hour_start(self.day, hour, again);
         }
         self.last_of_day_ns = of_day_ns;
-        self.midnight_ns + of_day_ns
+        self.hour_ns + of_day_ns % HOUR_NS
     }
+}
+
+/// When an hour of a day began, in this machine's time zone; of an hour that comes twice, the first or the second one.
+fn hour_start(day: NaiveDate, hour: i64, again: bool) -> i64 {
+    // One second later, because at the very end of an hour that comes twice chrono still answers with both.
+    let second = TimeDelta::seconds(1);
+    let local = day.and_time(NaiveTime::MIN) + TimeDelta::hours(hour) + second;
+    let time = match Local.from_local_datetime(&local) {
+        LocalResult::Single(time) => Some(time),
+        LocalResult::Ambiguous(one, other) => Some(if again { one.max(other) } else { one.min(other) }),
+        // Clocks were set forward over it: no clock shows such a time.
+        LocalResult::None => {
+            Local.from_local_datetime(&(local - TimeDelta::hours(1))).earliest().map(|time| time + TimeDelta::hours(1))
+        }
+    };
+    time.and_then(|time| (time - second).timestamp_nanos_opt()).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use memchr::memmem;
 
 use crate::{
     fields::Call,
-    files::OpenFile,
+    files::{Held, OpenFile},
     objects::ObjectId,
     paths,
     resolve::{descriptor, shown},
@@ -24,8 +24,15 @@ pub(crate) struct Facts {
     pub(crate) offset: Option<i64>,
     pub(crate) asked: Option<i64>,
     pub(crate) moved: Option<i64>,
+    /// The object a copy writes to, and where.
+    pub(crate) to_object: Option<ObjectId>,
+    pub(crate) to_offset: Option<i64>,
     /// Where arguments decide the class (mmap of a file or of memory).
     pub(crate) class: Option<Class>,
+    /// Another call moved the same position meanwhile.
+    pub(crate) uncertain: bool,
+    /// In a merged log, the earlier row with which this call overlapped.
+    pub(crate) overlapped: Option<u64>,
 }
 
 /// A call in the thread that made it.
@@ -33,8 +40,20 @@ pub(crate) struct Context<'a> {
     pub(crate) thread: usize,
     pub(crate) call: &'a Call<'a>,
     /// The open file that argument 0 meant at the start of a call in two halves.
-    pub(crate) held: Option<Rc<OpenFile>>,
+    pub(crate) held: Option<&'a Held>,
     pub(crate) started_ns: i64,
+}
+
+impl Context<'_> {
+    /// The file of `held`.
+    pub(crate) fn held_file(&self) -> Option<Rc<OpenFile>> {
+        self.held.map(|held| Rc::clone(&held.file))
+    }
+
+    /// When the call ended, as far as the log tells.
+    pub(crate) fn ended_ns(&self) -> i64 {
+        self.started_ns.saturating_add(self.call.dur_ns.unwrap_or(0))
+    }
 }
 
 impl System {
@@ -79,12 +98,14 @@ impl System {
             Shape::Rename(old_dir, old, new_dir, new) => self.rename(context, (old_dir, old), (new_dir, new)),
             Shape::Remove(directory, path) => self.remove(context, directory, path),
             Shape::Unshare => self.unshare(context),
+            Shape::Ring => self.new_fd(context, b"io_uring"),
+            Shape::Submit | Shape::Reap => Facts::default(),
         }
     }
 
     fn on_fd(&mut self, context: &Context<'_>) -> Facts {
         let Some(target) = descriptor(context.call.arguments.get(0)) else { return Facts::default() };
-        let file = self.file(context, target, context.held.clone());
+        let file = self.file(context, target, context.held_file());
         let object = file.and_then(|file| file.object.get());
         self.learn_size(context, object);
         Facts { fd: shown(target.0), object, ..Facts::default() }
@@ -112,26 +133,33 @@ impl System {
     fn open(&mut self, context: &Context<'_>, directory: Option<usize>, path: usize, flags: &[u8]) -> Facts {
         let base = directory.and_then(|index| descriptor(context.call.arguments.get(index)));
         let returned = context.call.returned;
-        let asked = text::string(context.call.arguments.get(path)).map(|path| self.resolve(context, base, &path));
+        // openat2 prints them in a structure.
+        let flags = flags.strip_prefix(b"{flags=").and_then(|inner| inner.split(|byte| *byte == b',').next()).unwrap_or(flags);
         // The tag of the returned descriptor is the kernel's own name of the file, links followed.
-        let object = returned.tag.map(|tag| self.intern_tag(tag)).or(asked);
+        let object = match returned.tag {
+            Some(tag) => {
+                self.learn_cwd(context, base);
+                Some(self.intern_tag(tag))
+            }
+            None => text::string(context.call.arguments.get(path)).map(|path| self.resolve(context, base, &path)),
+        };
         let fd = returned.value.and_then(|fd| i32::try_from(fd).ok());
         if let Some(fd) = fd {
             if let Some(object) = object {
                 self.opened(object, flags);
             }
-            let file = OpenFile::new(object, Some(0), contains(flags, b"O_APPEND"));
-            self.set_fd(context.thread, fd, file, contains(flags, b"O_CLOEXEC"));
+            let file = OpenFile::new(object, Some(0), text::has_flag(flags, b"O_APPEND"));
+            self.set_fd(context.thread, fd, file, text::has_flag(flags, b"O_CLOEXEC"));
         }
         Facts { fd, object, ..Facts::default() }
     }
 
     /// What the flags of a successful open say about the file.
     fn opened(&mut self, object: ObjectId, flags: &[u8]) {
-        if contains(flags, b"O_TRUNC") || contains(flags, b"O_EXCL") {
+        if text::has_flag(flags, b"O_TRUNC") || text::has_flag(flags, b"O_EXCL") {
             self.objects.set_size(object, Some(0));
         }
-        if contains(flags, b"O_DIRECTORY") {
+        if text::has_flag(flags, b"O_DIRECTORY") {
             self.objects.set_directory(object);
         }
     }
@@ -159,7 +187,7 @@ impl System {
 
     fn duplicate(&mut self, context: &Context<'_>, target: Option<i32>, close_on_exec: bool) -> Facts {
         let Some(source) = descriptor(context.call.arguments.get(0)) else { return Facts::default() };
-        let file = self.file(context, source, context.held.clone());
+        let file = self.file(context, source, context.held_file());
         let object = file.as_ref().and_then(|file| file.object.get());
         let made = context.call.returned.value.and_then(|fd| i32::try_from(fd).ok());
         if let Some(fd) = made
@@ -261,7 +289,7 @@ impl System {
     fn fork(&mut self, context: &Context<'_>) -> Facts {
         let child = context.call.returned.value.and_then(|tid| i32::try_from(tid).ok()).filter(|tid| *tid > 0);
         if let Some(child) = child {
-            let flags = context.call.arguments.iter().find(|a| contains(a, b"flags=")).unwrap_or_default();
+            let flags = context.call.arguments.iter().find(|a| contains(a, b"CLONE_")).unwrap_or_default();
             self.born(context.thread, child, Birth::of(flags), context.started_ns);
         }
         Facts::default()
@@ -344,12 +372,20 @@ impl System {
     fn learn_size(&mut self, context: &Context<'_>, object: Option<ObjectId>) {
         let (Some(object), Some(0)) = (object, context.call.returned.value) else { return };
         let Some(status) = context.call.arguments.iter().find(|argument| argument.starts_with(b"{st")) else { return };
-        let Some(kind) = memmem::find(status, b"_mode=S_IF") else { return };
-        let rest = &status[kind + b"_mode=S_IF".len()..];
+        let rest = match status.strip_prefix(b"{st_mode=S_IF") {
+            Some(rest) => rest,
+            None => {
+                let Some(kind) = memmem::find(status, b"_mode=S_IF") else { return };
+                &status[kind + b"_mode=S_IF".len()..]
+            }
+        };
         if rest.starts_with(b"DIR") {
             self.objects.set_directory(object);
         } else if rest.starts_with(b"REG") {
-            let size = memmem::find(rest, b"_size=").and_then(|at| text::leading_number(&rest[at + b"_size=".len()..]));
+            // Without -v the size follows the mode.
+            let mut fields = rest.split(|byte| *byte == b',').map(<[u8]>::trim_ascii_start);
+            let size = fields.find_map(|field| field.strip_prefix(b"st_size=").or_else(|| field.strip_prefix(b"stx_size=")));
+            let size = size.and_then(text::leading_number);
             self.objects.set_size(object, size);
         }
     }

@@ -1,18 +1,17 @@
 //! What each line of a log adds to the tables.
 
-use std::rc::Rc;
-
 use sysdock_table::TableError;
 
 use crate::{
-    effects::Context,
-    fields::{self, Call, Returned},
-    files::OpenFile,
+    call_rows::{CallRow, NONE, Via, object_id},
+    chunk::{Line, Parsed},
+    fields::{self, Places},
+    files::Held,
     import::Import,
-    line::{self, Kind},
+    line::Kind,
     merge::Item,
     resolve,
-    rows::{CallRow, Issue, NONE, SignalRow},
+    rows::{Issue, SignalRow},
     syscalls::{Asked, Class, Shape},
     text,
     threads::Half,
@@ -21,29 +20,40 @@ use crate::{
 impl Import<'_> {
     pub(crate) fn line(&mut self, item: &Item<'_>) -> Result<(), TableError> {
         self.lines += 1;
+        self.place = (item.source, item.line_number);
         if self.lines == 1 {
             self.first_line = String::from_utf8_lossy(&item.text[..item.text.len().min(60)]).into_owned();
         }
-        if item.too_long {
-            return self.issue(Issue::LongLine, item, None);
-        }
-        let kind = line::kind(item.event);
-        if matches!(kind, Kind::Call | Kind::Resumed | Kind::Signal | Kind::Exit) {
+        let Some(line) = item.line else { return self.issue(Issue::LongLine, item, None) };
+        if matches!(line.kind, Kind::Call | Kind::Resumed | Kind::Signal | Kind::Exit) {
             self.in_summary = false;
         }
-        match kind {
-            Kind::Call => self.call(item),
-            Kind::Resumed => self.resumed(item),
+        if line.kind == Kind::Frame {
+            self.stacks.frame(item.text);
+            return Ok(());
+        }
+        self.stacks.close(&mut self.rows);
+        if item.tid.is_none() || item.text.first() == Some(&b'[') || self.terminals[item.session as usize].is_used() {
+            return self.terminal_line(item, line);
+        }
+        self.event_line(item, line)
+    }
+
+    /// A line of a log whose threads are all named.
+    pub(crate) fn event_line(&mut self, item: &Item<'_>, line: &Line) -> Result<(), TableError> {
+        match line.kind {
+            Kind::Call => self.call(item, line),
+            Kind::Resumed => self.resumed(item, line),
             Kind::Signal => self.signal(item),
             Kind::Exit => self.exit(item),
             Kind::Summary => {
                 self.in_summary = true;
                 Ok(())
             }
-            Kind::Extra if !item.ended && item.event.is_empty() => self.issue(Issue::CutLine, item, None),
-            Kind::Notice | Kind::Extra => Ok(()),
+            Kind::Extra if !line.ended && item.event.is_empty() => self.issue(Issue::CutLine, item, None),
+            Kind::Notice | Kind::Extra | Kind::Frame => Ok(()),
             Kind::Unknown if self.in_summary => Ok(()),
-            Kind::Unknown if !item.ended => self.issue(Issue::CutLine, item, None),
+            Kind::Unknown if !line.ended => self.issue(Issue::CutLine, item, None),
             Kind::Unknown => self.issue(Issue::UnknownLine, item, None),
         }
     }
@@ -51,44 +61,50 @@ impl Import<'_> {
     /// The thread of a line.
     fn thread(&mut self, item: &Item<'_>) -> Result<usize, TableError> {
         let tid = item.tid.unwrap_or(0);
-        let (index, guessed) = self.system.thread(tid, item.time_ns);
+        let (index, guessed) = self.system.thread(item.session, tid, item.time_ns);
         if guessed {
             self.issue(Issue::ParentGuessed, item, Some(format!("tid {tid}: several threads were in fork")))?;
         }
         Ok(index)
     }
 
-    fn call(&mut self, item: &Item<'_>) -> Result<(), TableError> {
+    fn call(&mut self, item: &Item<'_>, line: &Line) -> Result<(), TableError> {
         let event = item.event;
         let thread = self.thread(item)?;
-        if let Some(text) = fields::unfinished(event) {
-            return self.begin(item, thread, text);
-        }
-        match fields::parse(event) {
+        let places = &line.places;
+        match line.parsed {
+            Parsed::Begun => self.begin(item, thread, places),
             // The last line, without its newline and without the duration that the others have: the result may be cut too.
-            Ok(call) if !item.ended && self.has_durations && call.dur_ns.is_none() => self.issue(Issue::CutLine, item, None),
-            Ok(call) => {
-                self.drop_half(item, thread)?;
-                self.finish_call(thread, &call, item.time_ns, None)
+            Parsed::Whole if !line.ended && self.has_durations && places.end.dur_ns().is_none() => {
+                self.issue(Issue::CutLine, item, None)
             }
-            Err(_) if !item.ended => self.issue(Issue::CutLine, item, None),
-            Err(error) => match fields::killed(event, &mut self.joined) {
+            Parsed::Whole => {
+                self.drop_half(item, thread)?;
+                self.finish_call(thread, places.number, &places.call(event), item.time_ns, None)
+            }
+            _ if !line.ended => self.issue(Issue::CutLine, item, None),
+            Parsed::Failed(error) => match fields::killed(event, &mut self.joined) {
                 true => self.finish_joined(item, thread, item.time_ns, None),
                 false => self.issue(Issue::BrokenCall, item, Some(error.words().into())),
             },
+            Parsed::Nothing | Parsed::Ended => self.issue(Issue::UnknownLine, item, None),
         }
     }
 
     /// A call whose end comes later.
-    fn begin(&mut self, item: &Item<'_>, thread: usize, text: &[u8]) -> Result<(), TableError> {
+    fn begin(&mut self, item: &Item<'_>, thread: usize, places: &Places) -> Result<(), TableError> {
         self.event(item.time_ns);
         self.drop_half(item, thread)?;
-        let name = fields::name(text);
-        let (_, (_, shape)) = self.calls.number(name);
-        let body = text.get(name.len() + 1..).unwrap_or_default();
-        let held = self.system.hold(thread, shape, body);
+        let text = fields::unfinished(item.event).unwrap_or(item.event);
+        let call = places.call(item.event);
+        let (_, (_, shape)) = self.calls.look_up(places.number, call.name);
+        let held = self.system.hold(thread, shape, call.arguments.get(0));
         let place = (item.source, item.line_number);
-        self.system.threads.get_mut(thread).half = Some(Half { text: text.to_vec(), started_ns: item.time_ns, place, held });
+        let mut kept = self.spare_texts.pop().unwrap_or_default();
+        kept.clear();
+        kept.extend_from_slice(text);
+        self.system.threads.get_mut(thread).half =
+            Some(Half { text: kept, places: *places, started_ns: item.time_ns, place, held });
         Ok(())
     }
 
@@ -100,10 +116,10 @@ impl Import<'_> {
         self.open_call(thread, &half)
     }
 
-    fn resumed(&mut self, item: &Item<'_>) -> Result<(), TableError> {
+    fn resumed(&mut self, item: &Item<'_>, line: &Line) -> Result<(), TableError> {
         let thread = self.thread(item)?;
         let Some((name, tail)) = fields::resumed(item.event) else {
-            let issue = if item.ended { Issue::UnknownLine } else { Issue::CutLine };
+            let issue = if item.ended() { Issue::UnknownLine } else { Issue::CutLine };
             return self.issue(issue, item, None);
         };
         let fits = self.system.threads.get(thread).half.as_ref().is_some_and(|half| fields::name(&half.text) == name);
@@ -111,25 +127,27 @@ impl Import<'_> {
             self.drop_half(item, thread)?;
             return self.end_only(item, thread, name, tail);
         }
-        let half = self.system.threads.get_mut(thread).half.take().expect("it fits");
-        self.joined.clear();
-        self.joined.extend_from_slice(&half.text);
-        self.joined.extend_from_slice(tail);
-        self.finish_joined(item, thread, half.started_ns, half.held)
+        let Half { text, places, started_ns, held, .. } = self.system.threads.get_mut(thread).half.take().expect("it fits");
+        let done = if matches!(line.parsed, Parsed::Ended) {
+            let call = places.ended_by(&text, &line.places.end, item.event);
+            self.finish_call(thread, places.number, &call, started_ns, held.as_ref())
+        } else {
+            self.joined.clear();
+            self.joined.extend_from_slice(&text);
+            self.joined.extend_from_slice(tail);
+            self.finish_joined(item, thread, started_ns, held.as_ref())
+        };
+        self.spare_texts.push(text);
+        done
     }
 
     /// Finish the call whose whole text is in `joined`.
-    fn finish_joined(
-        &mut self,
-        item: &Item<'_>,
-        thread: usize,
-        started_ns: i64,
-        held: Option<Rc<OpenFile>>,
-    ) -> Result<(), TableError> {
+    fn finish_joined(&mut self, item: &Item<'_>, thread: usize, started_ns: i64, held: Option<&Held>) -> Result<(), TableError> {
         let joined = std::mem::take(&mut self.joined);
-        let done = match fields::parse(&joined) {
-            Ok(call) => self.finish_call(thread, &call, started_ns, held),
-            Err(_) if !item.ended => self.issue(Issue::CutLine, item, None),
+        let mut places = Places::default();
+        let done = match fields::parse(&joined, &mut places) {
+            Ok(()) => self.finish_call(thread, places.number, &places.call(&joined), started_ns, held),
+            Err(_) if !item.ended() => self.issue(Issue::CutLine, item, None),
             Err(error) => self.issue(Issue::BrokenCall, item, Some(format!("both halves together: {}", error.words()))),
         };
         self.joined = joined;
@@ -145,43 +163,23 @@ impl Import<'_> {
         self.joined.push(b'(');
         self.joined.extend_from_slice(tail);
         let joined = std::mem::take(&mut self.joined);
-        if let Ok(call) = fields::parse(&joined) {
-            let started_ns = item.time_ns.saturating_sub(call.dur_ns.unwrap_or(0));
-            let (number, (class, shape)) = self.calls.number(name);
-            let mut row = self.row(thread, number, class, started_ns);
-            self.fill_result(&mut row, &call.returned, call.dur_ns);
-            if matches!(shape, Shape::Transfer(..) | Shape::Between { .. } | Shape::ReceiveMessage) {
-                row.moved = row.result;
+        let mut places = Places::default();
+        let done = match fields::parse(&joined, &mut places) {
+            Ok(()) => {
+                let call = places.call(&joined);
+                let started_ns = item.time_ns.saturating_sub(call.dur_ns.unwrap_or(0));
+                let (number, (class, shape)) = self.calls.look_up(places.number, name);
+                let mut row = self.row(thread, number, class, started_ns);
+                self.fill_result(&mut row, &call);
+                if matches!(shape, Shape::Transfer(..) | Shape::Between { .. } | Shape::ReceiveMessage) {
+                    row.moved = row.result;
+                }
+                self.push(thread, row)
             }
-            self.joined = joined;
-            return self.push(thread, row);
-        }
+            Err(_) => Ok(()),
+        };
         self.joined = joined;
-        Ok(())
-    }
-
-    fn finish_call(
-        &mut self,
-        thread: usize,
-        call: &Call<'_>,
-        started_ns: i64,
-        held: Option<Rc<OpenFile>>,
-    ) -> Result<(), TableError> {
-        let (number, (class, shape)) = self.calls.number(call.name);
-        let mut row = self.row(thread, number, class, started_ns);
-        let facts = self.system.apply(shape, class, &Context { thread, call, held, started_ns });
-        if row.comm < 0 {
-            // The first exec names the program that it starts.
-            row.comm = self.comm(thread);
-        }
-        self.fill_result(&mut row, &call.returned, call.dur_ns);
-        row.fd = facts.fd.unwrap_or(-1);
-        row.object = facts.object.map_or(-1, |object| object as i32);
-        row.offset = facts.offset.unwrap_or(NONE);
-        row.asked = facts.asked.unwrap_or(NONE);
-        row.moved = facts.moved.unwrap_or(NONE);
-        row.class = facts.class.unwrap_or(class) as u8;
-        self.push(thread, row)
+        done
     }
 
     /// A call that never ended.
@@ -191,21 +189,21 @@ impl Import<'_> {
     }
 
     fn half_row(&mut self, thread: usize, half: &Half) -> CallRow {
-        let name = fields::name(&half.text);
-        let (number, (class, shape)) = self.calls.number(name);
+        let call = half.places.call(&half.text);
+        let (number, (class, shape)) = self.calls.look_up(half.places.number, call.name);
         let mut row = self.row(thread, number, class, half.started_ns);
-        let body = half.text.get(name.len() + 1..).unwrap_or_default();
-        if let Some(file) = &half.held {
-            row.fd = resolve::first_descriptor(body).unwrap_or(-1);
-            row.object = file.object.get().map_or(-1, |object| object as i32);
+        if let Some(held) = &half.held {
+            let fd = resolve::descriptor(call.arguments.get(0)).and_then(|(fd, _)| resolve::shown(fd));
+            row.fd = fd.unwrap_or(-1);
+            row.object = object_id(held.file.object.get());
         }
         if let Shape::Transfer(Asked::Argument(index), _) = shape {
-            row.asked = text::leading_number(fields::partial_arguments(body).get(index)).unwrap_or(NONE);
+            row.asked = text::leading_number(call.arguments.get(index)).unwrap_or(NONE);
         }
         row
     }
 
-    fn row(&self, thread: usize, call: u16, class: Class, ts_ns: i64) -> CallRow {
+    pub(crate) fn row(&self, thread: usize, call: u16, class: Class, ts_ns: i64) -> CallRow {
         let thread = self.system.threads.get(thread);
         CallRow {
             ts_ns,
@@ -214,43 +212,19 @@ impl Import<'_> {
             asked: NONE,
             moved: NONE,
             result: NONE,
-            pid: thread.pid,
-            tid: thread.tid,
+            to_offset: NONE,
+            life: u32::try_from(thread.life).expect("fewer than 2^32 threads"),
             comm: thread.program.as_ref().map_or(-1, |program| program.comm_id),
             fd: -1,
             object: -1,
+            to_object: -1,
+            stack: -1,
             call,
             errno: -1,
             class: class as u8,
+            via: Via::Call,
+            uncertain: false,
         }
-    }
-
-    fn comm(&self, thread: usize) -> i32 {
-        self.system.threads.get(thread).program.as_ref().map_or(-1, |program| program.comm_id)
-    }
-
-    fn fill_result(&mut self, row: &mut CallRow, returned: &Returned<'_>, dur_ns: Option<i64>) {
-        row.result = returned.value.unwrap_or(NONE);
-        row.errno = returned.errno.map_or(-1, |errno| self.rows.errnos.number(errno));
-        row.dur_ns = dur_ns.unwrap_or(NONE);
-        self.has_durations |= dur_ns.is_some();
-    }
-
-    fn push(&mut self, thread: usize, row: CallRow) -> Result<(), TableError> {
-        let life = self.system.threads.get(thread).life;
-        self.push_of(life, row)
-    }
-
-    fn push_of(&mut self, life: usize, row: CallRow) -> Result<(), TableError> {
-        self.system.threads.lives[life].calls += 1;
-        self.rows_since_checkpoint += 1;
-        // A call whose start is not in the log began before the first line.
-        self.event(row.ts_ns);
-        self.last_ns = self.last_ns.max(row.ts_ns.saturating_add(row.dur_ns.max(0)));
-        if self.rows.push(row) {
-            self.rows.flush(self.recording, self.calls.names())?;
-        }
-        Ok(())
     }
 
     fn signal(&mut self, item: &Item<'_>) -> Result<(), TableError> {
@@ -265,11 +239,9 @@ impl Import<'_> {
         };
         let words = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
         self.event(item.time_ns);
-        let at = self.system.threads.get(thread);
         let row = SignalRow {
             ts_ns: item.time_ns,
-            pid: at.pid,
-            tid: at.tid,
+            life: self.system.threads.get(thread).life,
             signal: words(&body[..space.min(24)]),
             code: field(b"si_code=").map(|code| words(&code[..code.len().min(32)])),
             sender_pid: field(b"si_pid=").and_then(text::leading_number).and_then(|pid| i32::try_from(pid).ok()),
@@ -307,21 +279,27 @@ impl Import<'_> {
         if let Some(half) = self.system.threads.get_mut(thread).half.take() {
             self.open_call(thread, &half)?;
         }
+        self.give_up_interrupted(thread)?;
         self.system.threads.end(thread, item.time_ns);
         Ok(())
     }
 
     /// Something happened at this time that only a strace log can tell.
-    fn event(&mut self, time_ns: i64) {
+    pub(crate) fn event(&mut self, time_ns: i64) {
         self.events += 1;
         self.first_ns = Some(self.first_ns.map_or(time_ns, |first| first.min(time_ns)));
         self.last_ns = self.last_ns.max(time_ns);
     }
 
-    fn issue(&mut self, issue: Issue, item: &Item<'_>, detail: Option<String>) -> Result<(), TableError> {
+    pub(crate) fn issue(&mut self, issue: Issue, item: &Item<'_>, detail: Option<String>) -> Result<(), TableError> {
         if self.issues.add(issue, (item.source, item.line_number), item.text, detail) {
             self.issues.flush(self.recording)?;
         }
         Ok(())
+    }
+
+    /// Something about the current line that is no fault of it.
+    pub(crate) fn note(&mut self, issue: Issue, detail: &str) {
+        self.issues.add(issue, self.place, b"", Some(detail.into()));
     }
 }

@@ -3,37 +3,145 @@
 //! Buffers and file names may hold anything, `) = 3 <0.1>` included, so the arguments are scanned forward, quotes and tags in
 //! mind; only behind the closing parenthesis can the end of the line be trusted.
 
-use crate::text;
+use crate::{syscalls, text};
 
 /// Arguments beyond this are not split: no call that matters here has more.
-const MAX_ARGUMENTS: usize = 6;
+pub(crate) const MAX_ARGUMENTS: usize = 6;
 
 /// What strace prints where the rest of a call comes later.
 pub(crate) const UNFINISHED: &[u8] = b"<unfinished ...>";
 
 /// Top-level arguments of a call, as printed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Arguments<'a> {
-    items: [&'a [u8]; MAX_ARGUMENTS],
-    count: usize,
+    text: &'a [u8],
+    places: &'a [Place],
 }
 
 impl<'a> Arguments<'a> {
     /// Argument `index`, or an empty text.
     pub(crate) fn get(&self, index: usize) -> &'a [u8] {
-        self.items.get(index).copied().unwrap_or_default()
-    }
-
-    fn push(&mut self, item: &'a [u8]) {
-        if self.count < MAX_ARGUMENTS {
-            self.items[self.count] = item.trim_ascii();
-            self.count += 1;
-        }
+        self.places.get(index).map_or(b"", |place| place.text(self.text))
     }
 
     /// All that were split.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'a [u8]> {
-        self.items[..self.count].iter().copied()
+        self.places.iter().map(|place| place.text(self.text))
+    }
+}
+
+/// Start and length of a part of a text.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    start: u32,
+    len: u32,
+}
+
+impl Place {
+    /// The length of what is absent.
+    const ABSENT: Place = Place { start: 0, len: u32::MAX };
+
+    fn new(start: usize, end: usize) -> Self {
+        Place { start: start as u32, len: (end - start) as u32 }
+    }
+
+    /// An argument: without blanks at both ends, and without the name that `-N` prints before it (`fd=3`).
+    fn trimmed(text: &[u8], mut start: usize, mut end: usize) -> Self {
+        while start < end && text[start] == b' ' {
+            start += 1;
+        }
+        while start < end && text[end - 1] == b' ' {
+            end -= 1;
+        }
+        if start < end && text[start].is_ascii_lowercase() {
+            start += named(&text[start..end]);
+        }
+        Place::new(start, end)
+    }
+
+    fn text(self, whole: &[u8]) -> &[u8] {
+        &whole[self.start as usize..(self.start + self.len) as usize]
+    }
+
+    fn is_absent(self) -> bool {
+        self.len == u32::MAX
+    }
+
+    fn some(self, whole: &[u8]) -> Option<&[u8]> {
+        (!self.is_absent()).then(|| self.text(whole))
+    }
+}
+
+/// A call as places in its text, so that it can be kept beside the text. Texts are shorter than 2^32 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    /// Number in the list of known calls, or [`syscalls::UNLISTED`].
+    pub(crate) number: u16,
+    count: u8,
+    name: u32,
+    items: [Place; MAX_ARGUMENTS],
+    pub(crate) end: End,
+}
+
+/// What stands behind the arguments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    /// What was returned; nothing for `?` and for errors.
+    has_value: bool,
+    value: i64,
+    errno: Place,
+    tag: Place,
+    /// Negative: not printed.
+    dur_ns: i64,
+}
+
+impl End {
+    const NONE: End = End { has_value: false, value: 0, errno: Place::ABSENT, tag: Place::ABSENT, dur_ns: -1 };
+
+    /// Time in the call.
+    pub(crate) fn dur_ns(&self) -> Option<i64> {
+        (self.dur_ns >= 0).then_some(self.dur_ns)
+    }
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Places { number: syscalls::UNLISTED, count: 0, name: 0, items: [Place::default(); MAX_ARGUMENTS], end: End::NONE }
+    }
+}
+
+impl Places {
+    fn start(&mut self, name: &[u8]) {
+        self.number = syscalls::number(name);
+        self.name = name.len() as u32;
+        self.count = 0;
+    }
+
+    fn push(&mut self, item: Place) {
+        if let Some(place) = self.items.get_mut(usize::from(self.count)) {
+            *place = item;
+            self.count += 1;
+        }
+    }
+
+    /// The call, over the text that was parsed.
+    pub(crate) fn call<'a>(&'a self, text: &'a [u8]) -> Call<'a> {
+        self.ended_by(text, &self.end, text)
+    }
+
+    /// The call whose arguments this half has, and whose result `end` has.
+    #[inline]
+    pub(crate) fn ended_by<'a>(&'a self, text: &'a [u8], end: &End, end_text: &'a [u8]) -> Call<'a> {
+        Call {
+            name: &text[..self.name as usize],
+            arguments: Arguments { text, places: &self.items[..usize::from(self.count)] },
+            returned: Returned {
+                value: end.has_value.then_some(end.value),
+                errno: end.errno.some(end_text),
+                tag: end.tag.some(end_text),
+            },
+            dur_ns: end.dur_ns(),
+        }
     }
 }
 
@@ -70,13 +178,20 @@ pub(crate) enum NotACall {
 
 /// Name of the call that `event` begins with.
 pub(crate) fn name(event: &[u8]) -> &[u8] {
-    let end = memchr::memchr(b'(', event).unwrap_or(event.len());
+    // Names are short: a search by words would cost more than it saves.
+    let end = event.iter().position(|byte| *byte == b'(').unwrap_or(event.len());
     &event[..end]
 }
 
-/// The text before `<unfinished ...>`, if the rest of this call comes later (or never: `<detached ...>`).
+/// The text before `<unfinished ...>`, if the rest of this call comes later, elsewhere, or never (`<detached ...>`).
 pub(crate) fn unfinished(event: &[u8]) -> Option<&[u8]> {
-    event.strip_suffix(UNFINISHED).or_else(|| event.strip_suffix(b"<detached ...>"))
+    let inner = event.strip_suffix(b" ...>")?;
+    let half = |mark: &[u8]| inner.strip_suffix(mark);
+    half(b"<unfinished").or_else(|| half(b"<detached")).or_else(|| {
+        // `<pid changed to 1000 ...>`: an exec that goes on in the file of the process's first thread (`-ff`).
+        let mark = memchr::memmem::rfind(inner, b"<pid changed to ")?;
+        inner[mark + 16..].iter().all(u8::is_ascii_digit).then_some(&inner[..mark])
+    })
 }
 
 /// Name and rest of `<... name resumed>rest`.
@@ -112,119 +227,113 @@ impl NotACall {
 }
 
 /// Parse `name(arguments) = returned <duration>`.
-pub(crate) fn parse(event: &[u8]) -> Result<Call<'_>, NotACall> {
+pub(crate) fn parse(event: &[u8], places: &mut Places) -> Result<(), NotACall> {
     let name = name(event);
-    let body = event.get(name.len() + 1..).ok_or(NotACall::NoEnd)?;
-    let (arguments, tail) = split_arguments(body).ok_or(NotACall::NoEnd)?;
-    let (tail, dur_ns) = split_duration(tail);
-    let returned = returned(tail)?;
-    Ok(Call { name, arguments, returned, dur_ns })
+    places.start(name);
+    let close = scan(event, name.len() + 1, places).ok_or(NotACall::NoEnd)?;
+    end(event, close + 1, &mut places.end)
 }
 
-/// First arguments of a call whose end is not there yet.
-pub(crate) fn partial_arguments(body: &[u8]) -> Arguments<'_> {
-    let mut arguments = Arguments::default();
-    scan(body, &mut arguments);
-    arguments
+/// First half of a call: its name, and the arguments as far as they are printed.
+pub(crate) fn begun(half: &[u8], places: &mut Places) {
+    let name = name(half);
+    places.start(name);
+    places.end = End::NONE;
+    scan(half, name.len() + 1, places);
 }
 
-/// Split at top-level commas up to the closing parenthesis. Returns what follows it.
-fn split_arguments(body: &[u8]) -> Option<(Arguments<'_>, &[u8])> {
-    let mut arguments = Arguments::default();
-    let end = scan(body, &mut arguments)?;
-    Some((arguments, &body[end + 1..]))
-}
-
-/// Bytes at which the scan has to think.
-static STOPS: [bool; 256] = {
-    let mut stops = [false; 256];
-    let bytes = b"\"()[]{}<,";
-    let mut at = 0;
-    while at < bytes.len() {
-        stops[bytes[at] as usize] = true;
-        at += 1;
-    }
-    stops
-};
-
-/// Collect arguments; `Some(index of the closing parenthesis)`, or `None` where the text ends before it.
-fn scan<'a>(body: &'a [u8], arguments: &mut Arguments<'a>) -> Option<usize> {
-    let mut at = 0;
+/// Collect the arguments that begin at `from`; `Some(index of the closing parenthesis)`, or `None` where the text ends before it.
+fn scan(text: &[u8], from: usize, places: &mut Places) -> Option<usize> {
+    let (mut at, mut start) = (from, from);
     let mut depth = 0usize;
-    let mut start = 0;
-    while at < body.len() {
-        let byte = body[at];
-        if !STOPS[byte as usize] {
-            at += 1;
-            continue;
-        }
-        match byte {
-            b'"' => {
-                at += text::string_end(&body[at..])?;
-                continue;
-            }
+    while let Some(stop) = text::next_stop(text, at) {
+        at = stop + 1;
+        match text[stop] {
+            b'"' => at = stop + text::string_end(&text[stop..])?,
             b'(' | b'[' | b'{' => depth += 1,
             b')' if depth == 0 => {
-                if at > 0 {
-                    arguments.push(&body[start..at]);
+                if stop > from {
+                    places.push(Place::trimmed(text, start, stop));
                 }
-                return Some(at);
+                return Some(stop);
+            }
+            b',' if depth == 0 => {
+                places.push(Place::trimmed(text, start, stop));
+                start = at;
             }
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b',' if depth == 0 => {
-                arguments.push(&body[start..at]);
-                start = at + 1;
-            }
-            b'<' if starts_tag(body, at) => {
-                at += text::tag_end(&body[at..])?;
-                continue;
-            }
+            b'<' if starts_tag(text, stop) => at = stop + text::tag_end(&text[stop..])?,
             _ => {}
         }
-        at += 1;
     }
-    arguments.push(&body[start..]);
+    if start < text.len() {
+        places.push(Place::trimmed(text, start, text.len()));
+    }
     None
 }
 
+/// Length of `name=` at the start of an argument, or 0.
+fn named(argument: &[u8]) -> usize {
+    let name = argument.iter().take_while(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || **b == b'_').count();
+    if argument.get(name) == Some(&b'=') { name + 1 } else { 0 }
+}
+
 /// A tag stands right behind a descriptor (`3<`) or `AT_FDCWD`; `1<<21` is a shift, ` <` is none.
-fn starts_tag(body: &[u8], at: usize) -> bool {
-    let before = at.checked_sub(1).map(|i| body[i]);
-    before.is_some_and(|b| b.is_ascii_digit() || b == b'D') && !matches!(body.get(at + 1), Some(b'<' | b'='))
+fn starts_tag(text: &[u8], at: usize) -> bool {
+    let before = at.checked_sub(1).map(|i| text[i]);
+    before.is_some_and(|b| b.is_ascii_digit() || b == b'D') && !matches!(text.get(at + 1), Some(b'<' | b'='))
+}
+
+/// Parse `  = value tag errno (note) <duration>`, from `from` on.
+pub(crate) fn end(text: &[u8], from: usize, end: &mut End) -> Result<(), NotACall> {
+    let (text, dur_ns) = split_duration(text, from);
+    *end = End { dur_ns: dur_ns.unwrap_or(-1), ..End::NONE };
+    let mut at = from;
+    while text.get(at) == Some(&b' ') {
+        at += 1;
+    }
+    let tail = text.get(at..).and_then(|tail| tail.strip_prefix(b"= ")).ok_or(NotACall::NoReturn)?.trim_ascii_end();
+    let place = |part: &[u8]| {
+        let start = part.as_ptr() as usize - text.as_ptr() as usize;
+        Place::new(start, start + part.len())
+    };
+    if let Some(rest) = tail.strip_prefix(b"?") {
+        end.errno = errno(rest).map_or(Place::ABSENT, place);
+        return Ok(());
+    }
+    let (value, mut rest) = text::number(tail).ok_or(NotACall::NoReturn)?;
+    if rest.first() == Some(&b'<') {
+        let close = text::tag_end(rest).ok_or(NotACall::NoReturn)?;
+        end.tag = place(&rest[1..close - 1]);
+        rest = &rest[close..];
+    }
+    match rest.first() {
+        None => {}
+        Some(b' ' | b'(') if value == -1 => end.errno = errno(rest).map_or(Place::ABSENT, place),
+        Some(b' ' | b'(') => {}
+        Some(_) => return Err(NotACall::Trailing),
+    }
+    (end.value, end.has_value) = (value, end.errno.is_absent());
+    Ok(())
 }
 
 /// Cut ` <0.000123>` off the end.
-fn split_duration(tail: &[u8]) -> (&[u8], Option<i64>) {
-    if let Some(body) = tail.strip_suffix(b">")
+fn split_duration(text: &[u8], from: usize) -> (&[u8], Option<i64>) {
+    if let Some(dur_ns) = text::last_micros(text)
+        && text.len() >= from + 11
+        && text[text.len() - 11] == b' '
+    {
+        return (&text[..text.len() - 11], Some(dur_ns));
+    }
+    if let Some(body) = text.strip_suffix(b">")
         && let Some(open) = memchr::memrchr(b'<', body)
-        && open > 0
+        && open > from
         && body[open - 1] == b' '
         && let Some(dur_ns) = text::seconds(&body[open + 1..])
     {
-        return (&tail[..open - 1], Some(dur_ns));
+        return (&text[..open - 1], Some(dur_ns));
     }
-    (tail, None)
-}
-
-/// Parse `  = value tag errno (note)`.
-fn returned(tail: &[u8]) -> Result<Returned<'_>, NotACall> {
-    let tail = tail.trim_ascii_start();
-    let tail = tail.strip_prefix(b"= ").ok_or(NotACall::NoReturn)?.trim_ascii_end();
-    if let Some(rest) = tail.strip_prefix(b"?") {
-        return Ok(Returned { value: None, errno: errno(rest), tag: None });
-    }
-    let (value, mut rest) = text::number(tail).ok_or(NotACall::NoReturn)?;
-    let mut tag = None;
-    if rest.first() == Some(&b'<') {
-        let end = text::tag_end(rest).ok_or(NotACall::NoReturn)?;
-        tag = Some(&rest[1..end - 1]);
-        rest = &rest[end..];
-    }
-    if !matches!(rest.first(), None | Some(b' ' | b'(')) {
-        return Err(NotACall::Trailing);
-    }
-    let errno = if value == -1 { errno(rest) } else { None };
-    Ok(Returned { value: if errno.is_some() { None } else { Some(value) }, errno, tag })
+    (text, None)
 }
 
 /// `ENOENT` of ` ENOENT (No such file or directory)`.
@@ -239,7 +348,9 @@ mod tests {
     use super::*;
 
     fn call(text: &str) -> (Vec<String>, Returned<'_>, Option<i64>) {
-        let call = parse(text.as_bytes()).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        let places = Box::leak(Box::default());
+        parse(text.as_bytes(), places).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        let call = places.call(text.as_bytes());
         let arguments = call.arguments.iter().map(|a| String::from_utf8_lossy(a).into_owned()).collect();
         (arguments, call.returned, call.dur_ns)
     }
@@ -286,8 +397,8 @@ mod tests {
     #[test]
     fn cut_lines_are_refused() {
         for text in ["read(3, \"abc", "read(3, \"abc\", 10", "read(3</tmp/x", "read(3, \"abc\", 10)", "read(3) = ", "read"] {
-            assert!(parse(text.as_bytes()).is_err(), "{text}");
+            assert!(parse(text.as_bytes(), &mut Places::default()).is_err(), "{text}");
         }
-        assert!(parse(b"read(3) = 5garbage").is_err());
+        assert!(parse(b"read(3) = 5garbage", &mut Places::default()).is_err());
     }
 }

@@ -21,11 +21,60 @@ pub(crate) struct OpenFile {
     pub(crate) position: Cell<Option<i64>>,
     /// Whether each write goes to the end.
     pub(crate) append: Cell<bool>,
+    /// Calls under way that will move the position.
+    moving: Cell<u32>,
+    /// How often the position was moved.
+    pub(crate) moves: Cell<u32>,
+    /// End of the last call that moved the position, and the serial number of its row. Kept for merged logs only.
+    pub(crate) last_move: Cell<(i64, u64)>,
 }
 
 impl OpenFile {
     pub(crate) fn new(object: Option<ObjectId>, position: Option<i64>, append: bool) -> Rc<Self> {
-        Rc::new(OpenFile { object: Cell::new(object), position: Cell::new(position), append: Cell::new(append) })
+        Rc::new(OpenFile {
+            object: Cell::new(object),
+            position: Cell::new(position),
+            append: Cell::new(append),
+            moving: Cell::new(0),
+            moves: Cell::new(0),
+            last_move: Cell::new((i64::MIN, u64::MAX)),
+        })
+    }
+
+    /// Whether a call that was printed in one piece ran while another one was under way.
+    pub(crate) fn is_moving(&self) -> bool {
+        self.moving.get() > 0
+    }
+}
+
+/// The open file that a call in progress works on: another thread may close or reuse the number meanwhile.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) file: Rc<OpenFile>,
+    moves: bool,
+    moves_before: u32,
+}
+
+impl Held {
+    /// `moves`: the call will move the position.
+    pub(crate) fn new(file: Rc<OpenFile>, moves: bool) -> Self {
+        if moves {
+            file.moving.set(file.moving.get() + 1);
+        }
+        Held { moves_before: file.moves.get(), moves, file }
+    }
+
+    /// Whether other calls moved the position, or were about to, between start and end of this one.
+    pub(crate) fn was_disturbed(&self) -> bool {
+        self.file.moves.get() != self.moves_before || self.file.moving.get() > u32::from(self.moves)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.moves {
+            self.file.moving.set(self.file.moving.get() - 1);
+        }
     }
 }
 
@@ -35,53 +84,96 @@ struct Slot {
     close_on_exec: bool,
 }
 
-/// One process's descriptors.
+/// One process's descriptors. Numbers are small: the kernel gives the lowest free one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FdTable {
-    slots: FxHashMap<i32, Slot>,
+    slots: Vec<Option<Slot>>,
+    /// Those above [`FdTable::DENSE`].
+    high: FxHashMap<i32, Slot>,
 }
 
 /// A table that threads may share.
 pub(crate) type SharedFds = Rc<RefCell<FdTable>>;
 
 impl FdTable {
+    const DENSE: usize = 4096;
+
+    fn dense(fd: i32) -> Option<usize> {
+        usize::try_from(fd).ok().filter(|index| *index < Self::DENSE)
+    }
+
+    fn slot_mut(&mut self, fd: i32) -> Option<&mut Slot> {
+        match Self::dense(fd) {
+            Some(index) => self.slots.get_mut(index)?.as_mut(),
+            None => self.high.get_mut(&fd),
+        }
+    }
+
     pub(crate) fn get(&self, fd: i32) -> Option<&Rc<OpenFile>> {
-        self.slots.get(&fd).map(|slot| &slot.file)
+        let slot = match Self::dense(fd) {
+            Some(index) => self.slots.get(index)?.as_ref(),
+            None => self.high.get(&fd),
+        };
+        slot.map(|slot| &slot.file)
     }
 
     pub(crate) fn set(&mut self, fd: i32, file: Rc<OpenFile>, close_on_exec: bool) {
-        self.slots.insert(fd, Slot { file, close_on_exec });
+        let slot = Slot { file, close_on_exec };
+        match Self::dense(fd) {
+            Some(index) => {
+                if index >= self.slots.len() {
+                    self.slots.resize(index + 1, None);
+                }
+                self.slots[index] = Some(slot);
+            }
+            None => {
+                self.high.insert(fd, slot);
+            }
+        }
     }
 
     pub(crate) fn remove(&mut self, fd: i32) -> Option<Rc<OpenFile>> {
-        self.slots.remove(&fd).map(|slot| slot.file)
+        let slot = match Self::dense(fd) {
+            Some(index) => self.slots.get_mut(index)?.take(),
+            None => self.high.remove(&fd),
+        };
+        slot.map(|slot| slot.file)
     }
 
     pub(crate) fn set_close_on_exec(&mut self, fd: i32, on: bool) {
-        if let Some(slot) = self.slots.get_mut(&fd) {
+        if let Some(slot) = self.slot_mut(fd) {
             slot.close_on_exec = on;
         }
     }
 
     /// `close_range`: close, or mark, everything from `first` to `last`.
     pub(crate) fn close_range(&mut self, first: i64, last: i64, mark_only: bool) {
-        let inside = |fd: i32| (first..=last).contains(&i64::from(fd));
-        if mark_only {
-            self.slots.iter_mut().filter(|(fd, _)| inside(**fd)).for_each(|(_, slot)| slot.close_on_exec = true);
-        } else {
-            self.slots.retain(|fd, _| !inside(*fd));
-        }
+        let inside = |fd: i64| (first..=last).contains(&fd);
+        self.retain(|fd, slot| {
+            slot.close_on_exec |= mark_only && inside(fd);
+            mark_only || !inside(fd)
+        });
     }
 
     /// A file got a new name; open files go with it.
     pub(crate) fn rename(&self, old: ObjectId, new: ObjectId) {
-        let open = self.slots.values().filter(|slot| slot.file.object.get() == Some(old));
+        let all = self.slots.iter().flatten().chain(self.high.values());
+        let open = all.filter(|slot| slot.file.object.get() == Some(old));
         open.for_each(|slot| slot.file.object.set(Some(new)));
     }
 
     /// What a successful exec does.
     pub(crate) fn exec(&mut self) {
-        self.slots.retain(|_, slot| !slot.close_on_exec);
+        self.retain(|_, slot| !slot.close_on_exec);
+    }
+
+    fn retain(&mut self, mut keep: impl FnMut(i64, &mut Slot) -> bool) {
+        for (fd, place) in (0..).zip(&mut self.slots) {
+            if place.as_mut().is_some_and(|slot| !keep(fd, slot)) {
+                *place = None;
+            }
+        }
+        self.high.retain(|fd, slot| keep(i64::from(*fd), slot));
     }
 }
 

@@ -12,12 +12,18 @@ use chrono::NaiveDate;
 use sysdock_table::{Cancel, Ending, Progress, ROWS_PER_PART, Recording, Source, TableError};
 
 use crate::{
+    aio::UnderWay,
+    align::{Estimate, Sightings},
+    call_rows::CallRows,
     fields,
     input::Input,
     merge::{Feed, Merge, Step},
-    rows::{self, CallRows, Issue, Issues, SignalRows},
+    rows::{self, Issue, Issues, MappingRows, SignalRows},
+    sessions,
+    stacks::Stacks,
     syscalls::Calls,
     system::System,
+    terminal::Terminal,
 };
 
 /// How to read logs.
@@ -27,6 +33,12 @@ pub struct Options {
     pub date: Option<NaiveDate>,
     /// Working directory of the first process, where the recorder knows it.
     pub directory: Option<PathBuf>,
+    /// Nanoseconds to add to the times of logs, by the name of a log or host.
+    pub offsets: Vec<(String, i64)>,
+    /// Threads that may work; 0: as many as there are cores.
+    pub threads: usize,
+    /// Go on reading at the end of a file that is still being written, until cancelled.
+    pub follow: bool,
     /// What to call the input, where its path says nothing (a pipe from a recorder).
     pub name: Option<String>,
 }
@@ -41,6 +53,8 @@ pub enum ImportError {
     Empty(PathBuf),
     /// No line was understood: this is no strace log. The line numbers looked at, and the first line's beginning.
     NotStrace(PathBuf, u64, String),
+    /// An offset is given for a log that is not among these.
+    NoSuchLog(String, Vec<String>),
     /// The recording cannot be written.
     Table(TableError),
 }
@@ -57,6 +71,7 @@ impl fmt::Display for ImportError {
             ImportError::Input(path, error) => write!(f, "{}: {error}", path.display()),
             ImportError::Empty(path) => write!(f, "{}: empty", path.display()),
             ImportError::NotStrace(path, lines, _) => write!(f, "{}: nothing understood in {lines} lines", path.display()),
+            ImportError::NoSuchLog(name, _) => write!(f, "no log of the name {name}"),
             ImportError::Table(error) => error.fmt(f),
         }
     }
@@ -65,7 +80,7 @@ impl fmt::Display for ImportError {
 impl std::error::Error for ImportError {}
 
 /// Tables that an import fills. Listed from the start: an empty table is a statement, a missing one is not.
-const TABLES: [&str; 6] = ["calls", "commands", "import_issues", "paths", "processes", "signals"];
+const TABLES: [&str; 8] = ["calls", "commands", "import_issues", "mappings", "paths", "processes", "signals", "stacks"];
 
 /// Lines after which progress is reported. An input of which nothing was understood by then is refused without reading all of it.
 const LINES_PER_REPORT: u64 = 4096;
@@ -73,6 +88,8 @@ const LINES_PER_REPORT: u64 = 4096;
 /// Logs that were opened but not yet read.
 pub struct Logs {
     merge: Merge,
+    /// Name of each session.
+    sessions: Vec<String>,
 }
 
 impl Logs {
@@ -89,9 +106,14 @@ impl Logs {
             if input.size == Some(0) && paths.len() == 1 {
                 return Err(ImportError::Empty(path.clone()));
             }
-            feeds.push(Feed::open(input, paths.len(), options.date).map_err(failed)?);
+            feeds.push(Feed::open(input, paths.len(), options.date, options.follow).map_err(failed)?);
         }
-        Ok(Logs { merge: Merge::new(feeds) })
+        if feeds.len() > 1 {
+            feeds.iter_mut().for_each(Feed::look);
+        }
+        let sessions = sessions::assign(&mut feeds);
+        sessions::shift(&mut feeds, &sessions, &options.offsets)?;
+        Ok(Logs { merge: Merge::new(feeds), sessions })
     }
 
     /// A log that a recorder writes into a pipe.
@@ -99,9 +121,9 @@ impl Logs {
     /// # Errors
     /// [`ImportError::Input`] if it cannot be read.
     pub fn of_pipe(pipe: File, options: &Options) -> Result<Self, ImportError> {
-        let feed = Feed::open(Input::of_pipe(pipe), 1, options.date);
+        let feed = Feed::open(Input::of_pipe(pipe), 1, options.date, false);
         let feed = feed.map_err(|error| ImportError::Input(PathBuf::from("<pipe>"), error))?;
-        Ok(Logs { merge: Merge::new(vec![feed]) })
+        Ok(Logs { merge: Merge::new(vec![feed]), sessions: vec![String::new()] })
     }
 
     /// Read everything into the tables `calls`, `signals`, `import_issues`, `processes`, `paths`, `commands`, and fill in the manifest.
@@ -118,15 +140,43 @@ impl Logs {
         cancel: &Cancel,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Ending, ImportError> {
-        let mut merge = self.merge;
+        let (mut merge, sessions) = (self.merge, self.sessions);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = if options.threads == 0 { cores } else { options.threads };
+        merge.parse_ahead(threads - 1);
         for table in TABLES {
             recording.manifest.tables.entry(table.into()).or_default();
         }
         recording.manifest.sources = merge.feeds.iter().map(|feed| source(&feed.input.path, options)).collect();
-        let mut import = Import::new(recording, options);
+        for (source, feed) in recording.manifest.sources.iter_mut().zip(&merge.feeds) {
+            source.offset_ns = feed.shift_ns;
+        }
+        let mut import = Import::new(recording, options, &merge, sessions, threads > 1);
         let ending = import.read(&mut merge, cancel, progress)?;
         import.judge(&merge)?;
         import.finish(&mut merge, ending)
+    }
+
+    /// Read everything without writing it, and tell by which offsets the clocks of the logs differ, by name; `None` where no shared file
+    /// tells. `recording` is a folder for the while.
+    ///
+    /// # Errors
+    /// As for [`Logs::import`].
+    pub fn compare_clocks(
+        self,
+        recording: &mut Recording,
+        options: &Options,
+        cancel: &Cancel,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<(String, Option<Estimate>)>, ImportError> {
+        let (mut merge, sessions) = (self.merge, self.sessions);
+        let mut import = Import::new(recording, options, &merge, sessions.clone(), false);
+        import.sightings = Some(Sightings::default());
+        import.read(&mut merge, cancel, progress)?;
+        import.judge(&merge)?;
+        let count = u32::try_from(sessions.len()).expect("fewer than 2^32 logs");
+        let estimates = import.sightings.as_ref().map_or_else(Vec::new, |sightings| sightings.offsets(count));
+        Ok(sessions.into_iter().zip(estimates).collect())
     }
 }
 
@@ -146,6 +196,16 @@ pub(crate) struct Import<'a> {
     pub(crate) calls: Calls,
     pub(crate) rows: CallRows,
     pub(crate) signals: SignalRows,
+    pub(crate) mappings: MappingRows,
+    pub(crate) stacks: Stacks,
+    pub(crate) aio: UnderWay,
+    /// By session.
+    pub(crate) terminals: Vec<Terminal>,
+    /// Names of the sessions.
+    sessions: Vec<String>,
+    follow: bool,
+    /// What is seen of files, where clocks are to be compared.
+    pub(crate) sightings: Option<Sightings>,
     pub(crate) issues: Issues,
     pub(crate) lines: u64,
     started: Instant,
@@ -165,17 +225,35 @@ pub(crate) struct Import<'a> {
     pub(crate) last_ns: i64,
     /// Both halves of a call, put together.
     pub(crate) joined: Vec<u8>,
+    /// Buffers of halves that are done.
+    pub(crate) spare_texts: Vec<Vec<u8>>,
+    /// Interrupted calls that were started again: lines that became part of another line's call.
+    pub(crate) restarted_calls: u64,
+    /// Source and number of the current line.
+    pub(crate) place: (usize, u64),
 }
 
 impl<'a> Import<'a> {
-    fn new(recording: &'a mut Recording, options: &Options) -> Self {
+    fn new(recording: &'a mut Recording, options: &Options, merge: &Merge, sessions: Vec<String>, beside: bool) -> Self {
         let cwd = options.directory.as_ref().map(|path| path.as_os_str().as_encoded_bytes().to_vec());
         Import {
             recording,
-            system: System { first_cwd: cwd, ..System::default() },
+            system: System {
+                first_cwd: cwd,
+                merged: merge.feeds.len() > 1,
+                no_clock: merge.feeds.len() > 1 && merge.feeds.iter().any(|feed| !feed.has_clock()),
+                ..System::default()
+            },
+            terminals: sessions.iter().map(|_| Terminal::default()).collect(),
+            sessions,
+            follow: options.follow,
+            sightings: None,
             calls: Calls::new(),
-            rows: CallRows::default(),
+            rows: CallRows::new(beside),
             signals: SignalRows::default(),
+            mappings: MappingRows::default(),
+            stacks: Stacks::default(),
+            aio: UnderWay::default(),
             issues: Issues::default(),
             lines: 0,
             started: Instant::now(),
@@ -189,6 +267,9 @@ impl<'a> Import<'a> {
             first_ns: None,
             last_ns: i64::MIN,
             joined: Vec::new(),
+            spare_texts: Vec::new(),
+            restarted_calls: 0,
+            place: (0, 0),
         }
     }
 
@@ -196,10 +277,11 @@ impl<'a> Import<'a> {
         loop {
             match merge.next() {
                 Step::End => return Ok(Ending::EndOfInput),
+                Step::Interrupted if self.follow && self.all_ended() => return Ok(Ending::EndOfInput),
                 Step::Interrupted => self.idle = true,
-                Step::Item(item) => {
+                Step::Line(source) => {
                     self.idle = false;
-                    self.line(&item)?;
+                    self.line(&merge.item(source))?;
                 }
             }
             if self.rows_since_checkpoint >= ROWS_PER_PART || self.checkpoint_is_due() {
@@ -215,6 +297,11 @@ impl<'a> Import<'a> {
                 return Ok(Ending::Interrupted);
             }
         }
+    }
+
+    /// Whether every process that was seen has ended: a log that is followed will not grow any more.
+    fn all_ended(&self) -> bool {
+        !self.system.threads.lives.is_empty() && self.system.threads.running().next().is_none()
     }
 
     /// Every ten seconds at first, later every tenth of the time so far: a killed recorder loses at most that, and long recordings do not
@@ -257,6 +344,12 @@ impl<'a> Import<'a> {
             self.issues.add(Issue::UnfinishedAtEnd, half.place, &half.text, Some(detail));
             self.open_call(thread, &half)?;
         }
+        let interrupted: Vec<usize> =
+            self.system.threads.running().filter(|(_, thread)| !thread.interrupted.is_empty()).map(|(index, _)| index).collect();
+        for thread in interrupted {
+            self.give_up_interrupted(thread)?;
+        }
+        self.never_reaped()?;
         for (source, feed) in merge.feeds.iter().enumerate() {
             if let Some(error) = feed.failure() {
                 self.issues.add(
@@ -274,10 +367,13 @@ impl<'a> Import<'a> {
 
     /// Write all rows and the manifest's part of the story.
     fn write_out(&mut self, merge: &Merge) -> Result<(), TableError> {
+        self.stacks.close(&mut self.rows);
         self.rows.flush(self.recording, self.calls.names())?;
         self.signals.flush(self.recording)?;
+        self.mappings.flush(self.recording, true)?;
+        self.stacks.write(self.recording)?;
         self.issues.flush(self.recording)?;
-        rows::write_processes(self.recording, &self.system.threads.lives)?;
+        rows::write_processes(self.recording, &self.system.threads.lives, &self.sessions)?;
         rows::write_paths(self.recording, &self.system.objects)?;
         rows::write_commands(self.recording, &self.system.commands.names)?;
         self.describe(merge);
@@ -288,6 +384,7 @@ impl<'a> Import<'a> {
         let lives = &self.system.threads.lives;
         let manifest = &mut self.recording.manifest;
         manifest.lines_total = self.lines;
+        manifest.restarted_calls = self.restarted_calls;
         manifest.lines_understood = self.lines - self.issues.lines_lost;
         manifest.started_ns = self.first_ns.unwrap_or(0);
         manifest.duration_ns = self.last_ns.saturating_sub(manifest.started_ns).max(0);

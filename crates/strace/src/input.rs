@@ -1,19 +1,26 @@
 //! Lines from files, pipes and compressed files, in bounded memory.
 
 use std::{
-    cell::Cell,
     fs::File,
     io::{self, BufReader, Read},
     path::{Path, PathBuf},
-    rc::Rc,
-    time::UNIX_EPOCH,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, UNIX_EPOCH},
 };
 
+use crate::chunk::Chunk;
+
 /// Bytes read at a time at most: small enough to stay in a core's own cache while its lines are parsed.
-const BLOCK: usize = 1 << 18;
+const BLOCK: usize = 1 << 16;
 
 /// Bytes that all inputs of an import may read at a time, together.
 const TOGETHER: usize = 64 << 20;
+
+/// How long to wait before a followed file is looked at again.
+const FOLLOW_PAUSE: Duration = Duration::from_millis(100);
 
 /// A line longer than this is dropped and counted: no call prints that much unless asked for (`-s`), and memory must stay bounded.
 const LONGEST_LINE: usize = 64 << 20;
@@ -28,6 +35,8 @@ pub(crate) struct Input {
     pub(crate) size: Option<u64>,
     /// Thread id from the name of a file that `strace -ff` wrote (`log.4242`).
     pub(crate) tid: Option<i32>,
+    /// Number of the session it belongs to: see [`crate::sessions`].
+    pub(crate) session: u32,
     /// A pipe that is open already.
     pipe: Option<File>,
 }
@@ -37,7 +46,7 @@ impl Input {
     pub(crate) fn inspect(path: &Path) -> io::Result<Self> {
         let now = || std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         if path == Path::new("-") {
-            return Ok(Input { path: path.into(), written_ns: ns(now()), size: None, tid: None, pipe: None });
+            return Ok(Input { path: path.into(), written_ns: ns(now()), size: None, tid: None, session: 0, pipe: None });
         }
         let metadata = path.metadata()?;
         if metadata.is_dir() {
@@ -50,6 +59,7 @@ impl Input {
             written_ns: ns(written.unwrap_or_else(now)),
             size: metadata.is_file().then_some(metadata.len()),
             tid: suffix.and_then(|suffix| suffix.parse().ok()),
+            session: 0,
             pipe: None,
         })
     }
@@ -57,30 +67,31 @@ impl Input {
     /// A pipe that a recorder writes into.
     pub(crate) fn of_pipe(pipe: File) -> Self {
         let now = std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Input { path: PathBuf::new(), written_ns: ns(now), size: None, tid: None, pipe: Some(pipe) }
+        Input { path: PathBuf::new(), written_ns: ns(now), size: None, tid: None, session: 0, pipe: Some(pipe) }
     }
 
     /// Open it; compression is told by the first bytes, not by the name.
     ///
     /// `inputs` are read side by side: what they hold in memory together is bounded.
-    pub(crate) fn lines(&self, inputs: usize) -> io::Result<Lines> {
+    pub(crate) fn blocks(&self, inputs: usize, follow: bool) -> io::Result<Blocks> {
         let block = (TOGETHER / inputs.max(1)).clamp(4096, BLOCK);
-        let read_bytes = Rc::new(Cell::new(0));
-        let raw: Box<dyn Read> = match &self.pipe {
+        let read_bytes = Arc::new(AtomicU64::new(0));
+        let raw: Box<dyn Read + Send> = match &self.pipe {
             Some(pipe) => Box::new(pipe.try_clone()?),
-            None if self.path == Path::new("-") => Box::new(io::stdin().lock()),
+            None if self.path == Path::new("-") => Box::new(io::stdin()),
             None => Box::new(File::open(&self.path)?),
         };
-        let mut counted = Counted { raw, read_bytes: Rc::clone(&read_bytes) };
+        let mut counted = Counted { raw, read_bytes: Arc::clone(&read_bytes) };
         let mut magic = [0; 4];
         let got = read_full(&mut counted, &mut magic)?;
         let whole = io::Cursor::new(magic[..got].to_vec()).chain(counted);
-        let reader: Box<dyn Read> = match &magic[..got] {
+        let reader: Box<dyn Read + Send> = match &magic[..got] {
             [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(block, whole))),
             [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole)?),
             _ => Box::new(whole),
         };
-        Ok(Lines { reader, block, read_bytes, buffer: Vec::new(), start: 0, end: 0, ended: false, failure: None })
+        let follow = follow && self.size.is_some();
+        Ok(Blocks { reader, block, read_bytes, rest: Vec::new(), skipping: false, follow, ended: false, failure: None })
     }
 }
 
@@ -103,102 +114,104 @@ fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 
 /// Counts bytes as they lie on disk, for the progress line.
 struct Counted {
-    raw: Box<dyn Read>,
-    read_bytes: Rc<Cell<u64>>,
+    raw: Box<dyn Read + Send>,
+    read_bytes: Arc<AtomicU64>,
 }
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.raw.read(buffer)?;
-        self.read_bytes.set(self.read_bytes.get() + n as u64);
+        self.read_bytes.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
     }
 }
 
-/// What [`Lines::next`] found.
-#[derive(Debug, PartialEq, Eq)]
+/// What [`Blocks::next`] found.
+#[derive(Debug)]
 pub(crate) enum Next {
-    /// A line, between these places of the buffer; `true`: it ends in a newline.
-    Line(std::ops::Range<usize>, bool),
-    /// A line too long to keep.
-    TooLong,
-    /// No line yet: the read was interrupted by a signal.
+    /// Whole lines; only the last line of an input may lack its newline.
+    Chunk(Chunk),
+    /// No line yet: the read was interrupted by a signal, or a followed file has not grown.
     Interrupted,
     /// End of input.
     End,
 }
 
-/// The lines of an input, one at a time.
-pub(crate) struct Lines {
-    reader: Box<dyn Read>,
+/// An input, read block by block and cut between lines.
+pub(crate) struct Blocks {
+    reader: Box<dyn Read + Send>,
     /// Bytes read at a time.
     block: usize,
-    read_bytes: Rc<Cell<u64>>,
-    buffer: Vec<u8>,
-    start: usize,
-    end: usize,
+    read_bytes: Arc<AtomicU64>,
+    /// Beginning of a line whose end was not read yet.
+    rest: Vec<u8>,
+    /// Inside a line that is too long to keep.
+    skipping: bool,
+    follow: bool,
     ended: bool,
     /// Why the input ended early (damaged compression, read error).
     pub(crate) failure: Option<io::Error>,
 }
 
-impl Lines {
+impl Blocks {
     /// Bytes read so far, as they lie on disk.
     pub(crate) fn bytes(&self) -> u64 {
-        self.read_bytes.get()
+        self.read_bytes.load(Ordering::Relaxed)
     }
 
-    /// The text of a line that [`Lines::next`] returned last.
-    pub(crate) fn text(&self, range: std::ops::Range<usize>) -> &[u8] {
-        &self.buffer[range]
-    }
-
-    /// The next line, without its newline (and without a carriage return before it).
-    pub(crate) fn next(&mut self) -> Next {
-        let mut searched = self.start;
+    /// The next lines, into the buffers of a chunk that is no longer needed.
+    pub(crate) fn next(&mut self, spare: Chunk) -> Next {
+        let Chunk { mut text, lines, count, .. } = spare;
+        text.clear();
+        text.append(&mut self.rest);
         loop {
-            if let Some(at) = memchr::memchr(b'\n', &self.buffer[searched..self.end]) {
-                let newline = searched + at;
-                let range = self.start..newline - usize::from(newline > self.start && self.buffer[newline - 1] == b'\r');
-                self.start = newline + 1;
-                return Next::Line(range, true);
-            }
-            searched = self.end;
+            let searched = text.len();
             if self.ended {
-                if self.start == self.end {
-                    return Next::End;
+                if self.skipping {
+                    self.skipping = false;
+                    return Next::Chunk(Chunk { text: Vec::new(), lines, count, too_long: true });
                 }
-                let range = self.start..self.end;
-                self.start = self.end;
-                return Next::Line(range, false);
+                return if text.is_empty() { Next::End } else { Next::Chunk(Chunk { text, lines, count, too_long: false }) };
             }
-            if self.end - self.start > LONGEST_LINE {
-                return self.skip_line();
-            }
-            searched -= self.make_room();
-            if !self.fill() {
+            if !self.fill(&mut text) {
+                self.rest = text;
                 return Next::Interrupted;
             }
+            if self.skipping {
+                let Some(newline) = memchr::memchr(b'\n', &text) else {
+                    text.clear();
+                    continue;
+                };
+                self.rest = text.split_off(newline + 1);
+                self.skipping = false;
+                return Next::Chunk(Chunk { text: Vec::new(), lines, count, too_long: true });
+            }
+            if let Some(newline) = memchr::memrchr(b'\n', &text[searched..]) {
+                let end = searched + newline + 1;
+                self.rest.extend_from_slice(&text[end..]);
+                text.truncate(end);
+                return Next::Chunk(Chunk { text, lines, count, too_long: false });
+            }
+            if text.len() > LONGEST_LINE {
+                text.clear();
+                self.skipping = true;
+            }
         }
     }
 
-    /// Move what is left to the front of the buffer; tells by how much.
-    fn make_room(&mut self) -> usize {
-        let shift = self.start;
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= shift;
-        self.start = 0;
-        if self.buffer.len() < self.end + self.block {
-            self.buffer.resize(self.end + self.block, 0);
-        }
-        shift
-    }
-
-    /// Read a block; `false` if a signal came first.
-    fn fill(&mut self) -> bool {
-        match self.reader.read(&mut self.buffer[self.end..]) {
+    /// Read a block behind `text`; `false` if there is none yet.
+    fn fill(&mut self, text: &mut Vec<u8>) -> bool {
+        let held = text.len();
+        text.resize(held + self.block, 0);
+        let got = self.reader.read(&mut text[held..]);
+        text.truncate(held + *got.as_ref().unwrap_or(&0));
+        match got {
+            Ok(0) if self.follow => {
+                std::thread::sleep(FOLLOW_PAUSE);
+                return false;
+            }
             Ok(0) => self.ended = true,
-            Ok(n) => self.end += n,
+            Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return false,
             Err(error) => {
                 self.failure = Some(error);
@@ -206,19 +219,6 @@ impl Lines {
             }
         }
         true
-    }
-
-    fn skip_line(&mut self) -> Next {
-        while !self.ended {
-            self.start = self.end;
-            self.make_room();
-            self.fill();
-            if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.start..self.end]) {
-                self.start += at + 1;
-                break;
-            }
-        }
-        Next::TooLong
     }
 }
 
@@ -229,12 +229,13 @@ mod tests {
     use super::*;
 
     fn all(path: &Path) -> (Vec<String>, Option<io::Error>) {
-        let mut lines = Input::inspect(path).unwrap().lines(1).unwrap();
+        let mut blocks = Input::inspect(path).unwrap().blocks(1, false).unwrap();
         let mut out = Vec::new();
-        while let Next::Line(range, _) = lines.next() {
-            out.push(String::from_utf8(lines.text(range).to_vec()).unwrap());
+        while let Next::Chunk(mut chunk) = blocks.next(Chunk::default()) {
+            chunk.parse();
+            out.extend(chunk.lines[..chunk.count].iter().map(|line| String::from_utf8(chunk.line(line).to_vec()).unwrap()));
         }
-        (out, lines.failure)
+        (out, blocks.failure)
     }
 
     #[test]

@@ -16,18 +16,17 @@ pub(crate) enum Stamp {
     SinceLast(i64),
 }
 
-/// What stands before the event, and the event's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Line<'a> {
+/// What stands before the event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Prefix {
     pub(crate) tid: Option<i32>,
     pub(crate) stamp: Option<Stamp>,
     /// Decimals of the stamp: its resolution.
     pub(crate) decimals: u8,
-    pub(crate) event: &'a [u8],
 }
 
 /// What kind of event a line holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `name(...`
     Call,
@@ -39,27 +38,56 @@ pub(crate) enum Kind {
     Exit,
     /// `strace: ...`, `[ Process PID=... ]`, `<detached ...>`: about the tracing, not about the program.
     Notice,
-    /// A frame of `-k`, a dump of `-e read=`, a blank line: carries nothing that the tables hold.
+    /// A frame of `-k`: belongs to the call above it.
+    Frame,
+    /// A dump of `-e read=` and `-e write=`, a blank line: carries nothing that the tables hold.
     Extra,
     /// First line of the table that `-c`/`-C` print at the end.
     Summary,
     /// None of these.
+    #[default]
     Unknown,
 }
 
-/// Split a line into prefix and event. Never fails: what is not a prefix is left in `event`.
-pub(crate) fn split(line: &[u8]) -> Line<'_> {
+/// The kernel's limit of thread ids (PID_MAX_LIMIT). A greater number is a time: `-ttt` in seconds has no dot.
+const MOST_TID: i32 = 1 << 22;
+
+/// Split a line into prefix and event, which is returned. Never fails: what is not a prefix is left in the event.
+pub(crate) fn split<'a>(line: &'a [u8], prefix: &mut Prefix) -> &'a [u8] {
+    if let Some(event) = split_common(line, prefix) {
+        return event;
+    }
     let (tid, rest) = thread(line);
     let (stamp, decimals, rest) = stamps(rest);
-    let event = skip_call_number(rest);
-    Line { tid, stamp, decimals, event }
+    *prefix = Prefix { tid, stamp, decimals };
+    skip_call_number(rest)
+}
+
+/// A thread id or none, a stamp in microseconds, and no more: the form of nearly every line.
+fn split_common<'a>(line: &'a [u8], prefix: &mut Prefix) -> Option<&'a [u8]> {
+    let digits = line.iter().take(7).take_while(|byte| byte.is_ascii_digit()).count();
+    let mut rest = line;
+    prefix.tid = None;
+    if digits > 0 && line.get(digits) == Some(&b' ') {
+        let tid = line[..digits].iter().fold(0, |tid, digit| tid * 10 + i32::from(digit - b'0'));
+        let blanks = line[digits..].iter().take_while(|byte| **byte == b' ').count();
+        rest = &line[digits + blanks..];
+        prefix.tid = Some(tid).filter(|tid| *tid <= MOST_TID);
+        prefix.tid?;
+    }
+    let (stamp, event) = match text::epoch_micros(rest) {
+        Some(ns) => (Stamp::Epoch(ns), &rest[18..]),
+        None => (Stamp::TimeOfDay(text::day_micros(rest)?), &rest[16..]),
+    };
+    (prefix.stamp, prefix.decimals) = (Some(stamp), 6);
+    matches!(event.first(), Some(b'a'..=b'z' | b'<' | b'+' | b'-' | b'_')).then_some(event)
 }
 
 /// Classify an event.
 pub(crate) fn kind(event: &[u8]) -> Kind {
     match event {
         [b'a'..=b'z' | b'_', ..] if !event.starts_with(b"strace: ") => {
-            let name = event.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+            let name = event.iter().position(|b| !b.is_ascii_alphanumeric() && *b != b'_').unwrap_or(event.len());
             if event.get(name) == Some(&b'(') { Kind::Call } else { Kind::Unknown }
         }
         [b'<', b'.', b'.', b'.', b' ', ..] => Kind::Resumed,
@@ -67,7 +95,9 @@ pub(crate) fn kind(event: &[u8]) -> Kind {
         [b'+', b'+', b'+', b' ', ..] if event.ends_with(b" +++") => Kind::Exit,
         [b's', ..] | [b'[', b' ', b'P', ..] | [b'<', ..] if is_notice(event) => Kind::Notice,
         [b'?', ..] if event.starts_with(b"???") && event.contains(&b'(') => Kind::Notice,
-        [] | [b' ', b'>' | b'|', b' ', ..] => Kind::Extra,
+        [b' ', b'>', b' ', ..] => Kind::Frame,
+        // ` | 00000  61 62 ...` and ` * 350 bytes in buffer 0`
+        [] | [b' ', b'|' | b'*', b' ', ..] => Kind::Extra,
         [b'%', b' ', ..] if event.starts_with(b"% time ") => Kind::Summary,
         _ => Kind::Unknown,
     }
@@ -84,9 +114,14 @@ fn is_notice(event: &[u8]) -> bool {
 fn thread(line: &[u8]) -> (Option<i32>, &[u8]) {
     let digits_at = if line.starts_with(b"[pid ") { 5 } else { 0 };
     let padding = line[digits_at..].iter().take_while(|b| **b == b' ').count();
+    // The column is padded on the right; what is padded on the left is a time since the line before (`-r` in seconds).
+    if digits_at == 0 && padding > 0 {
+        return (None, line);
+    }
     let digits = &line[digits_at + padding..];
     let len = digits.iter().take_while(|b| b.is_ascii_digit()).count();
-    let Some(tid) = text::decimal(&digits[..len]).and_then(|n| i32::try_from(n).ok()) else {
+    let tid = text::decimal(&digits[..len]).and_then(|n| i32::try_from(n).ok());
+    let Some(tid) = tid.filter(|tid| *tid <= MOST_TID) else {
         return (None, line);
     };
     let mut rest = &digits[len..];
@@ -102,7 +137,7 @@ fn thread(line: &[u8]) -> (Option<i32>, &[u8]) {
     }
     match rest {
         // The column is padded to five digits and followed by a blank.
-        [b' ', ..] => (Some(tid), rest.trim_ascii_start()),
+        [b' ', rest @ ..] => (Some(tid), rest),
         _ => (None, line),
     }
 }
@@ -122,22 +157,25 @@ fn stamps(line: &[u8]) -> (Option<Stamp>, u8, &[u8]) {
         len += 1;
     }
     if len == 0 || body.get(len) != Some(&b' ') {
-        return (None, 0, line);
+        return (None, 0, if line.starts_with(b" > ") || is_dump(line) { line } else { body });
     }
     let decimals = dot.map_or(0, |dot| len - dot - 1);
-    match stamp(&body[..len], colon, dot.is_some()) {
+    match stamp(&body[..len], colon, dot.is_some(), start > 0) {
         Some(stamp) => (Some(stamp), u8::try_from(decimals).unwrap_or(u8::MAX), skip_relative(&body[len + 1..])),
-        None => (None, 0, line),
+        None => (None, 0, &line[start..]),
     }
 }
 
-fn stamp(token: &[u8], colon: bool, dot: bool) -> Option<Stamp> {
+fn stamp(token: &[u8], colon: bool, dot: bool, padded: bool) -> Option<Stamp> {
     if colon {
         return time_of_day(token).map(Stamp::TimeOfDay);
     }
-    let value = text::seconds(token).filter(|_| dot)?;
-    // `-r` prints at most the length of a run, `-ttt` a date after 1973: 10^8 s tells them apart.
-    Some(if value >= 100_000_000_000_000_000 { Stamp::Epoch(value) } else { Stamp::SinceLast(value) })
+    let value = text::seconds(token)?;
+    // Precision s prints no dot; `-r` then is padded on the left.
+    if !dot && value < text::DATED_NS && !padded {
+        return None;
+    }
+    Some(if value >= text::DATED_NS { Stamp::Epoch(value) } else { Stamp::SinceLast(value) })
 }
 
 /// `HH:MM:SS[.fraction]` as nanoseconds since midnight.
@@ -147,6 +185,11 @@ fn time_of_day(token: &[u8]) -> Option<i64> {
     let minutes = text::decimal(&[*m1, *m2])?;
     let seconds = text::seconds(seconds)?;
     (hours < 24 && minutes < 60 && seconds < 61_000_000_000).then_some((hours * 60 + minutes) * 60_000_000_000 + seconds)
+}
+
+/// ` | 00000  61 62 ...` and ` * 350 bytes in buffer 0`
+fn is_dump(line: &[u8]) -> bool {
+    matches!(line, [b' ', b'|' | b'*', b' ', ..])
 }
 
 /// `(+     0.000123) `, which `-r` adds to a wall clock.
@@ -179,8 +222,9 @@ mod tests {
     use super::*;
 
     fn parts(line: &str) -> (Option<i32>, Option<Stamp>, String) {
-        let line = split(line.as_bytes());
-        (line.tid, line.stamp, String::from_utf8(line.event.to_vec()).unwrap())
+        let mut prefix = Prefix::default();
+        let event = split(line.as_bytes(), &mut prefix);
+        (prefix.tid, prefix.stamp, String::from_utf8(event.to_vec()).unwrap())
     }
 
     #[test]
@@ -193,7 +237,10 @@ mod tests {
             ("1234  ", Some(1234), None),
             ("12345 ", Some(12345), None),
             ("7     ", Some(7), None),
-            ("  42 ", Some(42), None),
+            ("     0 ", None, Some(Stamp::SinceLast(0))),
+            ("1234       3 ", Some(1234), Some(Stamp::SinceLast(3_000_000_000))),
+            ("1234  1700000000 ", Some(1234), Some(Stamp::Epoch(1_700_000_000_000_000_000))),
+            ("1700000000 ", None, Some(Stamp::Epoch(1_700_000_000_000_000_000))),
             ("[pid  1234] ", Some(1234), None),
             ("1234<my prog> ", Some(1234), None),
             ("1234  1700000000.000001 ", Some(1234), epoch),
@@ -221,7 +268,7 @@ mod tests {
             (b"+++ exited with 0 +++", Kind::Exit),
             (b"strace: Process 12 attached", Kind::Notice),
             (b"[ Process PID=12 runs in 32 bit mode. ]", Kind::Notice),
-            (b" > /lib/libc.so(read+0x1) [0x10]", Kind::Extra),
+            (b" > /lib/libc.so(read+0x1) [0x10]", Kind::Frame),
             (b" | 00000  61 62   ab |", Kind::Extra),
             (b"% time     seconds  usecs/call", Kind::Summary),
             (b"hello world", Kind::Unknown),

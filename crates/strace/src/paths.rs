@@ -36,15 +36,18 @@ pub(crate) fn normal(path: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
 pub(crate) fn list(text: &[u8]) -> Vec<&[u8]> {
     let Some(body) = text.strip_prefix(b"[") else { return Vec::new() };
     let mut items = Vec::new();
-    let (mut at, mut start) = (0, 0);
+    let (mut at, mut start, mut depth) = (0, 0, 0usize);
     while at < body.len() {
         match body[at] {
+            b'{' | b'[' | b'(' => depth += 1,
+            b'}' | b']' | b')' if depth > 0 => depth -= 1,
+            b',' if depth > 0 => {}
             b'"' => {
                 let Some(len) = text::string_end(&body[at..]) else { break };
                 at += len;
                 continue;
             }
-            b'<' => {
+            b'<' if at > 0 && (body[at - 1].is_ascii_digit() || body[at - 1] == b'D') => {
                 let Some(len) = text::tag_end(&body[at..]) else { break };
                 at += len;
                 continue;

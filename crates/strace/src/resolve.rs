@@ -21,21 +21,20 @@ pub(crate) fn descriptor(argument: &[u8]) -> Option<Descriptor<'_>> {
         Some(rest) => (AT_FDCWD, rest),
         None => {
             let (fd, rest) = text::number(argument)?;
-            (i32::try_from(fd).ok()?, rest)
+            // `-e raw` prints the register: AT_FDCWD is 0xffffff9c.
+            let fd = i32::try_from(fd).or_else(|_| u32::try_from(fd).map(u32::cast_signed)).ok()?;
+            (fd, rest)
         }
     };
-    match rest.first() {
-        Some(b'<') => {
+    match rest {
+        // Nothing stands behind the tag of an argument.
+        [b'<', tag @ .., b'>'] => Some((fd, Some(tag))),
+        [b'<', ..] => {
             let end = text::tag_end(rest)?;
             Some((fd, Some(&rest[1..end - 1])))
         }
         _ => Some((fd, None)),
     }
-}
-
-/// Descriptor of argument 0, from the text behind the opening parenthesis of a call whose end is not there yet.
-pub(crate) fn first_descriptor(body: &[u8]) -> Option<i32> {
-    descriptor(body).and_then(|(fd, _)| shown(fd))
 }
 
 impl System {
@@ -49,6 +48,8 @@ impl System {
         let known = held.or_else(|| self.threads.get(context.thread).fds.borrow().get(fd).cloned());
         let bad = context.call.returned.errno == Some(b"EBADF");
         match (known, tag) {
+            // What is not open has no file, whatever the log has not told.
+            (_, None) if bad => None,
             (Some(file), None) => Some(file),
             (Some(file), Some(tag)) => {
                 self.agree(&file, tag);
@@ -62,7 +63,7 @@ impl System {
                 }
                 Some(file)
             }
-            (None, None) if (0..=2).contains(&fd) && !bad => {
+            (None, None) if (0..=2).contains(&fd) => {
                 const NAMES: [&[u8]; 3] = [b"<stdin>", b"<stdout>", b"<stderr>"];
                 let object = self.objects.intern(NAMES[usize::try_from(fd).expect("0, 1 or 2")]);
                 let file = OpenFile::new(Some(object), None, false);
@@ -101,38 +102,47 @@ impl System {
             Some(nested) if tag.first() == Some(&b'/') => &tag[..nested],
             _ => tag,
         };
-        let plain = plain.strip_suffix(b" (deleted)").unwrap_or(plain);
-        self.objects.intern(&text::unescape(plain))
+        let name = text::unescape(plain);
+        self.objects.intern(name.strip_suffix(b" (deleted)").unwrap_or(&name))
     }
 
     /// The object of a path argument, seen from a directory argument or the working directory.
     pub(crate) fn resolve(&mut self, context: &Context<'_>, base: Option<Descriptor<'_>>, path: &[u8]) -> ObjectId {
-        let thread = self.threads.get(context.thread);
-        if let Some((AT_FDCWD, Some(tag))) = base {
-            let cwd = text::unescape(tag);
-            if thread.cwd.borrow().as_deref() != Some(cwd.as_ref()) {
-                *thread.cwd.borrow_mut() = Some(cwd.into_owned());
-            }
-        }
+        self.learn_cwd(context, base);
         if path.starts_with(b"/") {
             return self.objects.intern(&paths::normal(Cow::Borrowed(path)));
         }
-        let directory: Option<Vec<u8>> = match base {
-            None | Some((AT_FDCWD, _)) => thread.cwd.borrow().clone(),
-            Some((_, Some(tag))) => Some(text::unescape(tag).into_owned()),
+        let mut full = std::mem::take(&mut self.full_path);
+        full.clear();
+        let thread = self.threads.get(context.thread);
+        match base {
+            None | Some((AT_FDCWD, _)) => full.extend_from_slice(thread.cwd.borrow().as_deref().unwrap_or_default()),
+            Some((_, Some(tag))) => full.extend_from_slice(&text::unescape(tag)),
             Some((fd, None)) => {
                 let object = thread.fds.borrow().get(fd).and_then(|file| file.object.get());
-                object.map(|object| self.objects.name(object).to_vec())
+                full.extend_from_slice(object.map(|object| self.objects.name(object)).unwrap_or_default());
             }
+        }
+        let object = if full.starts_with(b"/") {
+            full.push(b'/');
+            full.extend_from_slice(path);
+            self.objects.intern(&paths::normal(Cow::Borrowed(&full)))
+        } else {
+            self.objects.intern(path)
         };
-        let full = match directory {
-            Some(mut directory) if directory.starts_with(b"/") => {
-                directory.push(b'/');
-                directory.extend_from_slice(path);
-                paths::normal(Cow::Owned(directory))
+        self.full_path = full;
+        object
+    }
+
+    /// `AT_FDCWD</home>` tells the working directory.
+    pub(crate) fn learn_cwd(&self, context: &Context<'_>, base: Option<Descriptor<'_>>) {
+        let Some((AT_FDCWD, Some(tag))) = base else { return };
+        let mut cwd = self.threads.get(context.thread).cwd.borrow_mut();
+        if cwd.as_deref() != Some(tag) {
+            let name = text::unescape(tag);
+            if cwd.as_deref() != Some(name.as_ref()) {
+                *cwd = Some(name.into_owned());
             }
-            _ => Cow::Borrowed(path),
-        };
-        self.objects.intern(&full)
+        }
     }
 }

@@ -1,198 +1,20 @@
-//! Rows of the tables, collected and written group by group.
+//! Rows of the tables beside `calls`, collected and written group by group.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
-use arrow_array::{DictionaryArray, Int32Array, Int64Array, StringArray};
-use arrow_buffer::{BooleanBuffer, NullBuffer};
-use rustc_hash::FxHashMap;
 use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError};
 
 use crate::{
     objects::{KIND_WORDS, Objects},
     paths,
-    syscalls::CLASS_WORDS,
     threads::Life,
 };
-
-/// Stands for NULL in the integer columns of a call.
-pub(crate) const NONE: i64 = i64::MIN;
-
-/// One row of `calls`. Flat and without pointers: a million of them are sorted and turned into columns at a time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CallRow {
-    pub(crate) ts_ns: i64,
-    pub(crate) dur_ns: i64,
-    pub(crate) offset: i64,
-    pub(crate) asked: i64,
-    pub(crate) moved: i64,
-    pub(crate) result: i64,
-    pub(crate) pid: i32,
-    pub(crate) tid: i32,
-    pub(crate) comm: i32,
-    pub(crate) fd: i32,
-    pub(crate) object: i32,
-    pub(crate) call: u16,
-    pub(crate) errno: i16,
-    pub(crate) class: u8,
-}
-
-/// Error names, numbered as they appear.
-#[derive(Debug, Default)]
-pub(crate) struct Errnos {
-    numbers: FxHashMap<Box<[u8]>, i16>,
-    names: Vec<String>,
-}
-
-impl Errnos {
-    pub(crate) fn number(&mut self, name: &[u8]) -> i16 {
-        // Linux has fewer than 140; a log of garbage may hold any number.
-        const LIMIT: usize = 1024;
-        let name = if self.names.len() < LIMIT || self.numbers.contains_key(name) { name } else { b"E(other)" };
-        if let Some(number) = self.numbers.get(name) {
-            return *number;
-        }
-        let number = i16::try_from(self.names.len()).expect("limited above");
-        self.names.push(String::from_utf8_lossy(name).into_owned());
-        self.numbers.insert(name.into(), number);
-        number
-    }
-}
-
-/// The calls of one row group.
-#[derive(Debug, Default)]
-pub(crate) struct CallRows {
-    rows: Vec<CallRow>,
-    pub(crate) errnos: Errnos,
-}
-
-impl CallRows {
-    /// Add a row; tells whether the group is full.
-    pub(crate) fn push(&mut self, row: CallRow) -> bool {
-        if self.rows.capacity() == 0 {
-            self.rows.reserve_exact(ROWS_PER_GROUP);
-        }
-        self.rows.push(row);
-        self.rows.len() >= ROWS_PER_GROUP
-    }
-
-    /// Write the group in order of start times; calls arrive as they end.
-    pub(crate) fn flush(&mut self, recording: &mut Recording, call_names: &[String]) -> Result<(), TableError> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        let mut columns = CallColumns::default();
-        columns.extend(&in_order(&self.rows));
-        let columns = columns.finish(call_names, &self.errnos.names);
-        recording.write("calls", columns)?;
-        self.rows.clear();
-        Ok(())
-    }
-}
-
-/// Rows by start time; rows of equal time stay as they came. Keys are sorted apart from the rows, which are several times as wide.
-fn in_order(rows: &[CallRow]) -> Vec<&CallRow> {
-    if rows.is_sorted_by_key(|row| row.ts_ns) {
-        return rows.iter().collect();
-    }
-    let mut keys: Vec<(i64, u32)> = rows.iter().zip(0u32..).map(|(row, index)| (row.ts_ns, index)).collect();
-    keys.sort_unstable();
-    keys.iter().map(|(_, index)| &rows[*index as usize]).collect()
-}
-
-/// The columns of a group. Filled in one pass over the rows, because a pass for each column would fetch every row from memory again.
-#[derive(Default)]
-struct CallColumns {
-    ts_ns: Vec<i64>,
-    dur_ns: Vec<i64>,
-    pid: Vec<i32>,
-    tid: Vec<i32>,
-    comm: Vec<i32>,
-    call: Vec<i32>,
-    class: Vec<i32>,
-    fd: Vec<i32>,
-    object: Vec<i32>,
-    offset: Vec<i64>,
-    asked: Vec<i64>,
-    moved: Vec<i64>,
-    result: Vec<i64>,
-    errno: Vec<i32>,
-}
-
-impl CallColumns {
-    fn extend(&mut self, rows: &[&CallRow]) {
-        for wide in [&mut self.ts_ns, &mut self.dur_ns, &mut self.offset, &mut self.asked, &mut self.moved, &mut self.result] {
-            wide.reserve_exact(rows.len());
-        }
-        for row in rows {
-            self.ts_ns.push(row.ts_ns);
-            self.dur_ns.push(row.dur_ns);
-            self.pid.push(row.pid);
-            self.tid.push(row.tid);
-            self.comm.push(row.comm);
-            self.call.push(i32::from(row.call));
-            self.class.push(i32::from(row.class));
-            self.fd.push(row.fd);
-            self.object.push(row.object);
-            self.offset.push(row.offset);
-            self.asked.push(row.asked);
-            self.moved.push(row.moved);
-            self.result.push(row.result);
-            self.errno.push(i32::from(row.errno));
-        }
-    }
-
-    /// In the order of `knowhow/tables/calls.toml`.
-    fn finish(self, call_names: &[String], errnos: &[String]) -> Vec<Column> {
-        vec![
-            int64(self.ts_ns),
-            int64(self.dur_ns),
-            int32(self.pid),
-            int32(self.tid),
-            int32(self.comm),
-            words(self.call, call_names),
-            words(self.class, &CLASS_WORDS),
-            int32(self.fd),
-            int32(self.object),
-            int64(self.offset),
-            int64(self.asked),
-            int64(self.moved),
-            int64(self.result),
-            words(self.errno, errnos),
-        ]
-    }
-}
-
-fn int64(values: Vec<i64>) -> Column {
-    let nulls = nulls(&values, |value| value != NONE);
-    Column::Array(Arc::new(Int64Array::new(values.into(), nulls)))
-}
-
-/// Negative numbers are NULL: ids and descriptors have none.
-fn int32(values: Vec<i32>) -> Column {
-    Column::Array(Arc::new(codes(values)))
-}
-
-fn codes(values: Vec<i32>) -> Int32Array {
-    let nulls = nulls(&values, |value| value >= 0);
-    Int32Array::new(values.into(), nulls)
-}
-
-fn words<S: AsRef<str>>(values: Vec<i32>, words: &[S]) -> Column {
-    let words: StringArray = words.iter().map(|word| Some(word.as_ref())).collect();
-    Column::Array(Arc::new(DictionaryArray::new(codes(values), Arc::new(words))))
-}
-
-fn nulls<T: Copy>(values: &[T], present: impl Fn(T) -> bool) -> Option<NullBuffer> {
-    let buffer = NullBuffer::new(BooleanBuffer::collect_bool(values.len(), |row| present(values[row])));
-    (buffer.null_count() > 0).then_some(buffer)
-}
 
 /// One row of `signals`.
 #[derive(Debug)]
 pub(crate) struct SignalRow {
     pub(crate) ts_ns: i64,
-    pub(crate) pid: i32,
-    pub(crate) tid: i32,
+    pub(crate) life: usize,
     pub(crate) signal: String,
     pub(crate) code: Option<String>,
     pub(crate) sender_pid: Option<i32>,
@@ -215,13 +37,55 @@ impl SignalRows {
         }
         let columns = vec![
             Column::Int64(rows.iter().map(|row| Some(row.ts_ns)).collect()),
-            Column::Int32(rows.iter().map(|row| Some(row.pid)).collect()),
-            Column::Int32(rows.iter().map(|row| Some(row.tid)).collect()),
+            Column::Int32(rows.iter().map(|row| i32::try_from(row.life).ok()).collect()),
             Column::words(rows.iter().map(|row| Some(row.signal.as_str()))),
             Column::words(rows.iter().map(|row| row.code.as_deref())),
             Column::Int32(rows.iter().map(|row| row.sender_pid).collect()),
         ];
         recording.write("signals", columns)
+    }
+}
+
+/// One row of `mappings`.
+#[derive(Debug)]
+pub(crate) struct MappingRow {
+    pub(crate) ts_ns: i64,
+    pub(crate) life: u32,
+    pub(crate) object: i32,
+    pub(crate) address: i64,
+    pub(crate) length: i64,
+    pub(crate) offset: Option<i64>,
+    pub(crate) protection: String,
+    pub(crate) shared: bool,
+}
+
+/// Mappings not yet written.
+#[derive(Debug, Default)]
+pub(crate) struct MappingRows(Vec<MappingRow>);
+
+impl MappingRows {
+    pub(crate) fn push(&mut self, row: MappingRow) {
+        self.0.push(row);
+    }
+
+    /// Write what was collected; with `all`, also less than a row group.
+    pub(crate) fn flush(&mut self, recording: &mut Recording, all: bool) -> Result<(), TableError> {
+        const ROWS_IN_MEMORY: usize = 16_384;
+        if self.0.is_empty() || (!all && self.0.len() < ROWS_IN_MEMORY) {
+            return Ok(());
+        }
+        let rows = std::mem::take(&mut self.0);
+        let columns = vec![
+            Column::Int64(rows.iter().map(|row| Some(row.ts_ns)).collect()),
+            Column::Int32(rows.iter().map(|row| i32::try_from(row.life).ok()).collect()),
+            Column::Int32(rows.iter().map(|row| Some(row.object).filter(|object| *object >= 0)).collect()),
+            Column::Int64(rows.iter().map(|row| Some(row.address)).collect()),
+            Column::Int64(rows.iter().map(|row| Some(row.length)).collect()),
+            Column::Int64(rows.iter().map(|row| row.offset).collect()),
+            Column::words(rows.iter().map(|row| Some(row.protection.as_str()))),
+            Column::Bool(rows.iter().map(|row| row.shared).collect()),
+        ];
+        recording.write("mappings", columns)
     }
 }
 
@@ -237,6 +101,7 @@ pub(crate) enum Issue {
     UnfinishedAtEnd,
     ParentGuessed,
     DamagedInput,
+    InvisibleIo,
 }
 
 impl Issue {
@@ -251,12 +116,13 @@ impl Issue {
             Issue::UnfinishedAtEnd => "unfinished_at_end",
             Issue::ParentGuessed => "parent_guessed",
             Issue::DamagedInput => "damaged_input",
+            Issue::InvisibleIo => "invisible_io",
         }
     }
 
     /// Whether the line made it into the tables all the same.
     fn understood(self) -> bool {
-        matches!(self, Issue::ResumedWithoutStart | Issue::StartWithoutEnd | Issue::UnfinishedAtEnd | Issue::ParentGuessed)
+        !matches!(self, Issue::UnknownLine | Issue::BrokenCall | Issue::CutLine | Issue::LongLine | Issue::DamagedInput)
     }
 }
 
@@ -333,11 +199,12 @@ pub(crate) fn write_commands(recording: &mut Recording, names: &[String]) -> Res
 }
 
 /// Write `processes`.
-pub(crate) fn write_processes(recording: &mut Recording, lives: &[Life]) -> Result<(), TableError> {
+pub(crate) fn write_processes(recording: &mut Recording, lives: &[Life], sessions: &[String]) -> Result<(), TableError> {
     let (depths, orders) = tree(lives);
     let group = |(number, rows): (usize, &[Life])| {
         let from = number * ROWS_PER_GROUP;
         vec![
+            Column::Int32((0..).skip(from).take(rows.len()).map(Some).collect()),
             Column::Int32(rows.iter().map(|life| Some(life.pid)).collect()),
             Column::Int32(rows.iter().map(|life| Some(life.tid)).collect()),
             Column::Int32(rows.iter().map(|life| life.ppid).collect()),
@@ -351,6 +218,7 @@ pub(crate) fn write_processes(recording: &mut Recording, lives: &[Life]) -> Resu
             Column::Int64(rows.iter().map(|life| Some(life.calls)).collect()),
             Column::Int32(rows.iter().map(|life| life.exit_code).collect()),
             Column::words(rows.iter().map(|life| life.exit_signal.as_deref())),
+            Column::words(rows.iter().map(|life| Some(sessions[life.session as usize].as_str()))),
         ]
     };
     recording.replace("processes", lives.chunks(ROWS_PER_GROUP).enumerate().map(group))

@@ -2,6 +2,8 @@
 //!
 //! Argument positions are those of the manual pages (section 2), counted from 0. Calls that are not listed have class `other`.
 
+use std::sync::OnceLock;
+
 use rustc_hash::FxHashMap;
 
 /// What a call does; the words of `calls.class`.
@@ -109,6 +111,23 @@ pub(crate) enum Shape {
     Rename(Option<usize>, usize, Option<usize>, usize),
     Unshare,
     Remove(Option<usize>, usize),
+    /// `io_submit`: operations that end later.
+    Submit,
+    /// `io_getevents`: operations that ended.
+    Reap,
+    /// `io_uring_setup`: from here on operations leave no system call.
+    Ring,
+}
+
+impl Shape {
+    /// Whether such a call may move the position of the open file in argument 0.
+    pub(crate) fn moves_position(self) -> bool {
+        match self {
+            Shape::Transfer(_, at) => matches!(at, At::Position | At::ArgumentOrPosition(_)),
+            Shape::Between { .. } | Shape::Seek => true,
+            _ => false,
+        }
+    }
 }
 
 /// Class and shape of one call.
@@ -195,9 +214,11 @@ const GROUPS: &[(&str, Meaning)] = &[
     ("userfaultfd", (Memory, NewFd("userfaultfd"))),
     ("memfd_create", (Open, Shape::MemfdCreate)),
     ("memfd_secret", (Open, NewFd("secretmem"))),
-    ("io_uring_setup", (Control, NewFd("io_uring"))),
+    ("io_uring_setup", (Control, Shape::Ring)),
     ("io_uring_enter io_uring_register", (Control, Fd)),
-    ("io_setup io_destroy io_submit io_cancel io_getevents io_pgetevents", (Control, Plain)),
+    ("io_submit", (Control, Shape::Submit)),
+    ("io_getevents io_pgetevents", (Wait, Shape::Reap)),
+    ("io_setup io_destroy io_cancel", (Control, Plain)),
     ("perf_event_open", (Control, NewFd("perf_event"))),
     ("bpf", (Control, Plain)),
     ("pidfd_open", (Process, NewFd("pidfd"))),
@@ -228,31 +249,85 @@ const GROUPS: &[(&str, Meaning)] = &[
     ("msgget msgctl msgsnd msgrcv mq_open mq_unlink mq_notify mq_getsetattr mq_timedsend", (Class::Other, Plain)),
 ];
 
-/// Every call name seen, with its number in this recording and its meaning.
+/// Number of a call that is not in the list.
+pub(crate) const UNLISTED: u16 = u16::MAX;
+
+/// The listed calls in a table for finding them by name. Shared by all threads that parse.
+struct Listed {
+    names: Vec<&'static str>,
+    slots: Vec<u16>,
+}
+
+impl Listed {
+    const SLOTS: usize = 4096;
+
+    fn get() -> &'static Listed {
+        static LISTED: OnceLock<Listed> = OnceLock::new();
+        LISTED.get_or_init(|| {
+            let names: Vec<&str> = GROUPS.iter().flat_map(|(names, _)| names.split_ascii_whitespace()).collect();
+            let mut slots = vec![UNLISTED; Self::SLOTS];
+            for (name, number) in names.iter().zip(0u16..) {
+                let mut at = Self::place(name.as_bytes());
+                while slots[at] != UNLISTED {
+                    at = (at + 1) % Self::SLOTS;
+                }
+                slots[at] = number;
+            }
+            Listed { names, slots }
+        })
+    }
+
+    /// A hash of the length and the first and last bytes: those of the listed names differ.
+    fn place(name: &[u8]) -> usize {
+        let four = |at: usize| u64::from(u32::from_le_bytes(name[at..at + 4].try_into().expect("four bytes")));
+        let eight = |at: usize| u64::from_le_bytes(name[at..at + 8].try_into().expect("eight bytes"));
+        let (head, tail) = match name.len() {
+            0 => (0, 0),
+            len @ 1..4 => (u64::from(name[0]) << 16 | u64::from(name[len / 2]) << 8 | u64::from(name[len - 1]), 0),
+            len @ 4..8 => (four(0), four(len - 4)),
+            len => (eight(0), eight(len - 8)),
+        };
+        let mixed = (head ^ tail.rotate_left(23) ^ name.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 52) as usize
+    }
+}
+
+/// Number of a listed call, or [`UNLISTED`].
+pub(crate) fn number(name: &[u8]) -> u16 {
+    let listed = Listed::get();
+    let mut at = Listed::place(name);
+    loop {
+        let number = listed.slots[at];
+        if number == UNLISTED || listed.names[usize::from(number)].as_bytes() == name {
+            return number;
+        }
+        at = (at + 1) % Listed::SLOTS;
+    }
+}
+
+/// Every call name of a recording, with its number and its meaning: the listed ones, and others as they are seen.
 #[derive(Debug)]
 pub(crate) struct Calls {
-    numbers: FxHashMap<Box<[u8]>, u16>,
+    others: FxHashMap<Box<[u8]>, u16>,
     names: Vec<String>,
     meanings: Vec<Meaning>,
 }
 
 impl Calls {
     pub(crate) fn new() -> Self {
-        let mut calls = Calls { numbers: FxHashMap::default(), names: Vec::new(), meanings: Vec::new() };
+        let mut calls = Calls { others: FxHashMap::default(), names: Vec::new(), meanings: Vec::new() };
         for (names, meaning) in GROUPS {
             for name in names.split_ascii_whitespace() {
-                calls.add(name.as_bytes(), *meaning);
+                calls.names.push(name.into());
+                calls.meanings.push(*meaning);
             }
         }
         calls
     }
 
-    /// Number and meaning of a call. The number is stable within a recording.
-    pub(crate) fn number(&mut self, name: &[u8]) -> (u16, Meaning) {
-        let number = match self.numbers.get(name) {
-            Some(number) => *number,
-            None => self.add(name, (Class::Other, Shape::Plain)),
-        };
+    /// Number and meaning of a call, from what [`number`] found for its name. The number is stable within a recording.
+    pub(crate) fn look_up(&mut self, listed: u16, name: &[u8]) -> (u16, Meaning) {
+        let number = if listed == UNLISTED { self.other(name) } else { listed };
         (number, self.meanings[usize::from(number)])
     }
 
@@ -261,16 +336,19 @@ impl Calls {
     }
 
     /// A log of garbage may hold any number of names; past the limit they share one.
-    fn add(&mut self, name: &[u8], meaning: Meaning) -> u16 {
+    fn other(&mut self, name: &[u8]) -> u16 {
         const LIMIT: usize = 4096;
+        if let Some(number) = self.others.get(name) {
+            return *number;
+        }
         let name = if self.names.len() < LIMIT { name } else { b"(other)" };
-        if let Some(number) = self.numbers.get(name) {
+        if let Some(number) = self.others.get(name) {
             return *number;
         }
         let number = u16::try_from(self.names.len()).expect("limited above");
         self.names.push(String::from_utf8_lossy(name).into_owned());
-        self.meanings.push(meaning);
-        self.numbers.insert(name.into(), number);
+        self.meanings.push((Class::Other, Shape::Plain));
+        self.others.insert(name.into(), number);
         number
     }
 }
@@ -289,13 +367,23 @@ mod tests {
     }
 
     #[test]
+    fn listed_calls_are_found_by_name() {
+        let calls = Calls::new();
+        for name in calls.names() {
+            assert_eq!(calls.names()[usize::from(number(name.as_bytes()))], *name);
+        }
+        assert_eq!(number(b"syscall_0x1c5"), UNLISTED);
+        assert_eq!(number(b""), UNLISTED);
+    }
+
+    #[test]
     fn unknown_calls_keep_their_names_up_to_a_limit() {
         let mut calls = Calls::new();
-        let (number, meaning) = calls.number(b"syscall_0x1c5");
+        let (number, meaning) = calls.look_up(UNLISTED, b"syscall_0x1c5");
         assert_eq!(calls.names()[usize::from(number)], "syscall_0x1c5");
         assert_eq!(meaning, (Class::Other, Shape::Plain));
         for i in 0..10_000 {
-            calls.number(format!("x{i}").as_bytes());
+            calls.look_up(UNLISTED, format!("x{i}").as_bytes());
         }
         assert!(calls.names().len() <= 4097);
     }

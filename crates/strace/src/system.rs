@@ -5,8 +5,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    fields,
-    files::OpenFile,
+    files::Held,
     objects::{ObjectId, Objects},
     resolve,
     syscalls::Shape,
@@ -40,6 +39,14 @@ pub(crate) struct System {
     pub(crate) commands: Commands,
     /// New name -> old name of files that were renamed: with `-y`, an open file changes its name in mid-log.
     pub(crate) renamed: FxHashMap<ObjectId, ObjectId>,
+    /// Buffer for paths that are put together.
+    pub(crate) full_path: Vec<u8>,
+    /// Several logs are merged by time: calls that overlap are told by their times, for they are not printed in halves.
+    pub(crate) merged: bool,
+    /// The logs have no clock.
+    pub(crate) no_clock: bool,
+    /// Serial number that the next row of `calls` will have.
+    pub(crate) next_row: u64,
     /// Working directory of the first process, where the recorder knows it.
     pub(crate) first_cwd: Option<Vec<u8>>,
 }
@@ -48,26 +55,22 @@ impl System {
     /// The thread a line belongs to; a thread not seen before is the child of a thread that is in fork now, if there is one.
     ///
     /// The second value tells that the parent is a guess: several threads are in fork, and the log cannot say which one it was.
-    pub(crate) fn thread(&mut self, tid: i32, now_ns: i64) -> (usize, bool) {
-        if let Some(index) = self.threads.find(tid) {
+    pub(crate) fn thread(&mut self, session: u32, tid: i32, now_ns: i64) -> (usize, bool) {
+        if let Some(index) = self.threads.find(session, tid) {
             return (index, false);
         }
         let forking: Vec<(usize, Birth, i64)> = self
             .threads
             .running()
-            .filter_map(|(index, thread)| {
-                let half = thread.half.as_ref()?;
-                let name = fields::name(&half.text);
-                let forks = matches!(name, b"clone" | b"clone3" | b"fork" | b"vfork");
-                forks.then(|| (index, Birth::of(&half.text), half.started_ns))
-            })
+            .filter(|(_, thread)| thread.session == session && thread.is_in_fork())
+            .filter_map(|(index, thread)| thread.half.as_ref().map(|half| (index, Birth::of(&half.text), half.started_ns)))
             .collect();
         // The fork that began last is the most likely one.
         match forking.iter().max_by_key(|(_, _, started_ns)| *started_ns) {
             Some((parent, birth, started_ns)) => (self.threads.spawn(*parent, tid, *birth, *started_ns), forking.len() > 1),
             None => {
                 let cwd = if self.threads.lives.is_empty() { self.first_cwd.clone() } else { None };
-                (self.threads.appear(tid, now_ns, cwd), false)
+                (self.threads.appear(session, tid, now_ns, cwd), false)
             }
         }
     }
@@ -75,11 +78,12 @@ impl System {
     /// `parent` returned from fork with this child, whose own lines may have come before.
     pub(crate) fn born(&mut self, parent: usize, child: i32, birth: Birth, started_ns: i64) {
         let parent_row = self.threads.parent_of(self.threads.get(parent).life, birth);
-        match self.threads.find(child) {
+        match self.threads.find(self.threads.get(parent).session, child) {
             Some(index) => {
                 let row = &self.threads.lives[self.threads.get(index).life];
-                // Guessed wrong, or not at all: the parent's word is final.
-                if row.parent != parent_row && row.start_ns >= started_ns {
+                // Guessed wrong, or not at all: the parent's word is final. Without a clock, times say nothing.
+                let after = row.start_ns >= started_ns || (self.no_clock && row.parent.is_none());
+                if row.parent != parent_row && after {
                     self.threads.adopt(parent, index, birth, started_ns);
                 }
             }
@@ -99,13 +103,14 @@ impl System {
     /// Note what argument 0 of a call means while its end is not there yet; a close takes effect at once.
     ///
     /// The kernel frees the number at the start of close, and another thread may be given it before the close's second half is printed.
-    pub(crate) fn hold(&mut self, thread: usize, shape: Shape, body: &[u8]) -> Option<Rc<OpenFile>> {
+    pub(crate) fn hold(&mut self, thread: usize, shape: Shape, argument: &[u8]) -> Option<Held> {
         if matches!(shape, Shape::Plain | Shape::Path(_) | Shape::Fork | Shape::Exec) {
             return None;
         }
-        let fd = resolve::first_descriptor(body)?;
+        let fd = resolve::descriptor(argument).and_then(|(fd, _)| resolve::shown(fd))?;
         let fds = Rc::clone(&self.threads.get(thread).fds);
         let mut fds = fds.borrow_mut();
-        if shape == Shape::Close { fds.remove(fd) } else { fds.get(fd).cloned() }
+        let file = if shape == Shape::Close { fds.remove(fd) } else { fds.get(fd).cloned() };
+        file.map(|file| Held::new(file, shape.moves_position()))
     }
 }

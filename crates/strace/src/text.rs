@@ -2,9 +2,90 @@
 
 use std::borrow::Cow;
 
+/// Eight decimal digits, the first in the lowest byte; `None` if one is no digit. All at once, by three multiplications.
+fn eight_digits(bytes: u64) -> Option<u64> {
+    let digits = bytes ^ 0x3030_3030_3030_3030;
+    if (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080 != 0 {
+        return None;
+    }
+    let pairs = (digits * 10) + (digits >> 8);
+    let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(100 + (1_000_000 << 32));
+    let high = ((pairs >> 16) & 0x0000_00ff_0000_00ff).wrapping_mul(1 + (10_000 << 32));
+    Some((low.wrapping_add(high)) >> 32)
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..at + 8).map(|eight| u64::from_le_bytes(eight.try_into().expect("eight bytes")))
+}
+
+/// Six digits in the lower bytes, as a number of millionths.
+fn six_digits(bytes: u64) -> Option<i64> {
+    // Two zeros behind them make eight.
+    let eight = eight_digits((bytes & 0x0000_ffff_ffff_ffff) | 0x3030_0000_0000_0000)?;
+    Some((eight / 100).cast_signed())
+}
+
+/// Times from here on (10^8 s, in 1973) are dates; `-r` prints at most the length of a run.
+pub(crate) const DATED_NS: i64 = 100_000_000_000_000_000;
+
+/// `1700000000.123456 ` at the start of `text`, as nanoseconds; the form of nearly every line of a `-ttt` log.
+pub(crate) fn epoch_micros(text: &[u8]) -> Option<i64> {
+    if text.get(10) != Some(&b'.') || text.get(17) != Some(&b' ') {
+        return None;
+    }
+    let high = eight_digits(word(text, 0)?)?.cast_signed();
+    let low = two_digits(&text[8..10])?;
+    let micros = six_digits(word(text, 11)?)?;
+    // Past the year 2262 nanoseconds do not fit; before 1973 it is a time since the line before.
+    let whole = (high * 100 + low).checked_mul(1_000_000_000)?.checked_add(micros * 1000)?;
+    (whole >= DATED_NS).then_some(whole)
+}
+
+/// `23:59:59.123456 ` at the start of `text`, as nanoseconds since midnight; the form of nearly every line of a `-tt` log.
+pub(crate) fn day_micros(text: &[u8]) -> Option<i64> {
+    if text.get(2) != Some(&b':') || text.get(5) != Some(&b':') || text.get(8) != Some(&b'.') || text.get(15) != Some(&b' ') {
+        return None;
+    }
+    let (hours, minutes, seconds) = (two_digits(&text[..2])?, two_digits(&text[3..5])?, two_digits(&text[6..8])?);
+    let micros = six_digits(word(text, 9)?)?;
+    (hours < 24 && minutes < 60 && seconds < 61)
+        .then_some(((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + micros * 1000)
+}
+
+fn two_digits(text: &[u8]) -> Option<i64> {
+    let (tens, ones) = (text[0].wrapping_sub(b'0'), text[1].wrapping_sub(b'0'));
+    (tens < 10 && ones < 10).then_some(i64::from(tens) * 10 + i64::from(ones))
+}
+
+/// `<0.000123>` at the end of `text`, as nanoseconds; the form of nearly every duration.
+pub(crate) fn last_micros(text: &[u8]) -> Option<i64> {
+    let start = text.len().checked_sub(10)?;
+    let end = word(text, start + 2)?;
+    if text[start] != b'<' || end & 0xff != u64::from(b'.') || end >> 56 != u64::from(b'>') {
+        return None;
+    }
+    let seconds = text[start + 1].wrapping_sub(b'0');
+    (seconds < 10).then_some(i64::from(seconds) * 1_000_000_000 + six_digits(end >> 8)? * 1000)
+}
+
 /// A number at the start of `text` and what follows it: decimal, `0x` hexadecimal, or octal with a leading 0, as strace prints
 /// return values. Hexadecimal values above `i64::MAX` (addresses) wrap, as the register did.
 pub(crate) fn number(text: &[u8]) -> Option<(i64, &[u8])> {
+    // Most are short and decimal.
+    if let Some(b'1'..=b'9') = text.first() {
+        let mut value = 0;
+        for (at, byte) in text.iter().enumerate().take(18) {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return Some((value, &text[at..]));
+            }
+            value = value * 10 + i64::from(digit);
+        }
+    }
+    any_number(text)
+}
+
+fn any_number(text: &[u8]) -> Option<(i64, &[u8])> {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
         _ => (false, text),
@@ -86,7 +167,7 @@ pub(crate) fn decimal(text: &[u8]) -> Option<i64> {
 pub(crate) fn string_end(text: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
-        at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
+        at = next_of_two(text, at, b'"', b'\\')?;
         if text[at] == b'"' {
             return Some(at + 1);
         }
@@ -152,20 +233,104 @@ fn escape(tail: &[u8]) -> (u8, usize) {
 pub(crate) fn tag_end(text: &[u8]) -> Option<usize> {
     let is_path = text.get(1) == Some(&b'/');
     let mut depth = 0u32;
-    for (at, &byte) in text.iter().enumerate() {
-        match byte {
+    let mut from = 0;
+    loop {
+        let at = next_of_two(text, from, b'<', b'>')?;
+        from = at + 1;
+        match text[at] {
             b'<' => depth += 1,
-            b'>' if !is_path && text[at - 1] == b'-' => {}
-            b'>' => {
+            _ if !is_path && text[at - 1] == b'-' => {}
+            _ => {
                 depth -= 1;
                 if depth == 0 {
                     return Some(at + 1);
                 }
             }
-            _ => {}
         }
     }
-    None
+}
+
+/// Where the next of the bytes `"()[]{}<,` stands, from `at` on.
+///
+/// Stops are a few bytes apart: what counts is the cost of one step, so no general search is set up for each.
+#[inline]
+pub(crate) fn next_stop(text: &[u8], at: usize) -> Option<usize> {
+    let is_stop = |byte| matches!(byte, b'"' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'<' | b',');
+    next(text, at, stops_of_16, is_stop)
+}
+
+/// Where the next of two bytes stands, from `at` on.
+#[inline]
+fn next_of_two(text: &[u8], at: usize, one: u8, other: u8) -> Option<usize> {
+    next(text, at, |sixteen| of_two_of_16(sixteen, one, other), |byte| byte == one || byte == other)
+}
+
+/// Search by 16 bytes at a time, and the rest one by one.
+#[inline]
+fn next(text: &[u8], mut at: usize, of_16: impl Fn(&[u8; 16]) -> u32, of_one: impl Fn(u8) -> bool) -> Option<usize> {
+    while let Some(sixteen) = text.get(at..).and_then(<[u8]>::first_chunk) {
+        let found = of_16(sixteen);
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize);
+        }
+        at += 16;
+    }
+    let rest = text.get(at..)?;
+    rest.iter().position(|byte| of_one(*byte)).map(|offset| at + offset)
+}
+
+/// A bit for each of 16 bytes that is a stop. SSE2, which every x86-64 has.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn stops_of_16(bytes: &[u8; 16]) -> u32 {
+    use std::arch::x86_64::{
+        __m128i, _mm_and_si128, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
+    };
+    // SAFETY: SSE2 is part of x86-64, and 16 bytes are there to be read.
+    unsafe {
+        let all = _mm_loadu_si128(bytes.as_ptr().cast::<__m128i>());
+        let is = |value: __m128i, byte: u8| _mm_cmpeq_epi8(value, _mm_set1_epi8(byte.cast_signed()));
+        let mut found = _mm_or_si128(is(all, b'"'), is(all, b','));
+        found = _mm_or_si128(found, is(all, b'<'));
+        // `(` and `)` differ in the lowest bit; `[` and `{`, `]` and `}` in one bit too.
+        found = _mm_or_si128(found, is(_mm_and_si128(all, _mm_set1_epi8(!1)), b'('));
+        let upper = _mm_or_si128(all, _mm_set1_epi8(0x20));
+        found = _mm_or_si128(found, _mm_or_si128(is(upper, b'{'), is(upper, b'}')));
+        _mm_movemask_epi8(found).cast_unsigned()
+    }
+}
+
+/// A bit for each of 16 bytes that is one of two.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn of_two_of_16(bytes: &[u8; 16], one: u8, other: u8) -> u32 {
+    use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8};
+    // SAFETY: as above.
+    unsafe {
+        let all = _mm_loadu_si128(bytes.as_ptr().cast::<__m128i>());
+        let is = |byte: u8| _mm_cmpeq_epi8(all, _mm_set1_epi8(byte.cast_signed()));
+        _mm_movemask_epi8(_mm_or_si128(is(one), is(other))).cast_unsigned()
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn stops_of_16(bytes: &[u8; 16]) -> u32 {
+    bits(bytes, |byte| b"\"()[]{}<,".contains(&byte))
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn of_two_of_16(bytes: &[u8; 16], one: u8, other: u8) -> u32 {
+    bits(bytes, |byte| byte == one || byte == other)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn bits(bytes: &[u8; 16], found: impl Fn(u8) -> bool) -> u32 {
+    (0u32..).zip(bytes).fold(0, |bits, (at, byte)| bits | u32::from(found(*byte)) << at)
+}
+
+/// Whether `text`, words joined by `|`, has this word. `O_RDWR|O_CREAT` has `O_CREAT`.
+pub(crate) fn has_flag(text: &[u8], flag: &[u8]) -> bool {
+    text.len() >= flag.len() && text.split(|byte| *byte == b'|').any(|word| word == flag)
 }
 
 #[cfg(test)]
@@ -181,6 +346,41 @@ mod tests {
         assert_eq!(number(b"0"), Some((0, &b""[..])));
         assert_eq!(number(b"0xffffffffffffffff"), Some((-1, &b""[..])));
         assert_eq!(number(b"NULL"), None);
+    }
+
+    #[test]
+    fn the_common_forms_of_times_are_read_as_the_general_ones() {
+        assert_eq!(epoch_micros(b"1700000000.123456 read"), Some(1_700_000_000_123_456_000));
+        assert_eq!(day_micros(b"23:59:60.000001 read(3"), Some(86_400_000_001_000));
+        assert_eq!(last_micros(b") = 0 <0.000123>"), Some(123_000));
+        assert_eq!(last_micros(b"<9.999999>"), Some(9_999_999_000));
+        for broken in ["1700000000.12345x read", "17000000:0.123456 read", "1700000000.123456", "1700000000,123456 read"] {
+            assert_eq!(epoch_micros(broken.as_bytes()), None, "{broken}");
+        }
+        for broken in ["24:00:00.000000 read(3", "23:5/:00.000000 read(3", "23:59:00.00000: read(3", "23:59:00.000000"] {
+            assert_eq!(day_micros(broken.as_bytes()), None, "{broken}");
+        }
+        for broken in ["<0.00012:>", "<0.000123 ", "0.000123>", "<0,000123>", "</.000123>"] {
+            assert_eq!(last_micros(broken.as_bytes()), None, "{broken}");
+        }
+        for byte in 0..=255u8 {
+            let text = [b'<', b'0', b'.', b'1', b'2', byte, b'4', b'5', b'6', b'>'];
+            assert_eq!(last_micros(&text).is_some(), byte.is_ascii_digit(), "{byte}");
+        }
+    }
+
+    #[test]
+    fn stops_are_found_at_any_place() {
+        for stop in b"\"()[]{}<," {
+            for at in 0..40 {
+                let mut text = vec![b'_'; 40];
+                text[at] = *stop;
+                assert_eq!(next_stop(&text, 0), Some(at));
+                assert_eq!(next_stop(&text, at + 1), None);
+            }
+        }
+        let others: Vec<u8> = (0..=255).filter(|byte| !b"\"()[]{}<,".contains(byte)).collect();
+        assert_eq!(next_stop(&others, 0), None);
     }
 
     #[test]

@@ -8,18 +8,32 @@ use std::{cell::RefCell, rc::Rc};
 
 use rustc_hash::FxHashMap;
 
-use crate::files::{FdTable, OpenFile, SharedFds};
+use crate::{
+    call_rows::CallRow,
+    fields::{self, Places},
+    files::{FdTable, Held, SharedFds},
+};
 
 /// First half of a call whose second half is not there yet.
 #[derive(Debug)]
 pub(crate) struct Half {
     /// The text before `<unfinished ...>`.
     pub(crate) text: Vec<u8>,
+    /// Its name and arguments, as places in `text`.
+    pub(crate) places: Places,
     pub(crate) started_ns: i64,
     /// Source and line, for messages.
     pub(crate) place: (usize, u64),
-    /// The open file that argument 0 meant when the call began: another thread may close or reuse the number meanwhile.
-    pub(crate) held: Option<Rc<OpenFile>>,
+    /// The open file that argument 0 meant when the call began.
+    pub(crate) held: Option<Held>,
+}
+
+/// A call that a signal interrupted, and that the kernel may start again: what was printed so far is its first part.
+#[derive(Debug)]
+pub(crate) struct Interrupted {
+    pub(crate) row: CallRow,
+    /// Of its arguments that are printed alike each time.
+    pub(crate) signature: u64,
 }
 
 /// A program: what exec sets.
@@ -32,19 +46,32 @@ pub(crate) struct Program {
 /// A running thread.
 #[derive(Debug)]
 pub(crate) struct Thread {
+    /// The log, or set of logs, that it is in. Ids are unique within one only.
+    pub(crate) session: u32,
     pub(crate) tid: i32,
     pub(crate) pid: i32,
     pub(crate) fds: SharedFds,
     pub(crate) cwd: Rc<RefCell<Option<Vec<u8>>>>,
     pub(crate) program: Option<Rc<Program>>,
     pub(crate) half: Option<Half>,
+    /// Interrupted calls, the innermost last: a handler's own call may be interrupted too.
+    pub(crate) interrupted: Vec<Interrupted>,
     /// Its row in `processes`.
     pub(crate) life: usize,
+}
+
+impl Thread {
+    /// Whether it is in a call that makes a thread or a process.
+    pub(crate) fn is_in_fork(&self) -> bool {
+        let half = self.half.as_ref();
+        half.is_some_and(|half| matches!(fields::name(&half.text), b"clone" | b"clone3" | b"fork" | b"vfork"))
+    }
 }
 
 /// A row of `processes`.
 #[derive(Debug)]
 pub(crate) struct Life {
+    pub(crate) session: u32,
     pub(crate) pid: i32,
     pub(crate) tid: i32,
     pub(crate) ppid: Option<i32>,
@@ -94,21 +121,21 @@ struct Inherited {
 pub(crate) struct Threads {
     running: Vec<Option<Thread>>,
     free: Vec<usize>,
-    by_tid: FxHashMap<i32, usize>,
-    last: Option<(i32, usize)>,
+    by_tid: FxHashMap<(u32, i32), usize>,
+    last: Option<((u32, i32), usize)>,
     pub(crate) lives: Vec<Life>,
 }
 
 impl Threads {
     /// Index of a running thread.
-    pub(crate) fn find(&mut self, tid: i32) -> Option<usize> {
+    pub(crate) fn find(&mut self, session: u32, tid: i32) -> Option<usize> {
         if let Some((last, index)) = self.last
-            && last == tid
+            && last == (session, tid)
         {
             return Some(index);
         }
-        let index = *self.by_tid.get(&tid)?;
-        self.last = Some((tid, index));
+        let index = *self.by_tid.get(&(session, tid))?;
+        self.last = Some(((session, tid), index));
         Some(index)
     }
 
@@ -121,15 +148,17 @@ impl Threads {
     }
 
     /// A thread whose birth is not in the log: the first of all, or one the tracer was attached to.
-    pub(crate) fn appear(&mut self, tid: i32, now_ns: i64, cwd: Option<Vec<u8>>) -> usize {
-        let life = self.begin_life(tid, tid, None, now_ns, None);
+    pub(crate) fn appear(&mut self, session: u32, tid: i32, now_ns: i64, cwd: Option<Vec<u8>>) -> usize {
+        let life = self.begin_life(session, (tid, tid), None, now_ns, None);
         self.add(Thread {
+            session,
             tid,
             pid: tid,
             fds: SharedFds::default(),
             cwd: Rc::new(RefCell::new(cwd)),
             program: None,
             half: None,
+            interrupted: Vec::new(),
             life,
         })
     }
@@ -137,10 +166,11 @@ impl Threads {
     /// A thread made by `parent`.
     pub(crate) fn spawn(&mut self, parent: usize, tid: i32, birth: Birth, now_ns: i64) -> usize {
         let inherited = self.inherit(parent, tid, birth);
-        let life = self.begin_life(inherited.pid, tid, inherited.ppid, now_ns, inherited.program.clone());
+        let session = self.get(parent).session;
+        let life = self.begin_life(session, (inherited.pid, tid), inherited.ppid, now_ns, inherited.program.clone());
         self.lives[life].parent = inherited.parent_row;
         let Inherited { pid, fds, cwd, program, .. } = inherited;
-        self.add(Thread { tid, pid, fds, cwd, program, half: None, life })
+        self.add(Thread { session, tid, pid, fds, cwd, program, half: None, interrupted: Vec::new(), life })
     }
 
     /// A running thread whose parent was guessed wrong gets the right one, and what it inherits. What it opened or closed by itself
@@ -180,14 +210,14 @@ impl Threads {
         if birth.same_process && row.tid != row.pid { row.parent.or(Some(maker)) } else { Some(maker) }
     }
 
-    /// The thread is gone. Returns its open half, if it was in a call.
-    pub(crate) fn end(&mut self, index: usize, now_ns: i64) -> Option<Half> {
+    /// The thread is gone. Returns it as it was.
+    pub(crate) fn end(&mut self, index: usize, now_ns: i64) -> Thread {
         let thread = self.running[index].take().expect("indices are of running threads");
         self.free.push(index);
-        self.by_tid.remove(&thread.tid);
+        self.by_tid.remove(&(thread.session, thread.tid));
         self.last = None;
         self.lives[thread.life].end_ns = Some(now_ns);
-        thread.half
+        thread
     }
 
     /// A successful exec by this thread: the other threads of its process die without a line of their own.
@@ -205,12 +235,36 @@ impl Threads {
 
     /// `index` (the first thread of its process) gives its place to `winner`, which is in exec.
     pub(crate) fn supersede(&mut self, index: usize, winner: i32, now_ns: i64) {
-        let Some(winner) = self.find(winner).filter(|winner| *winner != index) else { return };
-        let files = Rc::clone(&self.get(winner).fds);
-        let half = self.end(winner, now_ns);
+        let session = self.get(index).session;
+        let Some(winner) = self.find(session, winner).filter(|winner| *winner != index) else { return };
+        let ended = self.end(winner, now_ns);
         let thread = self.get_mut(index);
-        thread.half = half;
-        thread.fds = files;
+        (thread.half, thread.fds) = (ended.half, ended.fds);
+    }
+
+    /// A thread that the log did not name until now has this id, and so has its process.
+    pub(crate) fn name(&mut self, index: usize, tid: i32) {
+        let thread = self.get(index);
+        let (session, unnamed, life) = (thread.session, thread.tid, thread.life);
+        self.by_tid.remove(&(session, unnamed));
+        self.by_tid.insert((session, tid), index);
+        self.last = None;
+        let (children, own) = (unnamed, &mut self.lives[life]);
+        (own.pid, own.tid) = (tid, tid);
+        for life in self.lives.iter_mut().filter(|life| life.session == session) {
+            if life.ppid == Some(children) {
+                life.ppid = Some(tid);
+            }
+            if life.pid == children {
+                life.pid = tid;
+            }
+        }
+        for thread in self.running.iter_mut().flatten().filter(|thread| thread.session == session) {
+            if thread.pid == children {
+                thread.pid = tid;
+            }
+        }
+        self.get_mut(index).tid = tid;
     }
 
     /// Running threads, by index.
@@ -218,8 +272,16 @@ impl Threads {
         self.running.iter().enumerate().filter_map(|(index, thread)| thread.as_ref().map(|thread| (index, thread)))
     }
 
-    fn begin_life(&mut self, pid: i32, tid: i32, ppid: Option<i32>, start_ns: i64, program: Option<Rc<Program>>) -> usize {
+    fn begin_life(
+        &mut self,
+        session: u32,
+        (pid, tid): (i32, i32),
+        ppid: Option<i32>,
+        start_ns: i64,
+        program: Option<Rc<Program>>,
+    ) -> usize {
         self.lives.push(Life {
+            session,
             pid,
             tid,
             ppid,
@@ -236,13 +298,13 @@ impl Threads {
     }
 
     fn add(&mut self, thread: Thread) -> usize {
-        let tid = thread.tid;
+        let key = (thread.session, thread.tid);
         let index = self.free.pop().unwrap_or_else(|| {
             self.running.push(None);
             self.running.len() - 1
         });
         self.running[index] = Some(thread);
-        self.by_tid.insert(tid, index);
+        self.by_tid.insert(key, index);
         self.last = None;
         index
     }
@@ -262,11 +324,12 @@ mod tests {
     #[test]
     fn ids_may_be_used_again() {
         let mut threads = Threads::default();
-        let root = threads.appear(1, 0, None);
+        let root = threads.appear(0, 1, 0, None);
         let child = threads.spawn(root, 2, Birth::default(), 1);
-        assert_eq!(threads.find(2), Some(child));
+        assert_eq!(threads.find(0, 2), Some(child));
+        assert_eq!(threads.find(1, 2), None, "another host may use the same ids");
         threads.end(child, 2);
-        assert_eq!(threads.find(2), None);
+        assert_eq!(threads.find(0, 2), None);
         let again = threads.spawn(root, 2, Birth::default(), 3);
         assert_ne!(threads.get(again).life, 1);
         assert_eq!(threads.lives.len(), 3);

@@ -15,43 +15,76 @@ use crate::{
     text,
 };
 
+/// Where a transfer began, as far as it is known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    offset: Option<i64>,
+    uncertain: bool,
+    overlapped: Option<u64>,
+}
+
+impl Place {
+    /// A place that the call names.
+    fn of(offset: Option<i64>) -> Self {
+        Place { offset, ..Place::default() }
+    }
+}
+
 impl System {
     pub(crate) fn transfer(&mut self, context: &Context<'_>, class: Class, asked: Asked, at: At) -> Facts {
         let arguments = &context.call.arguments;
         let Some(target) = descriptor(arguments.get(0)) else { return Facts::default() };
-        let file = self.file(context, target, context.held.clone());
+        let file = self.file(context, target, context.held_file());
         let asked = match asked {
             Asked::Argument(index) => text::leading_number(arguments.get(index)),
             Asked::Vector(index) => vector_bytes(arguments.get(index)),
         };
         let moved = context.call.returned.value.filter(|value| *value >= 0);
         let object = file.as_ref().and_then(|file| file.object.get());
-        let offset = file.and_then(|file| match at {
-            At::Nowhere => None,
-            At::Position => self.move_on(&file, class, moved),
-            At::Argument(index) => text::leading_number(arguments.get(index)),
+        let place = file.map_or(Place::default(), |file| match at {
+            At::Nowhere => Place::default(),
+            At::Position => self.move_on(context, &file, class, moved),
+            At::Argument(index) => Place::of(text::leading_number(arguments.get(index))),
             At::ArgumentOrPosition(index) => match text::leading_number(arguments.get(index)) {
-                Some(-1) => self.move_on(&file, class, moved),
-                explicit => explicit,
+                Some(-1) => self.move_on(context, &file, class, moved),
+                explicit => Place::of(explicit),
             },
         });
-        if let (Class::Write, Some(object), Some(offset), Some(moved)) = (class, object, offset, moved) {
+        if let (Class::Write, Some(object), Some(offset), Some(moved)) = (class, object, place.offset, moved) {
             self.objects.grow(object, offset.saturating_add(moved));
         }
-        Facts { fd: shown(target.0), object, offset, asked, moved, class: None }
+        let Place { offset, uncertain, overlapped } = place;
+        Facts { fd: shown(target.0), object, offset, asked, moved, uncertain, overlapped, ..Facts::default() }
     }
 
     /// Position at which a transfer began; afterwards the file stands behind it.
-    fn move_on(&mut self, file: &OpenFile, class: Class, moved: Option<i64>) -> Option<i64> {
-        let object = file.object.get()?;
-        if !self.has_position(object) {
-            return None;
-        }
+    fn move_on(&mut self, context: &Context<'_>, file: &OpenFile, class: Class, moved: Option<i64>) -> Place {
+        let Some(object) = file.object.get().filter(|object| self.has_position(*object)) else { return Place::default() };
         let start = if class == Class::Write && file.append.get() { self.objects.size(object) } else { file.position.get() };
+        let (uncertain, overlapped) = self.overlap(context, file);
         if let Some(moved) = moved {
             file.position.set(start.map(|start| start.saturating_add(moved)));
+            file.moves.set(file.moves.get().wrapping_add(u32::from(moved > 0)));
         }
-        start
+        Place { offset: start, uncertain: uncertain && start.is_some(), overlapped }
+    }
+
+    /// Whether another call moved the position of the same open file at the same time.
+    ///
+    /// One log prints such calls in halves. Logs that were merged hold whole calls, whose times tell; then the earlier row is told too.
+    fn overlap(&self, context: &Context<'_>, file: &OpenFile) -> (bool, Option<u64>) {
+        let printed = context.held.map_or(file.is_moving(), |held| {
+            if std::ptr::eq(&raw const *held.file, file) { held.was_disturbed() } else { file.is_moving() }
+        });
+        if !self.merged {
+            return (printed, None);
+        }
+        let (end_ns, row) = file.last_move.get();
+        let timed = context.started_ns < end_ns;
+        if context.ended_ns() > end_ns {
+            file.last_move.set((context.ended_ns(), self.next_row));
+        }
+        (printed || timed, timed.then_some(row))
     }
 
     pub(crate) fn receive_message(&mut self, context: &Context<'_>, class: Class) -> Facts {
@@ -73,7 +106,7 @@ impl System {
         }
     }
 
-    /// A copy is charged to the file it reads from; both positions move.
+    /// A copy has two files; the positions of both move.
     pub(crate) fn between(
         &mut self,
         context: &Context<'_>,
@@ -85,25 +118,37 @@ impl System {
         let moved = context.call.returned.value.filter(|value| *value >= 0);
         let asked = text::leading_number(arguments.get(size));
         let Some(source) = descriptor(arguments.get(from.0)) else { return Facts::default() };
-        let held = |index: usize| context.held.clone().filter(|_| index == 0);
+        let held = |index: usize| context.held_file().filter(|_| index == 0);
         let file = self.file(context, source, held(from.0));
         let object = file.as_ref().and_then(|file| file.object.get());
-        let offset = file.and_then(|file| match from.1.map(|index| arguments.get(index)) {
-            Some(pointer) if pointer.first() == Some(&b'[') => text::leading_number(&pointer[1..]),
-            _ => self.move_on(&file, Class::Read, moved),
-        });
+        let pointer = |index: usize| Some(arguments.get(index)).filter(|pointer| pointer.first() == Some(&b'['));
+        let from_place = match (file, from.1.and_then(pointer)) {
+            (None, _) => Place::default(),
+            (Some(_), Some(pointer)) => Place::of(text::leading_number(&pointer[1..])),
+            (Some(file), None) => self.move_on(context, &file, Class::Read, moved),
+        };
+        let mut facts = Facts { fd: shown(source.0), object, offset: from_place.offset, asked, moved, ..Facts::default() };
+        facts.uncertain = from_place.uncertain;
         if let Some(target) = descriptor(arguments.get(to.0))
             && let Some(file) = self.file(context, target, held(to.0))
-            && to.1.is_none_or(|index| arguments.get(index).first() != Some(&b'['))
         {
-            self.move_on(&file, Class::Write, moved);
+            facts.to_object = file.object.get();
+            let place = match to.1.and_then(pointer) {
+                Some(pointer) => Place::of(text::leading_number(&pointer[1..])),
+                None => self.move_on(context, &file, Class::Write, moved),
+            };
+            facts.to_offset = place.offset;
+            facts.uncertain |= place.uncertain;
+            if let (Some(object), Some(offset), Some(moved)) = (facts.to_object, place.offset, moved) {
+                self.objects.grow(object, offset.saturating_add(moved));
+            }
         }
-        Facts { fd: shown(source.0), object, offset, asked, moved, class: None }
+        facts
     }
 
     pub(crate) fn seek(&mut self, context: &Context<'_>) -> Facts {
         let Some(target) = descriptor(context.call.arguments.get(0)) else { return Facts::default() };
-        let file = self.file(context, target, context.held.clone());
+        let file = self.file(context, target, context.held_file());
         let object = file.as_ref().and_then(|file| file.object.get());
         let mut offset = context.call.returned.value;
         if context.call.name == b"_llseek" {
@@ -111,6 +156,7 @@ impl System {
         }
         if let (Some(file), Some(offset)) = (file, offset) {
             file.position.set(Some(offset));
+            file.moves.set(file.moves.get().wrapping_add(1));
             if context.call.arguments.get(2) == b"SEEK_END"
                 && let (Some(object), Some(0)) = (object, text::leading_number(context.call.arguments.get(1)))
             {

@@ -1,5 +1,6 @@
 -- Calls over time
 -- How many calls of each class began in each step of time. A step without calls of a class has no row.
+-- Operations of libaio are no calls of their own and are left out; the calls that issue them are there.
 -- needs:  calls, recording
 -- param:  interval_s DOUBLE = 1.0 > 0   Length of a step; fractions allowed [s].
 -- column: from_s DOUBLE     Start of the step, since the start of the recording [s].
@@ -19,6 +20,7 @@ WITH step AS (
     SELECT CAST(floor((c.ts_ns - s.started_ns) / s.step_ns) AS BIGINT) AS number, c.class, c.result, c.errno, c.dur_ns
     FROM calls AS c
     CROSS JOIN step AS s
+    WHERE c.via IS NULL
 ), counted AS (
     SELECT number, class, count(*) AS calls,
         count(*) FILTER (WHERE errno IS NULL AND result IS NOT NULL) AS ok,

@@ -1,10 +1,11 @@
 -- I/O by file
 -- One row per file and call: how often, how it ended, how long it took, what it moved.
--- Calls that work on no file, or on one that the log does not name, are left out.
+-- Calls that work on no file, or on one that the log does not name, are left out. A copy call (sendfile, splice,
+-- copy_file_range, tee) is charged to both of its files, in full: sums over files hold it twice.
 -- needs:  calls
 -- param:  call VARCHAR = ''         Only this call; empty for all.
 -- param:  per_call BOOLEAN = true   One row per file and call; false: one row per file, its calls together.
--- column: path VARCHAR        File or other object worked on.
+-- column: path VARCHAR        File or other object worked on; of a copy call, the one read from and the one written to.
 -- column: call VARCHAR        Name of the system call; `all` where the calls are taken together.
 -- column: calls BIGINT        Number of calls.
 -- column: ok BIGINT           Calls that returned without an error.
@@ -25,6 +26,11 @@ WITH chosen AS (
     SELECT path, CASE WHEN $per_call THEN call ELSE 'all' END AS call, result, errno, dur_ns, moved_bytes
     FROM calls
     WHERE path IS NOT NULL AND ($call = '' OR call = $call)
+    UNION ALL
+    -- The writing side of copies. One within a file counts once.
+    SELECT to_path AS path, CASE WHEN $per_call THEN call ELSE 'all' END AS call, result, errno, dur_ns, moved_bytes
+    FROM calls
+    WHERE to_path_id IS NOT NULL AND coalesce(path_id, -1) <> to_path_id AND ($call = '' OR call = $call)
 )
 SELECT
     path,

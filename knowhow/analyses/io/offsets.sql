@@ -1,5 +1,6 @@
 -- Offsets over time
 -- One row per read, write or seek whose place in the file is known: when, how long, how much, where.
+-- A copy call (sendfile, copy_file_range, ...) has one for each of its files whose place is known.
 -- Straight rising lines are sequential access, clouds are random access, a line that starts anew is a file read again.
 -- needs:  calls, recording
 -- column: start_s DOUBLE         Start of the call, since the start of the recording [s].
@@ -8,18 +9,28 @@
 -- column: offset_bytes BIGINT    Where in the file it began; for a seek, where it ended [B].
 -- column: call VARCHAR           Name of the system call.
 -- column: path VARCHAR           File worked on.
+-- column: uncertain BOOLEAN      Another call moved the same position at the same time: the place is one of several possible.
 -- chart:  points x=start_s y=offset_bytes color=call title="Offset" title_ja="オフセット"
 -- chart:  points x=start_s y=size color=call y_scale=log title="Size" title_ja="サイズ"
 -- chart:  points x=start_s y=dur_ns color=call y_scale=log title="Duration" title_ja="所要時間"
 -- tags:   offsets, time, size, files
+WITH places AS (
+    SELECT ts_ns, life_id, dur_ns, moved_bytes, offset_bytes, call, path, offset_uncertain
+    FROM calls
+    WHERE offset_bytes IS NOT NULL AND class IN ('read', 'write', 'copy', 'seek')
+    UNION ALL
+    SELECT ts_ns, life_id, dur_ns, moved_bytes, to_offset_bytes AS offset_bytes, call, to_path AS path, offset_uncertain
+    FROM calls
+    WHERE to_offset_bytes IS NOT NULL
+)
 SELECT
-    round((c.ts_ns - r.started_ns) / 1e9, 9) AS start_s,
-    c.dur_ns,
-    c.moved_bytes AS size,
-    c.offset_bytes,
-    c.call,
-    c.path
-FROM calls AS c
+    round((p.ts_ns - r.started_ns) / 1e9, 9) AS start_s,
+    p.dur_ns,
+    p.moved_bytes AS size,
+    p.offset_bytes,
+    p.call,
+    p.path,
+    p.offset_uncertain AS uncertain
+FROM places AS p
 CROSS JOIN recording AS r
-WHERE c.offset_bytes IS NOT NULL AND c.class IN ('read', 'write', 'copy', 'seek')
-ORDER BY c.ts_ns, c.tid
+ORDER BY p.ts_ns, p.life_id, p.path

@@ -18,12 +18,11 @@
 -- chart:  spans x=start_s x2=end_s y=process title="Lifetimes" title_ja="生存期間"
 -- tags:   processes, calls, time, bytes
 WITH used AS (
-    -- Thread ids are used again: a call belongs to the life in which it began.
-    SELECT p.tree_order, count(*) AS calls, CAST(sum(c.dur_ns) AS BIGINT) AS time_ns, CAST(sum(c.moved_bytes) AS BIGINT) AS bytes
-    FROM processes AS p
-    JOIN calls AS c ON c.pid = p.pid AND c.tid = p.tid
-    WHERE c.ts_ns >= p.start_ts_ns AND c.ts_ns <= coalesce(p.end_ts_ns, c.ts_ns)
-    GROUP BY p.tree_order
+    -- Thread ids are used again, lives are not. Operations of libaio are no calls of their own, but move bytes.
+    SELECT c.life_id, count(*) FILTER (WHERE c.via IS NULL) AS calls,
+        CAST(sum(c.dur_ns) FILTER (WHERE c.via IS NULL) AS BIGINT) AS time_ns, CAST(sum(c.moved_bytes) AS BIGINT) AS bytes
+    FROM calls AS c
+    GROUP BY c.life_id
 )
 SELECT
     concat(substr('. . . . . . . . . . . . . . . . . . . . ', 1, 2 * least(p.depth, 20)), coalesce(p.comm, '?'), ' ',
@@ -42,5 +41,5 @@ SELECT
     u.bytes
 FROM processes AS p
 CROSS JOIN recording AS r
-LEFT JOIN used AS u ON u.tree_order = p.tree_order
+LEFT JOIN used AS u ON u.life_id = p.life_id
 ORDER BY p.tree_order

@@ -16,7 +16,7 @@
 -- tags:   errors, calls, metadata
 WITH work AS (
     SELECT coalesce(sum(dur_ns), 0) AS ns FROM calls
-    WHERE class NOT IN ('wait', 'lock', 'time', 'signal') AND coalesce(kind, '') NOT IN ('pipe', 'socket')
+    WHERE class NOT IN ('wait', 'lock', 'time', 'signal') AND coalesce(kind, '') NOT IN ('pipe', 'socket') AND via IS NULL
 ), totals AS (
     SELECT call, count(*) AS calls FROM calls GROUP BY call
 ), failed AS (

@@ -15,7 +15,7 @@
 -- tags:   files, calls, metadata
 WITH work AS (
     SELECT coalesce(sum(dur_ns), 0) AS ns FROM calls
-    WHERE class NOT IN ('wait', 'lock', 'time', 'signal') AND coalesce(kind, '') NOT IN ('pipe', 'socket')
+    WHERE class NOT IN ('wait', 'lock', 'time', 'signal') AND coalesce(kind, '') NOT IN ('pipe', 'socket') AND via IS NULL
 ), files AS (
     SELECT path, count(*) FILTER (WHERE class = 'open' AND result IS NOT NULL) AS opens,
         count(DISTINCT CASE WHEN class = 'open' AND result IS NOT NULL THEN pid END) AS processes, CAST(sum(dur_ns) AS BIGINT) AS cost_ns

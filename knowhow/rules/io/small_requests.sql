@@ -1,5 +1,6 @@
 -- Small requests
 -- Files that are read or written in many small pieces. Reads that found the end of the file (0 bytes) do not count.
+-- Operations of libaio are requests too; what they cost is not known, as many are under way at a time.
 -- needs:  calls
 -- param:  small_bytes BIGINT = 4096 > 0   A read or write that moves less is small [B].
 -- param:  good_bytes BIGINT = 65536 > 0   Size of request to compare with [B].
@@ -17,9 +18,9 @@
 -- tags:   size, calls, files
 WITH work AS (
     SELECT coalesce(sum(dur_ns), 0) AS ns FROM calls
-    WHERE class NOT IN ('wait', 'lock', 'time', 'signal') AND coalesce(kind, '') NOT IN ('pipe', 'socket')
+    WHERE class NOT IN ('wait', 'lock', 'time', 'signal') AND coalesce(kind, '') NOT IN ('pipe', 'socket') AND via IS NULL
 ), requests AS (
-    SELECT path, class, pid, dur_ns, moved_bytes, moved_bytes < $small_bytes AS small
+    SELECT path, class, pid, CASE WHEN via IS NULL THEN dur_ns END AS dur_ns, moved_bytes, moved_bytes < $small_bytes AS small
     FROM calls
     WHERE class IN ('read', 'write') AND moved_bytes > 0 AND path IS NOT NULL AND coalesce(kind, 'unknown') IN ('file', 'unknown')
 ), files AS (

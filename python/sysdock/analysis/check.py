@@ -209,6 +209,7 @@ def _empty_recording(library: Library) -> Recording:
         "has_exits": True,
         "lines_total": 0,
         "lines_understood": 0,
+        "restarted_calls": 0,
         "lost_events": 0,
         "complete": True,
         "tables": tables,

@@ -38,7 +38,9 @@ def main() -> None:
         try:
             report = _run(task)
         except UserError as error:
-            report = {"fact": error.fact, "hint": error.hint, "place": error.place}
+            # From inside, the recording is the working folder.
+            place = task.recording if error.place == "." else error.place
+            report = {"fact": error.fact, "hint": error.hint, "place": place}
         except BrokenPipeError:
             report = {"broken_pipe": True}
         except OSError as error:

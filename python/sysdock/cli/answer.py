@@ -24,11 +24,17 @@ _MOST_LINES = 3
 _TOP_CALLS_SQL = """SELECT call, count(*) AS calls, count(errno) AS errors,
     CAST(sum(dur_ns) AS BIGINT) AS time_ns, CAST(sum(moved_bytes) AS BIGINT) AS bytes
 FROM calls GROUP BY call ORDER BY coalesce(time_ns, 0) DESC, calls DESC, call LIMIT 5"""
-# Summed by id first: the paths are then looked up for three rows, not for each call.
-_TOP_FILES_SQL = """WITH top AS (
+# Summed by id first: the paths are then looked up for three rows, not for each call. A copy counts for both
+# its files, as in io/files.
+_TOP_FILES_SQL = """WITH used AS (
+    SELECT path_id, errno, dur_ns, moved_bytes FROM calls WHERE path_id IS NOT NULL
+    UNION ALL
+    SELECT to_path_id, errno, dur_ns, moved_bytes FROM calls
+    WHERE to_path_id IS NOT NULL AND coalesce(path_id, -1) <> to_path_id
+), top AS (
     SELECT path_id, count(*) AS calls, count(errno) AS errors, CAST(sum(dur_ns) AS BIGINT) AS time_ns,
         CAST(sum(moved_bytes) AS BIGINT) AS bytes
-    FROM calls WHERE path_id IS NOT NULL GROUP BY path_id
+    FROM used GROUP BY path_id
     ORDER BY coalesce(time_ns, 0) DESC, calls DESC, path_id LIMIT 3
 ) SELECT p.path, t.calls, t.errors, t.time_ns, t.bytes FROM top AS t JOIN paths AS p ON p.path_id = t.path_id
 ORDER BY coalesce(t.time_ns, 0) DESC, t.calls DESC, p.path"""

@@ -15,6 +15,7 @@ _EPILOG = """Example:
 \b
   strace -f -ttt -T -y -o tar.log tar cf /dev/null /usr/share/doc
   sysdock import tar.log -o rec
+  sysdock import --align node1/run.strace node2/run.strace -o job
 """
 
 
@@ -33,9 +34,39 @@ _EPILOG = """Example:
     metavar="YYYY-MM-DD",
     help="Date of the first line, for logs with times of day only (-t, -tt). Default: from the file's date.",
 )
+@click.option(
+    "--offset",
+    "offsets",
+    multiple=True,
+    metavar="HOST=SECONDS",
+    help="Seconds to add to the times of a log: by its name, or a folder or dotted part of its path.",
+)
+@click.option(
+    "--align",
+    is_flag=True,
+    help="Estimate how far the clocks of the logs are apart, from files they share. Reads the logs twice.",
+)
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Go on reading logs that are still written, until Ctrl-C, or until every process in them has ended.",
+)
+@click.option(
+    "--threads", type=int, default=0, metavar="N", help="Threads that may work. Default: one for each core."
+)
 @lang_option
 @click.pass_context
-def command(ctx: click.Context, logs: tuple[str, ...], output: Path, date: str | None, lang: str) -> None:
+def command(
+    ctx: click.Context,
+    logs: tuple[str, ...],
+    output: Path,
+    date: str | None,
+    offsets: tuple[str, ...],
+    align: bool,
+    follow: bool,
+    threads: int,
+    lang: str,
+) -> None:
     """Make a recording from strace logs (also .gz, .zst, - for standard input), then say what they show."""
     from sysdock.cli.output import remark
     from sysdock.cli.record import answer, run_with_progress
@@ -44,8 +75,12 @@ def command(ctx: click.Context, logs: tuple[str, ...], output: Path, date: str |
     refuse_existing(output)
     # Ctrl-C in a terminal reaches the native program by itself; a signal to this process is passed on.
     forward = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    dated = ["--date", date] if date else []
-    code = run_with_progress(["import", "-o", str(output), *dated, "--", *logs], forward)
+    options = ["--date", date] if date else []
+    options += [f"--offset={offset}" for offset in offsets]
+    options += ["--align"] if align else []
+    options += ["--follow"] if follow else []
+    options += [f"--threads={threads}"] if threads else []
+    code = run_with_progress(["import", "-o", str(output), *options, "--", *logs], forward)
     if (output / "recording.json").exists():
         if code == 130:
             remark(f"interrupted; what was read so far is in {output}")

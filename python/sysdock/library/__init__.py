@@ -3,7 +3,7 @@
 from sysdock.library.catalog import ChartTemplate, Library, default_root
 from sysdock.library.header import RULE_COLUMNS, TAGS, Analysis, ChartLine, Column, Param
 from sysdock.library.page import Example, Page, parse_page
-from sysdock.library.tables import JoinedColumn, Table, TableColumn
+from sysdock.library.tables import DerivedColumn, JoinedColumn, Table, TableColumn
 
 
 def page(analysis: Analysis) -> Page:
@@ -18,6 +18,7 @@ __all__ = [
     "ChartLine",
     "ChartTemplate",
     "Column",
+    "DerivedColumn",
     "Example",
     "JoinedColumn",
     "Library",

@@ -35,28 +35,43 @@ class TableColumn:
 
 
 @dataclass(frozen=True)
+class DerivedColumn(TableColumn):
+    """A column that the view computes from stored columns of the row `t`."""
+
+    sql: str = ""
+
+
+@dataclass(frozen=True)
 class JoinedColumn(TableColumn):
-    """A column that the view takes from the side table `table` by the column `key`."""
+    """A column that the view takes from the side table `table`: `column`, where `other_key` is our `key`."""
 
     table: str = ""
     key: str = ""
+    column: str = ""
+    other_key: str = ""
+
+    @property
+    def join(self) -> tuple[str, str, str]:
+        """What it is joined by. Columns with the same share one join."""
+        return self.table, self.key, self.other_key
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its own columns, those joined by its view, and whether a recording stores it."""
+    """A table: its own columns, those its view computes and joins, and whether a recording stores it."""
 
     name: str
     text: str
     order: str
     stored: bool
     columns: tuple[TableColumn, ...]
+    derived: tuple[DerivedColumn, ...] = field(default=())
     joined: tuple[JoinedColumn, ...] = field(default=())
 
     @property
     def all_columns(self) -> tuple[TableColumn, ...]:
         """Columns of the view, in its order."""
-        return self.columns + self.joined
+        return self.columns + self.derived + self.joined
 
     @property
     def side_tables(self) -> tuple[str, ...]:
@@ -64,8 +79,14 @@ class Table:
         return tuple(dict.fromkeys(column.table for column in self.joined))
 
     def has(self, column: str) -> bool:
-        """Whether it has a column of its own (not a joined one) of that name."""
+        """Whether it has a column of its own (not a derived or joined one) of that name."""
         return any(own.name == column for own in self.columns)
+
+    def expression(self, column: str) -> str | None:
+        """SQL for a stored or derived column of the row `t`; None where it has neither."""
+        if self.has(column):
+            return f't."{column}"'
+        return next((f"({derived.sql}\n)" for derived in self.derived if derived.name == column), None)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -83,11 +104,21 @@ def parse_table(path: Path) -> Table:
     data = read_toml(path)
     try:
         columns = tuple(TableColumn(**_column_fields(entry)) for entry in data["columns"])
+        derived = tuple(
+            DerivedColumn(**_column_fields(entry), sql=entry["sql"]) for entry in data.get("derived", [])
+        )
         joined = tuple(
-            JoinedColumn(**_column_fields(entry), table=entry["table"], key=entry["key"])
+            JoinedColumn(
+                **_column_fields(entry),
+                table=entry["table"],
+                key=entry["key"],
+                column=entry.get("column", entry["name"]),
+                other_key=entry.get("other_key", entry["key"]),
+            )
             for entry in data.get("joined", [])
         )
-        table = Table(data["name"], data["text"], data["order"], data.get("stored", True), columns, joined)
+        stored = data.get("stored", True)
+        table = Table(data["name"], data["text"], data["order"], stored, columns, derived, joined)
     except KeyError as error:
         raise UserError(f"key {error} is missing", place=str(path)) from None
     for column in table.all_columns:

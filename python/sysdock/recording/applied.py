@@ -46,6 +46,7 @@ class AppliedFilters:
         self.connection = connection
         self.notes: list[str] = []
         self._stored = stored
+        self._by_name = False
         self._resolve()
 
     def conditions(self, table: Table) -> list[str]:
@@ -61,18 +62,29 @@ class AppliedFilters:
 
         drop = bool(filters.exclude_dir or filters.exclude_suffix)
         drop_condition = "NOT EXISTS (SELECT 1 FROM drop_paths AS d WHERE d.path_id = t.path_id)"
+        by_path = "t.path_id IN (SELECT path_id FROM keep_paths)"
+        if table.has("to_path_id"):
+            # A copy works on two files.
+            by_path = f"({by_path} OR t.to_path_id IN (SELECT path_id FROM keep_paths))"
         by_name = "t.comm_id IN (SELECT comm_id FROM keep_comms)"
-        by_pid = "t.pid IN (SELECT pid FROM keep_pids)"
-        add(filters.file, "t.path_id IN (SELECT path_id FROM keep_paths)", "--file", "path_id", "pid")
-        add(drop, drop_condition, "--exclude-dir and --exclude-suffix", "path_id", "pid")
+        by_pid = "t.life_id IN (SELECT life_id FROM keep_lives)"
+        result = table.expression("result")
+        add(filters.file, by_path, "--file", "path_id", "life_id")
+        add(drop, drop_condition, "--exclude-dir and --exclude-suffix", "path_id", "life_id")
         add(filters.call, "t.call IN (SELECT call FROM keep_calls)", "--call", "call", "ts_ns")
-        add(filters.process, f"({by_pid} OR {by_name})", "--process", "pid", "comm_id")
+        if filters.process and not self._by_name and not table.has("comm_id"):
+            add(filters.process, by_pid, "--process", "life_id")
+        else:
+            add(filters.process, f"({by_pid} OR {by_name})", "--process", "life_id", "comm_id")
         add(filters.from_, "t.ts_ns >= getvariable('filter_from_ns')", "--from", "ts_ns")
         add(filters.to, "t.ts_ns < getvariable('filter_to_ns')", "--to", "ts_ns")
-        add(filters.only_ok, "t.errno IS NULL AND t.result IS NOT NULL", "--only-ok", "errno", "result")
+        if filters.only_ok and result and table.has("errno"):
+            found.append(f"t.errno IS NULL AND {result} IS NOT NULL")
+        elif filters.only_ok:
+            missing.append("--only-ok")
         add(filters.only_errors, "t.errno IS NOT NULL", "--only-errors", "errno")
         # Nobody expects a filter to touch dictionaries, the environment or the list of issues.
-        if missing and table.has("pid"):
+        if missing and table.has("life_id"):
             note = f"{', '.join(missing)} cannot be applied to the table `{table.name}`"
             if note not in self.notes:
                 self.notes.append(note)
@@ -104,7 +116,7 @@ class AppliedFilters:
 
     def _resolve_processes(self, items: list[str]) -> None:
         pids = [(int(item),) for item in items if item.isascii() and item.isdigit() and len(item) < 10]
-        self._fill("keep_pids", "pid INTEGER", pids)
+        self._resolve_lives(pids)
         names = [plain(item) for item in items]
         # A recorded name has at most 15 bytes, as the kernel keeps it.
         kept = [name.encode()[:_COMM_BYTES].decode(errors="ignore") for name in names]
@@ -114,18 +126,19 @@ class AppliedFilters:
             f"CREATE TEMP TABLE keep_comms AS SELECT c.comm_id FROM {commands} AS c "
             "WHERE c.comm IN (SELECT name FROM process_names)"
         )
-        if not self._count("keep_comms") and not self._holds_process(pids):
+        self._by_name = bool(self._count("keep_comms"))
+        if not self._by_name and not self._count("keep_lives"):
             self.notes.append(f"--process {self.filters.process} is no process or program in this recording")
 
-    def _holds_process(self, pids: list[tuple[int]]) -> bool:
-        """Whether one of the pids was recorded; without the table of processes it cannot be told."""
-        if not pids or "processes" not in self.recording.tables:
-            return bool(pids)
-        processes = self._stored("processes")
-        found = self.connection.execute(
-            f"SELECT 1 FROM {processes} AS p WHERE p.pid IN (SELECT pid FROM keep_pids) LIMIT 1"
-        ).fetchall()
-        return bool(found)
+    def _resolve_lives(self, pids: list[tuple[int]]) -> None:
+        """A process id stands for all lives that had it."""
+        self._fill("keep_pids", "pid INTEGER", pids)
+        self._fill("keep_lives", "life_id INTEGER", [])
+        if pids and "processes" in self.recording.tables:
+            self.connection.execute(
+                f"INSERT INTO keep_lives SELECT p.life_id FROM {self._stored('processes')} AS p "
+                "WHERE p.pid IN (SELECT pid FROM keep_pids)"
+            )
 
     def _resolve_calls(self, items: list[str]) -> None:
         self._fill("keep_calls", "call VARCHAR", [(plain(item),) for item in items if not is_pattern(item)])

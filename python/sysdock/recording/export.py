@@ -1,4 +1,4 @@
-"""Writes the tables of a recording as Parquet or CSV files, joined columns filled in, filters applied."""
+"""Writes the tables of a recording as Parquet or CSV files: as the views have them, filters applied."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _cause(error: Exception) -> str:
 
 def _write(views: Views, table: Table, path: Path, format: str) -> Exported:
     # A join does not keep the order of the rows.
-    times = [column for column in ("ts_ns", "start_ts_ns") if table.has(column)]
-    order = f" ORDER BY {times[0]}" if times and table.joined else ""
+    keys = [column for column in ("ts_ns", "life_id") if table.has(column)]
+    order = f" ORDER BY {', '.join(keys)}" if keys and table.joined else ""
     # Half a file must not look like a whole one.
     part = path.with_name(f".{path.name}.part")
     target = str(part).replace("'", "''")

@@ -22,10 +22,12 @@ class Filters:
     """What to leave in. Texts are comma lists as typed; `\\` before one of `*?[],\\` takes away its meaning.
 
     file: a path; a name without a slash matches the last component; with `*?[` a pattern for the whole path
-    or, without a slash, also for the last component. Calls without a path are dropped.
+    or, without a slash, also for the last component. Calls without a path are dropped. A copy call is kept by
+    either of its two files.
     exclude_dir: everything below that folder (an absolute path, a name anywhere in the path, or a pattern).
-    exclude_suffix: paths that end so. Both keep calls without a path.
-    call: names or patterns of system calls. process: process ids or program names.
+    exclude_suffix: paths that end so. Both keep calls without a path; of a copy call they look at the file
+    that is read only.
+    call: names or patterns of system calls. process: process ids (all lives that had them) or program names.
     from_, to: seconds since the start of the recording, or an ISO time stamp; `to` itself is outside.
     only_ok: calls that returned without an error. only_errors: calls that returned one.
     """

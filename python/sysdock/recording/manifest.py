@@ -41,6 +41,7 @@ _OPTIONAL = {
     "ended_by": str,
     "exit_code": int,
     "exit_signal": str,
+    "restarted_calls": int,
     "has_exits": bool,
     "tool": dict,
     "options": list,

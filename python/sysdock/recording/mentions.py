@@ -20,18 +20,21 @@ class Mentions:
     """Names in a statement, in lower case. `starred` are tables of which all columns are wanted.
 
     `tables` leaves out what the statement defines itself (WITH); `functions` stand in FROM as tables do.
+    `columns` may be of any table, `owned` are pairs of a table and a column of it.
     `everything`: it cannot be told which tables and columns are meant.
     """
 
     tables: set[str] = field(default_factory=set)
     columns: set[str] = field(default_factory=set)
+    owned: set[tuple[str, str]] = field(default_factory=set)
     starred: set[str] = field(default_factory=set)
     functions: set[str] = field(default_factory=set)
     everything: bool = False
 
     def wants(self, table: str, column: str) -> bool:
         """Whether the view of `table` must have `column`. May err towards yes."""
-        return self.everything or table in self.starred or column in self.columns
+        named = column in self.columns or (table, column) in self.owned
+        return self.everything or table in self.starred or named
 
 
 def mentions(connection: duckdb.DuckDBPyConnection, sql: str) -> Mentions | None:
@@ -54,7 +57,11 @@ def mentions(connection: duckdb.DuckDBPyConnection, sql: str) -> Mentions | None
             found.starred.update(_sources(node["from_table"]).values())
         if node.get("class") == "COLUMN_REF":
             names = [name.lower() for name in node["column_names"]]
-            found.columns.update(names)
+            if len(names) > 1 and names[0] in scope:
+                # `p.pid` is no reason to join the pid to `calls` too.
+                found.owned.add((scope[names[0]], names[1]))
+            else:
+                found.columns.update(names)
             # `SELECT c FROM calls AS c` is the whole row.
             if len(names) == 1 and names[0] in scope:
                 found.starred.add(scope[names[0]])

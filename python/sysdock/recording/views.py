@@ -1,4 +1,4 @@
-"""Makes the tables of a recording into views: side tables joined back, filters applied."""
+"""Makes the tables of a recording into views: derived columns, side tables joined back, filters applied."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from sysdock.errors import UserError
-from sysdock.library import Library, Table
+from sysdock.library import DerivedColumn, Library, Table
 from sysdock.recording.applied import AppliedFilters
 from sysdock.recording.filters import Filters
 from sysdock.recording.manifest import Recording
@@ -57,7 +57,7 @@ class Views:
 
         self.recording = recording
         self.library = library
-        self._made: dict[str, frozenset[str]] = {}
+        self._made: dict[str, frozenset[tuple[str, str, str]]] = {}
         # DuckDB would spill into the working folder, which may be the user's project.
         self._spill = None
         config = {**SETTINGS, **(settings or {})}
@@ -91,7 +91,7 @@ class Views:
         for name in tables:
             table = self.library.table(name)
             wanted = frozenset(
-                column.table for column in table.joined if named is None or named.wants(name, column.name)
+                column.join for column in table.joined if named is None or named.wants(name, column.name)
             )
             if self._made.get(name) != wanted:
                 self._make_view(table, wanted)
@@ -108,23 +108,42 @@ class Views:
         if self._spill:
             self._spill.cleanup()
 
-    def _make_view(self, table: Table, wanted: frozenset[str]) -> None:
+    def _make_view(self, table: Table, wanted: frozenset[tuple[str, str, str]]) -> None:
+        """A view of `table` with the joined columns of the joins in `wanted`."""
         if not table.stored:
             self._make_recording_row(table)
             return
         self.recording.verify([table.name])
         columns = [f"t.{_name(column.name)}" for column in table.columns]
+        columns += [self._derived(table, column) for column in table.derived]
         sources = [f"{self._source(table)} AS t"]
-        for number, side in enumerate(name for name in table.side_tables if name in wanted):
-            joined = [column for column in table.joined if column.table == side]
-            key = _name(joined[0].key)
-            self.recording.verify([side])
-            columns += [f"s{number}.{_name(column.name)}" for column in joined]
-            source = self._source(self.library.table(side))
-            sources.append(f"LEFT JOIN {source} AS s{number} ON s{number}.{key} = t.{key}")
+        # One side table may be joined several times, by different keys.
+        aliases: dict[tuple[str, str, str], str] = {}
+        for column in table.joined:
+            if column.join not in wanted:
+                continue
+            if column.join not in aliases:
+                alias = aliases[column.join] = f"s{len(aliases)}"
+                on = f"{alias}.{_name(column.other_key)} = t.{_name(column.key)}"
+                sources.append(f"LEFT JOIN {self._stored(column.table)} AS {alias} ON {on}")
+            columns.append(f"{aliases[column.join]}.{_name(column.column)} AS {_name(column.name)}")
         where = " AND ".join(self._applied.conditions(table))
         sql = f"SELECT {', '.join(columns)} FROM {' '.join(sources)}"
         self._create(table.name, f"{sql} WHERE {where}" if where else sql)
+
+    def _derived(self, table: Table, column: DerivedColumn) -> str:
+        """A derived column, as an item of SELECT. Its SQL may be a stranger's: it sees one row only."""
+        named = mentions(self.connection, f"SELECT ({column.sql}\n) FROM t")
+        foreign = named is None or named.tables != {"t"} or bool(named.functions | named.starred)
+        if named is None or foreign or named.everything or named.columns:
+            fact = f"column {column.name}: not an expression of columns of the row `t`"
+            hint = "name the columns with `t.` in front, as in coalesce(t.a, t.b)"
+            raise UserError(fact, hint, f"table {table.name}")
+        unknown = sorted(name for _, name in named.owned if not table.has(name))
+        if unknown:
+            fact = f"column {column.name}: `{unknown[0]}` is no stored column of the table"
+            raise UserError(fact, None, f"table {table.name}")
+        return f"CAST(({column.sql}\n) AS {column.sql_type}) AS {_name(column.name)}"
 
     def _create(self, name: str, select: str) -> None:
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {_name(name)} AS {select}")

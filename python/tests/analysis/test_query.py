@@ -42,6 +42,23 @@ def test_joined_columns(ask: Asker) -> None:
     ]
 
 
+def test_ids_of_threads_and_results(ask: Asker) -> None:
+    rows = ask("SELECT pid, tid, result FROM calls WHERE call IN ('write', 'getpid') ORDER BY ts_ns")
+    assert rows == [{"pid": 200, "tid": 201, "result": 7}, {"pid": 200, "tid": 200, "result": 200}]
+    [row] = ask("SELECT count(*) AS n FROM calls", filters=Filters(process="200", only_ok=True))
+    assert row == {"n": 2}
+
+
+def test_a_recording_that_lacks_something_is_named(ask: Asker) -> None:
+    path = ask.folder / "recording.json"
+    manifest = json.loads(path.read_text())
+    del manifest["tables"]["processes"]
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(UserError, match="no table `processes`") as caught:
+        ask("SELECT pid FROM calls")
+    assert caught.value.place == str(ask.folder)
+
+
 def test_filters_and_notes(ask: Asker) -> None:
     assert ask("SELECT count(*) AS n FROM calls", filters=Filters(file="nowhere")) == [{"n": 0}]
     assert ask.outcome

@@ -108,7 +108,8 @@ class TestShow:
         done = cli("show", rec, "io/sumary")
         assert done.returncode == 2
         assert done.stdout == ""
-        assert done.stderr == "sysdock: there is no analysis `io/sumary`\n\nhint: did you mean io/summary?\n"
+        hint = "did you mean io/summary or io/stacks?"
+        assert done.stderr == f"sysdock: there is no analysis `io/sumary`\n\nhint: {hint}\n"
 
     def test_what_is_missing_is_said(self, cli, maker: RecordingMaker) -> None:
         folder = maker.make(name="bad", complete=False, ended_by="interrupted", lines_total=10)

@@ -65,6 +65,90 @@ def test_files_together(run) -> None:
     assert (every["call"], every["calls"], every["time_ns"]) == ("all", 3, 25)
 
 
+COPIES = [
+    {"call": "sendfile", "class": "copy", "path": "/in", "to_path": "/out", "moved_bytes": 9, "dur_ns": 4},
+    # Within one file, from an unknown one, to none.
+    {"call": "sendfile", "class": "copy", "path": "/in", "to_path": "/in", "moved_bytes": 1, "dur_ns": 1},
+    {"call": "splice", "class": "copy", "path": None, "to_path": "/out", "moved_bytes": 2, "dur_ns": 1},
+    {"call": "tee", "class": "copy", "path": "/in", "moved_bytes": 3, "dur_ns": 1},
+]
+
+
+def test_a_copy_counts_for_both_its_files_and_once_in_the_summary(run) -> None:
+    rows = run("io/files", COPIES, {"per_call": False})
+    assert {row["path"]: (row["calls"], row["bytes"], row["time_ns"]) for row in rows} == {
+        "/in": (3, 13, 6),
+        "/out": (2, 11, 5),
+    }
+    [sendfile, *_] = run("io/summary", COPIES, name="summary")
+    assert (sendfile["call"], sendfile["calls"], sendfile["bytes"]) == ("sendfile", 2, 10)
+
+
+def test_a_copy_has_a_place_in_both_its_files(run) -> None:
+    places = {"offset_bytes": 4096, "to_offset_bytes": 0, "offset_uncertain": True}
+    rows = run("io/offsets", [{**COPIES[0], **places}, *reads([5], offset_bytes=7, t=1)])
+    assert [(row["path"], row["offset_bytes"], row["uncertain"]) for row in rows] == [
+        ("/in", 4096, True),
+        ("/out", 0, True),
+        ("/a", 7, False),
+    ]
+
+
+def test_operations_of_libaio_are_no_calls(run) -> None:
+    calls = [
+        {"call": "io_submit", "result": 2, "dur_ns": 10},
+        *reads([100, 200], call="aio_pread", **{"class": "read"}, via="libaio", dur_ns=1000),
+    ]
+    [process] = run("processes/tree", calls)
+    assert (process["calls"], process["time_ns"], process["bytes"]) == (1, 10, 300)
+    assert [row["class"] for row in run("io/calls_over_time", calls, name="time")] == ["other"]
+    assert {row["call"] for row in run("io/summary", calls, name="summary")} == {"io_submit", "aio_pread"}
+
+
+def test_mappings_of_a_file_are_counted_by_what_may_be_done(run) -> None:
+    def mapping(protection: str, shared: bool, **more: Any) -> dict[str, Any]:
+        return {"address": 1, "length_bytes": 4096, "protection": protection, "shared": shared, **more}
+
+    both = "PROT_READ|PROT_WRITE"
+    mappings = [
+        mapping("PROT_READ", False, path="/lib"),
+        mapping(both, False, path="/lib", pid=200, tid=201),
+        mapping(both, False, path="/lib", pid=200, tid=202, length_bytes=8192),
+        mapping(both, True),
+    ]
+    rows = run("processes/mappings", [], mappings=mappings)
+    assert [tuple(row.values()) for row in rows] == [
+        ("/lib", 3, 2, 16384, 8192, 0, 2, 0),
+        (None, 1, 1, 4096, 4096, 1, 1, 1),
+    ]
+
+
+def test_the_place_of_a_call_is_outside_the_c_library(run) -> None:
+    stacks = {
+        0: [("/lib/libc.so.6", "write"), ("/lib/libz.so.1", "deflate"), ("/bin/a", "main")],
+        1: [("/usr/lib/ld-linux-x86-64.so.2", "open"), ("/lib64/ld-2.17.so", "_start")],
+        2: [
+            (None, "unexpected_backtracing_error"),
+            ("/lib/libc-2.31.so", "read"),
+            ("/opt/libcurl.so.4", None),
+        ],
+        3: [("/lib/ld-musl-x86_64.so.1", "fsync"), ("/bin/ld.so-reader", "main")],
+    }
+    frames = [
+        {"stack_id": stack, "frame": number, "object": object_, "function": function}
+        for stack, places in stacks.items()
+        for number, (object_, function) in enumerate(places)
+    ]
+    calls = [{"call": "c", "dur_ns": 9 - stack, "stack_id": stack} for stack in stacks] + [{"call": "none"}]
+    rows = run("io/stacks", calls, stacks=frames)
+    assert [(row["object"], row["function"]) for row in rows] == [
+        ("/lib/libz.so.1", "deflate"),
+        ("/usr/lib/ld-linux-x86-64.so.2", "open"),
+        ("/opt/libcurl.so.4", None),
+        ("/bin/ld.so-reader", "main"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("interval", "steps"), [(1.0, [0.0, 2.0]), (0.25, [0.0, 0.25, 2.0]), (0.1, [0.0, 0.2, 0.3, 2.0])]
 )

@@ -102,6 +102,17 @@ def test_without_durations_a_finding_has_no_cost(judge) -> None:
     assert (finding.status, finding.cost_ns, finding.gain_ns) == ("finding", None, None)
 
 
+def test_small_operations_of_libaio_have_no_cost(judge) -> None:
+    small = transfers("/db", [40] * 200, "aio_pread", via="libaio", **{"class": "read"})
+    slow = [{"call": "openat", "path": "/slow", "result": 3, "dur_ns": 10_000_000_000}]
+    finding = one(judge("io/small_requests", small + slow))
+    assert (finding.status, finding.cost_ns, finding.gain_ns) == ("finding", None, None)
+    # Nor do they hide what other calls cost.
+    busy = [{**call, "dur_ns": 10_000_000_000} for call in small]
+    findings = judge("io/small_requests", busy + transfers("/out", [40] * 200, "write"))
+    assert [(finding.subject, finding.cost_ns) for finding in findings] == [("/out", 200_000), ("/db", None)]
+
+
 def test_at_most_ten_subjects_and_the_rest_is_stated(judge) -> None:
     calls = [call for n in range(13) for call in transfers(f"/out/{n:02}", [40] * (100 + n))]
     findings = judge("io/small_requests", calls)

@@ -60,8 +60,20 @@ def test_the_environment_names_the_folder(pack, monkeypatch: pytest.MonkeyPatch)
 def test_tables_of_the_checkout(library: Library) -> None:
     calls = library.table("calls")
     assert [column.name for column in calls.columns][:2] == ["ts_ns", "dur_ns"]
-    assert calls.side_tables == ("paths", "commands")
-    assert {column.name for column in calls.joined} == {"path", "kind", "comm"}
+    assert calls.side_tables == ("processes", "paths", "commands")
+    assert [column.name for column in calls.joined] == ["pid", "tid", "path", "kind", "comm", "to_path"]
+    assert [column.join for column in calls.joined][-2:] == [
+        ("commands", "comm_id", "comm_id"),
+        ("paths", "to_path_id", "path_id"),
+    ]
+    assert calls.joined[-1].column == "path"
+    assert [column.name for column in calls.derived] == ["result"]
+    assert calls.expression("errno") == 't."errno"'
+    assert calls.expression("result") == "(coalesce(t.value, t.moved_bytes)\n)"
+    assert calls.expression("path") is None
+    # Only what is stored.
+    assert calls.has("value")
+    assert not any(calls.has(column.name) for column in (*calls.derived, *calls.joined))
     assert calls.columns[0].sql_type == "BIGINT"
     assert not library.table("recording").stored
 

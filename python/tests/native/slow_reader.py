@@ -1,6 +1,10 @@
 """An independent reader of strace logs: slow, short, right-anchored where the importer scans forward.
 
 It knows nothing of descriptors or processes; it only counts. It is the oracle for counts, errors, bytes and times per call.
+
+A call that a signal interrupts (`= ? ERESTARTSYS`) and that the kernel starts again is one call in several lines, its
+parts: the next one has the same name, first argument and count, or is `restart_syscall`. Where `rt_sigreturn` gives EINTR,
+the program got the interruption instead, and there is no next part.
 """
 
 from __future__ import annotations
@@ -8,7 +12,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 PREFIX = re.compile(r"^(?:\[pid +)?(\d+)?\]? *(?:[\d:.]+ )? *(.*)$", re.DOTALL)
@@ -26,18 +30,60 @@ class Total:
     time_ns: int = 0
 
 
-def read(*paths: Path) -> dict[str, Total]:
+@dataclass
+class Log:
+    """Totals by name: of `calls`, and of their `parts`, which are what strace counts."""
+
+    calls: dict[str, Total] = field(default_factory=lambda: defaultdict(Total))
+    parts: dict[str, Total] = field(default_factory=lambda: defaultdict(Total))
+
+    @property
+    def restarted(self) -> int:
+        """Parts that belong to a call which began in an earlier line."""
+        return sum(t.calls for t in self.parts.values()) - sum(t.calls for t in self.calls.values())
+
+
+@dataclass(frozen=True)
+class Part:
+    """One line with a call. `first` and `count` are the arguments that tell whether another one continues it."""
+
+    name: str
+    first: str = ""
+    count: str = ""
+    error: str = ""
+    moved_bytes: int = 0
+    time_ns: int = 0
+
+    def add_to(self, totals: dict[str, Total]) -> None:
+        total = totals[self.name]
+        total.calls += 1
+        total.errors += bool(self.error)
+        total.moved_bytes += self.moved_bytes
+        total.time_ns += self.time_ns
+
+    def continued_by(self, later: Part) -> bool:
+        same = (self.name, self.first, self.count) == (later.name, later.first, later.count)
+        return same or later.name == "restart_syscall"
+
+    def joined(self, later: Part) -> Part:
+        return replace(
+            later, name=self.name, first=self.first, count=self.count, time_ns=self.time_ns + later.time_ns
+        )
+
+
+def read(*paths: Path) -> Log:
     """Totals per call of one log, or of all files of a set."""
-    totals: dict[str, Total] = defaultdict(Total)
+    log = Log()
     for path in paths:
         opened = gzip.open if path.suffix == ".gz" else open
         with opened(path, "rt", encoding="latin-1", newline="\n") as lines:
-            _read_lines(lines, totals)
-    return dict(totals)
+            _read_lines(lines, log)
+    return log
 
 
-def _read_lines(lines, totals) -> None:
+def _read_lines(lines, log: Log) -> None:
     halves: dict[str | None, str] = {}
+    interrupted: dict[str | None, list[Part]] = defaultdict(list)
     for line in lines:
         thread, text = PREFIX.match(line.rstrip("\n")).groups()
         if text.endswith(" <unfinished ...>"):
@@ -46,30 +92,56 @@ def _read_lines(lines, totals) -> None:
         if text.startswith("<... "):
             text = halves.pop(thread) + text.split(" resumed>", 1)[1]
         if text.startswith("+++ superseded by execve in pid "):
-            _unfinished(halves.pop(thread, None), totals)
+            _unfinished(halves.pop(thread, None), log)
             halves[thread] = halves.pop(text.split()[6])
         elif text.startswith("+++"):
-            _unfinished(halves.pop(thread, None), totals)
-        else:
-            _call(WHOLE.match(text), totals)
+            _unfinished(halves.pop(thread, None), log)
+            _never_continued(interrupted.pop(thread, []), log)
+        elif part := _part(WHOLE.match(text), text):
+            part.add_to(log.parts)
+            _call(part, interrupted[thread], log)
     for half in halves.values():
-        _unfinished(half, totals)
+        _unfinished(half, log)
+    for waiting in interrupted.values():
+        _never_continued(waiting, log)
 
 
-def _call(match, totals) -> None:
+def _part(match, text: str) -> Part | None:
     if not match:
-        return
+        return None
     name, value, rest, seconds = match.groups()
-    total = totals[name]
-    total.calls += 1
-    total.errors += bool(re.match(r" E[A-Z]+", rest)) and value in ("-1", "?")
-    if name in MOVES.split() and value.isdigit():
-        total.moved_bytes += int(value)
-    if seconds:
-        whole, fraction = seconds.split(".")
-        total.time_ns += int(whole) * 10**9 + int(fraction.ljust(9, "0"))
+    arguments = text[len(name) + 1 : text.rindex(")", 0, match.start(2))]
+    error = re.match(r" (E[A-Z_]+)", rest) if value in ("-1", "?") else None
+    moved = int(value) if name in MOVES.split() and value.isdigit() else 0
+    whole, fraction = seconds.split(".") if seconds else ("0", "0")
+    return Part(
+        name,
+        arguments.split(",")[0],
+        arguments.rsplit(", ", 1)[-1] if name in ("read", "write") else "",
+        error[1] if error else "",
+        moved,
+        int(whole) * 10**9 + int(fraction.ljust(9, "0")),
+    )
 
 
-def _unfinished(half, totals) -> None:
+def _call(part: Part, waiting: list[Part], log: Log) -> None:
+    """Counts a call, unless it was interrupted: then it waits for its next part, behind those of outer handlers."""
+    if waiting and waiting[-1].continued_by(part):
+        part = waiting.pop().joined(part)
+    elif waiting and part.name == "rt_sigreturn" and part.error == "EINTR":
+        waiting.pop().add_to(log.calls)
+    if part.error.startswith("ERESTART"):
+        waiting.append(part)
+    else:
+        part.add_to(log.calls)
+
+
+def _never_continued(waiting: list[Part], log: Log) -> None:
+    for part in waiting:
+        part.add_to(log.calls)
+
+
+def _unfinished(half: str | None, log: Log) -> None:
     if half:
-        totals[half.split("(")[0]].calls += 1
+        for totals in (log.calls, log.parts):
+            totals[half.split("(")[0]].calls += 1

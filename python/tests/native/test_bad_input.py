@@ -98,7 +98,7 @@ def test_every_cut_gives_truthful_coverage(
         path.write_text(text[:cut])
         subprocess.run([native, "import", path, "-o", out], check=True)
         stated = manifest(out)
-        calls = query(out, "SELECT call, result, dur_ns FROM calls ORDER BY ts_ns")
+        calls = query(out, "SELECT call, value, dur_ns FROM calls ORDER BY ts_ns")
         assert calls[0] == ("getpid", 1, 1000)
         assert stated["lines_total"] == 2
         assert stated["lines_understood"] + stated["issues"].get("cut_line", 0) == 2
@@ -107,9 +107,8 @@ def test_every_cut_gives_truthful_coverage(
     assert kinds == {1}
     path.write_text(text)
     subprocess.run([native, "import", path, "-o", tmp_path / "whole"], check=True)
-    assert query(tmp_path / "whole", "SELECT result, dur_ns FROM calls WHERE call = 'write'") == [
-        (12, 10_000)
-    ]
+    rows = query(tmp_path / "whole", "SELECT value, moved_bytes, dur_ns FROM calls WHERE call = 'write'")
+    assert rows == [(None, 12, 10_000)]
 
 
 def test_garbage_between_lines_is_counted_with_its_place(
@@ -136,8 +135,8 @@ def test_a_resumed_call_without_its_start_is_kept_and_said(
     import_log: Import, query: Query, manifest: Callable
 ) -> None:
     recording = import_log('1 1700000000.000500 <... read resumed>"ab", 2) = 2 <0.000100>\n')
-    assert query(recording, "SELECT call, result, moved_bytes, dur_ns, path_id FROM calls") == [
-        ("read", 2, 2, 100_000, None)
+    assert query(recording, "SELECT call, value, moved_bytes, dur_ns, path_id FROM calls") == [
+        ("read", None, 2, 100_000, None)
     ]
     ((start,),) = query(recording, "SELECT ts_ns FROM calls")
     assert manifest(recording)["started_ns"] == start == 1_700_000_000_000_400_000
@@ -152,7 +151,8 @@ def test_a_call_whose_second_half_is_missing_is_kept_without_a_result(
 ) -> None:
     """A thread is in one call at a time, so the next call, whole or not, tells that the end of the first is lost."""
     recording = import_log(f"1 1700000000.000000 read(3,  <unfinished ...>\n1 1700000000.000100 {after}\n")
-    assert query(recording, "SELECT result, dur_ns FROM calls WHERE call = 'read'") == [(None, None)]
+    rows = query(recording, "SELECT value, moved_bytes, dur_ns FROM calls WHERE call = 'read'")
+    assert rows == [(None, None, None)]
     assert manifest(recording)["issues"]["start_without_end"] == 1
 
 

@@ -24,8 +24,9 @@ def test_joined_columns_are_filled_in(
     assert {file.path.name for file in files} == {f"{file.table}.{format_}" for file in files}
     reader = "read_csv" if format_ == "csv" else "read_parquet"
     path = str(out / f"calls.{format_}").replace("'", "''")
-    rows = duckdb.execute(f"SELECT call, path, comm FROM {reader}('{path}')").fetchall()
-    assert rows[0] == ("openat", "/usr/share/doc/a.txt", "tar")
+    rows = duckdb.execute(f"SELECT call, path, comm, pid, tid, result FROM {reader}('{path}')").fetchall()
+    assert rows[0] == ("openat", "/usr/share/doc/a.txt", "tar", 100, 100, 3)
+    assert rows[1][5] == 100
     # In order of time, although joined.
     assert [row[0] for row in rows][-3:] == ["getpid", "read", "newfstatat"]
 

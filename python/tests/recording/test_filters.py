@@ -89,6 +89,54 @@ def test_all_questions_see_the_filter(maker: RecordingMaker, open_session) -> No
     assert session.fetch("SELECT count(*) FROM paths") == [(5,)]
 
 
+COPIES = [
+    {"t": 0.0, "call": "sendfile", "class": "copy", "path": "/a/in", "to_path": "/b/out", "moved_bytes": 1},
+    {"t": 0.1, "call": "splice", "class": "copy", "path": "/a/in", "to_path": "pipe:[1]", "moved_bytes": 1},
+    {"t": 0.2, "call": "read", "path": "/a/in", "moved_bytes": 1},
+]
+
+
+@pytest.mark.parametrize(
+    ("filters", "left"),
+    [
+        ({"file": "/a/in"}, ["sendfile", "splice", "read"]),
+        ({"file": "/b/out"}, ["sendfile"]),
+        ({"file": "pipe*,/b/*"}, ["sendfile", "splice"]),
+        # Excludes look at the file that is read.
+        ({"exclude_dir": "/b"}, ["sendfile", "splice", "read"]),
+        ({"exclude_dir": "/a"}, []),
+    ],
+)
+def test_a_copy_is_kept_by_either_file(maker: RecordingMaker, open_session, filters: dict, left) -> None:
+    session = open_session(maker.make(COPIES), **filters)
+    assert [call for (call,) in session.fetch("SELECT call FROM calls ORDER BY ts_ns")] == left
+
+
+def test_a_process_id_stands_for_all_its_lives(maker: RecordingMaker, open_session) -> None:
+    life = {"pid": 7, "tid": 7, "depth": 0, "execs": 0, "calls": 1}
+    lives = [
+        {**life, "tree_order": 0, "start_ts_ns": STARTED_NS},
+        {**life, "tree_order": 1, "start_ts_ns": STARTED_NS + 5_000_000_000},
+        {**life, "tid": 8, "tree_order": 2, "start_ts_ns": STARTED_NS},
+    ]
+    calls = [
+        {"t": 0, "call": "first", "pid": 7, "tid": 7},
+        {"t": 6, "call": "second", "pid": 7, "tid": 7},
+        {"t": 7, "call": "third", "pid": 7, "tid": 8},
+        {"t": 8, "call": "other", "pid": 9, "tid": 9},
+    ]
+    mapping = {"t": 1, "address": 1, "length_bytes": 1, "protection": "PROT_READ", "shared": False}
+    mappings = [{**mapping, "path": f"/{pid}", "pid": pid, "tid": pid} for pid in (7, 9)]
+    folder = maker.make(calls, processes=lives, mappings=mappings)
+    session = open_session(folder, process="7")
+    found = session.fetch("SELECT call, life_id FROM calls ORDER BY ts_ns")
+    assert found == [("first", 0), ("second", 1), ("third", 2)]
+    assert session.fetch("SELECT count(*) FROM processes") == [(3,)]
+    # A table of events that lacks the program's name can still be filtered by process ids.
+    assert session.fetch("SELECT path FROM mappings") == [("/7",)]
+    assert session.notes == []
+
+
 def test_filters_apply_where_the_columns_are(maker: RecordingMaker, open_session) -> None:
     processes = [
         {"pid": 100, "tid": 100, "start_ts_ns": STARTED_NS, "comm_id": 0, "execs": 1, "calls": 1},

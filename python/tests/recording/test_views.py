@@ -18,6 +18,66 @@ def test_joined_columns_and_null(maker: RecordingMaker, open_session) -> None:
     assert rows[5] == ("getpid", None, None, "cat", None)
 
 
+def test_both_files_of_a_copy_have_their_names(maker: RecordingMaker, open_session) -> None:
+    copy = {"call": "sendfile", "class": "copy", "path": "/in", "to_path": "/out", "moved_bytes": 7}
+    session = open_session(maker.make([copy, {"t": 1, "call": "read", "path": "/in"}]))
+    assert session.fetch("SELECT path, to_path, kind FROM calls ORDER BY ts_ns") == [
+        ("/in", "/out", "file"),
+        ("/in", None, "file"),
+    ]
+    assert session.fetch("SELECT call FROM calls WHERE to_path = '/out'") == [("sendfile",)]
+
+
+def test_the_result_is_derived_from_what_is_stored_once(maker: RecordingMaker, open_session) -> None:
+    calls = [
+        {"t": 0, "call": "read", "moved_bytes": 7, "result": 7},
+        {"t": 1, "call": "openat", "result": 3},
+        {"t": 2, "call": "write", "moved_bytes": 5, "result": -1},
+        {"t": 3, "call": "read", "errno": "EIO"},
+    ]
+    session = open_session(maker.make(calls))
+    rows = session.fetch("SELECT result, value, moved_bytes FROM calls ORDER BY ts_ns")
+    assert rows == [(7, None, 7), (3, 3, None), (-1, -1, 5), (None, None, None)]
+
+
+def test_ids_of_threads_come_from_their_lives(maker: RecordingMaker, open_session) -> None:
+    session = open_session(maker.make(signals=[{"t": 1, "signal": "SIGCHLD", "pid": 200, "tid": 201}]))
+    assert session.fetch("SELECT DISTINCT pid, tid FROM calls ORDER BY ALL") == [
+        (100, 100),
+        (200, 100),
+        (200, 200),
+        (200, 201),
+    ]
+    assert session.fetch("SELECT signal, pid, tid FROM signals") == [("SIGCHLD", 200, 201)]
+    both = "SELECT c.call FROM calls AS c JOIN signals AS s ON s.life_id = c.life_id"
+    assert session.fetch(both) == [("write",)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "fact"),
+    [
+        ("coalesce(t.a, t.c)", "`c` is no stored column"),
+        ("a + 1", "not an expression of columns"),
+        ("(SELECT max(content) FROM read_text('/etc/passwd'))", "not an expression of columns"),
+        ("(SELECT max(path) FROM paths)", "not an expression of columns"),
+        ("1) FROM read_text('/etc/passwd') AS t --", "not an expression of columns"),
+        ("t.a +", "not an expression of columns"),
+    ],
+)
+def test_a_derived_column_sees_its_row_only(pack, maker: RecordingMaker, sql: str, fact: str) -> None:
+    (pack.root / "tables").unlink()
+    (pack.root / "tables").mkdir()
+    column = 'name = "{}"\ntype = "int64"\ntext = "A column."\n'
+    text = 'name = "things"\ntext = "One row per thing."\norder = "None."\n'
+    text += f"[[columns]]\n{column.format('a')}[[derived]]\n{column.format('b')}sql = {json.dumps(sql)}\n"
+    (pack.root / "tables" / "things.toml").write_text(text)
+    views = Views(Recording.open(maker.write({})), pack.library)
+    views.recording.manifest["tables"]["things"] = {"rows": 0, "parts": []}
+    with pytest.raises(UserError, match=fact):
+        views.make(["things"])
+    views.close()
+
+
 def test_a_table_without_rows_has_its_columns(maker: RecordingMaker, open_session, library: Library) -> None:
     session = open_session(maker.make(calls=[]))
     assert session.fetch("SELECT * FROM calls") == []
@@ -40,14 +100,20 @@ def test_the_recording_row(maker: RecordingMaker, open_session) -> None:
         ("SELECT call, count(*) FROM calls GROUP BY call", 0),
         ("SELECT count(*) FILTER (WHERE errno IS NULL) FROM calls", 0),
         ("WITH s AS (SELECT call, count(*) AS n FROM calls GROUP BY call) SELECT * FROM s", 0),
+        ("SELECT result FROM calls", 0),
         ("SELECT path FROM calls", 1),
+        ("SELECT pid, tid FROM calls", 1),
+        ("SELECT path, kind, to_path FROM calls", 2),
+        ("SELECT p.pid, c.result FROM calls AS c JOIN processes AS p ON p.life_id = c.life_id", 0),
+        ("SELECT p.pid, c.pid FROM calls AS c JOIN processes AS p ON p.life_id = c.life_id", 1),
+        ("SELECT pid FROM (SELECT path, pid FROM calls) AS c", 2),
         ("SELECT count(*) FROM calls WHERE comm = 'cat'", 1),
         ("SELECT path, comm FROM calls", 2),
-        ("SELECT * FROM calls", 2),
-        ("SELECT c.* EXCLUDE (path) FROM calls AS c", 2),
-        ("SELECT c FROM calls AS c", 2),
-        ("SELECT COLUMNS('pa.*') FROM calls", 2),
-        ("FROM calls", 2),
+        ("SELECT * FROM calls", 4),
+        ("SELECT c.* EXCLUDE (path) FROM calls AS c", 4),
+        ("SELECT c FROM calls AS c", 4),
+        ("SELECT COLUMNS('pa.*') FROM calls", 4),
+        ("FROM calls", 4),
         ("SELECT count(*) FROM calls JOIN (SELECT '/usr/share/doc/a.txt' AS path) AS p USING (path)", 1),
         ("SELECT (SELECT min(kind) FROM calls)", 1),
     ],
@@ -106,9 +172,10 @@ def test_a_column_of_a_newer_table_is_null(
     folder = maker.make()
     rewrite(folder, "SELECT * EXCLUDE (offset_bytes), 1 AS unheard_of FROM t")
     assert open_session(folder).fetch("SELECT offset_bytes, count(*) FROM calls GROUP BY ALL") == [(None, 8)]
-    rewrite(folder, "SELECT * EXCLUDE (ts_ns) FROM t")
-    with pytest.raises(UserError, match="has no column `ts_ns`"):
+    rewrite(folder, "SELECT * EXCLUDE (life_id) FROM t")
+    with pytest.raises(UserError, match="has no column `life_id`") as caught:
         open_session(folder).fetch("SELECT count(*) FROM calls")
+    assert "import the log again" in caught.value.hint
 
 
 def rewrite(folder, select: str) -> None:

@@ -1,0 +1,160 @@
+//! Linux native asynchronous I/O (libaio): `io_submit` names the operations, `io_getevents` their results.
+//!
+//! strace prints a control block as `{aio_data=0x1, aio_lio_opcode=IOCB_CMD_PREAD, aio_fildes=3, aio_buf=..., aio_nbytes=4096, aio_offset=0}`
+//! (man 2 io_submit) and an event as `{data=0x1, obj=0x..., res=4096, res2=0}`. What joins them is `data`; operations that share one are
+//! taken to end in the order in which they began.
+
+use std::collections::VecDeque;
+
+use memchr::memmem;
+use rustc_hash::FxHashMap;
+use sysdock_table::TableError;
+
+use crate::{
+    call_rows::{CallRow, NONE, Via, object_id},
+    fields::Call,
+    files::OpenFile,
+    import::Import,
+    paths,
+    resolve::{descriptor, shown},
+    syscalls::{self, Class},
+    text,
+};
+
+/// Operations that may be under way; a log of garbage may name any number.
+const MOST: usize = 1 << 20;
+
+/// Operations that were submitted and not yet reaped, by context and data.
+#[derive(Debug, Default)]
+pub(crate) struct UnderWay {
+    operations: FxHashMap<(i64, i64), VecDeque<(usize, CallRow)>>,
+    count: usize,
+}
+
+impl Import<'_> {
+    /// `io_submit(context, n, [{...}, ...]) = accepted`
+    pub(crate) fn submitted(&mut self, thread: usize, call: &Call<'_>, submit: &CallRow) {
+        let Some(accepted) = usize::try_from(submit.result).ok() else { return };
+        let context = text::leading_number(call.arguments.get(0)).unwrap_or(0);
+        for block in structures(call.arguments.get(2)).take(accepted) {
+            let Some(row) = self.operation(thread, block, submit) else { continue };
+            let data = number_of(block, b"aio_data=").or_else(|| number_of(block, b"data=")).unwrap_or(0);
+            if self.aio.count < MOST {
+                self.aio.count += 1;
+                self.aio.operations.entry((context, data)).or_default().push_back((thread, row));
+            }
+        }
+    }
+
+    /// The row of one operation, not yet complete.
+    fn operation(&mut self, thread: usize, block: &[u8], submit: &CallRow) -> Option<CallRow> {
+        let opcode = word_of(block, b"aio_lio_opcode=")?;
+        let (name, class): (&[u8], Class) = match opcode {
+            b"IOCB_CMD_PREAD" => (b"aio_pread", Class::Read),
+            b"IOCB_CMD_PWRITE" => (b"aio_pwrite", Class::Write),
+            b"IOCB_CMD_PREADV" => (b"aio_preadv", Class::Read),
+            b"IOCB_CMD_PWRITEV" => (b"aio_pwritev", Class::Write),
+            b"IOCB_CMD_FSYNC" | b"IOCB_CMD_FDSYNC" => (b"aio_fsync", Class::Sync),
+            _ => (b"aio_other", Class::Other),
+        };
+        let (number, _) = self.calls.look_up(syscalls::UNLISTED, name);
+        let mut row =
+            CallRow { call: number, class: class as u8, via: Via::Libaio, ..self.row(thread, number, class, submit.ts_ns) };
+        let at = memmem::find(block, b"aio_fildes=")? + b"aio_fildes=".len();
+        let (fd, tag) = descriptor(&block[at..])?;
+        row.fd = shown(fd).unwrap_or(-1);
+        let file = self.system.threads.get(thread).fds.borrow().get(fd).cloned();
+        let object = match (tag, file) {
+            (Some(tag), file) => {
+                let object = self.system.intern_tag(tag);
+                if file.is_none() {
+                    self.system.set_fd(thread, fd, OpenFile::new(Some(object), None, false), false);
+                }
+                Some(object)
+            }
+            (None, Some(file)) => file.object.get(),
+            (None, None) => None,
+        };
+        row.object = object_id(object);
+        if matches!(class, Class::Read | Class::Write) {
+            row.offset = number_of(block, b"aio_offset=").unwrap_or(NONE);
+            row.asked = number_of(block, b"aio_nbytes=").unwrap_or(NONE);
+        }
+        Some(row)
+    }
+
+    /// `io_getevents(context, min, n, [{...}, ...], timeout) = count`
+    pub(crate) fn reaped(&mut self, call: &Call<'_>, reap: &CallRow) -> Result<(), TableError> {
+        let Some(count) = usize::try_from(reap.result).ok() else { return Ok(()) };
+        let context = text::leading_number(call.arguments.get(0)).unwrap_or(0);
+        for event in structures(call.arguments.get(3)).take(count) {
+            let data = number_of(event, b"data=").unwrap_or(0);
+            let Some((_, mut row)) = self.take_operation(context, data) else { continue };
+            let end_ns = reap.ts_ns.saturating_add(reap.dur_ns.max(0));
+            row.dur_ns = end_ns.saturating_sub(row.ts_ns).max(0);
+            let result = number_of(event, b"res=").unwrap_or(NONE);
+            if result >= 0 && row.asked != NONE {
+                row.moved = result;
+            }
+            if result < 0 && result != NONE {
+                row.errno = self.rows.errnos.number(error_name(result));
+            } else {
+                row.result = result;
+            }
+            self.push_row(row)?;
+        }
+        Ok(())
+    }
+
+    fn take_operation(&mut self, context: i64, data: i64) -> Option<(usize, CallRow)> {
+        let queue = self.aio.operations.get_mut(&(context, data))?;
+        let operation = queue.pop_front()?;
+        if queue.is_empty() {
+            self.aio.operations.remove(&(context, data));
+        }
+        self.aio.count -= 1;
+        Some(operation)
+    }
+
+    /// Operations whose end is not in the log, in order of their start.
+    pub(crate) fn never_reaped(&mut self) -> Result<(), TableError> {
+        let left = std::mem::take(&mut self.aio);
+        let mut rows: Vec<CallRow> = left.operations.into_values().flatten().map(|(_, row)| row).collect();
+        rows.sort_by_key(|row| (row.ts_ns, row.offset, row.object));
+        rows.into_iter().try_for_each(|row| self.push_row(row))
+    }
+}
+
+/// The `{...}` items of a printed list.
+fn structures(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    paths::list(list).into_iter().filter(|item| item.starts_with(b"{"))
+}
+
+fn word_of<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let at = memmem::find(text, name)? + name.len();
+    text[at..].split(|byte| matches!(byte, b',' | b'}')).next()
+}
+
+fn number_of(text: &[u8], name: &[u8]) -> Option<i64> {
+    let at = memmem::find(text, name)? + name.len();
+    text::leading_number(&text[at..])
+}
+
+/// Names of the errors that block devices and file systems give; others keep their number.
+fn error_name(result: i64) -> &'static [u8] {
+    match -result {
+        4 => b"EINTR",
+        5 => b"EIO",
+        9 => b"EBADF",
+        11 => b"EAGAIN",
+        12 => b"ENOMEM",
+        14 => b"EFAULT",
+        22 => b"EINVAL",
+        27 => b"EFBIG",
+        28 => b"ENOSPC",
+        30 => b"EROFS",
+        122 => b"EDQUOT",
+        125 => b"ECANCELED",
+        _ => b"E(other)",
+    }
+}

@@ -1,0 +1,318 @@
+//! Rows of `calls`: collected in blocks, sorted and encoded beside the reading.
+
+use std::{
+    sync::mpsc::{self, Receiver, SyncSender},
+    thread,
+};
+
+use rustc_hash::FxHashMap;
+use sysdock_table::{EncodedGroup, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording, TableError};
+
+use crate::{objects::ObjectId, syscalls::CLASS_WORDS};
+
+/// Stands for NULL in the integer columns of a call.
+pub(crate) const NONE: i64 = NULL;
+
+/// One row of `calls`. Flat and without pointers: a block of them is sorted and turned into columns at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallRow {
+    pub(crate) ts_ns: i64,
+    pub(crate) dur_ns: i64,
+    pub(crate) offset: i64,
+    pub(crate) asked: i64,
+    pub(crate) moved: i64,
+    pub(crate) result: i64,
+    pub(crate) to_offset: i64,
+    pub(crate) life: u32,
+    pub(crate) comm: i32,
+    pub(crate) fd: i32,
+    pub(crate) object: i32,
+    pub(crate) to_object: i32,
+    pub(crate) stack: i32,
+    pub(crate) call: u16,
+    pub(crate) errno: i16,
+    pub(crate) class: u8,
+    pub(crate) via: Via,
+    /// Calls on the same open file overlapped: the log cannot tell which came first.
+    pub(crate) uncertain: bool,
+}
+
+/// How an operation was issued; the words of `calls.via`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Via {
+    /// By the system call itself.
+    Call,
+    /// By `io_submit`.
+    Libaio,
+}
+
+const VIA_WORDS: [&str; 2] = ["", "libaio"];
+
+/// An object as a column value.
+pub(crate) fn object_id(object: Option<ObjectId>) -> i32 {
+    object.map_or(-1, |object| object as i32)
+}
+
+/// Error names, numbered as they appear.
+#[derive(Debug, Default)]
+pub(crate) struct Errnos {
+    numbers: FxHashMap<Box<[u8]>, i16>,
+    names: Vec<String>,
+}
+
+impl Errnos {
+    pub(crate) fn number(&mut self, name: &[u8]) -> i16 {
+        // Linux has fewer than 140; a log of garbage may hold any number.
+        const LIMIT: usize = 1024;
+        let name = if self.names.len() < LIMIT || self.numbers.contains_key(name) { name } else { b"E(other)" };
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = i16::try_from(self.names.len()).expect("limited above");
+        self.names.push(String::from_utf8_lossy(name).into_owned());
+        self.numbers.insert(name.into(), number);
+        number
+    }
+}
+
+/// The words that codes in rows stand for.
+#[derive(Debug)]
+struct Words {
+    calls: Vec<String>,
+    errnos: Vec<String>,
+}
+
+/// The calls of the row group under construction.
+#[derive(Debug)]
+pub(crate) struct CallRows {
+    block: Vec<CallRow>,
+    /// Rows of the group that are with the encoder already.
+    encoded: usize,
+    /// Rows of all groups before.
+    before: u64,
+    encoder: Encoder,
+    pub(crate) errnos: Errnos,
+}
+
+impl CallRows {
+    /// With `beside`, rows are encoded in a thread of their own.
+    pub(crate) fn new(beside: bool) -> Self {
+        let encoder = if beside { Encoder::beside() } else { Encoder::Here(Box::new(CallEncoder::new())) };
+        CallRows { block: Vec::with_capacity(ROWS_PER_BLOCK), encoded: 0, before: 0, encoder, errnos: Errnos::default() }
+    }
+
+    /// Add a row; the row before stays changeable until then.
+    pub(crate) fn push(&mut self, row: CallRow, recording: &mut Recording, calls: &[String]) -> Result<u64, TableError> {
+        if self.block.len() == ROWS_PER_BLOCK {
+            self.send_block();
+            if self.encoded >= ROWS_PER_GROUP {
+                self.finish_group(recording, calls)?;
+            }
+        }
+        let serial = self.total();
+        self.block.push(row);
+        Ok(serial)
+    }
+
+    /// Rows so far.
+    pub(crate) fn total(&self) -> u64 {
+        self.before + (self.encoded + self.block.len()) as u64
+    }
+
+    /// A row that is still here, by its serial number.
+    pub(crate) fn recent(&mut self, serial: u64) -> Option<&mut CallRow> {
+        let index = serial.checked_sub(self.before + self.encoded as u64)?;
+        self.block.get_mut(usize::try_from(index).ok()?)
+    }
+
+    /// Write everything.
+    pub(crate) fn flush(&mut self, recording: &mut Recording, calls: &[String]) -> Result<(), TableError> {
+        self.send_block();
+        self.finish_group(recording, calls)?;
+        self.encoder.wait(recording)
+    }
+
+    fn send_block(&mut self) {
+        if !self.block.is_empty() {
+            self.encoded += self.block.len();
+            self.encoder.block(&mut self.block);
+        }
+    }
+
+    fn finish_group(&mut self, recording: &mut Recording, calls: &[String]) -> Result<(), TableError> {
+        if self.encoded == 0 {
+            return Ok(());
+        }
+        self.before += self.encoded as u64;
+        self.encoded = 0;
+        self.encoder.finish(Words { calls: calls.to_vec(), errnos: self.errnos.names.clone() }, recording)
+    }
+}
+
+/// Where blocks become row groups.
+enum Encoder {
+    Here(Box<CallEncoder>),
+    Beside { jobs: SyncSender<Job>, groups: Receiver<EncodedGroup>, wanted: usize },
+}
+
+enum Job {
+    Block(Vec<CallRow>),
+    Finish(Words),
+}
+
+impl std::fmt::Debug for Encoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if matches!(self, Encoder::Here(_)) { "Here" } else { "Beside" })
+    }
+}
+
+impl Encoder {
+    fn beside() -> Self {
+        /// Blocks that may wait: enough to even out, few enough for memory.
+        const WAITING: usize = 16;
+        let (jobs, queue) = mpsc::sync_channel(WAITING);
+        let (done, groups) = mpsc::channel();
+        thread::spawn(move || {
+            let mut encoder = CallEncoder::new();
+            for job in queue {
+                match job {
+                    Job::Block(rows) => encoder.block(&rows),
+                    // Whoever wanted it may be gone after an error.
+                    Job::Finish(words) => drop(done.send(encoder.finish(&words))),
+                }
+            }
+        });
+        Encoder::Beside { jobs, groups, wanted: 0 }
+    }
+
+    /// Take the rows; `block` is empty afterwards.
+    fn block(&mut self, block: &mut Vec<CallRow>) {
+        match self {
+            Encoder::Here(encoder) => {
+                encoder.block(block);
+                block.clear();
+            }
+            Encoder::Beside { jobs, .. } => {
+                let rows = std::mem::replace(block, Vec::with_capacity(ROWS_PER_BLOCK));
+                jobs.send(Job::Block(rows)).expect("the encoder lives as long as this");
+            }
+        }
+    }
+
+    /// End the group. It is appended to the recording now, or when it is done.
+    fn finish(&mut self, words: Words, recording: &mut Recording) -> Result<(), TableError> {
+        match self {
+            Encoder::Here(encoder) => recording.append("calls", encoder.finish(&words)),
+            Encoder::Beside { jobs, groups, wanted } => {
+                jobs.send(Job::Finish(words)).expect("the encoder lives as long as this");
+                *wanted += 1;
+                while let Ok(group) = groups.try_recv() {
+                    *wanted -= 1;
+                    recording.append("calls", group)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Append what is not done yet.
+    fn wait(&mut self, recording: &mut Recording) -> Result<(), TableError> {
+        if let Encoder::Beside { groups, wanted, .. } = self {
+            for _ in 0..std::mem::take(wanted) {
+                recording.append("calls", groups.recv().expect("the encoder answers"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sorts blocks and encodes their columns.
+struct CallEncoder {
+    groups: GroupEncoder,
+}
+
+impl CallEncoder {
+    fn new() -> Self {
+        CallEncoder { groups: GroupEncoder::new("calls") }
+    }
+
+    fn block(&mut self, rows: &[CallRow]) {
+        let order = in_order(rows);
+        self.groups.block(rows.len(), |column, out| {
+            macro_rules! each {
+                ($value:expr) => {{
+                    let value = $value;
+                    match &order {
+                        None => out.extend(rows.iter().map(value)),
+                        Some(order) => out.extend(order.iter().map(|index| &rows[*index as usize]).map(value)),
+                    }
+                }};
+            }
+            // In the order of knowhow/tables/calls.toml.
+            match column {
+                0 => each!(|row: &CallRow| row.ts_ns),
+                1 => each!(|row: &CallRow| row.dur_ns),
+                2 => each!(|row: &CallRow| i64::from(row.life)),
+                3 => each!(|row: &CallRow| id(row.comm)),
+                4 => each!(|row: &CallRow| i64::from(row.call)),
+                5 => each!(|row: &CallRow| i64::from(row.class)),
+                6 => each!(|row: &CallRow| id(row.fd)),
+                7 => each!(|row: &CallRow| id(row.object)),
+                8 => each!(|row: &CallRow| row.offset),
+                9 => each!(|row: &CallRow| i64::from(row.uncertain)),
+                10 => each!(|row: &CallRow| row.asked),
+                11 => each!(|row: &CallRow| row.moved),
+                12 => each!(|row: &CallRow| if row.moved == NONE { row.result } else { NONE }),
+                13 => each!(|row: &CallRow| id(i32::from(row.errno))),
+                14 => each!(|row: &CallRow| id(row.to_object)),
+                15 => each!(|row: &CallRow| row.to_offset),
+                16 => each!(|row: &CallRow| if row.via == Via::Call { NONE } else { row.via as i64 }),
+                _ => each!(|row: &CallRow| id(row.stack)),
+            }
+        });
+    }
+
+    fn finish(&mut self, words: &Words) -> EncodedGroup {
+        self.groups.finish(|column, word| match column {
+            4 => words.calls[word].clone(),
+            5 => CLASS_WORDS[word].into(),
+            13 => words.errnos[word].clone(),
+            _ => VIA_WORDS[word].into(),
+        })
+    }
+}
+
+/// Ids and descriptors have no negative numbers: those stand for NULL.
+fn id(number: i32) -> i64 {
+    if number < 0 { NONE } else { i64::from(number) }
+}
+
+/// Indices of the rows by start time, equal times as they came; `None` where they are in order. Keys are sorted apart from the rows, which
+/// are several times as wide.
+fn in_order(rows: &[CallRow]) -> Option<Vec<u32>> {
+    if rows.is_sorted_by_key(|row| row.ts_ns) {
+        return None;
+    }
+    let mut keys: Vec<(i64, u32)> = rows.iter().zip(0u32..).map(|(row, index)| (row.ts_ns, index)).collect();
+    sort_nearly_sorted(&mut keys);
+    Some(keys.into_iter().map(|(_, index)| index).collect())
+}
+
+/// Calls end almost in the order in which they began: most keys have few places to go.
+fn sort_nearly_sorted(keys: &mut [(i64, u32)]) {
+    const STEPS_PER_KEY: usize = 8;
+    let mut steps = keys.len() * STEPS_PER_KEY;
+    for at in 1..keys.len() {
+        let key = keys[at];
+        let mut place = at;
+        while place > 0 && keys[place - 1] > key {
+            keys[place] = keys[place - 1];
+            place -= 1;
+        }
+        keys[place] = key;
+        steps = steps.saturating_sub(at - place);
+        if steps == 0 {
+            return keys.sort_unstable();
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Whole lines of a log, split and parsed as far as that needs no knowledge of the lines before.
+//!
+//! Chunks are parsed in any order and by any thread; [`crate::merge`] hands their lines out in the order of the log.
+
+use crate::{
+    fields::{self, NotACall, Places},
+    line::{self, Kind, Prefix},
+};
+
+/// Lines of one input, as read.
+#[derive(Debug, Default)]
+pub(crate) struct Chunk {
+    pub(crate) text: Vec<u8>,
+    /// Lines; those behind `count` are left from an earlier use.
+    pub(crate) lines: Vec<Line>,
+    pub(crate) count: usize,
+    /// The text is empty and stands for a line too long to keep.
+    pub(crate) too_long: bool,
+}
+
+/// One line: its place in the chunk, its prefix, and its call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Line {
+    start: u32,
+    end: u32,
+    event: u32,
+    /// Whether it ends in a newline.
+    pub(crate) ended: bool,
+    pub(crate) kind: Kind,
+    pub(crate) parsed: Parsed,
+    pub(crate) prefix: Prefix,
+    /// What there is of a call, by `parsed`.
+    pub(crate) places: Places,
+}
+
+/// What became of the text of a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Parsed {
+    /// No call.
+    #[default]
+    Nothing,
+    /// A complete call.
+    Whole,
+    /// The first half of a call; what was printed of its arguments.
+    Begun,
+    /// `) = ...`: a second half that has no arguments of its own.
+    Ended,
+    /// Not a call after all.
+    Failed(NotACall),
+}
+
+impl Chunk {
+    /// Split the text into lines and parse them.
+    pub(crate) fn parse(&mut self) {
+        let mut text = std::mem::take(&mut self.text);
+        if memchr::memchr(ESCAPE, &text).is_some() {
+            remove_colours(&mut text);
+        }
+        self.count = 0;
+        let mut start = 0;
+        for newline in memchr::memchr_iter(b'\n', &text) {
+            let cut = usize::from(newline > start && text[newline - 1] == b'\r');
+            self.parse_line(&text, start, newline - cut, true);
+            start = newline + 1;
+        }
+        if start < text.len() {
+            self.parse_line(&text, start, text.len(), false);
+        }
+        self.text = text;
+    }
+
+    /// Filled in place: a line is large, and there are many.
+    fn parse_line(&mut self, text: &[u8], start: usize, end: usize, ended: bool) {
+        if self.count == self.lines.len() {
+            self.lines.push(Line::default());
+        }
+        let line = &mut self.lines[self.count];
+        self.count += 1;
+        let event = line::split(&text[start..end], &mut line.prefix);
+        (line.start, line.end, line.event) = (start as u32, end as u32, (end - event.len()) as u32);
+        line.ended = ended;
+        line.kind = line::kind(event);
+        line.parsed = match line.kind {
+            Kind::Call => parse_call(event, &mut line.places),
+            Kind::Resumed => parse_end(event, &mut line.places),
+            _ => Parsed::Nothing,
+        };
+    }
+
+    /// The whole line.
+    pub(crate) fn line(&self, line: &Line) -> &[u8] {
+        &self.text[line.start as usize..line.end as usize]
+    }
+
+    /// The line without its prefix.
+    pub(crate) fn event(&self, line: &Line) -> &[u8] {
+        &self.text[line.event as usize..line.end as usize]
+    }
+}
+
+const ESCAPE: u8 = 0x1b;
+
+/// Remove `ESC [ ... m`, which strace 7 prints for terminals. An escape character of the program's own is always printed as `\33`.
+fn remove_colours(text: &mut Vec<u8>) {
+    let mut kept = 0;
+    let mut at = 0;
+    while at < text.len() {
+        if text[at] == ESCAPE && text.get(at + 1) == Some(&b'[') {
+            let numbers = text[at + 2..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+            if text.get(at + 2 + numbers) == Some(&b'm') {
+                at += numbers + 3;
+                continue;
+            }
+        }
+        text[kept] = text[at];
+        (kept, at) = (kept + 1, at + 1);
+    }
+    text.truncate(kept);
+}
+
+fn parse_call(event: &[u8], places: &mut Places) -> Parsed {
+    if let Some(half) = fields::unfinished(event) {
+        fields::begun(half, places);
+        return Parsed::Begun;
+    }
+    match fields::parse(event, places) {
+        Ok(()) => Parsed::Whole,
+        Err(error) => Parsed::Failed(error),
+    }
+}
+
+fn parse_end(event: &[u8], places: &mut Places) -> Parsed {
+    let Some((_, tail)) = fields::resumed(event) else { return Parsed::Nothing };
+    let from = event.len() - tail.len();
+    let ended = tail.starts_with(b")") && fields::end(event, from + 1, &mut places.end).is_ok();
+    if ended { Parsed::Ended } else { Parsed::Nothing }
+}

@@ -1,0 +1,199 @@
+//! From a complete call to its row.
+//!
+//! A call that a signal interrupts returns `? ERESTARTSYS` or one of its kin. The kernel then starts it again, at once or behind the signal's
+//! handler, as the same call or as `restart_syscall`; or it returns EINTR to the program, which shows as the result of `rt_sigreturn`. For the
+//! program, all parts are one call. States of a thread's call: *interrupted* (its row waits) -> *restarted* (the next part joins it) or
+//! *given up* (EINTR, another call in its place, end of the thread: the row is written as it is).
+
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::FxHasher;
+use sysdock_table::TableError;
+
+use crate::{
+    call_rows::{CallRow, NONE, object_id},
+    effects::{Context, Facts},
+    fields::Call,
+    files::Held,
+    import::Import,
+    rows::{Issue, MappingRow},
+    syscalls::{Class, Shape},
+    text,
+    threads::Interrupted,
+};
+
+/// Interrupted calls that a thread may have at a time: handlers within handlers.
+const DEEPEST: usize = 16;
+
+impl Import<'_> {
+    /// `listed` is the number of the call's name, if it is a listed one.
+    pub(crate) fn finish_call(
+        &mut self,
+        thread: usize,
+        listed: u16,
+        call: &Call<'_>,
+        started_ns: i64,
+        held: Option<&Held>,
+    ) -> Result<(), TableError> {
+        let (number, (class, shape)) = self.calls.look_up(listed, call.name);
+        let mut row = self.row(thread, number, class, started_ns);
+        self.system.next_row = self.rows.total();
+        let facts = self.system.apply(shape, class, &Context { thread, call, held, started_ns });
+        if row.comm < 0 {
+            // The first exec names the program that it starts.
+            row.comm = self.comm(thread);
+        }
+        self.fill_result(&mut row, call);
+        fill_facts(&mut row, &facts, class);
+        if let Some(serial) = facts.overlapped
+            && let Some(earlier) = self.rows.recent(serial)
+        {
+            earlier.uncertain = earlier.offset != NONE;
+        }
+        match shape {
+            Shape::Map => {
+                self.mapped(call, &row);
+                self.mappings.flush(self.recording, false)?;
+            }
+            Shape::Submit => self.submitted(thread, call, &row),
+            Shape::Reap => self.reaped(call, &row)?,
+            Shape::Ring if row.result != NONE => self.note(Issue::InvisibleIo, "io_uring"),
+            _ => {}
+        }
+        if let Some(sightings) = &mut self.sightings {
+            sightings.see(self.system.threads.get(thread).session, shape, class, call, &row);
+        }
+        if self.system.threads.get(thread).interrupted.is_empty() && !is_interrupted(call) {
+            return self.push(thread, row);
+        }
+        self.join_interrupted(thread, call, row)
+    }
+
+    /// `mmap(address, length, protection, flags, fd, offset) = address`
+    fn mapped(&mut self, call: &Call<'_>, row: &CallRow) {
+        if row.fd < 0 || row.result == NONE {
+            return;
+        }
+        let argument = |index| text::leading_number(call.arguments.get(index));
+        // mmap2 counts pages of 4096 bytes (man 2 mmap2).
+        let unit = if call.name == b"mmap2" { 4096 } else { 1 };
+        let protection = call.arguments.get(2);
+        self.mappings.push(MappingRow {
+            ts_ns: row.ts_ns,
+            life: row.life,
+            object: row.object,
+            address: row.result,
+            length: argument(1).unwrap_or(0),
+            offset: argument(5).map(|offset| offset.saturating_mul(unit)),
+            protection: String::from_utf8_lossy(&protection[..protection.len().min(64)]).into_owned(),
+            shared: memchr::memmem::find(call.arguments.get(3), b"MAP_SHARED").is_some(),
+        });
+    }
+
+    fn comm(&self, thread: usize) -> i32 {
+        self.system.threads.get(thread).program.as_ref().map_or(-1, |program| program.comm_id)
+    }
+
+    pub(crate) fn fill_result(&mut self, row: &mut CallRow, call: &Call<'_>) {
+        row.result = call.returned.value.unwrap_or(NONE);
+        row.errno = call.returned.errno.map_or(-1, |errno| self.rows.errnos.number(errno));
+        row.dur_ns = call.dur_ns.unwrap_or(NONE);
+        self.has_durations |= call.dur_ns.is_some();
+    }
+
+    /// A call of a thread that has interrupted calls, or that is interrupted itself.
+    fn join_interrupted(&mut self, thread: usize, call: &Call<'_>, mut row: CallRow) -> Result<(), TableError> {
+        let waiting = &mut self.system.threads.get_mut(thread).interrupted;
+        let mut given_up = None;
+        match waiting.last_mut() {
+            Some(last) if continues(last, &row, call) => {
+                let first = waiting.pop().expect("there is a last one").row;
+                row = joined(first, row);
+                self.restarted_calls += 1;
+            }
+            Some(_) if call.name == b"rt_sigreturn" && call.returned.errno == Some(b"EINTR") => {
+                given_up = waiting.pop();
+            }
+            _ => {}
+        }
+        if let Some(given_up) = given_up {
+            self.push(thread, given_up.row)?;
+        }
+        if !is_interrupted(call) {
+            return self.push(thread, row);
+        }
+        let waiting = &mut self.system.threads.get_mut(thread).interrupted;
+        // What was interrupted and then replaced by another call will not come back.
+        let lost = if waiting.len() >= DEEPEST { Some(waiting.remove(0)) } else { None };
+        waiting.push(Interrupted { row, signature: signature(call) });
+        lost.map_or(Ok(()), |lost| self.push(thread, lost.row))
+    }
+
+    /// The thread ends: what was interrupted stays so.
+    pub(crate) fn give_up_interrupted(&mut self, thread: usize) -> Result<(), TableError> {
+        for interrupted in std::mem::take(&mut self.system.threads.get_mut(thread).interrupted) {
+            self.push(thread, interrupted.row)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn push(&mut self, thread: usize, row: CallRow) -> Result<(), TableError> {
+        let life = self.system.threads.get(thread).life;
+        self.system.threads.lives[life].calls += 1;
+        self.push_row(row)
+    }
+
+    /// Add a row that is no call of its own.
+    pub(crate) fn push_row(&mut self, row: CallRow) -> Result<(), TableError> {
+        self.rows_since_checkpoint += 1;
+        // A call whose start is not in the log began before the first line.
+        self.event(row.ts_ns);
+        self.last_ns = self.last_ns.max(row.ts_ns.saturating_add(row.dur_ns.max(0)));
+        let serial = self.rows.push(row, self.recording, self.calls.names())?;
+        self.stacks.belong_to(serial);
+        Ok(())
+    }
+}
+
+fn fill_facts(row: &mut CallRow, facts: &Facts, class: Class) {
+    row.fd = facts.fd.unwrap_or(-1);
+    row.object = object_id(facts.object);
+    row.offset = facts.offset.unwrap_or(NONE);
+    row.asked = facts.asked.unwrap_or(NONE);
+    row.moved = facts.moved.unwrap_or(NONE);
+    row.to_object = object_id(facts.to_object);
+    row.to_offset = facts.to_offset.unwrap_or(NONE);
+    row.class = facts.class.unwrap_or(class) as u8;
+    row.uncertain = facts.uncertain;
+}
+
+fn is_interrupted(call: &Call<'_>) -> bool {
+    call.returned.errno.is_some_and(|errno| errno.starts_with(b"ERESTART"))
+}
+
+/// Whether a call is the next part of one that was interrupted: the kernel starts it with the same arguments.
+fn continues(first: &Interrupted, next: &CallRow, call: &Call<'_>) -> bool {
+    call.name == b"restart_syscall" || (first.row.call == next.call && first.signature == signature(call))
+}
+
+/// A hash of the arguments that go in: numbers and flags. A buffer is printed as an address as long as nothing came of the call.
+fn signature(call: &Call<'_>) -> u64 {
+    let goes_in = |argument: &[u8]| {
+        let plain = matches!(argument.first(), Some(b'-' | b'0'..=b'9' | b'A'..=b'Z'));
+        plain && !argument.starts_with(b"0x") && argument != b"NULL"
+    };
+    let mut hasher = FxHasher::default();
+    for (place, argument) in call.arguments.iter().enumerate().filter(|(_, argument)| goes_in(argument)) {
+        (place, argument).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Both parts as one call: it began with the first, ended with the last, and took the time of both.
+fn joined(first: CallRow, last: CallRow) -> CallRow {
+    let dur_ns = if first.dur_ns == NONE || last.dur_ns == NONE { NONE } else { first.dur_ns.saturating_add(last.dur_ns) };
+    if first.call == last.call {
+        return CallRow { ts_ns: first.ts_ns, dur_ns, ..last };
+    }
+    CallRow { dur_ns, result: last.result, errno: last.errno, stack: last.stack, ..first }
+}
