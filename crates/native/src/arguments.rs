@@ -14,7 +14,7 @@ struct CommandLine {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Turn strace logs into a recording.
+    /// Turn logs of strace or truss into a recording.
     #[command(after_help = "Example:\n  strace -f -ttt -T -y -o run.strace make\n  sysdock-native import run.strace -o rec")]
     Import(Import),
     /// Run a command under strace and record it.
@@ -41,6 +41,9 @@ pub(crate) struct Import {
     /// The logs are read twice.
     #[arg(long)]
     pub(crate) align: bool,
+    /// Time columns of a truss log, as the letters of truss's own options; "" for none. Default: found out from the log.
+    #[arg(long, value_name = "dDE")]
+    pub(crate) truss_columns: Option<String>,
     /// Threads that may work; 0: as many as there are cores. The recording is the same for any number.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) threads: usize,

@@ -1,6 +1,6 @@
 //! `sysdock-native import`: logs that exist.
 
-use sysdock_strace::{ImportError, Logs, Options};
+use sysdock_strace::{ImportError, Logs, Options, TrussColumns};
 use sysdock_table::{Cancel, Ending, Manifest, Recording};
 
 use crate::{
@@ -19,6 +19,7 @@ pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
         offsets: offsets(arguments)?,
         threads: arguments.threads,
         follow: arguments.follow,
+        truss_columns: truss_columns(arguments)?,
         ..Options::default()
     };
     allow_many_files();
@@ -110,6 +111,15 @@ fn offsets(arguments: &arguments::Import) -> Result<Vec<(String, i64)>, Message>
     };
     let refuse = |text: &String| Message::new(format!("--offset {text}: not HOST=SECONDS"), "write it as node3=-0.25");
     arguments.offset.iter().map(|text| parse(text).ok_or_else(|| refuse(text))).collect()
+}
+
+fn truss_columns(arguments: &arguments::Import) -> Result<Option<TrussColumns>, Message> {
+    let parse = |letters: &String| {
+        let message =
+            || Message::new(format!("--truss-columns {letters}: not columns of truss"), "any of the letters d, D and E");
+        TrussColumns::from_letters(letters).ok_or_else(message)
+    };
+    arguments.truss_columns.as_ref().map(parse).transpose()
 }
 
 fn date(arguments: &arguments::Import) -> Result<Option<chrono::NaiveDate>, Message> {

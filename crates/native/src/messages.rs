@@ -110,12 +110,8 @@ fn input(path: &Path, error: &io::Error) -> Message {
 fn not_strace(path: &Path, lines: u64, first: &str) -> Message {
     let binary = first.chars().any(|c| c == '\0' || c == '\u{fffd}' || (c.is_control() && c != '\t'));
     let what = if binary { "a binary file".to_string() } else { format!("it begins with {first:?}") };
-    let truss = first.contains("/1:\t") || first.starts_with("Base time stamp:");
-    let hint = if truss {
-        "this looks like truss output, which this version does not read yet"
-    } else {
-        "a log is made by: strace -f -ttt -T -y -o run.strace CMD"
-    };
+    let hint =
+        "a log is made by: strace -f -ttt -T -y -o run.strace CMD, or on Solaris and illumos: truss -f -l -d -E -o run.truss CMD";
     Message::new(format!("{}: not a strace log: none of {lines} lines was understood ({what})", path.display()), hint)
 }
 

@@ -4,6 +4,7 @@
 
 use crate::{
     fields::{self, NotACall, Places},
+    format::Format,
     line::{self, Kind, Prefix},
 };
 
@@ -16,14 +17,18 @@ pub(crate) struct Chunk {
     pub(crate) count: usize,
     /// The text is empty and stands for a line too long to keep.
     pub(crate) too_long: bool,
+    pub(crate) format: Format,
+    /// Where lines were left out (dumps of truss): the number in the chunk of each that was kept, from 0, and how many there were.
+    pub(crate) numbers: Vec<u32>,
+    pub(crate) total: u32,
 }
 
 /// One line: its place in the chunk, its prefix, and its call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Line {
-    start: u32,
-    end: u32,
-    event: u32,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    pub(crate) event: u32,
     /// Whether it ends in a newline.
     pub(crate) ended: bool,
     pub(crate) kind: Kind,
@@ -52,6 +57,9 @@ pub(crate) enum Parsed {
 impl Chunk {
     /// Split the text into lines and parse them.
     pub(crate) fn parse(&mut self) {
+        if let Format::Truss(layout) = self.format {
+            return self.parse_truss(&layout);
+        }
         let mut text = std::mem::take(&mut self.text);
         if memchr::memchr(ESCAPE, &text).is_some() {
             remove_colours(&mut text);

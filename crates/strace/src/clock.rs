@@ -103,7 +103,14 @@ impl Clock {
             ));
         }
         let note = (!notes.is_empty()).then(|| notes.join("; "));
-        sysdock_table::Clock { kind: kind.into(), resolution_ns, has_durations, note }
+        sysdock_table::Clock {
+            kind: kind.into(),
+            resolution_ns,
+            has_durations,
+            durations: if has_durations { "elapsed" } else { "none" }.into(),
+            stamps: "entry".into(),
+            note,
+        }
     }
 
     fn start(&mut self, stamp: Option<Stamp>, decimals: u8) {

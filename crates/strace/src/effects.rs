@@ -69,8 +69,8 @@ impl System {
             Shape::Between { from, from_offset, to, to_offset, size } => {
                 self.between(context, (from, from_offset), (to, to_offset), size)
             }
-            Shape::Path(path) => self.on_path(context, None, arguments.get(path)),
-            Shape::PathAt(directory, path) => self.on_path(context, Some(directory), arguments.get(path)),
+            Shape::Path(path) => self.on_path(context, None, path),
+            Shape::PathAt(directory, path) => self.on_path(context, Some(directory), path),
             Shape::Open(directory, path, flags) => self.open(context, directory, path, arguments.get(flags)),
             Shape::Create => self.open(context, None, 0, b"O_CREAT|O_WRONLY|O_TRUNC"),
             Shape::Close => self.close(context),
@@ -86,7 +86,7 @@ impl System {
             Shape::Truncate => self.truncate(context),
             Shape::NewFd(word) => self.new_fd(context, word.as_bytes()),
             Shape::MemfdCreate => {
-                let name = text::string(arguments.get(0)).unwrap_or_default();
+                let name = arguments.string(0).unwrap_or_default();
                 self.new_fd(context, &[b"/memfd:", name.as_ref()].concat())
             }
             Shape::NewPair(word, argument) => self.new_pair(context, word, arguments.get(argument)),
@@ -119,9 +119,9 @@ impl System {
         facts
     }
 
-    fn on_path(&mut self, context: &Context<'_>, directory: Option<usize>, path: &[u8]) -> Facts {
+    fn on_path(&mut self, context: &Context<'_>, directory: Option<usize>, path: usize) -> Facts {
         let base = directory.and_then(|index| descriptor(context.call.arguments.get(index)));
-        let object = match text::string(path) {
+        let object = match context.call.arguments.string(path) {
             Some(path) if path.is_empty() && base.is_some() => return self.on_fd(context),
             Some(path) => Some(self.resolve(context, base, &path)),
             None => None,
@@ -141,7 +141,7 @@ impl System {
                 self.learn_cwd(context, base);
                 Some(self.intern_tag(tag))
             }
-            None => text::string(context.call.arguments.get(path)).map(|path| self.resolve(context, base, &path)),
+            None => context.call.arguments.string(path).map(|path| self.resolve(context, base, &path)),
         };
         let fd = returned.value.and_then(|fd| i32::try_from(fd).ok());
         if let Some(fd) = fd {
@@ -204,15 +204,24 @@ impl System {
         if command.starts_with(b"F_DUPFD") {
             return self.duplicate(context, None, command == b"F_DUPFD_CLOEXEC");
         }
+        if command.starts_with(b"F_DUP2FD") {
+            let target = descriptor(context.call.arguments.get(2)).map(|(fd, _)| fd);
+            return self.duplicate(context, target, command == b"F_DUP2FD_CLOEXEC");
+        }
         let facts = self.on_fd(context);
         let argument = context.call.arguments.get(2);
         if let (Some(fd), Some(0)) = (facts.fd, context.call.returned.value) {
             let fds = Rc::clone(&self.threads.get(context.thread).fds);
             match command {
-                b"F_SETFD" => fds.borrow_mut().set_close_on_exec(fd, contains(argument, b"FD_CLOEXEC")),
+                // truss prints the number.
+                b"F_SETFD" => {
+                    let close = contains(argument, b"FD_CLOEXEC") || text::leading_number(argument) == Some(1);
+                    fds.borrow_mut().set_close_on_exec(fd, close);
+                }
                 b"F_SETFL" => {
                     if let Some(file) = fds.borrow().get(fd) {
-                        file.append.set(contains(argument, b"O_APPEND"));
+                        // truss prints FAPPEND.
+                        file.append.set(contains(argument, b"APPEND"));
                     }
                 }
                 _ => {}
@@ -288,7 +297,11 @@ impl System {
 
     fn fork(&mut self, context: &Context<'_>) -> Facts {
         let child = context.call.returned.value.and_then(|tid| i32::try_from(tid).ok()).filter(|tid| *tid > 0);
-        if let Some(child) = child {
+        if context.call.arguments.truss {
+            if let Some(child) = child {
+                self.born_of_truss(context.thread, child, context.started_ns);
+            }
+        } else if let Some(child) = child {
             let flags = context.call.arguments.iter().find(|a| contains(a, b"CLONE_")).unwrap_or_default();
             self.born(context.thread, child, Birth::of(flags), context.started_ns);
         }
@@ -300,18 +313,22 @@ impl System {
             b"execveat" => (descriptor(context.call.arguments.get(0)), 1, 2),
             _ => (None, 0, 1),
         };
-        let Some(path) = text::string(context.call.arguments.get(path)) else { return Facts::default() };
+        let Some(path) = context.call.arguments.string(path) else { return Facts::default() };
         let object = self.resolve(context, base, &path);
         if context.call.returned.value == Some(0) {
             let comm_id = self.commands.intern(paths::comm(self.objects.name(object)));
-            let command = paths::command_line(context.call.arguments.get(argv));
+            let command = match paths::command_line(context.call.arguments.get(argv)) {
+                // truss prints an address here, and the words below if asked to.
+                line if line.is_empty() && context.call.arguments.truss => paths::readable(&path).into_owned(),
+                line => line,
+            };
             self.threads.exec(context.thread, Rc::new(Program { comm_id, command }));
         }
         Facts { object: Some(object), ..Facts::default() }
     }
 
     fn change_dir(&mut self, context: &Context<'_>) -> Facts {
-        let Some(path) = text::string(context.call.arguments.get(0)) else { return Facts::default() };
+        let Some(path) = context.call.arguments.string(0) else { return Facts::default() };
         let object = self.resolve(context, None, &path);
         if context.call.returned.value == Some(0) {
             self.set_cwd(context.thread, object);
@@ -338,7 +355,7 @@ impl System {
         let arguments = &context.call.arguments;
         let mut named = |(directory, path): (Option<usize>, usize)| {
             let base = directory.and_then(|index| descriptor(arguments.get(index)));
-            text::string(arguments.get(path)).map(|path| self.resolve(context, base, &path))
+            arguments.string(path).map(|path| self.resolve(context, base, &path))
         };
         let (old, new) = (named(old), named(new));
         if let (Some(old), Some(new), Some(0)) = (old, new, context.call.returned.value) {
@@ -352,7 +369,7 @@ impl System {
     }
 
     fn remove(&mut self, context: &Context<'_>, directory: Option<usize>, path: usize) -> Facts {
-        let facts = self.on_path(context, directory, context.call.arguments.get(path));
+        let facts = self.on_path(context, directory, path);
         if let (Some(object), Some(0)) = (facts.object, context.call.returned.value) {
             self.objects.set_size(object, None);
         }

@@ -43,6 +43,7 @@ impl Import<'_> {
     pub(crate) fn event_line(&mut self, item: &Item<'_>, line: &Line) -> Result<(), TableError> {
         match line.kind {
             Kind::Call => self.call(item, line),
+            Kind::Truss(kind) => self.truss(item, line, kind),
             Kind::Resumed => self.resumed(item, line),
             Kind::Signal => self.signal(item),
             Kind::Exit => self.exit(item),
@@ -92,7 +93,7 @@ impl Import<'_> {
     }
 
     /// A call whose end comes later.
-    fn begin(&mut self, item: &Item<'_>, thread: usize, places: &Places) -> Result<(), TableError> {
+    pub(crate) fn begin(&mut self, item: &Item<'_>, thread: usize, places: &Places) -> Result<(), TableError> {
         self.event(item.time_ns);
         self.drop_half(item, thread)?;
         let text = fields::unfinished(item.event).unwrap_or(item.event);
@@ -109,7 +110,7 @@ impl Import<'_> {
     }
 
     /// A thread begins a call while one is open: its end is lost.
-    fn drop_half(&mut self, item: &Item<'_>, thread: usize) -> Result<(), TableError> {
+    pub(crate) fn drop_half(&mut self, item: &Item<'_>, thread: usize) -> Result<(), TableError> {
         let Some(half) = self.system.threads.get_mut(thread).half.take() else { return Ok(()) };
         let name = String::from_utf8_lossy(fields::name(&half.text)).into_owned();
         self.issue(Issue::StartWithoutEnd, item, Some(format!("{name} of line {}", half.place.1)))?;

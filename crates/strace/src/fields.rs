@@ -3,7 +3,9 @@
 //! Buffers and file names may hold anything, `) = 3 <0.1>` included, so the arguments are scanned forward, quotes and tags in
 //! mind; only behind the closing parenthesis can the end of the line be trusted.
 
-use crate::{syscalls, text};
+use std::borrow::Cow;
+
+use crate::{syscalls, text, truss};
 
 /// Arguments beyond this are not split: no call that matters here has more.
 pub(crate) const MAX_ARGUMENTS: usize = 6;
@@ -16,12 +18,19 @@ pub(crate) const UNFINISHED: &[u8] = b"<unfinished ...>";
 pub(crate) struct Arguments<'a> {
     text: &'a [u8],
     places: &'a [Place],
+    /// Printed by truss.
+    pub(crate) truss: bool,
 }
 
 impl<'a> Arguments<'a> {
     /// Argument `index`, or an empty text.
     pub(crate) fn get(&self, index: usize) -> &'a [u8] {
         self.places.get(index).map_or(b"", |place| place.text(self.text))
+    }
+
+    /// Argument `index` if it is a quoted string, unescaped by the rules of who printed it.
+    pub(crate) fn string(&self, index: usize) -> Option<Cow<'a, [u8]>> {
+        if self.truss { truss::string(self.get(index)) } else { text::string(self.get(index)) }
     }
 
     /// All that were split.
@@ -39,9 +48,9 @@ pub(crate) struct Place {
 
 impl Place {
     /// The length of what is absent.
-    const ABSENT: Place = Place { start: 0, len: u32::MAX };
+    pub(crate) const ABSENT: Place = Place { start: 0, len: u32::MAX };
 
-    fn new(start: usize, end: usize) -> Self {
+    pub(crate) fn new(start: usize, end: usize) -> Self {
         Place { start: start as u32, len: (end - start) as u32 }
     }
 
@@ -78,6 +87,8 @@ pub(crate) struct Places {
     /// Number in the list of known calls, or [`syscalls::UNLISTED`].
     pub(crate) number: u16,
     count: u8,
+    /// Printed by truss.
+    pub(crate) truss: bool,
     name: u32,
     items: [Place; MAX_ARGUMENTS],
     pub(crate) end: End,
@@ -87,16 +98,16 @@ pub(crate) struct Places {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     /// What was returned; nothing for `?` and for errors.
-    has_value: bool,
-    value: i64,
-    errno: Place,
+    pub(crate) has_value: bool,
+    pub(crate) value: i64,
+    pub(crate) errno: Place,
     tag: Place,
     /// Negative: not printed.
-    dur_ns: i64,
+    pub(crate) dur_ns: i64,
 }
 
 impl End {
-    const NONE: End = End { has_value: false, value: 0, errno: Place::ABSENT, tag: Place::ABSENT, dur_ns: -1 };
+    pub(crate) const NONE: End = End { has_value: false, value: 0, errno: Place::ABSENT, tag: Place::ABSENT, dur_ns: -1 };
 
     /// Time in the call.
     pub(crate) fn dur_ns(&self) -> Option<i64> {
@@ -106,18 +117,25 @@ impl End {
 
 impl Default for Places {
     fn default() -> Self {
-        Places { number: syscalls::UNLISTED, count: 0, name: 0, items: [Place::default(); MAX_ARGUMENTS], end: End::NONE }
+        Places {
+            number: syscalls::UNLISTED,
+            count: 0,
+            truss: false,
+            name: 0,
+            items: [Place::default(); MAX_ARGUMENTS],
+            end: End::NONE,
+        }
     }
 }
 
 impl Places {
-    fn start(&mut self, name: &[u8]) {
+    pub(crate) fn start(&mut self, name: &[u8]) {
         self.number = syscalls::number(name);
         self.name = name.len() as u32;
         self.count = 0;
     }
 
-    fn push(&mut self, item: Place) {
+    pub(crate) fn push(&mut self, item: Place) {
         if let Some(place) = self.items.get_mut(usize::from(self.count)) {
             *place = item;
             self.count += 1;
@@ -134,7 +152,7 @@ impl Places {
     pub(crate) fn ended_by<'a>(&'a self, text: &'a [u8], end: &End, end_text: &'a [u8]) -> Call<'a> {
         Call {
             name: &text[..self.name as usize],
-            arguments: Arguments { text, places: &self.items[..usize::from(self.count)] },
+            arguments: Arguments { text, places: &self.items[..usize::from(self.count)], truss: self.truss },
             returned: Returned {
                 value: end.has_value.then_some(end.value),
                 errno: end.errno.some(end_text),

@@ -148,7 +148,9 @@ impl Import<'_> {
         self.rows_since_checkpoint += 1;
         // A call whose start is not in the log began before the first line.
         self.event(row.ts_ns);
-        self.last_ns = self.last_ns.max(row.ts_ns.saturating_add(row.dur_ns.max(0)));
+        // A call of truss has the time of its end, and a duration of another kind.
+        let after_ns = if self.truss.seen { 0 } else { row.dur_ns.max(0) };
+        self.last_ns = self.last_ns.max(row.ts_ns.saturating_add(after_ns));
         let serial = self.rows.push(row, self.recording, self.calls.names())?;
         self.stacks.belong_to(serial);
         Ok(())

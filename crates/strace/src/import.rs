@@ -16,6 +16,7 @@ use crate::{
     align::{Estimate, Sightings},
     call_rows::CallRows,
     fields,
+    format::Format,
     input::Input,
     merge::{Feed, Merge, Step},
     rows::{self, Issue, Issues, MappingRows, SignalRows},
@@ -24,6 +25,7 @@ use crate::{
     syscalls::Calls,
     system::System,
     terminal::Terminal,
+    truss::{self, Columns},
 };
 
 /// How to read logs.
@@ -41,6 +43,8 @@ pub struct Options {
     pub follow: bool,
     /// What to call the input, where its path says nothing (a pipe from a recorder).
     pub name: Option<String>,
+    /// The logs are of truss, with these time columns. `None`: both are found out.
+    pub truss_columns: Option<Columns>,
 }
 
 /// Why an import gave nothing.
@@ -106,7 +110,9 @@ impl Logs {
             if input.size == Some(0) && paths.len() == 1 {
                 return Err(ImportError::Empty(path.clone()));
             }
-            feeds.push(Feed::open(input, paths.len(), options.date, options.follow).map_err(failed)?);
+            let mut feed = Feed::open(input, paths.len(), options.date, options.follow).map_err(failed)?;
+            feed.truss_columns = options.truss_columns;
+            feeds.push(feed);
         }
         if feeds.len() > 1 {
             feeds.iter_mut().for_each(Feed::look);
@@ -122,7 +128,8 @@ impl Logs {
     /// [`ImportError::Input`] if it cannot be read.
     pub fn of_pipe(pipe: File, options: &Options) -> Result<Self, ImportError> {
         let feed = Feed::open(Input::of_pipe(pipe), 1, options.date, false);
-        let feed = feed.map_err(|error| ImportError::Input(PathBuf::from("<pipe>"), error))?;
+        let mut feed = feed.map_err(|error| ImportError::Input(PathBuf::from("<pipe>"), error))?;
+        feed.format = Some(Format::Strace);
         Ok(Logs { merge: Merge::new(vec![feed]), sessions: vec![String::new()] })
     }
 
@@ -231,6 +238,7 @@ pub(crate) struct Import<'a> {
     pub(crate) restarted_calls: u64,
     /// Source and number of the current line.
     pub(crate) place: (usize, u64),
+    pub(crate) truss: truss::State,
 }
 
 impl<'a> Import<'a> {
@@ -270,6 +278,7 @@ impl<'a> Import<'a> {
             spare_texts: Vec::new(),
             restarted_calls: 0,
             place: (0, 0),
+            truss: truss::State::default(),
         }
     }
 
@@ -291,7 +300,7 @@ impl<'a> Import<'a> {
                 if self.lines == LINES_PER_REPORT {
                     self.judge(merge)?;
                 }
-                progress(Progress { bytes_done: merge.bytes(), bytes_total: merge.size(), lines: self.lines });
+                progress(Progress { bytes_done: merge.bytes(), bytes_total: merge.size(), lines: self.lines + merge.left_out() });
             }
             if cancel.requested() {
                 return Ok(Ending::Interrupted);
@@ -326,7 +335,7 @@ impl<'a> Import<'a> {
     /// Refuse an input of which nothing was understood.
     fn judge(&self, merge: &Merge) -> Result<(), ImportError> {
         let path = || merge.feeds[0].input.path.clone();
-        match (self.lines, self.events) {
+        match (self.lines + merge.left_out(), self.events) {
             (0, _) => Err(ImportError::Empty(path())),
             (lines, 0) => Err(ImportError::NotStrace(path(), lines, self.first_line.clone())),
             _ => Ok(()),
@@ -339,7 +348,7 @@ impl<'a> Import<'a> {
             self.system.threads.running().filter(|(_, thread)| thread.half.is_some()).map(|(index, _)| index).collect();
         for thread in open {
             let Some(half) = self.system.threads.get_mut(thread).half.take() else { continue };
-            let tid = self.system.threads.get(thread).tid;
+            let tid = self.system.threads.lives[self.system.threads.get(thread).life].tid;
             let detail = format!("{} of tid {tid} has no end", String::from_utf8_lossy(fields::name(&half.text)));
             self.issues.add(Issue::UnfinishedAtEnd, half.place, &half.text, Some(detail));
             self.open_call(thread, &half)?;
@@ -350,6 +359,7 @@ impl<'a> Import<'a> {
             self.give_up_interrupted(thread)?;
         }
         self.never_reaped()?;
+        self.end_killed()?;
         for (source, feed) in merge.feeds.iter().enumerate() {
             if let Some(error) = feed.failure() {
                 self.issues.add(
@@ -383,12 +393,15 @@ impl<'a> Import<'a> {
     fn describe(&mut self, merge: &Merge) {
         let lives = &self.system.threads.lives;
         let manifest = &mut self.recording.manifest;
-        manifest.lines_total = self.lines;
+        manifest.lines_total = self.lines + merge.left_out();
         manifest.restarted_calls = self.restarted_calls;
-        manifest.lines_understood = self.lines - self.issues.lines_lost;
+        manifest.lines_understood = manifest.lines_total - self.issues.lines_lost;
         manifest.started_ns = self.first_ns.unwrap_or(0);
         manifest.duration_ns = self.last_ns.saturating_sub(manifest.started_ns).max(0);
-        manifest.clock = merge.feeds[0].clock.describe(self.has_durations);
+        manifest.clock = merge.feeds[0].describe_clock(self.has_durations);
+        if merge.feeds[0].times.is_some() {
+            manifest.recorder = "truss-log".into();
+        }
         manifest.has_exits = lives.iter().all(|life| life.end_ns.is_some());
         manifest.issues = self.issues.counts.iter().map(|(issue, count)| ((*issue).into(), *count)).collect();
         if let Some(first) = lives.first() {

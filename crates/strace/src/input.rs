@@ -161,7 +161,8 @@ impl Blocks {
 
     /// The next lines, into the buffers of a chunk that is no longer needed.
     pub(crate) fn next(&mut self, spare: Chunk) -> Next {
-        let Chunk { mut text, lines, count, .. } = spare;
+        let mut chunk = Chunk { too_long: false, ..spare };
+        let mut text = std::mem::take(&mut chunk.text);
         text.clear();
         text.append(&mut self.rest);
         loop {
@@ -169,9 +170,9 @@ impl Blocks {
             if self.ended {
                 if self.skipping {
                     self.skipping = false;
-                    return Next::Chunk(Chunk { text: Vec::new(), lines, count, too_long: true });
+                    return Next::Chunk(Chunk { too_long: true, ..chunk });
                 }
-                return if text.is_empty() { Next::End } else { Next::Chunk(Chunk { text, lines, count, too_long: false }) };
+                return if text.is_empty() { Next::End } else { Next::Chunk(Chunk { text, ..chunk }) };
             }
             if !self.fill(&mut text) {
                 self.rest = text;
@@ -184,13 +185,13 @@ impl Blocks {
                 };
                 self.rest = text.split_off(newline + 1);
                 self.skipping = false;
-                return Next::Chunk(Chunk { text: Vec::new(), lines, count, too_long: true });
+                return Next::Chunk(Chunk { too_long: true, ..chunk });
             }
             if let Some(newline) = memchr::memrchr(b'\n', &text[searched..]) {
                 let end = searched + newline + 1;
                 self.rest.extend_from_slice(&text[end..]);
                 text.truncate(end);
-                return Next::Chunk(Chunk { text, lines, count, too_long: false });
+                return Next::Chunk(Chunk { text, ..chunk });
             }
             if text.len() > LONGEST_LINE {
                 text.clear();

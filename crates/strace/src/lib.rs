@@ -14,6 +14,7 @@ mod events;
 mod fields;
 mod files;
 mod finish;
+mod format;
 mod import;
 mod input;
 mod line;
@@ -31,9 +32,11 @@ mod terminal;
 mod text;
 mod threads;
 mod transfers;
+mod truss;
 
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 
 pub use align::Estimate;
 pub use import::{ImportError, Logs, Options};
+pub use truss::Columns as TrussColumns;

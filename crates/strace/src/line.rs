@@ -3,7 +3,7 @@
 //! strace prints, in this order: `PID` (or `PID<comm>`, or `[pid N]` on standard error), the wall clock (`-t -tt -ttt`), the time since
 //! the line before (`-r`), the call number (`-n`), the instruction pointer (`-i`), then the call or event.
 
-use crate::text;
+use crate::{text, truss};
 
 /// A time as the log states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,10 @@ pub(crate) enum Stamp {
 /// What stands before the event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Prefix {
+    /// In a truss log: the process.
     pub(crate) tid: Option<i32>,
+    /// LWP, in a truss log; 0: not printed.
+    pub(crate) lwp: i32,
     pub(crate) stamp: Option<Stamp>,
     /// Decimals of the stamp: its resolution.
     pub(crate) decimals: u8,
@@ -44,6 +47,8 @@ pub(crate) enum Kind {
     Extra,
     /// First line of the table that `-c`/`-C` print at the end.
     Summary,
+    /// A line of truss, by its own kinds.
+    Truss(truss::Kind),
     /// None of these.
     #[default]
     Unknown,
@@ -59,7 +64,7 @@ pub(crate) fn split<'a>(line: &'a [u8], prefix: &mut Prefix) -> &'a [u8] {
     }
     let (tid, rest) = thread(line);
     let (stamp, decimals, rest) = stamps(rest);
-    *prefix = Prefix { tid, stamp, decimals };
+    *prefix = Prefix { tid, lwp: 0, stamp, decimals };
     skip_call_number(rest)
 }
 

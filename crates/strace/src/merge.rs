@@ -14,9 +14,11 @@ use chrono::NaiveDate;
 use crate::{
     chunk::{Chunk, Line},
     clock::Clock,
+    format::Format,
     input::{Blocks, Input, Next},
     line::{Kind, Stamp},
     parsers::Parsers,
+    truss::{Columns, Times},
 };
 
 /// More inputs than this are not read ahead: what they hold in memory must stay small.
@@ -26,6 +28,18 @@ const READ_AHEAD_INPUTS: usize = 4;
 pub(crate) struct Feed {
     pub(crate) input: Input,
     pub(crate) clock: Clock,
+    /// `None`: not known yet, because the first lines are still read.
+    pub(crate) format: Option<Format>,
+    /// What the user says about it.
+    pub(crate) truss_columns: Option<Columns>,
+    /// In place of `clock`, for a truss log.
+    pub(crate) times: Option<Times>,
+    /// First lines of a log whose format is not known yet, and how long they are to be when they are looked at again.
+    head: Option<Chunk>,
+    head_wanted: usize,
+    /// Lines before the chunk, and lines of dumps so far, in a truss log.
+    before_chunk: u64,
+    left_out: u64,
     blocks: Blocks,
     pub(crate) line_number: u64,
     chunk: Chunk,
@@ -74,6 +88,13 @@ impl Feed {
         Ok(Feed {
             input,
             clock,
+            format: None,
+            truss_columns: None,
+            times: None,
+            head: None,
+            head_wanted: 0,
+            before_chunk: 0,
+            left_out: 0,
             blocks,
             line_number: 0,
             chunk: Chunk::default(),
@@ -125,6 +146,7 @@ impl Feed {
     /// Go to the next line; `Ok(false)` at the end, `Err(())` if a signal came first.
     fn advance(&mut self, parsers: &Parsers) -> Result<bool, ()> {
         while self.at == self.chunk.count {
+            self.pass_dumps();
             if !self.next_chunk(parsers)? {
                 return Ok(false);
             }
@@ -135,17 +157,39 @@ impl Feed {
         }
         let line = &self.chunk.lines[self.at];
         self.at += 1;
-        self.line_number += 1;
-        self.time_ns = self.clock.time(line.prefix.stamp, line.prefix.decimals).saturating_add(self.shift_ns);
+        match &mut self.times {
+            None => {
+                self.line_number += 1;
+                self.time_ns = self.clock.time(line.prefix.stamp, line.prefix.decimals).saturating_add(self.shift_ns);
+            }
+            Some(times) => {
+                let number = self.before_chunk + u64::from(self.chunk.numbers[self.at - 1]) + 1;
+                self.left_out += number - self.line_number - 1;
+                self.line_number = number;
+                self.time_ns = times.time(&line.prefix).saturating_add(self.shift_ns);
+            }
+        }
         Ok(true)
+    }
+
+    /// Count the lines of dumps at the end of a chunk that was read.
+    fn pass_dumps(&mut self) {
+        if self.times.is_some() && !self.chunk.too_long {
+            let end = self.before_chunk + u64::from(self.chunk.total);
+            self.left_out += end - self.line_number;
+            self.line_number = end;
+        }
+        self.before_chunk = self.line_number;
     }
 
     fn next_chunk(&mut self, parsers: &Parsers) -> Result<bool, ()> {
         while self.under_way.is_empty() || (self.read_ahead && parsers.want_more(self.under_way.len())) {
             match self.blocks.next(self.spare.pop().unwrap_or_default()) {
-                Next::Chunk(chunk) => parsers.parse(chunk, &mut self.under_way, self.read_ahead),
-                Next::Interrupted if self.under_way.is_empty() => return Err(()),
-                Next::Interrupted | Next::End => break,
+                Next::Chunk(chunk) => self.hand_out(chunk, parsers),
+                Next::Interrupted if self.under_way.is_empty() && !self.end_head(parsers, true) => return Err(()),
+                Next::Interrupted => break,
+                Next::End if self.end_head(parsers, false) => {}
+                Next::End => break,
             }
         }
         let Some(parsed) = self.under_way.pop_front() else { return Ok(false) };
@@ -153,6 +197,65 @@ impl Feed {
         self.spare.push(std::mem::replace(&mut self.chunk, chunk));
         self.at = 0;
         Ok(true)
+    }
+
+    /// Have a chunk parsed; first lines are put together until they tell the format.
+    fn hand_out(&mut self, mut chunk: Chunk, parsers: &Parsers) {
+        /// Of a dump without end, no more than this is kept in memory.
+        const LONGEST_HEAD: usize = 8 << 20;
+        if self.format.is_none() {
+            if chunk.too_long {
+                self.end_head(parsers, false);
+                return parsers.parse(chunk, &mut self.under_way, self.read_ahead);
+            }
+            if let Some(mut head) = self.head.take() {
+                head.text.append(&mut chunk.text);
+                chunk = head;
+            }
+        }
+        if self.format.is_none() && chunk.text.len() < self.head_wanted {
+            self.head = Some(chunk);
+            return;
+        }
+        if self.format.is_none() {
+            let (format, enough) = self
+                .truss_columns
+                .map_or_else(|| Format::detect(&chunk.text), |columns| (Format::given(columns, &chunk.text), true));
+            if !enough && chunk.text.len() < LONGEST_HEAD {
+                self.head_wanted = 2 * chunk.text.len();
+                self.head = Some(chunk);
+                return;
+            }
+            self.set_format(format);
+        }
+        chunk.format = self.format.unwrap_or_default();
+        parsers.parse(chunk, &mut self.under_way, self.read_ahead);
+    }
+
+    /// No more lines for now: the format is what the first ones tell. `false` if there are none, or, with `wait`, too few.
+    fn end_head(&mut self, parsers: &Parsers, wait: bool) -> bool {
+        const ENOUGH_TO_GO_ON: usize = 16;
+        let Some(head) = self.head.take() else { return false };
+        let (format, _) = Format::detect(&head.text);
+        if wait && memchr::memchr_iter(b'\n', &head.text).count() < ENOUGH_TO_GO_ON {
+            self.head = Some(head);
+            return false;
+        }
+        self.set_format(format);
+        parsers.parse(Chunk { format, ..head }, &mut self.under_way, self.read_ahead);
+        true
+    }
+
+    fn set_format(&mut self, format: Format) {
+        self.format = Some(format);
+        if let Format::Truss(layout) = format {
+            self.times = Some(Times::new(layout));
+        }
+    }
+
+    /// What recording.json says about the times of this log.
+    pub(crate) fn describe_clock(&self, has_durations: bool) -> sysdock_table::Clock {
+        self.times.as_ref().map_or_else(|| self.clock.describe(has_durations), |times| times.describe(has_durations))
     }
 
     #[inline]
@@ -244,6 +347,11 @@ impl Merge {
 
     pub(crate) fn bytes(&self) -> u64 {
         self.feeds.iter().map(Feed::bytes).sum()
+    }
+
+    /// Lines that were counted and not handed out.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.feeds.iter().map(|feed| feed.left_out).sum()
     }
 
     /// Size of all inputs on disk, where every one has a size.

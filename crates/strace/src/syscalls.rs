@@ -1,6 +1,7 @@
 //! What each system call does and where its arguments stand. A flat list: one line per group of calls with the same shape.
 //!
-//! Argument positions are those of the manual pages (section 2), counted from 0. Calls that are not listed have class `other`.
+//! Argument positions are those of the manual pages (section 2), counted from 0; strace and truss print them alike. Calls that are not
+//! listed have class `other`.
 
 use std::sync::OnceLock;
 
@@ -142,9 +143,9 @@ use Shape::{Between, Directory, Fd, NewFd, NewPair, Path, PathAt, Plain, Transfe
 
 #[rustfmt::skip]
 const GROUPS: &[(&str, Meaning)] = &[
-    ("open", (Open, Shape::Open(None, 0, 1))),
-    ("openat openat2", (Open, Shape::Open(Some(0), 1, 2))),
-    ("creat", (Open, Shape::Create)),
+    ("open open64", (Open, Shape::Open(None, 0, 1))),
+    ("openat openat2 openat64", (Open, Shape::Open(Some(0), 1, 2))),
+    ("creat creat64", (Open, Shape::Create)),
     ("open_by_handle_at", (Open, NewFd("file handle"))),
     ("close", (Close, Shape::Close)),
     ("close_range", (Close, Shape::CloseRange)),
@@ -167,10 +168,10 @@ const GROUPS: &[(&str, Meaning)] = &[
     ("sendfile sendfile64", (Class::Copy, Between { from: 1, from_offset: Some(2), to: 0, to_offset: None, size: 3 })),
     ("copy_file_range splice", (Class::Copy, Between { from: 0, from_offset: Some(1), to: 2, to_offset: Some(3), size: 4 })),
     ("tee", (Class::Copy, Between { from: 0, from_offset: None, to: 1, to_offset: None, size: 2 })),
-    ("lseek _llseek", (Seek, Shape::Seek)),
-    ("stat stat64 lstat lstat64 oldstat oldlstat access readlink statfs statfs64", (Stat, Path(0))),
-    ("fstat fstat64 oldfstat fstatfs fstatfs64", (Stat, Fd)),
-    ("newfstatat fstatat64 statx faccessat faccessat2 readlinkat name_to_handle_at file_getattr", (Stat, PathAt(0, 1))),
+    ("lseek _llseek llseek", (Seek, Shape::Seek)),
+    ("stat stat64 lstat lstat64 oldstat oldlstat access readlink statfs statfs64 statvfs statvfs64 pathconf resolvepath", (Stat, Path(0))),
+    ("fstat fstat64 oldfstat fstatfs fstatfs64 fstatvfs fstatvfs64 fpathconf", (Stat, Fd)),
+    ("newfstatat fstatat fstatat64 statx faccessat faccessat2 readlinkat name_to_handle_at file_getattr", (Stat, PathAt(0, 1))),
     ("getdents getdents64 readdir", (Dir, Directory)),
     ("chdir", (Dir, Shape::ChangeDir)),
     ("fchdir", (Dir, Shape::ChangeDirFd)),
@@ -185,15 +186,15 @@ const GROUPS: &[(&str, Meaning)] = &[
     ("symlink", (Name, Path(1))),
     ("linkat mkdirat mknodat", (Name, PathAt(0, 1))),
     ("symlinkat", (Name, PathAt(1, 2))),
-    ("chmod chown chown32 lchown lchown32 utime utimes", (Attr, Path(0))),
-    ("fchmod fchown fchown32 fgetxattr fsetxattr flistxattr fremovexattr", (Attr, Fd)),
+    ("chmod chown chown32 lchown lchown32 utime utimes acl", (Attr, Path(0))),
+    ("fchmod fchown fchown32 fgetxattr fsetxattr flistxattr fremovexattr facl futimens", (Attr, Fd)),
     ("fchmodat fchmodat2 fchownat utimensat utimensat_time64 futimesat getxattrat setxattrat listxattrat removexattrat file_setattr", (Attr, PathAt(0, 1))),
     ("getxattr lgetxattr setxattr lsetxattr listxattr llistxattr removexattr lremovexattr", (Attr, Path(0))),
     ("truncate truncate64", (Attr, Path(0))),
     ("ftruncate ftruncate64", (Attr, Shape::Truncate)),
-    ("fsync fdatasync sync_file_range syncfs sync_file_range2", (Sync, Fd)),
+    ("fsync fdatasync sync_file_range syncfs sync_file_range2 fdsync", (Sync, Fd)),
     ("sync msync", (Sync, Plain)),
-    ("mmap mmap2", (Map, Shape::Map)),
+    ("mmap mmap2 mmap64", (Map, Shape::Map)),
     ("fcntl fcntl64", (Control, Shape::Fcntl)),
     ("ioctl", (Control, Shape::Ioctl)),
     ("dup", (Control, Shape::Dup)),
@@ -230,8 +231,8 @@ const GROUPS: &[(&str, Meaning)] = &[
     ("accept accept4", (Socket, NewFd("socket"))),
     ("socketpair", (Socket, NewPair("socket", 3))),
     ("bind connect listen shutdown getsockname getpeername getsockopt setsockopt recvmmsg recvmmsg_time64 sendmmsg", (Socket, Fd)),
-    ("clone clone3 fork vfork", (Process, Shape::Fork)),
-    ("execve execveat", (Process, Shape::Exec)),
+    ("clone clone3 fork vfork fork1 forkall forkx forkallx vforkx forksys", (Process, Shape::Fork)),
+    ("execve execveat exec", (Process, Shape::Exec)),
     ("unshare", (Process, Shape::Unshare)),
     ("wait4 waitid waitpid exit exit_group getpid gettid getppid getpgid getpgrp setpgid getsid setsid getuid getgid geteuid getegid setuid setgid \
       setreuid setregid setresuid setresgid getresuid getresgid getgroups setgroups setfsuid setfsgid capget capset prctl arch_prctl ptrace \
@@ -247,6 +248,41 @@ const GROUPS: &[(&str, Meaning)] = &[
     ("time gettimeofday settimeofday clock_gettime clock_settime clock_getres clock_adjtime adjtimex alarm getitimer setitimer timer_create \
       timer_settime timer_gettime timer_getoverrun timer_delete clock_gettime64 clock_getres_time64", (Time, Plain)),
     ("msgget msgctl msgsnd msgrcv mq_open mq_unlink mq_notify mq_getsetattr mq_timedsend", (Class::Other, Plain)),
+    // Of Solaris and illumos only, with the arguments in the order in which truss prints them (illumos usr/src/cmd/truss/systable.c).
+    ("xstat lxstat", (Stat, Path(1))),
+    ("fxstat", (Stat, Plain)),
+    ("xmknod", (Name, Path(1))),
+    ("fchroot", (Dir, Fd)),
+    ("mmapobj", (Map, Fd)),
+    ("sendfilev sendfilev64", (Class::Copy, Plain)),
+    ("getmsg getpmsg", (Read, Fd)),
+    ("putmsg putpmsg", (Write, Fd)),
+    ("so_socket", (Socket, NewFd("socket"))),
+    ("so_socketpair sockconfig", (Socket, Plain)),
+    ("getpeerucred", (Socket, Fd)),
+    ("port_create", (Wait, NewFd("port"))),
+    ("port_get port_getn", (Wait, Fd)),
+    ("port_associate port_dissociate port_send port_dispatch port_alert", (Control, Fd)),
+    ("door_create", (Control, NewFd("door"))),
+    ("door_call door_info door_revoke door_bind door_getparam door_setparam", (Control, Fd)),
+    ("door door_return door_unbind door_unref door_cred door_ucred portfs port_sendn kaio", (Control, Plain)),
+    ("pollsys wait lwp_wait sigsuspend sigtimedwait", (Wait, Plain)),
+    ("lwp_park lwp_unpark lwp_unpark_all lwp_unpark_cancel lwp_set_park lwp_mutex_lock lwp_mutex_timedlock lwp_mutex_trylock lwp_mutex_unlock \
+      lwp_mutex_wakeup lwp_mutex_register lwp_sema_wait lwp_sema_timedwait lwp_sema_trywait lwp_sema_post lwp_cond_wait lwp_cond_signal \
+      lwp_cond_broadcast lwp_rwlock_rdlock lwp_rwlock_wrlock lwp_rwlock_tryrdlock lwp_rwlock_trywrlock lwp_rwlock_unlock lwp_rwlock_sys \
+      semsys semids", (Lock, Plain)),
+    ("_exit lwp_create lwp_exit lwp_self lwp_info lwp_detach lwp_suspend lwp_continue lwp_private yield nice pgrpsys setpgrp seteuid setegid \
+      tasksys settaskid gettaskid getprojid rctlsys getrctl setrctl rctlsys_lst rctlsys_ctl setprojrctl privsys setppriv getppriv \
+      getprivimplinfo setpflags getpflags issetugid ucredsys ucred_get zone_create zone_destroy zone_getattr zone_setattr zone_enter zone_list \
+      zone_shutdown zone_lookup zone_boot zone_version priocntlsys processor_bind processor_info p_online pset pset_create pset_destroy \
+      pset_assign pset_info pset_bind pset_getloadavg pset_list pset_getattr pset_setattr lgrp_version lgrp_affinity_get lgrp_affinity_set \
+      lgrp_latency rusagesys getrusage_chld getrusage_lwp getvmusage getrlimit64 setrlimit64 ulimit profil pcsample corectl auditsys uadmin \
+      utssys sysconfig getloadavg modctl sysi86 brand schedctl cladm exacctsys getacct putacct wracct acctctl", (Process, Plain)),
+    ("memcntl getpagesizes meminfo shmsys shmids uucopy uucopystr", (Memory, Plain)),
+    ("lwp_kill lwp_sigmask sigpending sigfillset sigpendsys sigsendsys sigqueue signotify sigresend context getcontext setcontext getustack \
+      setustack", (Signal, Plain)),
+    ("stime adjtime ntp_gettime ntp_adjtime", (Time, Plain)),
+    ("msgsys msgids msgsnap", (Class::Other, Plain)),
 ];
 
 /// Number of a call that is not in the list.

@@ -10,6 +10,7 @@ use crate::{
     resolve,
     syscalls::Shape,
     threads::{Birth, Threads},
+    truss::Names,
 };
 
 /// Names of programs: `commands`.
@@ -47,6 +48,8 @@ pub(crate) struct System {
     pub(crate) no_clock: bool,
     /// Serial number that the next row of `calls` will have.
     pub(crate) next_row: u64,
+    /// Threads as truss names them.
+    pub(crate) names: Names,
     /// Working directory of the first process, where the recorder knows it.
     pub(crate) first_cwd: Option<Vec<u8>>,
 }

@@ -267,6 +267,22 @@ impl Threads {
         self.get_mut(index).tid = tid;
     }
 
+    /// What a thread is called in `processes`, where its name is not its id here.
+    pub(crate) fn set_ids(&mut self, index: usize, pid: i32, tid: i32) {
+        let thread = self.get_mut(index);
+        thread.pid = pid;
+        let life = thread.life;
+        (self.lives[life].pid, self.lives[life].tid) = (pid, tid);
+    }
+
+    /// More is known about the program that a thread runs.
+    pub(crate) fn set_program(&mut self, index: usize, program: Rc<Program>) {
+        let thread = self.get_mut(index);
+        thread.program = Some(Rc::clone(&program));
+        let life = thread.life;
+        self.lives[life].program = Some(program);
+    }
+
     /// Running threads, by index.
     pub(crate) fn running(&self) -> impl Iterator<Item = (usize, &Thread)> {
         self.running.iter().enumerate().filter_map(|(index, thread)| thread.as_ref().map(|thread| (index, thread)))

@@ -57,6 +57,10 @@ pub struct Clock {
     pub kind: String,
     pub resolution_ns: i64,
     pub has_durations: bool,
+    /// What kind of time `dur_ns` holds: `elapsed`, `system_cpu` or `none`.
+    pub durations: String,
+    /// What `ts_ns` is the time of: the `entry` into a call or its `return`.
+    pub stamps: String,
     pub note: Option<String>,
 }
 

@@ -23,7 +23,7 @@ fn values(column: &str, rows: usize, state: &mut u64) -> Vec<i64> {
     let mut now = 1_700_000_000_000_000_000;
     let mut one = |row: usize| match column {
         "ts_ns" => {
-            now += random(state) % 1_000_000 - if row % 97 == 0 { 500_000 } else { 0 };
+            now += random(state) % 1_000_000 - if row.is_multiple_of(97) { 500_000 } else { 0 };
             now
         }
         "offset_bytes" => random(state),
@@ -31,7 +31,7 @@ fn values(column: &str, rows: usize, state: &mut u64) -> Vec<i64> {
         "dur_ns" => random(state) % 3000 * 1000,
         "comm_id" => 7,
         "to_path_id" | "to_offset_bytes" | "via" | "stack_id" => NULL,
-        "errno" if row % 50 != 0 => NULL,
+        "errno" if !row.is_multiple_of(50) => NULL,
         "errno" | "class" => random(state) % 3,
         "call" => random(state) % 300,
         "offset_uncertain" => i64::from(random(state) % 5 == 0),

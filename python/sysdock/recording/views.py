@@ -197,7 +197,8 @@ class Views:
             **self.recording.manifest,
             "clock": self.recording.manifest["clock"].get("kind"),
         }
-        manifest["has_durations"] = self.recording.manifest["clock"].get("has_durations")
+        for key in ("has_durations", "durations", "stamps"):
+            manifest[key] = self.recording.manifest["clock"].get(key)
         items = []
         for column in table.columns:
             variable = f"recording_{column.name}"
