@@ -64,10 +64,11 @@ def command(
     offsets: tuple[str, ...],
     align: bool,
     follow: bool,
+    truss_columns: str | None,
     threads: int,
     lang: str,
 ) -> None:
-    """Make a recording from strace logs (also .gz, .zst, - for standard input), then say what they show."""
+    """Make a recording from logs of strace or truss (also .gz, .zst, - for standard input), then say what they show."""
     from sysdock.cli.output import remark
     from sysdock.cli.record import answer, run_with_progress
     from sysdock.recording.native import refuse_existing
@@ -79,6 +80,7 @@ def command(
     options += [f"--offset={offset}" for offset in offsets]
     options += ["--align"] if align else []
     options += ["--follow"] if follow else []
+    options += [f"--truss-columns={truss_columns}"] if truss_columns is not None else []
     options += [f"--threads={threads}"] if threads else []
     code = run_with_progress(["import", "-o", str(output), *options, "--", *logs], forward)
     if (output / "recording.json").exists():
