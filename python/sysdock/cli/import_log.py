@@ -52,6 +52,11 @@ _EPILOG = """Example:
     help="Go on reading logs that are still written, until Ctrl-C, or until every process in them has ended.",
 )
 @click.option(
+    "--truss-columns",
+    metavar="dDE",
+    help="Time columns of a truss log, as the letters of truss's options. Default: found out from the log.",
+)
+@click.option(
     "--threads", type=int, default=0, metavar="N", help="Threads that may work. Default: one for each core."
 )
 @lang_option
@@ -68,7 +73,10 @@ def command(
     threads: int,
     lang: str,
 ) -> None:
-    """Make a recording from logs of strace or truss (also .gz, .zst, - for standard input), then say what they show."""
+    """Make a recording from logs of strace or truss (also packed), then say what they show.
+
+    LOG: a file (plain, .gz, .zst), several of a set or of several hosts, or - for standard input.
+    """
     from sysdock.cli.output import remark
     from sysdock.cli.record import answer, run_with_progress
     from sysdock.recording.native import refuse_existing

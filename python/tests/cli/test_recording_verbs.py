@@ -90,7 +90,8 @@ class TestImport:
     def test_an_interrupted_import_can_be_read(self, cli, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
         importing = cli.start("import", "pipe", "-o", "rec", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        with open(tmp_path / "pipe", "w") as pipe:
+        # Opened for both, so that it does not wait for an importer that failed.
+        with os.fdopen(os.open(tmp_path / "pipe", os.O_RDWR), "w") as pipe:
             for number in range(2000):
                 pipe.write(f'1 {1700000000 + number}.000000 read(3</tmp/a>, "x"..., 9) = 9 <0.000010>\n')
             pipe.flush()
