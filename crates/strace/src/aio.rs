@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 
-use memchr::memmem;
 use rustc_hash::FxHashMap;
 use sysdock_table::TableError;
 
@@ -24,10 +23,13 @@ use crate::{
 /// Operations that may be under way; a log of garbage may name any number.
 const MOST: usize = 1 << 20;
 
-/// Operations that were submitted and not yet reaped, by context and data.
+/// Session, process, context and data: contexts are addresses, which other processes may use too.
+type Key = (u32, i32, i64, i64);
+
+/// Operations that were submitted and not yet reaped.
 #[derive(Debug, Default)]
 pub(crate) struct UnderWay {
-    operations: FxHashMap<(i64, i64), VecDeque<(usize, CallRow)>>,
+    operations: FxHashMap<Key, VecDeque<CallRow>>,
     count: usize,
 }
 
@@ -35,20 +37,20 @@ impl Import<'_> {
     /// `io_submit(context, n, [{...}, ...]) = accepted`
     pub(crate) fn submitted(&mut self, thread: usize, call: &Call<'_>, submit: &CallRow) {
         let Some(accepted) = usize::try_from(submit.result).ok() else { return };
-        let context = text::leading_number(call.arguments.get(0)).unwrap_or(0);
         for block in structures(call.arguments.get(2)).take(accepted) {
             let Some(row) = self.operation(thread, block, submit) else { continue };
             let data = number_of(block, b"aio_data=").or_else(|| number_of(block, b"data=")).unwrap_or(0);
             if self.aio.count < MOST {
                 self.aio.count += 1;
-                self.aio.operations.entry((context, data)).or_default().push_back((thread, row));
+                let key = self.aio_key(thread, call, data);
+                self.aio.operations.entry(key).or_default().push_back(row);
             }
         }
     }
 
     /// The row of one operation, not yet complete.
     fn operation(&mut self, thread: usize, block: &[u8], submit: &CallRow) -> Option<CallRow> {
-        let opcode = word_of(block, b"aio_lio_opcode=")?;
+        let opcode = field(block, b"aio_lio_opcode=")?;
         let (name, class): (&[u8], Class) = match opcode {
             b"IOCB_CMD_PREAD" => (b"aio_pread", Class::Read),
             b"IOCB_CMD_PWRITE" => (b"aio_pwrite", Class::Write),
@@ -60,8 +62,7 @@ impl Import<'_> {
         let (number, _) = self.calls.look_up(syscalls::UNLISTED, name);
         let mut row =
             CallRow { call: number, class: class as u8, via: Via::Libaio, ..self.row(thread, number, class, submit.ts_ns) };
-        let at = memmem::find(block, b"aio_fildes=")? + b"aio_fildes=".len();
-        let (fd, tag) = descriptor(&block[at..])?;
+        let (fd, tag) = descriptor(field(block, b"aio_fildes=")?)?;
         row.fd = shown(fd).unwrap_or(-1);
         let file = self.system.threads.get(thread).fds.borrow().get(fd).cloned();
         let object = match (tag, file) {
@@ -84,12 +85,11 @@ impl Import<'_> {
     }
 
     /// `io_getevents(context, min, n, [{...}, ...], timeout) = count`
-    pub(crate) fn reaped(&mut self, call: &Call<'_>, reap: &CallRow) -> Result<(), TableError> {
+    pub(crate) fn reaped(&mut self, thread: usize, call: &Call<'_>, reap: &CallRow) -> Result<(), TableError> {
         let Some(count) = usize::try_from(reap.result).ok() else { return Ok(()) };
-        let context = text::leading_number(call.arguments.get(0)).unwrap_or(0);
         for event in structures(call.arguments.get(3)).take(count) {
             let data = number_of(event, b"data=").unwrap_or(0);
-            let Some((_, mut row)) = self.take_operation(context, data) else { continue };
+            let Some(mut row) = self.take_operation(self.aio_key(thread, call, data)) else { continue };
             let end_ns = reap.ts_ns.saturating_add(reap.dur_ns.max(0));
             row.dur_ns = end_ns.saturating_sub(row.ts_ns).max(0);
             let result = number_of(event, b"res=").unwrap_or(NONE);
@@ -106,11 +106,17 @@ impl Import<'_> {
         Ok(())
     }
 
-    fn take_operation(&mut self, context: i64, data: i64) -> Option<(usize, CallRow)> {
-        let queue = self.aio.operations.get_mut(&(context, data))?;
+    fn aio_key(&self, thread: usize, call: &Call<'_>, data: i64) -> Key {
+        let context = text::leading_number(call.arguments.get(0)).unwrap_or(0);
+        let thread = self.system.threads.get(thread);
+        (thread.session, thread.pid, context, data)
+    }
+
+    fn take_operation(&mut self, key: Key) -> Option<CallRow> {
+        let queue = self.aio.operations.get_mut(&key)?;
         let operation = queue.pop_front()?;
         if queue.is_empty() {
-            self.aio.operations.remove(&(context, data));
+            self.aio.operations.remove(&key);
         }
         self.aio.count -= 1;
         Some(operation)
@@ -119,7 +125,7 @@ impl Import<'_> {
     /// Operations whose end is not in the log, in order of their start.
     pub(crate) fn never_reaped(&mut self) -> Result<(), TableError> {
         let left = std::mem::take(&mut self.aio);
-        let mut rows: Vec<CallRow> = left.operations.into_values().flatten().map(|(_, row)| row).collect();
+        let mut rows: Vec<CallRow> = left.operations.into_values().flatten().collect();
         rows.sort_by_key(|row| (row.ts_ns, row.offset, row.object));
         rows.into_iter().try_for_each(|row| self.push_row(row))
     }
@@ -130,14 +136,13 @@ fn structures(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     paths::list(list).into_iter().filter(|item| item.starts_with(b"{"))
 }
 
-fn word_of<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let at = memmem::find(text, name)? + name.len();
-    text[at..].split(|byte| matches!(byte, b',' | b'}')).next()
+/// The value of a field; data that looks like a field stands in a string.
+fn field<'a>(structure: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    paths::structure(structure).into_iter().find_map(|field| field.strip_prefix(name))
 }
 
-fn number_of(text: &[u8], name: &[u8]) -> Option<i64> {
-    let at = memmem::find(text, name)? + name.len();
-    text::leading_number(&text[at..])
+fn number_of(structure: &[u8], name: &[u8]) -> Option<i64> {
+    field(structure, name).and_then(text::leading_number)
 }
 
 /// Names of the errors that block devices and file systems give; others keep their number.

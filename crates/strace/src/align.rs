@@ -14,6 +14,10 @@ use crate::{
     text,
 };
 
+/// strace takes the start of a duration only after it has printed the arguments: a call ends that much later, at most, than stamp and
+/// duration say.
+const SLACK_NS: i64 = 1_000_000;
+
 /// Start and end of a call.
 type Span = (i64, i64);
 
@@ -57,7 +61,8 @@ impl Sightings {
         }
         let Some(sessions) = path else { return };
         let sighting = sessions.entry(session).or_default();
-        let span = (row.ts_ns, row.ts_ns.saturating_add(if row.dur_ns == NONE { 0 } else { row.dur_ns }));
+        let dur_ns = if row.dur_ns == NONE { 0 } else { row.dur_ns };
+        let span = (row.ts_ns, row.ts_ns.saturating_add(dur_ns).saturating_add(SLACK_NS));
         let flags = match shape {
             Shape::Open(_, _, flags) => call.arguments.get(flags),
             _ => b"",

@@ -86,6 +86,8 @@ struct Words {
 #[derive(Debug)]
 pub(crate) struct CallRows {
     block: Vec<CallRow>,
+    /// The full block before, held back so that its rows can still be changed.
+    held: Vec<CallRow>,
     /// Rows of the group that are with the encoder already.
     encoded: usize,
     /// Rows of all groups before.
@@ -98,13 +100,14 @@ impl CallRows {
     /// With `beside`, rows are encoded in a thread of their own.
     pub(crate) fn new(beside: bool) -> Self {
         let encoder = if beside { Encoder::beside() } else { Encoder::Here(Box::new(CallEncoder::new())) };
-        CallRows { block: Vec::with_capacity(ROWS_PER_BLOCK), encoded: 0, before: 0, encoder, errnos: Errnos::default() }
+        let block = Vec::with_capacity(ROWS_PER_BLOCK);
+        CallRows { block, held: Vec::new(), encoded: 0, before: 0, encoder, errnos: Errnos::default() }
     }
 
-    /// Add a row; the row before stays changeable until then.
+    /// Add a row. The last thousands stay changeable.
     pub(crate) fn push(&mut self, row: CallRow, recording: &mut Recording, calls: &[String]) -> Result<u64, TableError> {
         if self.block.len() == ROWS_PER_BLOCK {
-            self.send_block();
+            self.send_held();
             if self.encoded >= ROWS_PER_GROUP {
                 self.finish_group(recording, calls)?;
             }
@@ -116,27 +119,33 @@ impl CallRows {
 
     /// Rows so far.
     pub(crate) fn total(&self) -> u64 {
-        self.before + (self.encoded + self.block.len()) as u64
+        self.before + (self.encoded + self.held.len() + self.block.len()) as u64
     }
 
     /// A row that is still here, by its serial number.
     pub(crate) fn recent(&mut self, serial: u64) -> Option<&mut CallRow> {
-        let index = serial.checked_sub(self.before + self.encoded as u64)?;
-        self.block.get_mut(usize::try_from(index).ok()?)
+        let index = usize::try_from(serial.checked_sub(self.before + self.encoded as u64)?).ok()?;
+        match index.checked_sub(self.held.len()) {
+            None => self.held.get_mut(index),
+            Some(index) => self.block.get_mut(index),
+        }
     }
 
     /// Write everything.
     pub(crate) fn flush(&mut self, recording: &mut Recording, calls: &[String]) -> Result<(), TableError> {
-        self.send_block();
+        self.send_held();
+        self.send_held();
         self.finish_group(recording, calls)?;
         self.encoder.wait(recording)
     }
 
-    fn send_block(&mut self) {
-        if !self.block.is_empty() {
-            self.encoded += self.block.len();
-            self.encoder.block(&mut self.block);
+    /// Send the block that was held back; the current one takes its place.
+    fn send_held(&mut self) {
+        if !self.held.is_empty() {
+            self.encoded += self.held.len();
+            self.encoder.block(&mut self.held);
         }
+        std::mem::swap(&mut self.block, &mut self.held);
     }
 
     fn finish_group(&mut self, recording: &mut Recording, calls: &[String]) -> Result<(), TableError> {

@@ -281,6 +281,8 @@ impl Import<'_> {
             self.open_call(thread, &half)?;
         }
         self.give_up_interrupted(thread)?;
+        // strace prints the stack of exit_group below this line.
+        self.stacks.belong_to(self.system.threads.get(thread).last_row);
         self.system.threads.end(thread, item.time_ns);
         Ok(())
     }

@@ -25,8 +25,8 @@ pub(crate) struct OpenFile {
     moving: Cell<u32>,
     /// How often the position was moved.
     pub(crate) moves: Cell<u32>,
-    /// End of the last call that moved the position, and the serial number of its row. Kept for merged logs only.
-    pub(crate) last_move: Cell<(i64, u64)>,
+    /// End of the last call that moved the position, its thread, and the serial number of its row. Kept for merged logs only.
+    pub(crate) last_move: Cell<(i64, usize, u64)>,
 }
 
 impl OpenFile {
@@ -37,7 +37,7 @@ impl OpenFile {
             append: Cell::new(append),
             moving: Cell::new(0),
             moves: Cell::new(0),
-            last_move: Cell::new((i64::MIN, u64::MAX)),
+            last_move: Cell::new((i64::MIN, usize::MAX, u64::MAX)),
         })
     }
 

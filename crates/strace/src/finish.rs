@@ -56,7 +56,7 @@ impl Import<'_> {
                 self.mappings.flush(self.recording, false)?;
             }
             Shape::Submit => self.submitted(thread, call, &row),
-            Shape::Reap => self.reaped(call, &row)?,
+            Shape::Reap => self.reaped(thread, call, &row)?,
             Shape::Ring if row.result != NONE => self.note(Issue::InvisibleIo, "io_uring"),
             _ => {}
         }
@@ -140,6 +140,7 @@ impl Import<'_> {
     pub(crate) fn push(&mut self, thread: usize, row: CallRow) -> Result<(), TableError> {
         let life = self.system.threads.get(thread).life;
         self.system.threads.lives[life].calls += 1;
+        self.system.threads.get_mut(thread).last_row = self.rows.total();
         self.push_row(row)
     }
 

@@ -8,7 +8,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, UNIX_EPOCH},
+    time::UNIX_EPOCH,
 };
 
 use crate::chunk::Chunk;
@@ -18,9 +18,6 @@ const BLOCK: usize = 1 << 16;
 
 /// Bytes that all inputs of an import may read at a time, together.
 const TOGETHER: usize = 64 << 20;
-
-/// How long to wait before a followed file is looked at again.
-const FOLLOW_PAUSE: Duration = Duration::from_millis(100);
 
 /// A line longer than this is dropped and counted: no call prints that much unless asked for (`-s`), and memory must stay bounded.
 const LONGEST_LINE: usize = 64 << 20;
@@ -208,7 +205,6 @@ impl Blocks {
         text.truncate(held + *got.as_ref().unwrap_or(&0));
         match got {
             Ok(0) if self.follow => {
-                std::thread::sleep(FOLLOW_PAUSE);
                 return false;
             }
             Ok(0) => self.ended = true,

@@ -7,6 +7,7 @@ use std::{
     collections::{BinaryHeap, VecDeque},
     io,
     sync::mpsc::Receiver,
+    time::Duration,
 };
 
 use chrono::NaiveDate;
@@ -20,6 +21,12 @@ use crate::{
     parsers::Parsers,
     truss::{Columns, Times},
 };
+
+/// How long to wait before followed logs are looked at again.
+const FOLLOW_PAUSE: Duration = Duration::from_millis(100);
+
+/// Lines of other logs after which one that had nothing new is asked again.
+const LINES_UNTIL_ASKED_AGAIN: u64 = 1024;
 
 /// More inputs than this are not read ahead: what they hold in memory must stay small.
 const READ_AHEAD_INPUTS: usize = 4;
@@ -53,6 +60,7 @@ pub(crate) struct Feed {
     under_way: VecDeque<Receiver<Chunk>>,
     spare: Vec<Chunk>,
     read_ahead: bool,
+    follow: bool,
 }
 
 /// One line with all that its prefix says.
@@ -105,6 +113,7 @@ impl Feed {
             under_way: VecDeque::new(),
             spare: Vec::new(),
             read_ahead,
+            follow,
         })
     }
 
@@ -295,12 +304,27 @@ pub(crate) struct Merge {
     waiting: BinaryHeap<Reverse<(u32, i64, usize)>>,
     /// The feed whose line was handed out last, and feeds not read yet.
     to_advance: Vec<usize>,
+    /// Followed logs that had nothing new.
+    quiet: Vec<usize>,
+    following: bool,
+    handed_out: u64,
+    /// Lines without a time so far.
+    numbered: i64,
 }
 
 impl Merge {
     pub(crate) fn new(feeds: Vec<Feed>) -> Self {
         let to_advance = (0..feeds.len()).rev().collect();
-        Merge { feeds, parsers: Parsers::default(), waiting: BinaryHeap::new(), to_advance }
+        Merge {
+            following: feeds.iter().any(|feed| feed.follow),
+            feeds,
+            parsers: Parsers::default(),
+            waiting: BinaryHeap::new(),
+            to_advance,
+            quiet: Vec::new(),
+            handed_out: 0,
+            numbered: 0,
+        }
     }
 
     /// Let `threads` threads parse ahead.
@@ -311,11 +335,17 @@ impl Merge {
     pub(crate) fn next(&mut self) -> Step {
         while let Some(&source) = self.to_advance.last() {
             match self.feeds[source].advance(&self.parsers) {
+                // One log that has nothing new must not hold up the others.
+                Err(()) if self.following => {
+                    self.to_advance.pop();
+                    self.quiet.push(source);
+                }
                 Err(()) => return Step::Interrupted,
                 Ok(false) => {
                     self.to_advance.pop();
                 }
                 Ok(true) => {
+                    self.number(source);
                     let key = (self.feeds[source].place, self.feeds[source].time_ns, source);
                     // What has no time of its own (a frame of a stack) belongs to the line above it.
                     let follows = self.feeds[source].follows();
@@ -331,11 +361,29 @@ impl Merge {
             }
         }
         match self.waiting.pop() {
-            None => Step::End,
+            None if self.quiet.is_empty() => Step::End,
+            None => {
+                std::thread::sleep(FOLLOW_PAUSE);
+                self.to_advance.append(&mut self.quiet);
+                Step::Interrupted
+            }
             Some(Reverse((.., source))) => {
+                self.handed_out += 1;
+                if self.handed_out.is_multiple_of(LINES_UNTIL_ASKED_AGAIN) {
+                    self.to_advance.append(&mut self.quiet);
+                }
                 self.to_advance.push(source);
                 Step::Line(source)
             }
+        }
+    }
+
+    /// Lines of several logs without a clock are counted together, in the order in which they are read.
+    fn number(&mut self, source: usize) {
+        let feed = &mut self.feeds[source];
+        if feed.place > 0 && !feed.clock.has_stamps() {
+            self.numbered += 1;
+            feed.time_ns = self.numbered;
         }
     }
 

@@ -34,7 +34,16 @@ pub(crate) fn normal(path: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
 
 /// Items of a printed list: `[3</a, b>, 4]`, `["sh", "-c"]`. A cut mark (`...`) ends it.
 pub(crate) fn list(text: &[u8]) -> Vec<&[u8]> {
-    let Some(body) = text.strip_prefix(b"[") else { return Vec::new() };
+    text.strip_prefix(b"[").map_or_else(Vec::new, items)
+}
+
+/// Fields of a printed structure: `{aio_data=0x1, aio_buf="a, b", ...}`.
+pub(crate) fn structure(text: &[u8]) -> Vec<&[u8]> {
+    text.strip_prefix(b"{").map_or_else(Vec::new, items)
+}
+
+/// What stands between commas, up to the bracket that closes. Strings and tags stay whole.
+fn items(body: &[u8]) -> Vec<&[u8]> {
     let mut items = Vec::new();
     let (mut at, mut start, mut depth) = (0, 0, 0usize);
     while at < body.len() {
@@ -52,12 +61,12 @@ pub(crate) fn list(text: &[u8]) -> Vec<&[u8]> {
                 at += len;
                 continue;
             }
-            b',' | b']' => {
+            b',' | b']' | b'}' | b')' => {
                 let item = body[start..at].trim_ascii();
                 if !item.is_empty() && item != b"..." {
                     items.push(item);
                 }
-                if body[at] == b']' {
+                if body[at] != b',' {
                     break;
                 }
                 start = at + 1;

@@ -56,6 +56,8 @@ pub(crate) struct Thread {
     pub(crate) half: Option<Half>,
     /// Interrupted calls, the innermost last: a handler's own call may be interrupted too.
     pub(crate) interrupted: Vec<Interrupted>,
+    /// Serial number of its last row in `calls`.
+    pub(crate) last_row: u64,
     /// Its row in `processes`.
     pub(crate) life: usize,
 }
@@ -159,6 +161,7 @@ impl Threads {
             program: None,
             half: None,
             interrupted: Vec::new(),
+            last_row: u64::MAX,
             life,
         })
     }
@@ -170,7 +173,7 @@ impl Threads {
         let life = self.begin_life(session, (inherited.pid, tid), inherited.ppid, now_ns, inherited.program.clone());
         self.lives[life].parent = inherited.parent_row;
         let Inherited { pid, fds, cwd, program, .. } = inherited;
-        self.add(Thread { session, tid, pid, fds, cwd, program, half: None, interrupted: Vec::new(), life })
+        self.add(Thread { session, tid, pid, fds, cwd, program, half: None, interrupted: Vec::new(), last_row: u64::MAX, life })
     }
 
     /// A running thread whose parent was guessed wrong gets the right one, and what it inherits. What it opened or closed by itself

@@ -15,6 +15,9 @@ use crate::{
     text,
 };
 
+/// strace takes the start of a duration only after it has printed the arguments: a call ends that much later than stamp and duration say.
+const SLACK_NS: i64 = 100_000;
+
 /// Where a transfer began, as far as it is known.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
@@ -79,10 +82,10 @@ impl System {
         if !self.merged {
             return (printed, None);
         }
-        let (end_ns, row) = file.last_move.get();
-        let timed = context.started_ns < end_ns;
+        let (end_ns, thread, row) = file.last_move.get();
+        let timed = thread != context.thread && context.started_ns < end_ns.saturating_add(SLACK_NS);
         if context.ended_ns() > end_ns {
-            file.last_move.set((context.ended_ns(), self.next_row));
+            file.last_move.set((context.ended_ns(), context.thread, self.next_row));
         }
         (printed || timed, timed.then_some(row))
     }

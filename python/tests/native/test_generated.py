@@ -6,6 +6,7 @@ cannot do yet stands in NOT_YET: whoever mends a thing takes its line out, and i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
@@ -92,8 +93,19 @@ def check_paths(case: Case, result: Result) -> None:
 def check_offsets(case: Case, result: Result) -> None:
     """Offsets of transfers, per file, and which of them nobody can know."""
     wanted = expected(case)
-    assert result.offsets() == {path: sorted(pairs, key=str) for path, pairs in wanted.offsets.items()}
-    assert result.uncertain() == wanted.uncertain
+    offsets, uncertain = result.offsets(), result.uncertain()
+    if case.options.pids == "separate":
+        # Files of a set hold times only: what lies closer than strace measures is uncertain too, and nothing else is wrong.
+        certain = Counter((path, *pair) for path, pairs in offsets.items() for pair in pairs)
+        assert certain <= Counter((path, *pair) for path, pairs in wanted.offsets.items() for pair in pairs)
+        assert uncertain >= wanted.uncertain
+        assert (
+            certain.total() + uncertain.total()
+            == sum(map(len, wanted.offsets.values())) + wanted.uncertain.total()
+        )
+        return
+    assert offsets == {path: sorted(pairs, key=str) for path, pairs in wanted.offsets.items()}
+    assert uncertain == wanted.uncertain
 
 
 def check_threads(case: Case, result: Result) -> None:
