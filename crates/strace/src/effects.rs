@@ -35,6 +35,33 @@ pub(crate) struct Facts {
     pub(crate) overlapped: Option<u64>,
 }
 
+/// The flags of an open that matter here.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenFlags {
+    append: bool,
+    close_on_exec: bool,
+    directory: bool,
+    /// The file is empty afterwards: cut, or new.
+    empties: bool,
+}
+
+impl OpenFlags {
+    /// From words joined by `|`, up to a comma.
+    fn of(text: &[u8]) -> Self {
+        let mut flags = OpenFlags::default();
+        for word in text.split(|byte| matches!(byte, b'|' | b',')) {
+            match word {
+                b"O_APPEND" => flags.append = true,
+                b"O_CLOEXEC" => flags.close_on_exec = true,
+                b"O_DIRECTORY" => flags.directory = true,
+                b"O_TRUNC" | b"O_EXCL" => flags.empties = true,
+                _ => {}
+            }
+        }
+        flags
+    }
+}
+
 /// A call in the thread that made it.
 pub(crate) struct Context<'a> {
     pub(crate) thread: usize,
@@ -134,7 +161,7 @@ impl System {
         let base = directory.and_then(|index| descriptor(context.call.arguments.get(index)));
         let returned = context.call.returned;
         // openat2 prints them in a structure.
-        let flags = flags.strip_prefix(b"{flags=").and_then(|inner| inner.split(|byte| *byte == b',').next()).unwrap_or(flags);
+        let flags = OpenFlags::of(flags.strip_prefix(b"{flags=").unwrap_or(flags));
         // The tag of the returned descriptor is the kernel's own name of the file, links followed.
         let object = match returned.tag {
             Some(tag) => {
@@ -148,18 +175,18 @@ impl System {
             if let Some(object) = object {
                 self.opened(object, flags);
             }
-            let file = OpenFile::new(object, Some(0), text::has_flag(flags, b"O_APPEND"));
-            self.set_fd(context.thread, fd, file, text::has_flag(flags, b"O_CLOEXEC"));
+            let file = OpenFile::new(object, Some(0), flags.append);
+            self.set_fd(context.thread, fd, file, flags.close_on_exec);
         }
         Facts { fd, object, ..Facts::default() }
     }
 
     /// What the flags of a successful open say about the file.
-    fn opened(&mut self, object: ObjectId, flags: &[u8]) {
-        if text::has_flag(flags, b"O_TRUNC") || text::has_flag(flags, b"O_EXCL") {
+    fn opened(&mut self, object: ObjectId, flags: OpenFlags) {
+        if flags.empties {
             self.objects.set_size(object, Some(0));
         }
-        if text::has_flag(flags, b"O_DIRECTORY") {
+        if flags.directory {
             self.objects.set_directory(object);
         }
     }
@@ -400,6 +427,7 @@ impl System {
             self.objects.set_directory(object);
         } else if rest.starts_with(b"REG") {
             // Without -v the size follows the mode.
+            // Nothing before the size holds a comma.
             let mut fields = rest.split(|byte| *byte == b',').map(<[u8]>::trim_ascii_start);
             let size = fields.find_map(|field| field.strip_prefix(b"st_size=").or_else(|| field.strip_prefix(b"stx_size=")));
             let size = size.and_then(text::leading_number);

@@ -262,12 +262,12 @@ pub(crate) fn begun(half: &[u8], places: &mut Places) {
 
 /// Collect the arguments that begin at `from`; `Some(index of the closing parenthesis)`, or `None` where the text ends before it.
 fn scan(text: &[u8], from: usize, places: &mut Places) -> Option<usize> {
-    let (mut at, mut start) = (from, from);
+    let mut start = from;
     let mut depth = 0usize;
-    while let Some(stop) = text::next_stop(text, at) {
-        at = stop + 1;
+    let mut stops = text::Stops::new(text, from);
+    while let Some(stop) = stops.next() {
         match text[stop] {
-            b'"' => at = stop + text::string_end(&text[stop..])?,
+            b'"' => stops.skip_to(stop + text::string_end(&text[stop..])?),
             b'(' | b'[' | b'{' => depth += 1,
             b')' if depth == 0 => {
                 if stop > from {
@@ -277,10 +277,10 @@ fn scan(text: &[u8], from: usize, places: &mut Places) -> Option<usize> {
             }
             b',' if depth == 0 => {
                 places.push(Place::trimmed(text, start, stop));
-                start = at;
+                start = stop + 1;
             }
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b'<' if starts_tag(text, stop) => at = stop + text::tag_end(&text[stop..])?,
+            b'<' if starts_tag(text, stop) => stops.skip_to(stop + text::tag_end(&text[stop..])?),
             _ => {}
         }
     }

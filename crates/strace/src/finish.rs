@@ -5,9 +5,6 @@
 //! program, all parts are one call. States of a thread's call: *interrupted* (its row waits) -> *restarted* (the next part joins it) or
 //! *given up* (EINTR, another call in its place, end of the thread: the row is written as it is).
 
-use std::hash::{Hash, Hasher};
-
-use rustc_hash::FxHasher;
 use sysdock_table::TableError;
 
 use crate::{
@@ -125,7 +122,7 @@ impl Import<'_> {
         let waiting = &mut self.system.threads.get_mut(thread).interrupted;
         // What was interrupted and then replaced by another call will not come back.
         let lost = if waiting.len() >= DEEPEST { Some(waiting.remove(0)) } else { None };
-        waiting.push(Interrupted { row, signature: signature(call) });
+        waiting.push(Interrupted { row, arguments: call.arguments.iter().map(Into::into).collect() });
         lost.map_or(Ok(()), |lost| self.push(thread, lost.row))
     }
 
@@ -175,21 +172,13 @@ fn is_interrupted(call: &Call<'_>) -> bool {
 }
 
 /// Whether a call is the next part of one that was interrupted: the kernel starts it with the same arguments.
+///
+/// A buffer is printed as an address as long as nothing came of the call, and by its contents later.
 fn continues(first: &Interrupted, next: &CallRow, call: &Call<'_>) -> bool {
-    call.name == b"restart_syscall" || (first.row.call == next.call && first.signature == signature(call))
-}
-
-/// A hash of the arguments that go in: numbers and flags. A buffer is printed as an address as long as nothing came of the call.
-fn signature(call: &Call<'_>) -> u64 {
-    let goes_in = |argument: &[u8]| {
-        let plain = matches!(argument.first(), Some(b'-' | b'0'..=b'9' | b'A'..=b'Z'));
-        plain && !argument.starts_with(b"0x") && argument != b"NULL"
-    };
-    let mut hasher = FxHasher::default();
-    for (place, argument) in call.arguments.iter().enumerate().filter(|(_, argument)| goes_in(argument)) {
-        (place, argument).hash(&mut hasher);
-    }
-    hasher.finish()
+    let number = |argument: &[u8]| matches!(argument.first(), Some(b'-' | b'0'..=b'9' | b'A'..=b'Z'));
+    let same = |(one, other): (&[u8], &[u8])| one == other || !(number(one) && number(other));
+    call.name == b"restart_syscall"
+        || (first.row.call == next.call && first.arguments.iter().map(|one| &**one).zip(call.arguments.iter()).all(same))
 }
 
 /// Both parts as one call: it began with the first, ended with the last, and took the time of both.

@@ -345,7 +345,6 @@ impl Merge {
                     self.to_advance.pop();
                 }
                 Ok(true) => {
-                    self.number(source);
                     let key = (self.feeds[source].place, self.feeds[source].time_ns, source);
                     // What has no time of its own (a frame of a stack) belongs to the line above it.
                     let follows = self.feeds[source].follows();
@@ -353,6 +352,7 @@ impl Merge {
                         self.to_advance.len() == 1 && (follows || self.waiting.peek().is_none_or(|Reverse(other)| key <= *other));
                     if first {
                         // Still the earliest: no detour through the heap. It stays in `to_advance` for the next call.
+                        self.number(source);
                         return Step::Line(source);
                     }
                     self.to_advance.pop();
@@ -373,6 +373,7 @@ impl Merge {
                     self.to_advance.append(&mut self.quiet);
                 }
                 self.to_advance.push(source);
+                self.number(source);
                 Step::Line(source)
             }
         }

@@ -250,13 +250,61 @@ pub(crate) fn tag_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where the next of the bytes `"()[]{}<,` stands, from `at` on.
+/// Finds the bytes `"()[]{}<,` of a text one after another.
 ///
-/// Stops are a few bytes apart: what counts is the cost of one step, so no general search is set up for each.
-#[inline]
-pub(crate) fn next_stop(text: &[u8], at: usize) -> Option<usize> {
-    let is_stop = |byte| matches!(byte, b'"' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'<' | b',');
-    next(text, at, stops_of_16, is_stop)
+/// Stops are a few bytes apart: sixteen bytes are compared once, and their stops are taken from a mask.
+pub(crate) struct Stops<'a> {
+    text: &'a [u8],
+    /// Where the block begins that `mask` is of.
+    block: usize,
+    mask: u32,
+}
+
+impl<'a> Stops<'a> {
+    pub(crate) fn new(text: &'a [u8], from: usize) -> Self {
+        let mut stops = Stops { text, block: from, mask: 0 };
+        stops.load();
+        stops
+    }
+
+    fn load(&mut self) {
+        let rest = self.text.get(self.block..).unwrap_or_default();
+        self.mask = match rest.first_chunk() {
+            Some(sixteen) => stops_of_16(sixteen),
+            None => {
+                // Zeros are no stops.
+                let mut sixteen = [0; 16];
+                sixteen[..rest.len()].copy_from_slice(rest);
+                stops_of_16(&sixteen)
+            }
+        };
+    }
+
+    /// The next stop.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<usize> {
+        while self.mask == 0 {
+            self.block += 16;
+            if self.block >= self.text.len() {
+                return None;
+            }
+            self.load();
+        }
+        let at = self.block + self.mask.trailing_zeros() as usize;
+        self.mask &= self.mask - 1;
+        Some(at)
+    }
+
+    /// Go on at a later place.
+    #[inline]
+    pub(crate) fn skip_to(&mut self, at: usize) {
+        if at < self.block + 16 {
+            self.mask &= u32::MAX << (at - self.block);
+        } else {
+            self.block = at;
+            self.load();
+        }
+    }
 }
 
 /// Where the next of two bytes stands, from `at` on.
@@ -375,12 +423,18 @@ mod tests {
             for at in 0..40 {
                 let mut text = vec![b'_'; 40];
                 text[at] = *stop;
-                assert_eq!(next_stop(&text, 0), Some(at));
-                assert_eq!(next_stop(&text, at + 1), None);
+                let mut stops = Stops::new(&text, 0);
+                assert_eq!((stops.next(), stops.next()), (Some(at), None));
+                for from in 0..=40 {
+                    let mut stops = Stops::new(&text, 3);
+                    stops.skip_to(from.max(3));
+                    assert_eq!(stops.next(), Some(at).filter(|at| *at >= from.max(3)), "{at} from {from}");
+                }
             }
         }
         let others: Vec<u8> = (0..=255).filter(|byte| !b"\"()[]{}<,".contains(byte)).collect();
-        assert_eq!(next_stop(&others, 0), None);
+        assert_eq!(Stops::new(&others, 0).next(), None);
+        assert_eq!(Stops::new(b"", 0).next(), None);
     }
 
     #[test]

@@ -32,8 +32,8 @@ pub(crate) struct Half {
 #[derive(Debug)]
 pub(crate) struct Interrupted {
     pub(crate) row: CallRow,
-    /// Of its arguments that are printed alike each time.
-    pub(crate) signature: u64,
+    /// Its arguments, as printed.
+    pub(crate) arguments: Vec<Box<[u8]>>,
 }
 
 /// A program: what exec sets.
