@@ -13,8 +13,8 @@ use std::{
 
 use crate::chunk::Chunk;
 
-/// Bytes read at a time at most: small enough to stay in a core's own cache while its lines are parsed.
-const BLOCK: usize = 1 << 16;
+/// Bytes read at a time at most: enough that handing chunks to other threads costs little beside parsing them.
+const BLOCK: usize = 1 << 20;
 
 /// Bytes that all inputs of an import may read at a time, together.
 const TOGETHER: usize = 64 << 20;
