@@ -10,8 +10,8 @@ use crate::{
     call_rows::{CallRow, NONE},
     fields::Call,
     objects::ObjectId,
+    open_flags::OpenFlags,
     syscalls::{Class, Shape},
-    text,
 };
 
 /// strace takes the start of a duration only after it has printed the arguments: a call ends that much later, at most, than stamp and
@@ -64,19 +64,18 @@ impl Sightings {
         let dur_ns = if row.dur_ns == NONE { 0 } else { row.dur_ns };
         let span = (row.ts_ns, row.ts_ns.saturating_add(dur_ns).saturating_add(SLACK_NS));
         let flags = match shape {
-            Shape::Open(_, _, flags) => call.arguments.get(flags),
-            _ => b"",
+            Shape::Open(_, _, flags) => OpenFlags::of(call.arguments.get(flags)),
+            _ => OpenFlags::default(),
         };
-        let creates = text::has_flag(flags, b"O_CREAT");
         match (failed, shape) {
             (true, _) if sighting.found.is_none() => sighting.missed = Some(span),
             (true, _) => {}
-            (false, Shape::Open(..)) if creates && (text::has_flag(flags, b"O_EXCL") || sighting.missed.is_some()) => {
+            (false, Shape::Open(..)) if flags.create && (flags.exclusive || sighting.missed.is_some()) => {
                 sighting.created.get_or_insert(span);
                 sighting.found.get_or_insert(span);
             }
             // Whether it was there before is not known.
-            (false, Shape::Open(..)) if creates => {
+            (false, Shape::Open(..)) if flags.create => {
                 sighting.found.get_or_insert(span);
             }
             (false, Shape::Path(_) | Shape::PathAt(..)) if class == Class::Name => {

@@ -8,6 +8,7 @@ use crate::{
     fields::Call,
     files::{Held, OpenFile},
     objects::ObjectId,
+    open_flags::OpenFlags,
     paths,
     resolve::{descriptor, shown},
     syscalls::{Class, Shape},
@@ -33,33 +34,6 @@ pub(crate) struct Facts {
     pub(crate) uncertain: bool,
     /// In a merged log, the earlier row with which this call overlapped.
     pub(crate) overlapped: Option<u64>,
-}
-
-/// The flags of an open that matter here.
-#[derive(Clone, Copy, Debug, Default)]
-struct OpenFlags {
-    append: bool,
-    close_on_exec: bool,
-    directory: bool,
-    /// The file is empty afterwards: cut, or new.
-    empties: bool,
-}
-
-impl OpenFlags {
-    /// From words joined by `|`, up to a comma.
-    fn of(text: &[u8]) -> Self {
-        let mut flags = OpenFlags::default();
-        for word in text.split(|byte| matches!(byte, b'|' | b',')) {
-            match word {
-                b"O_APPEND" => flags.append = true,
-                b"O_CLOEXEC" => flags.close_on_exec = true,
-                b"O_DIRECTORY" => flags.directory = true,
-                b"O_TRUNC" | b"O_EXCL" => flags.empties = true,
-                _ => {}
-            }
-        }
-        flags
-    }
 }
 
 /// A call in the thread that made it.
@@ -160,8 +134,7 @@ impl System {
     fn open(&mut self, context: &Context<'_>, directory: Option<usize>, path: usize, flags: &[u8]) -> Facts {
         let base = directory.and_then(|index| descriptor(context.call.arguments.get(index)));
         let returned = context.call.returned;
-        // openat2 prints them in a structure.
-        let flags = OpenFlags::of(flags.strip_prefix(b"{flags=").unwrap_or(flags));
+        let flags = OpenFlags::of(flags);
         // The tag of the returned descriptor is the kernel's own name of the file, links followed.
         let object = match returned.tag {
             Some(tag) => {
@@ -183,7 +156,8 @@ impl System {
 
     /// What the flags of a successful open say about the file.
     fn opened(&mut self, object: ObjectId, flags: OpenFlags) {
-        if flags.empties {
+        // Cut, or new.
+        if flags.truncate || flags.exclusive {
             self.objects.set_size(object, Some(0));
         }
         if flags.directory {
@@ -426,8 +400,7 @@ impl System {
         if rest.starts_with(b"DIR") {
             self.objects.set_directory(object);
         } else if rest.starts_with(b"REG") {
-            // Without -v the size follows the mode.
-            // Nothing before the size holds a comma.
+            // No value before the size holds a comma.
             let mut fields = rest.split(|byte| *byte == b',').map(<[u8]>::trim_ascii_start);
             let size = fields.find_map(|field| field.strip_prefix(b"st_size=").or_else(|| field.strip_prefix(b"stx_size=")));
             let size = size.and_then(text::leading_number);

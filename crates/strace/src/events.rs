@@ -295,14 +295,18 @@ impl Import<'_> {
     }
 
     pub(crate) fn issue(&mut self, issue: Issue, item: &Item<'_>, detail: Option<String>) -> Result<(), TableError> {
-        if self.issues.add(issue, (item.source, item.line_number), item.text, detail) {
+        self.issue_at((item.source, item.line_number), issue, item.text, detail)
+    }
+
+    fn issue_at(&mut self, place: (usize, u64), issue: Issue, text: &[u8], detail: Option<String>) -> Result<(), TableError> {
+        if self.issues.add(issue, place, text, detail) {
             self.issues.flush(self.recording)?;
         }
         Ok(())
     }
 
     /// Something about the current line that is no fault of it.
-    pub(crate) fn note(&mut self, issue: Issue, detail: &str) {
-        self.issues.add(issue, self.place, b"", Some(detail.into()));
+    pub(crate) fn note(&mut self, issue: Issue, detail: &str) -> Result<(), TableError> {
+        self.issue_at(self.place, issue, b"", Some(detail.into()))
     }
 }

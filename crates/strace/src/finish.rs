@@ -54,7 +54,7 @@ impl Import<'_> {
             }
             Shape::Submit => self.submitted(thread, call, &row),
             Shape::Reap => self.reaped(thread, call, &row)?,
-            Shape::Ring if row.result != NONE => self.note(Issue::InvisibleIo, "io_uring"),
+            Shape::Ring if row.result != NONE => self.note(Issue::InvisibleIo, "io_uring")?,
             _ => {}
         }
         if let Some(sightings) = &mut self.sightings {

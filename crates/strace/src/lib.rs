@@ -1,8 +1,9 @@
-//! The text that strace prints, turned into the tables of a recording.
+//! The text that strace and truss print, turned into the tables of a recording.
 //!
-//! One pass: [`merge`] gives lines in order, [`line`] and [`fields`] split them, [`events`] says what each adds. [`system`], [`threads`],
-//! [`files`] and [`objects`] hold what the traced system looks like by now; [`effects`], [`transfers`] and [`resolve`] say what a call
-//! means in it and change it. [`rows`] collects rows and writes them.
+//! One pass: [`input`] cuts a log into chunks, [`chunk`] splits those by [`line`] and [`fields`], [`merge`] gives the lines in order, [`events`]
+//! says what each adds, [`finish`] makes rows of calls. [`system`], [`threads`], [`files`] and [`objects`] hold what the traced system looks
+//! like by now; [`effects`], [`transfers`] and [`resolve`] say what a call means in it and change it. [`call_rows`] and [`rows`] collect rows
+//! and write them. What is peculiar to truss is in [`truss`].
 
 mod aio;
 mod align;
@@ -20,6 +21,7 @@ mod input;
 mod line;
 mod merge;
 mod objects;
+mod open_flags;
 mod parsers;
 mod paths;
 mod resolve;

@@ -346,11 +346,9 @@ impl Merge {
                 }
                 Ok(true) => {
                     let key = (self.feeds[source].place, self.feeds[source].time_ns, source);
+                    let earliest = self.waiting.peek().is_none_or(|Reverse(other)| key <= *other);
                     // What has no time of its own (a frame of a stack) belongs to the line above it.
-                    let follows = self.feeds[source].follows();
-                    let first =
-                        self.to_advance.len() == 1 && (follows || self.waiting.peek().is_none_or(|Reverse(other)| key <= *other));
-                    if first {
+                    if self.to_advance.len() == 1 && (earliest || self.feeds[source].follows()) {
                         // Still the earliest: no detour through the heap. It stays in `to_advance` for the next call.
                         self.number(source);
                         return Step::Line(source);

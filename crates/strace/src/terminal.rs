@@ -85,10 +85,9 @@ impl Import<'_> {
         let session = item.session;
         match item.tid {
             None if self.terminals[item.session as usize].named => {
-                let mut running = self.system.threads.running().filter(|(_, thread)| thread.session == session);
-                let first = running.next().map(|(_, thread)| thread.tid);
-                // With several left it cannot be told; strace names them then.
-                first
+                // With several left it could not be told; strace names them then.
+                let left = self.system.threads.running().find(|(_, thread)| thread.session == session);
+                left.map(|(_, thread)| thread.tid)
             }
             None => None,
             Some(tid) => {

@@ -376,11 +376,6 @@ fn bits(bytes: &[u8; 16], found: impl Fn(u8) -> bool) -> u32 {
     (0u32..).zip(bytes).fold(0, |bits, (at, byte)| bits | u32::from(found(*byte)) << at)
 }
 
-/// Whether `text`, words joined by `|`, has this word. `O_RDWR|O_CREAT` has `O_CREAT`.
-pub(crate) fn has_flag(text: &[u8], flag: &[u8]) -> bool {
-    text.len() >= flag.len() && text.split(|byte| *byte == b'|').any(|word| word == flag)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,8 +21,6 @@ pub enum Column {
     String(Vec<Option<String>>),
     /// `string` with `dictionary = true`: a code per row, and the words the codes stand for.
     Words(Vec<Option<i32>>, Vec<String>),
-    /// Values that are Arrow already.
-    Array(ArrayRef),
 }
 
 impl Column {
@@ -37,7 +35,6 @@ impl Column {
                 let words = Arc::new(StringArray::from(words));
                 Arc::new(DictionaryArray::new(Int32Array::from(codes), words))
             }
-            Column::Array(array) => array,
         }
     }
 

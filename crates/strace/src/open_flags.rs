@@ -1,0 +1,44 @@
+//! The flags of an open, as far as they matter here.
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OpenFlags {
+    pub(crate) append: bool,
+    pub(crate) close_on_exec: bool,
+    pub(crate) create: bool,
+    pub(crate) directory: bool,
+    pub(crate) exclusive: bool,
+    pub(crate) truncate: bool,
+}
+
+impl OpenFlags {
+    /// From an argument: words joined by `|`, of openat2 in a structure (`{flags=O_RDWR|O_CREAT, mode=...}`).
+    pub(crate) fn of(argument: &[u8]) -> Self {
+        let mut flags = OpenFlags::default();
+        let words = argument.strip_prefix(b"{flags=").unwrap_or(argument);
+        for word in words.split(|byte| matches!(byte, b'|' | b',')) {
+            match word {
+                b"O_APPEND" => flags.append = true,
+                b"O_CLOEXEC" => flags.close_on_exec = true,
+                b"O_CREAT" => flags.create = true,
+                b"O_DIRECTORY" => flags.directory = true,
+                b"O_EXCL" => flags.exclusive = true,
+                b"O_TRUNC" => flags.truncate = true,
+                _ => {}
+            }
+        }
+        flags
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_whole_and_openat2_prints_them_in_a_structure() {
+        let new = OpenFlags { create: true, exclusive: true, ..OpenFlags::default() };
+        assert_eq!(OpenFlags::of(b"O_CREAT|O_EXCL|O_WRONLY"), new);
+        assert_eq!(OpenFlags::of(b"{flags=O_CREAT|O_EXCL, mode=0644, resolve=0}"), new);
+        assert_eq!(OpenFlags::of(b"O_CREATE|0x4000"), OpenFlags::default());
+    }
+}
