@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 _MINUTES_FROM_S = 120
+_EXACT_BELOW = 1e15
+_THREE_DIGITS = 1000
 
 
 def human_ns(value: float | None) -> str:
@@ -39,6 +41,27 @@ def percent(part: int, whole: int) -> str:
     if part >= whole:
         return "100 %"
     return f"{int(part / whole * 1000) / 10:.1f} %"
+
+
+def in_words(value: object, unit: str | None, lang: str = "en") -> str:
+    """A value of a column with that unit as it stands in a sentence; `unknown` where there is none."""
+    if value is None:
+        return "不明" if lang == "ja" else "unknown"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if unit == "ns":
+        return human_ns(value)
+    if unit == "s":
+        return human_ns(value * TIMES[0][0])
+    if unit == "B":
+        return human_bytes(value)
+    if unit == "B/s":
+        return f"{human_bytes(value)}/s"
+    if isinstance(value, int) or (value == int(value) and abs(value) < _EXACT_BELOW):
+        number = f"{int(value):,}"
+    else:
+        number = f"{value:.3g}" if abs(value) < _THREE_DIGITS else f"{value:,.0f}"
+    return f"{number} {unit}" if unit else number
 
 
 def _scaled(value: float | None, units: Sequence[tuple[int, str]]) -> str:

@@ -109,7 +109,10 @@ class _Lives:
     """Rows of `processes`: those given, and one for each pid and tid that is in none of them."""
 
     def __init__(self, given: list[dict[str, Any]]) -> None:
-        self.rows = [{"life_id": number, "log": "t.log", **row} for number, row in enumerate(given)]
+        self.rows = [
+            {"life_id": number, "process_id": number, "log": "t.log", **row}
+            for number, row in enumerate(given)
+        ]
         self.given = len(given)
 
     def of(self, pid: int, tid: int, ts_ns: int, calls: int) -> int:
@@ -117,7 +120,15 @@ class _Lives:
         own = [row for row in self.rows if (row["pid"], row["tid"]) == (pid, tid)]
         if not own:
             number = len(self.rows)
-            row = {"life_id": number, "pid": pid, "tid": tid, "depth": 0, "tree_order": number}
+            first = next((row["process_id"] for row in self.rows if row["pid"] == pid), number)
+            row = {
+                "life_id": number,
+                "process_id": first,
+                "pid": pid,
+                "tid": tid,
+                "depth": 0,
+                "tree_order": number,
+            }
             self.rows.append({**row, "start_ts_ns": ts_ns, "execs": 0, "calls": 0, "log": "t.log"})
             own = self.rows[-1:]
         life = [own[0], *(row for row in own if row["start_ts_ns"] <= ts_ns)][-1]
@@ -141,7 +152,7 @@ def part_entry(folder: Path, file: Path, rows: int) -> dict[str, Any]:
 def manifest_of(tables: dict[str, Any], duration_ns: int, lines: int) -> dict[str, Any]:
     """A recording.json for these table entries."""
     return {
-        "format_version": 1,
+        "format_version": 2,
         "tool": {"name": "sysdock-native", "version": "0.1.0"},
         "recorder": "strace-log",
         "command": "tar cf /dev/null /usr/share/doc",
@@ -177,6 +188,7 @@ def sample_calls() -> list[dict[str, Any]]:
             "path": doc,
             "dur_ns": 10_000,
             "comm": "tar",
+            "offset_bytes": 0,
             "moved_bytes": 100,
             "asked_bytes": 4096,
         },

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError};
 
 use crate::{
@@ -201,10 +202,12 @@ pub(crate) fn write_commands(recording: &mut Recording, names: &[String]) -> Res
 /// Write `processes`.
 pub(crate) fn write_processes(recording: &mut Recording, lives: &[Life], sessions: &[String]) -> Result<(), TableError> {
     let (depths, orders) = tree(lives);
+    let processes = processes(lives);
     let group = |(number, rows): (usize, &[Life])| {
         let from = number * ROWS_PER_GROUP;
         vec![
             Column::Int32((0..).skip(from).take(rows.len()).map(Some).collect()),
+            Column::Int32(processes[from..from + rows.len()].iter().copied().map(Some).collect()),
             Column::Int32(rows.iter().map(|life| Some(life.pid)).collect()),
             Column::Int32(rows.iter().map(|life| Some(life.tid)).collect()),
             Column::Int32(rows.iter().map(|life| life.ppid).collect()),
@@ -222,6 +225,31 @@ pub(crate) fn write_processes(recording: &mut Recording, lives: &[Life], session
         ]
     };
     recording.replace("processes", lives.chunks(ROWS_PER_GROUP).enumerate().map(group))
+}
+
+/// The process of each life, named by the life of its first thread. A thread belongs to the process that made it where the log shows
+/// that, else to the last process with its id in the same log.
+fn processes(lives: &[Life]) -> Vec<i32> {
+    let mut current: FxHashMap<(u32, i32), usize> = FxHashMap::default();
+    let mut found = Vec::with_capacity(lives.len());
+    for (index, life) in lives.iter().enumerate() {
+        let key = (life.session, life.pid);
+        let mut first = index;
+        // Threads make threads; the walk is as long as that chain, and never longer than all lives.
+        for _ in 0..lives.len() {
+            match lives[first].parent.filter(|parent| (lives[*parent].session, lives[*parent].pid) == key) {
+                Some(parent) => first = parent,
+                None => break,
+            }
+        }
+        if first == index && life.tid != life.pid {
+            first = *current.entry(key).or_insert(index);
+        } else if first == index {
+            current.insert(key, index);
+        }
+        found.push(i32::try_from(first).unwrap_or(i32::MAX));
+    }
+    found
 }
 
 /// Depth of each life below its root, and its place in depth-first order, children by start.

@@ -28,6 +28,12 @@ pub struct TableDef {
     /// Columns that views compute from stored ones. Not used by writers.
     #[serde(default)]
     pub derived: Vec<toml::Table>,
+    /// The SELECT that makes a summary, which readers count. Not used by writers.
+    #[serde(default)]
+    pub sql: Option<String>,
+    /// Tables that `sql` reads.
+    #[serde(default)]
+    pub needs: Vec<String>,
 }
 
 fn yes() -> bool {

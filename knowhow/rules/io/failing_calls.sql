@@ -1,56 +1,82 @@
 -- Failing calls
--- Calls that fail in large numbers. Errors that belong to normal waiting (EAGAIN, EINTR, ...) do not count.
--- needs:  calls
--- param:  min_errors BIGINT = 100    Fewer failures of a kind are no finding.
--- param:  min_percent DOUBLE = 10.0  Least share of the calls of that name that must fail this way [%].
--- param:  min_share DOUBLE = 0.01    Least part of the time of all calls that do not wait.
--- column: subject VARCHAR       Name of the call and of the error.
+-- A kind of call that always, or nearly always, fails, or a path that is looked for in vain again and again. Errors that belong to
+-- normal waiting (EAGAIN, EINTR, ...) do not count, nor do searches along lists of directories (io/failed_searches).
+-- needs:  call_use, calls, file_use, failed_lookups, totals
+-- param:  min_errors BIGINT = 100 > 0    Fewer failures of a kind are no finding.
+-- param:  min_percent DOUBLE = 90.0      Least share of the calls of that name, or on that path, that must fail this way [%].
+-- param:  min_share DOUBLE = 0.02        Least part of the elapsed time.
+-- column: subject VARCHAR       Name of the call and of the error, or the path.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Share of the calls of that name that fail this way [%].
+-- column: value DOUBLE          Share of the calls that fail this way [%].
 -- column: limit_value DOUBLE    Share from which on it is a finding [%].
 -- column: cost_ns BIGINT        Time in the failing calls [ns].
 -- column: gain_ns BIGINT        What avoiding them could save at most [ns].
--- column: reason VARCHAR        Why, in one sentence.
--- column: reason_ja VARCHAR     The same in Japanese.
--- evidence: io/errors --call {first}
+-- column: certainty VARCHAR     high; low where the log has no durations.
+-- column: file VARCHAR          The path that is looked for in vain.
+-- column: variant VARCHAR       call: a kind of call. path: a path that is not there.
+-- column: call VARCHAR          Name of the call.
+-- column: explained_by VARCHAR  Rules whose findings explain this one.
+-- column: errors BIGINT         Calls that failed this way.
+-- column: calls BIGINT          Calls of that name, or on that path.
+-- column: errno VARCHAR         Name of the error.
+-- column: paths BIGINT          Paths they were about.
+-- says: finding.call en  {errors} of {calls} calls of {call} fail with {errno}, on {paths} path(s).
+-- says: finding.call ja  {call} {calls} 回のうち {errors} 回が {errno} で失敗しています（{paths} 個のパス）。
+-- says: finding.path en  It was looked for {errors} times and was not there.
+-- says: finding.path ja  {errors} 回探して、見つかりませんでした。
+-- says: ok en            {calls} calls looked at: no kind of call fails as a rule.
+-- says: ok ja            システムコール {calls} 回を調べました。失敗ばかりの呼び出しはありません。
+-- says: unknown en       The recording holds no calls.
+-- says: unknown ja       システムコールが記録にありません。
+-- evidence: io/errors --call {call} --file {file}
 -- tags:   errors, calls, metadata
-WITH work AS (
-    SELECT coalesce(sum(dur_ns), 0) AS ns FROM calls
-    WHERE class NOT IN ('wait', 'lock', 'time', 'signal') AND coalesce(kind, '') NOT IN ('pipe', 'socket') AND via IS NULL
-), totals AS (
-    SELECT call, count(*) AS calls FROM calls GROUP BY call
+WITH by_name AS (
+    SELECT call, sum(calls) AS calls FROM call_use GROUP BY call
 ), failed AS (
-    SELECT call, errno, count(*) AS errors, count(DISTINCT path_id) AS files, CAST(sum(dur_ns) AS BIGINT) AS cost_ns
-    FROM calls
+    SELECT call, errno, sum(calls) AS errors, CAST(sum(time_ns) AS BIGINT) AS cost_ns
+    FROM call_use
     WHERE errno NOT IN ('EAGAIN', 'EWOULDBLOCK', 'EINTR', 'EINPROGRESS', 'EALREADY', 'ETIMEDOUT')
         AND NOT starts_with(errno, 'ERESTART') AND NOT (class = 'wait' AND errno = 'ECHILD')
+        AND NOT (class IN ('open', 'stat', 'process') AND errno IN ('ENOENT', 'ENOTDIR'))
     GROUP BY call, errno
-), found AS (
-    SELECT f.call, f.errno, f.errors, f.files, f.cost_ns, t.calls, 1e2 * f.errors / t.calls AS percent,
-        row_number() OVER (ORDER BY coalesce(f.cost_ns, 0) DESC, f.errors DESC, f.call, f.errno) AS place, count(*) OVER () AS subjects
+), by_path AS (
+    SELECT path_id, sum(calls) AS calls FROM file_use WHERE class IN ('open', 'stat', 'process') GROUP BY path_id
+), kinds AS (
+    SELECT 'call' AS variant, f.call, f.errno, CAST(NULL AS VARCHAR) AS path, f.errors, f.cost_ns, n.calls
     FROM failed AS f
-    JOIN totals AS t ON t.call = f.call
-    WHERE f.errors >= $min_errors AND 1e2 * f.errors / t.calls >= $min_percent
-        AND coalesce(f.cost_ns >= $min_share * (SELECT ns FROM work), true)
-), state AS (
-    SELECT (SELECT count(*) FROM calls) AS calls
+    JOIN by_name AS n ON n.call = f.call
+    UNION ALL
+    SELECT 'path' AS variant, NULL AS call, NULL AS errno, l.path, l.lookups AS errors, l.time_ns AS cost_ns, p.calls
+    FROM failed_lookups AS l
+    JOIN by_path AS p ON p.path_id = l.path_id
+    WHERE NOT l.searched
+), found AS (
+    SELECT k.*, 1e2 * k.errors / k.calls AS percent
+    FROM kinds AS k
+    CROSS JOIN totals AS t
+    WHERE k.errors >= $min_errors AND 1e2 * k.errors / k.calls >= $min_percent AND coalesce(k.cost_ns >= $min_share * t.elapsed_ns, true)
+), about AS (
+    SELECT c.call, c.errno, count(DISTINCT c.path_id) AS paths
+    FROM calls AS c
+    JOIN found AS f ON f.call = c.call AND f.errno = c.errno
+    GROUP BY c.call, c.errno
 )
 SELECT
-    CASE WHEN f.call IS NULL THEN 'all calls' ELSE concat(f.call, ' ', f.errno) END AS subject,
-    CASE WHEN f.call IS NOT NULL THEN 'finding' WHEN s.calls = 0 THEN 'unknown' ELSE 'ok' END AS status,
-    round(f.percent, 1) AS value,
+    CASE WHEN f.variant = 'call' THEN concat(f.call, ' ', f.errno) ELSE f.path END AS subject,
+    CASE WHEN f.variant IS NOT NULL THEN 'finding' WHEN t.calls = 0 THEN 'unknown' ELSE 'ok' END AS status,
+    round(CAST(f.percent AS DOUBLE), 1) AS value,
     CAST($min_percent AS DOUBLE) AS limit_value,
     f.cost_ns,
     f.cost_ns AS gain_ns,
-    CASE WHEN f.call IS NOT NULL THEN concat(CAST(f.errors AS VARCHAR), ' of ', CAST(f.calls AS VARCHAR), ' calls of ', f.call, ' fail with ',
-            f.errno, CASE WHEN f.files = 0 THEN '' ELSE concat(', on ', CAST(f.files AS VARCHAR), ' path(s)') END, '.',
-            CASE WHEN f.place = 10 AND f.subjects > 10 THEN concat(' ', CAST(f.subjects - 10 AS VARCHAR), ' more are not shown.') ELSE '' END)
-        WHEN s.calls = 0 THEN 'The recording holds no calls.'
-        ELSE concat(CAST(s.calls AS VARCHAR), ' calls looked at: no kind of failure takes time worth mentioning.') END AS reason,
-    CASE WHEN f.call IS NOT NULL THEN concat(f.call, ' ', CAST(f.calls AS VARCHAR), ' 回のうち ', CAST(f.errors AS VARCHAR), ' 回が ', f.errno,
-            ' で失敗しています', CASE WHEN f.files = 0 THEN '' ELSE concat('（', CAST(f.files AS VARCHAR), ' 個のパス）') END, '。')
-        WHEN s.calls = 0 THEN 'システムコールが記録にありません。'
-        ELSE concat(CAST(s.calls AS VARCHAR), ' 回のシステムコールを調べました。失敗に目立つ時間を使うものはありません。') END AS reason_ja
-FROM state AS s
-LEFT JOIN found AS f ON f.place <= 10
-ORDER BY f.place
+    CASE WHEN f.variant IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' ELSE 'high' END AS certainty,
+    f.path AS file,
+    f.variant,
+    f.call,
+    'processes/many_starts' AS explained_by,
+    CAST(f.errors AS BIGINT) AS errors,
+    CAST(coalesce(f.calls, t.calls) AS BIGINT) AS calls,
+    f.errno,
+    a.paths
+FROM totals AS t
+LEFT JOIN found AS f ON f.errors > 0
+LEFT JOIN about AS a ON a.call = f.call AND a.errno = f.errno

@@ -1,60 +1,76 @@
 -- Repeated open
--- Files that are opened again and again. Files that many processes open about once each count together, as one finding.
--- needs:  calls
--- param:  min_opens BIGINT = 50 > 0      Fewer opens of a file are no finding.
--- param:  min_share DOUBLE = 0.01    Least part of the time of all calls that do not wait.
+-- Files that a process opens again and again: open, a little work, close, and once more.
+-- Files that many processes open about once each count together, as one finding.
+-- needs:  file_use, paths, totals
+-- param:  min_opens BIGINT = 100 > 0     Fewer opens of a file are no finding.
+-- param:  min_share DOUBLE = 0.01        Least part of the elapsed time.
 -- column: subject VARCHAR       Path of the file; of many opened alike, the costliest.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Times it was opened.
 -- column: limit_value DOUBLE    Times from which on it is a finding.
 -- column: cost_ns BIGINT        Time in opening, closing and asking for attributes of the file [ns].
 -- column: gain_ns BIGINT        What opening it once could save at most [ns].
--- column: reason VARCHAR        Why, in one sentence.
--- column: reason_ja VARCHAR     The same in Japanese.
--- evidence: io/files --file {subject}
+-- column: certainty VARCHAR     high where one process does it; medium where many do; low where the log has no durations.
+-- column: file VARCHAR          The file.
+-- column: variant VARCHAR       one: few processes, many opens each. many: a program that is started again and again.
+-- column: explained_by VARCHAR  Rules whose findings explain this one.
+-- column: opens BIGINT          Times it was opened.
+-- column: processes BIGINT      Processes that opened it.
+-- column: alike BIGINT          Other files that many processes open about once each.
+-- column: files BIGINT          Opened files looked at.
+-- says: finding.one en   Opened {opens} times by {processes} process(es).
+-- says: finding.one ja   {processes} 個のプロセスが合わせて {opens} 回開いています。
+-- says: finding.many en  Opened {opens} times by {processes} processes, and {alike} other file(s) likewise: the same program is started again and again.
+-- says: finding.many ja  {processes} 個のプロセスが合わせて {opens} 回開きました。ほかに {alike} 個のファイルも同様です。同じプログラムが何度も起動されています。
+-- says: ok en            {files} opened file(s) looked at: opening them again takes no time worth mentioning.
+-- says: ok ja            開かれた {files} 個のファイルを調べました。開き直しに目立つ時間を使うものはありません。
+-- says: unknown en       The recording holds no calls.
+-- says: unknown ja       システムコールが記録にありません。
+-- evidence: io/files --file {file}
 -- tags:   files, calls, metadata
-WITH work AS (
-    SELECT coalesce(sum(dur_ns), 0) AS ns FROM calls
-    WHERE class NOT IN ('wait', 'lock', 'time', 'signal') AND coalesce(kind, '') NOT IN ('pipe', 'socket') AND via IS NULL
-), files AS (
-    SELECT path, count(*) FILTER (WHERE class = 'open' AND result IS NOT NULL) AS opens,
-        count(DISTINCT CASE WHEN class = 'open' AND result IS NOT NULL THEN pid END) AS processes, CAST(sum(dur_ns) AS BIGINT) AS cost_ns
-    FROM calls
-    WHERE class IN ('open', 'close', 'stat') AND path IS NOT NULL
-    GROUP BY path
+WITH files AS (
+    SELECT path_id, coalesce(sum(calls - errors) FILTER (WHERE class = 'open'), 0) AS opens,
+        count(*) FILTER (WHERE class = 'open' AND calls > errors) AS processes, CAST(sum(time_ns) AS BIGINT) AS cost_ns,
+        max(longest_ns) AS longest_ns
+    FROM file_use
+    WHERE class IN ('open', 'close', 'stat')
+    GROUP BY path_id
 ), often AS (
-    SELECT CASE WHEN 2 * processes > opens THEN '' ELSE path END AS pattern, path, opens, processes, cost_ns,
-        coalesce(cost_ns, opens) AS weight
-    FROM files
-    WHERE opens >= $min_opens
+    SELECT CASE WHEN 2 * f.processes > f.opens THEN '' ELSE p.path END AS pattern, p.path, f.opens, f.processes, f.cost_ns, f.longest_ns,
+        coalesce(f.cost_ns, f.opens) AS weight
+    FROM files AS f
+    JOIN paths AS p ON p.path_id = f.path_id
+    WHERE f.opens >= $min_opens AND p.kind IN ('file', 'unknown', 'directory', 'virtual')
 ), patterns AS (
     SELECT pattern, arg_max(path, weight) AS path, arg_max(opens, weight) AS opens, arg_max(processes, weight) AS processes,
-        count(*) AS alike, CAST(sum(cost_ns) AS BIGINT) AS cost_ns, CAST(sum(cost_ns * (1 - 1e0 / opens)) AS BIGINT) AS gain_ns
+        count(*) - 1 AS alike, CAST(sum(cost_ns) AS BIGINT) AS cost_ns, 
+        -- A single long call is a matter of io/singular_points.
+        CAST(sum((cost_ns - longest_ns) * (1 - 1e0 / opens)) AS BIGINT) AS gain_ns
     FROM often
     GROUP BY pattern
 ), found AS (
-    SELECT *, row_number() OVER (ORDER BY coalesce(cost_ns, 0) DESC, opens DESC, path) AS place, count(*) OVER () AS subjects
-    FROM patterns
-    WHERE coalesce(cost_ns >= $min_share * (SELECT ns FROM work), true)
+    SELECT o.*
+    FROM patterns AS o
+    CROSS JOIN totals AS t
+    WHERE coalesce(o.cost_ns >= $min_share * t.elapsed_ns, true)
 ), state AS (
-    SELECT (SELECT count(*) FROM files WHERE opens > 0) AS files
+    SELECT count(*) AS files FROM files WHERE opens > 0
 )
 SELECT
-    coalesce(f.path, 'all files') AS subject,
-    CASE WHEN f.path IS NOT NULL THEN 'finding' WHEN s.files = 0 THEN 'unknown' ELSE 'ok' END AS status,
-    CAST(f.opens AS DOUBLE) AS value, CAST($min_opens AS DOUBLE) AS limit_value, f.cost_ns, f.gain_ns,
-    CASE WHEN f.pattern = '' THEN concat('Opened ', CAST(f.opens AS VARCHAR), ' times by ', CAST(f.processes AS VARCHAR),
-            ' processes, and ', CAST(f.alike - 1 AS VARCHAR), ' other file(s) likewise: the same program is started again and again.')
-        WHEN f.path IS NOT NULL THEN concat('Opened ', CAST(f.opens AS VARCHAR), ' times by ', CAST(f.processes AS VARCHAR),
-            CASE WHEN f.processes = 1 THEN ' process.' ELSE ' processes.' END, CASE WHEN f.place = 10 AND f.subjects > 10
-            THEN concat(' ', CAST(f.subjects - 10 AS VARCHAR), ' more like this are not shown.') ELSE '' END)
-        WHEN s.files = 0 THEN 'The recording holds no successful open.'
-        ELSE concat(CAST(s.files AS VARCHAR), ' opened file(s) looked at: opening them again takes no time worth mentioning.') END AS reason,
-    CASE WHEN f.pattern = '' THEN concat(CAST(f.processes AS VARCHAR), ' 個のプロセスが合わせて ', CAST(f.opens AS VARCHAR),
-            ' 回開きました。ほかに ', CAST(f.alike - 1 AS VARCHAR), ' 個のファイルも同様です。同じプログラムが何度も起動されています。')
-        WHEN f.path IS NOT NULL THEN concat(CAST(f.processes AS VARCHAR), ' 個のプロセスが合わせて ', CAST(f.opens AS VARCHAR), ' 回開きました。')
-        WHEN s.files = 0 THEN '成功した open が記録にありません。'
-        ELSE concat('開かれた ', CAST(s.files AS VARCHAR), ' 個のファイルを調べました。開き直しに目立つ時間を使うものはありません。') END AS reason_ja
+    f.path AS subject,
+    CASE WHEN f.path IS NOT NULL THEN 'finding' WHEN t.calls = 0 THEN 'unknown' ELSE 'ok' END AS status,
+    CAST(f.opens AS DOUBLE) AS value,
+    CAST($min_opens AS DOUBLE) AS limit_value,
+    f.cost_ns,
+    f.gain_ns,
+    CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' WHEN f.pattern = '' THEN 'medium' ELSE 'high' END AS certainty,
+    f.path AS file,
+    CASE WHEN f.pattern = '' THEN 'many' WHEN f.path IS NOT NULL THEN 'one' END AS variant,
+    CASE WHEN f.pattern = '' THEN 'processes/many_starts' ELSE 'io/rereads' END AS explained_by,
+    CAST(f.opens AS BIGINT) AS opens,
+    f.processes,
+    f.alike,
+    s.files
 FROM state AS s
-LEFT JOIN found AS f ON f.place <= 10
-ORDER BY f.place
+CROSS JOIN totals AS t
+LEFT JOIN found AS f ON f.opens > 0

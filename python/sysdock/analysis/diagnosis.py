@@ -1,25 +1,27 @@
-"""Runs the rules and judges how far their answers can be trusted."""
+"""Runs the rules, judges how far their answers can be trusted, and puts them in order."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Page
+from sysdock.library.rule_shape import CERTAINTIES, STATUSES
 from sysdock.recording import Recording, quote
 from sysdock.text import percent
 
 if TYPE_CHECKING:
     from sysdock.analysis.session import Session
 
-STATUSES = ("finding", "unknown", "ok")
 # Below this share of understood lines, what a rule did not see may well be in the lines that were not read.
 ENOUGH_UNDERSTOOD = 0.99
+# Subjects of one rule that are kept: those with most to win. `others` of the last counts the rest.
+MOST_SUBJECTS = 10
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class Finding:
     """One row of a rule's answer, with the words of its page. Times in ns; None where the log cannot tell.
 
     `title`, `reason` and `advice` are in the language that was asked for, the `_ja` ones always Japanese.
+    `file`, `process` (an id) and the time range (s since the start of the recording) say where to look.
+    `part_of`: rule and subject of the finding that explains this one. `others`: subjects left out.
     """
 
     rule: str
@@ -36,6 +40,7 @@ class Finding:
     limit_value: float | None
     cost_ns: int | None
     gain_ns: int | None
+    certainty: str | None
     reason: str
     reason_ja: str
     title: str
@@ -43,6 +48,18 @@ class Finding:
     advice: str
     advice_ja: str
     evidence: str | None
+    file: str | None = None
+    process: int | None = None
+    from_s: float | None = None
+    until_s: float | None = None
+    explained_by: tuple[str, ...] = ()
+    part_of: tuple[str, str] | None = None
+    others: int = 0
+
+    @property
+    def is_note(self) -> bool:
+        """Whether there is nothing to win, only something to know."""
+        return self.status == "finding" and self.gain_ns == 0
 
     def in_language(self, lang: str) -> Finding:
         """The same with title, reason and advice in `lang` (`en` or `ja`)."""
@@ -52,9 +69,9 @@ class Finding:
 
 
 def diagnose(session: Session) -> list[Finding]:
-    """Findings of all rules, most to win first, then unknown, then ok."""
+    """Findings of all rules, most to win first, what another explains behind it; then unknown, then ok."""
     found = [finding for rule in session.library.rules() for finding in judge(session, rule)]
-    return sorted(found, key=_order)
+    return fold(sorted(found, key=_order))
 
 
 def judge(session: Session, rule: Analysis) -> list[Finding]:
@@ -73,7 +90,9 @@ def judge(session: Session, rule: Analysis) -> list[Finding]:
     if not rows:
         fact = "the rule returned no row"
         raise UserError(fact, "a rule always returns at least one row: finding, ok or unknown", result.place)
-    findings = [_finding(rule, page, row, result.place) for row in rows]
+    names = [column.name for column in rule.columns]
+    findings = [_finding(rule, page, dict(zip(names, row, strict=True))) for row in rows]
+    findings = _cut(sorted(findings, key=_order))
     doubt = doubts(session.recording, rule)
     if session.filters.only_ok:
         doubt = (
@@ -81,6 +100,64 @@ def judge(session: Session, rule: Analysis) -> list[Finding]:
             "見つかったものはありませんが、--only-ok では失敗した呼び出しが除かれます。",
         )
     return [_doubted(finding, doubt) if doubt else finding for finding in findings]
+
+
+def _cut(findings: list[Finding]) -> list[Finding]:
+    if len(findings) <= MOST_SUBJECTS:
+        return findings
+    last = dataclasses.replace(findings[MOST_SUBJECTS - 1], others=len(findings) - MOST_SUBJECTS)
+    return [*findings[: MOST_SUBJECTS - 1], last]
+
+
+def fold(findings: list[Finding]) -> list[Finding]:
+    """Names in `part_of` the finding that explains another, and puts it behind that one.
+
+    It is of a rule that the other names, about the same file (or one of them about none), and all that this
+    rule found there costs at least half as much: a small matter does not explain a large one.
+    """
+    heads = [finding for finding in findings if finding.status == "finding"]
+
+    def explainer(finding: Finding) -> Finding | None:
+        for rule in finding.explained_by:
+            named = [h for h in heads if h.rule == rule and h is not finding and _same_file(h, finding)]
+            costs = [head.cost_ns for head in named if head.cost_ns is not None]
+            if named and (finding.cost_ns is None or not costs or 2 * sum(costs) >= finding.cost_ns):
+                return named[0]
+        return None
+
+    folded = []
+    for finding in findings:
+        head = explainer(finding) if finding.status == "finding" else None
+        # One that is itself explained passes on what explains it; rules that explain each other stay apart.
+        above = explainer(head) if head else None
+        if above is finding:
+            head = None
+        elif above:
+            head = above
+        folded.append(dataclasses.replace(finding, part_of=(head.rule, head.subject)) if head else finding)
+    return _nested(folded)
+
+
+def _same_file(one: Finding, other: Finding) -> bool:
+    return one.file is None or other.file is None or one.file == other.file
+
+
+def _nested(findings: list[Finding]) -> list[Finding]:
+    """Main findings by rule, that with most to win first, each with its parts behind it; then the rest."""
+    groups = by_rule(main_findings(findings))
+    groups.sort(key=lambda group: -(total_gain(group) or 0))
+    ordered = [each for group in groups for head in group for each in [head, *parts_of(findings, head)]]
+    return ordered + [finding for finding in findings if finding.status != "finding"]
+
+
+def main_findings(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings that no other explains, most to win first."""
+    return [finding for finding in findings if finding.status == "finding" and not finding.part_of]
+
+
+def parts_of(findings: Sequence[Finding], head: Finding) -> list[Finding]:
+    """Findings that `head` explains."""
+    return [finding for finding in findings if finding.part_of == (head.rule, head.subject)]
 
 
 def _page(session: Session, rule: Analysis) -> Page:
@@ -120,28 +197,52 @@ def _doubted(finding: Finding, doubt: tuple[str, str]) -> Finding:
     return dataclasses.replace(finding, status="unknown", reason=doubt[0], reason_ja=doubt[1])
 
 
-def _finding(rule: Analysis, page: Page, row: tuple, place: str) -> Finding:
-    subject, status, value, limit_value, cost_ns, gain_ns, reason, reason_ja = row
+def reasons(rule: Analysis, params: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, str]:
+    """The sentences of a rule for one of its rows (by column), in English and Japanese.
+
+    UserError: a status that is none, or one that the rule has no sentence for.
+    """
+    place, status, variant = str(rule.sql_path), row["status"], row.get("variant")
     if status not in STATUSES:
         raise UserError(f"status `{status}` is none of {', '.join(STATUSES)}", place=place)
-    subject = subject if subject is not None else ""
+    values = {**params, **row}
+    units = {param.name: param.unit for param in rule.params} | {c.name: c.unit for c in rule.columns}
+    try:
+        return (
+            rule.says.say(status, variant, "en", values, units),
+            rule.says.say(status, variant, "ja", values, units),
+        )
+    except KeyError:
+        name = f"{status}.{variant}" if variant else status
+        hint = f"write `says: {name} en  ...` and `says: {name} ja  ...` in the header"
+        raise UserError(f"no sentence for {name}", hint, place) from None
+
+
+def _finding(rule: Analysis, page: Page, row: dict[str, Any]) -> Finding:
+    params = {param.name: param.default for param in rule.params}
+    reason, reason_ja = reasons(rule, params, row)
+    if row["certainty"] not in (None, *CERTAINTIES):
+        fact = f"certainty `{row['certainty']}` is none of {', '.join(CERTAINTIES)}"
+        raise UserError(fact, place=str(rule.sql_path))
+    explained_by = tuple(name.strip() for name in (row.get("explained_by") or "").split(",") if name.strip())
+    numbers = ("value", "limit_value", "cost_ns", "gain_ns", "certainty")
+    places = ("file", "process", "from_s", "until_s")
     return Finding(
         rule=rule.id,
-        status=status,
-        subject=subject,
-        value=value,
-        limit_value=limit_value,
-        cost_ns=cost_ns,
-        gain_ns=gain_ns,
-        reason=reason or "",
-        reason_ja=reason_ja or reason or "",
-        evidence=_evidence(rule, subject) if status == "finding" else None,
+        status=row["status"],
+        subject=row["subject"] or "",
+        reason=reason,
+        reason_ja=reason_ja,
+        evidence=_evidence(rule, row) if row["status"] == "finding" else None,
+        explained_by=explained_by,
+        **{name: row[name] for name in numbers},
+        **{name: row.get(name) for name in places},
         **_words(rule, page),
     )
 
 
 def _unknown(rule: Analysis, page: Page, reason: str, reason_ja: str) -> Finding:
-    numbers = {"value": None, "limit_value": None, "cost_ns": None, "gain_ns": None}
+    numbers = dict.fromkeys(("value", "limit_value", "cost_ns", "gain_ns", "certainty"))
     return Finding(
         rule=rule.id,
         status="unknown",
@@ -164,15 +265,24 @@ def _words(rule: Analysis, page: Page) -> dict[str, str]:
     }
 
 
-def _evidence(rule: Analysis, subject: str) -> str | None:
+def _evidence(rule: Analysis, row: Mapping[str, Any]) -> str | None:
     """The analysis and filters that show the lines behind a finding, quoted for a shell.
 
-    `{subject}` stands for the subject, `{first}` for its first word (the call in `openat ENOENT`).
+    `{name}` stands for a column of the rule, `{first}` for the first word of the subject.
+    `{name*}` for all that lies below it. An option whose value is NULL is left out.
     """
     if rule.evidence is None:
         return None
-    words = {"{subject}": subject, "{first}": subject.partition(" ")[0]}
-    return re.sub(r"\{(subject|first)\}", lambda found: shlex.quote(quote(words[found[0]])), rule.evidence)
+    words = {**row, "first": (row["subject"] or "").partition(" ")[0]}
+
+    def option(found: re.Match[str]) -> str:
+        value = words.get(found[2])
+        if value is None:
+            return ""
+        text = quote(value) if isinstance(value, str) else f"{value:.9f}".rstrip("0").rstrip(".")
+        return f"{found[1] or ''}{shlex.quote(text + ('/*' if found[3] else ''))}"
+
+    return re.sub(r"(\s--?[a-z-]+ )?\{([a-z_0-9]+)(\*?)\}", option, rule.evidence)
 
 
 def _order(finding: Finding) -> tuple:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sysdock.analysis.diagnosis import by_rule, total_gain
+from sysdock.analysis.diagnosis import by_rule, main_findings, parts_of, total_gain
 from sysdock.text import human_bytes, human_count, human_ns, pad, percent, printable, shorten, width, wrapped
 
 if TYPE_CHECKING:
@@ -60,7 +60,17 @@ _WORDS = {
         "report": "Report:",
         "next": "Next:",
         "evidence": "Evidence: ",
+        "where": "Where: ",
+        "process": "process {process}",
+        "times": "from {from_} to {until} of the recording",
+        "sure": "certainty: {certainty}",
+        "explains": "Explains also: ",
+        "others": "... {count} more subjects of this rule",
+        "high": "high",
+        "medium": "medium",
+        "low": "low",
         "finding": "FINDING",
+        "note": "NOTE",
         "unknown": "UNKNOWN",
         "ok": "OK",
     },
@@ -84,7 +94,17 @@ _WORDS = {
         "report": "レポート:",
         "next": "次は:",
         "evidence": "根拠: ",
+        "where": "場所: ",
+        "process": "プロセス {process}",
+        "times": "記録の {from_} から {until} まで",
+        "sure": "確かさ: {certainty}",
+        "explains": "これで説明できるもの: ",
+        "others": "... このルールの対象はほかに {count} 件",
+        "high": "高",
+        "medium": "中",
+        "low": "低",
         "finding": "所見",
+        "note": "注意",
         "unknown": "判定不能",
         "ok": "問題なし",
     },
@@ -149,7 +169,7 @@ def _findings(findings: list[Finding], words: dict[str, str], room: int, columns
     """Findings by rule, those with most to win first; the last line says how many rules are left out."""
     lines = ["", _counts(findings, words)]
     room -= len(lines)
-    groups = by_rule([finding for finding in findings if finding.status == "finding"])
+    groups = by_rule(main_findings(findings))
     blocks = [_Block(group, words, columns) for group in groups]
     fitting = len(blocks) if _Block.LEAST * len(blocks) <= room else (room - 1) // _Block.LEAST
     spare = room - _Block.LEAST * fitting - (fitting < len(blocks))
@@ -233,13 +253,47 @@ def diagnosis_lines(
     words, room = _WORDS[lang], min(columns or COLUMNS, COLUMNS)
     lines = [_counts(findings, words)]
     for finding in findings:
-        what = f"{finding.title}: {finding.subject}" if finding.subject else finding.title
-        lines += ["", f"{words[finding.status]}  {printable(what)}{_gain(finding.gain_ns, words)}"]
-        lines += wrapped(printable(finding.reason), room, "  ")
+        if finding.part_of:
+            continue
+        lines += ["", *_stated(finding, words, room)]
         if finding.status == "finding":
             lines += wrapped(words["do"] + printable(finding.advice), room, "  ")
-            if finding.evidence:
-                # Not wrapped: it is to be copied.
-                command = f"sysdock show {shlex.quote(str(recording))} {finding.evidence}"
-                lines.append("  " + words["evidence"] + printable(command))
+            lines += _shown(finding, recording, words)
+            for part in parts_of(findings, finding):
+                # What another finding explains needs no advice of its own.
+                stated = _stated(part, {**words, "finding": "-"}, room - 4)
+                lines += [
+                    "  " + words["explains"],
+                    *("    " + line for line in stated),
+                    *_shown(part, recording, words, "    "),
+                ]
+        if finding.others:
+            lines.append("  " + words["others"].format(count=finding.others))
     return lines
+
+
+def _stated(finding: Finding, words: dict[str, str], room: int) -> list[str]:
+    """Status, title, subject and gain; the reason; where and how sure."""
+    what = f"{finding.title}: {finding.subject}" if finding.subject else finding.title
+    state = "note" if finding.is_note and words["finding"] != "-" else finding.status
+    lines = [f"{words[state]}  {printable(what)}{_gain(finding.gain_ns, words)}"]
+    lines += wrapped(printable(finding.reason), room, "  ")
+    facts = []
+    if finding.process is not None:
+        facts.append(words["process"].format(process=finding.process))
+    if finding.from_s is not None and finding.until_s is not None:
+        times = {"from_": human_ns(finding.from_s * 1e9), "until": human_ns(finding.until_s * 1e9)}
+        facts.append(words["times"].format(**times))
+    if finding.certainty:
+        facts.append(words["sure"].format(certainty=words[finding.certainty]))
+    return lines + (
+        wrapped(words["where"] * (len(facts) > 1) + ", ".join(facts), room, "  ") if facts else []
+    )
+
+
+def _shown(finding: Finding, recording: Path, words: dict[str, str], indent: str = "  ") -> list[str]:
+    if not finding.evidence:
+        return []
+    # Not wrapped: it is to be copied.
+    command = f"sysdock show {shlex.quote(str(recording))} {finding.evidence}"
+    return [indent + words["evidence"] + printable(command)]

@@ -18,6 +18,13 @@ COLUMNS = (
     "limit_value",
     "cost_ns",
     "gain_ns",
+    "certainty",
+    "file",
+    "process",
+    "from_s",
+    "until_s",
+    "part_of",
+    "others",
     "reason",
     "title",
     "advice",
@@ -57,9 +64,14 @@ def command(
             sys.stdout.write("\n".join(lines) + "\n")
         else:
             names = (*COLUMNS, "evidence")
-            rows = [[getattr(finding, name) for name in names] for finding in findings]
+            rows = [[_cell(getattr(finding, name)) for name in names] for finding in findings]
             print_rows([Column(name, "VARCHAR", None, "") for name in names], rows, format_)
         remark_on(session)
     bad = {"finding": {"finding"}, "unknown": {"finding", "unknown"}, None: set()}[fail_on]
-    if any(finding.status in bad for finding in findings):
+    if any(finding.status in bad and not finding.is_note for finding in findings):
         ctx.exit(1)
+
+
+def _cell(value: Any) -> Any:
+    """`part_of` is a rule and its subject; all else is what it is."""
+    return ": ".join(value) if isinstance(value, tuple) else value

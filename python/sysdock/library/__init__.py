@@ -1,8 +1,9 @@
 """Finds, reads and checks know-how files: analyses, rules, charts and tables."""
 
 from sysdock.library.catalog import ChartTemplate, Library, default_root
-from sysdock.library.header import RULE_COLUMNS, TAGS, Analysis, ChartLine, Column, Param
+from sysdock.library.header import TAGS, Analysis, ChartLine, Param
 from sysdock.library.page import Example, Page, parse_page
+from sysdock.library.rule_shape import RULE_COLUMNS, Column
 from sysdock.library.tables import DerivedColumn, JoinedColumn, Table, TableColumn
 
 

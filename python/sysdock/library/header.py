@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from sysdock.errors import UserError, did_you_mean
+from sysdock.library.rule_shape import KNOWN_COLUMNS, RULE_COLUMNS, Column, Sentences, parse_sentences
 
-KEYS = ("needs", "param", "column", "chart", "evidence", "portable", "tags", "was")
+KEYS = ("needs", "param", "column", "chart", "says", "evidence", "portable", "tags", "was")
 TAGS = ("calls", "bytes", "time", "size", "errors", "files", "offsets", "processes", "metadata")
 TYPES = ("BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN")
 
@@ -42,33 +43,11 @@ class Param:
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of a result; `unit` is None for names and counts."""
-
-    name: str
-    type: str
-    unit: str | None
-    text: str
-
-
-@dataclass(frozen=True)
 class ChartLine:
     """A `chart:` line: the name of a template and what it is to show."""
 
     template: str
     options: dict[str, str]
-
-
-RULE_COLUMNS = (
-    Column("subject", "VARCHAR", None, "What it is about: a file, a program, a call."),
-    Column("status", "VARCHAR", None, "finding, ok or unknown."),
-    Column("value", "DOUBLE", None, "What was measured."),
-    Column("limit_value", "DOUBLE", None, "What it was compared with."),
-    Column("cost_ns", "BIGINT", "ns", "Time the pattern took."),
-    Column("gain_ns", "BIGINT", "ns", "The most that could be won."),
-    Column("reason", "VARCHAR", None, "One sentence."),
-    Column("reason_ja", "VARCHAR", None, "The same in Japanese."),
-)
 
 
 @dataclass(frozen=True)
@@ -83,6 +62,7 @@ class Analysis:
     params: tuple[Param, ...]
     columns: tuple[Column, ...]
     charts: tuple[ChartLine, ...]
+    says: Sentences
     evidence: str | None
     portable: bool
     tags: tuple[str, ...]
@@ -183,6 +163,7 @@ class _Header:
             params=params,
             columns=columns,
             charts=tuple(self.chart(*line) for line in self.lines["chart"]),
+            says=self.sentences(columns, params),
             evidence=self.single("evidence"),
             portable=self.portable(),
             tags=self.tags(),
@@ -219,12 +200,36 @@ class _Header:
         return value == "true"
 
     def rule_columns(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        """The columns of a rule: the fixed ones, then whatever its sentences and its evidence need."""
+        if not columns:
+            return RULE_COLUMNS
         expected = [(c.name, c.type) for c in RULE_COLUMNS]
-        if columns and [(c.name, c.type) for c in columns] != expected:
+        if [(c.name, c.type) for c in columns[: len(expected)]] != expected:
             shape = ", ".join(f"{name} {type_}" for name, type_ in expected)
             line = self.lines["column"][0][0]
-            raise self.error(line, "the columns are not those of a rule", f"a rule returns {shape}")
-        return columns or RULE_COLUMNS
+            raise self.error(
+                line, "the columns are not those of a rule", f"a rule returns {shape}, then others"
+            )
+        for (line, _), column in zip(self.lines["column"], columns, strict=True):
+            wanted = KNOWN_COLUMNS.get(column.name, column.type)
+            if column.type != wanted:
+                raise self.error(line, f"column {column.name} is {column.type}", f"in a rule it is {wanted}")
+        return columns
+
+    def sentences(self, columns: tuple[Column, ...], params: tuple[Param, ...]) -> Sentences:
+        says, wrong = parse_sentences(self.lines["says"])
+        if wrong:
+            hint = "write `says: finding en  Text.`, with status, language (en, ja) and text, each pair once"
+            raise self.error(wrong[0], f"not a sentence: {wrong[1]}", hint)
+        known = {column.name for column in columns} | {param.name for param in params}
+        for name in sorted(says.names() - known):
+            line = next(line for line, text in self.lines["says"] if f"{{{name}}}" in text)
+            raise self.error(
+                line,
+                f"{{{name}}} is no column and no parameter",
+                did_you_mean(name, known, f"there are {', '.join(sorted(known))}"),
+            )
+        return says
 
     def unique(self, key: str, names: list[str]) -> None:
         for index, name in enumerate(names):

@@ -55,46 +55,47 @@ min_dur_ns = 6000
 _RULE_SQL = """\
 -- {title}
 -- Time in calls that wait until data is on disk. Say here, in plain words, what the rule looks for.
--- needs:  calls, recording
+-- needs:  calls, totals
 -- param:  limit_ns BIGINT = 100000000   Time from which on it is a finding [ns].
+-- column: subject VARCHAR       What it is about; here all files together, so there is none.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          Calls that wait.
+-- column: limit_value DOUBLE    From which on it is a finding; here it is the time that counts.
+-- column: cost_ns BIGINT        Time in them [ns].
+-- column: gain_ns BIGINT        What could be saved at most [ns].
+-- column: certainty VARCHAR     high, medium or low.
+-- column: calls BIGINT          Calls looked at.
+-- says: finding en  {value} calls waited {cost_ns} for the disk.
+-- says: finding ja  {value} 回の呼び出しが合計 {cost_ns} ディスクを待ちました。
+-- says: ok en       {calls} calls looked at: those that wait for the disk took {cost_ns}.
+-- says: ok ja       システムコール {calls} 回を調べました。ディスク待ちは合計 {cost_ns} です。
+-- says: unknown en  The log holds no durations of calls.
+-- says: unknown ja  ログに呼び出しの所要時間がありません。
 -- evidence: io/files --call fsync,fdatasync,sync
 -- tags:   time
-WITH looked_at AS (
-    SELECT
-        count(*) AS calls,
-        count(*) FILTER (WHERE class = 'sync') AS syncs,
-        CAST(coalesce(sum(dur_ns) FILTER (WHERE class = 'sync'), 0) AS BIGINT) AS time_ns
+WITH waits AS (
+    SELECT count(*) AS calls, CAST(coalesce(sum(dur_ns), 0) AS BIGINT) AS time_ns
     FROM calls
+    WHERE class = 'sync'
 ), judged AS (
-    SELECT
-        l.calls,
-        l.syncs,
-        l.time_ns,
+    SELECT w.calls AS waits, w.time_ns, t.calls,
         CASE
-            WHEN l.calls = 0 OR NOT r.has_durations THEN 'unknown'
-            WHEN l.time_ns > $limit_ns THEN 'finding'
+            WHEN t.calls = 0 OR NOT t.has_durations THEN 'unknown'
+            WHEN w.time_ns > $limit_ns THEN 'finding'
             ELSE 'ok'
         END AS status
-    FROM looked_at AS l
-    CROSS JOIN recording AS r
+    FROM waits AS w
+    CROSS JOIN totals AS t
 )
 SELECT
-    'all files' AS subject,
+    CAST(NULL AS VARCHAR) AS subject,
     status,
-    CASE WHEN status <> 'unknown' THEN CAST(time_ns AS DOUBLE) END AS value,
-    CAST($limit_ns AS DOUBLE) AS limit_value,
+    CASE WHEN status <> 'unknown' THEN CAST(waits AS DOUBLE) END AS value,
+    CAST(NULL AS DOUBLE) AS limit_value,
     CASE WHEN status <> 'unknown' THEN time_ns END AS cost_ns,
     CASE WHEN status = 'finding' THEN time_ns END AS gain_ns,
-    CASE
-        WHEN status = 'unknown' THEN 'The log holds no durations of calls'
-        ELSE concat(CAST(syncs AS VARCHAR), ' calls waited ', CAST(round(time_ns / 1000000.0, 1) AS VARCHAR),
-            ' ms for the disk')
-    END AS reason,
-    CASE
-        WHEN status = 'unknown' THEN 'ログに呼び出しの所要時間がありません'
-        ELSE concat(CAST(syncs AS VARCHAR), ' 回の呼び出しが合計 ',
-            CAST(round(time_ns / 1000000.0, 1) AS VARCHAR), ' ミリ秒ディスクを待ちました')
-    END AS reason_ja
+    CASE WHEN status = 'finding' THEN 'medium' END AS certainty,
+    calls
 FROM judged
 """
 
@@ -120,7 +121,7 @@ A finding: two calls waited 200 ms.
 
 | subject | status | cost_ns | gain_ns |
 |---|---|---|---|
-| all files | finding | 200000000 | 200000000 |
+|  | finding | 200000000 | 200000000 |
 
 No finding: the wait was short.
 
@@ -130,7 +131,7 @@ No finding: the wait was short.
 
 | subject | status | cost_ns | gain_ns |
 |---|---|---|---|
-| all files | ok | 100000 |  |
+|  | ok | 100000 |  |
 
 Unknown: the log was recorded without `-T`, so nobody knows how long the call took.
 
@@ -140,7 +141,7 @@ Unknown: the log was recorded without `-T`, so nobody knows how long the call to
 
 | subject | status | cost_ns | gain_ns |
 |---|---|---|---|
-| all files | unknown |  |  |
+|  | unknown |  |  |
 
 ## What to do
 

@@ -58,7 +58,10 @@ class JoinedColumn(TableColumn):
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its own columns, those its view computes and joins, and whether a recording stores it."""
+    """A table: its own columns, those its view computes and joins, and whether a recording stores it.
+
+    `sql` of a summary is the SELECT over other tables that gives its own columns; `needs` names those tables.
+    """
 
     name: str
     text: str
@@ -67,6 +70,8 @@ class Table:
     columns: tuple[TableColumn, ...]
     derived: tuple[DerivedColumn, ...] = field(default=())
     joined: tuple[JoinedColumn, ...] = field(default=())
+    sql: str | None = None
+    needs: tuple[str, ...] = ()
 
     @property
     def all_columns(self) -> tuple[TableColumn, ...]:
@@ -117,14 +122,19 @@ def parse_table(path: Path) -> Table:
             )
             for entry in data.get("joined", [])
         )
-        stored = data.get("stored", True)
-        table = Table(data["name"], data["text"], data["order"], stored, columns, derived, joined)
+        sql = data.get("sql")
+        stored = data.get("stored", sql is None)
+        needs = tuple(data.get("needs", ()))
+        table = Table(data["name"], data["text"], data["order"], stored, columns, derived, joined, sql, needs)
     except KeyError as error:
         raise UserError(f"key {error} is missing", place=str(path)) from None
     for column in table.all_columns:
         if column.type not in SQL_TYPES:
             hint = f"the types are {', '.join(SQL_TYPES)}"
             raise UserError(f"column {column.name} has unknown type {column.type}", hint, str(path))
+    if bool(table.sql) != bool(table.needs) or (table.sql and table.stored):
+        hint = "a summary has `sql` and `needs`, and is not stored"
+        raise UserError("half a summary", hint, str(path))
     if table.name != path.stem:
         raise UserError(f"the name {table.name} is not the file's", place=str(path))
     return table

@@ -16,7 +16,7 @@ from typing import Any
 
 from sysdock.errors import UserError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _RECORD_HINT = "a recording is a folder that `sysdock run` or `sysdock import` made"
 _DAMAGE_HINT = (
@@ -204,6 +204,9 @@ def _check_manifest(manifest: Any, place: str) -> None:
         )
         fact = f"format version {version}, written{by}, is newer than this sysdock reads ({FORMAT_VERSION})"
         raise UserError(fact, "update sysdock", place)
+    if version < FORMAT_VERSION:
+        fact = f"format version {version} is older than this sysdock reads ({FORMAT_VERSION})"
+        raise UserError(fact, "record again, or import the log again", place)
     wrong = [key for key, type_ in _NEEDED.items() if not _is(manifest.get(key), type_)]
     wrong += [
         key

@@ -1,4 +1,8 @@
-"""Makes the tables of a recording into views: derived columns, side tables joined back, filters applied."""
+"""Makes the tables of a recording into views: derived columns, side tables joined back, filters applied.
+
+Summaries (`sql` in their definition) are counted once for a connection, over the filtered views, when they
+are first mentioned.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,8 @@ from sysdock.recording.mentions import Mentions, mentions
 if TYPE_CHECKING:
     import duckdb
 
+# A summary may read a summary.
+_SUMMARIES_DEEP = 3
 # Nothing is fetched or loaded behind the user's back, and no Python variable is taken for a table.
 SETTINGS = {
     "autoload_known_extensions": "false",
@@ -58,6 +64,7 @@ class Views:
         self.recording = recording
         self.library = library
         self._made: dict[str, frozenset[tuple[str, str, str]]] = {}
+        self._summed: set[str] = set()
         # DuckDB would spill into the working folder, which may be the user's project.
         self._spill = None
         config = {**SETTINGS, **(settings or {})}
@@ -76,7 +83,11 @@ class Views:
     def available(self) -> list[str]:
         """Tables that have a definition and a place in this recording, and `recording` itself."""
         held = set(self.recording.tables)
-        return [table.name for table in self.library.tables() if not table.stored or table.name in held]
+        tables = self.library.tables()
+        held |= {table.name for table in tables if not table.stored and not table.sql}
+        for _ in range(_SUMMARIES_DEEP):
+            held |= {table.name for table in tables if table.sql and held.issuperset(table.needs)}
+        return [table.name for table in tables if table.name in held]
 
     def prepare(self, sql: str) -> None:
         """Makes the views that `sql` reads, with the side tables that it mentions; checks their parts."""
@@ -89,6 +100,9 @@ class Views:
     def make(self, tables: list[str], named: Mentions | None = None) -> None:
         """Makes views of `tables`, with all joined columns, or those that `named` wants."""
         for name in tables:
+            # First of all: making them changes the views that they read.
+            self._sum_up(self.library.table(name))
+        for name in tables:
             table = self.library.table(name)
             wanted = frozenset(
                 column.join for column in table.joined if named is None or named.wants(name, column.name)
@@ -96,6 +110,15 @@ class Views:
             if self._made.get(name) != wanted:
                 self._make_view(table, wanted)
                 self._made[name] = wanted
+
+    def _sum_up(self, table: Table) -> None:
+        """Counts a summary into a temporary table, unless that is done already."""
+        if table.sql is None or table.name in self._summed:
+            return
+        self._summed.add(table.name)
+        self.prepare(table.sql)
+        typed = ", ".join(f"CAST({_name(c.name)} AS {c.sql_type}) AS {_name(c.name)}" for c in table.columns)
+        self.connection.execute(f"CREATE TEMP TABLE {_sum_of(table)} AS SELECT {typed} FROM ({table.sql})")
 
     def outlive(self) -> None:
         """Leaves the connection to the caller: what it needs on disk is removed when it is gone."""
@@ -110,10 +133,11 @@ class Views:
 
     def _make_view(self, table: Table, wanted: frozenset[tuple[str, str, str]]) -> None:
         """A view of `table` with the joined columns of the joins in `wanted`."""
-        if not table.stored:
+        if table.sql is None and not table.stored:
             self._make_recording_row(table)
             return
-        self.recording.verify([table.name])
+        if table.stored:
+            self.recording.verify([table.name])
         columns = [f"t.{_name(column.name)}" for column in table.columns]
         columns += [self._derived(table, column) for column in table.derived]
         sources = [f"{self._source(table)} AS t"]
@@ -127,7 +151,7 @@ class Views:
                 on = f"{alias}.{_name(column.other_key)} = t.{_name(column.key)}"
                 sources.append(f"LEFT JOIN {self._stored(column.table)} AS {alias} ON {on}")
             columns.append(f"{aliases[column.join]}.{_name(column.column)} AS {_name(column.name)}")
-        where = " AND ".join(self._applied.conditions(table))
+        where = " AND ".join(self._applied.conditions(table)) if table.stored else ""
         sql = f"SELECT {', '.join(columns)} FROM {' '.join(sources)}"
         self._create(table.name, f"{sql} WHERE {where}" if where else sql)
 
@@ -154,7 +178,9 @@ class Views:
         return self._source(self.library.table(name))
 
     def _source(self, table: Table) -> str:
-        """The stored rows of a table as a FROM item with all its columns in order."""
+        """The stored rows of a table, or of a summary, as a FROM item with all its columns in order."""
+        if table.sql is not None:
+            return _sum_of(table)
         parts = self.recording.parts(table.name)
         if not parts:
             empty = ", ".join(f"CAST(NULL AS {c.sql_type}) AS {_name(c.name)}" for c in table.columns)
@@ -214,6 +240,11 @@ class Views:
 def _name(name: str) -> str:
     """A name as SQL wants it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _sum_of(table: Table) -> str:
+    """The temporary table that holds a summary."""
+    return _name(f"sysdock_sum_{table.name}")
 
 
 def _file_literal(path: str) -> str:

@@ -6,15 +6,22 @@ import shlex
 from collections.abc import Sequence
 
 from sysdock.analysis import Finding, Session
-from sysdock.analysis.diagnosis import by_rule, total_gain
+from sysdock.analysis.diagnosis import by_rule, main_findings, parts_of, total_gain
 from sysdock.library import Analysis
 from sysdock.report.markup import both, both_blocks, join, prose, text
 from sysdock.report.numbers import duration, measured
+from sysdock.text import in_words
 
 _STATES = {
     "finding": ("\N{BLACK UP-POINTING TRIANGLE} finding", "\N{BLACK UP-POINTING TRIANGLE} 所見"),
+    "note": ("i note", "i 注意"),
     "unknown": ("? not judged", "? 判定不能"),
     "ok": ("\N{CHECK MARK} fine", "\N{CHECK MARK} 問題なし"),
+}
+_CERTAINTY = {
+    "high": ("certain", "確か"),
+    "medium": ("likely", "おそらく"),
+    "low": ("possible", "可能性あり"),
 }
 _WHY = (("Why it matters", "なぜ問題か"), ("When to ignore it", "無視してよい場合"))
 
@@ -22,9 +29,10 @@ _WHY = (("Why it matters", "なぜ問題か"), ("When to ignore it", "無視し�
 def findings_section(session: Session, findings: Sequence[Finding]) -> str:
     """All rules with what they say of the recording."""
     by_state = {
-        status: by_rule([finding for finding in findings if finding.status == status]) for status in _STATES
+        status: by_rule([finding for finding in findings if finding.status == status])
+        for status in ("unknown", "ok")
     }
-    cards = [_finding_card(session, group) for group in by_state["finding"]]
+    cards = [_finding_card(session, group, findings) for group in by_rule(main_findings(findings))]
     if not cards:
         words = both("No rule found anything.", "ルールに該当するものはありませんでした。")
         cards = [f'<p class="empty">{words}</p>']
@@ -39,18 +47,21 @@ def findings_section(session: Session, findings: Sequence[Finding]) -> str:
     return f'<section id="findings"><h2>{title}</h2>{join(cards)}</section>'
 
 
-def _finding_card(session: Session, group: list[Finding]) -> str:
+def _finding_card(session: Session, group: list[Finding], findings: Sequence[Finding]) -> str:
     first = group[0]
     rule = session.library.rule(first.rule)
-    units = {column.name: column.unit for column in rule.columns}
     gain = total_gain(group)
     won = ""
-    if gain is not None:
+    if gain:
         together, together_ja = (" together", "合計") if len(group) > 1 else ("", "")
         won = both(f"up to {duration(gain)} to win{together}", f"{together_ja}最大 {duration(gain)} 短縮可能")
     recording = shlex.quote(session.recording.folder.name)
-    subjects = "".join(_subject(finding, units.get("value"), recording) for finding in group)
-    head = f"{_state('finding')}<h3>{_title(first)}</h3><code>{text(first.rule)}</code>"
+    subjects = "".join(_subject(session, finding, recording, findings) for finding in group)
+    if group[-1].others:
+        count = f"{group[-1].others:,}"
+        subjects += f'<li class="muted">{both(f"and {count} more", f"ほか {count} 件")}</li>'
+    state = _state("note" if first.is_note else "finding")
+    head = f"{state}<h3>{_title(first)}</h3><code>{text(first.rule)}</code>"
     more = both("Why it matters, when to ignore it", "なぜ問題か、無視してよい場合")
     return f"""<article class="card rule finding" id="rule-{text(first.rule.replace("/", "-"))}">
 <header>{head}<span class="gain">{won}</span></header>
@@ -60,8 +71,20 @@ def _finding_card(session: Session, group: list[Finding]) -> str:
 </article>"""
 
 
-def _subject(finding: Finding, unit: str | None, recording: str) -> str:
+def _part(session: Session, finding: Finding, recording: str) -> str:
+    """A finding that another explains, below it."""
+    words = both("explains also:", "これで説明できるもの:")
+    subject = _subject(session, finding, recording, ())
+    head = f'<span class="muted">{words}</span> {_title(finding)}'
+    return f'<li class="part">{head}<ul class="subjects">{subject}</ul></li>'
+
+
+def _subject(session: Session, finding: Finding, recording: str, findings: Sequence[Finding]) -> str:
+    """A finding, and those of `findings` that it explains."""
+    parts = join(_part(session, part, recording) for part in parts_of(findings, finding))
     numbers = []
+    units = {column.name: column.unit for column in session.library.rule(finding.rule).columns}
+    unit = units.get("value")
     if finding.cost_ns is not None:
         numbers.append(both(f"takes {duration(finding.cost_ns)}", f"所要 {duration(finding.cost_ns)}"))
     if finding.value is not None and finding.limit_value is not None:
@@ -69,12 +92,26 @@ def _subject(finding: Finding, unit: str | None, recording: str) -> str:
         numbers.append(
             both(f"measured {text(value)}, limit {text(limit)}", f"実測 {text(value)}、基準 {text(limit)}")
         )
+    numbers += _where(finding)
     evidence = _evidence(finding, recording)
     return (
         f'<li><span class="subject mono">{text(finding.subject)}</span>'
         f'<span class="muted nowrap">{" &middot; ".join(numbers)}</span>'
-        f'<span class="why">{both(text(finding.reason), text(finding.reason_ja))}{evidence}</span></li>'
+        f'<span class="why">{both(text(finding.reason), text(finding.reason_ja))}{evidence}</span></li>{parts}'
     )
+
+
+def _where(finding: Finding) -> list[str]:
+    """Process, time range and certainty, as HTML."""
+    found = []
+    if finding.process is not None:
+        found.append(both(f"process {finding.process}", f"プロセス {finding.process}"))
+    if finding.from_s is not None and finding.until_s is not None:
+        span = f"{in_words(finding.from_s, 's')} - {in_words(finding.until_s, 's')}"
+        found.append(both(f"at {span}", f"時刻 {span}"))
+    if finding.certainty:
+        found.append(both(*_CERTAINTY[finding.certainty]))
+    return found
 
 
 def _evidence(finding: Finding, recording: str) -> str:

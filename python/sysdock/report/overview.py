@@ -6,11 +6,13 @@ import dataclasses
 from collections.abc import Sequence
 
 from sysdock.analysis import Finding, Session
-from sysdock.analysis.diagnosis import by_rule, total_gain
+from sysdock.analysis.diagnosis import by_rule, main_findings, total_gain
 from sysdock.report.markup import both, join, text
 from sysdock.report.numbers import duration, moment, size
 from sysdock.text import percent
 
+# How many findings a reader sees before anything else.
+_FIRST = 3
 _TRACED = (
     "Every time includes the cost of being traced, which is large for short calls: compare the numbers with "
     "each other, not with a run that was not traced.",
@@ -22,7 +24,8 @@ _TRACED = (
 def overview_section(session: Session, findings: Sequence[Finding]) -> str:
     """Verdict, counts and facts."""
     manifest = session.recording.manifest
-    counts = {status: sum(f.status == status for f in findings) for status in ("finding", "unknown", "ok")}
+    counts = {status: sum(f.status == status for f in findings) for status in ("unknown", "ok")}
+    counts = {"finding": len(main_findings(findings)), **counts}
     labels = {
         "finding": both("findings", "所見"),
         "unknown": both("not judged", "判定不能"),
@@ -40,7 +43,7 @@ def overview_section(session: Session, findings: Sequence[Finding]) -> str:
         else f'<p class="note">{both(*_TRACED)}</p>'
     )
     return f"""<section class="card" id="overview"><div class="verdict">
-<div><h1>{title(session)}</h1><p class="says">{_verdict(findings)}</p></div>
+<div><h1>{title(session)}</h1><p class="says">{_verdict(findings)}</p>{_first_three(findings)}</div>
 <div class="counts">{tiles}</div>
 <dl class="facts">{facts}</dl></div>
 {warnings}
@@ -57,7 +60,7 @@ def title(session: Session) -> str:
 
 
 def _verdict(findings: Sequence[Finding]) -> str:
-    found = [finding for finding in findings if finding.status == "finding"]
+    found = [finding for finding in main_findings(findings) if not finding.is_note]
     if not found:
         if any(finding.status == "unknown" for finding in findings):
             return both(
@@ -75,6 +78,23 @@ def _verdict(findings: Sequence[Finding]) -> str:
         return both(f"First to look at: {english}", f"まず見るべきもの: {japanese}")
     gain = duration(total_gain(group))
     return both(f"Most to win: up to {gain}. {english}", f"最も効果が大きいもの: 最大 {gain}。{japanese}")
+
+
+def _first_three(findings: Sequence[Finding]) -> str:
+    """The rules with most to win: what they found, and what to do about it."""
+    groups = by_rule(main_findings(findings))[:_FIRST]
+    if not groups:
+        return ""
+    items = []
+    for group in groups:
+        first, gain = group[0], total_gain(group)
+        won = both(f" (up to {duration(gain)})", f" (最大 {duration(gain)})") if gain else ""
+        place = text(first.rule.replace("/", "-"))
+        link = f'<a href="#rule-{place}">{both(text(first.title), text(first.title_ja))}</a>'
+        reason = both(text(first.reason), text(first.reason_ja))
+        advice = both(text(first.advice), text(first.advice_ja))
+        items.append(f"<li><b>{link}{won}</b>: <code>{text(first.subject)}</code> {reason}<br>{advice}</li>")
+    return f'<ol class="first">{join(items)}</ol>'
 
 
 def _facts(session: Session) -> list[tuple[str, str]]:

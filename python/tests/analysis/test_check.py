@@ -115,7 +115,7 @@ def test_a_rule_needs_all_headings_and_statuses(pack, native: Path) -> None:
     sql, page = write_skeleton("rule", "a/r", pack.root)
     assert run(sql)[1:3] == (0, 0)
     text = page.read_text()
-    page.write_text(text.replace("## 例\n", "").replace("| all files | unknown |  |  |\n", ""))
+    page.write_text(text.replace("## 例\n", "").replace("|  | unknown |  |  |\n", ""))
     _, failed, _, said = run(sql)
     assert failed == 2
     assert "no heading `## 例`" in said
@@ -124,7 +124,7 @@ def test_a_rule_needs_all_headings_and_statuses(pack, native: Path) -> None:
 
 def test_a_rule_must_not_pass_an_empty_recording(pack) -> None:
     sql, _ = write_skeleton("rule", "a/r", pack.root)
-    sql.write_text(sql.read_text().replace("l.calls = 0 OR ", ""))
+    sql.write_text(sql.read_text().replace("t.calls = 0 OR ", ""))
     assert "absence of data is never a pass" in run(sql)[3]
 
 

@@ -10,8 +10,11 @@ RULE = """\
 -- Rule {name}
 -- needs: calls
 -- evidence: io/files --file {{subject}}
+-- says: finding en  because
+-- says: finding ja  なぜなら
+-- says: ok en       because
 SELECT subject, status, 1.0::DOUBLE AS value, 2.0::DOUBLE AS limit_value, CAST(gain * 2 AS BIGINT) AS cost_ns,
-    CAST(gain AS BIGINT) AS gain_ns, 'because' AS reason, 'なぜなら' AS reason_ja
+    CAST(gain AS BIGINT) AS gain_ns, 'high' AS certainty
 FROM (VALUES {rows}) AS v(subject, status, gain)
 """
 PAGE = """\

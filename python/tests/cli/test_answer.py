@@ -20,6 +20,7 @@ FINDING = Finding(
     limit_value=2.0,
     cost_ns=10,
     gain_ns=1_500_000_000,
+    certainty="high",
     reason="Because of it. " * 20,
     reason_ja="そのため。" * 20,
     title="A title",

@@ -197,8 +197,8 @@ class TestDiagnose:
             {
                 "t": n / 1000,
                 "call": "openat",
-                "path": f"/no/{n}",
-                "errno": "ENOENT",
+                "path": f"/yes/{n}",
+                "errno": "EACCES",
                 "dur_ns": 900_000,
                 "comm": "x",
             }
@@ -216,6 +216,13 @@ class TestDiagnose:
             "limit_value",
             "cost_ns",
             "gain_ns",
+            "certainty",
+            "file",
+            "process",
+            "from_s",
+            "until_s",
+            "part_of",
+            "others",
             "reason",
             "title",
             "advice",
@@ -355,7 +362,7 @@ class TestOthers:
         done = cli("query", rec, "SELECT * FROM callz")
         assert done.returncode == 2
         assert done.stderr.startswith("sysdock: query: table with name callz does not exist")
-        assert "hint: the tables are calls" in done.stderr
+        assert "hint: the tables are call_use, calls" in done.stderr
 
     def test_export(self, cli, rec: Path, tmp_path: Path) -> None:
         done = cli("export", rec, "--to", "csv", "-o", "out", "--until", "0.1")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from make_recording import RecordingMaker
-from sysdock.analysis import Finding, Session
+from sysdock.analysis import Finding, Session, diagnosis
 from sysdock.library import Library
 from sysdock.recording import Recording
 
@@ -22,7 +22,7 @@ def judge(library: Library, maker: RecordingMaker):
     def judged(rule: str, calls: Calls) -> list[Finding]:
         folder = maker.make(calls, name=f"rec{next(numbers)}")
         with Session(Recording.open(folder), library) as session:
-            return [finding for finding in session.diagnose() if finding.rule == rule]
+            return diagnosis.judge(session, library.rule(rule))
 
     return judged
 
@@ -73,8 +73,10 @@ def test_a_library_read_a_little_by_many_processes_is_left_to_repeated_open(judg
     assert one(judge("io/small_requests", calls)).status == "ok"
 
 
-def test_small_messages_on_a_pipe_are_not_of_a_file(judge) -> None:
-    assert one(judge("io/small_requests", transfers("pipe:[1]", [10] * 300, kind="pipe"))).status == "unknown"
+def test_a_small_request_on_a_pipe_costs_no_more_than_a_call(judge) -> None:
+    calls = [{**call, "dur_ns": 5_000_000} for call in transfers("pipe:[1]", [10] * 300, kind="pipe")]
+    finding = one(judge("io/small_requests", calls))
+    assert (finding.status, finding.cost_ns, finding.certainty) == ("finding", 300 * 100_000, "medium")
 
 
 def test_small_requests_of_unnamed_files_cannot_be_judged(judge) -> None:
@@ -91,11 +93,6 @@ def test_small_requests_that_cost_nothing_are_no_finding(judge) -> None:
     assert one(judge("io/small_requests", transfers("/out", [40] * 200) + slow)).status == "ok"
 
 
-def test_waiting_does_not_hide_a_finding(judge) -> None:
-    wait = [{"call": "wait4", "class": "wait", "result": 1, "dur_ns": 10_000_000_000}]
-    assert one(judge("io/small_requests", transfers("/out", [40] * 200) + wait)).status == "finding"
-
-
 def test_without_durations_a_finding_has_no_cost(judge) -> None:
     calls = [{**call, "dur_ns": None} for call in transfers("/out", [40] * 200)]
     finding = one(judge("io/small_requests", calls))
@@ -104,39 +101,37 @@ def test_without_durations_a_finding_has_no_cost(judge) -> None:
 
 def test_small_operations_of_libaio_have_no_cost(judge) -> None:
     small = transfers("/db", [40] * 200, "aio_pread", via="libaio", **{"class": "read"})
-    slow = [{"call": "openat", "path": "/slow", "result": 3, "dur_ns": 10_000_000_000}]
-    finding = one(judge("io/small_requests", small + slow))
+    finding = one(judge("io/small_requests", small))
     assert (finding.status, finding.cost_ns, finding.gain_ns) == ("finding", None, None)
-    # Nor do they hide what other calls cost.
-    busy = [{**call, "dur_ns": 10_000_000_000} for call in small]
-    findings = judge("io/small_requests", busy + transfers("/out", [40] * 200, "write"))
+    findings = judge("io/small_requests", small + transfers("/out", [40] * 200, "write"))
     assert [(finding.subject, finding.cost_ns) for finding in findings] == [("/out", 200_000), ("/db", None)]
 
 
 def test_at_most_ten_subjects_and_the_rest_is_stated(judge) -> None:
-    calls = [call for n in range(13) for call in transfers(f"/out/{n:02}", [40] * (100 + n))]
+    calls = [call for n in range(13) for call in transfers(f"/out/{n:02}", [40] * (200 + n))]
     findings = judge("io/small_requests", calls)
-    assert len(findings) == 10
-    assert sum("3 more like this are not shown" in finding.reason for finding in findings) == 1
+    assert [finding.others for finding in findings] == [0] * 9 + [3]
+    assert findings[0].subject == "/out/12"
 
 
 def test_a_file_opened_for_every_record_is_found(judge) -> None:
-    finding = one(judge("io/repeated_open", opens("/etc/app.conf", 80)))
-    assert (finding.status, finding.subject, finding.value) == ("finding", "/etc/app.conf", 80)
-    assert (finding.cost_ns, finding.gain_ns) == (160_000, 158_000)
-    assert finding.reason == "Opened 80 times by 1 process."
+    finding = one(judge("io/repeated_open", opens("/etc/app.conf", 100)))
+    assert (finding.status, finding.subject, finding.value) == ("finding", "/etc/app.conf", 100)
+    # One call less than all: the longest may be a singular point.
+    assert (finding.cost_ns, finding.gain_ns) == (200_000, 199_000 * 99 // 100)
+    assert finding.reason == "Opened 100 times by 1 process(es)."
 
 
 def test_a_process_per_record_is_one_finding(judge) -> None:
-    calls = opens("/lib/libc.so", 60, 60, dur_ns=3000) + opens("/etc/ld.so.cache", 60, 60)
+    calls = opens("/lib/libc.so", 120, 120, dur_ns=3000) + opens("/etc/ld.so.cache", 120, 120)
     finding = one(judge("io/repeated_open", calls))
     assert (finding.status, finding.subject) == ("finding", "/lib/libc.so")
-    assert "60 processes, and 1 other file(s) likewise" in finding.reason
+    assert "120 processes, and 1 other file(s) likewise" in finding.reason
 
 
 def test_failed_opens_do_not_count_as_opens(judge) -> None:
     calls = [{"call": "openat", "path": "/no", "errno": "ENOENT", "dur_ns": 1000}] * 90
-    assert one(judge("io/repeated_open", calls)).status == "unknown"
+    assert one(judge("io/repeated_open", calls)).status == "ok"
 
 
 def test_calls_that_always_fail_are_found(judge) -> None:
@@ -153,8 +148,18 @@ def test_calls_that_always_fail_are_found(judge) -> None:
 
 
 def test_rare_failures_are_fine(judge) -> None:
-    fails = [{"call": "openat", "path": "/no", "errno": "ENOENT", "dur_ns": 1000}] * 110
+    fails = [{"call": "openat", "path": "/yes", "errno": "EACCES", "dur_ns": 1000}] * 110
     assert one(judge("io/failing_calls", fails + opens("/yes", 1200))).status == "ok"
+
+
+def test_a_path_that_is_never_there_is_found(judge) -> None:
+    asks = [{"call": "access", "class": "stat", "path": "/run/stop", "errno": "ENOENT", "dur_ns": 1000}] * 110
+    finding = one(judge("io/failing_calls", asks + opens("/yes", 10)))
+    assert (finding.subject, finding.value, finding.cost_ns) == ("/run/stop", 100, 110_000)
+    assert finding.evidence == "io/errors --file /run/stop"
+    # One that comes into being is waited for, not missing.
+    there = [{**asks[0], "errno": None, "result": 0}] * 20
+    assert one(judge("io/failing_calls", asks + there)).status == "ok"
 
 
 @pytest.mark.parametrize("errno", ["EAGAIN", "EINTR", "ERESTARTSYS", "ERESTART_RESTARTBLOCK", "ETIMEDOUT"])
@@ -163,10 +168,6 @@ def test_errors_of_normal_waiting_do_not_count(judge, errno: str) -> None:
     assert one(judge("io/failing_calls", calls)).status == "ok"
 
 
-@pytest.mark.parametrize("rule", ["io/small_requests", "io/repeated_open"])
-def test_without_calls_of_the_kind_a_rule_cannot_judge(judge, rule: str) -> None:
-    assert one(judge(rule, [{"call": "getpid"}])).status == "unknown"
-
-
-def test_without_any_call_failures_cannot_be_judged(judge) -> None:
-    assert one(judge("io/failing_calls", [])).status == "unknown"
+@pytest.mark.parametrize("rule", [rule.id for rule in Library().rules()])
+def test_without_any_call_nothing_can_be_judged(judge, rule: str) -> None:
+    assert one(judge(rule, [])).status == "unknown"

@@ -61,7 +61,15 @@ def test_tables_of_the_checkout(library: Library) -> None:
     calls = library.table("calls")
     assert [column.name for column in calls.columns][:2] == ["ts_ns", "dur_ns"]
     assert calls.side_tables == ("processes", "paths", "commands")
-    assert [column.name for column in calls.joined] == ["pid", "tid", "path", "kind", "comm", "to_path"]
+    assert [column.name for column in calls.joined] == [
+        "pid",
+        "tid",
+        "process_id",
+        "path",
+        "kind",
+        "comm",
+        "to_path",
+    ]
     assert [column.join for column in calls.joined][-2:] == [
         ("commands", "comm_id", "comm_id"),
         ("paths", "to_path_id", "path_id"),

@@ -1,0 +1,70 @@
+-- Flush on close
+-- Files of which the close takes a good part of the time that writing them takes: the data goes out at the close.
+-- needs:  file_use, paths, totals
+-- param:  min_percent DOUBLE = 30.0       Least part of the time of writing and closing that closing takes [%].
+-- param:  min_close_ns BIGINT = 1000000   Least mean time of closing a written file [ns].
+-- param:  min_share DOUBLE = 0.01         Least part of the elapsed time.
+-- column: subject VARCHAR       The file; of many, the one whose close takes longest.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          Part of writing and closing that closing takes [%].
+-- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: cost_ns BIGINT        Time in closing written files [ns].
+-- column: gain_ns BIGINT        What could be saved at most, if something else were done meanwhile [ns].
+-- column: certainty VARCHAR     low: the data has to go out some time.
+-- column: file VARCHAR          The file.
+-- column: closes BIGINT         Closes of written files.
+-- column: files BIGINT          Written files that were closed.
+-- column: bytes BIGINT          Bytes written to them [B].
+-- column: rate DOUBLE           Rate of writing and closing together [B/s].
+-- column: longest_ns BIGINT     Longest of the closes [ns].
+-- says: finding en  Closing {files} written file(s) took {cost_ns} (longest {longest_ns}), {value} of writing and closing; {bytes} went out at {rate} in all.
+-- says: finding ja  書いた {files} 個のファイルを閉じるのに {cost_ns}（最長 {longest_ns}）かかり、書き込みと合わせた時間の {value} を占めます。合わせた速度は {bytes} で {rate} です。
+-- says: ok en       {files} written file(s) looked at: closing them takes no time worth mentioning.
+-- says: ok ja       書いたあと閉じた {files} 個のファイルを調べました。閉じることに目立つ時間は使っていません。
+-- says: unknown en  The recording holds no calls with durations.
+-- says: unknown ja  所要時間のある呼び出しが記録にありません。
+-- evidence: io/files --file {file}
+-- tags:   time, files, bytes
+WITH written AS (
+    SELECT w.path_id, sum(w.moved_bytes) AS bytes, sum(w.time_ns) AS write_ns
+    FROM file_use AS w
+    JOIN paths AS p ON p.path_id = w.path_id
+    WHERE w.class IN ('write', 'copy') AND w.moved_bytes > 0 AND p.kind IN ('file', 'unknown')
+    GROUP BY w.path_id
+), closed AS (
+    SELECT c.path_id, w.bytes, w.write_ns, sum(c.calls) AS closes, sum(c.time_ns) AS close_ns, max(c.longest_ns) AS longest_ns
+    FROM file_use AS c
+    JOIN written AS w ON w.path_id = c.path_id
+    WHERE c.class = 'close'
+    GROUP BY c.path_id, w.bytes, w.write_ns
+), slow AS (
+    SELECT count(*) AS files, sum(bytes) AS bytes, sum(write_ns) AS write_ns, sum(closes) AS closes, sum(close_ns) AS close_ns,
+        max(longest_ns) AS longest_ns, arg_max(path_id, longest_ns) AS path_id
+    FROM closed
+    WHERE close_ns >= $min_close_ns * closes
+), found AS (
+    SELECT s.*, p.path, 1e2 * s.close_ns / (s.close_ns + s.write_ns) AS percent
+    FROM slow AS s
+    JOIN paths AS p ON p.path_id = s.path_id
+    CROSS JOIN totals AS t
+    WHERE 1e2 * s.close_ns >= $min_percent * (s.close_ns + s.write_ns) AND s.close_ns >= $min_share * t.elapsed_ns
+), state AS (
+    SELECT count(*) AS files, CAST(sum(closes) AS BIGINT) AS closes FROM closed
+)
+SELECT
+    f.path AS subject,
+    CASE WHEN f.path IS NOT NULL THEN 'finding' WHEN t.calls = 0 OR NOT t.has_durations THEN 'unknown' ELSE 'ok' END AS status,
+    round(CAST(f.percent AS DOUBLE), 1) AS value,
+    CAST($min_percent AS DOUBLE) AS limit_value,
+    CAST(f.close_ns AS BIGINT) AS cost_ns,
+    CAST(f.close_ns AS BIGINT) AS gain_ns,
+    CASE WHEN f.path IS NOT NULL THEN 'low' END AS certainty,
+    f.path AS file,
+    CAST(coalesce(f.closes, s.closes) AS BIGINT) AS closes,
+    coalesce(f.files, s.files) AS files,
+    CAST(f.bytes AS BIGINT) AS bytes,
+    CAST(1e9 * f.bytes / (f.close_ns + f.write_ns) AS DOUBLE) AS rate,
+    f.longest_ns
+FROM state AS s
+CROSS JOIN totals AS t
+LEFT JOIN found AS f ON f.files > 0

@@ -1,0 +1,65 @@
+-- Log incomplete
+-- What the log does not tell, so that other rules may miss it: lines not understood, lost events, no durations, I/O without calls.
+-- needs:  recording, import_issues
+-- column: subject VARCHAR       What is missing.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          How much is there, or is missing.
+-- column: limit_value DOUBLE    How much there should be.
+-- column: cost_ns BIGINT        Not a matter of time: NULL [ns].
+-- column: gain_ns BIGINT        Nothing: it is something to know [ns].
+-- column: certainty VARCHAR     high.
+-- column: variant VARCHAR       lines, lost, cut, durations, hidden or halves.
+-- column: missing BIGINT        Lines, events or calls that are missing.
+-- column: total BIGINT          Of how many.
+-- column: line BIGINT           First line that shows it.
+-- says: finding.lines en      {missing} of {total} lines were not understood, the first is line {line}.
+-- says: finding.lines ja      {total} 行のうち {missing} 行を解釈できませんでした（最初は {line} 行目）。
+-- says: finding.lost en       The recorder had to drop {missing} events.
+-- says: finding.lost ja       レコーダーが {missing} 個のイベントを取りこぼしました。
+-- says: finding.cut en        The recording does not reach to the end of the program.
+-- says: finding.cut ja        プログラムの終わりまで記録されていません。
+-- says: finding.durations en  The log has no durations: rules can only count calls.
+-- says: finding.durations ja  ログに所要時間がありません。呼び出しの回数しか調べられません。
+-- says: finding.hidden en     {missing} time(s) I/O was set up that makes no system calls (io_uring, from line {line} on): it is not in the log.
+-- says: finding.hidden ja     システムコールを使わない入出力（io_uring、{line} 行目から）が {missing} 回準備されています。その入出力はログにありません。
+-- says: finding.halves en     Of {missing} call(s) only one half is in the log, first at line {line}.
+-- says: finding.halves ja     {missing} 回の呼び出しは、開始か終了の片方しかログにありません（最初は {line} 行目）。
+-- says: ok en                 All {total} lines were understood, and nothing is known to be missing.
+-- says: ok ja                 {total} 行すべてを解釈しました。欠けているものは見当たりません。
+-- says: unknown en            The recording holds no lines.
+-- says: unknown ja            記録に行がありません。
+-- tags:   errors
+WITH gaps AS (
+    SELECT 'lines' AS variant, r.lines_total - r.lines_understood AS missing, r.lines_total AS total,
+        (SELECT min(i.line) FROM import_issues AS i WHERE NOT i.understood) AS line
+    FROM recording AS r
+    WHERE r.lines_understood < r.lines_total
+    UNION ALL
+    SELECT 'lost' AS variant, r.lost_events AS missing, NULL AS total, NULL AS line FROM recording AS r WHERE r.lost_events > 0
+    UNION ALL
+    SELECT 'cut' AS variant, NULL AS missing, NULL AS total, NULL AS line FROM recording AS r WHERE NOT r.complete
+    UNION ALL
+    SELECT 'durations' AS variant, NULL AS missing, r.lines_total AS total, NULL AS line FROM recording AS r
+    WHERE NOT r.has_durations AND r.lines_total > 0
+    UNION ALL
+    SELECT 'hidden' AS variant, count(*) AS missing, NULL AS total, min(line) AS line FROM import_issues
+    WHERE issue = 'invisible_io' HAVING count(*) > 0
+    UNION ALL
+    SELECT 'halves' AS variant, count(*) AS missing, NULL AS total, min(line) AS line FROM import_issues
+    WHERE issue IN ('resumed_without_start', 'start_without_end') HAVING count(*) > 0
+)
+SELECT
+    CASE g.variant WHEN 'lines' THEN 'lines' WHEN 'lost' THEN 'events' WHEN 'cut' THEN 'the end' WHEN 'durations' THEN 'durations'
+        WHEN 'hidden' THEN 'I/O without calls' WHEN 'halves' THEN 'halves of calls' END AS subject,
+    CASE WHEN g.variant IS NOT NULL THEN 'finding' WHEN r.lines_total = 0 THEN 'unknown' ELSE 'ok' END AS status,
+    CAST(coalesce(g.missing, 0) AS DOUBLE) AS value,
+    CAST(0 AS DOUBLE) AS limit_value,
+    CAST(NULL AS BIGINT) AS cost_ns,
+    CASE WHEN g.variant IS NOT NULL THEN CAST(0 AS BIGINT) END AS gain_ns,
+    CASE WHEN g.variant IS NOT NULL THEN 'high' END AS certainty,
+    g.variant,
+    CAST(g.missing AS BIGINT) AS missing,
+    CAST(coalesce(g.total, r.lines_total) AS BIGINT) AS total,
+    CAST(g.line AS BIGINT) AS line
+FROM recording AS r
+LEFT JOIN gaps AS g ON g.variant <> ''

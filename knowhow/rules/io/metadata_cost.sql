@@ -1,0 +1,58 @@
+-- Metadata cost
+-- Opening, closing, listing and asking about files takes longer than reading and writing them.
+-- needs:  file_use, paths, totals
+-- param:  min_calls BIGINT = 2000 > 0    Fewer metadata calls are no finding.
+-- param:  min_data_calls BIGINT = 50 > 0   Fewer reads and writes are nothing to compare with.
+-- param:  min_ratio DOUBLE = 1.0 > 0     Time in metadata over time in data from which on it is a finding.
+-- param:  min_share DOUBLE = 0.1         Least part of the elapsed time.
+-- column: subject VARCHAR       Directory with most of the time.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          Time in metadata over time in data.
+-- column: limit_value DOUBLE    From which on it is a finding.
+-- column: cost_ns BIGINT        Time in metadata calls [ns].
+-- column: gain_ns BIGINT        What could be saved at most [ns].
+-- column: certainty VARCHAR     medium: whether they are needed, the log cannot tell.
+-- column: explained_by VARCHAR  Rules whose findings explain this one.
+-- column: calls BIGINT          Metadata calls.
+-- column: data_calls BIGINT     Reads, writes and copies.
+-- column: data_ns BIGINT        Time in these [ns].
+-- column: each DOUBLE           Metadata calls for each of them.
+-- column: files BIGINT          Files and directories that were read or written.
+-- says: finding en  {calls} metadata calls took {cost_ns}, {data_calls} reads and writes {data_ns}: {each} metadata calls for each of them.
+-- says: finding ja  メタデータの呼び出し {calls} 回に {cost_ns}、読み書き {data_calls} 回に {data_ns} かかっています。読み書き 1 回あたりメタデータ {each} 回です。
+-- says: ok en       {calls} metadata calls looked at: they take less time than the data, or little of the whole.
+-- says: ok ja       メタデータの呼び出し {calls} 回を調べました。データの読み書きより短いか、全体に対してわずかです。
+-- says: unknown en  The recording holds no calls with durations.
+-- says: unknown ja  所要時間のある呼び出しが記録にありません。
+-- evidence: io/files --exclude-dir /proc,/sys
+-- tags:   metadata, time, files
+WITH data AS (
+    SELECT DISTINCT path_id FROM file_use WHERE class IN ('read', 'write', 'copy') AND moved_bytes > 0
+), places AS (
+    SELECT p.directory, sum(u.time_ns) AS time_ns
+    FROM file_use AS u
+    JOIN paths AS p ON p.path_id = u.path_id
+    WHERE u.class IN ('open', 'close', 'stat', 'dir', 'name', 'attr') AND p.kind IN ('file', 'directory', 'unknown')
+    GROUP BY p.directory
+), found AS (
+    SELECT t.calls, (SELECT arg_max(directory, time_ns) FROM places) AS directory
+    FROM totals AS t
+    WHERE t.has_durations AND t.metadata_calls >= $min_calls AND t.metadata_ns > $min_ratio * t.data_ns AND t.data_calls >= $min_data_calls
+        AND t.metadata_ns >= $min_share * t.elapsed_ns
+)
+SELECT
+    f.directory AS subject,
+    CASE WHEN f.calls IS NOT NULL THEN 'finding' WHEN t.calls = 0 OR NOT t.has_durations THEN 'unknown' ELSE 'ok' END AS status,
+    CASE WHEN f.calls IS NOT NULL THEN round(CAST(t.metadata_ns AS DOUBLE) / greatest(t.data_ns, 1), 2) END AS value,
+    CAST($min_ratio AS DOUBLE) AS limit_value,
+    CASE WHEN f.calls IS NOT NULL THEN t.metadata_ns END AS cost_ns,
+    CASE WHEN f.calls IS NOT NULL THEN t.metadata_ns END AS gain_ns,
+    CASE WHEN f.calls IS NOT NULL THEN 'medium' END AS certainty,
+    'processes/many_starts,io/failed_searches,io/failing_calls,io/directory_stat,io/repeated_open' AS explained_by,
+    t.metadata_calls AS calls,
+    t.data_calls,
+    t.data_ns,
+    round(CAST(t.metadata_calls AS DOUBLE) / greatest(t.data_calls, 1), 1) AS each,
+    (SELECT count(*) FROM data) AS files
+FROM totals AS t
+LEFT JOIN found AS f ON f.calls > 0

@@ -1,0 +1,60 @@
+-- Seeks
+-- Files in which the position is set, or asked for, before or after nearly every read or write.
+-- needs:  file_use, paths, totals
+-- param:  min_seeks BIGINT = 200 > 0     Fewer seeks in a file are no finding.
+-- param:  min_ratio DOUBLE = 0.5 > 0     Seeks for each read or write from which on it is a finding.
+-- param:  min_share DOUBLE = 0.01        Least part of the elapsed time.
+-- column: subject VARCHAR       Path of the file.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          Seeks for each read or write.
+-- column: limit_value DOUBLE    From which on it is a finding.
+-- column: cost_ns BIGINT        Time in the seeks [ns].
+-- column: gain_ns BIGINT        What doing without them could save at most [ns].
+-- column: certainty VARCHAR     high; low where the log has no durations.
+-- column: file VARCHAR          The file.
+-- column: explained_by VARCHAR  Rules whose findings explain this one.
+-- column: seeks BIGINT          Seeks in the file.
+-- column: moves BIGINT          Reads and writes of it.
+-- column: files BIGINT          Files looked at.
+-- says: finding en  {seeks} seeks for {moves} reads and writes of this file.
+-- says: finding ja  このファイルの読み書き {moves} 回に対し、シークが {seeks} 回あります。
+-- says: ok en       {files} file(s) looked at: seeking takes no time worth mentioning.
+-- says: ok ja       {files} 個のファイルを調べました。シークに目立つ時間を使うものはありません。
+-- says: unknown en  The recording holds no calls.
+-- says: unknown ja  システムコールが記録にありません。
+-- evidence: io/offsets --file {file}
+-- tags:   offsets, calls, files
+WITH files AS (
+    SELECT p.path, coalesce(sum(u.calls - u.errors) FILTER (WHERE u.class = 'seek'), 0) AS seeks,
+        coalesce(sum(u.calls) FILTER (WHERE u.class IN ('read', 'write')), 0) AS moves,
+        CAST(sum(u.time_ns) FILTER (WHERE u.class = 'seek') AS BIGINT) AS cost_ns,
+        sum(u.time_ns) FILTER (WHERE u.class = 'read') AS read_ns
+    FROM file_use AS u
+    JOIN paths AS p ON p.path_id = u.path_id
+    WHERE u.class IN ('seek', 'read', 'write') AND p.kind IN ('file', 'unknown', 'device')
+    GROUP BY p.path
+), found AS (
+    SELECT f.path, f.seeks, f.moves, f.cost_ns, f.read_ns
+    FROM files AS f
+    CROSS JOIN totals AS t
+    WHERE f.seeks >= $min_seeks AND f.seeks >= $min_ratio * f.moves AND coalesce(f.cost_ns >= $min_share * t.elapsed_ns, true)
+), state AS (
+    SELECT count(*) AS files FROM files
+)
+SELECT
+    f.path AS subject,
+    CASE WHEN f.path IS NOT NULL THEN 'finding' WHEN t.calls = 0 THEN 'unknown' ELSE 'ok' END AS status,
+    round(CAST(f.seeks AS DOUBLE) / greatest(f.moves, 1), 2) AS value,
+    CAST($min_ratio AS DOUBLE) AS limit_value,
+    f.cost_ns,
+    f.cost_ns AS gain_ns,
+    CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' ELSE 'high' END AS certainty,
+    f.path AS file,
+    -- Where reading takes about as long as seeking, reading again is the reason. With less, seeking back is.
+    CASE WHEN 1e0 * f.read_ns >= 8e-1 * f.cost_ns THEN 'io/rereads' END AS explained_by,
+    CAST(f.seeks AS BIGINT) AS seeks,
+    CAST(f.moves AS BIGINT) AS moves,
+    s.files
+FROM state AS s
+CROSS JOIN totals AS t
+LEFT JOIN found AS f ON f.seeks > 0

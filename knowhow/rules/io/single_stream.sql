@@ -1,0 +1,74 @@
+-- Single stream
+-- One thread moves nearly all data, one piece after the other, and waits for the device each time, while other processors idle.
+-- needs:  calls, environment, totals
+-- param:  min_percent DOUBLE = 40.0       Least part of the elapsed time that this thread waits in reads and writes [%].
+-- param:  one_percent DOUBLE = 90.0       Least part of the time of all reads and writes that is its own [%].
+-- param:  wait_ns BIGINT = 200000 > 0     A read or write that takes longer waits for the device [ns].
+-- param:  memory_rate DOUBLE = 1000000000 > 0   A transfer that is as fast comes out of memory [B/s].
+-- param:  min_waits BIGINT = 50 > 0       Fewer such waits are no finding.
+-- param:  streams BIGINT = 4 > 1          Streams to compare with.
+-- column: subject VARCHAR       The program and thread.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          Part of the elapsed time that it waits in reads and writes [%].
+-- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: cost_ns BIGINT        Time in these waits [ns].
+-- column: gain_ns BIGINT        What as many streams could save at most [ns].
+-- column: certainty VARCHAR     low: whether the device can do more at a time is not in the log.
+-- column: process INTEGER       The process.
+-- column: explained_by VARCHAR  Rules whose findings explain this one.
+-- column: waits BIGINT          Reads and writes that wait.
+-- column: mean_ns BIGINT        Their mean time [ns].
+-- column: bytes BIGINT          Bytes they move [B].
+-- column: rate DOUBLE           Their rate [B/s].
+-- column: processors VARCHAR    Processors of the machine.
+-- column: calls BIGINT          Reads and writes looked at.
+-- says: finding en  One thread does all the I/O: {waits} reads and writes of {mean_ns} each, one after the other, move {bytes} at {rate}. The machine has {processors} processors.
+-- says: finding ja  1 つのスレッドだけが入出力をしています。1 回 {mean_ns} の読み書き {waits} 回を順に行い、{bytes} を {rate} で運んでいます。このマシンのプロセッサは {processors} 個です。
+-- says: ok en       {calls} reads and writes of files looked at: they come from several threads, or do not wait.
+-- says: ok ja       ファイルの読み書き {calls} 回を調べました。複数のスレッドから出ているか、待っていません。
+-- says: unknown en  The recording holds no calls with durations.
+-- says: unknown ja  所要時間のある呼び出しが記録にありません。
+-- evidence: io/offsets --process {process}
+-- tags:   time, processes, bytes
+WITH threads AS (
+    SELECT life_id, sum(dur_ns) AS ns, count(*) FILTER (WHERE waits) AS waits, sum(dur_ns) FILTER (WHERE waits) AS wait_ns,
+        sum(moved_bytes) FILTER (WHERE waits) AS bytes
+    FROM (
+        SELECT life_id, dur_ns, moved_bytes, dur_ns > $wait_ns AND 1e9 * moved_bytes < $memory_rate * dur_ns AS waits
+        FROM calls
+        WHERE class IN ('read', 'write') AND moved_bytes > 0 AND via IS NULL AND kind IN ('file', 'unknown', 'device') AND path NOT LIKE '/dev/tty%' AND path NOT LIKE '/dev/pts/%'
+    ) AS moves
+    GROUP BY life_id
+), summed AS (
+    SELECT sum(ns) AS ns, arg_max(life_id, wait_ns) AS life_id FROM threads
+), found AS (
+    SELECT h.life_id, h.waits, h.wait_ns, h.bytes, t.elapsed_ns
+    FROM summed AS s
+    JOIN threads AS h ON h.life_id = s.life_id
+    CROSS JOIN totals AS t
+    WHERE h.waits >= $min_waits AND 1e2 * h.wait_ns >= $min_percent * t.elapsed_ns AND 1e2 * h.ns >= $one_percent * s.ns
+        AND coalesce((SELECT max(value) FROM environment WHERE section = 'cpu' AND name = 'online'), '2') <> '1'
+), who AS (
+    SELECT DISTINCT c.life_id, c.pid, c.comm
+    FROM calls AS c
+    JOIN found AS f ON f.life_id = c.life_id
+    WHERE c.class IN ('read', 'write')
+)
+SELECT
+    (SELECT concat(coalesce(max(w.comm), '?'), ' ', CAST(max(w.pid) AS VARCHAR)) FROM who AS w WHERE f.life_id IS NOT NULL) AS subject,
+    CASE WHEN f.life_id IS NOT NULL THEN 'finding' WHEN t.calls = 0 OR NOT t.has_durations THEN 'unknown' ELSE 'ok' END AS status,
+    round(CAST(1e2 * f.wait_ns / f.elapsed_ns AS DOUBLE), 1) AS value,
+    CAST($min_percent AS DOUBLE) AS limit_value,
+    CAST(f.wait_ns AS BIGINT) AS cost_ns,
+    CAST(f.wait_ns * (1 - 1e0 / $streams) AS BIGINT) AS gain_ns,
+    CASE WHEN f.life_id IS NOT NULL THEN 'low' END AS certainty,
+    (SELECT max(w.pid) FROM who AS w) AS process,
+    'io/sync_per_write,io/rereads,io/small_requests,io/singular_points' AS explained_by,
+    f.waits,
+    CAST(f.wait_ns / f.waits AS BIGINT) AS mean_ns,
+    CAST(f.bytes AS BIGINT) AS bytes,
+    CAST(1e9 * f.bytes / f.wait_ns AS DOUBLE) AS rate,
+    (SELECT max(value) FROM environment WHERE section = 'cpu' AND name = 'online') AS processors,
+    t.data_calls AS calls
+FROM totals AS t
+LEFT JOIN found AS f ON f.waits > 0

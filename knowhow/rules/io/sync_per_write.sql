@@ -1,0 +1,75 @@
+-- Sync per write
+-- Programs that wait for the disk after each write, by fsync and its kin, or in the write itself.
+-- needs:  file_use, paths, totals
+-- param:  min_waits BIGINT = 30 > 0        Fewer waits are no finding.
+-- param:  min_ratio DOUBLE = 0.2 > 0       Syncs for each write from which on it is a finding.
+-- param:  slow_write_ns BIGINT = 1000000   A small write that takes longer on average waits for the device [ns].
+-- param:  good_bytes BIGINT = 1048576 > 0  Writes of this size may take long [B].
+-- param:  min_share DOUBLE = 0.02          Least part of the elapsed time.
+-- column: subject VARCHAR       The file.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          Waits for the disk for each write.
+-- column: limit_value DOUBLE    From which on it is a finding.
+-- column: cost_ns BIGINT        Time in waiting for the disk [ns].
+-- column: gain_ns BIGINT        What waiting once, at the end, could save at most [ns].
+-- column: certainty VARCHAR     high for sync calls; medium where the writes themselves are slow; low where the log has no durations.
+-- column: file VARCHAR          The file.
+-- column: variant VARCHAR       sync: by sync calls. write: in the writes (O_SYNC, a mount with sync, a slow server).
+-- column: waits BIGINT          Waits for the disk.
+-- column: writes BIGINT         Writes of the file.
+-- column: bytes BIGINT          Bytes of one write on average [B].
+-- column: each_ns BIGINT        Mean time of a wait [ns].
+-- column: files BIGINT          Written files looked at.
+-- says: finding.sync en   {waits} syncs for {writes} writes of {bytes} on average: {each_ns} each.
+-- says: finding.sync ja   書き込み {writes} 回（平均 {bytes}）に対し、同期が {waits} 回あります。1 回 {each_ns} かかっています。
+-- says: finding.write en  Each of {waits} writes of {bytes} on average takes {each_ns}: it waits for the device or the server.
+-- says: finding.write ja  平均 {bytes} の書き込み {waits} 回が 1 回 {each_ns} かかっています。装置かサーバーを待っています。
+-- says: ok en             {files} written file(s) looked at: nothing waits for the disk all the time.
+-- says: ok ja             書き込まれた {files} 個のファイルを調べました。ディスク待ちを繰り返すものはありません。
+-- says: unknown en        The recording holds no calls.
+-- says: unknown ja        システムコールが記録にありません。
+-- evidence: io/files --file {file}
+-- tags:   time, calls, files
+WITH files AS (
+    SELECT p.path, coalesce(sum(u.calls) FILTER (WHERE u.class = 'sync'), 0) AS syncs,
+        sum(u.time_ns) FILTER (WHERE u.class = 'sync') AS sync_ns,
+        coalesce(sum(u.calls - u.errors) FILTER (WHERE u.class = 'write'), 0) AS writes,
+        sum(u.time_ns) FILTER (WHERE u.class = 'write') AS write_ns, sum(u.moved_bytes) FILTER (WHERE u.class = 'write') AS bytes
+    FROM file_use AS u
+    JOIN paths AS p ON p.path_id = u.path_id
+    WHERE u.class IN ('sync', 'write') AND p.kind IN ('file', 'unknown', 'device', 'directory')
+    GROUP BY p.path
+), waits AS (
+    SELECT path, 'sync' AS variant, syncs AS waits, writes, bytes, sync_ns AS cost_ns
+    FROM files
+    WHERE syncs >= $min_waits AND syncs >= $min_ratio * writes
+    UNION ALL
+    SELECT path, 'write' AS variant, writes AS waits, writes, bytes, write_ns AS cost_ns
+    FROM files
+    WHERE writes >= $min_waits AND write_ns >= $slow_write_ns * writes AND bytes < $good_bytes * writes
+), found AS (
+    SELECT w.*
+    FROM waits AS w
+    CROSS JOIN totals AS t
+    WHERE coalesce(w.cost_ns >= $min_share * t.elapsed_ns, true)
+), state AS (
+    SELECT count(*) AS files FROM files WHERE writes > 0 OR syncs > 0
+)
+SELECT
+    f.path AS subject,
+    CASE WHEN f.path IS NOT NULL THEN 'finding' WHEN t.calls = 0 THEN 'unknown' ELSE 'ok' END AS status,
+    round(CAST(f.waits AS DOUBLE) / greatest(f.writes, 1), 2) AS value,
+    CAST($min_ratio AS DOUBLE) AS limit_value,
+    CAST(f.cost_ns AS BIGINT) AS cost_ns,
+    CAST(f.cost_ns * (1 - 1e0 / f.waits) AS BIGINT) AS gain_ns,
+    CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' WHEN f.variant = 'sync' THEN 'high' ELSE 'medium' END AS certainty,
+    f.path AS file,
+    f.variant,
+    CAST(f.waits AS BIGINT) AS waits,
+    CAST(f.writes AS BIGINT) AS writes,
+    CAST(f.bytes / greatest(f.writes, 1) AS BIGINT) AS bytes,
+    CAST(f.cost_ns / f.waits AS BIGINT) AS each_ns,
+    s.files
+FROM state AS s
+CROSS JOIN totals AS t
+LEFT JOIN found AS f ON f.waits > 0

@@ -1,0 +1,94 @@
+-- Gaps
+-- Long times in which no call is under way but such as wait: the program computes, sleeps, or waits for someone.
+-- needs:  calls, totals
+-- param:  min_gap_ns BIGINT = 500000000 > 0  A shorter gap is none [ns].
+-- param:  min_share DOUBLE = 0.1             Least part of the elapsed time that all gaps take.
+-- param:  steps BIGINT = 4096 > 0            Into how many steps of time the recording is cut; shorter gaps are not seen.
+-- column: subject VARCHAR       What the program does in the gaps: sleeps, waits or computes.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          Part of the elapsed time that is such gaps [%].
+-- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: cost_ns BIGINT        Time in the gaps [ns].
+-- column: gain_ns BIGINT        What could be saved at most: sleep, or I/O that could go on while the program computes [ns].
+-- column: certainty VARCHAR     high for sleeping; medium for computing; low for waiting.
+-- column: from_s DOUBLE         Begin of the longest, since the start of the recording [s].
+-- column: until_s DOUBLE        Its end [s].
+-- column: variant VARCHAR       sleep, wait or compute.
+-- column: gaps BIGINT           Number of gaps.
+-- column: longest_ns BIGINT     The longest [ns].
+-- column: busy_ns BIGINT        Time in calls that do not wait [ns].
+-- says: finding.sleep en    {gaps} gap(s), {cost_ns} in all, the longest {longest_ns}: the program sleeps by its own wish.
+-- says: finding.sleep ja    空白が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。プログラムが自分からスリープしています。
+-- says: finding.wait en     {gaps} gap(s), {cost_ns} in all, the longest {longest_ns}: the program waits for another process, a person or the network.
+-- says: finding.wait ja     空白が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。ほかのプロセスか人かネットワークを待っています。
+-- says: finding.compute en  {gaps} gap(s), {cost_ns} in all, the longest {longest_ns}: the program computes. Its I/O takes {busy_ns} in all, and does not go on meanwhile.
+-- says: finding.compute ja  空白が {gaps} 回、合計 {cost_ns}（最長 {longest_ns}）あります。計算しています。入出力は全部で {busy_ns} で、その間は進んでいません。
+-- says: ok en               Calls go on all the time, without long gaps.
+-- says: ok ja               呼び出しは途切れなく続いていて、長い空白はありません。
+-- says: unknown en          The recording holds no calls with durations.
+-- says: unknown ja          所要時間のある呼び出しが記録にありません。
+-- evidence: io/calls_over_time --from {from_s} --to {until_s}
+-- tags:   time, calls, processes
+WITH clock AS (
+    SELECT t.started_ns, t.elapsed_ns, t.busy_ns, greatest(t.elapsed_ns // $steps, 1) AS step_ns
+    FROM totals AS t
+    WHERE t.has_durations AND t.calls > 0 AND coalesce(t.stamps, 'entry') = 'entry'
+), steps AS (
+    -- The first start and the last end in each step of time are all that is needed to see gaps that are longer than a step.
+    SELECT (c.ts_ns - k.started_ns) // k.step_ns AS step, min(c.ts_ns) AS first_ns, max(c.ts_ns + c.dur_ns) AS last_ns
+    FROM calls AS c
+    CROSS JOIN clock AS k
+    WHERE c.class NOT IN ('wait', 'lock', 'time', 'signal', 'process') AND coalesce(c.kind, '') NOT IN ('pipe', 'socket', 'anonymous')
+        AND c.dur_ns IS NOT NULL
+    GROUP BY (c.ts_ns - k.started_ns) // k.step_ns
+), edges AS (
+    SELECT first_ns, last_ns FROM steps
+    UNION ALL
+    SELECT started_ns + elapsed_ns AS first_ns, started_ns + elapsed_ns AS last_ns FROM clock
+), reached AS (
+    SELECT first_ns, max(last_ns) OVER (ORDER BY first_ns, last_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached_ns
+    FROM edges
+), gaps AS (
+    SELECT row_number() OVER (ORDER BY reached_ns) AS gap, reached_ns AS from_ns, first_ns AS to_ns, first_ns - reached_ns AS ns
+    FROM reached
+    WHERE first_ns - reached_ns >= $min_gap_ns
+), waits AS (
+    SELECT g.gap, g.from_ns, g.to_ns, g.ns,
+        coalesce(max(least(c.ts_ns + c.dur_ns, g.to_ns) - greatest(c.ts_ns, g.from_ns)) FILTER (WHERE c.call IN ('nanosleep', 'clock_nanosleep')), 0) AS slept_ns,
+        coalesce(max(least(c.ts_ns + c.dur_ns, g.to_ns) - greatest(c.ts_ns, g.from_ns))
+            FILTER (WHERE c.call NOT IN ('nanosleep', 'clock_nanosleep', 'wait4', 'waitid')), 0) AS waited_ns
+    FROM gaps AS g
+    LEFT JOIN calls AS c ON c.ts_ns < g.to_ns AND c.ts_ns + c.dur_ns > g.from_ns AND c.dur_ns >= $min_gap_ns / 10
+        AND (c.class = 'wait' OR coalesce(c.kind, '') IN ('pipe', 'socket', 'anonymous'))
+    GROUP BY g.gap, g.from_ns, g.to_ns, g.ns
+), judged AS (
+    SELECT *, CASE WHEN 2 * slept_ns > ns THEN 'sleep' WHEN 2 * waited_ns > ns THEN 'wait' ELSE 'compute' END AS variant
+    FROM waits
+), summed AS (
+    SELECT variant, count(*) AS gaps, CAST(sum(ns) AS BIGINT) AS cost_ns, max(ns) AS longest_ns, arg_max(from_ns, ns) AS from_ns,
+        arg_max(to_ns, ns) AS to_ns
+    FROM judged
+    GROUP BY variant
+), found AS (
+    SELECT s.*, k.started_ns, k.elapsed_ns,
+        CASE s.variant WHEN 'sleep' THEN s.cost_ns WHEN 'compute' THEN least(s.cost_ns, k.busy_ns) ELSE 0 END AS gain_ns
+    FROM summed AS s
+    CROSS JOIN clock AS k
+    WHERE s.cost_ns >= $min_share * k.elapsed_ns
+)
+SELECT
+    CASE f.variant WHEN 'sleep' THEN 'sleeps' WHEN 'wait' THEN 'waits' WHEN 'compute' THEN 'computes' END AS subject,
+    CASE WHEN f.variant IS NOT NULL THEN 'finding' WHEN (SELECT count(*) FROM clock) = 0 THEN 'unknown' ELSE 'ok' END AS status,
+    round(1e2 * f.cost_ns / f.elapsed_ns, 1) AS value,
+    round(1e2 * $min_share, 1) AS limit_value,
+    f.cost_ns,
+    f.gain_ns,
+    CASE f.variant WHEN 'sleep' THEN 'high' WHEN 'wait' THEN 'low' WHEN 'compute' THEN 'medium' END AS certainty,
+    round((f.from_ns - f.started_ns) / 1e9, 6) AS from_s,
+    round((f.to_ns - f.started_ns) / 1e9, 6) AS until_s,
+    f.variant,
+    f.gaps,
+    f.longest_ns,
+    t.busy_ns
+FROM totals AS t
+LEFT JOIN found AS f ON f.gaps > 0

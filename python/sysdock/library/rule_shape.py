@@ -1,0 +1,86 @@
+"""What a rule returns beside what it asks: its fixed columns, and the sentences that are made of a row.
+
+A sentence is a header line `-- says: STATUS LANG  Text with {column} or {param}.`; `STATUS.VARIANT` is taken
+where the row's column `variant` says so. Numbers are written with the unit that the header gives the column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sysdock.text import in_words
+
+STATUSES = ("finding", "unknown", "ok")
+LANGUAGES = ("en", "ja")
+CERTAINTIES = ("high", "medium", "low")
+_SAYS = re.compile(r"(finding|unknown|ok)(?:\.([a-z_]+))?\s+(en|ja)\s+(\S.*)$")
+_PLACE = re.compile(r"\{([a-z0-9_]+)\}")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a result; `unit` is None for names and counts."""
+
+    name: str
+    type: str
+    unit: str | None
+    text: str
+
+
+RULE_COLUMNS = (
+    Column("subject", "VARCHAR", None, "What it is about: a file, a program, a call."),
+    Column("status", "VARCHAR", None, "finding, ok or unknown."),
+    Column("value", "DOUBLE", None, "What was measured."),
+    Column("limit_value", "DOUBLE", None, "What it was compared with."),
+    Column("cost_ns", "BIGINT", "ns", "Time the pattern took."),
+    Column("gain_ns", "BIGINT", "ns", "The most that could be won."),
+    Column(
+        "certainty", "VARCHAR", None, "How sure it is that there is something to win: high, medium or low."
+    ),
+)
+# Columns that mean something to a diagnosis where a rule has them.
+KNOWN_COLUMNS = {
+    "variant": "VARCHAR",  # which sentence of its status
+    "file": "VARCHAR",  # evidence: the file,
+    "process": "INTEGER",  # the process id,
+    "from_s": "DOUBLE",  # and the time range, since the start of the recording
+    "until_s": "DOUBLE",
+    "explained_by": "VARCHAR",  # ids of rules, comma separated: a finding of theirs explains this one
+}
+# A rule may leave out these sentences.
+_DEFAULTS = {
+    ("unknown", None, "en"): "The recording does not hold what this rule needs.",
+    ("unknown", None, "ja"): "このルールに必要なものが記録にありません。",
+}
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """The sentences of a rule by (status, variant, language)."""
+
+    texts: Mapping[tuple[str, str | None, str], str]
+
+    def say(
+        self, status: str, variant: str | None, lang: str, values: Mapping[str, Any], units: Mapping
+    ) -> str:
+        """The sentence for a row with these columns and parameters, and their units; KeyError: none."""
+        text = self.texts.get((status, variant, lang)) or self.texts[(status, variant, "en")]
+        return _PLACE.sub(lambda found: in_words(values[found[1]], units.get(found[1]), lang), text)
+
+    def names(self) -> set[str]:
+        """Columns and parameters that they mention."""
+        return {name for text in self.texts.values() for name in _PLACE.findall(text)}
+
+
+def parse_sentences(lines: Iterable[tuple[int, str]]) -> tuple[Sentences, tuple[int, str] | None]:
+    """Reads `says:` lines (number, text); also gives the first line that is no sentence, or stands twice."""
+    texts: dict[tuple[str, str | None, str], str] = {}
+    for number, line in lines:
+        match = _SAYS.match(line)
+        if not match or match.groups()[:3] in texts:
+            return Sentences({}), (number, line)
+        texts[match[1], match[2], match[3]] = match[4]
+    return Sentences({**_DEFAULTS, **texts}), None
