@@ -9,7 +9,7 @@ import sys
 chance = random.Random(1)
 paths = []
 for run in range(20):
-    numbers = array.array("q", sorted(chance.choices(range(1 << 40), k=60_000)))
+    numbers = array.array("q", sorted(chance.choices(range(1 << 40), k=30_000)))
     paths.append(os.path.join(sys.argv[2], f"run{run:02}.bin"))
     with open(paths[-1], "wb", buffering=0) as out:
         out.write(numbers)

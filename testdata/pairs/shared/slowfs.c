@@ -5,6 +5,7 @@
  *
  *   meta_us=N      each lookup, getattr, setattr, open, create, unlink, statfs and getxattr takes N us
  *   read_us=N      each read takes N us
+ *   write_us=N     each write takes N us; a client sends those of one file one after the other
  *   write_mb_s=N   data written arrives at N MB/s, all files together
  *   stall_open=N   the Nth open or create of a regular file takes stall_ms
  *   stall_read=N   the Nth read takes stall_ms
@@ -34,9 +35,9 @@
 enum { THREADS = 16, MAX_IO = 1 << 20, MAX_NODES = 65536 };
 
 static struct { const char *name; long value; } options[] = {
-    {"meta_us", 0}, {"read_us", 0}, {"write_mb_s", 0}, {"stall_open", 0}, {"stall_read", 0}, {"stall_ms", 0},
+    {"meta_us", 0}, {"read_us", 0}, {"write_us", 0}, {"write_mb_s", 0}, {"stall_open", 0}, {"stall_read", 0}, {"stall_ms", 0},
     {"writeback", 0}, {"direct", 0}, {"no_xattr", 0}};
-enum { META_US, READ_US, WRITE_MB_S, STALL_OPEN, STALL_READ, STALL_MS, WRITEBACK, DIRECT, NO_XATTR, OPTIONS };
+enum { META_US, READ_US, WRITE_US, WRITE_MB_S, STALL_OPEN, STALL_READ, STALL_MS, WRITEBACK, DIRECT, NO_XATTR, OPTIONS };
 
 static int device, source;
 static char *nodes[MAX_NODES]; /* node id -> path below SOURCE; ids are never given back */
@@ -191,6 +192,7 @@ static void answer(const struct fuse_in_header *head, char *in, char *out) {
     }
     case FUSE_WRITE: {
         struct fuse_write_in *ask = (void *)in;
+        nap(option(WRITE_US));
         if (option(WRITE_MB_S)) {
             pthread_mutex_lock(&link_lock);
             nap(ask->size / option(WRITE_MB_S));

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORKERS = 4, BLOCKS = 400, BLOCK = 16384 };
+enum { WORKERS = 4, BLOCKS = 120, BLOCK = 16384 };
 
 static int work(const char *path, int worker) {
     char block[BLOCK];

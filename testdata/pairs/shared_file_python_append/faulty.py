@@ -7,7 +7,7 @@ import sys
 
 def work(worker: int) -> None:
     out = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    for number in range(500):
+    for number in range(150):
         block = bytes([(worker + number) % 256]) * 16384
         fcntl.flock(out, fcntl.LOCK_EX)
         os.write(out, block)

@@ -7,7 +7,7 @@ import sys
 
 def work(worker: int) -> None:
     out = os.open(f"{sys.argv[1]}.{worker}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    for number in range(500):
+    for number in range(150):
         os.write(out, bytes([(worker + number) % 256]) * 16384)
     os.close(out)
 

@@ -9,7 +9,7 @@ public class Main {
         File file = new File(words[0]);
         byte[] block = new byte[8192];
         try (OutputStream out = new FileOutputStream(file)) {
-            for (int n = 0; n < 1200; n++) {
+            for (int n = 0; n < 800; n++) {
                 java.util.Arrays.fill(block, (byte) n);
                 if (!file.canWrite() || file.getUsableSpace() < block.length || file.length() != (long) n * block.length) {
                     throw new IOException("cannot go on at block " + n);
@@ -18,6 +18,6 @@ public class Main {
                 file.setLastModified(1_400_000_000_000L + n);
             }
         }
-        System.out.println("1200 blocks");
+        System.out.println("800 blocks");
     }
 }

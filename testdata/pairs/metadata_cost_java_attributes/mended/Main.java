@@ -9,14 +9,14 @@ public class Main {
         File file = new File(words[0]);
         byte[] block = new byte[8192];
         try (OutputStream out = new FileOutputStream(file)) {
-            if (file.getUsableSpace() < 1200L * block.length) {
+            if (file.getUsableSpace() < 800L * block.length) {
                 throw new IOException("not enough space");
             }
-            for (int n = 0; n < 1200; n++) {
+            for (int n = 0; n < 800; n++) {
                 java.util.Arrays.fill(block, (byte) n);
                 out.write(block);
             }
         }
-        System.out.println("1200 blocks");
+        System.out.println("800 blocks");
     }
 }
