@@ -155,12 +155,16 @@ class Workshop:
         server.mkdir(exist_ok=True)
         mount_point.mkdir()
         slowfs = self.compile(SHARED / "slowfs.c", "slowfs")
-        subprocess.run([slowfs, server, mount_point, *options], check=True, timeout=PATIENCE_S)
-        try:
-            yield
-        finally:
-            # The server ends by itself when its last mount is gone; -l: also where a program still holds a file.
-            subprocess.run(["umount", "-l", mount_point], check=True, timeout=PATIENCE_S)
+        # The server unmounts by itself when the pipe ends: also if this process is killed.
+        command = [str(slowfs), str(server), str(mount_point), *options]
+        with subprocess.Popen(command, stdin=subprocess.PIPE) as starter:
+            if starter.wait(PATIENCE_S) != 0:
+                raise RuntimeError(f"{' '.join(command)} ended with status {starter.returncode}")
+            try:
+                yield
+            finally:
+                # It ends with its last mount; -l: also where a program still holds a file.
+                subprocess.run(["umount", "-l", mount_point], check=True, timeout=PATIENCE_S)
 
     def record(self, pair: Pair, variant: str) -> tuple[Path, str]:
         """The recording of a run, and its result: what the program printed, and a hash of its output file."""

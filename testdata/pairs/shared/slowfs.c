@@ -1,5 +1,6 @@
 /* slowfs: shows a folder through FUSE with the delays of a network file system. It speaks the kernel's protocol itself, so
  * that nothing has to be installed. Needs root and /dev/fuse. It goes to the background when mounted, and ends at `umount`.
+ * Where its standard input is a pipe, it unmounts itself when the writer of the pipe is gone, for whatever reason.
  *
  *   slowfs SOURCE MOUNT_POINT [OPTION=N]...
  *
@@ -252,8 +253,17 @@ static void *serve(void *unused) {
     }
 }
 
+static void *watch(void *mount_point) {
+    char unused;
+    while (read(0, &unused, 1) > 0) continue;
+    umount2(mount_point, MNT_DETACH);
+    return NULL;
+}
+
 int main(int count, char **words) {
     char text[128];
+    struct stat input;
+    pthread_t thread;
     for (int i = 3; i < count; i++) {
         char *value = strchr(words[i], '=');
         int which = 0;
@@ -267,10 +277,10 @@ int main(int count, char **words) {
     if ((device = open("/dev/fuse", O_RDWR)) < 0) return perror("/dev/fuse"), 1;
     snprintf(text, sizeof text, "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", device);
     if (mount("slowfs", words[2], "fuse.slowfs", MS_NOSUID | MS_NODEV, text)) return perror("slowfs: mount"), 1;
-    if (daemon(0, 0)) return perror("slowfs"), umount(words[2]), 1;
-    for (int i = 1; i < THREADS; i++) {
-        pthread_t thread;
-        pthread_create(&thread, NULL, serve, NULL);
-    }
+    if (daemon(0, 1)) return perror("slowfs"), umount(words[2]), 1;
+    dup2(open("/dev/null", O_RDWR), 1);
+    dup2(1, 2);
+    if (fstat(0, &input) == 0 && S_ISFIFO(input.st_mode)) pthread_create(&thread, NULL, watch, words[2]);
+    for (int i = 1; i < THREADS; i++) pthread_create(&thread, NULL, serve, NULL);
     serve(NULL);
 }
