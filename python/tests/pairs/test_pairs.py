@@ -1,0 +1,99 @@
+"""Every pair of programs: same result, the fault is in one recording and not in the other, and the rules say so."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pairs import FOLDER, VARIANTS, Pair, Workshop, load_all, missing
+from sysdock.analysis import Session
+from sysdock.library import Library
+from sysdock.recording import Recording
+
+
+@dataclass
+class Recorded:
+    """Both runs of a pair: what was printed, and a session on each recording."""
+
+    pair: Pair
+    printed: dict[str, str]
+    sessions: dict[str, Session]
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    """One for all pairs, so that what they share is built once."""
+    return Workshop(tmp_path_factory.mktemp("pairs"))
+
+
+@pytest.fixture(scope="module", params=load_all(), ids=lambda pair: pair.name)
+def recorded(request: pytest.FixtureRequest, workshop: Workshop, library: Library) -> Iterator[Recorded]:
+    """A pair, recorded once for all tests."""
+    pair: Pair = request.param
+    if reason := missing(pair):
+        pytest.skip(reason)
+    printed: dict[str, str] = {}
+    sessions: dict[str, Session] = {}
+    folders: list[Path] = []
+    try:
+        for variant in VARIANTS:
+            folder, printed[variant] = workshop.record(pair, variant)
+            folders.append(folder)
+            sessions[variant] = Session(Recording.open(folder), library)
+        yield Recorded(pair, printed, sessions)
+    finally:
+        for session in sessions.values():
+            session.close()
+        for folder in folders:
+            shutil.rmtree(folder)
+
+
+def test_both_programs_give_the_same_result(recorded: Recorded):
+    assert recorded.printed["faulty"].strip()
+    assert recorded.printed["faulty"] == recorded.printed["mended"]
+
+
+def test_only_the_faulty_recording_shows_the_fault(recorded: Recorded):
+    shown = {variant: recorded.sessions[variant].fetch(recorded.pair.shows) for variant in VARIANTS}
+    assert shown == {"faulty": [(True,)], "mended": [(False,)]}
+
+
+def test_the_rule_tells_them_apart(recorded: Recorded, library: Library):
+    pair = recorded.pair
+    if pair.rule not in {rule.id for rule in library.rules()}:
+        return
+    found = {
+        variant: [
+            finding.rule for finding in recorded.sessions[variant].diagnose() if finding.status == "finding"
+        ]
+        for variant in VARIANTS
+    }
+    assert found["faulty"][:1] == [pair.rule]
+    assert set(found["faulty"]) <= {pair.rule, *pair.also}
+    assert pair.rule not in found["mended"]
+
+
+@pytest.mark.parametrize(
+    "program", sorted(FOLDER.glob("*/*.sh")), ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
+def test_shell_programs_parse(program: Path):
+    shell = program.read_text().partition("\n")[0].removeprefix("#!/bin/")
+    assert shell in ("sh", "bash")
+    subprocess.run([shell, "-n", program], check=True)
+
+
+def test_each_rule_has_pairs_in_two_languages():
+    languages: dict[str, set[str]] = {}
+    for pair in load_all():
+        languages.setdefault(pair.rule, set()).add(pair.language)
+    assert [rule for rule, used in languages.items() if len(used) < 2] == []
+
+
+def test_the_eleven_published_cases_are_there():
+    cases = [pair for pair in load_all() if pair.name.startswith("case")]
+    assert [pair.name[4:6] for pair in cases] == [f"{number:02}" for number in range(1, 12)]
+    assert all(pair.origin for pair in cases)
