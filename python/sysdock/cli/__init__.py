@@ -22,6 +22,7 @@ VERBS = {
     "diagnose": ("diagnose", "What is wrong, and what to do about it."),
     "show": ("show", "Answer one question: an analysis as table or picture."),
     "report": ("report", "Everything in one HTML file."),
+    "compare": ("compare", "What changed between two recordings."),
     "query": ("query", "Ask in SQL."),
     "export": ("export", "Write the tables as Parquet or CSV files."),
     "list": ("list_all", "List analyses, rules, charts and tables."),

@@ -97,7 +97,8 @@ def _subject(session: Session, finding: Finding, recording: str, findings: Seque
     return (
         f'<li><span class="subject mono">{text(finding.subject)}</span>'
         f'<span class="muted nowrap">{" &middot; ".join(numbers)}</span>'
-        f'<span class="why">{both(text(finding.reason), text(finding.reason_ja))}{evidence}</span></li>{parts}'
+        f'<span class="why">{both(text(finding.reason), text(finding.reason_ja))}{evidence}</span></li>'
+        f"{parts}"
     )
 
 

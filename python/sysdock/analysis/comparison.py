@@ -1,0 +1,212 @@
+"""Compares two recordings: what the one did that the other did not, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sysdock.analysis.diagnosis import Finding
+from sysdock.analysis.session import Session
+from sysdock.library import Column
+
+# Files that are looked at in each recording: those with most time. A page of a million names helps nobody.
+_MOST_FILES = 100_000
+
+_TOTALS_SQL = """SELECT t.elapsed_ns, t.calls, t.all_ns, t.busy_ns, t.data_ns, t.metadata_ns, t.sync_ns,
+    t.data_calls, t.data_bytes, t.metadata_calls,
+    (SELECT count(*) FROM processes WHERE life_id = process_id) AS processes,
+    (SELECT CAST(sum(calls) AS BIGINT) FROM call_use WHERE errno IS NOT NULL) AS errors
+FROM totals AS t"""
+_CALLS_SQL = """SELECT call, CAST(sum(calls) AS BIGINT), CAST(sum(time_ns) AS BIGINT),
+    CAST(sum(moved_bytes) AS BIGINT)
+FROM call_use GROUP BY call"""
+_FILES_SQL = f"""WITH used AS (
+    SELECT path_id, CAST(sum(u.calls) AS BIGINT) AS calls, CAST(sum(u.time_ns) AS BIGINT) AS ns,
+        CAST(sum(u.moved_bytes) AS BIGINT) AS bytes
+    FROM file_use AS u GROUP BY path_id
+)
+SELECT p.path, u.calls, u.ns, u.bytes
+FROM (SELECT * FROM used ORDER BY coalesce(ns, 0) DESC, calls DESC, path_id LIMIT {_MOST_FILES}) AS u
+JOIN paths AS p ON p.path_id = u.path_id"""
+
+TOTAL_NAMES = {
+    "elapsed_ns": ("elapsed time", "経過時間", "ns"),
+    "all_ns": ("time in calls, waiting included", "呼び出しの時間 (待ちを含む)", "ns"),
+    "busy_ns": ("time in calls that do not wait", "待ち以外の呼び出しの時間", "ns"),
+    "data_ns": ("time in reading and writing files", "ファイルの読み書きの時間", "ns"),
+    "metadata_ns": ("time in metadata", "メタデータの時間", "ns"),
+    "sync_ns": ("time in waiting for the disk", "ディスク待ちの時間", "ns"),
+    "calls": ("calls", "呼び出し", None),
+    "errors": ("calls that failed", "失敗した呼び出し", None),
+    "data_calls": ("reads and writes of files", "ファイルの読み書き", None),
+    "metadata_calls": ("metadata calls", "メタデータの呼び出し", None),
+    "data_bytes": ("bytes read and written", "読み書きしたバイト数", "B"),
+    "processes": ("processes", "プロセス", None),
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing in both recordings; None where it is in one only. Times in ns."""
+
+    name: str
+    calls_a: int | None
+    calls_b: int | None
+    time_a_ns: int | None
+    time_b_ns: int | None
+    bytes_a: int | None
+    bytes_b: int | None
+
+    @property
+    def time_ns(self) -> int:
+        """How much longer it took in the second recording."""
+        return (self.time_b_ns or 0) - (self.time_a_ns or 0)
+
+    @property
+    def calls(self) -> int:
+        """How many more calls the second recording has."""
+        return (self.calls_b or 0) - (self.calls_a or 0)
+
+
+@dataclass(frozen=True)
+class FindingChange:
+    """A rule and a subject: `gone`, `new`, or in `both`; the finding in each recording, where it is."""
+
+    state: str
+    a: Finding | None
+    b: Finding | None
+
+    @property
+    def finding(self) -> Finding:
+        """The one of the second recording, else the one of the first."""
+        found = self.b or self.a
+        assert found is not None
+        return found
+
+    @property
+    def gain_ns(self) -> int:
+        """How much more there is to win in the second recording."""
+        return ((self.b and self.b.gain_ns) or 0) - ((self.a and self.a.gain_ns) or 0)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What changed from the first recording to the second; lists by the size of the change in time."""
+
+    totals: dict[str, tuple[int | None, int | None]]
+    findings: list[FindingChange]
+    calls: list[Change]
+    files: list[Change]
+
+
+def compare(a: Session, b: Session) -> Comparison:
+    """Compares two recordings by totals, findings, calls and files."""
+    return Comparison(
+        totals=_totals(a, b),
+        findings=_findings(a.diagnose(), b.diagnose()),
+        calls=_changes(a, b, _CALLS_SQL),
+        files=_changes(a, b, _FILES_SQL),
+    )
+
+
+def _totals(a: Session, b: Session) -> dict[str, tuple[int | None, int | None]]:
+    names = ("elapsed_ns", "calls", "all_ns", "busy_ns", "data_ns", "metadata_ns", "sync_ns", "data_calls")
+    names += ("data_bytes", "metadata_calls", "processes", "errors")
+    [of_a], [of_b] = a.fetch(_TOTALS_SQL), b.fetch(_TOTALS_SQL)
+    found = dict(zip(names, zip(of_a, of_b, strict=True), strict=True))
+    return {name: found[name] for name in TOTAL_NAMES}
+
+
+def _changes(a: Session, b: Session, sql: str) -> list[Change]:
+    of_a = {row[0]: row[1:] for row in a.fetch(sql)}
+    of_b = {row[0]: row[1:] for row in b.fetch(sql)}
+    absent = (None, None, None)
+    changes = []
+    for name in of_a.keys() | of_b.keys():
+        (calls_a, time_a, bytes_a), (calls_b, time_b, bytes_b) = (
+            of_a.get(name, absent),
+            of_b.get(name, absent),
+        )
+        changes.append(Change(name, calls_a, calls_b, time_a, time_b, bytes_a, bytes_b))
+    return sorted(changes, key=lambda change: (-abs(change.time_ns), -abs(change.calls), change.name))
+
+
+def _findings(a: Sequence[Finding], b: Sequence[Finding]) -> list[FindingChange]:
+    """Findings of both, matched by rule and subject: new ones, gone ones, those in both."""
+    of_a = {(f.rule, f.subject): f for f in a if f.status == "finding"}
+    of_b = {(f.rule, f.subject): f for f in b if f.status == "finding"}
+    changes = []
+    for key in of_a.keys() | of_b.keys():
+        state = "both" if key in of_a and key in of_b else "new" if key in of_b else "gone"
+        changes.append(FindingChange(state, of_a.get(key), of_b.get(key)))
+    order = ("gone", "new", "both")
+    return sorted(
+        changes,
+        key=lambda change: (
+            order.index(change.state),
+            -abs(change.gain_ns),
+            change.finding.rule,
+            change.finding.subject,
+        ),
+    )
+
+
+CHANGE_COLUMNS = (
+    Column("name", "VARCHAR", None, "Name of the call, or path of the file."),
+    Column("time_change_ns", "BIGINT", "ns", "How much longer it took in the second recording."),
+    Column("time_a_ns", "BIGINT", "ns", "Time in the first recording."),
+    Column("time_b_ns", "BIGINT", "ns", "Time in the second."),
+    Column("calls_a", "BIGINT", None, "Calls in the first recording."),
+    Column("calls_b", "BIGINT", None, "Calls in the second."),
+    Column("bytes_a", "BIGINT", "B", "Bytes moved in the first recording."),
+    Column("bytes_b", "BIGINT", "B", "Bytes moved in the second."),
+)
+
+
+def change_row(change: Change) -> tuple[Any, ...]:
+    """The change as a row of `CHANGE_COLUMNS`."""
+    return (
+        change.name,
+        change.time_ns,
+        change.time_a_ns,
+        change.time_b_ns,
+        change.calls_a,
+        change.calls_b,
+        change.bytes_a,
+        change.bytes_b,
+    )
+
+
+FINDING_COLUMNS = (
+    Column("change", "VARCHAR", None, "gone, new or both."),
+    Column("rule", "VARCHAR", None, "Id of the rule."),
+    Column("title", "VARCHAR", None, "Title of the rule."),
+    Column("subject", "VARCHAR", None, "What it is about."),
+    Column("gain_a_ns", "BIGINT", "ns", "What could be won in the first recording."),
+    Column("gain_b_ns", "BIGINT", "ns", "What could be won in the second."),
+    Column("reason", "VARCHAR", None, "One sentence, of the second recording where it is there."),
+)
+
+
+def finding_row(change: FindingChange, lang: str) -> tuple[Any, ...]:
+    """The change as a row of `FINDING_COLUMNS`."""
+    finding = change.finding.in_language(lang)
+    gains = (change.a and change.a.gain_ns, change.b and change.b.gain_ns)
+    return (change.state, finding.rule, finding.title, finding.subject, *gains, finding.reason)
+
+
+TOTAL_COLUMNS = (
+    Column("what", "VARCHAR", None, "What was counted."),
+    Column("a", "BIGINT", None, "In the first recording."),
+    Column("b", "BIGINT", None, "In the second."),
+    Column("times", "DOUBLE", None, "The second over the first."),
+)
+
+
+def total_rows(comparison: Comparison, name: Callable[[str], str] = str) -> list[tuple[Any, ...]]:
+    """The totals as rows of `TOTAL_COLUMNS`."""
+    return [
+        (name(key), a, b, round(b / a, 3) if a and b is not None else None)
+        for key, (a, b) in comparison.totals.items()
+    ]

@@ -1,0 +1,195 @@
+"""`sysdock compare`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sysdock.cli.options import filter_options, lang_option, open_session
+
+if TYPE_CHECKING:
+    from sysdock.analysis.comparison import Comparison
+
+_EPILOG = """Example:
+
+\b
+  sysdock compare before after
+  sysdock compare before after --format json
+  sysdock compare before after --part files --format csv --limit 0
+"""
+_ROWS = 10
+_WORDS = {
+    "en": {
+        "totals": "In all",
+        "findings": "Findings",
+        "calls": "Calls by change of time",
+        "files": "Files by change of time",
+        "gone": "gone",
+        "new": "NEW",
+        "both": "still there",
+        "none": "none in either",
+        "more": "... {count} more; `--limit 0` shows all",
+        "faster": "{times} times as fast: {a} -> {b}",
+        "slower": "{times} times as slow: {a} -> {b}",
+        "same": "as long as before: {a} -> {b}",
+        "unknown": "one of them has no clock",
+    },
+    "ja": {
+        "totals": "全体",
+        "findings": "所見",
+        "calls": "時間の変化が大きい呼び出し",
+        "files": "時間の変化が大きいファイル",
+        "gone": "解消",
+        "new": "新規",
+        "both": "継続",
+        "none": "どちらにもありません",
+        "more": "... 他 {count} 件 (`--limit 0` ですべて)",
+        "faster": "{times} 倍速くなりました: {a} -> {b}",
+        "slower": "{times} 倍遅くなりました: {a} -> {b}",
+        "same": "ほぼ同じです: {a} -> {b}",
+        "unknown": "片方に時刻がありません",
+    },
+}
+# Runs of one program differ by some percent for no reason.
+_SAME_WITHIN = 1.05
+
+
+@click.command("compare", epilog=_EPILOG)
+@click.argument("a", metavar="A", type=click.Path(path_type=Path, readable=False))
+@click.argument("b", metavar="B", type=click.Path(path_type=Path, readable=False))
+@click.option(
+    "--part",
+    type=click.Choice(["all", "totals", "findings", "calls", "files"]),
+    default="all",
+    show_default=True,
+    help="Only that part; csv needs one.",
+)
+@click.option(
+    "--limit", type=click.IntRange(0), help="Rows of calls and of files; 0: all. Default: 10 of a table."
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    help="table (default): for reading. csv, json: exact values.",
+)
+@filter_options
+@lang_option
+def command(a: Path, b: Path, part: str, limit: int | None, format_: str, lang: str, **options: Any) -> None:
+    """Say what changed from recording A to recording B: findings gone and new, calls, files, bytes, time."""
+    from sysdock.analysis.comparison import compare
+    from sysdock.cli.output import remark_on
+    from sysdock.errors import UserError
+
+    if format_ == "csv" and part == "all":
+        raise UserError(
+            "csv is one table", "say which with --part: totals, findings, calls or files", "--format csv"
+        )
+    with open_session(a, options) as first, open_session(b, options) as second:
+        found = compare(first, second)
+        rows = None if limit == 0 or (limit is None and format_ != "table") else limit or _ROWS
+        if format_ == "table":
+            clocks = first.recording.has_clock and second.recording.has_clock
+            sys.stdout.write("\n".join(_lines(found, part, rows, lang, clocks)) + "\n")
+        elif format_ == "csv":
+            _csv(found, part, rows, lang)
+        else:
+            _json(found, part, rows, lang)
+        remark_on(first)
+        remark_on(second)
+
+
+def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bool) -> list[str]:
+    from sysdock.analysis.comparison import (
+        CHANGE_COLUMNS,
+        FINDING_COLUMNS,
+        TOTAL_NAMES,
+        change_row,
+        finding_row,
+    )
+    from sysdock.analysis.writing import table_lines
+    from sysdock.cli.output import terminal_width
+    from sysdock.library import Column
+    from sysdock.text import human_ns, in_words
+
+    words, width = _WORDS[lang], terminal_width()
+    lines: list[str] = []
+    if part in ("all", "totals"):
+        a, b = found.totals["elapsed_ns"]
+        state = "unknown"
+        times = 1.0
+        if clocks and a and b:
+            times = max(a, b) / min(a, b)
+            state = "same" if times < _SAME_WITHIN else "faster" if b < a else "slower"
+        verdict = words[state].format(times=f"{times:.2f}", a=human_ns(a), b=human_ns(b))
+        columns = [Column(name, "VARCHAR", None, "") for name in (words["totals"], "A", "B", "B / A")]
+        table = []
+        for name, (in_a, in_b) in found.totals.items():
+            english, japanese, unit = TOTAL_NAMES[name]
+            ratio = f"{in_b / in_a:.2f}" if in_a and in_b is not None else "-"
+            shown = [("-" if value is None else in_words(value, unit)) for value in (in_a, in_b)]
+            table.append((japanese if lang == "ja" else english, *shown, ratio))
+        lines += [verdict, "", *table_lines(columns, table, width), ""]
+    if part in ("all", "findings"):
+        states = [finding_row(change, lang) for change in found.findings]
+        shown_rows = [(words[row[0]], *row[2:6]) for row in states]
+        columns = [FINDING_COLUMNS[0], *FINDING_COLUMNS[2:6]]
+        lines += [
+            words["findings"],
+            *(table_lines(columns, shown_rows, width) if states else [words["none"]]),
+            "",
+        ]
+    for name in ("calls", "files"):
+        if part in ("all", name):
+            changes = getattr(found, name)
+            cut = changes[:rows] if rows else changes
+            lines += [
+                words[name],
+                *table_lines(CHANGE_COLUMNS, [change_row(change) for change in cut], width),
+            ]
+            if len(changes) > len(cut):
+                lines.append(words["more"].format(count=len(changes) - len(cut)))
+            lines.append("")
+    return lines[:-1]
+
+
+def _csv(found: Comparison, part: str, rows: int | None, lang: str) -> None:
+    from sysdock.analysis.writing import write_csv
+
+    columns, content = _table(found, part, rows, lang)
+    write_csv(sys.stdout, [column.name for column in columns], content)
+
+
+def _table(found: Comparison, part: str, rows: int | None, lang: str) -> tuple[Any, list[tuple]]:
+    """Columns and rows of one part, exact values."""
+    from sysdock.analysis.comparison import (
+        CHANGE_COLUMNS,
+        FINDING_COLUMNS,
+        TOTAL_COLUMNS,
+        change_row,
+        finding_row,
+        total_rows,
+    )
+
+    if part == "totals":
+        return TOTAL_COLUMNS, total_rows(found)
+    if part == "findings":
+        return FINDING_COLUMNS, [finding_row(change, lang) for change in found.findings]
+    changes = getattr(found, part)
+    return CHANGE_COLUMNS, [change_row(change) for change in (changes[:rows] if rows else changes)]
+
+
+def _json(found: Comparison, part: str, rows: int | None, lang: str) -> None:
+    import json
+
+    parts = ("totals", "findings", "calls", "files") if part == "all" else (part,)
+    answer = {}
+    for name in parts:
+        columns, content = _table(found, name, rows, lang)
+        answer[name] = [dict(zip([column.name for column in columns], row, strict=True)) for row in content]
+    json.dump(answer if part == "all" else answer[part], sys.stdout, ensure_ascii=False, indent=1)
+    sys.stdout.write("\n")

@@ -1,0 +1,56 @@
+"""`sysdock compare`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from make_recording import RecordingMaker
+
+
+@pytest.fixture
+def pair(maker: RecordingMaker) -> tuple[Path, Path]:
+    """A run with many small writes, and one with a single write."""
+    small = [
+        {"t": n / 1000, "call": "write", "path": "/out", "moved_bytes": 10, "dur_ns": 900_000}
+        for n in range(500)
+    ]
+    one = [{"call": "write", "path": "/out", "moved_bytes": 5000, "dur_ns": 900_000}]
+    return maker.make(small, name="a"), maker.make(one, name="b")
+
+
+def test_for_reading(cli, pair: tuple[Path, Path]) -> None:
+    text = cli("compare", *pair).stdout
+    assert "times as fast" in text.splitlines()[0]
+    assert "gone    Small requests  /out" in text
+    assert "解消" in cli("compare", *pair, "--lang", "ja").stdout
+    assert "times as slow" in cli("compare", *reversed(pair)).stdout
+
+
+def test_json_and_csv(cli, pair: tuple[Path, Path]) -> None:
+    answer = json.loads(cli("compare", *pair, "--format", "json").stdout)
+    assert list(answer) == ["totals", "findings", "calls", "files"]
+    assert answer["findings"][0]["change"] == "gone"
+    assert answer["files"] == [
+        {
+            "name": "/out",
+            "time_change_ns": -449_100_000,
+            "time_a_ns": 450_000_000,
+            "time_b_ns": 900_000,
+            "calls_a": 500,
+            "calls_b": 1,
+            "bytes_a": 5000,
+            "bytes_b": 5000,
+        }
+    ]
+    lines = cli("compare", *pair, "--part", "calls", "--format", "csv").stdout.splitlines()
+    assert lines[1].split(",")[:2] == ["write", "-449100000"]
+    done = cli("compare", *pair, "--format", "csv")
+    assert (done.returncode, "csv is one table" in done.stderr) == (2, True)
+
+
+def test_what_is_no_recording_is_named(cli, pair: tuple[Path, Path], tmp_path: Path) -> None:
+    done = cli("compare", pair[0], tmp_path / "nothing")
+    assert done.returncode == 2
+    assert "nothing" in done.stderr
