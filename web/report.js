@@ -6,6 +6,7 @@
   const dark = matchMedia("(prefers-color-scheme: dark)");
   let book = null; // the charts and themes of the page
   let library = null; // promise of vegaEmbed
+  let range = null; // what charts over time show: from and until [s], or everything
 
   function theme() {
     const chosen = document.querySelector("input[name=theme]:checked");
@@ -81,6 +82,55 @@
     tip.style.top = `${Math.min(event.clientY + 14, innerHeight - box.height - 8)}px`;
   }
 
+  // Charts over time show the same range, and dragging over one sets it for all. A chart has its own unit of time.
+  function linkTime(chart) {
+    const seconds = chart.usermeta?.seconds_per_unit;
+    if (!seconds) return;
+    chart.params = [{ name: "brush", select: { type: "interval", encodings: ["x"] } }];
+    if (!range) return;
+    chart.mark.clip = true;
+    chart.encoding.x.scale = { domain: range.map((moment) => moment / seconds), nice: false, zero: false };
+  }
+
+  function watchBrush(place, chart) {
+    const seconds = chart.usermeta?.seconds_per_unit;
+    if (!seconds) return;
+    let wanted = null;
+    place.view.addSignalListener("brush", (_name, chosen) => {
+      const [limits] = Object.values(chosen ?? {});
+      wanted = limits?.length === 2 && limits[1] > limits[0] ? limits.map((limit) => limit * seconds) : null;
+    });
+    place.onpointerup = () => { if (wanted) show(wanted); };
+    place.ondblclick = () => show(null);
+  }
+
+  function show(wanted) {
+    range = wanted;
+    const form = document.getElementById("range");
+    if (form) {
+      form.elements.from.value = wanted ? Number(wanted[0].toPrecision(9)) : "";
+      form.elements.until.value = wanted ? Number(wanted[1].toPrecision(9)) : "";
+    }
+    for (const place of document.querySelectorAll("[data-wanted]")) {
+      if (book.charts[Number(place.dataset.chart)].spec.usermeta?.seconds_per_unit) want(place);
+    }
+  }
+
+  function startRange() {
+    const form = document.getElementById("range");
+    if (!form || !book?.charts.some((chart) => chart.spec.usermeta?.seconds_per_unit)) return;
+    form.hidden = false;
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const limits = [form.elements.from, form.elements.until].map((field) => field.valueAsNumber);
+      if (limits[0] < limits[1]) show(limits);
+    });
+    form.addEventListener("reset", (event) => {
+      event.preventDefault();
+      show(null);
+    });
+  }
+
   async function draw(place) {
     const { spec, columns } = book.charts[Number(place.dataset.chart)];
     const embed = await vega();
@@ -90,12 +140,14 @@
     // A height in steps cannot be joined with a width that fits: count the steps.
     if (chart.height?.step) chart.height = spec.height.step * new Set(columns.place).size;
     chart.autosize = { type: "fit-x", contains: "padding" };
+    linkTime(chart);
     chart.config = { ...book.themes[theme()], axisX: { titleLimit: Math.round(place.clientWidth * 0.75) } };
     place.view?.finalize();
     // `ast` interprets expressions instead of compiling them, which the policy forbids.
     const options = { ast: true, actions: false, renderer: "canvas", defaultStyle: false, logLevel: 1, tooltip };
     const result = await embed(place, chart, options);
     place.view = result.view;
+    watchBrush(place, chart);
     place.classList.add("drawn");
   }
 
@@ -115,6 +167,13 @@
     window.sysdockReady = queue;
   }
 
+  // The page must not move when a chart is drawn: room for axis and legend, beside what the marks need.
+  function reserve(place) {
+    const { spec, columns } = book.charts[Number(place.dataset.chart)];
+    const marks = spec.height?.step ? spec.height.step * new Set(columns.place).size : spec.height;
+    place.style.minHeight = `${(marks ?? 200) + (spec.encoding?.color ? 90 : 55)}px`;
+  }
+
   function startCharts() {
     const block = document.getElementById("sysdock-charts");
     if (!block) return;
@@ -126,6 +185,7 @@
       }
     }, { rootMargin: "400px" });
     const places = [...document.querySelectorAll("[data-chart]")];
+    places.forEach(reserve);
     places.forEach((place) => watcher.observe(place));
     const again = () => places.filter((place) => place.dataset.wanted).forEach(want);
     document.querySelectorAll("input[name=theme]").forEach((input) => input.addEventListener("change", again));
@@ -197,7 +257,25 @@
     else byHand();
   }
 
+  function search(field) {
+    const table = document.getElementById(field.dataset.search);
+    const rows = [...table.tBodies[0].rows];
+    const counted = field.parentElement.querySelector("[data-count]");
+    const filter = () => {
+      const words = field.value.trim().toLowerCase();
+      let left = 0;
+      for (const row of rows) {
+        row.hidden = words !== "" && !row.textContent.toLowerCase().includes(words);
+        left += row.hidden ? 0 : 1;
+      }
+      counted.textContent = words ? `${left} / ${rows.length}` : "";
+    };
+    field.parentElement.hidden = false;
+    field.addEventListener("input", filter);
+  }
+
   function startTables() {
+    document.querySelectorAll("input[data-search]").forEach(search);
     for (const head of document.querySelectorAll("table.data th")) {
       const button = document.createElement("button");
       button.type = "button";
@@ -214,4 +292,5 @@
   startLanguages();
   startTables();
   startCharts();
+  startRange();
 })();

@@ -83,7 +83,11 @@ def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Dra
         captions = {each: f"{captions[each]}; {_NO_CLOCK[each]}" for each in captions}
     if not marks.rows and columns[wanted.y[0]].unit == "ns" and not session.recording.has_durations:
         captions = {each: f"{captions[each]}; {_NO_DURATIONS[each]}" for each in captions}
-    filled = fill(spec, encode(line, wanted, columns, marks, shape, lang))
+    values = encode(line, wanted, columns, marks, shape, lang)
+    filled = fill(spec, values)
+    if columns[wanted.x].unit == "s" and shape in ("points", "spans"):
+        # Pages link the charts that share a time axis, whatever the unit of each.
+        filled["usermeta"] = {"seconds_per_unit": values["x_divisor"]}
     head = {
         "text": f"{_analysis_title(session, result.analysis, lang)}: {titles[lang]}",
         "subtitle": captions[lang],

@@ -43,7 +43,13 @@ def _along(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: M
     extent = _extent(row["x"] for row in marks.rows)
     axis = axis_of(_words(column), column.unit, extent, line.options.get("x_scale", "linear"))
     field = _scaled(marks.rows, "x", wanted.x, axis)
-    return {"x": field, "x_title": axis.title, "x_axis": axis.axis, "x_scale": axis.scale}
+    return {
+        "x": field,
+        "x_title": axis.title,
+        "x_axis": axis.axis,
+        "x_scale": axis.scale,
+        "x_divisor": axis.divisor,
+    }
 
 
 def _spans(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks) -> dict[str, Any]:
@@ -53,6 +59,7 @@ def _spans(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: M
     return {
         "x": _scaled(marks.rows, "x", start.name, axis),
         "x_title": axis.title,
+        "x_divisor": axis.divisor,
         "x2": _scaled(marks.rows, "x2", end.name, axis),
         "x2_title": axis_of(_words(end), end.unit, extent).title,
         "y_title": _words(columns[wanted.y[0]]),

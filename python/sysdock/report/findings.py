@@ -62,12 +62,14 @@ def _finding_card(session: Session, group: list[Finding], findings: Sequence[Fin
         subjects += f'<li class="muted">{both(f"and {count} more", f"ほか {count} 件")}</li>'
     state = _state("note" if first.is_note else "finding")
     head = f"{state}<h3>{_title(first)}</h3><code>{text(first.rule)}</code>"
+    how = both("How this is judged (SQL)", "判定の方法 (SQL)")
     more = both("Why it matters, when to ignore it", "なぜ問題か、無視してよい場合")
     return f"""<article class="card rule finding" id="rule-{text(first.rule.replace("/", "-"))}">
 <header>{head}<span class="gain">{won}</span></header>
 <ul class="subjects">{subjects}</ul>
 <div class="advice">{_advice(session, rule, first)}</div>
 <details class="more"><summary>{more}</summary>{_background(session, rule)}</details>
+<details class="more sql"><summary>{how}</summary><pre>{text(rule.sql)}</pre></details>
 </article>"""
 
 

@@ -28,6 +28,13 @@ def table(name: str, columns: Sequence[Column], rows: Sequence[tuple], label: st
     )
 
 
+def search_field(name: str) -> str:
+    """Leaves in the table only lines that hold what is typed; hidden until the page's code shows it."""
+    words = both("Search:", "検索:")
+    field = f'<input type="search" data-search="{name}">'
+    return f'<label class="search" hidden>{words} {field} <span data-count aria-live="polite"></span></label>'
+
+
 def copy_button(name: str) -> str:
     """Copies the table `name` as tab-separated text; hidden until the page's code shows it."""
     words = both("Copy table", "表をコピー")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from sysdock.report.document import document, figure
 from sysdock.report.findings import findings_section
 from sysdock.report.markup import both, both_blocks, inline, join, prose, text
 from sysdock.report.overview import overview_section
-from sysdock.report.tables import copy_button, table
+from sysdock.report.tables import copy_button, search_field, table
 
 ROWS = 200
 ISSUES = 50
@@ -44,7 +45,7 @@ def report(session: Session, lang: str = "en") -> str:
             "<main>",
             overview_section(session, findings),
             findings_section(session, findings),
-            f'<section id="analyses"><h2>{head}</h2>{_no_script()}{join(analyses)}</section>',
+            f'<section id="analyses"><h2>{head}</h2>{_no_script()}{_range()}{join(analyses)}</section>',
             _environment(session),
             _issues(session),
             "</main>",
@@ -87,6 +88,19 @@ def _no_script() -> str:
     return f'<noscript><p class="warn">{words}</p></noscript>'
 
 
+def _range() -> str:
+    """The time range that all charts over time show; the page's code shows it and fills it in."""
+    words = both("Time shown [s]:", "表示する時間 [秒]:")
+    hint = both("or drag over a chart", "またはグラフ上をドラッグ")
+    return (
+        f'<form id="range" class="tools" hidden><label>{words} '
+        '<input type="number" name="from" step="any"></label>'
+        '<label>- <input type="number" name="until" step="any"></label>'
+        f'<button type="submit">{both("Show", "表示")}</button>'
+        f'<button type="reset">{both("All", "全体")}</button> <span class="muted">{hint}</span></form>'
+    )
+
+
 def _in_order(session: Session) -> list[Analysis]:
     """All analyses whose tables the recording has, summaries first."""
     usable = [analysis for analysis in session.library.analyses() if not session.missing(analysis)]
@@ -114,7 +128,19 @@ def _analysis(session: Session, analysis: Analysis, charts: list[dict[str, Any]]
 {_description(session, analysis)}
 {drawn}
 {_result_table(result, name)}
+{_source(session, analysis, params)}
 </section>"""
+
+
+def _source(session: Session, analysis: Analysis, params: dict[str, Any]) -> str:
+    """Where the numbers come from: the command that prints them all, and its SQL."""
+    words = both("How these numbers are made (SQL)", "この数値の求め方 (SQL)")
+    options = "".join(f" -p {key}={value}" for key, value in params.items())
+    command = f"sysdock show {shlex.quote(session.recording.folder.name)} {analysis.id}{options}"
+    filters = session.filters.describe()
+    command += f" {filters}" if filters else ""
+    return f"""<details class="more sql"><summary>{words}</summary>
+<p><code>{text(command)}</code></p><pre>{text(analysis.sql)}</pre></details>"""
 
 
 def _params(session: Session, analysis: Analysis) -> dict[str, Any]:
@@ -152,7 +178,7 @@ def _result_table(result: Result, name: str) -> str:
         words = both(f"the first {len(rows):,} of {total:,} rows", f"{total:,} 行のうち先頭 {len(rows):,} 行")
     body = table(f"t-{name}", result.columns, rows, result.analysis.title)
     return f"""<details class="more" open><summary>{both("Table", "表")}: {words}</summary>
-<div class="tools">{copy_button(f"t-{name}")}</div>{body}</details>"""
+<div class="tools">{search_field(f"t-{name}")}{copy_button(f"t-{name}")}</div>{body}</details>"""
 
 
 def _environment(session: Session) -> str:
