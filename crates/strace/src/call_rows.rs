@@ -251,6 +251,11 @@ impl CallEncoder {
             macro_rules! each {
                 ($value:expr) => {{
                     let value = $value;
+                    let first = rows.first().map_or(NONE, value);
+                    // Columns for rare things have the same value throughout.
+                    if rows.iter().all(|row| value(row) == first) {
+                        return Some(first);
+                    }
                     match &order {
                         None => out.extend(rows.iter().map(value)),
                         Some(order) => out.extend(order.iter().map(|index| &rows[*index as usize]).map(value)),
@@ -278,6 +283,7 @@ impl CallEncoder {
                 16 => each!(|row: &CallRow| if row.via == Via::Call { NONE } else { row.via as i64 }),
                 _ => each!(|row: &CallRow| id(row.stack)),
             }
+            None
         });
     }
 
