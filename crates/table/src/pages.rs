@@ -20,7 +20,7 @@ pub const NULL: i64 = i64::MIN;
 const LARGEST_DICTIONARY: usize = 1 << 15;
 
 /// Rows of a page.
-const ROWS_PER_PAGE: usize = 1 << 13;
+const ROWS_PER_PAGE: usize = 1 << 14;
 
 /// The finished pages of a column chunk, and what its metadata must say about them.
 pub(crate) struct Pages {
