@@ -101,7 +101,7 @@ impl Import<'_> {
             } else {
                 row.result = result;
             }
-            self.push_row(row)?;
+            self.push_row(&row)?;
         }
         Ok(())
     }
@@ -127,7 +127,7 @@ impl Import<'_> {
         let left = std::mem::take(&mut self.aio);
         let mut rows: Vec<CallRow> = left.operations.into_values().flatten().collect();
         rows.sort_by_key(|row| (row.ts_ns, row.offset, row.object));
-        rows.into_iter().try_for_each(|row| self.push_row(row))
+        rows.iter().try_for_each(|row| self.push_row(row))
     }
 }
 

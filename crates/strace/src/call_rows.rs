@@ -105,19 +105,24 @@ impl CallRows {
     }
 
     /// Add a row. The last thousands stay changeable.
-    pub(crate) fn push(&mut self, row: CallRow, recording: &mut Recording, calls: &[String]) -> Result<u64, TableError> {
+    #[inline]
+    pub(crate) fn push(&mut self, row: &CallRow, recording: &mut Recording, calls: &[String]) -> Result<u64, TableError> {
         if self.block.len() == ROWS_PER_BLOCK {
-            self.send_held();
-            if self.encoded >= ROWS_PER_GROUP {
-                self.finish_group(recording, calls)?;
-            }
+            self.pass_on(recording, calls)?;
         }
         let serial = self.total();
-        self.block.push(row);
+        self.block.push(*row);
         Ok(serial)
     }
 
+    /// The block is full.
+    fn pass_on(&mut self, recording: &mut Recording, calls: &[String]) -> Result<(), TableError> {
+        self.send_held();
+        if self.encoded >= ROWS_PER_GROUP { self.finish_group(recording, calls) } else { Ok(()) }
+    }
+
     /// Rows so far.
+    #[inline]
     pub(crate) fn total(&self) -> u64 {
         self.before + (self.encoded + self.held.len() + self.block.len()) as u64
     }
@@ -251,6 +256,11 @@ impl CallEncoder {
             macro_rules! each {
                 ($value:expr) => {{
                     let value = $value;
+                    let first = rows.first().map_or(NONE, value);
+                    // Columns for rare things have the same value throughout.
+                    if rows.iter().all(|row| value(row) == first) {
+                        return Some(first);
+                    }
                     match &order {
                         None => out.extend(rows.iter().map(value)),
                         Some(order) => out.extend(order.iter().map(|index| &rows[*index as usize]).map(value)),
@@ -278,6 +288,7 @@ impl CallEncoder {
                 16 => each!(|row: &CallRow| if row.via == Via::Call { NONE } else { row.via as i64 }),
                 _ => each!(|row: &CallRow| id(row.stack)),
             }
+            None
         });
     }
 

@@ -6,6 +6,7 @@ use crate::{
     fields::{self, NotACall, Places},
     format::Format,
     line::{self, Kind, Prefix},
+    search,
 };
 
 /// Lines of one input, as read.
@@ -66,11 +67,11 @@ impl Chunk {
         }
         self.count = 0;
         let mut start = 0;
-        for newline in memchr::memchr_iter(b'\n', &text) {
+        search::newlines(&text, |newline| {
             let cut = usize::from(newline > start && text[newline - 1] == b'\r');
             self.parse_line(&text, start, newline - cut, true);
             start = newline + 1;
-        }
+        });
         if start < text.len() {
             self.parse_line(&text, start, text.len(), false);
         }
@@ -87,7 +88,8 @@ impl Chunk {
         let event = line::split(&text[start..end], &mut line.prefix);
         (line.start, line.end, line.event) = (start as u32, end as u32, (end - event.len()) as u32);
         line.ended = ended;
-        line.kind = line::kind(event);
+        // A listed name in front of a parenthesis can be nothing else.
+        line.kind = if starts_listed(event, &mut line.places) { Kind::Call } else { line::kind(event) };
         line.parsed = match line.kind {
             Kind::Call => parse_call(event, &mut line.places),
             Kind::Resumed => parse_end(event, &mut line.places),
@@ -126,12 +128,25 @@ fn remove_colours(text: &mut Vec<u8>) {
     text.truncate(kept);
 }
 
+/// Whether a listed name and a parenthesis stand first; `places` is started with what may be a name.
+fn starts_listed(event: &[u8], places: &mut Places) -> bool {
+    if !matches!(event.first(), Some(b'a'..=b'z' | b'_')) {
+        return false;
+    }
+    let name = fields::name(event);
+    places.start(name) && name.len() < event.len()
+}
+
+/// Parse the call whose name `places` was started with.
 fn parse_call(event: &[u8], places: &mut Places) -> Parsed {
+    if fields::plain(event, places) {
+        return Parsed::Whole;
+    }
     if let Some(half) = fields::unfinished(event) {
         fields::begun(half, places);
         return Parsed::Begun;
     }
-    match fields::parse(event, places) {
+    match fields::rest(event, places) {
         Ok(()) => Parsed::Whole,
         Err(error) => Parsed::Failed(error),
     }
@@ -140,6 +155,8 @@ fn parse_call(event: &[u8], places: &mut Places) -> Parsed {
 fn parse_end(event: &[u8], places: &mut Places) -> Parsed {
     let Some((_, tail)) = fields::resumed(event) else { return Parsed::Nothing };
     let from = event.len() - tail.len();
-    let ended = tail.starts_with(b")") && fields::end(event, from + 1, &mut places.end).is_ok();
+    let ended = tail.starts_with(b")")
+        && (fields::plain_end(event, from, &mut places.end) == Some(from)
+            || fields::end(event, from + 1, &mut places.end).is_ok());
     if ended { Parsed::Ended } else { Parsed::Nothing }
 }

@@ -59,6 +59,7 @@ impl Clock {
     }
 
     /// The time of a line.
+    #[inline]
     pub(crate) fn time(&mut self, stamp: Option<Stamp>, decimals: u8) -> i64 {
         if self.kind.is_none() {
             self.start(stamp, decimals);

@@ -59,9 +59,9 @@ impl Context<'_> {
 
 impl System {
     /// Note what the call changes and return what it tells.
-    pub(crate) fn apply(&mut self, shape: Shape, class: Class, context: &Context<'_>) -> Facts {
+    pub(crate) fn apply(&mut self, shape: &Shape, class: Class, context: &Context<'_>) -> Facts {
         let arguments = &context.call.arguments;
-        match shape {
+        match *shape {
             Shape::Plain => Facts::default(),
             Shape::Fd => self.on_fd(context),
             Shape::Directory => self.directory(context),
@@ -134,7 +134,6 @@ impl System {
     fn open(&mut self, context: &Context<'_>, directory: Option<usize>, path: usize, flags: &[u8]) -> Facts {
         let base = directory.and_then(|index| descriptor(context.call.arguments.get(index)));
         let returned = context.call.returned;
-        let flags = OpenFlags::of(flags);
         // The tag of the returned descriptor is the kernel's own name of the file, links followed.
         let object = match returned.tag {
             Some(tag) => {
@@ -145,6 +144,7 @@ impl System {
         };
         let fd = returned.value.and_then(|fd| i32::try_from(fd).ok());
         if let Some(fd) = fd {
+            let flags = OpenFlags::of(flags);
             if let Some(object) = object {
                 self.opened(object, flags);
             }

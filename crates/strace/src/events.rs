@@ -60,7 +60,16 @@ impl Import<'_> {
     }
 
     /// The thread of a line.
+    #[inline]
     fn thread(&mut self, item: &Item<'_>) -> Result<usize, TableError> {
+        match self.system.threads.find(item.session, item.tid.unwrap_or(0)) {
+            Some(index) => Ok(index),
+            None => self.new_thread(item),
+        }
+    }
+
+    #[cold]
+    fn new_thread(&mut self, item: &Item<'_>) -> Result<usize, TableError> {
         let tid = item.tid.unwrap_or(0);
         let (index, guessed) = self.system.thread(item.session, tid, item.time_ns);
         if guessed {
@@ -101,20 +110,28 @@ impl Import<'_> {
         let (_, (_, shape)) = self.calls.look_up(places.number, call.name);
         let held = self.system.hold(thread, shape, call.arguments.get(0));
         let place = (item.source, item.line_number);
-        let mut kept = self.spare_texts.pop().unwrap_or_default();
-        kept.clear();
-        kept.extend_from_slice(text);
-        self.system.threads.get_mut(thread).half =
-            Some(Half { text: kept, places: *places, started_ns: item.time_ns, place, held });
+        let mut half = self.spare_halves.pop().unwrap_or_default();
+        half.text.clear();
+        half.text.extend_from_slice(text);
+        (half.places, half.started_ns, half.place, half.held) = (*places, item.time_ns, place, held);
+        self.system.threads.get_mut(thread).half = Some(half);
         Ok(())
     }
 
     /// A thread begins a call while one is open: its end is lost.
+    #[inline]
     pub(crate) fn drop_half(&mut self, item: &Item<'_>, thread: usize) -> Result<(), TableError> {
-        let Some(half) = self.system.threads.get_mut(thread).half.take() else { return Ok(()) };
+        match self.system.threads.get_mut(thread).half.take() {
+            Some(half) => self.lost_end(item, thread, &half),
+            None => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn lost_end(&mut self, item: &Item<'_>, thread: usize, half: &Half) -> Result<(), TableError> {
         let name = String::from_utf8_lossy(fields::name(&half.text)).into_owned();
         self.issue(Issue::StartWithoutEnd, item, Some(format!("{name} of line {}", half.place.1)))?;
-        self.open_call(thread, &half)
+        self.open_call(thread, half)
     }
 
     fn resumed(&mut self, item: &Item<'_>, line: &Line) -> Result<(), TableError> {
@@ -123,22 +140,23 @@ impl Import<'_> {
             let issue = if item.ended() { Issue::UnknownLine } else { Issue::CutLine };
             return self.issue(issue, item, None);
         };
-        let fits = self.system.threads.get(thread).half.as_ref().is_some_and(|half| fields::name(&half.text) == name);
+        let fits = self.system.threads.get(thread).half.as_ref().is_some_and(|half| half.places.name_in(&half.text) == name);
         if !fits {
             self.drop_half(item, thread)?;
             return self.end_only(item, thread, name, tail);
         }
-        let Half { text, places, started_ns, held, .. } = self.system.threads.get_mut(thread).half.take().expect("it fits");
+        let mut half = self.system.threads.get_mut(thread).half.take().expect("it fits");
         let done = if matches!(line.parsed, Parsed::Ended) {
-            let call = places.ended_by(&text, &line.places.end, item.event);
-            self.finish_call(thread, places.number, &call, started_ns, held.as_ref())
+            let call = half.places.ended_by(&half.text, &line.places.end, item.event);
+            self.finish_call(thread, half.places.number, &call, half.started_ns, half.held.as_ref())
         } else {
             self.joined.clear();
-            self.joined.extend_from_slice(&text);
+            self.joined.extend_from_slice(&half.text);
             self.joined.extend_from_slice(tail);
-            self.finish_joined(item, thread, started_ns, held.as_ref())
+            self.finish_joined(item, thread, half.started_ns, half.held.as_ref())
         };
-        self.spare_texts.push(text);
+        half.held = None;
+        self.spare_halves.push(half);
         done
     }
 
@@ -169,13 +187,13 @@ impl Import<'_> {
             Ok(()) => {
                 let call = places.call(&joined);
                 let started_ns = item.time_ns.saturating_sub(call.dur_ns.unwrap_or(0));
-                let (number, (class, shape)) = self.calls.look_up(places.number, name);
+                let (number, &(class, shape)) = self.calls.look_up(places.number, name);
                 let mut row = self.row(thread, number, class, started_ns);
                 self.fill_result(&mut row, &call);
                 if matches!(shape, Shape::Transfer(..) | Shape::Between { .. } | Shape::ReceiveMessage) {
                     row.moved = row.result;
                 }
-                self.push(thread, row)
+                self.push(thread, &row)
             }
             Err(_) => Ok(()),
         };
@@ -186,12 +204,12 @@ impl Import<'_> {
     /// A call that never ended.
     pub(crate) fn open_call(&mut self, thread: usize, half: &Half) -> Result<(), TableError> {
         let row = self.half_row(thread, half);
-        self.push(thread, row)
+        self.push(thread, &row)
     }
 
     fn half_row(&mut self, thread: usize, half: &Half) -> CallRow {
         let call = half.places.call(&half.text);
-        let (number, (class, shape)) = self.calls.look_up(half.places.number, call.name);
+        let (number, &(class, shape)) = self.calls.look_up(half.places.number, call.name);
         let mut row = self.row(thread, number, class, half.started_ns);
         if let Some(held) = &half.held {
             let fd = resolve::descriptor(call.arguments.get(0)).and_then(|(fd, _)| resolve::shown(fd));

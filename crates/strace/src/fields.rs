@@ -1,11 +1,12 @@
 //! The text of one call: name, arguments, return value, duration.
 //!
 //! Buffers and file names may hold anything, `) = 3 <0.1>` included, so the arguments are scanned forward, quotes and tags in
-//! mind; only behind the closing parenthesis can the end of the line be trusted.
+//! mind; only behind the closing parenthesis can the end of the line be trusted. Where the line ends in a plain number and a duration, the
+//! end is read first, from the right, and arguments are scanned only as far as the call's shape needs them: see [`plain_end`].
 
 use std::borrow::Cow;
 
-use crate::{syscalls, text, truss};
+use crate::{search, syscalls, text, truss};
 
 /// Arguments beyond this are not split: no call that matters here has more.
 pub(crate) const MAX_ARGUMENTS: usize = 6;
@@ -129,10 +130,24 @@ impl Default for Places {
 }
 
 impl Places {
-    pub(crate) fn start(&mut self, name: &[u8]) {
+    /// A call of this name; tells whether it is a listed one.
+    #[inline]
+    pub(crate) fn start(&mut self, name: &[u8]) -> bool {
         self.number = syscalls::number(name);
         self.name = name.len() as u32;
         self.count = 0;
+        self.number != syscalls::UNLISTED
+    }
+
+    /// Where the arguments begin.
+    fn arguments_at(&self) -> usize {
+        self.name as usize + 1
+    }
+
+    /// Name of the call, in the text that was parsed.
+    #[inline]
+    pub(crate) fn name_in<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+        &text[..self.name as usize]
     }
 
     pub(crate) fn push(&mut self, item: Place) {
@@ -151,7 +166,7 @@ impl Places {
     #[inline]
     pub(crate) fn ended_by<'a>(&'a self, text: &'a [u8], end: &End, end_text: &'a [u8]) -> Call<'a> {
         Call {
-            name: &text[..self.name as usize],
+            name: self.name_in(text),
             arguments: Arguments { text, places: &self.items[..usize::from(self.count)], truss: self.truss },
             returned: Returned {
                 value: end.has_value.then_some(end.value),
@@ -183,6 +198,19 @@ pub(crate) struct Call<'a> {
     pub(crate) dur_ns: Option<i64>,
 }
 
+impl Call<'_> {
+    /// Every argument, also those that its shape does not need.
+    pub(crate) fn all_arguments(&self) -> Vec<Box<[u8]>> {
+        let mut places = Places::default();
+        let mut arguments = self.arguments;
+        if !arguments.truss {
+            scan(arguments.text, self.name.len() + 1, usize::MAX, &mut places);
+            arguments.places = &places.items[..usize::from(places.count)];
+        }
+        arguments.iter().map(Into::into).collect()
+    }
+}
+
 /// Why a text is not a complete call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotACall {
@@ -195,10 +223,9 @@ pub(crate) enum NotACall {
 }
 
 /// Name of the call that `event` begins with.
+#[inline]
 pub(crate) fn name(event: &[u8]) -> &[u8] {
-    // Names are short: a search by words would cost more than it saves.
-    let end = event.iter().position(|byte| *byte == b'(').unwrap_or(event.len());
-    &event[..end]
+    &event[..search::open_parenthesis(event).unwrap_or(event.len())]
 }
 
 /// The text before `<unfinished ...>`, if the rest of this call comes later, elsewhere, or never (`<detached ...>`).
@@ -246,25 +273,51 @@ impl NotACall {
 
 /// Parse `name(arguments) = returned <duration>`.
 pub(crate) fn parse(event: &[u8], places: &mut Places) -> Result<(), NotACall> {
-    let name = name(event);
-    places.start(name);
-    let close = scan(event, name.len() + 1, places).ok_or(NotACall::NoEnd)?;
+    places.start(name(event));
+    if plain(event, places) { Ok(()) } else { rest(event, places) }
+}
+
+/// Parse what follows the name that `places` was started with, if the end is a plain one.
+#[inline]
+pub(crate) fn plain(event: &[u8], places: &mut Places) -> bool {
+    let from = places.arguments_at();
+    let Some(close) = plain_end(event, from, &mut places.end) else { return false };
+    // Another parenthesis may not end the arguments before: that line holds more than a call.
+    let ends = |at: usize| at == close || (at < close && event[at] != b')');
+    scan(event, from, syscalls::needed(places.number), places).is_some_and(ends)
+}
+
+/// Parse what follows the name that `places` was started with.
+pub(crate) fn rest(event: &[u8], places: &mut Places) -> Result<(), NotACall> {
+    places.count = 0;
+    let close = scan(event, places.arguments_at(), usize::MAX, places).ok_or(NotACall::NoEnd)?;
     end(event, close + 1, &mut places.end)
 }
 
-/// First half of a call: its name, and the arguments as far as they are printed.
+/// First half of a call whose name `places` was started with: the arguments as far as they are printed.
 pub(crate) fn begun(half: &[u8], places: &mut Places) {
-    let name = name(half);
-    places.start(name);
+    places.count = 0;
     places.end = End::NONE;
-    scan(half, name.len() + 1, places);
+    scan(half, places.arguments_at(), syscalls::needed(places.number), places);
 }
 
-/// Collect the arguments that begin at `from`; `Some(index of the closing parenthesis)`, or `None` where the text ends before it.
-fn scan(text: &[u8], from: usize, places: &mut Places) -> Option<usize> {
+/// Collect arguments from `from` on until there are as many as `needed`, or all. Returns the place behind the last one: of a comma, or of the
+/// closing parenthesis. `None` where the text ends before.
+fn scan(text: &[u8], from: usize, needed: usize, places: &mut Places) -> Option<usize> {
+    if needed == 0 {
+        return Some(from);
+    }
     let mut start = from;
+    // Most arguments are short, or strings.
+    while let Some((first, end)) = simple_argument(text, start) {
+        places.push(Place::new(first, end));
+        if text[end] == b')' || usize::from(places.count) == needed {
+            return Some(end);
+        }
+        start = end + 1;
+    }
     let mut depth = 0usize;
-    let mut stops = text::Stops::new(text, from);
+    let mut stops = search::Stops::new(text, start);
     while let Some(stop) = stops.next() {
         match text[stop] {
             b'"' => stops.skip_to(stop + text::string_end(&text[stop..])?),
@@ -277,6 +330,9 @@ fn scan(text: &[u8], from: usize, places: &mut Places) -> Option<usize> {
             }
             b',' if depth == 0 => {
                 places.push(Place::trimmed(text, start, stop));
+                if usize::from(places.count) == needed {
+                    return Some(stop);
+                }
                 start = stop + 1;
             }
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
@@ -290,6 +346,22 @@ fn scan(text: &[u8], from: usize, places: &mut Places) -> Option<usize> {
     None
 }
 
+/// Start and end of the argument at `at` if it is a number, a descriptor with its tag, or a string, and a comma or a parenthesis follows.
+#[inline]
+fn simple_argument(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let first = at + usize::from(*text.get(at)? == b' ');
+    let rest = text.get(first..)?;
+    let mut end = match rest.first()? {
+        b'"' => text::string_end(rest)?,
+        b'0'..=b'9' => 1 + rest[1..].iter().position(|byte| !byte.is_ascii_digit())?,
+        _ => rest.strip_prefix(b"AT_FDCWD").map(|_| 8)?,
+    };
+    if rest.get(end) == Some(&b'<') && rest[0] != b'"' && !matches!(rest.get(end + 1), Some(b'<' | b'=')) {
+        end += text::tag_end(&rest[end..])?;
+    }
+    matches!(rest.get(end), Some(b',' | b')')).then_some((first, first + end))
+}
+
 /// Length of `name=` at the start of an argument, or 0.
 fn named(argument: &[u8]) -> usize {
     let name = argument.iter().take_while(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || **b == b'_').count();
@@ -300,6 +372,24 @@ fn named(argument: &[u8]) -> usize {
 fn starts_tag(text: &[u8], at: usize) -> bool {
     let before = at.checked_sub(1).map(|i| text[i]);
     before.is_some_and(|b| b.is_ascii_digit() || b == b'D') && !matches!(text.get(at + 1), Some(b'<' | b'='))
+}
+
+/// The commonest end of a line, read from the right: `) = 17 <0.000010>`. Returns the place of the parenthesis.
+///
+/// A string, a tag or a note may hold the same text, but a complete line ends like this only by its own result: strings end in a quote, tags
+/// in `>`, notes in `)`, and the end of a line is never the program's, whose newlines are escaped.
+#[inline]
+pub(crate) fn plain_end(text: &[u8], from: usize, end: &mut End) -> Option<usize> {
+    let dur_ns = text::last_micros(text)?;
+    let [head @ .., b' '] = text.get(from..text.len().checked_sub(10)?)? else { return None };
+    let (value, digits) = text::last_number(head)?;
+    let mut head = head[..head.len() - digits].strip_suffix(b"= ")?;
+    // Short calls are padded to a column.
+    while let [shorter @ .., b' '] = head {
+        head = head.strip_suffix(b"        ").unwrap_or(shorter);
+    }
+    *end = End { has_value: true, value, dur_ns, ..End::NONE };
+    head.ends_with(b")").then(|| from + head.len() - 1)
 }
 
 /// Parse `  = value tag errno (note) <duration>`, from `from` on.
@@ -388,6 +478,24 @@ mod tests {
         assert_eq!(arguments.len(), 3);
         assert_eq!(returned.value, Some(3));
         assert_eq!(returned.tag.unwrap(), br#"/tmp/a b) = 3 \"q\" \0740.1\076.txt"#);
+    }
+
+    #[test]
+    fn arguments_that_no_one_needs_are_not_split() {
+        let (arguments, returned, dur) = call(r#"prctl(PR_SET_NAME, "x) = 3 <0.000001>") = 0 <0.000002>"#);
+        assert_eq!((arguments.len(), returned.value, dur), (0, Some(0), Some(2_000)));
+        let (arguments, returned, _) = call(r#"close(3</a>)                            = 0x1f <0.000002>"#);
+        assert_eq!((arguments, returned.value), (vec!["3</a>".to_string()], Some(31)));
+        let (arguments, returned, _) = call(r#"openat(AT_FDCWD, "x", O_RDONLY) = 3</a) = 3> <0.000002>"#);
+        assert_eq!((arguments.len(), returned.tag), (3, Some(&b"/a) = 3"[..])));
+        // Two lines in one: the first result counts.
+        assert_eq!(call("getpid() = 5 <0.000010>close(3) = 0 <0.000010>").1.value, Some(5));
+        // Cut within the string: what looks like the end is none.
+        assert!(parse(br#"write(1, "x) = 3 <0.000001>"#, &mut Places::default()).is_err());
+        let event = b"futex(0x1, FUTEX_WAIT, 2, NULL) = 0 <0.000010>";
+        let mut places = Places::default();
+        parse(event, &mut places).unwrap();
+        assert_eq!(places.call(event).all_arguments().len(), 4);
     }
 
     #[test]

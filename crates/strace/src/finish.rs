@@ -32,7 +32,7 @@ impl Import<'_> {
         started_ns: i64,
         held: Option<&Held>,
     ) -> Result<(), TableError> {
-        let (number, (class, shape)) = self.calls.look_up(listed, call.name);
+        let (number, &(class, ref shape)) = self.calls.look_up(listed, call.name);
         let mut row = self.row(thread, number, class, started_ns);
         self.system.next_row = self.rows.total();
         let facts = self.system.apply(shape, class, &Context { thread, call, held, started_ns });
@@ -47,7 +47,7 @@ impl Import<'_> {
         {
             earlier.uncertain = earlier.offset != NONE;
         }
-        match shape {
+        match *shape {
             Shape::Map => {
                 self.mapped(call, &row);
                 self.mappings.flush(self.recording, false)?;
@@ -58,10 +58,10 @@ impl Import<'_> {
             _ => {}
         }
         if let Some(sightings) = &mut self.sightings {
-            sightings.see(self.system.threads.get(thread).session, shape, class, call, &row);
+            sightings.see(self.system.threads.get(thread).session, *shape, class, call, &row);
         }
         if self.system.threads.get(thread).interrupted.is_empty() && !is_interrupted(call) {
-            return self.push(thread, row);
+            return self.push(thread, &row);
         }
         self.join_interrupted(thread, call, row)
     }
@@ -100,10 +100,11 @@ impl Import<'_> {
 
     /// A call of a thread that has interrupted calls, or that is interrupted itself.
     fn join_interrupted(&mut self, thread: usize, call: &Call<'_>, mut row: CallRow) -> Result<(), TableError> {
+        let arguments = call.all_arguments();
         let waiting = &mut self.system.threads.get_mut(thread).interrupted;
         let mut given_up = None;
         match waiting.last_mut() {
-            Some(last) if continues(last, &row, call) => {
+            Some(last) if continues(last, &row, call.name, &arguments) => {
                 let first = waiting.pop().expect("there is a last one").row;
                 row = joined(first, row);
                 self.restarted_calls += 1;
@@ -114,27 +115,28 @@ impl Import<'_> {
             _ => {}
         }
         if let Some(given_up) = given_up {
-            self.push(thread, given_up.row)?;
+            self.push(thread, &given_up.row)?;
         }
         if !is_interrupted(call) {
-            return self.push(thread, row);
+            return self.push(thread, &row);
         }
         let waiting = &mut self.system.threads.get_mut(thread).interrupted;
         // What was interrupted and then replaced by another call will not come back.
         let lost = if waiting.len() >= DEEPEST { Some(waiting.remove(0)) } else { None };
-        waiting.push(Interrupted { row, arguments: call.arguments.iter().map(Into::into).collect() });
-        lost.map_or(Ok(()), |lost| self.push(thread, lost.row))
+        waiting.push(Interrupted { row, arguments });
+        lost.map_or(Ok(()), |lost| self.push(thread, &lost.row))
     }
 
     /// The thread ends: what was interrupted stays so.
     pub(crate) fn give_up_interrupted(&mut self, thread: usize) -> Result<(), TableError> {
         for interrupted in std::mem::take(&mut self.system.threads.get_mut(thread).interrupted) {
-            self.push(thread, interrupted.row)?;
+            self.push(thread, &interrupted.row)?;
         }
         Ok(())
     }
 
-    pub(crate) fn push(&mut self, thread: usize, row: CallRow) -> Result<(), TableError> {
+    #[inline]
+    pub(crate) fn push(&mut self, thread: usize, row: &CallRow) -> Result<(), TableError> {
         let life = self.system.threads.get(thread).life;
         self.system.threads.lives[life].calls += 1;
         self.system.threads.get_mut(thread).last_row = self.rows.total();
@@ -142,7 +144,8 @@ impl Import<'_> {
     }
 
     /// Add a row that is no call of its own.
-    pub(crate) fn push_row(&mut self, row: CallRow) -> Result<(), TableError> {
+    #[inline]
+    pub(crate) fn push_row(&mut self, row: &CallRow) -> Result<(), TableError> {
         self.rows_since_checkpoint += 1;
         // A call whose start is not in the log began before the first line.
         self.event(row.ts_ns);
@@ -174,11 +177,11 @@ fn is_interrupted(call: &Call<'_>) -> bool {
 /// Whether a call is the next part of one that was interrupted: the kernel starts it with the same arguments.
 ///
 /// A buffer is printed as an address as long as nothing came of the call, and by its contents later.
-fn continues(first: &Interrupted, next: &CallRow, call: &Call<'_>) -> bool {
+fn continues(first: &Interrupted, next: &CallRow, name: &[u8], arguments: &[Box<[u8]>]) -> bool {
     let number = |argument: &[u8]| matches!(argument.first(), Some(b'-' | b'0'..=b'9' | b'A'..=b'Z'));
     let same = |(one, other): (&[u8], &[u8])| one == other || !(number(one) && number(other));
-    call.name == b"restart_syscall"
-        || (first.row.call == next.call && first.arguments.iter().map(|one| &**one).zip(call.arguments.iter()).all(same))
+    let mut pairs = first.arguments.iter().map(AsRef::as_ref).zip(arguments.iter().map(AsRef::as_ref));
+    name == b"restart_syscall" || (first.row.call == next.call && pairs.all(same))
 }
 
 /// Both parts as one call: it began with the first, ended with the last, and took the time of both.

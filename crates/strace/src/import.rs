@@ -25,6 +25,7 @@ use crate::{
     syscalls::Calls,
     system::System,
     terminal::Terminal,
+    threads::Half,
     truss::{self, Columns},
 };
 
@@ -232,8 +233,9 @@ pub(crate) struct Import<'a> {
     pub(crate) last_ns: i64,
     /// Both halves of a call, put together.
     pub(crate) joined: Vec<u8>,
-    /// Buffers of halves that are done.
-    pub(crate) spare_texts: Vec<Vec<u8>>,
+    /// Halves that are done, for their buffers.
+    #[expect(clippy::vec_box, reason = "they go from here to threads and back, and are large")]
+    pub(crate) spare_halves: Vec<Box<Half>>,
     /// Interrupted calls that were started again: lines that became part of another line's call.
     pub(crate) restarted_calls: u64,
     /// Source and number of the current line.
@@ -275,7 +277,7 @@ impl<'a> Import<'a> {
             first_ns: None,
             last_ns: i64::MIN,
             joined: Vec::new(),
-            spare_texts: Vec::new(),
+            spare_halves: Vec::new(),
             restarted_calls: 0,
             place: (0, 0),
             truss: truss::State::default(),
@@ -291,6 +293,11 @@ impl<'a> Import<'a> {
                 Step::Line(source) => {
                     self.idle = false;
                     self.line(&merge.item(source))?;
+                    // Nothing more to do after most lines.
+                    let common = self.rows_since_checkpoint < ROWS_PER_PART && !self.lines.is_multiple_of(LINES_PER_REPORT);
+                    if common && !cancel.requested() {
+                        continue;
+                    }
                 }
             }
             if self.rows_since_checkpoint >= ROWS_PER_PART || self.checkpoint_is_due() {

@@ -26,6 +26,7 @@ mod parsers;
 mod paths;
 mod resolve;
 mod rows;
+mod search;
 mod sessions;
 mod stacks;
 mod syscalls;

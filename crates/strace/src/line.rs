@@ -70,14 +70,18 @@ pub(crate) fn split<'a>(line: &'a [u8], prefix: &mut Prefix) -> &'a [u8] {
 
 /// A thread id or none, a stamp in microseconds, and no more: the form of nearly every line.
 fn split_common<'a>(line: &'a [u8], prefix: &mut Prefix) -> Option<&'a [u8]> {
-    let digits = line.iter().take(7).take_while(|byte| byte.is_ascii_digit()).count();
     let mut rest = line;
     prefix.tid = None;
-    if digits > 0 && line.get(digits) == Some(&b' ') {
-        let tid = line[..digits].iter().fold(0, |tid, digit| tid * 10 + i32::from(digit - b'0'));
-        let blanks = line[digits..].iter().take_while(|byte| **byte == b' ').count();
-        rest = &line[digits + blanks..];
-        prefix.tid = Some(tid).filter(|tid| *tid <= MOST_TID);
+    if let Some((tid, digits)) = text::short_number(line)
+        && line[digits] == b' '
+    {
+        // The column has five places, and a blank behind it.
+        let mut at = digits + 1;
+        while line.get(at) == Some(&b' ') {
+            at += 1;
+        }
+        rest = &line[at..];
+        prefix.tid = i32::try_from(tid).ok().filter(|tid| *tid <= MOST_TID);
         prefix.tid?;
     }
     let (stamp, event) = match text::epoch_micros(rest) {

@@ -153,14 +153,13 @@ impl Feed {
     }
 
     /// Go to the next line; `Ok(false)` at the end, `Err(())` if a signal came first.
+    #[inline]
     fn advance(&mut self, parsers: &Parsers) -> Result<bool, ()> {
         while self.at == self.chunk.count {
-            self.pass_dumps();
-            if !self.next_chunk(parsers)? {
+            if !self.refill(parsers)? {
                 return Ok(false);
             }
             if self.chunk.too_long {
-                self.line_number += 1;
                 return Ok(true);
             }
         }
@@ -179,6 +178,15 @@ impl Feed {
             }
         }
         Ok(true)
+    }
+
+    /// Take the next chunk; a line that is too long stands for itself.
+    #[cold]
+    fn refill(&mut self, parsers: &Parsers) -> Result<bool, ()> {
+        self.pass_dumps();
+        let more = self.next_chunk(parsers)?;
+        self.line_number += u64::from(more && self.chunk.too_long);
+        Ok(more)
     }
 
     /// Count the lines of dumps at the end of a chunk that was read.
@@ -332,7 +340,22 @@ impl Merge {
         self.parsers = Parsers::start(threads);
     }
 
+    #[inline]
     pub(crate) fn next(&mut self) -> Step {
+        // One log alone needs no comparison.
+        if let [feed] = &mut *self.feeds
+            && !self.following
+        {
+            return match feed.advance(&self.parsers) {
+                Ok(true) => Step::Line(0),
+                Ok(false) => Step::End,
+                Err(()) => Step::Interrupted,
+            };
+        }
+        self.next_of_many()
+    }
+
+    fn next_of_many(&mut self) -> Step {
         while let Some(&source) = self.to_advance.last() {
             match self.feeds[source].advance(&self.parsers) {
                 // One log that has nothing new must not hold up the others.

@@ -32,11 +32,17 @@ pub(crate) struct Objects {
     kinds: Vec<Kind>,
     /// Size of a file as far as it is known, else -1. Needed for the offset of writes in append mode.
     sizes: Vec<i64>,
-    index: HashTable<ObjectId>,
+    /// With half of each name's hash, so that growing and looking up need not look at names.
+    index: HashTable<(u32, ObjectId)>,
 }
 
-fn hash(name: &[u8]) -> u64 {
-    BuildHasherDefault::<FxHasher>::default().hash_one(name)
+fn hash(name: &[u8]) -> u32 {
+    (BuildHasherDefault::<FxHasher>::default().hash_one(name) >> 32) as u32
+}
+
+/// The table takes its places from the lower bits of a hash, and more from the upper ones.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(hash)
 }
 
 impl Objects {
@@ -44,7 +50,8 @@ impl Objects {
     pub(crate) fn intern(&mut self, name: &[u8]) -> ObjectId {
         let hashed = hash(name);
         let (bytes, ends) = (&self.bytes, &self.ends);
-        if let Some(id) = self.index.find(hashed, |id| slice(bytes, ends, *id) == name) {
+        let same = |(other, id): &(u32, ObjectId)| *other == hashed && slice(bytes, ends, *id) == name;
+        if let Some((_, id)) = self.index.find(spread(hashed), same) {
             return *id;
         }
         let id = ObjectId::try_from(self.ends.len()).expect("fewer than 2^32 paths");
@@ -52,8 +59,7 @@ impl Objects {
         self.ends.push(self.bytes.len());
         self.kinds.push(kind(name));
         self.sizes.push(-1);
-        let (bytes, ends) = (&self.bytes, &self.ends);
-        self.index.insert_unique(hashed, id, |id| hash(slice(bytes, ends, *id)));
+        self.index.insert_unique(spread(hashed), (hashed, id), |(hash, _)| spread(*hash));
         id
     }
 

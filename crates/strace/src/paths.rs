@@ -2,13 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::text;
+use crate::{search, text};
 
 /// An absolute path without `//`, `/.` and `/..`. Links are not known from a log, so `a/../b` becomes `b`, as a shell would show it.
 pub(crate) fn normal(path: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
-    let mut slashes = memchr::memchr_iter(b'/', &path);
-    let needs_work = path.len() > 1 && slashes.any(|at| matches!(path.get(at + 1), None | Some(b'/' | b'.')));
-    if !needs_work {
+    if path.len() <= 1 || !search::has_odd_slash(&path) {
         return path;
     }
     let mut parts: Vec<&[u8]> = Vec::new();

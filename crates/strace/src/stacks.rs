@@ -52,11 +52,16 @@ impl Stacks {
     }
 
     /// A line without a frame: the stack is complete.
+    #[inline]
     pub(crate) fn close(&mut self, rows: &mut CallRows) {
         let row = self.row.take();
-        if !std::mem::take(&mut self.open) {
-            return;
+        if self.open {
+            self.open = false;
+            self.complete(row, rows);
         }
+    }
+
+    fn complete(&mut self, row: Option<u64>, rows: &mut CallRows) {
         let start = self.ends.last().copied().unwrap_or(0);
         let (known, text) = self.texts.split_at(start);
         let hashed = hash(text);

@@ -129,6 +129,37 @@ impl Shape {
             _ => false,
         }
     }
+
+    /// How many arguments, from the first on, tell what the call means: the others need not be split.
+    fn needed(self, class: Class, name: &str) -> u8 {
+        const ALL: usize = u8::MAX as usize;
+        // The status of a file stands behind its name, in statx as the last argument.
+        let upto = |last: usize| if class == Stat { last + 2 } else { last + 1 };
+        let needed = match self {
+            _ if name == "statx" => ALL,
+            Plain => 0,
+            Fd => upto(0),
+            Shape::Create | Shape::Close | Shape::Dup | Shape::ChangeDir | Shape::ChangeDirFd | Shape::Unshare | Directory => 1,
+            Shape::Ioctl | Shape::Truncate | Shape::ReceiveMessage => 2,
+            Shape::CloseRange | Shape::Seek | Shape::DupTo | Shape::Fcntl | Shape::Exec | Shape::Submit => 3,
+            Shape::Reap => 4,
+            Transfer(Argument(asked) | Vector(asked), at) => match at {
+                AtArgument(at) | ArgumentOrPosition(at) => asked.max(at) + 1,
+                Position | Nowhere => asked + 1,
+            },
+            Between { from, from_offset, to, to_offset, size } => {
+                [from_offset, to_offset].into_iter().flatten().fold(from.max(to).max(size), usize::max) + 1
+            }
+            Path(path) => upto(path),
+            PathAt(directory, path) => upto(directory.max(path)),
+            Shape::Open(directory, path, flags) => directory.unwrap_or(0).max(path).max(flags) + 1,
+            Shape::Rename(_, old, _, new) => old.max(new) + 1,
+            Shape::Remove(_, path) => path + 1,
+            // A flag may stand anywhere.
+            NewFd(_) | NewPair(..) | Shape::MemfdCreate | Shape::Ring | Shape::Map | Shape::Fork => ALL,
+        };
+        needed as u8
+    }
 }
 
 /// Class and shape of one call.
@@ -290,31 +321,27 @@ pub(crate) const UNLISTED: u16 = u16::MAX;
 
 /// The listed calls in a table for finding them by name. Shared by all threads that parse.
 struct Listed {
-    names: Vec<&'static str>,
+    entries: Vec<Entry>,
     slots: Vec<u16>,
 }
 
-impl Listed {
-    const SLOTS: usize = 4096;
+struct Entry {
+    name: &'static str,
+    key: Key,
+    needed: u8,
+}
 
-    fn get() -> &'static Listed {
-        static LISTED: OnceLock<Listed> = OnceLock::new();
-        LISTED.get_or_init(|| {
-            let names: Vec<&str> = GROUPS.iter().flat_map(|(names, _)| names.split_ascii_whitespace()).collect();
-            let mut slots = vec![UNLISTED; Self::SLOTS];
-            for (name, number) in names.iter().zip(0u16..) {
-                let mut at = Self::place(name.as_bytes());
-                while slots[at] != UNLISTED {
-                    at = (at + 1) % Self::SLOTS;
-                }
-                slots[at] = number;
-            }
-            Listed { names, slots }
-        })
-    }
+/// First and last bytes of a name, and its length: all of it up to 16 bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key {
+    head: u64,
+    tail: u64,
+    len: usize,
+}
 
-    /// A hash of the length and the first and last bytes: those of the listed names differ.
-    fn place(name: &[u8]) -> usize {
+impl Key {
+    #[inline]
+    fn of(name: &[u8]) -> Self {
         let four = |at: usize| u64::from(u32::from_le_bytes(name[at..at + 4].try_into().expect("four bytes")));
         let eight = |at: usize| u64::from_le_bytes(name[at..at + 8].try_into().expect("eight bytes"));
         let (head, tail) = match name.len() {
@@ -323,22 +350,67 @@ impl Listed {
             len @ 4..8 => (four(0), four(len - 4)),
             len => (eight(0), eight(len - 8)),
         };
-        let mixed = (head ^ tail.rotate_left(23) ^ name.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Key { head, tail, len: name.len() }
+    }
+
+    #[inline]
+    fn place(self) -> usize {
+        let mixed = (self.head ^ self.tail.rotate_left(23) ^ self.len as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 52) as usize
     }
 }
 
+impl Listed {
+    const SLOTS: usize = 4096;
+
+    #[inline]
+    fn get() -> &'static Listed {
+        static LISTED: OnceLock<Listed> = OnceLock::new();
+        LISTED.get_or_init(|| {
+            let mut entries = Vec::new();
+            for (names, (class, shape)) in GROUPS {
+                entries.extend(names.split_ascii_whitespace().map(|name| Entry {
+                    name,
+                    key: Key::of(name.as_bytes()),
+                    needed: shape.needed(*class, name),
+                }));
+            }
+            let mut slots = vec![UNLISTED; Self::SLOTS];
+            for (entry, number) in entries.iter().zip(0u16..) {
+                let mut at = entry.key.place();
+                while slots[at] != UNLISTED {
+                    at = (at + 1) % Self::SLOTS;
+                }
+                slots[at] = number;
+            }
+            Listed { entries, slots }
+        })
+    }
+}
+
 /// Number of a listed call, or [`UNLISTED`].
+#[inline]
 pub(crate) fn number(name: &[u8]) -> u16 {
     let listed = Listed::get();
-    let mut at = Listed::place(name);
+    let key = Key::of(name);
+    let mut at = key.place();
     loop {
         let number = listed.slots[at];
-        if number == UNLISTED || listed.names[usize::from(number)].as_bytes() == name {
+        if number == UNLISTED {
+            return number;
+        }
+        let entry = &listed.entries[usize::from(number)];
+        if entry.key == key && (name.len() <= 16 || entry.name.as_bytes() == name) {
             return number;
         }
         at = (at + 1) % Listed::SLOTS;
     }
+}
+
+/// How many arguments of a call must be known: see [`Shape::needed`].
+#[inline]
+pub(crate) fn needed(number: u16) -> usize {
+    Listed::get().entries.get(usize::from(number)).map_or(0, |entry| usize::from(entry.needed))
 }
 
 /// Every call name of a recording, with its number and its meaning: the listed ones, and others as they are seen.
@@ -346,7 +418,7 @@ pub(crate) fn number(name: &[u8]) -> u16 {
 pub(crate) struct Calls {
     others: FxHashMap<Box<[u8]>, u16>,
     names: Vec<String>,
-    meanings: Vec<Meaning>,
+    meanings: Vec<&'static Meaning>,
 }
 
 impl Calls {
@@ -355,14 +427,15 @@ impl Calls {
         for (names, meaning) in GROUPS {
             for name in names.split_ascii_whitespace() {
                 calls.names.push(name.into());
-                calls.meanings.push(*meaning);
+                calls.meanings.push(meaning);
             }
         }
         calls
     }
 
     /// Number and meaning of a call, from what [`number`] found for its name. The number is stable within a recording.
-    pub(crate) fn look_up(&mut self, listed: u16, name: &[u8]) -> (u16, Meaning) {
+    #[inline]
+    pub(crate) fn look_up(&mut self, listed: u16, name: &[u8]) -> (u16, &'static Meaning) {
         let number = if listed == UNLISTED { self.other(name) } else { listed };
         (number, self.meanings[usize::from(number)])
     }
@@ -383,7 +456,7 @@ impl Calls {
         }
         let number = u16::try_from(self.names.len()).expect("limited above");
         self.names.push(String::from_utf8_lossy(name).into_owned());
-        self.meanings.push((Class::Other, Shape::Plain));
+        self.meanings.push(&(Class::Other, Shape::Plain));
         self.others.insert(name.into(), number);
         number
     }
@@ -403,6 +476,12 @@ mod tests {
     }
 
     #[test]
+    fn names_that_differ_in_the_middle_are_told_apart() {
+        assert_ne!(number(b"sched_get_priority_max"), UNLISTED);
+        assert_eq!(number(b"sched_get_Priority_max"), UNLISTED);
+    }
+
+    #[test]
     fn listed_calls_are_found_by_name() {
         let calls = Calls::new();
         for name in calls.names() {
@@ -417,7 +496,7 @@ mod tests {
         let mut calls = Calls::new();
         let (number, meaning) = calls.look_up(UNLISTED, b"syscall_0x1c5");
         assert_eq!(calls.names()[usize::from(number)], "syscall_0x1c5");
-        assert_eq!(meaning, (Class::Other, Shape::Plain));
+        assert_eq!(*meaning, (Class::Other, Shape::Plain));
         for i in 0..10_000 {
             calls.look_up(UNLISTED, format!("x{i}").as_bytes());
         }

@@ -106,14 +106,14 @@ impl System {
     /// Note what argument 0 of a call means while its end is not there yet; a close takes effect at once.
     ///
     /// The kernel frees the number at the start of close, and another thread may be given it before the close's second half is printed.
-    pub(crate) fn hold(&mut self, thread: usize, shape: Shape, argument: &[u8]) -> Option<Held> {
+    pub(crate) fn hold(&mut self, thread: usize, shape: &Shape, argument: &[u8]) -> Option<Held> {
         if matches!(shape, Shape::Plain | Shape::Path(_) | Shape::Fork | Shape::Exec) {
             return None;
         }
         let fd = resolve::descriptor(argument).and_then(|(fd, _)| resolve::shown(fd))?;
         let fds = Rc::clone(&self.threads.get(thread).fds);
         let mut fds = fds.borrow_mut();
-        let file = if shape == Shape::Close { fds.remove(fd) } else { fds.get(fd).cloned() };
+        let file = if *shape == Shape::Close { fds.remove(fd) } else { fds.get(fd).cloned() };
         file.map(|file| Held::new(file, shape.moves_position()))
     }
 }

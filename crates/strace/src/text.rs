@@ -2,87 +2,146 @@
 
 use std::borrow::Cow;
 
-/// Eight decimal digits, the first in the lowest byte; `None` if one is no digit. All at once, by three multiplications.
-fn eight_digits(bytes: u64) -> Option<u64> {
-    let digits = bytes ^ 0x3030_3030_3030_3030;
-    if (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080 != 0 {
-        return None;
-    }
+use crate::search::next_of_two;
+
+// Digits are read eight at a time, the first one in the lowest byte: `ZEROS` taken away, each byte is the digit's value.
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// The highest bit of each byte that is greater than 9, as far as the first of them. (Behind it, carries may set more.)
+#[inline]
+fn no_digits(digits: u64) -> u64 {
+    (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080
+}
+
+/// A number from the values of its eight digits, by three multiplications.
+#[inline]
+fn eight_values(digits: u64) -> u64 {
     let pairs = (digits * 10) + (digits >> 8);
     let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(100 + (1_000_000 << 32));
     let high = ((pairs >> 16) & 0x0000_00ff_0000_00ff).wrapping_mul(1 + (10_000 << 32));
-    Some((low.wrapping_add(high)) >> 32)
+    low.wrapping_add(high) >> 32
 }
 
+/// The digits that `text` begins with, as a number and how many they are, if they are fewer than 8 and 8 bytes are there to be read.
+#[inline]
+pub(crate) fn short_number(text: &[u8]) -> Option<(u32, usize)> {
+    let digits = word(text, 0)? ^ ZEROS;
+    let count = no_digits(digits).trailing_zeros() as usize / 8;
+    // Zeros in front make eight.
+    (1..8).contains(&count).then(|| (eight_values(digits << (64 - 8 * count)) as u32, count))
+}
+
+#[inline]
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..at + 8).map(|eight| u64::from_le_bytes(eight.try_into().expect("eight bytes")))
-}
-
-/// Six digits in the lower bytes, as a number of millionths.
-fn six_digits(bytes: u64) -> Option<i64> {
-    // Two zeros behind them make eight.
-    let eight = eight_digits((bytes & 0x0000_ffff_ffff_ffff) | 0x3030_0000_0000_0000)?;
-    Some((eight / 100).cast_signed())
 }
 
 /// Times from here on (10^8 s, in 1973) are dates; `-r` prints at most the length of a run.
 pub(crate) const DATED_NS: i64 = 100_000_000_000_000_000;
 
 /// `1700000000.123456 ` at the start of `text`, as nanoseconds; the form of nearly every line of a `-ttt` log.
+#[inline]
 pub(crate) fn epoch_micros(text: &[u8]) -> Option<i64> {
-    if text.get(10) != Some(&b'.') || text.get(17) != Some(&b' ') {
+    let text: &[u8; 19] = text.first_chunk()?;
+    let (high, low) = (word(text, 0)? ^ ZEROS, last_digits(word(text, 2)?, 2));
+    let micros = last_digits(word(text, 9)?, 6);
+    if no_digits(high) | no_digits(low) | no_digits(micros) != 0 || text[10] != b'.' || text[17] != b' ' {
         return None;
     }
-    let high = eight_digits(word(text, 0)?)?.cast_signed();
-    let low = two_digits(&text[8..10])?;
-    let micros = six_digits(word(text, 11)?)?;
+    let seconds = (eight_values(high) * 100 + eight_values(low)).cast_signed();
     // Past the year 2262 nanoseconds do not fit; before 1973 it is a time since the line before.
-    let whole = (high * 100 + low).checked_mul(1_000_000_000)?.checked_add(micros * 1000)?;
+    let whole = seconds.checked_mul(1_000_000_000)?.checked_add(eight_values(micros).cast_signed() * 1000)?;
     (whole >= DATED_NS).then_some(whole)
 }
 
 /// `23:59:59.123456 ` at the start of `text`, as nanoseconds since midnight; the form of nearly every line of a `-tt` log.
+#[inline]
 pub(crate) fn day_micros(text: &[u8]) -> Option<i64> {
-    if text.get(2) != Some(&b':') || text.get(5) != Some(&b':') || text.get(8) != Some(&b'.') || text.get(15) != Some(&b' ') {
+    let text: &[u8; 17] = text.first_chunk()?;
+    // Colons become zeros, and nothing else does in their places.
+    let digits = word(text, 0)? ^ u64::from_le_bytes(*b"00:00:00");
+    let micros = last_digits(word(text, 7)?, 6);
+    if no_digits(digits) | no_digits(micros) | (digits & 0x0000_ff00_00ff_0000) != 0 || text[8] != b'.' || text[15] != b' ' {
         return None;
     }
-    let (hours, minutes, seconds) = (two_digits(&text[..2])?, two_digits(&text[3..5])?, two_digits(&text[6..8])?);
-    let micros = six_digits(word(text, 9)?)?;
+    let pairs = digits * 10 + (digits >> 8);
+    let pair = |at: u32| ((pairs >> (8 * at)) & 0xff).cast_signed();
+    let (hours, minutes, seconds) = (pair(0), pair(3), pair(6));
     (hours < 24 && minutes < 60 && seconds < 61)
-        .then_some(((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + micros * 1000)
+        .then_some(((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + eight_values(micros).cast_signed() * 1000)
 }
 
-fn two_digits(text: &[u8]) -> Option<i64> {
-    let (tens, ones) = (text[0].wrapping_sub(b'0'), text[1].wrapping_sub(b'0'));
-    (tens < 10 && ones < 10).then_some(i64::from(tens) * 10 + i64::from(ones))
+/// The last `count` of eight bytes as digits behind zeros.
+#[inline]
+fn last_digits(bytes: u64, count: u32) -> u64 {
+    let unused = 64 - 8 * count;
+    ((bytes ^ ZEROS) >> unused) << unused
 }
 
 /// `<0.000123>` at the end of `text`, as nanoseconds; the form of nearly every duration.
+#[inline]
 pub(crate) fn last_micros(text: &[u8]) -> Option<i64> {
     let start = text.len().checked_sub(10)?;
     let end = word(text, start + 2)?;
-    if text[start] != b'<' || end & 0xff != u64::from(b'.') || end >> 56 != u64::from(b'>') {
-        return None;
-    }
+    // Its first byte is the point, its last one the bracket.
+    let micros = last_digits(end << 8, 6);
     let seconds = text[start + 1].wrapping_sub(b'0');
-    (seconds < 10).then_some(i64::from(seconds) * 1_000_000_000 + six_digits(end >> 8)? * 1000)
+    let framed = text[start] == b'<' && end & 0xff == u64::from(b'.') && end >> 56 == u64::from(b'>');
+    (framed && seconds < 10 && no_digits(micros) == 0)
+        .then(|| i64::from(seconds) * 1_000_000_000 + eight_values(micros).cast_signed() * 1000)
 }
 
 /// A number at the start of `text` and what follows it: decimal, `0x` hexadecimal, or octal with a leading 0, as strace prints
 /// return values. Hexadecimal values above `i64::MAX` (addresses) wrap, as the register did.
 pub(crate) fn number(text: &[u8]) -> Option<(i64, &[u8])> {
-    // Most are short and decimal.
+    // Most are 0, or short and decimal.
+    if let [b'0', rest @ ..] = text
+        && !matches!(rest.first(), Some(b'0'..=b'9' | b'x'))
+    {
+        return Some((0, rest));
+    }
     if let Some(b'1'..=b'9') = text.first() {
-        let mut value = 0;
-        for (at, byte) in text.iter().enumerate().take(18) {
-            let digit = byte.wrapping_sub(b'0');
+        const MOST_DIGITS: usize = 18;
+        let (mut value, mut at) = (0, 0);
+        while at < text.len() && at < MOST_DIGITS {
+            let digit = text[at].wrapping_sub(b'0');
             if digit > 9 {
                 return Some((value, &text[at..]));
             }
             value = value * 10 + i64::from(digit);
+            at += 1;
+        }
+        if at == text.len() {
+            return Some((value, b""));
         }
     }
     any_number(text)
+}
+
+/// The number that `text` ends with, behind a blank, and its length.
+#[inline]
+pub(crate) fn last_number(text: &[u8]) -> Option<(i64, usize)> {
+    if !text.last()?.is_ascii_hexdigit() {
+        return None;
+    }
+    let (mut value, mut unit) = (0i64, 1i64);
+    for (count, byte) in text.iter().rev().enumerate().take(20) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit <= 9 {
+            value = value.wrapping_add(i64::from(digit).wrapping_mul(unit));
+            unit = unit.wrapping_mul(10);
+            continue;
+        }
+        let number = &text[text.len() - count..];
+        // Decimal and short, or else to be read from the left.
+        if *byte == b' ' && (1..18).contains(&count) && (number[0] != b'0' || count == 1) {
+            return Some((value, count));
+        }
+        break;
+    }
+    let count = text.iter().rev().take(20).position(|byte| *byte == b' ')?;
+    let (value, []) = number(&text[text.len() - count..])? else { return None };
+    Some((value, count))
 }
 
 fn any_number(text: &[u8]) -> Option<(i64, &[u8])> {
@@ -98,7 +157,16 @@ fn any_number(text: &[u8]) -> Option<(i64, &[u8])> {
     let mut value: u64 = 0;
     let mut used = 0;
     for &byte in digits {
-        let Some(digit) = (byte as char).to_digit(16).map(u64::from).filter(|&d| d < radix) else { break };
+        let digit = match byte {
+            b'0'..=b'9' => byte - b'0',
+            b'a'..=b'f' => byte - b'a' + 10,
+            b'A'..=b'F' => byte - b'A' + 10,
+            _ => break,
+        };
+        let digit = u64::from(digit);
+        if digit >= radix {
+            break;
+        }
         value = value.wrapping_mul(radix).wrapping_add(digit);
         used += 1;
     }
@@ -164,14 +232,17 @@ pub(crate) fn decimal(text: &[u8]) -> Option<i64> {
 }
 
 /// Where the quoted string that starts at `text[0] == '"'` ends: the index after the closing quote.
+#[inline]
 pub(crate) fn string_end(text: &[u8]) -> Option<usize> {
     let mut at = 1;
+    // Binary data is full of escapes, but few of them are of quotes.
     loop {
-        at = next_of_two(text, at, b'"', b'\\')?;
-        if text[at] == b'"' {
-            return Some(at + 1);
+        let quote = next_of_two(text, at, b'"', b'"')?;
+        let escapes = text[at..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
+        at = quote + 1;
+        if escapes.is_multiple_of(2) {
+            return Some(at);
         }
-        at += 2;
     }
 }
 
@@ -179,6 +250,11 @@ pub(crate) fn string_end(text: &[u8]) -> Option<usize> {
 pub(crate) fn string(argument: &[u8]) -> Option<Cow<'_, [u8]>> {
     if argument.first() != Some(&b'"') {
         return None;
+    }
+    // Most strings hold no escape.
+    let first = next_of_two(argument, 1, b'"', b'\\')?;
+    if argument[first] == b'"' {
+        return Some(Cow::Borrowed(&argument[1..first]));
     }
     let end = string_end(argument)?;
     Some(unescape(&argument[1..end - 1]))
@@ -250,132 +326,6 @@ pub(crate) fn tag_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Finds the bytes `"()[]{}<,` of a text one after another.
-///
-/// Stops are a few bytes apart: sixteen bytes are compared once, and their stops are taken from a mask.
-pub(crate) struct Stops<'a> {
-    text: &'a [u8],
-    /// Where the block begins that `mask` is of.
-    block: usize,
-    mask: u32,
-}
-
-impl<'a> Stops<'a> {
-    pub(crate) fn new(text: &'a [u8], from: usize) -> Self {
-        let mut stops = Stops { text, block: from, mask: 0 };
-        stops.load();
-        stops
-    }
-
-    fn load(&mut self) {
-        let rest = self.text.get(self.block..).unwrap_or_default();
-        self.mask = match rest.first_chunk() {
-            Some(sixteen) => stops_of_16(sixteen),
-            None => {
-                // Zeros are no stops.
-                let mut sixteen = [0; 16];
-                sixteen[..rest.len()].copy_from_slice(rest);
-                stops_of_16(&sixteen)
-            }
-        };
-    }
-
-    /// The next stop.
-    #[inline]
-    pub(crate) fn next(&mut self) -> Option<usize> {
-        while self.mask == 0 {
-            self.block += 16;
-            if self.block >= self.text.len() {
-                return None;
-            }
-            self.load();
-        }
-        let at = self.block + self.mask.trailing_zeros() as usize;
-        self.mask &= self.mask - 1;
-        Some(at)
-    }
-
-    /// Go on at a later place.
-    #[inline]
-    pub(crate) fn skip_to(&mut self, at: usize) {
-        if at < self.block + 16 {
-            self.mask &= u32::MAX << (at - self.block);
-        } else {
-            self.block = at;
-            self.load();
-        }
-    }
-}
-
-/// Where the next of two bytes stands, from `at` on.
-#[inline]
-fn next_of_two(text: &[u8], at: usize, one: u8, other: u8) -> Option<usize> {
-    next(text, at, |sixteen| of_two_of_16(sixteen, one, other), |byte| byte == one || byte == other)
-}
-
-/// Search by 16 bytes at a time, and the rest one by one.
-#[inline]
-fn next(text: &[u8], mut at: usize, of_16: impl Fn(&[u8; 16]) -> u32, of_one: impl Fn(u8) -> bool) -> Option<usize> {
-    while let Some(sixteen) = text.get(at..).and_then(<[u8]>::first_chunk) {
-        let found = of_16(sixteen);
-        if found != 0 {
-            return Some(at + found.trailing_zeros() as usize);
-        }
-        at += 16;
-    }
-    let rest = text.get(at..)?;
-    rest.iter().position(|byte| of_one(*byte)).map(|offset| at + offset)
-}
-
-/// A bit for each of 16 bytes that is a stop. SSE2, which every x86-64 has.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn stops_of_16(bytes: &[u8; 16]) -> u32 {
-    use std::arch::x86_64::{
-        __m128i, _mm_and_si128, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
-    };
-    // SAFETY: SSE2 is part of x86-64, and 16 bytes are there to be read.
-    unsafe {
-        let all = _mm_loadu_si128(bytes.as_ptr().cast::<__m128i>());
-        let is = |value: __m128i, byte: u8| _mm_cmpeq_epi8(value, _mm_set1_epi8(byte.cast_signed()));
-        let mut found = _mm_or_si128(is(all, b'"'), is(all, b','));
-        found = _mm_or_si128(found, is(all, b'<'));
-        // `(` and `)` differ in the lowest bit; `[` and `{`, `]` and `}` in one bit too.
-        found = _mm_or_si128(found, is(_mm_and_si128(all, _mm_set1_epi8(!1)), b'('));
-        let upper = _mm_or_si128(all, _mm_set1_epi8(0x20));
-        found = _mm_or_si128(found, _mm_or_si128(is(upper, b'{'), is(upper, b'}')));
-        _mm_movemask_epi8(found).cast_unsigned()
-    }
-}
-
-/// A bit for each of 16 bytes that is one of two.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn of_two_of_16(bytes: &[u8; 16], one: u8, other: u8) -> u32 {
-    use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8};
-    // SAFETY: as above.
-    unsafe {
-        let all = _mm_loadu_si128(bytes.as_ptr().cast::<__m128i>());
-        let is = |byte: u8| _mm_cmpeq_epi8(all, _mm_set1_epi8(byte.cast_signed()));
-        _mm_movemask_epi8(_mm_or_si128(is(one), is(other))).cast_unsigned()
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn stops_of_16(bytes: &[u8; 16]) -> u32 {
-    bits(bytes, |byte| b"\"()[]{}<,".contains(&byte))
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn of_two_of_16(bytes: &[u8; 16], one: u8, other: u8) -> u32 {
-    bits(bytes, |byte| byte == one || byte == other)
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn bits(bytes: &[u8; 16], found: impl Fn(u8) -> bool) -> u32 {
-    (0u32..).zip(bytes).fold(0, |bits, (at, byte)| bits | u32::from(found(*byte)) << at)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,6 +339,20 @@ mod tests {
         assert_eq!(number(b"0"), Some((0, &b""[..])));
         assert_eq!(number(b"0xffffffffffffffff"), Some((-1, &b""[..])));
         assert_eq!(number(b"NULL"), None);
+        for (text, expected) in [
+            ("= 0", Some((0, 1))),
+            ("= 17", Some((17, 2))),
+            ("= -1", Some((-1, 2))),
+            ("= 022", Some((18, 3))),
+            ("= 0x1f", Some((31, 4))),
+            ("= 9223372036854775807", Some((i64::MAX, 19))),
+            ("= 1x", None),
+            ("= ?", None),
+            ("= ", None),
+            ("17", None),
+        ] {
+            assert_eq!(last_number(text.as_bytes()), expected, "{text}");
+        }
     }
 
     #[test]
@@ -410,26 +374,6 @@ mod tests {
             let text = [b'<', b'0', b'.', b'1', b'2', byte, b'4', b'5', b'6', b'>'];
             assert_eq!(last_micros(&text).is_some(), byte.is_ascii_digit(), "{byte}");
         }
-    }
-
-    #[test]
-    fn stops_are_found_at_any_place() {
-        for stop in b"\"()[]{}<," {
-            for at in 0..40 {
-                let mut text = vec![b'_'; 40];
-                text[at] = *stop;
-                let mut stops = Stops::new(&text, 0);
-                assert_eq!((stops.next(), stops.next()), (Some(at), None));
-                for from in 0..=40 {
-                    let mut stops = Stops::new(&text, 3);
-                    stops.skip_to(from.max(3));
-                    assert_eq!(stops.next(), Some(at).filter(|at| *at >= from.max(3)), "{at} from {from}");
-                }
-            }
-        }
-        let others: Vec<u8> = (0..=255).filter(|byte| !b"\"()[]{}<,".contains(byte)).collect();
-        assert_eq!(Stops::new(&others, 0).next(), None);
-        assert_eq!(Stops::new(b"", 0).next(), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// First half of a call whose second half is not there yet.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Half {
     /// The text before `<unfinished ...>`.
     pub(crate) text: Vec<u8>,
@@ -53,7 +53,7 @@ pub(crate) struct Thread {
     pub(crate) fds: SharedFds,
     pub(crate) cwd: Rc<RefCell<Option<Vec<u8>>>>,
     pub(crate) program: Option<Rc<Program>>,
-    pub(crate) half: Option<Half>,
+    pub(crate) half: Option<Box<Half>>,
     /// Interrupted calls, the innermost last: a handler's own call may be interrupted too.
     pub(crate) interrupted: Vec<Interrupted>,
     /// Serial number of its last row in `calls`.
@@ -118,26 +118,52 @@ struct Inherited {
     program: Option<Rc<Program>>,
 }
 
+/// Threads whose lines came last, to be found without hashing: session and id, and index.
+#[derive(Debug)]
+struct Recent([(Option<(u32, i32)>, usize); Recent::SLOTS]);
+
+impl Default for Recent {
+    fn default() -> Self {
+        Recent([(None, 0); Self::SLOTS])
+    }
+}
+
+impl Recent {
+    /// Ids that follow one another have slots of their own.
+    const SLOTS: usize = 64;
+
+    #[inline]
+    fn slot(&mut self, (_, tid): (u32, i32)) -> &mut (Option<(u32, i32)>, usize) {
+        &mut self.0[tid as usize % Self::SLOTS]
+    }
+
+    fn forget(&mut self, key: (u32, i32)) {
+        *self.slot(key) = (None, 0);
+    }
+}
+
 /// All threads of a recording, running and ended.
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     running: Vec<Option<Thread>>,
     free: Vec<usize>,
     by_tid: FxHashMap<(u32, i32), usize>,
-    last: Option<((u32, i32), usize)>,
+    recent: Recent,
     pub(crate) lives: Vec<Life>,
 }
 
 impl Threads {
     /// Index of a running thread.
+    #[inline]
     pub(crate) fn find(&mut self, session: u32, tid: i32) -> Option<usize> {
-        if let Some((last, index)) = self.last
-            && last == (session, tid)
+        let key = (session, tid);
+        if let (found, index) = *self.recent.slot(key)
+            && found == Some(key)
         {
             return Some(index);
         }
-        let index = *self.by_tid.get(&(session, tid))?;
-        self.last = Some(((session, tid), index));
+        let index = *self.by_tid.get(&key)?;
+        *self.recent.slot(key) = (Some(key), index);
         Some(index)
     }
 
@@ -218,7 +244,7 @@ impl Threads {
         let thread = self.running[index].take().expect("indices are of running threads");
         self.free.push(index);
         self.by_tid.remove(&(thread.session, thread.tid));
-        self.last = None;
+        self.recent.forget((thread.session, thread.tid));
         self.lives[thread.life].end_ns = Some(now_ns);
         thread
     }
@@ -251,7 +277,8 @@ impl Threads {
         let (session, unnamed, life) = (thread.session, thread.tid, thread.life);
         self.by_tid.remove(&(session, unnamed));
         self.by_tid.insert((session, tid), index);
-        self.last = None;
+        self.recent.forget((session, unnamed));
+        self.recent.forget((session, tid));
         let (children, own) = (unnamed, &mut self.lives[life]);
         (own.pid, own.tid) = (tid, tid);
         for life in self.lives.iter_mut().filter(|life| life.session == session) {
@@ -324,7 +351,7 @@ impl Threads {
         });
         self.running[index] = Some(thread);
         self.by_tid.insert(key, index);
-        self.last = None;
+        self.recent.forget(key);
         index
     }
 }

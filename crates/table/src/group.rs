@@ -14,7 +14,7 @@ use parquet::{
 
 use crate::{
     ColumnDef, ColumnType, TableDef,
-    pages::{Layout, NULL, PageBuilder, Pages, Press, put_plain},
+    pages::{Layout, PageBuilder, Pages, Press, put_plain},
     schema,
 };
 
@@ -23,7 +23,7 @@ pub const ROWS_PER_BLOCK: usize = 4096;
 
 /// Encodes the rows of one table, column by column, a block at a time.
 ///
-/// Every value is an `i64`; [`NULL`] stands for NULL, and words are given as indices into a list of words that may grow until the group is
+/// Every value is an `i64`; [`crate::NULL`] stands for NULL, and words are given as indices into a list of words that may grow until the group is
 /// finished. Holds no file: it may run in a thread of its own.
 pub struct GroupEncoder {
     columns: Vec<ColumnEncoder>,
@@ -57,18 +57,18 @@ impl GroupEncoder {
         GroupEncoder { columns, schema: parquet_schema(def), rows: 0, press: Press::new(), values: Vec::new() }
     }
 
-    /// Add a block of rows: `fill` is asked for the values of each column by its number.
+    /// Add a block of rows: `fill` is asked for the values of each column by its number, or for the one value that all rows have in it.
     ///
     /// Every block but the last of a group must have a multiple of 8 rows.
     ///
     /// # Panics
     /// If `fill` does not give `rows` values: an error in sysdock.
-    pub fn block(&mut self, rows: usize, mut fill: impl FnMut(usize, &mut Vec<i64>)) {
+    pub fn block(&mut self, rows: usize, mut fill: impl FnMut(usize, &mut Vec<i64>) -> Option<i64>) {
         for (number, column) in self.columns.iter_mut().enumerate() {
             self.values.clear();
-            fill(number, &mut self.values);
-            assert_eq!(self.values.len(), rows, "column {}", column.def.name);
-            column.add(&self.values, &mut self.press);
+            let all = fill(number, &mut self.values);
+            assert_eq!(self.values.len(), if all.is_none() { rows } else { 0 }, "column {}", column.def.name);
+            column.add(rows, all, &self.values, &mut self.press);
         }
         self.rows += rows;
     }
@@ -111,13 +111,10 @@ impl ColumnEncoder {
         ColumnEncoder { def, builder, pages: Pages::new() }
     }
 
-    fn add(&mut self, values: &[i64], press: &mut Press) {
-        // Columns for rare things have the same value throughout.
-        let first = values.first().copied().unwrap_or(NULL);
-        let added = if values.iter().all(|value| *value == first) {
-            self.builder.add_equal(first, values.len(), &mut self.pages, press)
-        } else {
-            self.builder.add(values, &mut self.pages, press)
+    fn add(&mut self, rows: usize, all: Option<i64>, values: &[i64], press: &mut Press) {
+        let added = match all {
+            Some(value) => self.builder.add_equal(value, rows, &mut self.pages, press),
+            None => self.builder.add(values, &mut self.pages, press),
         };
         added.expect("memory only");
         self.check_nulls();

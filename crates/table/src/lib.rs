@@ -5,6 +5,7 @@
 
 mod batch;
 mod control;
+mod dictionary;
 mod error;
 mod group;
 mod manifest;

@@ -13,6 +13,8 @@ use parquet::{
     file::writer::{SerializedPageWriter, TrackedWrite},
 };
 
+use crate::dictionary::Dictionary;
+
 /// Stands for NULL among the values of a column.
 pub const NULL: i64 = i64::MIN;
 
@@ -20,7 +22,7 @@ pub const NULL: i64 = i64::MIN;
 const LARGEST_DICTIONARY: usize = 1 << 15;
 
 /// Rows of a page.
-const ROWS_PER_PAGE: usize = 1 << 13;
+const ROWS_PER_PAGE: usize = 1 << 14;
 
 /// The finished pages of a column chunk, and what its metadata must say about them.
 pub(crate) struct Pages {
@@ -32,11 +34,13 @@ pub(crate) struct Pages {
 pub(crate) struct Press {
     zstd: zstd::bulk::Compressor<'static>,
     body: Vec<u8>,
+    /// The values of a block that are not NULL.
+    present: Vec<i64>,
 }
 
 impl Press {
     pub(crate) fn new() -> Self {
-        Press { zstd: zstd::bulk::Compressor::new(1).expect("level 1 exists"), body: Vec::new() }
+        Press { zstd: zstd::bulk::Compressor::new(1).expect("level 1 exists"), body: Vec::new(), present: Vec::new() }
     }
 }
 
@@ -164,13 +168,12 @@ impl PageBuilder {
     /// Add values; a number of rows that is not a multiple of 8 must be the last of its page.
     pub(crate) fn add(&mut self, values: &[i64], pages: &mut Pages, press: &mut Press) -> Result<()> {
         let coded = self.is_coded(pages, press)?;
-        let nulls = if self.nullable { self.add_levels(values) } else { 0 };
-        self.range.nulls += nulls;
-        match (coded, nulls) {
-            (true, 0) => self.dictionary.encode(values.iter().copied(), &mut self.codes),
-            (true, _) => self.dictionary.encode(values.iter().copied().filter(|value| *value != NULL), &mut self.codes),
-            (false, 0) => self.numbers.extend_from_slice(values),
-            (false, _) => self.numbers.extend(values.iter().copied().filter(|value| *value != NULL)),
+        let present = if self.nullable { self.add_levels(values, &mut press.present) } else { values };
+        self.range.nulls += values.len() - present.len();
+        if coded {
+            self.dictionary.encode(present, &mut self.codes);
+        } else {
+            self.numbers.extend_from_slice(present);
         }
         self.added(values.len(), pages, press)
     }
@@ -208,18 +211,27 @@ impl PageBuilder {
         Ok(())
     }
 
-    /// Definition levels as one run: of equal levels, or of bits. Returns the number of NULLs.
-    fn add_levels(&mut self, values: &[i64]) -> usize {
-        let nulls = values.iter().filter(|value| **value == NULL).count();
-        if nulls == 0 || nulls == values.len() {
-            self.add_equal_levels(values.len(), nulls == 0);
-            return nulls;
+    /// Definition levels of values that are not all equal, as one run. Returns those that are not NULL.
+    fn add_levels<'v>(&mut self, values: &'v [i64], present: &'v mut Vec<i64>) -> &'v [i64] {
+        if !values.contains(&NULL) {
+            self.add_equal_levels(values.len(), true);
+            return values;
         }
         put_varint(&mut self.levels, ((values.len().div_ceil(8) as u64) << 1) | 1);
-        for eight in values.chunks(8) {
-            self.levels.push(eight.iter().rev().fold(0, |bits, value| bits << 1 | u8::from(*value != NULL)));
-        }
-        nulls
+        present.resize(present.len().max(values.len()), 0);
+        let mut count = 0;
+        self.levels.extend(values.chunks(8).map(|eight| {
+            let mut bits = 0;
+            for (bit, value) in eight.iter().enumerate() {
+                // Written in any case, and kept if it is a value: no branch to be foreseen.
+                present[count] = *value;
+                let is_present = *value != NULL;
+                count += usize::from(is_present);
+                bits |= u8::from(is_present) << bit;
+            }
+            bits
+        }));
+        &present[..count]
     }
 
     fn add_equal_levels(&mut self, rows: usize, present: bool) {
@@ -272,87 +284,17 @@ impl PageBuilder {
     }
 }
 
-/// Distinct values in order of appearance, found by open addressing. The table holds codes only, to stay small in cache.
-pub(crate) struct Dictionary {
-    slots: Vec<u16>,
-    pub(crate) values: Vec<i64>,
-}
-
-impl Dictionary {
-    const EMPTY: u16 = u16::MAX;
-
-    fn new() -> Self {
-        Dictionary { slots: vec![Self::EMPTY; 1 << 8], values: Vec::new() }
-    }
-
-    fn clear(&mut self) {
-        self.slots.truncate(1 << 12);
-        self.slots.fill(Self::EMPTY);
-        self.values.clear();
-    }
-
-    fn encode(&mut self, values: impl Iterator<Item = i64>, codes: &mut Vec<u16>) {
-        let (mut last, mut last_code) = (NULL, 0);
-        for value in values {
-            if value != last {
-                (last, last_code) = (value, self.code(value));
-            }
-            codes.push(last_code);
-        }
-    }
-
-    fn code(&mut self, value: i64) -> u16 {
-        let mut at = self.place(value);
-        loop {
-            let code = self.slots[at];
-            if code == Self::EMPTY {
-                return self.insert(value, at);
-            }
-            if self.values[usize::from(code)] == value {
-                return code;
-            }
-            at = (at + 1) & (self.slots.len() - 1);
-        }
-    }
-
-    fn place(&self, value: i64) -> usize {
-        // Fibonacci hashing: the high bits of the product depend on all bits of the value.
-        let product = value.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (product >> (64 - self.slots.len().trailing_zeros())) as usize
-    }
-
-    #[cold]
-    fn insert(&mut self, value: i64, at: usize) -> u16 {
-        // A block may go past the limit by its own length, which still fits.
-        let code = u16::try_from(self.values.len()).expect("limited by the caller");
-        self.values.push(value);
-        self.slots[at] = code;
-        if self.values.len() * 2 > self.slots.len() {
-            self.grow();
-        }
-        code
-    }
-
-    fn grow(&mut self) {
-        self.slots = vec![Self::EMPTY; self.slots.len() * 2];
-        for (number, code) in (0..self.values.len()).zip(0u16..) {
-            let mut at = self.place(self.values[number]);
-            while self.slots[at] != Self::EMPTY {
-                at = (at + 1) & (self.slots.len() - 1);
-            }
-            self.slots[at] = code;
-        }
-    }
-}
-
 /// Dictionary codes in whole bytes: their width, then one bit-packed run.
 fn put_codes(out: &mut Vec<u8>, codes: &[u16], wide: bool) {
     out.push(if wide { 16 } else { 8 });
     put_varint(out, ((codes.len().div_ceil(8) as u64) << 1) | 1);
     let padding = codes.len().next_multiple_of(8) - codes.len();
     if wide {
-        out.extend(codes.iter().flat_map(|code| code.to_le_bytes()));
-        out.resize(out.len() + 2 * padding, 0);
+        let start = out.len();
+        out.resize(start + 2 * (codes.len() + padding), 0);
+        for (two, code) in out[start..].chunks_exact_mut(2).zip(codes) {
+            two.copy_from_slice(&code.to_le_bytes());
+        }
     } else {
         out.extend(codes.iter().map(|code| *code as u8));
         out.resize(out.len() + padding, 0);
@@ -360,8 +302,9 @@ fn put_codes(out: &mut Vec<u8>, codes: &[u16], wide: bool) {
 }
 
 pub(crate) fn put_plain(out: &mut Vec<u8>, numbers: &[i64], bytes: usize) {
-    for number in numbers {
-        out.extend_from_slice(&number.to_le_bytes()[..bytes]);
+    match bytes {
+        8 => numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes())),
+        _ => numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()[..bytes])),
     }
 }
 

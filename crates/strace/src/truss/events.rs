@@ -133,9 +133,10 @@ impl Import<'_> {
             self.drop_half(item, thread)?;
         }
         let half = self.system.threads.get_mut(thread).half.take();
-        let held = half.and_then(|half| {
-            self.spare_texts.push(half.text);
-            half.held
+        let held = half.and_then(|mut half| {
+            let held = half.held.take();
+            self.spare_halves.push(half);
+            held
         });
         if call.name == b"pipe" && call.arguments.get(0).is_empty() && call.returned.value.is_some() {
             return self.old_pipe(item, thread);
