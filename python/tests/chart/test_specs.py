@@ -23,7 +23,7 @@ def test_every_shipped_analysis_draws(library: Library, maker) -> None:
             for spec in chart.specs(session, analysis, {}):
                 text = json.dumps({key: value for key, value in spec.items() if key != "data"})
                 assert "$x" not in text.replace("$schema", "")
-                assert "usermeta" not in spec
+                assert set(spec.get("usermeta", {})) <= {"seconds_per_unit"}
 
 
 def test_points_keep_their_extremes_and_stay_few(open_session: Opener) -> None:

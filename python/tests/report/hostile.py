@@ -13,13 +13,13 @@ JAPANESE = "/home/亀/日本語 ファイル.txt"
 
 def hostile_calls() -> list[dict[str, Any]]:
     """Many small writes to a file with markup in its name, failing opens, reads all over a Japanese name."""
-    ok = {"dur_ns": 30_000, "comm": "</script><b>", "fd": 3}
+    ok = {"dur_ns": 300_000, "comm": "</script><b>", "fd": 3}
     calls: list[dict[str, Any]] = [{"t": 0.0, "call": "openat", "path": EVIL, "result": 3, **ok}]
-    for number in range(150):
+    for number in range(250):
         place = {"offset_bytes": 40 * number, "moved_bytes": 40, "result": 40}
-        calls.append({"t": 0.01 * number, "call": "write", "path": EVIL, **place, **ok})
-        missing = {"errno": "ENOENT", "dur_ns": 9_000, "path": MISSING}
-        calls.append({"t": 0.01 * number + 0.001, "call": "openat", **missing})
+        calls.append({"t": 0.006 * number, "call": "write", "path": EVIL, **place, **ok})
+        missing = {"errno": "ENOENT", "dur_ns": 500_000, "path": MISSING}
+        calls.append({"t": 0.006 * number + 0.001, "call": "openat", **missing})
     for number in range(60):
         place = {"offset_bytes": number * 7919 % 50_000, "moved_bytes": 5000, "result": 5000}
         calls.append({"t": 1.6 + 0.01 * number, "call": "read", "path": JAPANESE, **place, **ok})

@@ -164,6 +164,81 @@ def test_a_column_sorts_by_its_exact_values(visit: Callable[..., Watched], page_
     assert values == sorted(values, reverse=True)
 
 
+def test_search_leaves_the_lines_that_hold_the_words(visit: Callable[..., Watched], page_file: Path) -> None:
+    page = visit(page_file).page
+    rows = page.locator("#t-io-files tbody tr:visible")
+    everything = rows.count()
+    page.locator("input[data-search=t-io-files]").fill("日本")
+    assert everything > rows.count() == 1
+    assert JAPANESE in rows.first.inner_text()
+    page.locator("input[data-search=t-io-files]").fill("")
+    assert rows.count() == everything
+
+
+DOMAINS = """() => [...document.querySelectorAll("[data-chart]")]
+  .map((place) => [place.view, place.dataset.chart]).filter(([view]) => view)
+  .map(([view, chart]) => {
+    const book = JSON.parse(document.getElementById("sysdock-charts").textContent);
+    const seconds = book.charts[Number(chart)].spec.usermeta?.seconds_per_unit;
+    return seconds && view.scale("x").domain().map((end) => end * seconds);
+  }).filter((domain) => domain)"""
+
+
+def test_dragging_over_a_chart_sets_the_time_of_all(visit: Callable[..., Watched], page_file: Path) -> None:
+    seen = visit(page_file, viewport={"width": 1200, "height": 900})
+    seen.draw_all()
+    page = seen.page
+    before = page.evaluate(DOMAINS)
+    assert len(before) >= 4
+    plot = page.locator("#io-offsets [data-chart] canvas").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 150)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 160, steps=5)
+    page.mouse.up()
+    page.evaluate("() => window.sysdockReady")
+    zoomed = page.evaluate(DOMAINS)
+    chosen = [float(page.locator(f"#range input[name={name}]").input_value()) for name in ("from", "until")]
+    assert chosen[0] < chosen[1]
+    assert len(zoomed) == len(before)
+    for domain in zoomed:
+        assert domain == pytest.approx(chosen, abs=1e-6)
+    page.locator("#range button[type=reset]").click()
+    page.evaluate("() => window.sysdockReady")
+    assert page.evaluate(DOMAINS) == before
+    assert seen.complaints == []
+
+
+def test_the_time_can_be_typed(visit: Callable[..., Watched], page_file: Path) -> None:
+    seen = visit(page_file)
+    seen.draw_all()
+    page = seen.page
+    page.locator("#range input[name=from]").fill("0.25")
+    page.locator("#range input[name=until]").fill("0.5")
+    page.keyboard.press("Enter")
+    page.evaluate("() => window.sysdockReady")
+    assert all(domain == pytest.approx([0.25, 0.5]) for domain in page.evaluate(DOMAINS))
+    assert seen.complaints == []
+
+
+def test_charts_do_not_move_the_page(visit: Callable[..., Watched], page_file: Path) -> None:
+    seen = visit(page_file)
+    places = "() => [...document.querySelectorAll('section.analysis')].map((e) => e.offsetTop)"
+    before = seen.page.evaluate(places)
+    seen.draw_all()
+    after = seen.page.evaluate(places)
+    assert max(abs(one - other) for one, other in zip(before, after, strict=True)) <= 120
+
+
+def test_every_analysis_says_how_its_numbers_are_made(visit: Callable[..., Watched], page_file: Path) -> None:
+    page = visit(page_file).page
+    sections = page.locator("section.analysis")
+    assert sections.count() == page.locator("section.analysis details.sql pre").count() > 5
+    page.locator("#io-summary details.sql summary").click()
+    assert "GROUP BY" in page.locator("#io-summary details.sql pre").inner_text()
+
+
 def test_a_narrow_screen_does_not_scroll_sideways(visit: Callable[..., Watched], page_file: Path) -> None:
     seen = visit(page_file, viewport={"width": 380, "height": 800})
     seen.draw_all()
