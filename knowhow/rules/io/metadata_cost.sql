@@ -26,13 +26,16 @@
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
 -- evidence: io/files --exclude-dir /proc,/sys
 -- tags:   metadata, time, files
-WITH data AS (
-    SELECT DISTINCT path_id FROM file_use WHERE class IN ('read', 'write', 'copy') AND moved_bytes > 0
+WITH used AS (
+    SELECT path_id, sum(time_ns) FILTER (WHERE class IN ('open', 'close', 'stat', 'dir', 'name', 'attr')) AS time_ns,
+        count(*) FILTER (WHERE class IN ('read', 'write', 'copy') AND moved_bytes > 0) AS data
+    FROM file_use
+    GROUP BY path_id
 ), places AS (
     SELECT p.directory, sum(u.time_ns) AS time_ns
-    FROM file_use AS u
+    FROM used AS u
     JOIN paths AS p ON p.path_id = u.path_id
-    WHERE u.class IN ('open', 'close', 'stat', 'dir', 'name', 'attr') AND p.kind IN ('file', 'directory', 'unknown')
+    WHERE p.kind IN ('file', 'directory', 'unknown')
     GROUP BY p.directory
 ), found AS (
     SELECT t.calls, (SELECT arg_max(directory, time_ns) FROM places) AS directory
@@ -53,6 +56,6 @@ SELECT
     t.data_calls,
     t.data_ns,
     round(CAST(t.metadata_calls AS DOUBLE) / greatest(t.data_calls, 1), 1) AS each,
-    (SELECT count(*) FROM data) AS files
+    (SELECT count(*) FROM used WHERE data > 0) AS files
 FROM totals AS t
 LEFT JOIN found AS f ON f.calls > 0

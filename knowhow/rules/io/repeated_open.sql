@@ -1,7 +1,7 @@
 -- Repeated open
 -- Files that a process opens again and again: open, a little work, close, and once more.
 -- Files that many processes open about once each count together, as one finding.
--- needs:  file_use, paths, totals
+-- needs:  calls, file_use, paths, totals
 -- param:  min_opens BIGINT = 100 > 0     Fewer opens of a file are no finding.
 -- param:  min_share DOUBLE = 0.01        Least part of the elapsed time.
 -- column: subject VARCHAR       Path of the file; of many opened alike, the costliest.
@@ -30,16 +30,23 @@
 -- tags:   files, calls, metadata
 WITH files AS (
     SELECT path_id, coalesce(sum(calls - errors) FILTER (WHERE class = 'open'), 0) AS opens,
-        count(*) FILTER (WHERE class = 'open' AND calls > errors) AS processes, CAST(sum(time_ns) AS BIGINT) AS cost_ns,
+        CAST(sum(time_ns) AS BIGINT) AS cost_ns,
         max(longest_ns) AS longest_ns
     FROM file_use
     WHERE class IN ('open', 'close', 'stat')
     GROUP BY path_id
+), openers AS (
+    SELECT c.path_id, count(DISTINCT c.process_id) AS processes
+    FROM calls AS c
+    JOIN files AS f ON f.path_id = c.path_id
+    WHERE c.class = 'open' AND c.errno IS NULL AND f.opens >= $min_opens
+    GROUP BY c.path_id
 ), often AS (
-    SELECT CASE WHEN 2 * f.processes > f.opens THEN '' ELSE p.path END AS pattern, p.path, f.opens, f.processes, f.cost_ns, f.longest_ns,
+    SELECT CASE WHEN 2 * o.processes > f.opens THEN '' ELSE p.path END AS pattern, p.path, f.opens, o.processes, f.cost_ns, f.longest_ns,
         coalesce(f.cost_ns, f.opens) AS weight
     FROM files AS f
     JOIN paths AS p ON p.path_id = f.path_id
+    JOIN openers AS o ON o.path_id = f.path_id
     WHERE f.opens >= $min_opens AND p.kind IN ('file', 'unknown', 'directory', 'virtual')
 ), patterns AS (
     SELECT pattern, arg_max(path, weight) AS path, arg_max(opens, weight) AS opens, arg_max(processes, weight) AS processes,

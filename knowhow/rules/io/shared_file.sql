@@ -1,6 +1,6 @@
 -- Shared file
 -- Files that several processes write, or write and read, at the same time.
--- needs:  file_use, paths, totals
+-- needs:  calls, file_use, paths, totals
 -- param:  min_processes BIGINT = 2 > 1   Fewer processes at a time are no finding.
 -- param:  min_calls BIGINT = 50 > 0      A process that reads or writes the file less often does not count.
 -- param:  min_share DOUBLE = 0.05        Least part of the elapsed time.
@@ -22,23 +22,29 @@
 -- says: finding.lock ja   {processes} 個のプロセスが同時に使い、うち {writers} 個が書いています。読み書き {moves} 回、ロックに {lock_ns} かかっています。
 -- says: finding.plain en  {processes} processes work on it at the same time, {writers} of them write, without locks: {moves} reads and writes.
 -- says: finding.plain ja  {processes} 個のプロセスが同時に使い、うち {writers} 個がロックなしで書いています。読み書き {moves} 回です。
--- says: ok en             {files} file(s) looked at: none is written by several processes at the same time.
--- says: ok ja             {files} 個のファイルを調べました。複数のプロセスが同時に書くものはありません。
+-- says: ok en             {files} written file(s) looked at: none is used by several processes at the same time.
+-- says: ok ja             書き込みのある {files} 個のファイルを調べました。複数のプロセスが同時に使うものはありません。
 -- says: unknown en        The recording holds no calls.
 -- says: unknown ja        システムコールが記録にありません。
 -- evidence: io/offsets --file {file}
 -- tags:   processes, files, time
-WITH uses AS (
-    SELECT u.path_id, u.process_id, coalesce(sum(u.calls) FILTER (WHERE u.class IN ('read', 'write')), 0) AS moves,
-        coalesce(sum(u.calls) FILTER (WHERE u.class = 'write'), 0) AS writes, sum(u.time_ns) FILTER (WHERE u.class IN ('read', 'write')) AS move_ns,
-        coalesce(sum(u.time_ns) FILTER (WHERE u.class IN ('lock', 'control')), 0) AS lock_ns,
-        coalesce(sum(u.calls) FILTER (WHERE u.class IN ('lock', 'control')), 0) AS locks,
-        min(u.first_ns) FILTER (WHERE u.class IN ('read', 'write')) AS first_ns,
-        max(u.last_ns) FILTER (WHERE u.class IN ('read', 'write')) AS last_ns
-    FROM file_use AS u
-    JOIN paths AS p ON p.path_id = u.path_id
-    WHERE u.class IN ('read', 'write', 'lock', 'control') AND p.kind IN ('file', 'unknown')
-    GROUP BY u.path_id, u.process_id
+WITH written AS (
+    SELECT path_id
+    FROM file_use
+    WHERE class IN ('read', 'write') AND kind IN ('file', 'unknown')
+    GROUP BY path_id
+    HAVING sum(calls) FILTER (WHERE class = 'write') > 0
+), uses AS (
+    SELECT c.path_id, c.process_id, count(*) FILTER (WHERE c.class IN ('read', 'write')) AS moves,
+        count(*) FILTER (WHERE c.class = 'write') AS writes, sum(c.dur_ns) FILTER (WHERE c.class IN ('read', 'write')) AS move_ns,
+        coalesce(sum(c.dur_ns) FILTER (WHERE c.class IN ('lock', 'control')), 0) AS lock_ns,
+        count(*) FILTER (WHERE c.class IN ('lock', 'control')) AS locks,
+        min(c.ts_ns) FILTER (WHERE c.class IN ('read', 'write')) AS first_ns,
+        max(c.ts_ns + coalesce(c.dur_ns, 0)) FILTER (WHERE c.class IN ('read', 'write')) AS last_ns
+    FROM calls AS c
+    JOIN written AS w ON w.path_id = c.path_id
+    WHERE c.class IN ('read', 'write', 'lock', 'control') AND c.via IS NULL
+    GROUP BY c.path_id, c.process_id
 ), reached AS (
     SELECT *,
         max(last_ns) OVER (PARTITION BY path_id ORDER BY first_ns, process_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns,
@@ -59,7 +65,7 @@ WITH uses AS (
     CROSS JOIN totals AS t
     WHERE f.processes >= $min_processes AND f.writers > 0 AND coalesce(f.move_ns + f.lock_ns >= $min_share * t.elapsed_ns, true)
 ), state AS (
-    SELECT count(DISTINCT path_id) AS files FROM uses WHERE moves > 0
+    SELECT count(*) AS files FROM written
 )
 SELECT
     f.path AS subject,

@@ -1,7 +1,7 @@
 -- Small requests
 -- Files and pipes that are read or written in many small pieces. Reads that found the end of the file (0 bytes) do not count.
 -- Operations of libaio are requests too; what they cost is not known, as many are under way at a time.
--- needs:  calls, paths, totals
+-- needs:  calls, paths, processes, totals
 -- param:  small_bytes BIGINT = 4096 > 0   A read or write that moves less is small [B].
 -- param:  good_bytes BIGINT = 65536 > 0   Size of request to compare with [B].
 -- param:  min_calls BIGINT = 200 > 0      Fewer small requests to a file are no finding.
@@ -37,7 +37,7 @@
 -- evidence: io/files --file {file}
 -- tags:   size, calls, files
 WITH uses AS (
-    SELECT process_id, path_id, class, count(*) AS calls, count(*) FILTER (WHERE moved_bytes < $small_bytes) AS small,
+    SELECT life_id, path_id, class, count(*) AS calls, count(*) FILTER (WHERE moved_bytes < $small_bytes) AS small,
         sum(moved_bytes) FILTER (WHERE moved_bytes < $small_bytes) AS bytes,
         sum(CASE WHEN via IS NULL THEN dur_ns END) FILTER (WHERE moved_bytes < $small_bytes) AS ns,
         sum(CASE WHEN via IS NULL THEN least(dur_ns, $pipe_ns) END) FILTER (WHERE moved_bytes < $small_bytes) AS pipe_ns,
@@ -45,13 +45,14 @@ WITH uses AS (
         max(ts_ns) FILTER (WHERE moved_bytes < $small_bytes) AS last_ns
     FROM calls
     WHERE class IN ('read', 'write') AND moved_bytes > 0 AND path_id IS NOT NULL
-    GROUP BY process_id, path_id, class
+    GROUP BY life_id, path_id, class
 ), files AS (
-    SELECT p.path, p.kind, u.class, sum(u.calls) AS calls, sum(u.small) AS small, count(*) AS processes, sum(u.bytes) AS bytes,
+    SELECT p.path, p.kind, u.class, sum(u.calls) AS calls, sum(u.small) AS small, count(DISTINCT r.process_id) AS processes, sum(u.bytes) AS bytes,
         CAST(sum(CASE WHEN p.kind = 'pipe' THEN u.pipe_ns ELSE u.ns END) AS BIGINT) AS cost_ns,
         min(u.first_ns) AS first_ns, max(u.last_ns) AS last_ns
     FROM uses AS u
     JOIN paths AS p ON p.path_id = u.path_id
+    JOIN processes AS r ON r.life_id = u.life_id
     WHERE p.kind IN ('file', 'unknown', 'pipe')
     GROUP BY p.path, p.kind, u.class
 ), found AS (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Functions in FROM that read nothing but their arguments.
 _FUNCTIONS = {"range", "generate_series", "unnest"}
-_MOST_KEPT = 100_000
+_MOST_KEPT = 2_000_000
 _KEPT_NUMBERS = itertools.count()
 
 
