@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ _EPILOG = """Example:
 
 \b
   sysdock report rec -o out.html
+  sysdock report rec --format md -o ticket.md
 """
 
 
@@ -22,21 +24,33 @@ _EPILOG = """Example:
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="File to write. Default: report.html in the recording.",
+    help="File to write; `-`: standard output. Default: report.html (report.md, ...) in the recording.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["html", "md", "json"]),
+    default="html",
+    show_default=True,
+    help="html: with charts. md: for a ticket. json: for machines.",
 )
 @filter_options
 @lang_option
-def command(recording: Path, output: Path | None, lang: str, **options: Any) -> None:
-    """Write everything about a recording into one HTML file, which needs no network.
+def command(recording: Path, output: Path | None, format_: str, lang: str, **options: Any) -> None:
+    """Write everything about a recording into one file, which needs no network.
 
     A file of that name is replaced.
     """
     from sysdock.cli.output import remark
-    from sysdock.report import write_report
+    from sysdock.report import as_text, write_report
 
-    path = output or recording / "report.html"
+    path = output or recording / f"report.{format_}"
     with open_session(recording, options) as session:
-        write_report(session, path, lang)
+        if str(path) == "-":
+            sys.stdout.write(as_text(session, format_, lang))
+        else:
+            write_report(session, path, lang, format_)
         for note in session.notes:
             remark(note)
-    remark(f"{path} written")
+    if str(path) != "-":
+        remark(f"{path} written")

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 import shlex
-from pathlib import Path
 from typing import Any
 
 from sysdock.analysis import Result, Session
 from sysdock.chart.drawing import drawings_of
-from sysdock.chart.output import write_atomically
-from sysdock.errors import UserError
 from sysdock.library import Analysis, Column
 from sysdock.report.document import document, figure
 from sysdock.report.findings import findings_section
@@ -21,16 +18,6 @@ from sysdock.report.tables import copy_button, search_field, table
 ROWS = 200
 ISSUES = 50
 _STEPS = 120
-
-
-def write_report(session: Session, path: Path | str, lang: str = "en") -> None:
-    """Writes the report to `path` in one step; `lang` (`en` or `ja`) is the language it opens in.
-
-    UserError: another language, or a file that cannot be written.
-    """
-    if lang not in ("en", "ja"):
-        raise UserError(f"there is no language `{lang}`", "the languages are en and ja", "--lang")
-    write_atomically(Path(path), report(session, lang).encode())
 
 
 def report(session: Session, lang: str = "en") -> str:

@@ -2,52 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-from typing import Any
-
 import pytest
-from make_recording import RecordingMaker
-from sysdock.analysis import Finding, Session, diagnosis
+from rule_calls import one, opens, transfers
 from sysdock.library import Library
-from sysdock.recording import Recording
-
-Calls = list[dict[str, Any]]
-
-
-@pytest.fixture
-def judge(library: Library, maker: RecordingMaker):
-    """What one rule says of a recording of these calls."""
-    numbers = itertools.count()
-
-    def judged(rule: str, calls: Calls) -> list[Finding]:
-        folder = maker.make(calls, name=f"rec{next(numbers)}")
-        with Session(Recording.open(folder), library) as session:
-            return diagnosis.judge(session, library.rule(rule))
-
-    return judged
-
-
-def one(findings: list[Finding]) -> Finding:
-    """The only finding."""
-    assert len(findings) == 1
-    return findings[0]
-
-
-def transfers(path: str, sizes: list[int], call: str = "read", **more: Any) -> Calls:
-    """Reads or writes of one file."""
-    return [
-        {"call": call, "path": path, "moved_bytes": n, "result": n, "dur_ns": 1000, **more} for n in sizes
-    ]
-
-
-def opens(path: str, count: int, pids: int = 1, **more: Any) -> Calls:
-    """Opens and closes of one file, by that many processes in turn."""
-    calls = []
-    for number in range(count):
-        pid = {"pid": 100 + number % pids, "tid": 100 + number % pids, "dur_ns": 1000}
-        calls.append({"call": "openat", "path": path, "result": 3, **pid, **more})
-        calls.append({"call": "close", "path": path, **pid})
-    return calls
 
 
 def test_many_small_writes_are_found(judge) -> None:

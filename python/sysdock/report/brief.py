@@ -1,0 +1,210 @@
+"""The report without pictures: Markdown for a ticket, JSON for a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sysdock.analysis import Finding, Session
+from sysdock.analysis.diagnosis import by_rule, main_findings, parts_of, total_gain
+from sysdock.analysis.writing import json_text
+from sysdock.library import Column
+from sysdock.report.numbers import duration, measured, moment
+from sysdock.text import percent
+
+# Analyses that a ticket shows, and how many rows of each.
+_SHOWN = ("io/summary", "io/files", "io/errors")
+_ROWS = 10
+_JSON_ROWS = 1000
+_WORDS = {
+    "en": {
+        "title": "sysdock: {what}",
+        "nothing": "No rule found anything.",
+        "doubt": "Not everything could be judged.",
+        "findings": "Findings",
+        "unknown": "Not judged",
+        "fine": "Checked and found to be fine: {count}",
+        "gain": "up to {gain} to win",
+        "do": "What to do",
+        "explains": "explains also",
+        "evidence": "Evidence",
+        "facts": "Recording",
+        "rows": "the first {shown} of {total} rows",
+        "note": "note",
+        "command": "command",
+        "host": "host",
+        "started": "started",
+        "duration": "duration",
+        "lines": "lines understood",
+        "lost": "events lost",
+        "complete": "complete",
+        "yes": "yes",
+        "no": "no",
+    },
+    "ja": {
+        "title": "sysdock: {what}",
+        "nothing": "ルールに該当するものはありませんでした。",
+        "doubt": "判定できない項目があります。",
+        "findings": "所見",
+        "unknown": "判定不能",
+        "fine": "調べて問題がなかったもの: {count}",
+        "gain": "最大 {gain} 短縮可能",
+        "do": "どうするか",
+        "explains": "これで説明できるもの",
+        "evidence": "根拠",
+        "facts": "記録",
+        "rows": "{total} 行のうち先頭 {shown} 行",
+        "note": "注意",
+        "command": "コマンド",
+        "host": "ホスト",
+        "started": "開始",
+        "duration": "時間",
+        "lines": "解釈できた行",
+        "lost": "失われたイベント",
+        "complete": "完全",
+        "yes": "はい",
+        "no": "いいえ",
+    },
+}
+
+
+def markdown(session: Session, lang: str = "en") -> str:
+    """The report as Markdown: findings with advice, what was recorded, the largest rows of three analyses."""
+    words = _WORDS[lang]
+    findings = session.diagnose(lang)
+    what = session.recording.manifest.get("command") or session.recording.folder.name
+    lines = [f"# {words['title'].format(what=_code(what))}", "", *_findings(session, findings, words)]
+    lines += [f"## {words['facts']}", "", *_facts(session, words), ""]
+    for name in _SHOWN:
+        lines += _analysis(session, name, words, lang)
+    return "\n".join(lines) + "\n"
+
+
+def _findings(session: Session, findings: Sequence[Finding], words: dict[str, str]) -> list[str]:
+    lines = []
+    mains = by_rule(main_findings(findings))
+    unknown = [finding for finding in findings if finding.status == "unknown"]
+    if not mains:
+        lines += [words["nothing"] + (f" {words['doubt']}" if unknown else ""), ""]
+    else:
+        lines += [f"## {words['findings']}", ""]
+    for group in mains:
+        gain = total_gain(group)
+        won = f" ({words['note']})" if group[0].is_note else ""
+        won = f" ({words['gain'].format(gain=duration(gain))})" if gain else won
+        lines += [f"### {group[0].title}{won}", ""]
+        for finding in group:
+            lines += _finding(session, finding, words)
+            lines += [
+                f"  - {words['explains']}: {part.title}: {_code(part.subject)}: {_plain(part.reason)}"
+                for part in parts_of(findings, finding)
+            ]
+        if group[-1].others:
+            lines.append(f"- ... {group[-1].others}")
+        lines += ["", f"**{words['do']}:** {group[0].advice}", ""]
+    if unknown:
+        lines += [f"## {words['unknown']}", ""]
+        lines += [f"- {finding.title}: {_plain(finding.reason)}" for finding in unknown] + [""]
+    fine = sum(finding.status == "ok" for finding in findings)
+    return [*lines, words["fine"].format(count=fine), ""]
+
+
+def _finding(session: Session, finding: Finding, words: dict[str, str]) -> list[str]:
+    line = f"- {_code(finding.subject)}: {_plain(finding.reason)}"
+    if not finding.evidence:
+        return [line]
+    command = f"sysdock show {session.recording.folder.name} {finding.evidence}"
+    return [line, f"  {words['evidence']}: {_code(command)}"]
+
+
+def _facts(session: Session, words: dict[str, str]) -> list[str]:
+    manifest = session.recording.manifest
+    clock = manifest["clock"].get("kind") in ("epoch", "time_of_day")
+    share = percent(manifest["lines_understood"], manifest["lines_total"])
+    facts = {
+        "command": _code(manifest["command"]) if manifest.get("command") else "-",
+        "host": _plain(manifest.get("host") or "-"),
+        "started": moment(manifest["started_ns"]) if clock else "-",
+        "duration": duration(manifest["duration_ns"]) if session.recording.has_clock else "-",
+        "lines": f"{share} / {manifest['lines_total']:,}",
+        "lost": f"{manifest['lost_events']:,}",
+        "complete": words["yes"] if manifest["complete"] else f"{words['no']} ({manifest.get('ended_by')})",
+    }
+    return ["| | |", "|---|---|", *(f"| {words[key]} | {value} |" for key, value in facts.items())]
+
+
+def _analysis(session: Session, name: str, words: dict[str, str], lang: str) -> list[str]:
+    analysis = session.library.analysis(name)
+    if session.missing(analysis):
+        return []
+    result = session.run(analysis)
+    rows = result.rows(_ROWS)
+    title = analysis.title
+    if lang == "ja" and analysis.page_path.exists():
+        title = session.library.page(analysis).title_ja or title
+    counted = words["rows"].format(shown=len(rows), total=f"{result.row_count():,}")
+    lines = [f"## {title} (`{name}`)", "", f"{counted}.", ""]
+    lines += ["| " + " | ".join(column.name for column in result.columns) + " |"]
+    lines += ["|" + "---|" * len(result.columns)]
+    lines += ["| " + " | ".join(_cells(result.columns, row)) + " |" for row in rows]
+    return [*lines, ""]
+
+
+def _cells(columns: Sequence[Column], row: tuple) -> list[str]:
+    return [
+        measured(value, column.unit) if column.type in ("BIGINT", "INTEGER", "DOUBLE") else _code(value)
+        for column, value in zip(columns, row, strict=True)
+    ]
+
+
+def _plain(text: str) -> str:
+    """Recorded words in a line of Markdown: nothing in them is markup."""
+    escaped = "".join(f"\\{char}" if char in "\\`*_{}[]<>#|~!" else char for char in text)
+    return " ".join(escaped.split())
+
+
+def _code(value: Any) -> str:
+    """A recorded name as code; a bar would end a cell, a back-tick the code."""
+    if value is None or value == "":
+        return ""
+    text = " ".join(str(value).split()) or "' '"
+    fence = "``" if "`" in text else "`"
+    pad = " " if "`" in text else ""
+    return f"{fence}{pad}{text}{pad}{fence}".replace("|", "\\|")
+
+
+def as_json(session: Session, lang: str = "en") -> str:
+    """The report as one JSON object: `recording`, `findings`, `analyses` (columns, rows, row_count)."""
+    findings = [_finding_object(finding) for finding in session.diagnose(lang)]
+    analyses = {}
+    for analysis in session.library.analyses():
+        if session.missing(analysis):
+            continue
+        result = session.run(analysis).keep()
+        names = [column.name for column in result.columns]
+        analyses[analysis.id] = {
+            "title": analysis.title,
+            "columns": [
+                {"name": column.name, "type": column.type, "unit": column.unit, "text": column.text}
+                for column in result.columns
+            ],
+            "row_count": result.row_count(),
+            "rows": [dict(zip(names, row, strict=True)) for row in result.rows(_JSON_ROWS)],
+        }
+    answer = {
+        "format": "sysdock report",
+        "version": 1,
+        "recording": session.recording.manifest | {"tables": sorted(session.recording.tables)},
+        "filters": session.filters.describe(),
+        "findings": findings,
+        "analyses": analyses,
+    }
+    return json_text(answer, indent=1) + "\n"
+
+
+def _finding_object(finding: Finding) -> dict[str, Any]:
+    names = ("rule", "status", "subject", "value", "limit_value", "cost_ns", "gain_ns", "certainty", "reason")
+    names += ("title", "advice", "evidence", "file", "process", "from_s", "until_s", "others")
+    found = {name: getattr(finding, name) for name in names}
+    part_of = finding.part_of and {"rule": finding.part_of[0], "subject": finding.part_of[1]}
+    return {**found, "part_of": part_of}
