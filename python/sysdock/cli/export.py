@@ -7,31 +7,71 @@ from typing import Any
 
 import click
 
-from sysdock.cli.options import export_filter_options, recording_argument, take_filters
+from sysdock.cli.options import export_filter_options, open_session, recording_argument, take_filters
 
 _EPILOG = """Example:
 
 \b
   sysdock export rec --to csv -o tables
+  sysdock export rec --to perfetto -o rec.perfetto-trace     for ui.perfetto.dev
+  sysdock export rec --to chrome -o rec.json.gz              for Firefox Profiler and others
+  sysdock export rec --to speedscope -o rec.speedscope.json
+  sysdock export rec --to collapsed -o - | flamegraph.pl > rec.svg
 """
+_TABLES = ("parquet", "csv")
+_VIEWERS = ("perfetto", "chrome", "speedscope", "collapsed")
+# More than that no viewer shows in bearable time.
+_MOST = 1_000_000
 
 
 @click.command("export", epilog=_EPILOG)
 @recording_argument
 @click.option(
-    "--to", "format_", type=click.Choice(["parquet", "csv"]), required=True, help="Format of the files."
+    "--to",
+    "format_",
+    type=click.Choice([*_TABLES, *_VIEWERS]),
+    required=True,
+    help="parquet, csv: tables. perfetto, chrome: a time line. speedscope, collapsed: a flame graph.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder; new or empty.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Of tables a folder, new or empty; else a file (`-`: standard output), packed where it ends in .gz.",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(1),
+    default=_MOST,
+    show_default=True,
+    help="Calls (or stacks) in a time line or flame graph: the longest.",
+)
 @export_filter_options
-def command(recording: Path, format_: str, output: Path, **options: Any) -> None:
-    """Write the tables of a recording as files, one a table, with paths and program names filled in."""
+def command(recording: Path, format_: str, output: Path, most: int, **options: Any) -> None:
+    """Write a recording for other tools: its tables, with paths and names filled in, or a picture's data."""
     from sysdock.cli.output import remark
     from sysdock.library import Library
     from sysdock.recording import Recording
     from sysdock.recording.export import export
 
+    if format_ in _VIEWERS:
+        _picture(recording, format_, output, most, options)
+        return
     files, notes = export(Recording.open(recording), Library(), output, format_, take_filters(options))
     for file in files:
         print(f"{file.path}  {file.rows:,} rows")
     for note in notes:
         remark(note)
+
+
+def _picture(recording: Path, format_: str, output: Path, most: int, options: dict[str, Any]) -> None:
+    from sysdock.cli.output import remark, remark_on
+    from sysdock.export.files import write_file
+
+    with open_session(recording, options) as session:
+        written = write_file(session, format_, output, most)
+        remark_on(session, ("calls",))
+    unit = "stacks" if format_ in ("speedscope", "collapsed") else "calls"
+    cut = f" of {written.total:,}, the longest" if written.shown < written.total else ""
+    remark(f"{output}: {written.shown:,}{cut} {unit}")

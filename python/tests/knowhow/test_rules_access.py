@@ -52,7 +52,7 @@ class TestRereads:
         calls = [call for pid in range(1, 61) for call in at("/t", [(0, 4096)], pid=pid, tid=pid)]
         finding = one(judge("io/rereads", calls))
         assert (finding.value, finding.certainty) == (60, "medium")
-        assert finding.reason.startswith("60 processes read the same 4.00 KiB, 240.00 KiB in all")
+        assert finding.reason.startswith("60 processes read the same 4.00 KiB, 240.0 KiB in all")
         assert finding.explained_by == ("processes/many_starts",)
 
     def test_without_durations_there_is_no_price(self, judge) -> None:

@@ -1,0 +1,59 @@
+"""Writes an export to a file in one step, packed where its name says so, or to standard output."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from sysdock.analysis import Session
+from sysdock.errors import UserError
+from sysdock.export.profiles import write_collapsed, write_speedscope
+from sysdock.export.traces import Written, write_chrome, write_perfetto
+
+Writer = Callable[[Session, IO[bytes], int], Written]
+WRITERS: dict[str, Writer] = {
+    "perfetto": write_perfetto,
+    "chrome": write_chrome,
+    "speedscope": write_speedscope,
+    "collapsed": write_collapsed,
+}
+
+
+def write_file(session: Session, format_: str, path: Path, most: int) -> Written:
+    """Writes the recording to `path` in a format of `WRITERS`, at most `most` calls or stacks.
+
+    A file of that name is replaced when the new one is complete. UserError: no such format, no calls, or it
+    cannot be written.
+    """
+    if format_ not in WRITERS:
+        raise UserError(f"there is no format `{format_}`", f"the formats are {', '.join(WRITERS)}", "--to")
+    missing = [
+        name for name in ("calls", "paths", "processes", "commands") if name not in session.views.available
+    ]
+    if missing:
+        raise UserError(f"the recording has no table {missing[0]}", place=str(session.recording.folder))
+    writer = WRITERS[format_]
+    if str(path) == "-":
+        return writer(session, sys.stdout.buffer, most)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with open(part, "wb") as file:
+            written = _write(writer, session, file, path.suffix == ".gz", most)
+        os.replace(part, path)
+    except OSError as error:
+        raise UserError(f"cannot be written: {error.strerror}", place=str(path)) from None
+    finally:
+        part.unlink(missing_ok=True)
+    return written
+
+
+def _write(writer: Writer, session: Session, file: IO[bytes], packed: bool, most: int) -> Written:
+    if not packed:
+        return writer(session, file, most)
+    # Without a name and a time in it, the same recording gives the same bytes.
+    with gzip.GzipFile("", "wb", 6, file, mtime=0) as out:
+        return writer(session, out, most)

@@ -1,0 +1,150 @@
+"""Timelines: every call a slice on the track of its thread.
+
+Perfetto: a binary trace of TrackEvent packets, exact nanoseconds. Chrome: the JSON trace event format, which
+most viewers read (Perfetto, Firefox Profiler, chrome://tracing), in microseconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO
+
+from sysdock.analysis import Session
+from sysdock.export.protobuf import message
+
+_BATCH = 10_000
+
+_THREADS_SQL = """SELECT life_id, process_id, pid, tid, coalesce(comm, '') AS comm,
+    coalesce(command, '') AS command
+FROM processes ORDER BY tree_order"""
+# Where there are too many calls, the longest are what a picture can show.
+_CALLS_SQL = """WITH chosen AS (
+    SELECT ts_ns, dur_ns, life_id, call, class, path, moved_bytes, offset_bytes, errno
+    FROM calls WHERE via IS NULL ORDER BY coalesce(dur_ns, 0) DESC, ts_ns, life_id LIMIT $most
+)
+SELECT * FROM chosen ORDER BY ts_ns, life_id"""
+
+
+@dataclass(frozen=True)
+class Written:
+    """How many of how many calls (or samples) went into the file."""
+
+    shown: int
+    total: int
+
+
+def write_chrome(session: Session, out: IO[bytes], most: int) -> Written:
+    """Writes the JSON trace event format: `X` events for calls, `M` events with names."""
+    first = True
+
+    def emit(event: dict) -> None:
+        nonlocal first
+        out.write(
+            (b"\n" if first else b",\n") + json.dumps(event, ensure_ascii=False).encode("utf-8", "replace")
+        )
+        first = False
+
+    out.write(b'{"displayTimeUnit":"ns","traceEvents":[')
+    threads = {}
+    for life, process, pid, tid, comm, command in session.fetch(_THREADS_SQL):
+        # Ids are used again, and by other hosts; lives are not.
+        threads[life] = (process, life)
+        name = f"{comm or command.partition(' ')[0]} {pid}"
+        if life == process:
+            emit({"ph": "M", "name": "process_name", "pid": process, "tid": life, "args": {"name": name}})
+        thread = {"name": f"{comm} {tid}"}
+        emit({"ph": "M", "name": "thread_name", "pid": process, "tid": life, "args": thread})
+    start = session.recording.manifest["started_ns"]
+    shown = 0
+    for ts_ns, dur_ns, life, call, class_, path, moved, offset, errno in _calls(session, most):
+        process, thread_id = threads.get(life, (life, life))
+        given = {"path": path, "bytes": moved, "offset": offset, "error": errno}
+        event = {"name": call, "cat": class_, "ph": "X" if dur_ns is not None else "i", "pid": process}
+        event |= {"tid": thread_id, "ts": (ts_ns - start) / 1000}
+        event |= {"dur": dur_ns / 1000} if dur_ns is not None else {"s": "t"}
+        emit({**event, "args": {key: value for key, value in given.items() if value is not None}})
+        shown += 1
+    out.write(b"\n]}\n")
+    return Written(shown, _total(session))
+
+
+# Field numbers of perfetto/protos/perfetto/trace/: trace_packet.proto, track_event/*.proto.
+_PACKET = 1
+_TIMESTAMP, _SEQUENCE, _TRACK_EVENT, _SEQUENCE_FLAGS, _DESCRIPTOR = 8, 10, 11, 13, 60
+_EVENT_TYPE, _EVENT_TRACK, _EVENT_CATEGORY, _EVENT_NAME, _EVENT_NOTE = 9, 11, 22, 23, 4
+_NOTE_NAME, _NOTE_INT, _NOTE_TEXT = 10, 4, 6
+_UUID, _PARENT, _NAME, _PROCESS, _THREAD = 1, 5, 2, 3, 4
+_BEGIN, _END, _INSTANT = 1, 2, 3
+# One sequence of packets; its first clears what was known.
+_OUR_SEQUENCE, _CLEARED = 1, 1
+
+
+def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
+    """Writes a Perfetto trace: a track for each thread, below its process; a slice for each call."""
+    for number, (life, process, pid, tid, comm, command) in enumerate(session.fetch(_THREADS_SQL)):
+        name = comm or command.partition(" ")[0] or "?"
+        if life == process:
+            about = message([(1, pid), (6, name)])
+            _packet(
+                out, [(_DESCRIPTOR, message([(_UUID, _process_track(process)), (_PROCESS, about)]))], number
+            )
+        about = message([(1, pid), (2, tid), (5, name)])
+        track = [(_UUID, _thread_track(life)), (_PARENT, _process_track(process)), (_THREAD, about)]
+        _packet(out, [(_DESCRIPTOR, message(track))], number)
+    start = session.recording.manifest["started_ns"]
+    # A call ends before the next of its thread begins, but not before calls of other threads do: its end is
+    # written with the next one of its thread. At most one call of a thread is open.
+    open_ends: dict[int, int] = {}
+    shown = 0
+    for ts_ns, dur_ns, life, call, class_, path, moved, offset, errno in _calls(session, most):
+        at = ts_ns - start
+        if life in open_ends:
+            _slice_end(out, life, min(open_ends.pop(life), at))
+        notes = [("path", path), ("bytes", moved), ("offset", offset), ("error", errno)]
+        kind = _BEGIN if dur_ns is not None else _INSTANT
+        event = [(_EVENT_TYPE, kind), (_EVENT_TRACK, _thread_track(life)), (_EVENT_CATEGORY, class_)]
+        event += [(_EVENT_NAME, call), *(_note(*note) for note in notes if note[1] is not None)]
+        _packet(out, [(_TIMESTAMP, at), (_TRACK_EVENT, message(event))])
+        if dur_ns is not None:
+            open_ends[life] = at + dur_ns
+        shown += 1
+    for life, end in open_ends.items():
+        _slice_end(out, life, end)
+    return Written(shown, _total(session))
+
+
+def _slice_end(out: IO[bytes], life: int, at: int) -> None:
+    event = message([(_EVENT_TYPE, _END), (_EVENT_TRACK, _thread_track(life))])
+    _packet(out, [(_TIMESTAMP, at), (_TRACK_EVENT, event)])
+
+
+def _note(name: str, value: int | str) -> tuple[int, bytes]:
+    kind = _NOTE_INT if isinstance(value, int) else _NOTE_TEXT
+    return _EVENT_NOTE, message([(_NOTE_NAME, name), (kind, value)])
+
+
+def _packet(out: IO[bytes], fields: list, number: int | None = None) -> None:
+    flags = [(_SEQUENCE_FLAGS, _CLEARED)] if number == 0 else []
+    out.write(message([(_PACKET, message([(_SEQUENCE, _OUR_SEQUENCE), *flags, *fields]))]))
+
+
+def _process_track(process: int) -> int:
+    # 0 is no uuid; processes and threads are lives, so they are told apart by parity.
+    return 2 * process + 2
+
+
+def _thread_track(life: int) -> int:
+    return 2 * life + 1
+
+
+def _calls(session: Session, most: int) -> Iterator[tuple]:
+    cursor = session.execute(_CALLS_SQL.replace("$most", str(int(most))))
+    while rows := cursor.fetchmany(_BATCH):
+        yield from rows
+
+
+def _total(session: Session) -> int:
+    [(total,)] = session.fetch("SELECT count(*) FROM calls WHERE via IS NULL")
+    return total

@@ -1,0 +1,101 @@
+"""Flame graphs: weights add up to the time in calls, and speedscope itself opens them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from make_recording import RecordingMaker, sample_calls
+from sysdock.analysis import Session
+from sysdock.export import WRITERS
+
+VIEWER = Path(sys.prefix) / "share" / "speedscope" / "dist" / "release"
+
+
+@pytest.fixture
+def session(maker: RecordingMaker, open_session) -> Session:
+    """The sample, with stacks on two calls."""
+    stacks = [
+        {"stack_id": 0, "frame": 0, "function": "write"},
+        {"stack_id": 0, "frame": 1, "function": "flush; all"},
+        {"stack_id": 0, "frame": 2, "function": "main"},
+    ]
+    more = [
+        {"t": 0.9, "call": "write", "path": "/out", "dur_ns": 5_000_000, "stack_id": 0, "comm": "tar"}
+    ] * 2
+    return open_session(maker.make([*sample_calls(), *more], stacks=stacks))
+
+
+def written(session: Session, format_: str, most: int = 1000) -> str:
+    """The export in memory."""
+    out = io.BytesIO()
+    WRITERS[format_](session, out, most)
+    return out.getvalue().decode()
+
+
+def time_ns(session: Session) -> int:
+    """Time in all calls, by another query."""
+    return session.fetch("SELECT sum(dur_ns) FROM calls")[0][0]
+
+
+def test_collapsed_lines_add_up(session: Session) -> None:
+    lines = [line.rpartition(" ") for line in written(session, "collapsed").splitlines()]
+    assert sum(int(weight) for _, _, weight in lines) == time_ns(session)
+    # `;` parts frames, so it cannot stand in one.
+    assert lines[0][0] == "tar;main;flush: all;write;write;/out"
+    assert int(lines[0][2]) == 10_000_000
+
+
+def test_speedscope_weights_add_up(session: Session) -> None:
+    content = json.loads(written(session, "speedscope"))
+    [profile] = content["profiles"]
+    assert sum(profile["weights"]) == profile["endValue"] == time_ns(session)
+    names = [frame["name"] for frame in content["shared"]["frames"]]
+    assert [names[at] for at in profile["samples"][0]] == [
+        "tar",
+        "main",
+        "flush; all",
+        "write",
+        "write",
+        "/out",
+    ]
+
+
+def test_without_durations_calls_are_counted(maker: RecordingMaker, open_session) -> None:
+    calls = [{"call": "getpid", "comm": "x"}] * 7
+    clock = {"kind": "epoch", "has_durations": False}
+    session = open_session(maker.make(calls, clock=clock))
+    assert written(session, "collapsed") == "x;getpid 7\n"
+    assert json.loads(written(session, "speedscope"))["profiles"][0]["unit"] == "none"
+
+
+@pytest.mark.parametrize("format_", ["speedscope", "collapsed", "chrome"])
+def test_speedscope_opens_it(session: Session, tmp_path: Path, format_: str) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if not chromium or not VIEWER.is_dir():
+        pytest.skip("no Chromium or no speedscope: tools/setup dev")
+    # This is how speedscope's own command hands a file to the page.
+    content = base64.b64encode(written(session, format_).encode()).decode()
+    loader = tmp_path / "profile.js"
+    loader.write_text(f"speedscope.loadFileFromBase64('rec.{format_}', '{content}')")
+    arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--enable-unsafe-swiftshader"]
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        page = browser.new_context(offline=True).new_page()
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("dialog", lambda dialog: (errors.append(dialog.message), dialog.dismiss()))
+        page.goto(f"{(VIEWER / 'index.html').as_uri()}#localProfilePath={loader}")
+        # It names the profile in the title once it has read it, and shows its three views.
+        name = "tar cf /dev/null" if format_ == "speedscope" else f"rec.{format_}"
+        page.wait_for_function("name => document.title.includes(name)", arg=name)
+        shown = page.inner_text("body")
+        browser.close()
+    assert errors == []
+    assert "Left Heavy" in shown
