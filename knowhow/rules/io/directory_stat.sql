@@ -1,6 +1,6 @@
 -- Stat of every entry
 -- Directories that a process lists, and of whose entries it then asks for attributes one by one, without opening them.
--- needs:  file_use, paths, totals
+-- needs:  calls, file_use, paths, totals
 -- param:  min_entries BIGINT = 500 > 0   Fewer entries are no finding.
 -- param:  min_share DOUBLE = 0.05        Least part of the elapsed time.
 -- column: subject VARCHAR       The directory; of many, the one that costs most.
@@ -23,30 +23,44 @@
 -- evidence: io/files --file {subject*}
 -- tags:   metadata, files, calls
 WITH listed AS (
-    SELECT DISTINCT u.process_id, p.path AS directory
-    FROM file_use AS u
-    JOIN paths AS p ON p.path_id = u.path_id
-    WHERE u.class = 'dir'
-), used AS (
-    SELECT u.process_id, u.path_id, p.directory, sum(u.calls) FILTER (WHERE u.class = 'stat') AS calls,
-        sum(u.time_ns) FILTER (WHERE u.class = 'stat') AS time_ns,
-        count(*) FILTER (WHERE u.class NOT IN ('stat', 'attr', 'name')) AS otherwise
-    FROM file_use AS u
-    JOIN paths AS p ON p.path_id = u.path_id
-    GROUP BY u.process_id, u.path_id, p.directory
+    -- To change into a directory is not to list it.
+    SELECT process_id, path_id
+    FROM calls
+    WHERE class = 'dir' AND call NOT IN ('chdir', 'fchdir', 'chroot', 'fchroot', 'getcwd') AND path_id IS NOT NULL
+    GROUP BY process_id, path_id
+), children AS (
+    SELECT p.path_id, d.path_id AS directory_id
+    FROM paths AS p
+    JOIN file_use AS u ON u.path_id = p.path_id AND u.class = 'stat'
+    JOIN paths AS d ON d.path = p.directory
+    WHERE d.path_id IN (SELECT path_id FROM listed)
+), opened AS (
+    SELECT c.process_id, c.path_id
+    FROM calls AS c
+    JOIN children AS k ON k.path_id = c.path_id
+    WHERE c.class IN ('open', 'process')
+    GROUP BY c.process_id, c.path_id
+), stats AS (
+    SELECT c.process_id, c.path_id, k.directory_id, count(*) AS calls, sum(c.dur_ns) AS time_ns
+    FROM calls AS c
+    JOIN children AS k ON k.path_id = c.path_id
+    WHERE c.class = 'stat'
+    GROUP BY c.process_id, c.path_id, k.directory_id
 ), asked AS (
-    SELECT u.directory, count(*) AS entries, sum(u.calls) AS calls, sum(u.time_ns) AS time_ns
-    FROM used AS u
-    JOIN listed AS l ON l.process_id = u.process_id AND l.directory = u.directory
-    WHERE u.otherwise = 0 AND u.calls > 0
-    GROUP BY u.directory
+    SELECT s.directory_id, count(*) AS entries, sum(s.calls) AS calls, sum(s.time_ns) AS time_ns
+    FROM stats AS s
+    JOIN listed AS l ON l.process_id = s.process_id AND l.path_id = s.directory_id
+    LEFT JOIN opened AS o ON o.process_id = s.process_id AND o.path_id = s.path_id
+    WHERE o.path_id IS NULL
+    GROUP BY s.directory_id
 ), summed AS (
     SELECT sum(entries) AS entries, sum(calls) AS calls, count(*) AS directories, CAST(sum(time_ns) AS BIGINT) AS cost_ns,
-        arg_max(directory, entries) AS directory
+        arg_max(directory_id, entries) AS directory_id
     FROM asked
 ), found AS (
-    SELECT s.*
+    SELECT s.*, p.path AS directory
     FROM summed AS s
+    JOIN paths AS p ON p.path_id = s.directory_id
     CROSS JOIN totals AS t
     WHERE s.entries >= $min_entries AND coalesce(s.cost_ns >= $min_share * t.elapsed_ns, true)
 )
@@ -61,6 +75,6 @@ SELECT
     CAST(f.entries AS BIGINT) AS entries,
     CAST(f.calls AS BIGINT) AS calls,
     f.directories,
-    (SELECT count(DISTINCT directory) FROM listed) AS listed
+    (SELECT count(DISTINCT path_id) FROM listed) AS listed
 FROM totals AS t
 LEFT JOIN found AS f ON f.entries > 0

@@ -1,6 +1,6 @@
 -- Log incomplete
 -- What the log does not tell, so that other rules may miss it: lines not understood, lost events, no durations, I/O without calls.
--- needs:  recording, import_issues
+-- needs:  recording, import_issues, totals
 -- column: subject VARCHAR       What is missing.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          How much is there, or is missing.
@@ -26,8 +26,8 @@
 -- says: finding.halves ja     {missing} 回の呼び出しは、開始か終了の片方しかログにありません（最初は {line} 行目）。
 -- says: ok en                 All {total} lines were understood, and nothing is known to be missing.
 -- says: ok ja                 {total} 行すべてを解釈しました。欠けているものは見当たりません。
--- says: unknown en            The recording holds no lines.
--- says: unknown ja            記録に行がありません。
+-- says: unknown en            The recording holds no calls.
+-- says: unknown ja            システムコールが記録にありません。
 -- tags:   errors
 WITH gaps AS (
     SELECT 'lines' AS variant, r.lines_total - r.lines_understood AS missing, r.lines_total AS total,
@@ -40,7 +40,8 @@ WITH gaps AS (
     SELECT 'cut' AS variant, NULL AS missing, NULL AS total, NULL AS line FROM recording AS r WHERE NOT r.complete
     UNION ALL
     SELECT 'durations' AS variant, NULL AS missing, r.lines_total AS total, NULL AS line FROM recording AS r
-    WHERE NOT r.has_durations AND r.lines_total > 0
+    CROSS JOIN totals AS t
+    WHERE NOT r.has_durations AND t.calls > 0
     UNION ALL
     SELECT 'hidden' AS variant, count(*) AS missing, NULL AS total, min(line) AS line FROM import_issues
     WHERE issue = 'invisible_io' HAVING count(*) > 0
@@ -51,7 +52,7 @@ WITH gaps AS (
 SELECT
     CASE g.variant WHEN 'lines' THEN 'lines' WHEN 'lost' THEN 'events' WHEN 'cut' THEN 'the end' WHEN 'durations' THEN 'durations'
         WHEN 'hidden' THEN 'I/O without calls' WHEN 'halves' THEN 'halves of calls' END AS subject,
-    CASE WHEN g.variant IS NOT NULL THEN 'finding' WHEN r.lines_total = 0 THEN 'unknown' ELSE 'ok' END AS status,
+    CASE WHEN g.variant IS NOT NULL THEN 'finding' WHEN t.calls = 0 THEN 'unknown' ELSE 'ok' END AS status,
     CAST(coalesce(g.missing, 0) AS DOUBLE) AS value,
     CAST(0 AS DOUBLE) AS limit_value,
     CAST(NULL AS BIGINT) AS cost_ns,
@@ -62,4 +63,5 @@ SELECT
     CAST(coalesce(g.total, r.lines_total) AS BIGINT) AS total,
     CAST(g.line AS BIGINT) AS line
 FROM recording AS r
+CROSS JOIN totals AS t
 LEFT JOIN gaps AS g ON g.variant <> ''

@@ -1,6 +1,6 @@
 -- Seeks
 -- Files in which the position is set, or asked for, before or after nearly every read or write.
--- needs:  file_use, paths, totals
+-- needs:  call_use, file_use, paths, totals
 -- param:  min_seeks BIGINT = 200 > 0     Fewer seeks in a file are no finding.
 -- param:  min_ratio DOUBLE = 0.5 > 0     Seeks for each read or write from which on it is a finding.
 -- param:  min_share DOUBLE = 0.01        Least part of the elapsed time.
@@ -12,16 +12,20 @@
 -- column: gain_ns BIGINT        What doing without them could save at most [ns].
 -- column: certainty VARCHAR     high; low where the log has no durations.
 -- column: file VARCHAR          The file.
+-- column: variant VARCHAR       nameless where the log does not say which file.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
 -- column: seeks BIGINT          Seeks in the file.
 -- column: moves BIGINT          Reads and writes of it.
 -- column: files BIGINT          Files looked at.
+-- column: nameless BIGINT       Seeks in files that the log does not name.
 -- says: finding en  {seeks} seeks for {moves} reads and writes of this file.
 -- says: finding ja  このファイルの読み書き {moves} 回に対し、シークが {seeks} 回あります。
 -- says: ok en       {files} file(s) looked at: seeking takes no time worth mentioning.
 -- says: ok ja       {files} 個のファイルを調べました。シークに目立つ時間を使うものはありません。
 -- says: unknown en  The recording holds no calls.
 -- says: unknown ja  システムコールが記録にありません。
+-- says: unknown.nameless en  {nameless} seeks are in files that the log does not name.
+-- says: unknown.nameless ja  シークのうち {nameless} 回は、どのファイルのものかログからわかりません。
 -- evidence: io/offsets --file {file}
 -- tags:   offsets, calls, files
 WITH files AS (
@@ -39,22 +43,25 @@ WITH files AS (
     CROSS JOIN totals AS t
     WHERE f.seeks >= $min_seeks AND f.seeks >= $min_ratio * f.moves AND coalesce(f.cost_ns >= $min_share * t.elapsed_ns, true)
 ), state AS (
-    SELECT count(*) AS files FROM files
+    SELECT (SELECT count(*) FROM files) AS files,
+        (SELECT coalesce(sum(calls), 0) FROM call_use WHERE class = 'seek' AND kind IS NULL AND errno IS NULL) AS nameless
 )
 SELECT
     f.path AS subject,
-    CASE WHEN f.path IS NOT NULL THEN 'finding' WHEN t.calls = 0 THEN 'unknown' ELSE 'ok' END AS status,
+    CASE WHEN f.path IS NOT NULL THEN 'finding' WHEN t.calls = 0 OR s.nameless >= $min_seeks THEN 'unknown' ELSE 'ok' END AS status,
     round(CAST(f.seeks AS DOUBLE) / greatest(f.moves, 1), 2) AS value,
     CAST($min_ratio AS DOUBLE) AS limit_value,
     f.cost_ns,
     f.cost_ns AS gain_ns,
     CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' ELSE 'high' END AS certainty,
     f.path AS file,
+    CASE WHEN f.path IS NULL AND s.nameless >= $min_seeks THEN 'nameless' END AS variant,
     -- Where reading takes about as long as seeking, reading again is the reason. With less, seeking back is.
     CASE WHEN 1e0 * f.read_ns >= 8e-1 * f.cost_ns THEN 'io/rereads' END AS explained_by,
     CAST(f.seeks AS BIGINT) AS seeks,
     CAST(f.moves AS BIGINT) AS moves,
-    s.files
+    s.files,
+    CAST(s.nameless AS BIGINT) AS nameless
 FROM state AS s
 CROSS JOIN totals AS t
 LEFT JOIN found AS f ON f.seeks > 0

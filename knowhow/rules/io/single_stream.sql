@@ -55,7 +55,7 @@ WITH threads AS (
     WHERE c.class IN ('read', 'write')
 )
 SELECT
-    (SELECT concat(coalesce(max(w.comm), '?'), ' ', CAST(max(w.pid) AS VARCHAR)) FROM who AS w WHERE f.life_id IS NOT NULL) AS subject,
+    CASE WHEN f.life_id IS NOT NULL THEN (SELECT concat(coalesce(max(w.comm), '?'), ' ', CAST(max(w.pid) AS VARCHAR)) FROM who AS w) END AS subject,
     CASE WHEN f.life_id IS NOT NULL THEN 'finding' WHEN t.calls = 0 OR NOT t.has_durations THEN 'unknown' ELSE 'ok' END AS status,
     round(CAST(1e2 * f.wait_ns / f.elapsed_ns AS DOUBLE), 1) AS value,
     CAST($min_percent AS DOUBLE) AS limit_value,

@@ -75,7 +75,7 @@ SELECT
     f.pid AS process,
     round((f.ts_ns - t.started_ns) / 1e9, 6) AS from_s,
     round((f.ts_ns + f.dur_ns - t.started_ns) / 1e9, 6) AS until_s,
-    'io/flush_on_close' AS explained_by,
+    CASE WHEN f.call = 'close' THEN 'io/flush_on_close' END AS explained_by,
     f.call,
     CAST(f.usual_ns AS BIGINT) AS usual_ns,
     CAST(f.calls - 1 AS BIGINT) AS kin,

@@ -1,6 +1,6 @@
 -- Sync per write
 -- Programs that wait for the disk after each write, by fsync and its kin, or in the write itself.
--- needs:  file_use, paths, totals
+-- needs:  call_use, file_use, paths, totals
 -- param:  min_waits BIGINT = 30 > 0        Fewer waits are no finding.
 -- param:  min_ratio DOUBLE = 0.2 > 0       Syncs for each write from which on it is a finding.
 -- param:  slow_write_ns BIGINT = 1000000   A small write that takes longer on average waits for the device [ns].
@@ -14,20 +14,27 @@
 -- column: gain_ns BIGINT        What waiting once, at the end, could save at most [ns].
 -- column: certainty VARCHAR     high for sync calls; medium where the writes themselves are slow; low where the log has no durations.
 -- column: file VARCHAR          The file.
--- column: variant VARCHAR       sync: by sync calls. write: in the writes (O_SYNC, a mount with sync, a slow server).
+-- column: variant VARCHAR       sync: by sync calls. alone, untimed: without writes, times in the log. write: in the writes. nameless.
 -- column: waits BIGINT          Waits for the disk.
 -- column: writes BIGINT         Writes of the file.
 -- column: bytes BIGINT          Bytes of one write on average [B].
 -- column: each_ns BIGINT        Mean time of a wait [ns].
 -- column: files BIGINT          Written files looked at.
+-- column: nameless BIGINT       Syncs of files that the log does not name.
 -- says: finding.sync en   {waits} syncs for {writes} writes of {bytes} on average: {each_ns} each.
 -- says: finding.sync ja   書き込み {writes} 回（平均 {bytes}）に対し、同期が {waits} 回あります。1 回 {each_ns} かかっています。
+-- says: finding.alone en  {waits} syncs, {each_ns} each; what was written in between is not in the log.
+-- says: finding.alone ja  同期が {waits} 回あり、1 回 {each_ns} かかっています。その間に書かれたものはログにありません。
+-- says: finding.untimed en  {waits} syncs for {writes} writes; how long they took is not in the log.
+-- says: finding.untimed ja  書き込み {writes} 回に対し、同期が {waits} 回あります。かかった時間はログにありません。
 -- says: finding.write en  Each of {waits} writes of {bytes} on average takes {each_ns}: it waits for the device or the server.
 -- says: finding.write ja  平均 {bytes} の書き込み {waits} 回が 1 回 {each_ns} かかっています。装置かサーバーを待っています。
 -- says: ok en             {files} written file(s) looked at: nothing waits for the disk all the time.
 -- says: ok ja             書き込まれた {files} 個のファイルを調べました。ディスク待ちを繰り返すものはありません。
 -- says: unknown en        The recording holds no calls.
 -- says: unknown ja        システムコールが記録にありません。
+-- says: unknown.nameless en  {nameless} syncs are of files that the log does not name.
+-- says: unknown.nameless ja  同期のうち {nameless} 回は、どのファイルのものかログからわかりません。
 -- evidence: io/files --file {file}
 -- tags:   time, calls, files
 WITH files AS (
@@ -40,7 +47,7 @@ WITH files AS (
     WHERE u.class IN ('sync', 'write') AND p.kind IN ('file', 'unknown', 'device', 'directory')
     GROUP BY p.path
 ), waits AS (
-    SELECT path, 'sync' AS variant, syncs AS waits, writes, bytes, sync_ns AS cost_ns
+    SELECT path, CASE WHEN writes > 0 THEN 'sync' ELSE 'alone' END AS variant, syncs AS waits, writes, bytes, sync_ns AS cost_ns
     FROM files
     WHERE syncs >= $min_waits AND syncs >= $min_ratio * writes
     UNION ALL
@@ -53,23 +60,25 @@ WITH files AS (
     CROSS JOIN totals AS t
     WHERE coalesce(w.cost_ns >= $min_share * t.elapsed_ns, true)
 ), state AS (
-    SELECT count(*) AS files FROM files WHERE writes > 0 OR syncs > 0
+    SELECT (SELECT count(*) FROM files WHERE writes > 0 OR syncs > 0) AS files,
+        (SELECT coalesce(sum(calls), 0) FROM call_use WHERE class = 'sync' AND kind IS NULL AND call NOT IN ('sync', 'msync')) AS nameless
 )
 SELECT
     f.path AS subject,
-    CASE WHEN f.path IS NOT NULL THEN 'finding' WHEN t.calls = 0 THEN 'unknown' ELSE 'ok' END AS status,
-    round(CAST(f.waits AS DOUBLE) / greatest(f.writes, 1), 2) AS value,
+    CASE WHEN f.path IS NOT NULL THEN 'finding' WHEN t.calls = 0 OR s.nameless >= $min_waits THEN 'unknown' ELSE 'ok' END AS status,
+    CASE WHEN f.writes > 0 THEN round(CAST(f.waits AS DOUBLE) / f.writes, 2) END AS value,
     CAST($min_ratio AS DOUBLE) AS limit_value,
     CAST(f.cost_ns AS BIGINT) AS cost_ns,
     CAST(f.cost_ns * (1 - 1e0 / f.waits) AS BIGINT) AS gain_ns,
-    CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' WHEN f.variant = 'sync' THEN 'high' ELSE 'medium' END AS certainty,
+    CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' WHEN f.variant = 'write' THEN 'medium' ELSE 'high' END AS certainty,
     f.path AS file,
-    f.variant,
+    CASE WHEN f.waits IS NOT NULL AND f.cost_ns IS NULL THEN 'untimed' WHEN f.path IS NOT NULL THEN f.variant WHEN s.nameless >= $min_waits THEN 'nameless' END AS variant,
     CAST(f.waits AS BIGINT) AS waits,
     CAST(f.writes AS BIGINT) AS writes,
-    CAST(f.bytes / greatest(f.writes, 1) AS BIGINT) AS bytes,
+    CASE WHEN f.writes > 0 THEN CAST(f.bytes / f.writes AS BIGINT) END AS bytes,
     CAST(f.cost_ns / f.waits AS BIGINT) AS each_ns,
-    s.files
+    s.files,
+    CAST(s.nameless AS BIGINT) AS nameless
 FROM state AS s
 CROSS JOIN totals AS t
 LEFT JOIN found AS f ON f.waits > 0

@@ -20,8 +20,8 @@
 -- says: finding ja  {programs} 種のプログラムのプロセス {starts} 個が平均 {mean_ns} で終わっています。このプログラムは {here} 回起動されました。
 -- says: ok en       {processes} process(es) looked at: starting them takes no time worth mentioning.
 -- says: ok ja       {processes} 個のプロセスを調べました。起動に目立つ時間は使っていません。
--- says: unknown en  The recording holds no process.
--- says: unknown ja  プロセスが記録にありません。
+-- says: unknown en  The recording holds no calls.
+-- says: unknown ja  システムコールが記録にありません。
 -- evidence: processes/tree --process {subject}
 -- tags:   processes, time
 WITH short AS (
@@ -49,7 +49,7 @@ WITH short AS (
 )
 SELECT
     f.comm AS subject,
-    CASE WHEN f.comm IS NOT NULL THEN 'finding' WHEN s.processes = 0 THEN 'unknown' ELSE 'ok' END AS status,
+    CASE WHEN f.comm IS NOT NULL THEN 'finding' WHEN t.calls = 0 THEN 'unknown' ELSE 'ok' END AS status,
     CAST(f.starts AS DOUBLE) AS value,
     CAST($min_starts AS DOUBLE) AS limit_value,
     CASE WHEN t.has_durations THEN f.cost_ns END AS cost_ns,

@@ -230,6 +230,12 @@ class TestDirectoryStat:
         assert (finding.subject, finding.value, finding.cost_ns) == ("/d", 500, 500_000)
         assert "500 entries of 2 listed" in finding.reason
 
+    def test_questions_of_other_processes_do_not_count(self, judge) -> None:
+        calls = listing() + asked(500) + asked(500, pid=7, tid=7) + asked(500, pid=8, tid=8)
+        finding = one(judge("io/directory_stat", calls))
+        assert (finding.value, finding.cost_ns) == (500, 500_000)
+        assert finding.reason.startswith("500 calls asked about 500 entries")
+
     def test_fewer_than_five_hundred_are_fine(self, judge) -> None:
         assert one(judge("io/directory_stat", listing() + asked(499))).status == "ok"
 
