@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { IMAGES = 22, SIZE = 786432, PIECE = 32768, STACKED = 32768 };
+enum { IMAGES = 22, SIZE = 786432, PIECE = 16384, STACKED = 16384 };
 static unsigned char image[SIZE], stacked[STACKED];
 
 static int save(const char *path, const unsigned char *data, size_t size) {
