@@ -31,6 +31,7 @@ pub(crate) struct CallRow {
     pub(crate) stack: i32,
     pub(crate) call: u16,
     pub(crate) errno: i16,
+    pub(crate) open_flags: i16,
     pub(crate) class: u8,
     pub(crate) via: Via,
     /// Calls on the same open file overlapped: the log cannot tell which came first.
@@ -53,18 +54,18 @@ pub(crate) fn object_id(object: Option<ObjectId>) -> i32 {
     object.map_or(-1, |object| object as i32)
 }
 
-/// Error names, numbered as they appear.
+/// Names of errors, or flags of opens, numbered as they appear.
 #[derive(Debug, Default)]
-pub(crate) struct Errnos {
+pub(crate) struct Numbered {
     numbers: FxHashMap<Box<[u8]>, i16>,
     names: Vec<String>,
 }
 
-impl Errnos {
+impl Numbered {
     pub(crate) fn number(&mut self, name: &[u8]) -> i16 {
-        // Linux has fewer than 140; a log of garbage may hold any number.
+        // Linux has fewer than 140 errors, and programs use some dozen sets of flags; a log of garbage may hold any number.
         const LIMIT: usize = 1024;
-        let name = if self.names.len() < LIMIT || self.numbers.contains_key(name) { name } else { b"E(other)" };
+        let name = if self.names.len() < LIMIT || self.numbers.contains_key(name) { name } else { b"(other)" };
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }
@@ -80,6 +81,7 @@ impl Errnos {
 struct Words {
     calls: Vec<String>,
     errnos: Vec<String>,
+    open_flags: Vec<String>,
 }
 
 /// The calls of the row group under construction.
@@ -93,7 +95,8 @@ pub(crate) struct CallRows {
     /// Rows of all groups before.
     before: u64,
     encoder: Encoder,
-    pub(crate) errnos: Errnos,
+    pub(crate) errnos: Numbered,
+    pub(crate) open_flags: Numbered,
 }
 
 impl CallRows {
@@ -101,7 +104,8 @@ impl CallRows {
     pub(crate) fn new(beside: bool) -> Self {
         let encoder = if beside { Encoder::beside() } else { Encoder::Here(Box::new(CallEncoder::new())) };
         let block = Vec::with_capacity(ROWS_PER_BLOCK);
-        CallRows { block, held: Vec::new(), encoded: 0, before: 0, encoder, errnos: Errnos::default() }
+        let (errnos, open_flags) = <(Numbered, Numbered)>::default();
+        CallRows { block, held: Vec::new(), encoded: 0, before: 0, encoder, errnos, open_flags }
     }
 
     /// Add a row. The last thousands stay changeable.
@@ -159,7 +163,8 @@ impl CallRows {
         }
         self.before += self.encoded as u64;
         self.encoded = 0;
-        self.encoder.finish(Words { calls: calls.to_vec(), errnos: self.errnos.names.clone() }, recording)
+        let (errnos, open_flags) = (self.errnos.names.clone(), self.open_flags.names.clone());
+        self.encoder.finish(Words { calls: calls.to_vec(), errnos, open_flags }, recording)
     }
 }
 
@@ -286,7 +291,8 @@ impl CallEncoder {
                 14 => each!(|row: &CallRow| id(row.to_object)),
                 15 => each!(|row: &CallRow| row.to_offset),
                 16 => each!(|row: &CallRow| if row.via == Via::Call { NONE } else { row.via as i64 }),
-                _ => each!(|row: &CallRow| id(row.stack)),
+                17 => each!(|row: &CallRow| id(row.stack)),
+                _ => each!(|row: &CallRow| id(i32::from(row.open_flags))),
             }
             None
         });
@@ -297,7 +303,8 @@ impl CallEncoder {
             4 => words.calls[word].clone(),
             5 => CLASS_WORDS[word].into(),
             13 => words.errnos[word].clone(),
-            _ => VIA_WORDS[word].into(),
+            16 => VIA_WORDS[word].into(),
+            _ => words.open_flags[word].clone(),
         })
     }
 }

@@ -240,6 +240,7 @@ impl Import<'_> {
             stack: -1,
             call,
             errno: -1,
+            open_flags: -1,
             class: class as u8,
             via: Via::Call,
             uncertain: false,

@@ -13,6 +13,7 @@ use crate::{
     fields::Call,
     files::Held,
     import::Import,
+    open_flags,
     rows::{Issue, MappingRow},
     syscalls::{Class, Shape},
     text,
@@ -48,6 +49,10 @@ impl Import<'_> {
             earlier.uncertain = earlier.offset != NONE;
         }
         match *shape {
+            Shape::Open(_, _, flags) => {
+                let words = open_flags::words(call.arguments.get(flags));
+                row.open_flags = if words.is_empty() { -1 } else { self.rows.open_flags.number(words) };
+            }
             Shape::Map => {
                 self.mapped(call, &row);
                 self.mappings.flush(self.recording, false)?;

@@ -10,12 +10,20 @@ pub(crate) struct OpenFlags {
     pub(crate) truncate: bool,
 }
 
+/// The words of an argument, joined by `|`; openat2 prints them in a structure (`{flags=O_RDWR|O_CREAT, mode=...}`).
+pub(crate) fn words(argument: &[u8]) -> &[u8] {
+    /// All flags of Linux together are shorter.
+    const LONGEST: usize = 256;
+    let words = argument.strip_prefix(b"{flags=").unwrap_or(argument);
+    let end = memchr::memchr2(b',', b'}', words).unwrap_or(words.len());
+    &words[..end.min(LONGEST)]
+}
+
 impl OpenFlags {
-    /// From an argument: words joined by `|`, of openat2 in a structure (`{flags=O_RDWR|O_CREAT, mode=...}`).
+    /// From the flags argument of an open.
     pub(crate) fn of(argument: &[u8]) -> Self {
         let mut flags = OpenFlags::default();
-        let words = argument.strip_prefix(b"{flags=").unwrap_or(argument);
-        for word in words.split(|byte| matches!(byte, b'|' | b',')) {
+        for word in words(argument).split(|byte| *byte == b'|') {
             match word {
                 b"O_APPEND" => flags.append = true,
                 b"O_CLOEXEC" => flags.close_on_exec = true,

@@ -1,6 +1,6 @@
 -- Sync per write
 -- Programs that wait for the disk after each write, by fsync and its kin, or in the write itself.
--- needs:  call_use, file_use, paths, totals
+-- needs:  call_use, calls, file_use, paths, totals
 -- param:  min_waits BIGINT = 30 > 0        Fewer waits are no finding.
 -- param:  min_ratio DOUBLE = 0.2 > 0       Syncs for each write from which on it is a finding.
 -- param:  slow_write_ns BIGINT = 1000000   A small write that takes longer on average waits for the device [ns].
@@ -14,7 +14,7 @@
 -- column: gain_ns BIGINT        What waiting once, at the end, could save at most [ns].
 -- column: certainty VARCHAR     high for sync calls; medium where the writes themselves are slow; low where the log has no durations.
 -- column: file VARCHAR          The file.
--- column: variant VARCHAR       sync: by sync calls. alone, untimed: without writes, times in the log. write: in the writes. nameless.
+-- column: variant VARCHAR       sync: by sync calls. opened: with O_SYNC. alone, untimed: without writes, times in the log. write: in the writes. nameless.
 -- column: waits BIGINT          Waits for the disk.
 -- column: writes BIGINT         Writes of the file.
 -- column: bytes BIGINT          Bytes of one write on average [B].
@@ -27,6 +27,8 @@
 -- says: finding.alone ja  同期が {waits} 回あり、1 回 {each_ns} かかっています。その間に書かれたものはログにありません。
 -- says: finding.untimed en  {waits} syncs for {writes} writes; how long they took is not in the log.
 -- says: finding.untimed ja  書き込み {writes} 回に対し、同期が {waits} 回あります。かかった時間はログにありません。
+-- says: finding.opened en  The file was opened with O_SYNC or O_DSYNC: each of {waits} writes of {bytes} on average waits for the disk, {each_ns} each.
+-- says: finding.opened ja  O_SYNC か O_DSYNC で開かれています。平均 {bytes} の書き込み {waits} 回が、1 回 {each_ns} ディスクを待っています。
 -- says: finding.write en  Each of {waits} writes of {bytes} on average takes {each_ns}: it waits for the device or the server.
 -- says: finding.write ja  平均 {bytes} の書き込み {waits} 回が 1 回 {each_ns} かかっています。装置かサーバーを待っています。
 -- says: ok en             {files} written file(s) looked at: nothing waits for the disk all the time.
@@ -37,7 +39,9 @@
 -- says: unknown.nameless ja  同期のうち {nameless} 回は、どのファイルのものかログからわかりません。
 -- evidence: io/files --file {file}
 -- tags:   time, calls, files
-WITH files AS (
+WITH synced AS (
+    SELECT DISTINCT path FROM calls WHERE class = 'open' AND (open_flags LIKE '%O_SYNC%' OR open_flags LIKE '%O_DSYNC%') AND errno IS NULL AND path IS NOT NULL
+), files AS (
     SELECT p.path, coalesce(sum(u.calls) FILTER (WHERE u.class = 'sync'), 0) AS syncs,
         sum(u.time_ns) FILTER (WHERE u.class = 'sync') AS sync_ns,
         coalesce(sum(u.calls - u.errors) FILTER (WHERE u.class = 'write'), 0) AS writes,
@@ -51,9 +55,10 @@ WITH files AS (
     FROM files
     WHERE syncs >= $min_waits AND syncs >= $min_ratio * writes
     UNION ALL
-    SELECT path, 'write' AS variant, writes AS waits, writes, bytes, write_ns AS cost_ns
+    SELECT path, CASE WHEN path IN (SELECT path FROM synced) THEN 'opened' ELSE 'write' END AS variant, writes AS waits, writes, bytes,
+        write_ns AS cost_ns
     FROM files
-    WHERE writes >= $min_waits AND write_ns >= $slow_write_ns * writes AND bytes < $good_bytes * writes
+    WHERE writes >= $min_waits AND bytes < $good_bytes * writes AND (write_ns >= $slow_write_ns * writes OR path IN (SELECT path FROM synced))
 ), found AS (
     SELECT w.*
     FROM waits AS w

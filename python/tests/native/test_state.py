@@ -427,3 +427,40 @@ def test_paths_rebuilt_without_tags_are_those_of_the_tags(
     ]
     wrong = [pair for pair in pairs if pair[1] != pair[2]]
     assert sum(moved for moved, *_ in wrong) <= 0.001 * sum(moved for moved, *_ in pairs), wrong[:5]
+
+
+def test_how_a_file_was_opened_is_kept(import_log: Import, query: Query) -> None:
+    text = log(
+        '1 openat(AT_FDCWD, "/a", O_WRONLY|O_CREAT|O_DSYNC, 0666) = 3',
+        '1 openat2(AT_FDCWD, "/b", {flags=O_RDONLY|O_DIRECT, resolve=RESOLVE_BENEATH}, 24) = 4',
+        '1 open("/c", O_RDWR) = -1 ENOENT (No such file or directory)',
+        '1 creat("/d", 0600) = 5',
+        '1 read(3, "x", 1) = 1',
+    )
+    rows = query(
+        import_log(text), "SELECT path, open_flags FROM calls JOIN paths USING (path_id) ORDER BY ts_ns"
+    )
+    assert rows == [
+        ("/a", "O_WRONLY|O_CREAT|O_DSYNC"),
+        ("/b", "O_RDONLY|O_DIRECT"),
+        ("/c", "O_RDWR"),
+        ("/d", None),
+        ("/a", None),
+    ]
+
+
+def test_threads_belong_to_the_process_that_made_them(import_log: Import, query: Query) -> None:
+    text = log(
+        "1 clone(child_stack=0x7f, flags=CLONE_VM|CLONE_THREAD|CLONE_FILES) = 2",
+        "2 getpid() = 1",
+        "2 clone(child_stack=0x7f, flags=CLONE_VM|CLONE_THREAD|CLONE_FILES) = 3",
+        "3 getpid() = 1",
+        "1 fork() = 4",
+        "4 getpid() = 4",
+        "4 +++ exited with 0 +++",
+        "1 fork() = 4",
+        "4 getpid() = 4",
+    )
+    rows = query(import_log(text), "SELECT tid, process_id, life_id FROM processes ORDER BY life_id")
+    # The id 4 is used twice, by two processes.
+    assert rows == [(1, 0, 0), (2, 0, 1), (3, 0, 2), (4, 3, 3), (4, 4, 4)]
