@@ -230,7 +230,8 @@ def _cut(lines: list[str], count: int, columns: int) -> list[str]:
 
 def _counts(findings: Sequence[Finding], words: dict[str, str]) -> str:
     counts = Counter(finding.status for finding in findings)
-    numbers = {status: counts[status] for status in ("finding", "unknown", "ok")}
+    numbers = {status: counts[status] for status in ("unknown", "ok")}
+    numbers["finding"] = len(main_findings(findings))
     return words["findings"].format(**numbers)
 
 
