@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from sysdock.checkup.counters import parse_proc_io
 from sysdock.checkup.ratio import JobTimes
@@ -52,11 +52,12 @@ def run_plain(command: Sequence[str]) -> PlainRun:
         child.append(process.pid)
         for number in early:
             os.kill(process.pid, number)
+        counters = _open_counters(process.pid)
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         real = time.monotonic_ns() - start
         ended_s = time.time()
+        io, no_io = _counters(process.pid, counters)
         # From here on its number may be given to another process.
-        io, no_io = _counters(process.pid)
         child.clear()
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -71,10 +72,21 @@ def run_plain(command: Sequence[str]) -> PlainRun:
     return PlainRun(code if code >= 0 else 128 - code, times, io, no_io, started_s, ended_s)
 
 
-def _counters(pid: int) -> tuple[dict[str, int] | None, str | None]:
+def _open_counters(pid: int) -> IO[bytes] | None:
+    """The counters, opened while the process lives: those of a zombie belong to root."""
+    try:
+        return open(f"/proc/{pid}/io", "rb", buffering=0)
+    except OSError:
+        return None
+
+
+def _counters(pid: int, opened: IO[bytes] | None) -> tuple[dict[str, int] | None, str | None]:
     place = Path(f"/proc/{pid}/io")
     try:
-        return parse_proc_io(place.read_text(), str(place)), None
+        if opened is None:
+            return parse_proc_io(place.read_text(), str(place)), None
+        with opened:
+            return parse_proc_io(opened.read().decode(), str(place)), None
     except OSError as error:
         return None, (error.strerror or str(error)).lower()
     except UserError as error:
