@@ -126,10 +126,14 @@ def test_files_of_the_struct_are_read_as_dump_acct_reads_them(tmp_path: Path) ->
 def test_an_accounting_file_written_now(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root: turns process accounting on")
+    path, running = tmp_path / "pacct", Path("/var/log/account/pacct")
+    if running.exists() and running.stat().st_size:
+        # Accounting is in use on this machine: what is there by now will do.
+        data = running.read_bytes()
+        path.write_bytes(data[: len(data) // 64 * 64][-64 * 10_000 :])
+        assert dumped(path) == read(path)
+        return
     accton = tool("accton")
-    if Path("/var/log/account/pacct").exists() and Path("/var/log/account/pacct").stat().st_size:
-        pytest.skip("process accounting is in use on this machine")
-    path = tmp_path / "pacct"
     path.touch()
     if subprocess.run([accton, path], capture_output=True, check=False).returncode != 0:
         pytest.skip("the kernel has no process accounting")
