@@ -23,6 +23,8 @@ VERBS = {
     "show": ("show", "Answer one question: an analysis as table or picture."),
     "report": ("report", "Everything in one HTML file."),
     "compare": ("compare", "What changed between two recordings."),
+    "checkup": ("checkup", "Does I/O hold a job back? In four steps, each with a verdict."),
+    "threshold": ("threshold", "This site's threshold for a check-up, from a year of accounting."),
     "query": ("query", "Ask in SQL."),
     "export": ("export", "Write the tables as Parquet or CSV files."),
     "list": ("list_all", "List analyses, rules, charts and tables."),

@@ -1,0 +1,233 @@
+"""Step 4: what to hand to the administrator, in one file, without contents of files.
+
+Every column of texts is either a closed list of words, or named here with what becomes of it. One that is
+neither, as a new table may bring, is left out or hashed.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tarfile
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from sysdock.analysis import Session
+from sysdock.analysis.writing import json_text
+from sysdock.checkup.names import LEFT_OUT, Hasher
+from sysdock.checkup.site import place_new, refuse_place
+from sysdock.checkup.statement import Name, Step, as_it_is
+from sysdock.checkup.steps import content, step_3
+from sysdock.errors import UserError
+from sysdock.library import Library
+from sysdock.recording import Recording
+from sysdock.recording.rewrite import Change, Plan, rewrite
+
+# Words of the kernel, of strace and of sysdock.
+_WORDS = {
+    ("calls", "call"), ("calls", "class"), ("calls", "errno"), ("calls", "via"), ("paths", "kind"),
+    ("signals", "signal"), ("signals", "code"), ("mappings", "protection"), ("processes", "exit_signal"),
+    ("environment", "section"), ("environment", "source"), ("import_issues", "issue"),
+}  # fmt: skip
+# Lines of the log, with what the program read and wrote.
+_CONTENTS = {("import_issues", "excerpt")}
+_COMMANDS = {("processes", "command")}
+_PATHS = {
+    ("processes", "log"), ("import_issues", "source"), ("stacks", "object"), ("stacks", "source"),
+}  # fmt: skip
+_SINGLE = {("commands", "comm"), ("stacks", "function")}
+# What is in `environment` and tells nothing about user, host or site.
+_PLAIN_SECTIONS = ("kernel", "cpu", "memory", "tool")
+_PLAIN_OF_HOST = ("operating system", "machine")
+_NAME_IN_MOUNT = re.compile(r"^(\S+) on (\S+) (\(.*\))$", re.DOTALL)
+_PLAIN_OPTIONS = re.compile(r"[a-z_]+(=\d+[kmg]?)?")
+# Of recording.json; all others are left out with hashed names.
+_KNOWN_KEYS = {
+    "format_version", "tool", "recorder", "started_ns", "duration_ns", "exit_code", "exit_signal", "clock",
+    "has_exits", "lines_total", "lines_understood", "restarted_calls", "issues", "lost_events",
+    "complete", "ended_by",
+}  # fmt: skip
+_FOLDER = "checkup"
+_README = """What is in this folder, made by `sysdock checkup`:
+
+checkup.json       the four steps with their verdicts and numbers
+diagnosis.json     all findings of step 3
+environment.json   machine and file systems where it was recorded, as far as known
+recording/         the system calls as Parquet tables; try `sysdock diagnose recording`
+                   and `sysdock show recording io/files`
+
+No content of files is in it: what programs read and wrote was never recorded, and lines of the log that could
+not be understood were left out. The findings were made anew from the recording in this folder.
+Command lines: {commands}.
+Names of files, programs and hosts: {names}.
+"""
+
+
+def write_bundle(
+    path: Path, session: Session, steps: Sequence[Step], *, hashed: bool, with_commands: bool, lang: str
+) -> None:
+    """Writes the bundle, and with `hashed` its key beside it (`.key`); neither may exist before."""
+    key_path = Path(f"{path}.key")
+    for file in (path, key_path) if hashed else (path,):
+        refuse_place(file)
+    hasher = Hasher() if hashed else None
+    with tempfile.TemporaryDirectory(prefix=".sysdock-", dir=path.parent) as folder:
+        whole = Path(folder) / "bundle"
+        _collect(Path(folder), whole, session, steps, hasher, with_commands, lang)
+        if hasher:
+            _write_key(key_path, hasher)
+        try:
+            place_new(whole, path)
+        except BaseException:
+            if hasher:
+                key_path.unlink()
+            raise
+
+
+def _collect(
+    folder: Path,
+    whole: Path,
+    session: Session,
+    steps: Sequence[Step],
+    hasher: Hasher | None,
+    with_commands: bool,
+    lang: str,
+) -> None:
+    copy = rewrite(
+        session.recording,
+        session.library,
+        folder / "recording",
+        _plan(hasher, with_commands),
+        _manifest(session.recording.manifest, hasher, with_commands),
+    )
+
+    def rename(name: Name) -> str:
+        if name.kind == "command" and not with_commands:
+            return LEFT_OUT
+        return hasher.name(name) if hasher else as_it_is(name)
+
+    with Session(copy, session.library) as copied:
+        # Findings quote names, so they are made anew from what is in the bundle.
+        own = [step for step in steps if step.number < 3] + [step_3(copied)]
+        findings = [vars(finding) for finding in copied.diagnose(lang)]
+        environment = []
+        if "environment" in copy.tables:
+            names = ("section", "name", "value", "source")
+            rows = copied.fetch(f"SELECT {', '.join(names)} FROM environment")
+            environment = [dict(zip(names, row, strict=True)) for row in rows]
+    texts = {
+        "README": _README.format(
+            commands=("hashed" if hasher else "included") if with_commands else "left out",
+            names="hashed; whoever made this can translate them back" if hasher else "as they are",
+        ),
+        "checkup.json": json_text(content(own, lang, rename), indent=1) + "\n",
+        "diagnosis.json": json_text(findings, indent=1) + "\n",
+        "environment.json": json_text(environment, indent=1) + "\n",
+    }
+    with tarfile.open(whole, "w:gz", format=tarfile.PAX_FORMAT) as archive:
+        for name, text in texts.items():
+            # An argument of a command need not be UTF-8.
+            data = text.encode("utf-8", "backslashreplace")
+            archive.addfile(_entry(name, len(data)), io.BytesIO(data))
+        for file in sorted(copy.folder.rglob("*")):
+            if file.is_file():
+                with open(file, "rb") as opened:
+                    archive.addfile(_entry(file.relative_to(folder).as_posix(), file.stat().st_size), opened)
+
+
+def _entry(name: str, size: int) -> tarfile.TarInfo:
+    """Without owner and time, which a bundle has no need to tell."""
+    entry = tarfile.TarInfo(f"{_FOLDER}/{name}")
+    entry.size, entry.mode = size, 0o644
+    return entry
+
+
+def _write_key(path: Path, hasher: Hasher) -> None:
+    try:
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise UserError("already exists", "choose another name with -o", str(path)) from None
+    with open(number, "w") as file:
+        file.write(hasher.key.hex() + "\n")
+
+
+def _drop(*_: Any) -> None:
+    return None
+
+
+def _plan(hasher: Hasher | None, with_commands: bool) -> Plan:
+    def plan(table: str, column: str) -> Change | None:
+        place = (table, column)
+        if place in _CONTENTS or (place in _COMMANDS and not with_commands):
+            return Change(_drop)
+        if place == ("environment", "value"):
+            return Change(_environment_value(hasher, with_commands), ("section", "name"))
+        if hasher is None or place in _WORDS:
+            return None
+        if place == ("paths", "path"):
+            return Change(hasher.object, ("kind",))
+        if place == ("environment", "name"):
+            return Change(
+                lambda name, section: hasher.path(name) if section == "mount" else name, ("section",)
+            )
+        if place in _COMMANDS:
+            return Change(hasher.command)
+        if place in _PATHS:
+            return Change(hasher.path)
+        return Change(hasher.word) if place in _SINGLE else Change(_drop)
+
+    return plan
+
+
+def _environment_value(hasher: Hasher | None, with_commands: bool) -> Callable[..., str | None]:
+    def value(text: str, section: str, name: str) -> str | None:
+        if section == "command" and not with_commands:
+            return None
+        if hasher is None or section in _PLAIN_SECTIONS or (section == "host" and name in _PLAIN_OF_HOST):
+            return text
+        if section == "mount" and (found := _NAME_IN_MOUNT.match(text)):
+            # Options may hold addresses and folders; words and numbers are kept.
+            options = [o for o in found[3][1:-1].split(",") if _PLAIN_OPTIONS.fullmatch(o)]
+            return f"{found[1]} on {hasher.path(found[2])} ({','.join(options)})"
+        return hasher.command(text)
+
+    return value
+
+
+def _manifest(manifest: dict[str, Any], hasher: Hasher | None, with_commands: bool) -> dict[str, Any]:
+    """Keys of recording.json that change."""
+    command = manifest.get("command") if with_commands else None
+    if hasher is None:
+        return {"command": command}
+    sources = [
+        {**source, "path": hasher.path(source["path"]) if source.get("path") else None}
+        for source in manifest.get("sources") or []
+    ]
+    # A note may name logs and hosts.
+    clock = {**manifest["clock"], "note": None}
+    return {
+        **{key: None for key in manifest if key not in _KNOWN_KEYS},
+        "command": command and hasher.command(command),
+        "directory": manifest.get("directory") and hasher.path(manifest["directory"]),
+        "host": manifest.get("host") and hasher.word(manifest["host"]),
+        "options": None,
+        "sources": sources,
+        "clock": clock,
+    }
+
+
+def names_in(recording: Recording) -> list[str]:
+    """All names that a bundle of the recording hashes, to translate them back."""
+    with Session(recording, Library()) as session:
+        found = [recording.manifest.get(key) for key in ("command", "directory", "host")]
+        found += [source.get("path") for source in recording.manifest.get("sources") or []]
+        for table, column in (("paths", "path"), *sorted(_COMMANDS | _PATHS | _SINGLE)):
+            if table in recording.tables:
+                found += [name for (name,) in session.fetch(f"SELECT DISTINCT {column} FROM {table}")]
+        if "environment" in recording.tables:
+            sql = "SELECT name, value FROM environment WHERE section IN ('mount', 'host')"
+            found += [text for pair in session.fetch(sql) for text in pair]
+    return [name for name in found if name]

@@ -1,0 +1,127 @@
+"""Runs a command untraced and measures it, as `time` does; reads /proc/PID/io when it has ended.
+
+A process that has ended stays as a zombie until its parent asks for its status. Until then the kernel still
+tells what it and the children it waited for have read and written, so the counters are exact.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, Any
+
+from sysdock.checkup.counters import parse_proc_io
+from sysdock.checkup.ratio import JobTimes
+from sysdock.errors import UserError
+
+_NS = 1_000_000_000
+_US = 1_000_000
+
+
+@dataclass(frozen=True)
+class PlainRun:
+    """A run: `status` as a shell has it, its times, and its counters, or in words why there are none."""
+
+    status: int
+    times: JobTimes
+    io: dict[str, int] | None
+    no_io: str | None
+    started_s: float
+    ended_s: float
+
+
+def run_plain(command: Sequence[str]) -> PlainRun:
+    """Runs it with our streams; signals are passed on, and its status is returned (128 + N for a signal)."""
+    child: list[int] = []
+    early: list[int] = []
+    with _signals(child, early):
+        started_s, start = time.time(), time.monotonic_ns()
+        try:
+            process = subprocess.Popen(command)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise UserError(f"cannot be started: {reason}", place=command[0]) from None
+        child.append(process.pid)
+        for number in early:
+            os.kill(process.pid, number)
+        counters = _open_counters(process.pid)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        real = time.monotonic_ns() - start
+        ended_s = time.time()
+        io, no_io = _counters(process.pid, counters)
+        # From here on its number may be given to another process.
+        child.clear()
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    times = JobTimes(
+        user=Fraction(round(usage.ru_utime * _US), _US),
+        system=Fraction(round(usage.ru_stime * _US), _US),
+        real=Fraction(real, _NS),
+        name=" ".join(command),
+        source=("this run, untraced", "今回の実行。トレースなし"),
+    )
+    code = process.returncode
+    return PlainRun(code if code >= 0 else 128 - code, times, io, no_io, started_s, ended_s)
+
+
+def _open_counters(pid: int) -> IO[bytes] | None:
+    """The counters, opened while the process lives: those of a zombie belong to root."""
+    try:
+        return open(f"/proc/{pid}/io", "rb", buffering=0)
+    except OSError:
+        return None
+
+
+def _counters(pid: int, opened: IO[bytes] | None) -> tuple[dict[str, int] | None, str | None]:
+    place = Path(f"/proc/{pid}/io")
+    try:
+        if opened is None:
+            return parse_proc_io(place.read_text(), str(place)), None
+        with opened:
+            return parse_proc_io(opened.read().decode(), str(place)), None
+    except OSError as error:
+        return None, (error.strerror or str(error)).lower()
+    except UserError as error:
+        return None, error.fact
+
+
+@contextmanager
+def _signals(child: list[int], early: list[int]) -> Iterator[None]:
+    """Passes signals on to the child, or keeps them in `early` before it is there.
+
+    Those of the terminal it gets by itself.
+    """
+
+    def pass_on(number: int, _frame: object) -> None:
+        if child:
+            os.kill(child[0], number)
+        else:
+            early.append(number)
+
+    def leave(_number: int, _frame: object) -> None:
+        """Not SIG_IGN, which the child would inherit."""
+
+    handlers: dict[int, Any] = {
+        signal.SIGINT: leave,
+        signal.SIGQUIT: leave,
+        signal.SIGTERM: pass_on,
+        signal.SIGHUP: pass_on,
+        signal.SIGUSR1: pass_on,
+        signal.SIGUSR2: pass_on,
+    }
+    if threading.current_thread() is not threading.main_thread():
+        handlers = {}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

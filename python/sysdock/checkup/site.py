@@ -1,0 +1,178 @@
+"""A site's values: the threshold of step 1 and the rates its file systems reached when they were checked."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sysdock.checkup.ratio import DEFAULT_THRESHOLD
+from sysdock.checkup.text_file import read_text
+from sysdock.checkup.threshold import QUANTILES, Survey, Threshold
+from sysdock.errors import UserError
+
+_RATE_KEYS = {"read": "read_bytes_s", "write": "write_bytes_s"}
+
+
+@dataclass(frozen=True)
+class Site:
+    """Threshold, where it comes from (English, Japanese), and rates in B/s by folder: `read`, `write`."""
+
+    threshold: float = DEFAULT_THRESHOLD
+    origin: tuple[str, str] = ("usual value, no --site given", "一般的な値。--site の指定なし")
+    rates: dict[str, dict[str, float]] = field(default_factory=dict)
+
+
+def read_site(path: Path) -> Site:
+    """The values in a file that `sysdock threshold -o` wrote, and an administrator may have edited."""
+    place = str(path)
+    try:
+        content = tomllib.loads(read_text(path, "a site's TOML file"))
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(
+            f"not TOML: {error}", "`sysdock threshold FILE... -o site.toml` writes one", place
+        ) from None
+    ratio = content.get("ratio", {})
+    threshold = ratio.get("threshold") if isinstance(ratio, dict) else None
+    if not _is_number(threshold) or not 0 < threshold <= 1:
+        raise UserError("no `threshold` between 0 and 1 below [ratio]", "as: threshold = 0.1", place)
+    rates = content.get("rates", {})
+    if not isinstance(rates, dict):
+        raise UserError("`rates` is no table", 'as: [rates."/work"]', place)
+    for folder, values in rates.items():
+        known = isinstance(values, dict) and set(values) <= set(_RATE_KEYS.values())
+        if not folder.startswith("/") or not known or not all(map(_is_rate, values.values())):
+            hint = 'as: [rates."/work"], and below it read_bytes_s = 1.2e9, write_bytes_s = 0.9e9'
+            raise UserError(f"the rates of `{folder}` are not right", hint, place)
+    records = ratio.get("records")
+    known = f", from {records:,} records" if isinstance(records, int) else ""
+    known_ja = f"、{records:,} 件の記録から" if isinstance(records, int) else ""
+    return Site(
+        threshold,
+        (f"this site's value{known}", f"このサイトの値{known_ja}"),
+        {
+            folder: {name: float(values[key]) for name, key in _RATE_KEYS.items() if key in values}
+            for folder, values in rates.items()
+        },
+    )
+
+
+def parse_rate(text: str) -> tuple[str, dict[str, float]]:
+    """`/work=read:1.2e9,write:0.9e9`: a folder and its rates in B/s."""
+    folder, _, values = text.partition("=")
+    rates = {}
+    for value in values.split(","):
+        name, _, number = value.partition(":")
+        try:
+            rate = float(number)
+        except ValueError:
+            rate = math.nan
+        if name not in _RATE_KEYS or not _is_rate(rate) or not folder.startswith("/"):
+            raise UserError(
+                f"`{text}` states no rate", "write --rate /work=read:1.2e9,write:0.9e9 (B/s)", "--rate"
+            )
+        rates[name] = rate
+    return folder.rstrip("/") or "/", rates
+
+
+def write_site(
+    path: Path, found: Survey, threshold: Threshold, rates: Mapping[str, Mapping[str, float]]
+) -> None:
+    """Writes the values as TOML, in one step; refuses to replace a file."""
+    write_new(path, "\n".join(_lines(found, threshold, rates)).encode() + b"\n")
+
+
+def _lines(found: Survey, threshold: Threshold, rates: Mapping[str, Mapping[str, float]]) -> list[str]:
+    lines = [
+        "# Values of this site for `sysdock checkup --site`, written by `sysdock threshold`.",
+        "",
+        "[ratio]",
+        "# Jobs whose user time / cores / real time is below this wait most of the time.",
+        f"threshold = {threshold.value!r}",
+        f"method = {_text(threshold.method)}",
+        f"reason = {_text(threshold.reason[0])}",
+        f"records = {found.histogram.records}",
+        f"too_short = {found.short}",
+        f"left_out = {found.without}",
+    ]
+    if found.first is not None and found.last is not None:
+        lines += [f"from = {moment(found.first)}", f"until = {moment(found.last)}"]
+    if threshold.split:
+        lines.append(f"separation = {threshold.split.separation:.4f}")
+    lines += ["", "[ratio.quantiles]"]
+    for share in QUANTILES:
+        value = found.histogram.quantile(share)
+        if value is not None:
+            lines.append(f"p{round(share * 100):02d} = {value:.4g}")
+    lines += [
+        "",
+        "# Rates that the file systems reached when the administrator checked them, in B/s:",
+        '# [rates."/work"]',
+        "# read_bytes_s = 1.2e9",
+        "# write_bytes_s = 0.9e9",
+    ]
+    for folder, values in rates.items():
+        lines += ["", f"[rates.{_text(folder)}]"]
+        lines += [f"{_RATE_KEYS[name]} = {float(rate)!r}" for name, rate in values.items()]
+    return lines
+
+
+def moment(epoch_s: float) -> str:
+    """A time as TOML and people have it, UTC."""
+    return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def refuse_place(path: Path) -> None:
+    """Raises a UserError where a new file of that name cannot be."""
+    if path.exists() or path.is_symlink():
+        raise UserError("already exists", "choose another name with -o, or remove it first", str(path))
+    if not path.parent.is_dir():
+        raise UserError("no such folder", "make it first", str(path.parent))
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Writes a file that must not exist, whole or not at all."""
+    refuse_place(path)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.") as file:
+        file.write(content)
+        file.flush()
+        os.fchmod(file.fileno(), 0o644)
+        place_new(Path(file.name), path)
+
+
+def place_new(written: Path, path: Path) -> None:
+    """Gives a written file its name, unless there is one of that name by now."""
+    try:
+        os.link(written, path)
+    except FileExistsError:
+        refuse_place(path)
+    except OSError:
+        # A file system without hard links.
+        refuse_place(path)
+        try:
+            with open(path, "xb") as out, open(written, "rb") as file:
+                shutil.copyfileobj(file, out)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+
+
+def _text(value: str) -> str:
+    """A string of TOML: JSON's escapes are a part of those."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_rate(value: Any) -> bool:
+    return _is_number(value) and value > 0

@@ -1,0 +1,203 @@
+"""The four steps, from what the user gave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sysdock.checkup import LOOK_CLOSER, OK, UNKNOWN
+from sysdock.checkup.load import judge_llite, judge_nfs, judge_proc_io, judge_sar, no_load
+from sysdock.checkup.ratio import JobTimes, judge_ratio
+from sysdock.checkup.site import Site
+from sysdock.checkup.statement import Name, Part, Rename, Step, as_it_is
+
+if TYPE_CHECKING:
+    from sysdock.analysis import Session
+    from sysdock.analysis.diagnosis import Finding
+    from sysdock.checkup.plain_run import PlainRun
+
+TITLES = (
+    ("I/O ratio: does the job wait?", "入出力の比: ジョブは待っているか"),
+    (
+        "Volume, rate and load: is it more or slower than it should be?",
+        "量、速さ、負荷: 多すぎないか、遅すぎないか",
+    ),
+    ("System calls: what does the program do?", "システムコール: プログラムは何をしているか"),
+    ("What to hand to the administrator", "管理者に渡すもの"),
+)
+_MOST_FINDINGS = 5
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user gave for steps 1 and 2, beside a recording."""
+
+    site: Site = field(default_factory=Site)
+    job: JobTimes | None = None
+    run: PlainRun | None = None
+    files: tuple[Path, ...] = ()
+    nfsstat: tuple[Path, Path] | None = None
+    llite: tuple[Path, Path] | None = None
+    proc_io: Path | None = None
+    sar: tuple[Path, ...] = ()
+
+
+def step_1(given: Given) -> Step:
+    """The ratio."""
+    return Step(1, TITLES[0], [judge_ratio(given.job, given.site.threshold, given.site.origin)])
+
+
+def step_2(given: Given, session: Session | None) -> Step:
+    """Volume and rate from the recording, load from counters and samples."""
+    parts = [_no_recording("volume")]
+    if session:
+        from sysdock.checkup.rate import judge_rates
+        from sysdock.checkup.volume import judge_volume
+
+        parts = [judge_volume(session, given.files), *judge_rates(session, given.site.rates)]
+    return Step(2, TITLES[1], parts + (_load(given, session) or [no_load()]))
+
+
+def _load(given: Given, session: Session | None) -> list[Part]:
+    parts = []
+    if given.nfsstat:
+        parts.append(judge_nfs(*given.nfsstat))
+    if given.llite:
+        parts.append(judge_llite(*given.llite))
+    if given.proc_io:
+        parts.append(judge_proc_io(given.proc_io))
+    if given.run and given.run.io is not None:
+        parts.append(judge_proc_io(given.run.io))
+    elif given.run:
+        said = ("/proc/PID/io could not be read: {why}.", "/proc/PID/io を読めませんでした: {why}。")
+        parts.append(Part("proc_io", UNKNOWN, said, None, {"why": given.run.no_io}))
+    return parts + [judge_sar(path, _during(given, session)) for path in given.sar]
+
+
+def _during(given: Given, session: Session | None) -> tuple[float, float] | None:
+    """When the job ran, s since the epoch."""
+    if given.run:
+        return given.run.started_s, given.run.ended_s
+    if session and session.recording.manifest["clock"].get("kind") in ("epoch", "time_of_day"):
+        start = session.recording.started_ns
+        return start / 1e9, (start + session.recording.manifest["duration_ns"]) / 1e9
+    return None
+
+
+def step_3(session: Session | None, findings: Sequence[Finding] | None = None) -> Step:
+    """The main findings of the rules, most to win first."""
+    if session is None:
+        return Step(3, TITLES[2], [_no_recording("calls")])
+    from sysdock.analysis.diagnosis import main_findings
+
+    japanese = session.diagnose("ja")
+    english = session.diagnose("en")
+    in_japanese = {(f.rule, f.subject): f for f in japanese}
+    main = main_findings(english)
+    parts = [
+        _finding(finding, in_japanese[finding.rule, finding.subject]) for finding in main[:_MOST_FINDINGS]
+    ]
+    counts = {status: sum(f.status == status for f in english) for status in ("finding", "unknown", "ok")}
+    values = {**counts, "main": len(main), "shown": len(parts)}
+    said = (
+        "{main} main finding(s); {unknown} rule(s) could not tell, {ok} found nothing.",
+        "主な所見 {main} 件。判定できなかったルール {unknown} 件、問題なし {ok} 件。",
+    )
+    wrong = any(not finding.is_note for finding in main)
+    verdict = LOOK_CLOSER if wrong else UNKNOWN if counts["unknown"] or not counts["ok"] else OK
+    do = ("`sysdock diagnose REC` shows all of them.", "`sysdock diagnose REC` ですべて見られます。")
+    return Step(3, TITLES[2], [Part("calls", verdict, said, do if english else None, values), *parts])
+
+
+def _finding(english: Finding, japanese: Finding) -> Part:
+    """A finding in its own words, which a bundle makes anew from the recording in it."""
+    values: dict[str, Any] = {
+        "rule": english.rule,
+        "title": english.title,
+        "title_ja": japanese.title,
+        "subject": english.subject,
+        "gain_ns": english.gain_ns,
+        "gain": english.gain_ns / 1e9 if english.gain_ns is not None else None,
+        "reason": english.reason,
+        "reason_ja": japanese.reason,
+        "advice": english.advice,
+        "advice_ja": japanese.advice,
+        "others": english.others,
+    }
+    gain = (" (up to {gain:s} to win)", " (最大 {gain:s} 短縮)") if english.gain_ns else ("", "")
+    subject = ": {subject}" if english.subject else ""
+    said = (
+        "{title}" + subject + gain[0] + ". {reason}",
+        "{title_ja}" + subject + gain[1] + "。{reason_ja}",
+    )
+    verdict = OK if english.is_note else LOOK_CLOSER
+    return Part("finding", verdict, said, ("{advice}", "{advice_ja}"), values)
+
+
+def step_4(steps: Sequence[Step], session: Session | None, bundle: Path | None, hashed: bool) -> Step:
+    """Whether there is something to hand over, and whether it is ready."""
+    if bundle:
+        said = (
+            "{bundle} holds the recording without contents of files, the findings and this check-up"
+            + ("; names are hashed, and {key} translates them back." if hashed else "."),
+            "{bundle} に、ファイルの中身を除いた記録、所見、この診断が入っています。"
+            + ("名前はハッシュ値に置き換えてあり、{key} で元に戻せます。" if hashed else ""),
+        )
+        values = {"bundle": Name("path", str(bundle)), "key": Name("path", f"{bundle}.key"), "hashed": hashed}
+        do = (
+            "Hand it over with the time of the job, and say what you expected.",
+            "ジョブの時刻と、期待していた結果を添えて渡してください。",
+        )
+        if hashed:
+            do = (do[0] + " Keep the key to yourself.", do[1] + "鍵は渡さないでください。")
+        return Step(4, TITLES[3], [Part("bundle", OK, said, do, values)])
+    if session is None:
+        return Step(4, TITLES[3], [_no_recording("bundle")])
+    bad = [step.number for step in steps if step.verdict == LOOK_CLOSER]
+    values = {"steps": bad}
+    if bad:
+        said = ("Step(s) {steps} need a closer look.", "ステップ {steps} に気になる点があります。")
+    else:
+        said = ("No bundle was made.", "渡すものは作られていません。")
+    do = (
+        "If what step 3 advises does not help, `-o bundle.tar.gz` makes what the administrator needs; "
+        "--hash-names hides names.",
+        "ステップ 3 の対策で解決しなければ、`-o bundle.tar.gz` で管理者に渡すものを作れます。"
+        "--hash-names で名前を隠せます。",
+    )
+    return Step(4, TITLES[3], [Part("bundle", UNKNOWN, said, do, values)])
+
+
+def _no_recording(topic: str) -> Part:
+    said = ("There is no recording of the job.", "ジョブの記録がありません。")
+    do = (
+        "Record it: `sysdock run -o rec -- CMD`, or `sysdock import run.strace -o rec`; then "
+        "`sysdock checkup rec`.",
+        "`sysdock run -o rec -- CMD` か `sysdock import run.strace -o rec` で記録し、"
+        "`sysdock checkup rec` としてください。",
+    )
+    return Part(topic, UNKNOWN, said, do)
+
+
+def content(steps: Sequence[Step], lang: str, rename: Rename = as_it_is) -> list[dict[str, Any]]:
+    """The steps as JSON has them."""
+    return [
+        {
+            "step": step.number,
+            "title": step.title[lang == "ja"],
+            "verdict": step.verdict,
+            "parts": [
+                {
+                    "topic": part.topic,
+                    "verdict": part.verdict,
+                    "text": part.text(lang, rename),
+                    "advice": part.advice(lang, rename) or None,
+                    "values": part.plain_values(rename),
+                }
+                for part in step.parts
+            ],
+        }
+        for step in steps
+    ]

@@ -1,0 +1,168 @@
+"""A site's threshold for the ratio of step 1, from a year of accounting files and tables of jobs."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sysdock.checkup import accounting, histogram
+from sysdock.checkup.histogram import BINS, Histogram, Split
+from sysdock.checkup.job_table import read_jobs
+from sysdock.checkup.ratio import DEFAULT_THRESHOLD
+from sysdock.checkup.text_file import open_packed
+from sysdock.errors import UserError
+
+# A hundred years: no process takes longer, but a damaged file says so.
+LONGEST_TICKS = 100 * 366 * 86400 * accounting.TICKS_PER_S
+QUANTILES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+
+
+@dataclass
+class Survey:
+    """What the records say: the histogram, how many were left out, and the time they cover (s, epoch)."""
+
+    histogram: Histogram = field(default_factory=Histogram)
+    short: int = 0
+    without: int = 0
+    first: float | None = None
+    last: float | None = None
+
+    def cover(self, first: float, last: float) -> None:
+        """Widens the period."""
+        self.first = first if self.first is None else min(self.first, first)
+        self.last = last if self.last is None else max(self.last, last)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The value, whether it was `computed` or is the `default`, and why (English, Japanese)."""
+
+    value: float
+    method: str
+    reason: tuple[str, str]
+    split: Split | None
+
+
+def survey(
+    files: Sequence[Path],
+    min_real_s: float = 1.0,
+    without: Collection[str] = (),
+    on_file: Callable[[Path], None] | None = None,
+) -> Survey:
+    """Reads all records; those shorter than `min_real_s`, and of the programs `without`, are left out."""
+    found = Survey()
+    for path in files:
+        if on_file:
+            on_file(path)
+        with open_packed(path) as file:
+            try:
+                head = file.read(2)
+            except (OSError, EOFError, zlib.error) as error:
+                raise UserError(f"cannot be read: {str(error).lower()}", place=str(path)) from None
+        if accounting.is_accounting(head):
+            _add_processes(found, path, min_real_s, without)
+        else:
+            _add_jobs(found, path, min_real_s, without)
+    return found
+
+
+def _add_processes(found: Survey, path: Path, min_real_s: float, without: Collection[str]) -> None:
+    """Processes of an accounting file. It is the innermost loop for millions of records: no calls in it."""
+    left_out = {name.encode().ljust(16, b"\0")[:16] for name in without}
+    ticks = accounting.TICKS_PER_S
+    shortest = min_real_s * ticks
+    weights, records, short, excluded = found.histogram.weights, 0, 0, 0
+    lowest, width = histogram.LOWEST, histogram.WIDTH
+    first, last = math.inf, -math.inf
+    log10, floor = math.log10, 1e-6
+    for _pid, _ppid, began, real, user, _system, comm in accounting.rows(path):
+        if began < first:
+            first = began
+        if began > last:
+            last = began
+        if not 0 < real < LONGEST_TICKS or real < shortest:
+            if not 0 <= real < LONGEST_TICKS:
+                fact = f"a process took {real} ticks"
+                raise UserError(fact, "the file is damaged, or is no accounting file", str(path))
+            short += 1
+        elif left_out and comm in left_out:
+            excluded += 1
+        else:
+            records += 1
+            ratio = user / real
+            place = int((log10(ratio) - lowest) / width) if ratio > floor else 0
+            weights[place if place < BINS else -1] += real / ticks
+    found.histogram.records += records
+    found.short += short
+    found.without += excluded
+    if last >= first:
+        found.cover(first, last)
+
+
+def _add_jobs(found: Survey, path: Path, min_real_s: float, without: Collection[str]) -> None:
+    for job in read_jobs(path):
+        if job.ended is not None:
+            found.cover(job.ended, job.ended)
+        real = float(job.real)
+        if real < min_real_s or real <= 0:
+            found.short += 1
+        elif job.job in without:
+            found.without += 1
+        else:
+            computing = (job.cores or 1) - job.assistant_cores
+            found.histogram.add(float(job.user) / computing / real, real * (job.cores or 1))
+
+
+def decide(found: Survey) -> Threshold:
+    """Otsu's split where there are really two classes, else 0.1 with the reason."""
+    records = found.histogram.records
+    split = found.histogram.split()
+    if records < histogram.LEAST_RECORDS:
+        return _default(
+            split,
+            f"{records} records are too few; {histogram.LEAST_RECORDS} are needed",
+            f"記録が {records} 件しかありません ({histogram.LEAST_RECORDS} 件必要)",
+        )
+    if split is None:
+        return _default(None, "all jobs have the same ratio", "すべてのジョブの比が同じです")
+    if split.separation < histogram.LEAST_SEPARATION:
+        return _default(
+            split,
+            f"there are no two classes: the separation is {split.separation:.2f}, less than "
+            f"{histogram.LEAST_SEPARATION}",
+            f"2 つの群に分かれていません。分離度は {split.separation:.2f} で、"
+            f"{histogram.LEAST_SEPARATION} 未満です",
+        )
+    if min(split.shares) < histogram.LEAST_SHARE:
+        return _default(
+            split,
+            f"the smaller class has only {min(split.shares):.1%} of the time, less than "
+            f"{histogram.LEAST_SHARE:.0%}",
+            f"小さい方の群は時間の {min(split.shares):.1%} だけで、{histogram.LEAST_SHARE:.0%} 未満です",
+        )
+    if split.valley > histogram.DEEPEST_VALLEY:
+        return _default(
+            split,
+            f"there is no valley between the two classes: it has {split.valley:.0%} of the lower peak, more "
+            f"than {histogram.DEEPEST_VALLEY:.0%}",
+            f"2 つの群の間に谷がありません。低い方の山の {split.valley:.0%} あり、"
+            f"{histogram.DEEPEST_VALLEY:.0%} を超えています",
+        )
+    return Threshold(
+        float(f"{split.threshold:.3g}"),
+        "computed",
+        (
+            f"two classes, near {split.typical[0]:.2g} and {split.typical[1]:.2g} (separation "
+            f"{split.separation:.2f}, {split.shares[0]:.0%} and {split.shares[1]:.0%} of the time)",
+            f"{split.typical[0]:.2g} 付近と {split.typical[1]:.2g} 付近の 2 群に分かれます (分離度 "
+            f"{split.separation:.2f}、時間の {split.shares[0]:.0%} と {split.shares[1]:.0%})",
+        ),
+        split,
+    )
+
+
+def _default(split: Split | None, reason: str, reason_ja: str) -> Threshold:
+    return Threshold(DEFAULT_THRESHOLD, "default", (reason, reason_ja), split)

@@ -1,0 +1,173 @@
+"""`sysdock threshold`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sysdock.cli.options import lang_option
+
+if TYPE_CHECKING:
+    from sysdock.checkup.threshold import Survey, Threshold
+
+_EPILOG = """Example:
+
+\b
+  sysdock threshold /var/log/account/pacct* -o site.toml
+  sysdock threshold jobs-2025.csv --rate /work=read:1.2e9,write:0.9e9 -o site.toml
+  sysdock checkup --site site.toml --time job.log
+"""
+_WORDS = {
+    "en": {
+        "threshold": "Threshold  {value:g} ({method}: {reason})",
+        "computed": "computed",
+        "default": "usual value",
+        "records": "Records    {records:,}; left out: {short:,} shorter than {min_real:g} s, "
+        "{without:,} by name",
+        "period": "Period     {first} to {last}",
+        "quantiles": "Ratio below which a share of the time (real time x cores) lies",
+        "histogram": "Share of the time by ratio",
+        "here": "threshold",
+    },
+    "ja": {
+        "threshold": "しきい値  {value:g} ({method}: {reason})",
+        "computed": "計算値",
+        "default": "一般的な値",
+        "records": "記録      {records:,} 件。除外: {min_real:g} 秒未満 {short:,} 件、"
+        "名前による {without:,} 件",
+        "period": "期間      {first} から {last}",
+        "quantiles": "時間 (実時間 x コア数)のその割合が下回る比",
+        "histogram": "比ごとの時間の割合",
+        "here": "しきい値",
+    },
+}
+_BAR = 40
+
+
+@click.command("threshold", epilog=_EPILOG)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", metavar="SITE.toml", type=click.Path(path_type=Path), help="File to make; new."
+)
+@click.option(
+    "--rate",
+    "rates",
+    metavar="DIR=read:N,write:N",
+    multiple=True,
+    help="Rates in B/s that a file system reached when it was checked.",
+)
+@click.option(
+    "--rates-from",
+    metavar="OLD.toml",
+    type=click.Path(path_type=Path),
+    help="Take over the rates of that file.",
+)
+@click.option(
+    "--min-real",
+    metavar="S",
+    type=click.FloatRange(0),
+    default=1.0,
+    show_default=True,
+    help="Leave out what is shorter.",
+)
+@click.option(
+    "--without", metavar="A,B", default="", help="Leave out these programs, as shells that only wait."
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    help="table (default): for reading. json: exact values.",
+)
+@lang_option
+def command(
+    files: tuple[Path, ...],
+    output: Path | None,
+    rates: tuple[str, ...],
+    rates_from: Path | None,
+    min_real: float,
+    without: str,
+    format_: str,
+    lang: str,
+) -> None:
+    """Compute this site's threshold for step 1 of `sysdock checkup` from a year of accounting.
+
+    FILEs are process accounting files (package acct; also packed with gzip) or tables of jobs (CSV, TSV,
+    `sacct -P`) with the columns job, user, system, real, cores, assistant_cores.
+    """
+    from sysdock.checkup.site import parse_rate, read_site, refuse_place, write_site
+    from sysdock.checkup.threshold import decide, survey
+    from sysdock.cli.output import remark
+
+    known = read_site(rates_from).rates if rates_from else {}
+    known |= dict(map(parse_rate, rates))
+    if output:
+        # Before a year of records is read.
+        refuse_place(output)
+    found = survey(files, min_real, {name for name in without.split(",") if name})
+    threshold = decide(found)
+    if format_ == "json":
+        from sysdock.analysis.writing import json_text
+
+        sys.stdout.write(json_text(_content(found, threshold, lang), indent=1) + "\n")
+    else:
+        sys.stdout.write("\n".join(_lines(found, threshold, min_real, lang)) + "\n")
+    if output:
+        write_site(output, found, threshold, known)
+        remark(f"{output} written")
+
+
+def _content(found: Survey, threshold: Threshold, lang: str) -> dict[str, Any]:
+    from sysdock.checkup.site import moment
+    from sysdock.checkup.threshold import QUANTILES
+
+    split = threshold.split
+    return {
+        "threshold": threshold.value,
+        "method": threshold.method,
+        "reason": threshold.reason[lang == "ja"],
+        "records": found.histogram.records,
+        "too_short": found.short,
+        "left_out": found.without,
+        "from": None if found.first is None else moment(found.first),
+        "until": None if found.last is None else moment(found.last),
+        "separation": split and split.separation,
+        "valley": split and split.valley,
+        "quantiles": {str(share): found.histogram.quantile(share) for share in QUANTILES},
+        "histogram": [
+            {"from": low, "until": high, "share": share} for low, high, share in found.histogram.decades()
+        ],
+    }
+
+
+def _lines(found: Survey, threshold: Threshold, min_real: float, lang: str) -> list[str]:
+    from sysdock.checkup.site import moment
+    from sysdock.checkup.threshold import QUANTILES
+
+    words = _WORDS[lang]
+    lines = [
+        words["threshold"].format(
+            value=threshold.value, method=words[threshold.method], reason=threshold.reason[lang == "ja"]
+        ),
+        words["records"].format(
+            records=found.histogram.records, short=found.short, without=found.without, min_real=min_real
+        ),
+    ]
+    if found.first is not None and found.last is not None:
+        lines.append(words["period"].format(first=moment(found.first), last=moment(found.last)))
+    rows = found.histogram.decades()
+    if not rows:
+        return lines
+    lines += ["", words["quantiles"]]
+    lines += [f"  {share:>4.0%}  {found.histogram.quantile(share):.3g}" for share in QUANTILES]
+    lines += ["", words["histogram"]]
+    most = max(share for _, _, share in rows)
+    for low, high, share in rows:
+        mark = f"  <- {words['here']}" if low <= threshold.value < high else ""
+        bar = "#" * round(share / most * _BAR)
+        lines.append(f"  {low:>9.3g}  {share:>6.1%}  {bar}{mark}".rstrip())
+    return lines
