@@ -10,6 +10,7 @@
 -- column: errors BIGINT     Those that returned an error.
 -- column: time_ns BIGINT    Time in these calls, also where they ended later [ns].
 -- chart:  points x=from_s y=calls color=class title="Calls per step" title_ja="区間ごとの回数"
+-- chart:  heat x=from_s y=calls color=class title="Calls by class" title_ja="種類ごとの回数"
 -- chart:  points x=from_s y=errors color=class title="Errors per step" title_ja="区間ごとのエラー"
 -- chart:  points x=from_s y=time_ns color=class title="Time in calls per step" title_ja="区間ごとの所要時間"
 -- tags:   calls, errors, time

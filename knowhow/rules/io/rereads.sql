@@ -62,7 +62,8 @@ WITH candidates AS (
 ), found AS (
     SELECT p.path, f.*, CAST(f.bytes AS DOUBLE) / f.distinct_bytes AS factor,
         CAST(f.cost_ns * (1 - CAST(f.distinct_bytes AS DOUBLE) / f.bytes) AS BIGINT) AS gain_ns,
-        f.bytes < $min_factor * f.distinct_of_each AS shared,
+        -- Each process reads little twice, but there are many of them.
+        f.bytes < greatest($min_factor, f.processes) * f.distinct_of_each AS shared,
         round((f.first_ns - t.started_ns) / 1e9, 6) AS from_s, round((f.last_ns - t.started_ns) / 1e9, 6) AS until_s
     FROM files AS f
     JOIN paths AS p ON p.path_id = f.path_id

@@ -31,8 +31,9 @@
 -- evidence: io/offsets --process {process}
 -- tags:   time, processes, bytes
 WITH threads AS (
-    SELECT life_id, sum(dur_ns) AS ns, count(*) FILTER (WHERE waits) AS waits, sum(dur_ns) FILTER (WHERE waits) AS wait_ns,
-        sum(moved_bytes) FILTER (WHERE waits) AS bytes
+    -- Without the longest: that one may be a singular point.
+    SELECT life_id, sum(dur_ns) AS ns, count(*) FILTER (WHERE waits) - 1 AS waits, sum(dur_ns) FILTER (WHERE waits) - max(dur_ns) FILTER (WHERE waits) AS wait_ns,
+        sum(moved_bytes) FILTER (WHERE waits) - arg_max(moved_bytes, dur_ns) FILTER (WHERE waits) AS bytes
     FROM (
         SELECT life_id, dur_ns, moved_bytes, dur_ns > $wait_ns AND 1e9 * moved_bytes < $memory_rate * dur_ns AS waits
         FROM calls

@@ -28,7 +28,7 @@
 -- says: ok ja       システムコール {calls} 回を調べました。飛び抜けて長いものはありません。
 -- says: unknown en  The recording holds no calls with durations.
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
--- evidence: io/offsets --file {file} --from {from_s} --to {until_s}
+-- evidence: io/files --file {file} --from {from_s} --to {until_s}
 -- tags:   time, calls, files
 WITH kinds AS (
     SELECT call, class, kind, sum(calls) AS calls, sum(time_ns) AS time_ns, max(longest_ns) AS longest_ns, sum(moved_bytes) AS bytes

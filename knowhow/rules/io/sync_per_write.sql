@@ -15,6 +15,7 @@
 -- column: certainty VARCHAR     high for sync calls; medium where the writes themselves are slow; low where the log has no durations.
 -- column: file VARCHAR          The file.
 -- column: variant VARCHAR       sync: by sync calls. opened: with O_SYNC. alone, untimed: without writes, times in the log. write: in the writes. nameless.
+-- column: explained_by VARCHAR  Rules whose findings explain this one.
 -- column: waits BIGINT          Waits for the disk.
 -- column: writes BIGINT         Writes of the file.
 -- column: bytes BIGINT          Bytes of one write on average [B].
@@ -78,6 +79,7 @@ SELECT
     CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' WHEN f.variant = 'write' THEN 'medium' ELSE 'high' END AS certainty,
     f.path AS file,
     CASE WHEN f.waits IS NOT NULL AND f.cost_ns IS NULL THEN 'untimed' WHEN f.path IS NOT NULL THEN f.variant WHEN s.nameless >= $min_waits THEN 'nameless' END AS variant,
+    CASE WHEN f.variant = 'write' THEN 'io/shared_file' END AS explained_by,
     CAST(f.waits AS BIGINT) AS waits,
     CAST(f.writes AS BIGINT) AS writes,
     CASE WHEN f.writes > 0 THEN CAST(f.bytes / f.writes AS BIGINT) END AS bytes,

@@ -13,6 +13,7 @@ _NOUNS = {
     "points": ("points", "点"),
     "classes": ("classes", "階級"),
     "spans": ("rows", "行"),
+    "cells": ("values", "個"),
 }
 
 
@@ -52,6 +53,8 @@ def _english(marks: Marks, shape: str, rest: str | None) -> str:
     parts = [f"{first}{marks.shown:,} of {marks.total:,} {_NOUNS[shape][0]} drawn"]
     if shape == "points" and some:
         parts.append("lowest and highest of each step")
+    if shape == "cells" and some:
+        parts[0] = f"{marks.total:,} values summed in {marks.shown:,} cells"
     if marks.summed:
         parts.append(f"the other {marks.summed:,} " + (f"together {rest}" if rest else "summed"))
     if marks.left_out:
@@ -64,6 +67,8 @@ def _japanese(marks: Marks, shape: str, rest: str | None) -> str:
     parts = [f"{marks.total:,} {counter}のうち {marks.shown:,} {counter}を表示"]
     if shape == "points" and marks.shown < marks.total:
         parts.append("区間ごとの最小と最大")
+    if shape == "cells" and marks.shown < marks.total:
+        parts[0] = f"{marks.total:,} {counter}の値を {marks.shown:,} マスに合計"
     if marks.summed:
         parts.append(f"残り {marks.summed:,} {counter}は" + (f"合計 {rest}" if rest else f" {REST} に合計"))
     if marks.left_out:

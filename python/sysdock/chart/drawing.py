@@ -85,7 +85,7 @@ def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Dra
         captions = {each: f"{captions[each]}; {_NO_DURATIONS[each]}" for each in captions}
     values = encode(line, wanted, columns, marks, shape, lang)
     filled = fill(spec, values)
-    if columns[wanted.x].unit == "s" and shape in ("points", "spans"):
+    if columns[wanted.x].unit == "s" and shape in ("points", "spans", "cells"):
         # Pages link the charts that share a time axis, whatever the unit of each.
         filled["usermeta"] = {"seconds_per_unit": values["x_divisor"]}
     head = {

@@ -21,13 +21,15 @@ def encode(
     line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks, shape: str, lang: str
 ) -> dict[str, Any]:
     """Values for the placeholders of a template. Changes the rows of `marks`. lang: of titles of axes."""
-    values = {"bars": _names, "classes": _names, "points": _along, "spans": _spans}[shape](
-        line, wanted, columns, marks
-    )
+    ways = {"bars": _names, "classes": _names, "points": _along, "spans": _spans, "cells": _steps}
+    values = ways[shape](line, wanted, columns, marks)
     if shape != "spans":
         values |= _heights(line, wanted, columns, marks, shape == "bars", lang)
-    values |= _series(wanted, marks)
-    if shape in ("bars", "spans"):
+    if shape == "cells":
+        values["series_title"] = wanted.color or " "
+    else:
+        values |= _series(wanted, marks)
+    if shape in ("bars", "spans", "cells"):
         _label_rows(marks.rows)
     return values
 
@@ -64,6 +66,19 @@ def _spans(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: M
         "x2_title": axis_of(_words(end), end.unit, extent).title,
         "y_title": _words(columns[wanted.y[0]]),
     }
+
+
+def _steps(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks) -> dict[str, Any]:
+    """As points, and where each step ends."""
+    extent = _extent(row["x2"] for row in marks.rows)
+    column = columns[wanted.x]
+    axis = axis_of(_words(column), column.unit, extent)
+    values = {
+        "x": _scaled(marks.rows, "x", column.name, axis),
+        "x2": _scaled(marks.rows, "x2", f"{column.name}_end", axis),
+    }
+    scale = {"zero": False, "nice": False}
+    return {**values, "x_title": axis.title, "x_axis": axis.axis, "x_scale": scale, "x_divisor": axis.divisor}
 
 
 def _heights(

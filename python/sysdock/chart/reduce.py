@@ -1,8 +1,9 @@
 """Reduces a result to the few marks that a chart draws, in SQL around the SQL of the analysis.
 
 Bars: the largest are kept, the rest is summed as one. Points: where there are too many, each step of the x
-axis keeps, for each series, the lowest and the highest, so that extremes stay. At most eight series are
-told apart; smaller ones become `the rest`. Nothing large is fetched, and nothing recorded becomes SQL text.
+axis keeps, for each series, the lowest and the highest, so that extremes stay. Cells: sums by step. At most
+eight series are told apart; smaller ones become `the rest`. Nothing large is fetched, and nothing recorded
+becomes SQL text.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from sysdock.errors import UserError
 SERIES = 8
 REST = "the rest"
 _LONGEST_REST = 20
+# Of a heat map: narrower steps could not be told apart.
+_STEPS = 120
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,33 @@ LIMIT {limit}
             for place, (name, start, end, last, _) in enumerate(fetched)
         ]
         return Marks(rows, len(rows), fetched[0][4] if fetched else 0)
+
+    def cells(self, wanted: Wanted, limit: int) -> Marks:
+        """Sums of y by step of x and by series; steps as wide as those of the result, where there are few."""
+        series = self.series(wanted)
+        head = f"""
+WITH result AS ({self.result.sql}
+), folded AS ({_folded(wanted, "DOUBLE")}
+), usable AS (
+    SELECT x, y, {_kept("series", series)} AS series FROM folded WHERE isfinite(x) AND isfinite(y)
+)"""
+        bounds = f"{head}\nSELECT count(*), min(x), max(x), count(DISTINCT x) FROM usable"
+        [(total, low, high, distinct)] = self._fetch(bounds, series)
+        if not total:
+            return Marks([], 0, 0, series=series)
+        steps = max(min(_STEPS, distinct, limit // max(len(series), 1)), 1)
+        # The last x is the start of a step, not its end.
+        width = (high - low) / (steps - 1) if steps > 1 else 1.0
+        summed = f"""{head}
+SELECT series, floor((x - $sysdock_low) / $sysdock_width + 1e-6) AS step, sum(y)
+FROM usable GROUP BY 1, 2 ORDER BY 1, 2
+"""
+        rows = []
+        for kind, step, value in self._fetch(summed, series, sysdock_low=low, sysdock_width=width):
+            start = low + step * width
+            place = _rank(kind, series)
+            rows.append({"name": kind, "place": place, "x": start, "x2": start + width, "y": value})
+        return Marks(rows, len(rows), total, series=series)
 
     def series(self, wanted: Wanted) -> list[str]:
         """Names of the series, the largest first; columns of y keep the order of the chart line."""

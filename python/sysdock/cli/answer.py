@@ -262,9 +262,9 @@ def diagnosis_lines(
             lines += _shown(finding, recording, words)
             for part in parts_of(findings, finding):
                 # What another finding explains needs no advice of its own.
-                stated = _stated(part, {**words, "finding": "-"}, room - 4)
+                stated = _stated(part, words, room - 4)
                 lines += [
-                    "  " + words["explains"],
+                    "  " + words["explains"].rstrip(),
                     *("    " + line for line in stated),
                     *_shown(part, recording, words, "    "),
                 ]
@@ -276,8 +276,10 @@ def diagnosis_lines(
 def _stated(finding: Finding, words: dict[str, str], room: int) -> list[str]:
     """Status, title, subject and gain; the reason; where and how sure."""
     what = f"{finding.title}: {finding.subject}" if finding.subject else finding.title
-    state = "note" if finding.is_note and words["finding"] != "-" else finding.status
-    lines = [f"{words[state]}  {printable(what)}{_gain(finding.gain_ns, words)}"]
+    state = "note" if finding.is_note else finding.status
+    # What another explains stands below it, where its state is plain.
+    head = "" if finding.part_of else f"{words[state]}  "
+    lines = [f"{head}{printable(what)}{_gain(finding.gain_ns, words)}"]
     lines += wrapped(printable(finding.reason), room, "  ")
     facts = []
     if finding.process is not None:

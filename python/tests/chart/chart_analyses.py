@@ -68,3 +68,17 @@ EMPTY = """-- Empty
 -- chart:  points x=size_to y=reads
 SELECT CAST(1 AS BIGINT) AS size_to, CAST(1 AS BIGINT) AS reads FROM recording WHERE started_ns < 0
 """
+
+# Two series over 300 steps, the second silent for a while.
+CELLS = """-- Cells
+-- For tests.
+-- needs:  recording
+-- column: from_s DOUBLE      Start of the step [s].
+-- column: class VARCHAR      Series.
+-- column: calls BIGINT       Number of calls.
+-- chart:  heat x=from_s y=calls color=class title="Calls" title_ja="回数"
+-- portable: false
+SELECT CAST(n AS DOUBLE) AS from_s, k AS class, CAST(CASE k WHEN 'a' THEN 2 ELSE 1 END AS BIGINT) AS calls
+FROM range($STEPS) AS t(n), (VALUES ('a'), ('b')) AS s(k)
+WHERE k = 'a' OR n NOT BETWEEN 100 AND 199
+"""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from chart_analyses import BARS, EMPTY, ODD, WAVE
+from chart_analyses import BARS, CELLS, EMPTY, ODD, WAVE
 from sysdock import chart
 from sysdock.analysis import Session
 from sysdock.errors import UserError
@@ -81,11 +81,29 @@ def test_a_rest_that_would_dwarf_the_bars_is_told_not_drawn(open_session: Opener
 def test_a_log_without_clock_or_durations_says_so_under_the_title(library: Library, maker) -> None:
     folder = maker.make([{"call": "read"}], clock={"kind": "order", "has_durations": False})
     with Session(Recording.open(folder), library) as session:
-        [calls, _, times] = chart.specs(session, "io/calls_over_time")
+        [calls, _, _, times] = chart.specs(session, "io/calls_over_time")
         assert calls["title"]["subtitle"].endswith("the log has no clock: the axis counts lines, not seconds")
         assert times["title"]["subtitle"] == "no data; the log does not tell how long calls took"
         [summary, _, _] = chart.specs(session, "io/summary")
         assert "clock" not in summary["title"]["subtitle"]
+
+
+def test_a_heat_map_sums_and_leaves_gaps_blank(open_session: Opener) -> None:
+    both = {name: CELLS.replace("$STEPS", steps) for name, steps in (("many", "300"), ("few", "50"))}
+    session = open_session(**both)
+    [spec] = chart.specs(session, "t/many")
+    rows = spec["data"]["values"]
+    assert sum(row["calls"] for row in rows) == 300 * 2 + 200
+    assert max(row["calls"] for row in rows) <= 6
+    blank = [row for row in rows if row["label"] == "b" and 105 < row["from_s"] < 195]
+    assert blank == []
+    assert spec["encoding"]["color"]["scale"]["zero"] is True
+    assert "500 values summed in" in spec["title"]["subtitle"]
+    # Few steps are drawn as they are.
+    [small] = chart.specs(session, "t/few")
+    first = small["data"]["values"][0]
+    assert (first["from_s"], first["from_s_end"]) == (0, pytest.approx(1, abs=1e-6))
+    assert small["title"]["subtitle"] == "100 of 100 values drawn"
 
 
 def test_small_series_become_the_rest(open_session: Opener) -> None:
