@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from sysdock.analysis.compare import blessed, difference, picked
-from sysdock.analysis.diagnosis import reasons
 from sysdock.analysis.errors import engine_errors
 from sysdock.analysis.portable import violations
-from sysdock.analysis.session import Result, Session
+from sysdock.analysis.rule_check import SENTENCES, page_problems, sentence_problems, with_sentences
+from sysdock.analysis.session import Session
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Example, Library, Page
 from sysdock.library.header import parse
-from sysdock.library.page import RULE_HEADINGS, RULE_HEADINGS_JA
-from sysdock.library.rule_shape import LANGUAGES, STATUSES
 from sysdock.recording import FORMAT_VERSION, Recording
 from sysdock.recording.mentions import mentions
 from sysdock.recording.native import find_native, import_quietly
@@ -25,8 +23,6 @@ from sysdock.recording.native import find_native, import_quietly
 _FOLDERS = {"analyses": "analysis", "rules": "rule"}
 # Keys of a `chart:` line that name columns.
 _CHANNELS = ("x", "x2", "y", "y2", "color", "size")
-# What a diagnosis adds to a row of a rule.
-_SENTENCES = ["reason", "reason_ja"]
 Report = Callable[[str, bool], None]
 
 
@@ -171,7 +167,7 @@ def _header_problems(library: Library, analysis: Analysis) -> list[str]:
             return problems
         problems += _needs_problems(session, analysis)
         if analysis.kind == "rule":
-            problems += _sentence_problems(analysis)
+            problems += sentence_problems(analysis)
         rows = session.run(analysis).rows()
         if analysis.kind == "rule" and [row[1] for row in rows] != ["unknown"]:
             problems.append(
@@ -181,20 +177,6 @@ def _header_problems(library: Library, analysis: Analysis) -> list[str]:
             found = violations(session.views.connection, analysis.sql)
             problems += [f"not portable: {what} (or say `portable: false`)" for what in found]
     return problems
-
-
-def _sentence_problems(rule: Analysis) -> list[str]:
-    held = set(rule.says.texts)
-    problems = [
-        f"no sentence `says: {status} {lang}`"
-        for status in STATUSES
-        for lang in LANGUAGES
-        if not any(key[0] == status and key[2] == lang for key in held)
-    ]
-    alone = sorted(key for key in held if (*key[:2], "ja") not in held)
-    return problems + [
-        f"`says: {status}` with variant {variant} has no Japanese" for status, variant, _ in alone
-    ]
 
 
 def _has_chart(library: Library, name: str) -> bool:
@@ -238,30 +220,10 @@ def _empty_recording(library: Library) -> Recording:
 
 
 def _page_problems(page: Page, kind: str) -> list[str]:
-    problems = []
-    if kind == "rule":
-        if page.title_ja is None:
-            problems.append("no Japanese title (a second `# ` line)")
-        wanted = RULE_HEADINGS + RULE_HEADINGS_JA
-        problems += [f"no heading `## {heading}`" for heading in wanted if heading not in page.sections]
-        problems += [
-            f"nothing under `## {heading}`" for heading in wanted if page.sections.get(heading) == ""
-        ]
-        shown = _shown_statuses(page)
-        lacking = [status for status in ("finding", "ok", "unknown") if status not in shown]
-        problems += [f"no example shows `{status}`" for status in lacking]
+    problems = page_problems(page) if kind == "rule" else []
     if not page.examples:
         problems.append("no example (a ```strace block and a table)")
     return problems
-
-
-def _shown_statuses(page: Page) -> set[str | None]:
-    return {
-        row[example.expected_columns.index("status")]
-        for example in page.examples
-        if "status" in example.expected_columns
-        for row in example.expected_rows
-    }
 
 
 def _check_example(
@@ -275,7 +237,7 @@ def _check_example(
         return lines
     names = [column.name for column in analysis.columns]
     if analysis.kind == "rule":
-        names += _SENTENCES
+        names += SENTENCES
     columns = example.expected_columns or names
     unknown = [column for column in columns if column not in names]
     if unknown:
@@ -311,18 +273,4 @@ def run_example(library: Library, analysis: Analysis, example: Example) -> list[
         with Session(Recording.open(recording), library) as session:
             result = session.run(analysis, example.params)
             rows = result.rows()
-            return _with_sentences(result, rows) if analysis.kind == "rule" else rows
-
-
-def _with_sentences(result: Result, rows: list[tuple]) -> list[tuple]:
-    """Rows of a rule, each with its sentence in both languages."""
-    names = [column.name for column in result.columns]
-    params = {name: value.object for name, value in result.bound.items()}
-    found = []
-    for row in rows:
-        values = dict(zip(names, row, strict=True))
-        for rule in (values.get("explained_by") or "").split(","):
-            if rule.strip():
-                result.session.library.rule(rule.strip())
-        found.append((*row, *reasons(result.analysis, params, values)))
-    return found
+            return with_sentences(result, rows) if analysis.kind == "rule" else rows

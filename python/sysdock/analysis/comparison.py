@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sysdock.analysis.diagnosis import Finding
+from sysdock.analysis.finding import Finding
 from sysdock.analysis.session import Session
 from sysdock.library import Column
 

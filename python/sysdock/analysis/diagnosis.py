@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sysdock.analysis.finding import Finding, fold
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Page
 from sysdock.library.rule_shape import CERTAINTIES, STATUSES
@@ -22,50 +22,6 @@ if TYPE_CHECKING:
 ENOUGH_UNDERSTOOD = 0.99
 # Subjects of one rule that are kept: those with most to win. `others` of the last counts the rest.
 MOST_SUBJECTS = 10
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One row of a rule's answer, with the words of its page. Times in ns; None where the log cannot tell.
-
-    `title`, `reason` and `advice` are in the language that was asked for, the `_ja` ones always Japanese.
-    `file`, `process` (an id) and the time range (s since the start of the recording) say where to look.
-    `part_of`: rule and subject of the finding that explains this one. `others`: subjects left out.
-    """
-
-    rule: str
-    status: str
-    subject: str
-    value: float | None
-    limit_value: float | None
-    cost_ns: int | None
-    gain_ns: int | None
-    certainty: str | None
-    reason: str
-    reason_ja: str
-    title: str
-    title_ja: str
-    advice: str
-    advice_ja: str
-    evidence: str | None
-    file: str | None = None
-    process: int | None = None
-    from_s: float | None = None
-    until_s: float | None = None
-    explained_by: tuple[str, ...] = ()
-    part_of: tuple[str, str] | None = None
-    others: int = 0
-
-    @property
-    def is_note(self) -> bool:
-        """Whether there is nothing to win, only something to know."""
-        return self.status == "finding" and self.gain_ns == 0
-
-    def in_language(self, lang: str) -> Finding:
-        """The same with title, reason and advice in `lang` (`en` or `ja`)."""
-        if lang != "ja":
-            return self
-        return dataclasses.replace(self, title=self.title_ja, reason=self.reason_ja, advice=self.advice_ja)
 
 
 def diagnose(session: Session) -> list[Finding]:
@@ -107,57 +63,6 @@ def _cut(findings: list[Finding]) -> list[Finding]:
         return findings
     last = dataclasses.replace(findings[MOST_SUBJECTS - 1], others=len(findings) - MOST_SUBJECTS)
     return [*findings[: MOST_SUBJECTS - 1], last]
-
-
-def fold(findings: list[Finding]) -> list[Finding]:
-    """Names in `part_of` the finding that explains another, and puts it behind that one.
-
-    It is of a rule that the other names, about the same file (or one of them about none), and all that this
-    rule found there costs at least half as much: a small matter does not explain a large one.
-    """
-    heads = [finding for finding in findings if finding.status == "finding"]
-
-    def explainer(finding: Finding) -> Finding | None:
-        for rule in finding.explained_by:
-            named = [h for h in heads if h.rule == rule and h is not finding and _same_file(h, finding)]
-            costs = [head.cost_ns for head in named if head.cost_ns is not None]
-            if named and (finding.cost_ns is None or not costs or 2 * sum(costs) >= finding.cost_ns):
-                return named[0]
-        return None
-
-    folded = []
-    for finding in findings:
-        head = explainer(finding) if finding.status == "finding" else None
-        # One that is itself explained passes on what explains it; rules that explain each other stay apart.
-        above = explainer(head) if head else None
-        if above is finding:
-            head = None
-        elif above:
-            head = above
-        folded.append(dataclasses.replace(finding, part_of=(head.rule, head.subject)) if head else finding)
-    return _nested(folded)
-
-
-def _same_file(one: Finding, other: Finding) -> bool:
-    return one.file is None or other.file is None or one.file == other.file
-
-
-def _nested(findings: list[Finding]) -> list[Finding]:
-    """Main findings by rule, that with most to win first, each with its parts behind it; then the rest."""
-    groups = by_rule(main_findings(findings))
-    groups.sort(key=lambda group: -(total_gain(group) or 0))
-    ordered = [each for group in groups for head in group for each in [head, *parts_of(findings, head)]]
-    return ordered + [finding for finding in findings if finding.status != "finding"]
-
-
-def main_findings(findings: Sequence[Finding]) -> list[Finding]:
-    """Findings that no other explains, most to win first."""
-    return [finding for finding in findings if finding.status == "finding" and not finding.part_of]
-
-
-def parts_of(findings: Sequence[Finding], head: Finding) -> list[Finding]:
-    """Findings that `head` explains."""
-    return [finding for finding in findings if finding.part_of == (head.rule, head.subject)]
 
 
 def _page(session: Session, rule: Analysis) -> Page:
@@ -289,17 +194,3 @@ def _order(finding: Finding) -> tuple:
     gain = finding.gain_ns if finding.gain_ns is not None else -1
     cost = finding.cost_ns if finding.cost_ns is not None else -1
     return STATUSES.index(finding.status), -gain, -cost, finding.rule, finding.subject
-
-
-def by_rule(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Groups of one rule each, in the order of their first one, as `sysdock diagnose` has them."""
-    rules: dict[str, list[Finding]] = {}
-    for finding in findings:
-        rules.setdefault(finding.rule, []).append(finding)
-    return list(rules.values())
-
-
-def total_gain(findings: Sequence[Finding]) -> int | None:
-    """The most that the subjects of one rule could win together; None where the log cannot tell."""
-    gains = [finding.gain_ns for finding in findings if finding.gain_ns is not None]
-    return sum(gains) if gains else None

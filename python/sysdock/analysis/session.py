@@ -16,7 +16,7 @@ from sysdock.recording.mentions import mentions
 if TYPE_CHECKING:
     import duckdb
 
-    from sysdock.analysis.diagnosis import Finding
+    from sysdock.analysis.finding import Finding
 
 # Functions in FROM that read nothing but their arguments.
 _FUNCTIONS = {"range", "generate_series", "unnest"}

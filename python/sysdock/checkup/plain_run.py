@@ -9,21 +9,21 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from sysdock.checkup.counters import parse_proc_io
 from sysdock.checkup.ratio import JobTimes
 from sysdock.errors import UserError
+from sysdock.recording.signals import passed_on
 
 _NS = 1_000_000_000
 _US = 1_000_000
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 @dataclass(frozen=True)
@@ -40,25 +40,19 @@ class PlainRun:
 
 def run_plain(command: Sequence[str]) -> PlainRun:
     """Runs it with our streams; signals are passed on, and its status is returned (128 + N for a signal)."""
-    child: list[int] = []
-    early: list[int] = []
-    with _signals(child, early):
+    with passed_on(_FORWARDED) as child:
         started_s, start = time.time(), time.monotonic_ns()
         try:
             process = subprocess.Popen(command)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise UserError(f"cannot be started: {reason}", place=command[0]) from None
-        child.append(process.pid)
-        for number in early:
-            os.kill(process.pid, number)
+        child.started(process.pid)
         counters = _open_counters(process.pid)
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        child.wait()
         real = time.monotonic_ns() - start
         ended_s = time.time()
         io, no_io = _counters(process.pid, counters)
-        # From here on its number may be given to another process.
-        child.clear()
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     times = JobTimes(
@@ -91,37 +85,3 @@ def _counters(pid: int, opened: IO[bytes] | None) -> tuple[dict[str, int] | None
         return None, (error.strerror or str(error)).lower()
     except UserError as error:
         return None, error.fact
-
-
-@contextmanager
-def _signals(child: list[int], early: list[int]) -> Iterator[None]:
-    """Passes signals on to the child, or keeps them in `early` before it is there.
-
-    Those of the terminal it gets by itself.
-    """
-
-    def pass_on(number: int, _frame: object) -> None:
-        if child:
-            os.kill(child[0], number)
-        else:
-            early.append(number)
-
-    def leave(_number: int, _frame: object) -> None:
-        """Not SIG_IGN, which the child would inherit."""
-
-    handlers: dict[int, Any] = {
-        signal.SIGINT: leave,
-        signal.SIGQUIT: leave,
-        signal.SIGTERM: pass_on,
-        signal.SIGHUP: pass_on,
-        signal.SIGUSR1: pass_on,
-        signal.SIGUSR2: pass_on,
-    }
-    if threading.current_thread() is not threading.main_thread():
-        handlers = {}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -15,7 +15,7 @@ from sysdock.checkup.statement import Name, Part, Rename, Step, as_it_is
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
-    from sysdock.analysis.diagnosis import Finding
+    from sysdock.analysis.finding import Finding
     from sysdock.checkup.plain_run import PlainRun
 
 TITLES = (
@@ -90,7 +90,7 @@ def step_3(session: Session | None, findings: Sequence[Finding] | None = None) -
     """The main findings of the rules, most to win first."""
     if session is None:
         return Step(3, TITLES[2], [_no_recording("calls")])
-    from sysdock.analysis.diagnosis import main_findings
+    from sysdock.analysis.finding import main_findings
 
     japanese = session.diagnose("ja")
     english = session.diagnose("en")

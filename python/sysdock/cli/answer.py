@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sysdock.analysis.diagnosis import by_rule, main_findings, parts_of, total_gain
+from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.text import human_bytes, human_count, human_ns, pad, percent, printable, shorten, width, wrapped
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import sysdock
 from sysdock.errors import UserError
+from sysdock.recording.signals import passed_on
 
 NAME = "sysdock-native"
 
@@ -59,46 +59,22 @@ def run_native(
     read_end, write_end = os.pipe()
     verb, *rest = arguments
     command = [str(find_native()), verb, "--progress", "--progress-fd", str(write_end), *rest]
-    # The handlers are set before the start, so that no signal falls in between.
-    child: list[subprocess.Popen[bytes]] = []
-    with _signals(child, forward):
+    with passed_on(forward) as child:
         try:
-            child.append(subprocess.Popen(command, pass_fds=[write_end]))
+            process = subprocess.Popen(command, pass_fds=[write_end])
         except OSError as error:
             os.close(read_end)
             raise UserError(f"cannot be started: {error.strerror}", place=command[0]) from None
         finally:
             os.close(write_end)
+        child.started(process.pid)
         # A program that the command left running may keep the pipe open: the thread is not waited for long.
         reader = threading.Thread(target=_read_events, args=(read_end, on_progress), daemon=True)
         reader.start()
-        code = child[0].wait()
+        child.wait()
+        code = process.wait()
         reader.join(timeout=0.2)
     return code if code >= 0 else 128 - code
-
-
-@contextmanager
-def _signals(child: list[subprocess.Popen[bytes]], forward: Sequence[signal.Signals]) -> Iterator[None]:
-    def pass_on(number: int, _frame: object) -> None:
-        if child:
-            child[0].send_signal(number)
-
-    def leave(_number: int, _frame: object) -> None:
-        """Not SIG_IGN, which the child would inherit."""
-
-    handlers: dict[int, Any] = {
-        signal.SIGINT: leave,
-        signal.SIGQUIT: leave,
-        **dict.fromkeys(forward, pass_on),
-    }
-    if threading.current_thread() is not threading.main_thread():
-        handlers = {}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _read_events(read_end: int, on_progress: Callable[[dict[str, Any]], None]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sysdock.analysis import Finding, Session
-from sysdock.analysis.diagnosis import by_rule, main_findings, parts_of, total_gain
+from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.writing import json_text
 from sysdock.library import Column
 from sysdock.report.numbers import duration, measured, moment

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from sysdock.analysis import Finding, Session
-from sysdock.analysis.diagnosis import by_rule, main_findings, parts_of, total_gain
+from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.library import Analysis
 from sysdock.report.markup import both, both_blocks, join, prose, text
 from sysdock.report.numbers import duration, measured

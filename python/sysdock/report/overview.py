@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from sysdock.analysis import Finding, Session
-from sysdock.analysis.diagnosis import by_rule, main_findings, total_gain
+from sysdock.analysis.finding import by_rule, main_findings, total_gain
 from sysdock.report.markup import both, join, text
 from sysdock.report.numbers import duration, moment, size
 from sysdock.text import percent

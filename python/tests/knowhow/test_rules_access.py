@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from rule_calls import NO_DURATIONS, Calls, lasting, many, one, opens, transfers, untimed
-from sysdock.analysis import diagnosis
+from sysdock.analysis.finding import fold
 
 MS = 1_000_000
 
@@ -106,7 +106,7 @@ class TestSeeks:
     @pytest.mark.parametrize(("read_ns", "folded"), [(1000, True), (100, False)])
     def test_reading_again_explains_seeking_back(self, judge, read_ns: int, folded: bool) -> None:
         calls = many(200, "lseek", "seek", "/t") + at("/t", [(0, 4096)] * 200, dur_ns=read_ns)
-        found = diagnosis.fold(judge("io/seeks", calls) + judge("io/rereads", calls))
+        found = fold(judge("io/seeks", calls) + judge("io/rereads", calls))
         seek = next(finding for finding in found if finding.rule == "io/seeks")
         assert seek.part_of == (("io/rereads", "/t") if folded else None)
 
@@ -200,7 +200,7 @@ class TestMetadataCost:
 
     def test_opening_again_explains_it(self, judge) -> None:
         calls = pieces(700)
-        found = diagnosis.fold(judge("io/metadata_cost", calls) + judge("io/repeated_open", calls))
+        found = fold(judge("io/metadata_cost", calls) + judge("io/repeated_open", calls))
         assert [(f.rule, f.part_of) for f in found] == [
             ("io/repeated_open", None),
             ("io/metadata_cost", ("io/repeated_open", "/d/out")),
@@ -331,7 +331,7 @@ class TestSingularPoints:
         calls += transfers("/t", [9] * 30, "write") + many(1, "close", "close", "/t", dur_ns=900 * MS)
         if call == "write":
             calls += transfers("/t", [9], "write", dur_ns=300 * MS)
-        found = diagnosis.fold(judge("io/singular_points", calls) + judge("io/flush_on_close", calls))
+        found = fold(judge("io/singular_points", calls) + judge("io/flush_on_close", calls))
         point = next(finding for finding in found if finding.subject == f"{call} /t")
         assert point.part_of == (("io/flush_on_close", "/t") if folded else None)
 
@@ -440,7 +440,7 @@ class TestSyncPerWrite:
 
     def test_it_explains_the_small_writes(self, judge) -> None:
         calls = transfers("/j", [40] * 200, "write", dur_ns=20_000) + syncs(200)
-        found = diagnosis.fold(judge("io/small_requests", calls) + judge("io/sync_per_write", calls))
+        found = fold(judge("io/small_requests", calls) + judge("io/sync_per_write", calls))
         assert [(f.rule, f.part_of) for f in found] == [
             ("io/sync_per_write", None),
             ("io/small_requests", ("io/sync_per_write", "/j")),

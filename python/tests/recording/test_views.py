@@ -6,6 +6,8 @@ import json
 
 import pytest
 from make_recording import RecordingMaker
+from sysdock.analysis import Session
+from sysdock.analysis.portable import violations
 from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.recording import Filters, Recording, Views, connect
@@ -190,3 +192,27 @@ def rewrite(folder, select: str) -> None:
     manifest = json.loads((folder / "recording.json").read_text())
     manifest["tables"]["calls"]["parts"] = [part_entry(folder, part, 8)]
     (folder / "recording.json").write_text(json.dumps(manifest))
+
+
+def test_summaries_are_what_their_definitions_say(library: Library, maker: RecordingMaker) -> None:
+    with Session(Recording.open(maker.make()), library) as session:
+        summaries = [table for table in library.tables() if table.sql]
+        assert {table.name for table in summaries} >= {"totals", "call_use", "file_use"}
+        for table in summaries:
+            session.fetch(f"SELECT * FROM {table.name}")
+            session.views.prepare(table.sql)
+            description = session.views.connection.execute(f"SELECT * FROM ({table.sql}) LIMIT 0").description
+            assert [entry[0] for entry in description] == [column.name for column in table.columns]
+            assert violations(session.views.connection, table.sql) == []
+            named = mentions(session.views.connection, table.sql)
+            assert named.tables & {each.name for each in library.tables()} == set(table.needs)
+
+
+def test_a_summary_is_counted_over_the_filtered_calls(library: Library, maker: RecordingMaker) -> None:
+    folder = maker.make()
+    for filters, expected in ((Filters(), None), (Filters(call="read"), "read")):
+        with Session(Recording.open(folder), library, filters) as session:
+            [(total,)] = session.fetch("SELECT calls FROM totals")
+            where = f"WHERE call = '{expected}'" if expected else ""
+            [(counted,)] = session.fetch(f"SELECT count(*) FROM calls {where}")
+            assert total == counted > 0

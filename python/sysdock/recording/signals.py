@@ -1,0 +1,67 @@
+"""Passes signals on to a child, so that who waits for it and who runs it look the same from outside."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+
+class Child:
+    """A process that gets the signals that we get. States: not started, started, ended."""
+
+    def __init__(self) -> None:
+        self._pid: int | None = None
+        self._early: list[int] = []
+
+    def started(self, pid: int) -> None:
+        """From here on signals go to `pid`; those that came before are sent now."""
+        self._pid = pid
+        while self._early:
+            os.kill(pid, self._early.pop(0))
+
+    def wait(self) -> None:
+        """Waits for its end without reaping it. Once reaped, its number may be another process's."""
+        assert self._pid is not None
+        os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
+        self._pid = None
+
+    def send(self, number: int) -> None:
+        """Passes a signal on, or keeps it until the child is there."""
+        if self._pid is None:
+            self._early.append(number)
+        else:
+            os.kill(self._pid, number)
+
+
+@contextmanager
+def passed_on(forward: Sequence[signal.Signals]) -> Iterator[Child]:
+    """Passes `forward` on in its body. SIGINT and SIGQUIT a child gets from the terminal by itself.
+
+    The handlers are set before the child starts, so that no signal falls in between. In another than the main
+    thread nothing can be passed on.
+    """
+    child = Child()
+
+    def pass_on(number: int, _frame: object) -> None:
+        child.send(number)
+
+    def leave(_number: int, _frame: object) -> None:
+        """Not SIG_IGN, which the child would inherit."""
+
+    handlers: dict[int, Any] = {
+        signal.SIGINT: leave,
+        signal.SIGQUIT: leave,
+        **dict.fromkeys(forward, pass_on),
+    }
+    if threading.current_thread() is not threading.main_thread():
+        handlers = {}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield child
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
