@@ -39,21 +39,27 @@ def write_file(session: Session, format_: str, path: Path, most: int) -> Written
     writer = WRITERS[format_]
     if str(path) == "-":
         return writer(session, sys.stdout.buffer, most)
+    # A link is followed; what is no plain file (a device, a pipe) is written to, never replaced.
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        return _written(writer, session, path, path, most)
     part = path.with_name(f".{path.name}.part")
     try:
-        with open(part, "wb") as file:
-            written = _write(writer, session, file, path.suffix == ".gz", most)
+        written = _written(writer, session, part, path, most)
         os.replace(part, path)
-    except OSError as error:
-        raise UserError(f"cannot be written: {error.strerror}", place=str(path)) from None
     finally:
         part.unlink(missing_ok=True)
     return written
 
 
-def _write(writer: Writer, session: Session, file: IO[bytes], packed: bool, most: int) -> Written:
-    if not packed:
-        return writer(session, file, most)
-    # Without a name and a time in it, the same recording gives the same bytes.
-    with gzip.GzipFile("", "wb", 6, file, mtime=0) as out:
-        return writer(session, out, most)
+def _written(writer: Writer, session: Session, target: Path, named: Path, most: int) -> Written:
+    """Writes to `target`, packed where the file is `named` so."""
+    try:
+        with open(target, "wb") as file:
+            if named.suffix != ".gz":
+                return writer(session, file, most)
+            # Without a name and a time in it, the same recording gives the same bytes.
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as out:
+                return writer(session, out, most)
+    except OSError as error:
+        raise UserError(f"cannot be written: {error.strerror}", place=str(named)) from None

@@ -120,6 +120,9 @@ def test_a_name_that_ends_in_gz_is_packed(session: Session, tmp_path: Path) -> N
 def test_what_cannot_be_written_is_said(session: Session, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No such file"):
         write_file(session, "chrome", tmp_path / "no" / "out", 10)
+    with pytest.raises(UserError, match="No space left"):
+        write_file(session, "chrome", Path("/dev/full"), 10)
+    assert Path("/dev/full").is_char_device()
     with pytest.raises(UserError, match="no format"):
         write_file(session, "svg", tmp_path / "out", 10)
 
