@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import shutil
 import signal
@@ -106,6 +107,7 @@ class Workshop:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._built: dict[Path, Path] = {}
+        self._numbers = itertools.count()
 
     def compile(self, source: Path, name: str) -> Path:
         """The executable, or the folder of classes, that `source` was compiled to."""
@@ -168,7 +170,8 @@ class Workshop:
 
     def record(self, pair: Pair, variant: str) -> tuple[Path, str]:
         """The recording of a run, and its result: what the program printed, and a hash of its output file."""
-        recording = self.folder / f"{pair.name}-{variant}.rec"
+        # A pair may be recorded again while its first recordings are open.
+        recording = self.folder / f"{pair.name}-{variant}-{next(self._numbers)}.rec"
         with self.prepared(pair, variant) as (command, scratch):
             printed = _run([str(NATIVE), "record", "-o", str(recording), "--", *command], scratch)
             if pair.output:
