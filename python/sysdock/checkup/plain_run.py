@@ -23,6 +23,7 @@ from sysdock.recording.signals import passed_on
 
 _NS = 1_000_000_000
 _US = 1_000_000
+_PATIENCE = 50
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -67,11 +68,19 @@ def run_plain(command: Sequence[str]) -> PlainRun:
 
 
 def _open_counters(pid: int) -> IO[bytes] | None:
-    """The counters, opened while the process lives: those of a zombie belong to root."""
-    try:
-        return open(f"/proc/{pid}/io", "rb", buffering=0)
-    except OSError:
-        return None
+    """The counters, opened while the process lives: those of a zombie belong to root.
+
+    In an exec the kernel closes our pipe, which tells that the program has begun, a moment before it gives
+    the counters to its user.
+    """
+    for _ in range(_PATIENCE):
+        try:
+            return open(f"/proc/{pid}/io", "rb", buffering=0)
+        except PermissionError:
+            time.sleep(0.001)
+        except OSError:
+            break
+    return None
 
 
 def _counters(pid: int, opened: IO[bytes] | None) -> tuple[dict[str, int] | None, str | None]:
