@@ -81,15 +81,16 @@ def fold(findings: list[Finding]) -> list[Finding]:
                 return named[0]
         return None
 
+    def chief(finding: Finding) -> Finding | None:
+        """Who explains it, and is explained by none; findings that explain each other stay apart."""
+        met = [finding]
+        while (above := explainer(met[-1])) and not any(above is each for each in met):
+            met.append(above)
+        return None if above is finding or len(met) == 1 else met[-1]
+
     folded = []
     for finding in findings:
-        head = explainer(finding) if finding.status == "finding" else None
-        # One that is itself explained passes on what explains it; rules that explain each other stay apart.
-        above = explainer(head) if head else None
-        if above is finding:
-            head = None
-        elif above:
-            head = above
+        head = chief(finding) if finding.status == "finding" else None
         folded.append(dataclasses.replace(finding, part_of=(head.rule, head.subject)) if head else finding)
     return _nested(folded)
 

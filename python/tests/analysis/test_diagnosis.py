@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from make_recording import RecordingMaker
+from sysdock.analysis.finding import Finding, fold
 from sysdock.errors import UserError
 
 RULE = """\
@@ -142,3 +143,25 @@ def test_the_rules_of_the_library_answer(maker: RecordingMaker, open_session) ->
     assert {finding.rule for finding in found} == {rule.id for rule in session.library.rules()}
     empty = open_session(maker.make(calls=[], name="empty")).diagnose()
     assert {finding.status for finding in empty} == {"unknown"}
+
+
+def test_a_chain_of_explanations_loses_nothing() -> None:
+    def finding(rule: str, *explained_by: str) -> Finding:
+        words = dict.fromkeys(("reason", "reason_ja", "title", "title_ja", "advice", "advice_ja"), "")
+        numbers = {"value": 1.0, "limit_value": 1.0, "cost_ns": 10, "gain_ns": 10, "certainty": "high"}
+        own = {"rule": rule, "status": "finding", "subject": "x", "evidence": None}
+        return Finding(**own, **numbers, **words, explained_by=explained_by)
+
+    chain = [finding("a", "b"), finding("b", "c"), finding("c", "d"), finding("d")]
+    folded = fold(chain)
+    assert [(each.rule, each.part_of) for each in folded] == [
+        ("d", None),
+        *((rule, ("d", "x")) for rule in "abc"),
+    ]
+    # In a ring each explains the next: all stay, and what hangs on the ring stays with it.
+    ring = fold([finding("a", "b"), finding("b", "c"), finding("c", "b")])
+    assert sorted((each.rule, each.part_of) for each in ring if not each.part_of) == [
+        ("b", None),
+        ("c", None),
+    ]
+    assert {each.rule for each in ring} == {"a", "b", "c"}
