@@ -14,12 +14,13 @@ _EPILOG = """Example:
 \b
   sysdock export rec --to csv -o tables
   sysdock export rec --to perfetto -o rec.perfetto-trace     for ui.perfetto.dev
-  sysdock export rec --to chrome -o rec.json.gz              for Firefox Profiler and others
+  sysdock export rec --to firefox -o rec.json.gz             for profiler.firefox.com
+  sysdock export rec --to chrome -o rec.json.gz              for chrome://tracing and others
   sysdock export rec --to speedscope -o rec.speedscope.json
   sysdock export rec --to collapsed -o - | flamegraph.pl > rec.svg
 """
 _TABLES = ("parquet", "csv")
-_VIEWERS = ("perfetto", "chrome", "speedscope", "collapsed")
+_VIEWERS = ("perfetto", "chrome", "firefox", "speedscope", "collapsed")
 # More than that no viewer shows in bearable time.
 _MOST = 1_000_000
 
@@ -31,7 +32,8 @@ _MOST = 1_000_000
     "format_",
     type=click.Choice([*_TABLES, *_VIEWERS]),
     required=True,
-    help="parquet, csv: tables. perfetto, chrome: a time line. speedscope, collapsed: a flame graph.",
+    help="parquet, csv: tables. perfetto, chrome: a time line. speedscope, collapsed: a flame graph. "
+    "firefox: both.",
 )
 @click.option(
     "-o",

@@ -11,6 +11,7 @@ from typing import IO
 
 from sysdock.analysis import Session
 from sysdock.errors import UserError
+from sysdock.export.firefox import write_firefox
 from sysdock.export.profiles import write_collapsed, write_speedscope
 from sysdock.export.traces import Written, write_chrome, write_perfetto
 
@@ -18,6 +19,7 @@ Writer = Callable[[Session, IO[bytes], int], Written]
 WRITERS: dict[str, Writer] = {
     "perfetto": write_perfetto,
     "chrome": write_chrome,
+    "firefox": write_firefox,
     "speedscope": write_speedscope,
     "collapsed": write_collapsed,
 }

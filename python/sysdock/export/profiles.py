@@ -65,12 +65,18 @@ def write_speedscope(session: Session, out: IO[bytes], most: int) -> Written:
     return Written(len(samples), total)
 
 
-def _samples(session: Session, most: int) -> tuple[list[tuple[list[str], int]], int]:
-    """Frames from the outermost in, with their weight; and how many distinct ones there are in all."""
+def stacks_of(session: Session) -> dict[int, list[str]]:
+    """The functions of each recorded stack, the outermost first; empty where none were recorded."""
     stacks: dict[int, list[str]] = {}
     if "stacks" in session.views.available:
         for stack, function in session.fetch(_STACKS_SQL):
             stacks.setdefault(stack, []).append(function)
+    return stacks
+
+
+def _samples(session: Session, most: int) -> tuple[list[tuple[list[str], int]], int]:
+    """Frames from the outermost in, with their weight; and how many distinct ones there are in all."""
+    stacks = stacks_of(session)
     timed = session.recording.has_durations
     weight = "ns" if timed else "calls"
     samples = []

@@ -1,7 +1,7 @@
 """Timelines: every call a slice on the track of its thread.
 
 Perfetto: a binary trace of TrackEvent packets, exact nanoseconds. Chrome: the JSON trace event format, which
-most viewers read (Perfetto, Firefox Profiler, chrome://tracing), in microseconds.
+most viewers read (Perfetto, chrome://tracing), in microseconds.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from sysdock.export.protobuf import message
 
 _BATCH = 10_000
 
-_THREADS_SQL = """SELECT life_id, process_id, pid, tid, coalesce(comm, '') AS comm,
+THREADS_SQL = """SELECT life_id, process_id, pid, tid, coalesce(comm, '') AS comm,
     coalesce(command, '') AS command
 FROM processes ORDER BY tree_order"""
 # Where there are too many calls, the longest are what a picture can show.
 _CALLS_SQL = """WITH chosen AS (
-    SELECT ts_ns, dur_ns, life_id, call, class, path, moved_bytes, offset_bytes, errno
+    SELECT ts_ns, dur_ns, life_id, call, class, path, moved_bytes, offset_bytes, errno, stack_id
     FROM calls WHERE via IS NULL ORDER BY coalesce(dur_ns, 0) DESC, ts_ns, life_id LIMIT $most
 )
 SELECT * FROM chosen ORDER BY ts_ns, life_id"""
@@ -48,7 +48,7 @@ def write_chrome(session: Session, out: IO[bytes], most: int) -> Written:
 
     out.write(b'{"displayTimeUnit":"ns","traceEvents":[')
     threads = {}
-    for life, process, pid, tid, comm, command in session.fetch(_THREADS_SQL):
+    for life, process, pid, tid, comm, command in session.fetch(THREADS_SQL):
         # Ids are used again, and by other hosts; lives are not.
         threads[life] = (process, life)
         name = f"{comm or command.partition(' ')[0]} {pid}"
@@ -58,7 +58,7 @@ def write_chrome(session: Session, out: IO[bytes], most: int) -> Written:
         emit({"ph": "M", "name": "thread_name", "pid": process, "tid": life, "args": thread})
     start = session.recording.manifest["started_ns"]
     shown = 0
-    for ts_ns, dur_ns, life, call, class_, path, moved, offset, errno in _calls(session, most):
+    for ts_ns, dur_ns, life, call, class_, path, moved, offset, errno, _ in calls_of(session, most):
         process, thread_id = threads.get(life, (life, life))
         given = {"path": path, "bytes": moved, "offset": offset, "error": errno}
         event = {"name": call, "cat": class_, "ph": "X" if dur_ns is not None else "i", "pid": process}
@@ -67,7 +67,7 @@ def write_chrome(session: Session, out: IO[bytes], most: int) -> Written:
         emit({**event, "args": {key: value for key, value in given.items() if value is not None}})
         shown += 1
     out.write(b"\n]}\n")
-    return Written(shown, _total(session))
+    return Written(shown, calls_total(session))
 
 
 # Field numbers of perfetto/protos/perfetto/trace/: trace_packet.proto, track_event/*.proto.
@@ -83,7 +83,7 @@ _OUR_SEQUENCE, _CLEARED = 1, 1
 
 def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
     """Writes a Perfetto trace: a track for each thread, below its process; a slice for each call."""
-    for number, (life, process, pid, tid, comm, command) in enumerate(session.fetch(_THREADS_SQL)):
+    for number, (life, process, pid, tid, comm, command) in enumerate(session.fetch(THREADS_SQL)):
         name = comm or command.partition(" ")[0] or "?"
         if life == process:
             about = message([(1, pid), (6, name)])
@@ -98,7 +98,7 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
     # written with the next one of its thread. At most one call of a thread is open.
     open_ends: dict[int, int] = {}
     shown = 0
-    for ts_ns, dur_ns, life, call, class_, path, moved, offset, errno in _calls(session, most):
+    for ts_ns, dur_ns, life, call, class_, path, moved, offset, errno, _ in calls_of(session, most):
         at = ts_ns - start
         if life in open_ends:
             _slice_end(out, life, min(open_ends.pop(life), at))
@@ -112,7 +112,7 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
         shown += 1
     for life, end in open_ends.items():
         _slice_end(out, life, end)
-    return Written(shown, _total(session))
+    return Written(shown, calls_total(session))
 
 
 def _slice_end(out: IO[bytes], life: int, at: int) -> None:
@@ -139,12 +139,14 @@ def _thread_track(life: int) -> int:
     return 2 * life + 1
 
 
-def _calls(session: Session, most: int) -> Iterator[tuple]:
+def calls_of(session: Session, most: int) -> Iterator[tuple]:
+    """The `most` longest calls in order of time, with the columns of `_CALLS_SQL`."""
     cursor = session.execute(_CALLS_SQL.replace("$most", str(int(most))))
     while rows := cursor.fetchmany(_BATCH):
         yield from rows
 
 
-def _total(session: Session) -> int:
+def calls_total(session: Session) -> int:
+    """How many calls threads made themselves: what a ring submitted is no slice of a thread's time."""
     [(total,)] = session.fetch("SELECT count(*) FROM calls WHERE via IS NULL")
     return total

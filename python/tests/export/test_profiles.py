@@ -1,4 +1,4 @@
-"""Flame graphs: weights add up to the time in calls, and speedscope itself opens them."""
+"""Flame graphs: weights add up to the time in calls, and the viewers themselves open them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import base64
 import io
 import json
 import shutil
+import subprocess
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,9 @@ from make_recording import RecordingMaker, sample_calls
 from sysdock.analysis import Session
 from sysdock.export import WRITERS
 
-VIEWER = Path(sys.prefix) / "share" / "speedscope" / "dist" / "release"
+_SHARE = Path(sys.prefix) / "share"
+VIEWER = _SHARE / "speedscope" / "dist" / "release"
+FIREFOX = _SHARE / "profiler-cli" / "dist" / "profiler-cli.js"
 
 
 @pytest.fixture
@@ -99,3 +104,56 @@ def test_speedscope_opens_it(session: Session, tmp_path: Path, format_: str) -> 
         browser.close()
     assert errors == []
     assert "Left Heavy" in shown
+
+
+@pytest.fixture
+def ask_firefox(monkeypatch) -> Iterator[Callable[..., dict]]:
+    """Opens a profile with the command line of the Firefox Profiler, and asks it."""
+    node = shutil.which("node")
+    if not node or not FIREFOX.is_file():
+        pytest.skip("no node or no profiler-cli: tools/setup dev")
+    # Its socket lies there, whose path must be short.
+    folder = tempfile.TemporaryDirectory()
+    monkeypatch.setenv("PROFILER_CLI_SESSION_DIR", folder.name)
+
+    def ask(*words: str) -> dict:
+        command = [node, str(FIREFOX), *words, "--session", "test", "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout) if done.stdout.startswith("{") else {}
+
+    with folder:
+        yield ask
+        subprocess.run([node, str(FIREFOX), "stop", "--all"], capture_output=True, timeout=120)
+
+
+def test_the_firefox_profiler_reads_every_call(session: Session, tmp_path: Path, ask_firefox) -> None:
+    (tmp_path / "rec.json").write_text(written(session, "firefox"))
+    ask_firefox("load", str(tmp_path / "rec.json"))
+    read = {}
+    for thread in ask_firefox("thread", "list")["threads"]:
+        handle = thread["threadHandle"]
+        for kind in ask_firefox("thread", "markers", "--thread", handle)["byType"]:
+            total_ms = kind["durationStats"]["avg"] * kind["count"] if kind["isInterval"] else 0
+            read[thread["tid"], kind["markerName"]] = (kind["count"], round(total_ms * 1e6))
+    sql = "SELECT life_id, call, count(*), coalesce(sum(dur_ns), 0) FROM calls GROUP BY ALL"
+    expected = {(life, call): (count, ns) for life, call, count, ns in session.fetch(sql)}
+    assert read == {key: (count, pytest.approx(ns, abs=count)) for key, (count, ns) in expected.items()}
+
+
+def test_the_firefox_profiler_sums_the_time_of_stacks(session: Session, tmp_path: Path, ask_firefox) -> None:
+    (tmp_path / "rec.json").write_text(written(session, "firefox"))
+    ask_firefox("load", str(tmp_path / "rec.json"))
+    threads = ask_firefox("thread", "list")["threads"]
+    found = [ask_firefox("thread", "functions", "--thread", thread["threadHandle"]) for thread in threads]
+    self_ms = {each["name"]: each["totalSamples"] for one in found for each in one["functions"]}
+    assert self_ms["main"] == self_ms["flush; all"] == pytest.approx(10)
+    assert self_ms["/out"] == pytest.approx(10)
+
+
+def test_firefox_profiles_count_calls_without_durations(maker: RecordingMaker, open_session) -> None:
+    clock = {"kind": "epoch", "has_durations": False}
+    session = open_session(maker.make([{"call": "getpid", "comm": "x"}] * 7, clock=clock))
+    [thread] = json.loads(written(session, "firefox"))["threads"]
+    assert (thread["samples"]["weight"], thread["samples"]["weightType"]) == ([1] * 7, "samples")
+    assert set(thread["markers"]["phase"]) == {0}
