@@ -165,3 +165,6 @@ def test_a_chain_of_explanations_loses_nothing() -> None:
         ("c", None),
     ]
     assert {each.rule for each in ring} == {"a", "b", "c"}
+    # Reads and writes of a file are two findings of one name: what they explain hangs on the first.
+    twice = fold([finding("d"), finding("d"), finding("a", "d")])
+    assert [each.rule for each in twice] == ["d", "a", "d"]
