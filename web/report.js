@@ -289,6 +289,64 @@
     }
   }
 
+  // A number of a table tells what it is exactly, and leads to the SQL that made it.
+  function tellOrigin(cell) {
+    const head = cell.closest("table").tHead.rows[0].cells[cell.cellIndex];
+    const place = document.querySelector(`[id="${cell.closest("section.analysis").id}"] details.sql pre`)?.id;
+    const panel = document.getElementById("origin") ?? document.createElement("div");
+    panel.id = "origin";
+    panel.setAttribute("role", "status");
+    const number = document.createElement("b");
+    number.textContent = `${head.textContent} = ${value(cell)}`;
+    const words = document.createElement("div");
+    words.textContent = head.title;
+    const link = document.createElement("a");
+    link.href = `#${place}`;
+    link.textContent = "SQL";
+    link.addEventListener("click", () => markColumn(document.getElementById(place), head.textContent));
+    panel.replaceChildren(number, words, link);
+    document.body.append(panel);
+    const box = cell.getBoundingClientRect();
+    panel.style.left = `${Math.max(8, Math.min(box.left, innerWidth - panel.offsetWidth - 8)) + scrollX}px`;
+    panel.style.top = `${box.bottom + scrollY + 2}px`;
+  }
+
+  // Marks every place of the SQL that names the column.
+  function markColumn(block, column) {
+    const parts = block.textContent.split(new RegExp(`\\b(${column})\\b`));
+    block.replaceChildren(...parts.map((words, number) => {
+      if (number % 2 === 0) return document.createTextNode(words);
+      const mark = document.createElement("mark");
+      mark.textContent = words;
+      return mark;
+    }));
+  }
+
+  // Blocks that a link leads into are closed at first; browsers differ in whether they open them.
+  function openTarget() {
+    const target = document.getElementById(location.hash.slice(1));
+    const block = target?.closest("details");
+    if (!block || block.open) return;
+    block.open = true;
+    target.scrollIntoView();
+  }
+
+  function startOrigins() {
+    addEventListener("hashchange", openTarget);
+    document.addEventListener("click", (event) => {
+      const cell = event.target.closest("section.analysis td.n");
+      if (cell) tellOrigin(cell);
+      else if (!event.target.closest("#origin") || event.target.closest("#origin a")) {
+        document.getElementById("origin")?.remove();
+      }
+    });
+    addEventListener("keydown", (event) => {
+      if (event.key === "Escape") document.getElementById("origin")?.remove();
+    });
+    openTarget();
+  }
+
+  startOrigins();
   startLanguages();
   startTables();
   startCharts();

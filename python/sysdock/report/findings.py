@@ -10,6 +10,7 @@ from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gai
 from sysdock.library import Analysis
 from sysdock.report.markup import both, both_blocks, join, prose, text
 from sysdock.report.numbers import duration, measured
+from sysdock.report.sources import sql_block, sql_link
 from sysdock.text import in_words
 
 _STATES = {
@@ -55,6 +56,7 @@ def _finding_card(session: Session, group: list[Finding], findings: Sequence[Fin
     if gain:
         together, together_ja = (" together", "合計") if len(group) > 1 else ("", "")
         won = both(f"up to {duration(gain)} to win{together}", f"{together_ja}最大 {duration(gain)} 短縮可能")
+        won = sql_link(rule, won)
     recording = shlex.quote(session.recording.folder.name)
     subjects = "".join(_subject(session, finding, recording, findings) for finding in group)
     if group[-1].others:
@@ -62,14 +64,14 @@ def _finding_card(session: Session, group: list[Finding], findings: Sequence[Fin
         subjects += f'<li class="muted">{both(f"and {count} more", f"ほか {count} 件")}</li>'
     state = _state("note" if first.is_note else "finding")
     head = f"{state}<h3>{_title(first)}</h3><code>{text(first.rule)}</code>"
-    how = both("How this is judged (SQL)", "判定の方法 (SQL)")
+    how = ("How this is judged (SQL)", "判定の方法 (SQL)")
     more = both("Why it matters, when to ignore it", "なぜ問題か、無視してよい場合")
     return f"""<article class="card rule finding" id="rule-{text(first.rule.replace("/", "-"))}">
 <header>{head}<span class="gain">{won}</span></header>
 <ul class="subjects">{subjects}</ul>
 <div class="advice">{_advice(session, rule, first)}</div>
 <details class="more"><summary>{more}</summary>{_background(session, rule)}</details>
-<details class="more sql"><summary>{how}</summary><pre>{text(rule.sql)}</pre></details>
+{sql_block(rule, how, f"sysdock diagnose {recording} {rule.id}", {})}
 </article>"""
 
 
@@ -85,7 +87,8 @@ def _subject(session: Session, finding: Finding, recording: str, findings: Seque
     """A finding, and those of `findings` that it explains."""
     parts = join(_part(session, part, recording) for part in parts_of(findings, finding))
     numbers = []
-    units = {column.name: column.unit for column in session.library.rule(finding.rule).columns}
+    rule = session.library.rule(finding.rule)
+    units = {column.name: column.unit for column in rule.columns}
     unit = units.get("value")
     if finding.cost_ns is not None:
         numbers.append(both(f"takes {duration(finding.cost_ns)}", f"所要 {duration(finding.cost_ns)}"))
@@ -98,7 +101,7 @@ def _subject(session: Session, finding: Finding, recording: str, findings: Seque
     evidence = _evidence(finding, recording)
     return (
         f'<li><span class="subject mono">{text(finding.subject)}</span>'
-        f'<span class="muted nowrap">{" &middot; ".join(numbers)}</span>'
+        f'<span class="muted nowrap">{sql_link(rule, " &middot; ".join(numbers))}</span>'
         f'<span class="why">{both(text(finding.reason), text(finding.reason_ja))}{evidence}</span></li>'
         f"{parts}"
     )

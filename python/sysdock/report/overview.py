@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Sequence
 
 from sysdock.analysis import Finding, Session
 from sysdock.analysis.finding import by_rule, main_findings, total_gain
 from sysdock.report.markup import both, join, text
 from sysdock.report.numbers import duration, moment, size
+from sysdock.report.sources import sql_link
 from sysdock.text import percent
 
 # How many findings a reader sees before anything else.
@@ -42,12 +44,19 @@ def overview_section(session: Session, findings: Sequence[Finding]) -> str:
         if manifest.get("recorder") not in ("strace", "strace-log")
         else f'<p class="note">{both(*_TRACED)}</p>'
     )
+    says = f'<p class="says">{_verdict(session, findings)}</p>{_first_three(session, findings)}'
     return f"""<section class="card" id="overview"><div class="verdict">
-<div><h1>{title(session)}</h1><p class="says">{_verdict(findings)}</p>{_first_three(findings)}</div>
+<div><h1>{title(session)}</h1>{says}</div>
 <div class="counts">{tiles}</div>
 <dl class="facts">{facts}</dl></div>
+<p class="muted">{_where_facts_are(session)}</p>
 {warnings}
 {traced}</section>"""
+
+
+def _where_facts_are(session: Session) -> str:
+    command = f"<code>sysdock info {text(shlex.quote(session.recording.folder.name))}</code>"
+    return both(f"These facts are those of {command}.", f"これらの情報は {command} と同じものです。")
 
 
 def title(session: Session) -> str:
@@ -59,7 +68,7 @@ def title(session: Session) -> str:
     return text(sources or session.recording.folder.name)
 
 
-def _verdict(findings: Sequence[Finding]) -> str:
+def _verdict(session: Session, findings: Sequence[Finding]) -> str:
     found = [finding for finding in main_findings(findings) if not finding.is_note]
     if not found:
         if any(finding.status == "unknown" for finding in findings):
@@ -76,11 +85,11 @@ def _verdict(findings: Sequence[Finding]) -> str:
         english, japanese = f"{english} and {others} more", f"{japanese} ほか {others} 件"
     if first.gain_ns is None:
         return both(f"First to look at: {english}", f"まず見るべきもの: {japanese}")
-    gain = duration(total_gain(group))
+    gain = sql_link(session.library.rule(first.rule), duration(total_gain(group)))
     return both(f"Most to win: up to {gain}. {english}", f"最も効果が大きいもの: 最大 {gain}。{japanese}")
 
 
-def _first_three(findings: Sequence[Finding]) -> str:
+def _first_three(session: Session, findings: Sequence[Finding]) -> str:
     """The rules with most to win: what they found, and what to do about it."""
     groups = by_rule(main_findings(findings))[:_FIRST]
     if not groups:
@@ -88,12 +97,13 @@ def _first_three(findings: Sequence[Finding]) -> str:
     items = []
     for group in groups:
         first, gain = group[0], total_gain(group)
-        won = both(f" (up to {duration(gain)})", f" (最大 {duration(gain)})") if gain else ""
+        amount = sql_link(session.library.rule(first.rule), duration(gain))
+        won = both(f" (up to {amount})", f" (最大 {amount})") if gain else ""
         place = text(first.rule.replace("/", "-"))
-        link = f'<a href="#rule-{place}">{both(text(first.title), text(first.title_ja))}</a>'
+        link = f'<a href="#rule-{place}">{both(text(first.title), text(first.title_ja))}</a>{won}'
         reason = both(text(first.reason), text(first.reason_ja))
         advice = both(text(first.advice), text(first.advice_ja))
-        items.append(f"<li><b>{link}{won}</b>: <code>{text(first.subject)}</code> {reason}<br>{advice}</li>")
+        items.append(f"<li><b>{link}</b>: <code>{text(first.subject)}</code> {reason}<br>{advice}</li>")
     return f'<ol class="first">{join(items)}</ol>'
 
 

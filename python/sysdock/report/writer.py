@@ -13,6 +13,7 @@ from sysdock.report.document import document, figure
 from sysdock.report.findings import findings_section
 from sysdock.report.markup import both, both_blocks, inline, join, prose, text
 from sysdock.report.overview import overview_section
+from sysdock.report.sources import sql_block, sql_link
 from sysdock.report.tables import copy_button, search_field, table
 
 ROWS = 200
@@ -103,7 +104,7 @@ def _analysis(session: Session, analysis: Analysis, charts: list[dict[str, Any]]
     for drawing in drawings_of(result, lang):
         if drawing.shown:
             named = both(text(drawing.title), text(drawing.title_ja))
-            caption = both(text(drawing.caption), text(drawing.caption_ja))
+            caption = both(text(drawing.caption), text(drawing.caption_ja)) + f" {sql_link(analysis, 'SQL')}"
             label = f"{analysis.title}: {drawing.title}, {drawing.caption}"
             figures.append(figure(len(charts), named, caption, label))
             charts.append(drawing.spec)
@@ -121,13 +122,12 @@ def _analysis(session: Session, analysis: Analysis, charts: list[dict[str, Any]]
 
 def _source(session: Session, analysis: Analysis, params: dict[str, Any]) -> str:
     """Where the numbers come from: the command that prints them all, and its SQL."""
-    words = both("How these numbers are made (SQL)", "この数値の求め方 (SQL)")
+    words = ("How these numbers are made (SQL)", "この数値の求め方 (SQL)")
     options = "".join(f" -p {key}={value}" for key, value in params.items())
     command = f"sysdock show {shlex.quote(session.recording.folder.name)} {analysis.id}{options}"
     filters = session.filters.describe()
     command += f" {filters}" if filters else ""
-    return f"""<details class="more sql"><summary>{words}</summary>
-<p><code>{text(command)}</code></p><pre>{text(analysis.sql)}</pre></details>"""
+    return sql_block(analysis, words, command, params)
 
 
 def _params(session: Session, analysis: Analysis) -> dict[str, Any]:
@@ -164,8 +164,10 @@ def _result_table(result: Result, name: str) -> str:
     if total > len(rows):
         words = both(f"the first {len(rows):,} of {total:,} rows", f"{total:,} 行のうち先頭 {len(rows):,} 行")
     body = table(f"t-{name}", result.columns, rows, result.analysis.title)
+    tools = search_field(f"t-{name}") + copy_button(f"t-{name}") + sql_link(result.analysis, "SQL")
     return f"""<details class="more" open><summary>{both("Table", "表")}: {words}</summary>
-<div class="tools">{search_field(f"t-{name}")}{copy_button(f"t-{name}")}</div>{body}</details>"""
+<div class="tools">{tools}</div>
+{body}</details>"""
 
 
 def _environment(session: Session) -> str:

@@ -11,6 +11,9 @@ from hostile import EVIL, JAPANESE
 from sysdock import chart
 from sysdock.analysis import Session
 
+# Kept after the tests; git ignores the folder.
+SCREENSHOTS = Path(__file__).resolve().parents[3] / "target" / "screenshots"
+
 # Counts colours of a canvas: a blank one has one.
 COLOURS = """canvas => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -237,6 +240,49 @@ def test_every_analysis_says_how_its_numbers_are_made(visit: Callable[..., Watch
     assert sections.count() == page.locator("section.analysis details.sql pre").count() > 5
     page.locator("#io-summary details.sql summary").click()
     assert "GROUP BY" in page.locator("#io-summary details.sql pre").inner_text()
+
+
+def test_a_number_of_a_table_leads_to_its_sql(visit: Callable[..., Watched], page_file: Path) -> None:
+    seen = visit(page_file)
+    cell = seen.page.locator("#t-io-summary td.n").first
+    cell.click()
+    panel = seen.page.locator("#origin")
+    name, exact = panel.locator("b").inner_text().split(" = ")
+    assert exact == cell.evaluate("cell => cell.dataset.v ?? cell.textContent")
+    assert not seen.page.locator("#io-summary details.sql pre").is_visible()
+    panel.locator("a").click()
+    assert seen.page.locator("#io-summary details.sql pre").is_visible()
+    assert name in seen.page.locator("#io-summary details.sql mark").all_inner_texts()
+    assert panel.count() == 0
+    assert seen.complaints == []
+
+
+def test_every_finding_links_its_numbers_to_its_rule(visit: Callable[..., Watched], page_file: Path) -> None:
+    page = visit(page_file).page
+    links = page.locator("#overview a.origin, #findings a.origin")
+    assert links.count() >= 2
+    for place in {link.get_attribute("href") for link in links.all()}:
+        block = page.locator(f"pre{place}")
+        assert block.count() == 1
+        page.locator(f"a.origin[href='{place}']").first.click()
+        assert block.is_visible()
+
+
+def test_screenshots_are_kept(visit: Callable[..., Watched], page_file: Path) -> None:
+    """For the eyes of whoever reads the CI output: the page in both themes, languages and widths."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    for name, width, scheme, lang in (
+        ("light", 1280, "light", "en"),
+        ("dark-japanese", 1280, "dark", "ja"),
+        ("narrow", 400, "light", "en"),
+    ):
+        seen = visit(page_file, viewport={"width": width, "height": 900}, color_scheme=scheme)
+        seen.page.locator(f"label[for=lang-{lang}]").click()
+        seen.draw_all()
+        path = SCREENSHOTS / f"report-{name}.png"
+        seen.page.screenshot(path=path, full_page=True)
+        assert path.stat().st_size > 50_000
+        assert seen.complaints == []
 
 
 def test_a_narrow_screen_does_not_scroll_sideways(visit: Callable[..., Watched], page_file: Path) -> None:
