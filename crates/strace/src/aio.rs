@@ -7,16 +7,18 @@
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
+use sysdock_calls::{
+    CallRow, NONE, Via, object_id,
+    syscalls::{self, Class},
+};
 use sysdock_table::TableError;
 
 use crate::{
-    call_rows::{CallRow, NONE, Via, object_id},
     fields::Call,
     files::OpenFile,
     import::Import,
     paths,
     resolve::{descriptor, shown},
-    syscalls::{self, Class},
     text,
 };
 

@@ -6,11 +6,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::{
-    call_rows::{CallRow, NONE},
-    fields::Call,
-    objects::ObjectId,
-    open_flags::OpenFlags,
+use crate::{fields::Call, open_flags::OpenFlags};
+use sysdock_calls::{
+    CallRow, NONE, ObjectId,
     syscalls::{Class, Shape},
 };
 

@@ -7,14 +7,16 @@ use memchr::memmem;
 use crate::{
     fields::Call,
     files::{Held, OpenFile},
-    objects::ObjectId,
     open_flags::OpenFlags,
     paths,
     resolve::{descriptor, shown},
-    syscalls::{Class, Shape},
     system::System,
     text,
-    threads::{Birth, Program},
+    threads::Birth,
+};
+use sysdock_calls::{
+    ObjectId, Program,
+    syscalls::{Class, Shape},
 };
 
 /// What a call tells beyond its name, result and time.
@@ -320,7 +322,7 @@ impl System {
             let comm_id = self.commands.intern(paths::comm(self.objects.name(object)));
             let command = match paths::command_line(context.call.arguments.get(argv)) {
                 // truss prints an address here, and the words below if asked to.
-                line if line.is_empty() && context.call.arguments.truss => paths::readable(&path).into_owned(),
+                line if line.is_empty() && context.call.arguments.truss => sysdock_calls::readable(&path).into_owned(),
                 line => line,
             };
             self.threads.exec(context.thread, Rc::new(Program { comm_id, command }));

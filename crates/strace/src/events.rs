@@ -1,19 +1,20 @@
 //! What each line of a log adds to the tables.
 
+use sysdock_calls::{
+    CallRow, NONE, SignalRow, Via, object_id,
+    syscalls::{Asked, Class, Shape},
+};
 use sysdock_table::TableError;
 
 use crate::{
-    call_rows::{CallRow, NONE, Via, object_id},
     chunk::{Line, Parsed},
     fields::{self, Places},
     files::Held,
     import::Import,
+    issues::Issue,
     line::Kind,
     merge::Item,
-    resolve,
-    rows::{Issue, SignalRow},
-    syscalls::{Asked, Class, Shape},
-    text,
+    resolve, text,
     threads::Half,
 };
 

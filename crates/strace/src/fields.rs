@@ -6,7 +6,8 @@
 
 use std::borrow::Cow;
 
-use crate::{search, syscalls, text, truss};
+use crate::{search, text, truss};
+use sysdock_calls::syscalls;
 
 /// Arguments beyond this are not split: no call that matters here has more.
 pub(crate) const MAX_ARGUMENTS: usize = 6;

@@ -10,7 +10,7 @@ use std::{
 
 use rustc_hash::FxHashMap;
 
-use crate::objects::ObjectId;
+use sysdock_calls::ObjectId;
 
 /// An open file: object, position, append mode.
 #[derive(Debug)]

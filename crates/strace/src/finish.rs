@@ -5,18 +5,19 @@
 //! program, all parts are one call. States of a thread's call: *interrupted* (its row waits) -> *restarted* (the next part joins it) or
 //! *given up* (EINTR, another call in its place, end of the thread: the row is written as it is).
 
+use sysdock_calls::{
+    CallRow, MappingRow, NONE, object_id,
+    syscalls::{Class, Shape},
+};
 use sysdock_table::TableError;
 
 use crate::{
-    call_rows::{CallRow, NONE, object_id},
     effects::{Context, Facts},
     fields::Call,
     files::Held,
     import::Import,
-    open_flags,
-    rows::{Issue, MappingRow},
-    syscalls::{Class, Shape},
-    text,
+    issues::Issue,
+    open_flags, text,
     threads::Interrupted,
 };
 

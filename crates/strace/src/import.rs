@@ -9,20 +9,19 @@ use std::{
 };
 
 use chrono::NaiveDate;
+use sysdock_calls::{CallRows, MappingRows, SignalRows, syscalls::Calls};
 use sysdock_table::{Cancel, Ending, Progress, ROWS_PER_PART, Recording, Source, TableError};
 
 use crate::{
     aio::UnderWay,
     align::{Estimate, Sightings},
-    call_rows::CallRows,
     fields,
     format::Format,
     input::Input,
+    issues::{Issue, Issues},
     merge::{Feed, Merge, Step},
-    rows::{self, Issue, Issues, MappingRows, SignalRows},
     sessions,
     stacks::Stacks,
-    syscalls::Calls,
     system::System,
     terminal::Terminal,
     threads::Half,
@@ -390,9 +389,9 @@ impl<'a> Import<'a> {
         self.mappings.flush(self.recording, true)?;
         self.stacks.write(self.recording)?;
         self.issues.flush(self.recording)?;
-        rows::write_processes(self.recording, &self.system.threads.lives, &self.sessions)?;
-        rows::write_paths(self.recording, &self.system.objects)?;
-        rows::write_commands(self.recording, &self.system.commands.names)?;
+        sysdock_calls::write_processes(self.recording, &self.system.threads.lives, &self.sessions)?;
+        sysdock_calls::write_paths(self.recording, &self.system.objects)?;
+        sysdock_calls::write_commands(self.recording, &self.system.commands.names)?;
         self.describe(merge);
         Ok(())
     }

@@ -2,12 +2,11 @@
 //!
 //! One pass: [`input`] cuts a log into chunks, [`chunk`] splits those by [`line`] and [`fields`], [`merge`] gives the lines in order, [`events`]
 //! says what each adds, [`finish`] makes rows of calls. [`system`], [`threads`], [`files`] and [`objects`] hold what the traced system looks
-//! like by now; [`effects`], [`transfers`] and [`resolve`] say what a call means in it and change it. [`call_rows`] and [`rows`] collect rows
-//! and write them. What is peculiar to truss is in [`truss`].
+//! like by now; [`effects`], [`transfers`] and [`resolve`] say what a call means in it and change it. Rows are collected and written by
+//! `sysdock_calls`. What is peculiar to truss is in [`truss`].
 
 mod aio;
 mod align;
-mod call_rows;
 mod chunk;
 mod clock;
 mod effects;
@@ -18,18 +17,16 @@ mod finish;
 mod format;
 mod import;
 mod input;
+mod issues;
 mod line;
 mod merge;
-mod objects;
 mod open_flags;
 mod parsers;
 mod paths;
 mod resolve;
-mod rows;
 mod search;
 mod sessions;
 mod stacks;
-mod syscalls;
 mod system;
 mod terminal;
 mod text;

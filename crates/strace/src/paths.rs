@@ -106,23 +106,6 @@ pub(crate) fn is_block_device(path: &[u8]) -> bool {
     path.strip_prefix(b"/dev/").is_some_and(|name| DISKS.iter().any(|disk| name.starts_with(disk)))
 }
 
-/// A path as UTF-8 text; other bytes stand as `\xNN`, so that different names stay different.
-pub(crate) fn readable(name: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(name) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => {
-            let mut out = String::new();
-            for chunk in name.utf8_chunks() {
-                out.push_str(chunk.valid());
-                for byte in chunk.invalid() {
-                    out.push_str(&format!("\\x{byte:02x}"));
-                }
-            }
-            Cow::Owned(out)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,11 +123,5 @@ mod tests {
         assert_eq!(list(b"[3</a, b]>, 4]"), [&b"3</a, b]>"[..], b"4"]);
         assert_eq!(command_line(br#"["sh", "-c", "a, b]"..., ...]"#), "sh -c a, b]...");
         assert!(list(b"0x7ffe").is_empty());
-    }
-
-    #[test]
-    fn invalid_bytes_stay_visible() {
-        assert_eq!(readable(b"/a\xff\xc3"), "/a\\xff\\xc3");
-        assert_eq!(readable("日".as_bytes()), "日");
     }
 }

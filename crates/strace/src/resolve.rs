@@ -2,7 +2,8 @@
 
 use std::{borrow::Cow, rc::Rc};
 
-use crate::{effects::Context, files::OpenFile, objects::ObjectId, paths, system::System, text};
+use crate::{effects::Context, files::OpenFile, paths, system::System, text};
+use sysdock_calls::ObjectId;
 
 /// A descriptor argument: number and contents of its tag.
 pub(crate) type Descriptor<'a> = (i32, Option<&'a [u8]>);

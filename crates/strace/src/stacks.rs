@@ -4,9 +4,10 @@ use std::hash::{BuildHasher, BuildHasherDefault};
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
+use sysdock_calls::CallRows;
 use sysdock_table::{Column, Recording, TableError};
 
-use crate::{call_rows::CallRows, paths, text};
+use crate::text;
 
 /// All distinct stacks. Equal ones are told by their text: a stack that was seen before costs a hash and a comparison.
 #[derive(Debug, Default)]
@@ -104,7 +105,7 @@ impl Stacks {
         }
         let words = |part: for<'f> fn(&Frame<'f>) -> Option<&'f [u8]>| {
             let texts: Vec<Option<String>> =
-                frames.iter().map(|(_, _, frame)| part(frame).map(|text| paths::readable(text).into_owned())).collect();
+                frames.iter().map(|(_, _, frame)| part(frame).map(|text| sysdock_calls::readable(text).into_owned())).collect();
             Column::words(texts.iter().map(Option::as_deref))
         };
         vec![

@@ -6,12 +6,11 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     files::Held,
-    objects::{ObjectId, Objects},
     resolve,
-    syscalls::Shape,
     threads::{Birth, Threads},
     truss::Names,
 };
+use sysdock_calls::{ObjectId, Objects, syscalls::Shape};
 
 /// Names of programs: `commands`.
 #[derive(Debug, Default)]
@@ -26,7 +25,7 @@ impl Commands {
             return *id;
         }
         let id = i32::try_from(self.names.len()).expect("fewer than 2^31 program names");
-        self.names.push(crate::paths::readable(name).into_owned());
+        self.names.push(sysdock_calls::readable(name).into_owned());
         self.ids.insert(name.into(), id);
         id
     }

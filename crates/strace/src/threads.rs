@@ -9,10 +9,10 @@ use std::{cell::RefCell, rc::Rc};
 use rustc_hash::FxHashMap;
 
 use crate::{
-    call_rows::CallRow,
     fields::{self, Places},
     files::{FdTable, Held, SharedFds},
 };
+use sysdock_calls::{CallRow, Life, Program};
 
 /// First half of a call whose second half is not there yet.
 #[derive(Debug, Default)]
@@ -34,13 +34,6 @@ pub(crate) struct Interrupted {
     pub(crate) row: CallRow,
     /// Its arguments, as printed.
     pub(crate) arguments: Vec<Box<[u8]>>,
-}
-
-/// A program: what exec sets.
-#[derive(Debug)]
-pub(crate) struct Program {
-    pub(crate) comm_id: i32,
-    pub(crate) command: String,
 }
 
 /// A running thread.
@@ -68,24 +61,6 @@ impl Thread {
         let half = self.half.as_ref();
         half.is_some_and(|half| matches!(fields::name(&half.text), b"clone" | b"clone3" | b"fork" | b"vfork"))
     }
-}
-
-/// A row of `processes`.
-#[derive(Debug)]
-pub(crate) struct Life {
-    pub(crate) session: u32,
-    pub(crate) pid: i32,
-    pub(crate) tid: i32,
-    pub(crate) ppid: Option<i32>,
-    /// Row of the thread that made it.
-    pub(crate) parent: Option<usize>,
-    pub(crate) start_ns: i64,
-    pub(crate) end_ns: Option<i64>,
-    pub(crate) program: Option<Rc<Program>>,
-    pub(crate) execs: i64,
-    pub(crate) calls: i64,
-    pub(crate) exit_code: Option<i32>,
-    pub(crate) exit_signal: Option<String>,
 }
 
 /// How a thread or process was made: the flags of `clone` that matter here.

@@ -7,12 +7,14 @@ use memchr::memmem;
 use crate::{
     effects::{Context, Facts},
     files::OpenFile,
-    objects::{Kind, ObjectId},
     paths,
     resolve::{descriptor, shown},
-    syscalls::{Asked, At, Class},
     system::System,
     text,
+};
+use sysdock_calls::{
+    Kind, ObjectId,
+    syscalls::{Asked, At, Class},
 };
 
 /// strace takes the start of a duration only after it has printed the arguments: a call ends that much later than stamp and duration say.

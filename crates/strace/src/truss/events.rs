@@ -6,6 +6,7 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
+use sysdock_calls::{Program, SignalRow};
 use sysdock_table::TableError;
 
 use super::{Kind, lines::is_siginfo, parse, signal, threads::Name};
@@ -13,11 +14,9 @@ use crate::{
     chunk::{Line, Parsed},
     fields::{self, Call, Places},
     import::Import,
+    issues::Issue,
     merge::Item,
-    paths,
-    rows::{Issue, SignalRow},
-    text,
-    threads::Program,
+    paths, text,
 };
 
 /// What lines before mean for those to come.
@@ -277,7 +276,7 @@ impl Import<'_> {
         joined: impl Fn(&str, &str) -> String,
         words: Option<&[u8]>,
     ) -> Result<(), TableError> {
-        let words = paths::readable(words.unwrap_or_default().trim_ascii()).into_owned();
+        let words = sysdock_calls::readable(words.unwrap_or_default().trim_ascii()).into_owned();
         let thread = self.truss_thread(item, line)?;
         let before = self.system.threads.get(thread).program.clone();
         let comm_id = match &before {

@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 
 /// What a call does; the words of `calls.class`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Class {
+#[allow(missing_docs)]
+pub enum Class {
     Open,
     Close,
     Read,
@@ -34,14 +35,14 @@ pub(crate) enum Class {
 }
 
 /// The words for [`Class`], in its order.
-pub(crate) const CLASS_WORDS: [&str; 21] = [
+pub const CLASS_WORDS: [&str; 21] = [
     "open", "close", "read", "write", "copy", "seek", "stat", "dir", "name", "attr", "sync", "map", "control", "lock", "wait",
     "socket", "process", "memory", "signal", "time", "other",
 ];
 
 /// Where an argument is that says how many bytes are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub enum Asked {
     /// A number in this argument.
     Argument(usize),
     /// The sum of `iov_len` in this argument.
@@ -50,7 +51,7 @@ pub(crate) enum Asked {
 
 /// From where a transfer starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum At {
+pub enum At {
     /// The file position, which moves on.
     Position,
     /// This argument; the file position stays.
@@ -63,7 +64,8 @@ pub(crate) enum At {
 
 /// How a call's arguments are read and what it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+#[allow(missing_docs)]
+pub enum Shape {
     /// Nothing beside its name, result and time.
     Plain,
     /// Works on the descriptor in argument 0.
@@ -122,7 +124,7 @@ pub(crate) enum Shape {
 
 impl Shape {
     /// Whether such a call may move the position of the open file in argument 0.
-    pub(crate) fn moves_position(self) -> bool {
+    pub fn moves_position(self) -> bool {
         match self {
             Shape::Transfer(_, at) => matches!(at, At::Position | At::ArgumentOrPosition(_)),
             Shape::Between { .. } | Shape::Seek => true,
@@ -163,7 +165,7 @@ impl Shape {
 }
 
 /// Class and shape of one call.
-pub(crate) type Meaning = (Class, Shape);
+pub type Meaning = (Class, Shape);
 
 use Asked::{Argument, Vector};
 use At::{Argument as AtArgument, ArgumentOrPosition, Nowhere, Position};
@@ -317,7 +319,7 @@ const GROUPS: &[(&str, Meaning)] = &[
 ];
 
 /// Number of a call that is not in the list.
-pub(crate) const UNLISTED: u16 = u16::MAX;
+pub const UNLISTED: u16 = u16::MAX;
 
 /// The listed calls in a table for finding them by name. Shared by all threads that parse.
 struct Listed {
@@ -390,7 +392,7 @@ impl Listed {
 
 /// Number of a listed call, or [`UNLISTED`].
 #[inline]
-pub(crate) fn number(name: &[u8]) -> u16 {
+pub fn number(name: &[u8]) -> u16 {
     let listed = Listed::get();
     let key = Key::of(name);
     let mut at = key.place();
@@ -409,20 +411,23 @@ pub(crate) fn number(name: &[u8]) -> u16 {
 
 /// How many arguments of a call must be known: see [`Shape::needed`].
 #[inline]
-pub(crate) fn needed(number: u16) -> usize {
+pub fn needed(number: u16) -> usize {
     Listed::get().entries.get(usize::from(number)).map_or(0, |entry| usize::from(entry.needed))
 }
 
 /// Every call name of a recording, with its number and its meaning: the listed ones, and others as they are seen.
 #[derive(Debug)]
-pub(crate) struct Calls {
+pub struct Calls {
     others: FxHashMap<Box<[u8]>, u16>,
     names: Vec<String>,
     meanings: Vec<&'static Meaning>,
 }
 
 impl Calls {
-    pub(crate) fn new() -> Self {
+    /// The listed calls.
+    #[must_use]
+    #[allow(clippy::new_without_default, reason = "no empty list")]
+    pub fn new() -> Self {
         let mut calls = Calls { others: FxHashMap::default(), names: Vec::new(), meanings: Vec::new() };
         for (names, meaning) in GROUPS {
             for name in names.split_ascii_whitespace() {
@@ -435,12 +440,13 @@ impl Calls {
 
     /// Number and meaning of a call, from what [`number`] found for its name. The number is stable within a recording.
     #[inline]
-    pub(crate) fn look_up(&mut self, listed: u16, name: &[u8]) -> (u16, &'static Meaning) {
+    pub fn look_up(&mut self, listed: u16, name: &[u8]) -> (u16, &'static Meaning) {
         let number = if listed == UNLISTED { self.other(name) } else { listed };
         (number, self.meanings[usize::from(number)])
     }
 
-    pub(crate) fn names(&self) -> &[String] {
+    /// Names by number.
+    pub fn names(&self) -> &[String] {
         &self.names
     }
 

@@ -1,16 +1,21 @@
 //! The dictionary of files and other objects: `paths`.
 
-use std::hash::{BuildHasher, BuildHasherDefault};
+use std::{
+    borrow::Cow,
+    hash::{BuildHasher, BuildHasherDefault},
+};
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
+use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError};
 
 /// Number of an object in `paths`.
-pub(crate) type ObjectId = u32;
+pub type ObjectId = u32;
 
 /// The words of `paths.kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+#[allow(missing_docs)]
+pub enum Kind {
     File,
     Directory,
     Device,
@@ -22,11 +27,11 @@ pub(crate) enum Kind {
 }
 
 /// The words for [`Kind`], in its order.
-pub(crate) const KIND_WORDS: [&str; 8] = ["file", "directory", "device", "virtual", "pipe", "socket", "anonymous", "unknown"];
+const KIND_WORDS: [&str; 8] = ["file", "directory", "device", "virtual", "pipe", "socket", "anonymous", "unknown"];
 
 /// All objects of a recording. Names lie behind one another in one buffer: millions of paths cost little more than their bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Objects {
+pub struct Objects {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     kinds: Vec<Kind>,
@@ -47,7 +52,7 @@ fn spread(hash: u32) -> u64 {
 
 impl Objects {
     /// The object of this name, new or known; its kind follows from the name.
-    pub(crate) fn intern(&mut self, name: &[u8]) -> ObjectId {
+    pub fn intern(&mut self, name: &[u8]) -> ObjectId {
         let hashed = hash(name);
         let (bytes, ends) = (&self.bytes, &self.ends);
         let same = |(other, id): &(u32, ObjectId)| *other == hashed && slice(bytes, ends, *id) == name;
@@ -63,32 +68,36 @@ impl Objects {
         id
     }
 
-    pub(crate) fn name(&self, id: ObjectId) -> &[u8] {
+    /// The name it was interned under.
+    pub fn name(&self, id: ObjectId) -> &[u8] {
         slice(&self.bytes, &self.ends, id)
     }
 
-    pub(crate) fn kind(&self, id: ObjectId) -> Kind {
+    /// Its kind.
+    pub fn kind(&self, id: ObjectId) -> Kind {
         self.kinds[id as usize]
     }
 
     /// A path that was read as a directory is one.
-    pub(crate) fn set_directory(&mut self, id: ObjectId) {
+    pub fn set_directory(&mut self, id: ObjectId) {
         let kind = &mut self.kinds[id as usize];
         if matches!(kind, Kind::File | Kind::Unknown) {
             *kind = Kind::Directory;
         }
     }
 
-    pub(crate) fn size(&self, id: ObjectId) -> Option<i64> {
+    /// Size of a file [B], if it is known.
+    pub fn size(&self, id: ObjectId) -> Option<i64> {
         Some(self.sizes[id as usize]).filter(|size| *size >= 0)
     }
 
-    pub(crate) fn set_size(&mut self, id: ObjectId, size: Option<i64>) {
+    /// The size of a file is known [B], or no longer.
+    pub fn set_size(&mut self, id: ObjectId, size: Option<i64>) {
         self.sizes[id as usize] = size.unwrap_or(-1);
     }
 
     /// A write ended at `end`: the file is at least that long.
-    pub(crate) fn grow(&mut self, id: ObjectId, end: i64) {
+    pub fn grow(&mut self, id: ObjectId, end: i64) {
         let size = &mut self.sizes[id as usize];
         if *size >= 0 && *size < end {
             *size = end;
@@ -96,12 +105,45 @@ impl Objects {
     }
 
     /// Name and kind of every object, in order of their ids.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], Kind)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Kind)> {
         (0..self.ends.len()).map(|id| (slice(&self.bytes, &self.ends, id as ObjectId), self.kinds[id]))
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many objects there are.
+    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
         self.ends.len()
+    }
+}
+
+/// Write `paths`, a group at a time: a log may name millions.
+pub fn write_paths(recording: &mut Recording, objects: &Objects) -> Result<(), TableError> {
+    let all: Vec<i32> = (0..).take(objects.len()).collect();
+    let group = |ids: &[i32]| {
+        let items = || objects.iter().skip(ids[0] as usize).take(ids.len());
+        vec![
+            Column::Int32(ids.iter().copied().map(Some).collect()),
+            Column::String(items().map(|(name, _)| Some(readable(name).into_owned())).collect()),
+            Column::words(items().map(|(_, kind)| Some(KIND_WORDS[kind as usize]))),
+        ]
+    };
+    recording.replace("paths", all.chunks(ROWS_PER_GROUP).map(group))
+}
+
+/// A path as UTF-8 text; other bytes stand as `\xNN`, so that different names stay different.
+pub fn readable(name: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(name) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => {
+            let mut out = String::new();
+            for chunk in name.utf8_chunks() {
+                out.push_str(chunk.valid());
+                for byte in chunk.invalid() {
+                    out.push_str(&format!("\\x{byte:02x}"));
+                }
+            }
+            Cow::Owned(out)
+        }
     }
 }
 
@@ -174,5 +216,11 @@ mod tests {
         for (name, expected) in cases {
             assert_eq!(kind(name.as_bytes()), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn invalid_bytes_stay_visible() {
+        assert_eq!(readable(b"/a\xff\xc3"), "/a\\xff\\xc3");
+        assert_eq!(readable("日".as_bytes()), "日");
     }
 }

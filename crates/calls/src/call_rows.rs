@@ -11,36 +11,37 @@ use sysdock_table::{EncodedGroup, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_G
 use crate::{objects::ObjectId, syscalls::CLASS_WORDS};
 
 /// Stands for NULL in the integer columns of a call.
-pub(crate) const NONE: i64 = NULL;
+pub const NONE: i64 = NULL;
 
 /// One row of `calls`. Flat and without pointers: a block of them is sorted and turned into columns at a time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CallRow {
-    pub(crate) ts_ns: i64,
-    pub(crate) dur_ns: i64,
-    pub(crate) offset: i64,
-    pub(crate) asked: i64,
-    pub(crate) moved: i64,
-    pub(crate) result: i64,
-    pub(crate) to_offset: i64,
-    pub(crate) life: u32,
-    pub(crate) comm: i32,
-    pub(crate) fd: i32,
-    pub(crate) object: i32,
-    pub(crate) to_object: i32,
-    pub(crate) stack: i32,
-    pub(crate) call: u16,
-    pub(crate) errno: i16,
-    pub(crate) open_flags: i16,
-    pub(crate) class: u8,
-    pub(crate) via: Via,
+#[allow(missing_docs)]
+pub struct CallRow {
+    pub ts_ns: i64,
+    pub dur_ns: i64,
+    pub offset: i64,
+    pub asked: i64,
+    pub moved: i64,
+    pub result: i64,
+    pub to_offset: i64,
+    pub life: u32,
+    pub comm: i32,
+    pub fd: i32,
+    pub object: i32,
+    pub to_object: i32,
+    pub stack: i32,
+    pub call: u16,
+    pub errno: i16,
+    pub open_flags: i16,
+    pub class: u8,
+    pub via: Via,
     /// Calls on the same open file overlapped: the log cannot tell which came first.
-    pub(crate) uncertain: bool,
+    pub uncertain: bool,
 }
 
 /// How an operation was issued; the words of `calls.via`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Via {
+pub enum Via {
     /// By the system call itself.
     Call,
     /// By `io_submit`.
@@ -50,19 +51,20 @@ pub(crate) enum Via {
 const VIA_WORDS: [&str; 2] = ["", "libaio"];
 
 /// An object as a column value.
-pub(crate) fn object_id(object: Option<ObjectId>) -> i32 {
+pub fn object_id(object: Option<ObjectId>) -> i32 {
     object.map_or(-1, |object| object as i32)
 }
 
 /// Names of errors, or flags of opens, numbered as they appear.
 #[derive(Debug, Default)]
-pub(crate) struct Numbered {
+pub struct Numbered {
     numbers: FxHashMap<Box<[u8]>, i16>,
     names: Vec<String>,
 }
 
 impl Numbered {
-    pub(crate) fn number(&mut self, name: &[u8]) -> i16 {
+    /// The number of a name; past a thousand names they share one.
+    pub fn number(&mut self, name: &[u8]) -> i16 {
         // Linux has fewer than 140 errors, and programs use some dozen sets of flags; a log of garbage may hold any number.
         const LIMIT: usize = 1024;
         let name = if self.names.len() < LIMIT || self.numbers.contains_key(name) { name } else { b"(other)" };
@@ -86,7 +88,7 @@ struct Words {
 
 /// The calls of the row group under construction.
 #[derive(Debug)]
-pub(crate) struct CallRows {
+pub struct CallRows {
     block: Vec<CallRow>,
     /// The full block before, held back so that its rows can still be changed.
     held: Vec<CallRow>,
@@ -95,13 +97,15 @@ pub(crate) struct CallRows {
     /// Rows of all groups before.
     before: u64,
     encoder: Encoder,
-    pub(crate) errnos: Numbered,
-    pub(crate) open_flags: Numbered,
+    /// Numbers for [`CallRow::errno`].
+    pub errnos: Numbered,
+    /// Numbers for [`CallRow::open_flags`].
+    pub open_flags: Numbered,
 }
 
 impl CallRows {
     /// With `beside`, rows are encoded in a thread of their own.
-    pub(crate) fn new(beside: bool) -> Self {
+    pub fn new(beside: bool) -> Self {
         let encoder = if beside { Encoder::beside() } else { Encoder::Here(Box::new(CallEncoder::new())) };
         let block = Vec::with_capacity(ROWS_PER_BLOCK);
         let (errnos, open_flags) = <(Numbered, Numbered)>::default();
@@ -110,7 +114,7 @@ impl CallRows {
 
     /// Add a row. The last thousands stay changeable.
     #[inline]
-    pub(crate) fn push(&mut self, row: &CallRow, recording: &mut Recording, calls: &[String]) -> Result<u64, TableError> {
+    pub fn push(&mut self, row: &CallRow, recording: &mut Recording, calls: &[String]) -> Result<u64, TableError> {
         if self.block.len() == ROWS_PER_BLOCK {
             self.pass_on(recording, calls)?;
         }
@@ -127,12 +131,12 @@ impl CallRows {
 
     /// Rows so far.
     #[inline]
-    pub(crate) fn total(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.before + (self.encoded + self.held.len() + self.block.len()) as u64
     }
 
     /// A row that is still here, by its serial number.
-    pub(crate) fn recent(&mut self, serial: u64) -> Option<&mut CallRow> {
+    pub fn recent(&mut self, serial: u64) -> Option<&mut CallRow> {
         let index = usize::try_from(serial.checked_sub(self.before + self.encoded as u64)?).ok()?;
         match index.checked_sub(self.held.len()) {
             None => self.held.get_mut(index),
@@ -141,7 +145,7 @@ impl CallRows {
     }
 
     /// Write everything.
-    pub(crate) fn flush(&mut self, recording: &mut Recording, calls: &[String]) -> Result<(), TableError> {
+    pub fn flush(&mut self, recording: &mut Recording, calls: &[String]) -> Result<(), TableError> {
         self.send_held();
         self.send_held();
         self.finish_group(recording, calls)?;

@@ -1,0 +1,14 @@
+//! Rows of the tables about system calls, whoever recorded them: a log of strace or truss, or the kernel's own events.
+//!
+//! [`syscalls`] says what each call does and where its arguments stand; the other modules collect rows and write them.
+
+mod call_rows;
+mod lives;
+mod objects;
+mod rows;
+pub mod syscalls;
+
+pub use call_rows::{CallRow, CallRows, NONE, Numbered, Via, object_id};
+pub use lives::{Life, Program, write_commands, write_processes};
+pub use objects::{Kind, ObjectId, Objects, readable, write_paths};
+pub use rows::{MappingRow, MappingRows, SignalRow, SignalRows};

@@ -1,0 +1,94 @@
+//! What could not be understood: `import_issues`.
+
+use std::collections::BTreeMap;
+
+use sysdock_calls::readable;
+use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError};
+
+/// What can be wrong with a line or a thread; the words of `import_issues.issue`, explained in docs/reference/import-issues.md.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Issue {
+    UnknownLine,
+    BrokenCall,
+    CutLine,
+    LongLine,
+    ResumedWithoutStart,
+    StartWithoutEnd,
+    UnfinishedAtEnd,
+    ParentGuessed,
+    DamagedInput,
+    InvisibleIo,
+}
+
+impl Issue {
+    fn word(self) -> &'static str {
+        match self {
+            Issue::UnknownLine => "unknown_line",
+            Issue::BrokenCall => "broken_call",
+            Issue::CutLine => "cut_line",
+            Issue::LongLine => "long_line",
+            Issue::ResumedWithoutStart => "resumed_without_start",
+            Issue::StartWithoutEnd => "start_without_end",
+            Issue::UnfinishedAtEnd => "unfinished_at_end",
+            Issue::ParentGuessed => "parent_guessed",
+            Issue::DamagedInput => "damaged_input",
+            Issue::InvisibleIo => "invisible_io",
+        }
+    }
+
+    /// Whether the line made it into the tables all the same.
+    fn understood(self) -> bool {
+        !matches!(self, Issue::UnknownLine | Issue::BrokenCall | Issue::CutLine | Issue::LongLine | Issue::DamagedInput)
+    }
+}
+
+#[derive(Debug)]
+struct IssueRow {
+    source: usize,
+    line: u64,
+    issue: Issue,
+    detail: Option<String>,
+    excerpt: Option<String>,
+}
+
+/// Everything that could not be understood. Counted without limit, kept in memory a group at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Issues {
+    rows: Vec<IssueRow>,
+    excerpts: u64,
+    pub(crate) counts: BTreeMap<&'static str, u64>,
+    /// Lines that are missing from the tables.
+    pub(crate) lines_lost: u64,
+}
+
+impl Issues {
+    /// Count an issue at a place (source, line); `text` is the line, as far as it is at hand.
+    pub(crate) fn add(&mut self, issue: Issue, place: (usize, u64), text: &[u8], detail: Option<String>) -> bool {
+        const EXCERPTS: u64 = 10_000;
+        const EXCERPT_BYTES: usize = 120;
+        *self.counts.entry(issue.word()).or_default() += 1;
+        self.lines_lost += u64::from(!issue.understood() && place.1 > 0);
+        let keep = !text.is_empty() && self.excerpts < EXCERPTS;
+        self.excerpts += u64::from(keep);
+        let excerpt = keep.then(|| readable(&text[..text.len().min(EXCERPT_BYTES)]).into_owned());
+        self.rows.push(IssueRow { source: place.0, line: place.1, issue, detail, excerpt });
+        self.rows.len() >= ROWS_PER_GROUP
+    }
+
+    pub(crate) fn flush(&mut self, recording: &mut Recording) -> Result<(), TableError> {
+        let rows = std::mem::take(&mut self.rows);
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let sources: Vec<String> = recording.manifest.sources.iter().map(|source| source.path.clone()).collect();
+        let columns = vec![
+            Column::words(rows.iter().map(|row| Some(sources[row.source].as_str()))),
+            Column::Int64(rows.iter().map(|row| i64::try_from(row.line).ok()).collect()),
+            Column::words(rows.iter().map(|row| Some(row.issue.word()))),
+            Column::Bool(rows.iter().map(|row| row.issue.understood()).collect()),
+            Column::String(rows.iter().map(|row| row.detail.clone()).collect()),
+            Column::String(rows.iter().map(|row| row.excerpt.clone()).collect()),
+        ];
+        recording.write("import_issues", columns)
+    }
+}
