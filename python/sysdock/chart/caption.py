@@ -14,6 +14,7 @@ _NOUNS = {
     "classes": ("classes", "階級"),
     "spans": ("rows", "行"),
     "cells": ("values", "個"),
+    "lines": ("values", "個"),
 }
 
 
@@ -59,6 +60,7 @@ def _english(marks: Marks, shape: str, rest: str | None) -> str:
         parts.append(f"the other {marks.summed:,} " + (f"together {rest}" if rest else "summed"))
     if marks.left_out:
         parts.append(f"{marks.left_out:,} of value 0 cannot stand on a log scale")
+    parts += [english for english, _ in marks.notes]
     return ", ".join(parts)
 
 
@@ -73,4 +75,5 @@ def _japanese(marks: Marks, shape: str, rest: str | None) -> str:
         parts.append(f"残り {marks.summed:,} {counter}は" + (f"合計 {rest}" if rest else f" {REST} に合計"))
     if marks.left_out:
         parts.append(f"値が 0 の {marks.left_out:,} 点は対数軸に置けない")
+    parts += [japanese for _, japanese in marks.notes]
     return "、".join(parts)

@@ -1,7 +1,8 @@
 """Values for the placeholders of a chart template; the rows of the marks brought to the units of the axes.
 
 Fields have the names of the columns. Beside them a row has: `name` as recorded, `label` short enough for an
-axis, `place` and `rank` for the order, `series`, and `from` and `to` for classes of sizes.
+axis, `place` and `rank` for the order, `series`, `from` and `to` for classes of sizes, `middle` and `run` for
+lines.
 """
 
 from __future__ import annotations
@@ -14,14 +15,21 @@ from sysdock.chart.reduce import Marks, Wanted
 from sysdock.chart.scale import Axis, axis_of, labels
 from sysdock.library import ChartLine, Column
 
-_OWN_FIELDS = ("name", "label", "place", "rank", "series", "from", "to")
+_OWN_FIELDS = ("name", "label", "place", "rank", "series", "from", "to", "middle", "run")
 
 
 def encode(
     line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks, shape: str, lang: str
 ) -> dict[str, Any]:
     """Values for the placeholders of a template. Changes the rows of `marks`. lang: of titles of axes."""
-    ways = {"bars": _names, "classes": _names, "points": _along, "spans": _spans, "cells": _steps}
+    ways = {
+        "bars": _names,
+        "classes": _names,
+        "points": _along,
+        "spans": _spans,
+        "cells": _steps,
+        "lines": _lines,
+    }
     values = ways[shape](line, wanted, columns, marks)
     if shape != "spans":
         values |= _heights(line, wanted, columns, marks, shape == "bars", lang)
@@ -79,6 +87,20 @@ def _steps(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: M
     }
     scale = {"zero": False, "nice": False}
     return {**values, "x_title": axis.title, "x_axis": axis.axis, "x_scale": scale, "x_divisor": axis.divisor}
+
+
+def _lines(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks) -> dict[str, Any]:
+    """As points, and the middle of each stretch; the axis shows all that the recording covers."""
+    column = columns[wanted.x]
+    limits = marks.x_limits or (0.0, 0.0)
+    axis = axis_of(_words(column), column.unit, _extent(limits))
+    for row in marks.rows:
+        if row["middle"] is not None:
+            row["middle"] = float(f"{row['middle'] / axis.divisor:.9g}")
+    domain = [float(f"{limit / axis.divisor:.9g}") for limit in limits]
+    scale = {"zero": False, "nice": False, **({"domain": domain} if marks.rows else {})}
+    field = _scaled(marks.rows, "x", column.name, axis)
+    return {"x": field, "x_title": axis.title, "x_scale": scale, "x_divisor": axis.divisor}
 
 
 def _heights(

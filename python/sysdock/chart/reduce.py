@@ -27,7 +27,7 @@ class Wanted:
     """Columns of a result that a chart shows: `y` one or several, `color` a column that names the series.
 
     `positive_x` and `positive_y` leave out what a logarithmic scale cannot show. `sum_rest`: bars that are
-    not shown add up.
+    not shown add up. `gaps`: a step of time without a row is 0 (`zero`), or has no value (`break`).
     """
 
     x: str
@@ -37,6 +37,7 @@ class Wanted:
     positive_x: bool = False
     positive_y: bool = False
     sum_rest: bool = True
+    gaps: str = "zero"
 
 
 @dataclass
@@ -45,6 +46,7 @@ class Marks:
 
     `summed` further bars are drawn as one, or, where that would be too long, only told: `rest_sum` then.
     `series` names all series of the analysis, the largest first, so that its charts agree on colours.
+    `notes` are further words for the caption, English and Japanese. `x_limits`: what the axis shows.
     """
 
     rows: list[dict[str, Any]]
@@ -54,6 +56,8 @@ class Marks:
     summed: int = 0
     rest_sum: float | None = None
     series: list[str] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    x_limits: tuple[float, float] | None = None
 
 
 class Reducer:

@@ -81,9 +81,10 @@ def test_a_rest_that_would_dwarf_the_bars_is_told_not_drawn(open_session: Opener
 def test_a_log_without_clock_or_durations_says_so_under_the_title(library: Library, maker) -> None:
     folder = maker.make([{"call": "read"}], clock={"kind": "order", "has_durations": False})
     with Session(Recording.open(folder), library) as session:
-        [calls, _, _, times] = chart.specs(session, "io/calls_over_time")
+        [calls, _, _, times, averages] = chart.specs(session, "io/calls_over_time")
         assert calls["title"]["subtitle"].endswith("the log has no clock: the axis counts lines, not seconds")
         assert times["title"]["subtitle"] == "no data; the log does not tell how long calls took"
+        assert averages["title"]["subtitle"] == times["title"]["subtitle"]
         [summary, _, _] = chart.specs(session, "io/summary")
         assert "clock" not in summary["title"]["subtitle"]
 
