@@ -23,7 +23,7 @@ def title_of(line: ChartLine, wanted: Wanted, lang: str) -> str:
     stated = line.options.get("title")
     if lang == "ja":
         stated = line.options.get("title_ja", stated)
-    return stated or ", ".join(spoken(re.sub(r"_(ns|s)$", "", name)) for name in wanted.y)
+    return stated or ", ".join(map(plain, wanted.y))
 
 
 def caption_of(marks: Marks, shape: str, lang: str, unit: str | None = None) -> str:
@@ -43,9 +43,9 @@ def _amount(value: float, unit: str | None) -> str:
     return f"{value:,.6g} {unit or ''}".rstrip()
 
 
-def spoken(name: str) -> str:
-    """A name of a column in words."""
-    return name.replace("_", " ")
+def plain(name: str) -> str:
+    """A name of a column in words, without the unit of a time."""
+    return re.sub(r"_(ns|s)$", "", name).replace("_", " ")
 
 
 def _english(marks: Marks, shape: str, rest: str | None) -> str:

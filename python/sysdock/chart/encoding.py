@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sysdock.chart.caption import spoken, title_of
+from sysdock.chart.caption import plain, title_of
 from sysdock.chart.reduce import Marks, Wanted
-from sysdock.chart.scale import Axis, axis_of, labels
+from sysdock.chart.scale import Axis, axis_of, class_axis, labels
 from sysdock.library import ChartLine, Column
+from sysdock.text import human_ns
 
 _OWN_FIELDS = ("name", "label", "place", "rank", "series", "from", "to", "middle", "run")
 
@@ -24,7 +25,7 @@ def encode(
     """Values for the placeholders of a template. Changes the rows of `marks`. lang: of titles of axes."""
     ways = {
         "bars": _names,
-        "classes": _names,
+        "classes": _classes,
         "points": _along,
         "spans": _spans,
         "cells": _steps,
@@ -46,6 +47,22 @@ def _names(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: M
     column = columns[wanted.x]
     unit = f" [{column.unit}]" if column.unit else ""
     return {"x": wanted.x, "x_title": _words(column) + unit}
+
+
+def _classes(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks) -> dict[str, Any]:
+    column = columns[wanted.x]
+    if column.unit == "ns":
+        # Labels of times are the ends of classes, not their names: the bars stand between the ends.
+        for row in marks.rows:
+            row["from"], row["to"] = round(row["from"] - 0.5, 3), round(row["to"] - 0.5, 3)
+            row["name"] = " - ".join(
+                human_ns(float(end.replace(",", ""))) for end in row["name"].split(" - ")
+            )
+    places = [row[end] for row in marks.rows for end in ("from", "to")] or [0.0]
+    axis = class_axis(column.unit, min(places) - 0.1, max(places) + 0.1)
+    named = _names(line, wanted, columns, marks)
+    title = f"{_words(column)} (log scale)" if column.unit == "ns" else named["x_title"]
+    return {"x": wanted.x, "x_title": title, "x_axis": axis}
 
 
 def _along(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks) -> dict[str, Any]:
@@ -122,9 +139,9 @@ def _series(wanted: Wanted, marks: Marks) -> dict[str, Any]:
         return {}
     names = marks.series
     if len(wanted.y) > 1:
-        names = [spoken(name) for name in names]
+        names = [plain(name) for name in names]
         for row in marks.rows:
-            row["series"] = spoken(row["series"])
+            row["series"] = plain(row["series"])
     return {"series": "series", "series_domain": names, "series_title": wanted.color or " "}
 
 
