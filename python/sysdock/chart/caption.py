@@ -15,6 +15,7 @@ _NOUNS = {
     "spans": ("rows", "行"),
     "cells": ("values", "個"),
     "lines": ("values", "個"),
+    "ranges": ("rows", "行"),
 }
 
 
@@ -50,7 +51,7 @@ def plain(name: str) -> str:
 
 def _english(marks: Marks, shape: str, rest: str | None) -> str:
     some = marks.shown < marks.total
-    first = "the first " if shape == "spans" and some else ""
+    first = "the first " if shape in ("spans", "ranges") and some else ""
     parts = [f"{first}{marks.shown:,} of {marks.total:,} {_NOUNS[shape][0]} drawn"]
     if shape == "points" and some:
         parts.append("lowest and highest of each step")

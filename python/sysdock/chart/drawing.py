@@ -11,6 +11,7 @@ from sysdock.analysis import Result, Session
 from sysdock.chart.caption import caption_of, title_of
 from sysdock.chart.encoding import encode
 from sysdock.chart.lines import lines
+from sysdock.chart.ranges import ranges
 from sysdock.chart.reduce import Marks, Reducer, Wanted
 from sysdock.chart.template import fill, shape_of
 from sysdock.chart.theme import config
@@ -30,7 +31,7 @@ _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*$")
 # Averages, extremes and percentiles do not add up, and without calls there are none.
 _NOT_SUMMED = re.compile(r"avg_|min_|max_|median|p\d+_|share")
 # Shapes with a module of their own.
-_REDUCERS = {"lines": lines}
+_REDUCERS = {"lines": lines, "ranges": ranges}
 
 
 @dataclass(frozen=True)

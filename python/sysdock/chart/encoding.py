@@ -7,6 +7,7 @@ lines.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,7 +15,7 @@ from sysdock.chart.caption import plain, title_of
 from sysdock.chart.reduce import Marks, Wanted
 from sysdock.chart.scale import Axis, axis_of, class_axis, labels
 from sysdock.library import ChartLine, Column
-from sysdock.text import human_ns
+from sysdock.text import human_ns, in_words
 
 _OWN_FIELDS = ("name", "label", "place", "rank", "series", "from", "to", "middle", "run")
 
@@ -30,15 +31,18 @@ def encode(
         "spans": _spans,
         "cells": _steps,
         "lines": _lines,
+        "ranges": _names,
     }
     values = ways[shape](line, wanted, columns, marks)
-    if shape != "spans":
+    if shape == "ranges":
+        values |= _spreads(line, wanted, columns, marks, lang)
+    elif shape != "spans":
         values |= _heights(line, wanted, columns, marks, shape == "bars", lang)
     if shape == "cells":
         values["series_title"] = wanted.color or " "
-    else:
+    elif shape != "ranges":
         values |= _series(wanted, marks)
-    if shape in ("bars", "spans", "cells"):
+    if shape in ("bars", "spans", "cells", "ranges"):
         _label_rows(marks.rows)
     return values
 
@@ -118,6 +122,30 @@ def _lines(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: M
     scale = {"zero": False, "nice": False, **({"domain": domain} if marks.rows else {})}
     field = _scaled(marks.rows, "x", column.name, axis)
     return {"x": field, "x_title": axis.title, "x_scale": scale, "x_divisor": axis.divisor}
+
+
+def _spreads(
+    line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks, lang: str
+) -> dict[str, Any]:
+    """Six values `y1` to `y6` of each row, and `said1` to `said6` for people.
+
+    A logarithmic axis begins at the power of ten below the smallest value; what is 0 is drawn to there.
+    """
+    column, scale = columns[wanted.y[0]], line.options.get("y_scale", "linear")
+    keys = [f"y{number}" for number in range(1, len(wanted.y) + 1)]
+    numbers = [row[key] for row in marks.rows for key in keys]
+    above = [number for number in numbers if number > 0] if scale == "log" else numbers
+    axis = axis_of(title_of(line, wanted, lang), column.unit, _extent(above), scale)
+    low = 10.0 ** math.floor(math.log10(min(above))) if scale == "log" and above else -math.inf
+    for row in marks.rows:
+        for key in keys:
+            row[key.replace("y", "said")] = in_words(row[key], column.unit)
+            row[key] = float(f"{max(row[key], low) / axis.divisor:.9g}")
+    if low > 0:
+        # Room for the ring.
+        axis.scale["domain"] = [low, max(above) * 1.2]
+    titles = {f"{key}_title": plain(name) for key, name in zip(keys, wanted.y, strict=True)}
+    return {**titles, "y_title": axis.title, "y_axis": axis.axis, "y_scale": axis.scale}
 
 
 def _heights(

@@ -92,3 +92,29 @@ def test_classes_are_exact_at_every_power_of_two(run: Run) -> None:
 def test_without_durations_or_with_nothing_but_waiting_there_is_no_share(run: Run) -> None:
     [row] = run("io/duration_histogram", [{"call": "futex", "class": "lock", "dur_ns": 5}, {"call": "read"}])
     assert (row["wait_calls"], row["share_calls"], row["share_time"]) == (1, None, None)
+
+
+def test_percentiles_are_durations_that_occurred(run: Run) -> None:
+    calls = some_calls(5) * 2
+    rows = run("io/durations", calls)
+    names = {call["call"] for call in calls if "dur_ns" in call}
+    assert {row["call"] for row in rows} == names
+    assert [row["time_ns"] for row in rows] == sorted((row["time_ns"] for row in rows), reverse=True)
+    for row in rows:
+        lengths = sorted(call["dur_ns"] for call in calls if call["call"] == row["call"] and "dur_ns" in call)
+        assert (row["calls"], row["time_ns"]) == (len(lengths), sum(lengths))
+        for percent in (25, 50, 75, 90, 99):
+            # The nearest rank: the first that so many do not exceed.
+            [rank] = [
+                n for n in range(1, len(lengths) + 1) if 100 * (n - 1) < percent * len(lengths) <= 100 * n
+            ]
+            assert row[f"p{percent}_ns"] == lengths[rank - 1]
+        assert (row["min_ns"], row["max_ns"]) == (lengths[0], lengths[-1])
+        beyond = sum(length for length in lengths if length > row["p99_ns"])
+        assert row["slowest_share"] == pytest.approx(100 * beyond / sum(lengths), abs=0.006)
+
+
+def test_one_slow_call_in_a_thousand_shows_in_the_share_alone(run: Run) -> None:
+    fast = [{"call": "read", "path": "/a", "dur_ns": 1000} for _ in range(999)]
+    [row] = run("io/durations", [*fast, {"call": "read", "path": "/a", "dur_ns": 999_000 * 3}])
+    assert (row["p50_ns"], row["p99_ns"], row["max_ns"], row["slowest_share"]) == (1000, 1000, 2_997_000, 75)
