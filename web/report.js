@@ -139,6 +139,8 @@
     const embed = await vega();
     const chart = fitted(structuredClone(spec), place.clientWidth);
     chart.data = { values: rows(columns) };
+    // Labels inside of marks end where these do.
+    for (const row of chart.data.values) if ("room" in row) row.room *= place.clientWidth / chart.width;
     chart.width = place.clientWidth;
     // A height in steps cannot be joined with a width that fits: count the steps.
     if (chart.height?.step) chart.height = spec.height.step * new Set(columns.place).size;

@@ -16,6 +16,7 @@ _NOUNS = {
     "cells": ("values", "個"),
     "lines": ("values", "個"),
     "ranges": ("rows", "行"),
+    "icicle": ("branches", "本の枝"),
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from sysdock.chart.caption import plain, title_of
 from sysdock.chart.reduce import Marks, Wanted
-from sysdock.chart.scale import Axis, axis_of, class_axis, labels
+from sysdock.chart.scale import Axis, axis_of, class_axis, labels, shorten
 from sysdock.library import ChartLine, Column
 from sysdock.text import human_ns, in_words
 
@@ -32,15 +32,18 @@ def encode(
         "cells": _steps,
         "lines": _lines,
         "ranges": _names,
+        "icicle": _names,
     }
     values = ways[shape](line, wanted, columns, marks)
     if shape == "ranges":
         values |= _spreads(line, wanted, columns, marks, lang)
+    elif shape == "icicle":
+        values |= _branches(line, wanted, columns, marks, lang)
     elif shape != "spans":
         values |= _heights(line, wanted, columns, marks, shape == "bars", lang)
     if shape == "cells":
         values["series_title"] = wanted.color or " "
-    elif shape != "ranges":
+    elif shape not in ("ranges", "icicle"):
         values |= _series(wanted, marks)
     if shape in ("bars", "spans", "cells", "ranges"):
         _label_rows(marks.rows)
@@ -146,6 +149,21 @@ def _spreads(
         axis.scale["domain"] = [low, max(above) * 1.2]
     titles = {f"{key}_title": plain(name) for key, name in zip(keys, wanted.y, strict=True)}
     return {**titles, "y_title": axis.title, "y_axis": axis.axis, "y_scale": axis.scale}
+
+
+def _branches(
+    line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks, lang: str
+) -> dict[str, Any]:
+    """Both ends of a rectangle in the unit of the axis, `label` (the last part) and `said` (y in words)."""
+    column = columns[wanted.y[0]]
+    axis = axis_of(title_of(line, wanted, lang), column.unit, _extent(row["to"] for row in marks.rows))
+    for row in marks.rows:
+        part = row.pop("part")
+        row["label"] = shorten(row["name"] if part is None else part or "/", 60)
+        row["said"] = in_words(row.pop("y"), column.unit)
+        for end in ("from", "to"):
+            row[end] = float(f"{row[end] / axis.divisor:.9g}")
+    return {"y_title": axis.title}
 
 
 def _heights(
