@@ -3,7 +3,7 @@
 Bars: the largest are kept, the rest is summed as one. Points: where there are too many, each step of the x
 axis keeps, for each series, the lowest and the highest, so that extremes stay. Cells: sums by step. At most
 eight series are told apart; smaller ones become `the rest`. Nothing large is fetched, and nothing recorded
-becomes SQL text.
+becomes SQL text. Lines, ranges and icicles have modules of their own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from sysdock.analysis import Result
 from sysdock.errors import UserError
+from sysdock.text import human_ns
 
 SERIES = 8
 REST = "the rest"
@@ -156,7 +157,7 @@ ORDER BY x, y
         return Marks(rows, len(rows), total, left_out=known - total, series=series)
 
     def classes(self, wanted: Wanted, limit: int) -> Marks:
-        """All rows in order: x is the upper end of a class of sizes, one mark per class and column of y."""
+        """All rows in order: x is the upper end of a class, one mark per class and column of y."""
         columns = ", ".join(f"CAST({_name(name)} AS DOUBLE)" for name in wanted.y)
         sql = f"""
 WITH result AS ({self.result.sql}
@@ -165,11 +166,13 @@ SELECT CAST({_name(wanted.x)} AS BIGINT), {columns} FROM result ORDER BY 1 LIMIT
 """
         fetched = self._fetch(sql, [])
         width = 0.84 / len(wanted.y)
+        timed = any(column.name == wanted.x and column.unit == "ns" for column in self.result.columns)
         rows = []
         for upper, *values in fetched:
             # 0 stands at -1, 1 at 0, 2 at 1, 3-4 at 2: the exponent of the upper end.
             start = upper.bit_length() - 1 - 0.42
-            name = f"{upper:,}" if upper < 3 else f"{upper // 2 + 1:,} - {upper:,}"
+            ends = (upper,) if upper < 3 else (upper // 2 + 1, upper)
+            name = " - ".join(human_ns(end) if timed else f"{end:,}" for end in ends)
             for rank, (kind, value) in enumerate(zip(wanted.y, values, strict=True)):
                 if value and math.isfinite(value):
                     place = {
