@@ -40,13 +40,12 @@ def test_bars_of_time_stand_between_the_ends_of_their_class(specs: list[dict[str
     assert sum(row["value"] for row in rows) == len(LENGTHS)
     for length in LENGTHS:
         place = -1.5 if not length else math.ceil(math.log2(length)) - 0.5
-        # Of the four bars of a class, reads are the first.
         [row] = [row for row in rows if place - 0.5 <= row["from"] < row["to"] <= place + 0.5]
         assert row["value"] == sum(
             (math.ceil(math.log2(other)) - 0.5 if other else -1.5) == place for other in LENGTHS
         )
     assert counts["encoding"]["x"]["title"] == "Longest duration in the class (log scale)"
-    assert times["encoding"]["y"]["title"] == "Time in the calls [s]"
+    assert times["encoding"]["y"]["title"] == "Time, waiting left out [s]"
     assert counts["encoding"]["y"]["scale"]["zero"] is True
     assert "513 ns - 1.02 µs" in {row["name"] for row in rows}
 

@@ -246,6 +246,35 @@ def test_lines_can_be_dragged_over_and_tell_their_values(
     assert seen.complaints == []
 
 
+@pytest.mark.parametrize(
+    ("analysis", "place", "words"),
+    [
+        ("io-directories", (0.5, 0.06), ["Directory: /", "100 %"]),
+        # The mark of the median, in the uppermost row.
+        ("io-durations", None, ["Name of the system call: openat", "p50: ", "max: "]),
+    ],
+)
+def test_rectangles_and_ranges_tell_their_values(
+    visit: Callable[..., Watched],
+    page_file: Path,
+    analysis: str,
+    place: tuple[float, float] | None,
+    words: list[str],
+) -> None:
+    seen = visit(page_file, viewport={"width": 1200, "height": 900})
+    seen.draw_all()
+    plot = seen.page.locator(f"#{analysis} [data-chart]").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    found = [place] if place else [(across / 200, 0.12) for across in range(200)]
+    for across, down in found:
+        seen.page.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] * down)
+        if seen.page.locator("#tip").count():
+            break
+    assert all(each in seen.page.locator("#tip").inner_text() for each in words)
+    assert seen.complaints == []
+
+
 def test_the_time_can_be_typed(visit: Callable[..., Watched], page_file: Path) -> None:
     seen = visit(page_file)
     seen.draw_all()
