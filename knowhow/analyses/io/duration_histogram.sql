@@ -18,17 +18,20 @@
 -- chart:  classes x=to_ns y=read_ns,write_ns,other_ns title="Time, waiting left out" title_ja="所要時間（待ちを除く）"
 -- chart:  curves x=from_ns y=share_time,share_calls x_scale=log title="Share of this duration or longer, waiting left out" title_ja="この時間以上の割合（待ちを除く）"
 -- tags:   time, calls
-WITH counted AS (
+WITH parted AS (
     SELECT dur_ns AS ns, CASE
             WHEN class IN ('wait', 'lock', 'time', 'signal') OR starts_with(call, 'wait') THEN 'wait'
             WHEN coalesce(kind, '') IN ('pipe', 'socket', 'anonymous') THEN 'wait'
             WHEN class = 'read' THEN 'read'
             WHEN class IN ('write', 'copy', 'sync') THEN 'write'
             ELSE 'other'
-        END AS part, count(*) AS calls
+        END AS part
     FROM calls
     WHERE dur_ns >= 0 AND via IS NULL
-    GROUP BY 1, 2
+), counted AS (
+    SELECT ns, part, count(*) AS calls
+    FROM parted
+    GROUP BY ns, part
 ), guessed AS (
     SELECT ns, part, calls, CAST(power(2, ceil(log2(greatest(ns, 2))) - 1) AS BIGINT) AS half
     FROM counted

@@ -66,7 +66,33 @@ def lines(reducer: Reducer, wanted: Wanted, limit: int) -> Marks:
     steps = _steps(reducer, wanted, max(limit // (3 * max(len(series), 1)), 1))
     if steps is None:
         return Marks([], 0, 0, series=series)
+    found = _summaries(reducer, wanted, series, steps)
+    total = sum(row[1] for rows in found.values() for row in rows)
+    known = sum(row[2] for rows in found.values() for row in rows)
+    if not total:
+        return Marks([], 0, 0, left_out=known, series=series)
     adds_up = wanted.gaps == "zero"
+    notes = _notes(steps, adds_up)
+    if not adds_up and found.pop(REST, None):
+        notes.append(_NO_REST)
+        series = [name for name in series if name != REST]
+    marks = _marks(found, series, steps, adds_up)
+    shown = sum(row["middle"] is not None for row in marks)
+    limits = (steps.edge(0), steps.edge(2 * math.ceil(steps.count / steps.merged)))
+    # A sum shows all the values it was made of.
+    return Marks(
+        marks,
+        total if adds_up else shown,
+        total,
+        left_out=known - total,
+        series=series,
+        notes=notes,
+        x_limits=limits,
+    )
+
+
+def _summaries(reducer: Reducer, wanted: Wanted, series: list[str], steps: _Steps) -> dict[str, list[tuple]]:
+    """For each series its drawn steps: usable and known values, sum, lowest, highest, which came first."""
     sql = f"""
 WITH result AS ({reducer.result.sql}
 ), folded AS ({_folded(wanted, "DOUBLE")}
@@ -86,27 +112,7 @@ FROM placed GROUP BY 1, 2 ORDER BY 1, 2
     found: dict[str, list[tuple]] = {}
     for kind, *rest in reducer._fetch(sql, series, **bound):
         found.setdefault(kind, []).append(tuple(rest))
-    total = sum(row[1] for rows in found.values() for row in rows)
-    known = sum(row[2] for rows in found.values() for row in rows)
-    if not total:
-        return Marks([], 0, 0, left_out=known, series=series)
-    notes = _notes(steps, adds_up)
-    if not adds_up and found.pop(REST, None):
-        notes.append(_NO_REST)
-        series = [name for name in series if name != REST]
-    marks = _marks(found, series, steps, adds_up)
-    shown = sum(row["middle"] is not None for row in marks)
-    limits = (steps.edge(0), steps.edge(2 * math.ceil(steps.count / steps.merged)))
-    # A sum shows all the values it was made of.
-    return Marks(
-        marks,
-        total if adds_up else shown,
-        total,
-        left_out=known - total,
-        series=series,
-        notes=notes,
-        x_limits=limits,
-    )
+    return found
 
 
 def _marks(
