@@ -146,7 +146,7 @@ SELECT round(max({x2} - {x}), 9), min({x}), max({x}) FROM result WHERE isfinite(
     first = min(math.floor(start / width + 1e-9), round(low / width))
     last = max(math.ceil(end / width - 1e-9) - 1, round(high / width))
     count = last - first + 1
-    start, end = min(start, low), (end if end > high else high + width)
+    start, end = (start if start < low + width else low), (end if end > high else high + width)
     return _Steps(width, first, count, math.ceil(count / min(most, _STEPS)), start, end)
 
 

@@ -144,6 +144,19 @@ def test_what_a_filter_left_out_is_not_drawn_as_0(draw) -> None:
     assert (min(places), max(places)) == (1.5, 5)
 
 
+def test_a_filter_may_cut_a_step(draw) -> None:
+    spec = draw(steps(6, present="n BETWEEN 2 AND 4"), from_="2.75", to="4.5")[0]
+    places = [row["from_s"] for row in spec["data"]["values"]]
+    assert places == [2.75, 3, 4, 4.5]
+    assert spec["encoding"]["x"]["scale"]["domain"] == [2.75, 4.5]
+
+
+def test_what_lies_outside_of_the_recording_is_drawn_all_the_same(draw) -> None:
+    spec = draw(steps(4).replace("range(4)", "range(-3, 1)"), seconds=0.5)[0]
+    assert spec["encoding"]["x"]["scale"]["domain"] == [-3, 0.5]
+    assert [row["from_s"] for row in spec["data"]["values"]] == [-3, -2, -1, 0, 0.5]
+
+
 def test_an_unknown_value_is_a_gap_and_not_0(draw) -> None:
     unknown = steps(5).replace(
         "CAST((n % 7 + 1) * k AS BIGINT) AS bytes", "CASE WHEN n <> 2 THEN n + 1 END AS bytes"
