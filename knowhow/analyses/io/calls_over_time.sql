@@ -12,7 +12,7 @@
 -- column: time_ns BIGINT    Time in these calls, also where they ended later [ns].
 -- column: avg_ns BIGINT     Average time of these calls [ns].
 -- chart:  lines x=from_s x2=until_s y=calls color=class title="Calls per step" title_ja="区間ごとの回数"
--- chart:  heat x=from_s y=calls color=class title="Calls by class" title_ja="種類ごとの回数"
+-- chart:  heat x=from_s x2=until_s y=calls color=class title="Calls by class" title_ja="種類ごとの回数"
 -- chart:  lines x=from_s x2=until_s y=errors color=class title="Errors per step" title_ja="区間ごとのエラー"
 -- chart:  lines x=from_s x2=until_s y=time_ns color=class title="Time in calls per step" title_ja="区間ごとの所要時間"
 -- chart:  lines x=from_s x2=until_s y=avg_ns color=class y_scale=log title="Average time of a call" title_ja="1 回の平均時間"

@@ -214,9 +214,12 @@ WITH result AS ({self.result.sql}
         [(total, low, high, distinct)] = self._fetch(bounds, series)
         if not total:
             return Marks([], 0, 0, series=series)
-        steps = max(min(_STEPS, distinct, limit // max(len(series), 1)), 1)
-        # The last x is the start of a step, not its end.
-        width = (high - low) / (steps - 1) if steps > 1 else 1.0
+        most = max(min(_STEPS, limit // max(len(series), 1)), 1)
+        width = self._cell_width(wanted, low, high, most)
+        if width is None:
+            steps = min(most, distinct)
+            # The last x is the start of a step, not its end.
+            width = (high - low) / (steps - 1) if steps > 1 else 1.0
         summed = f"""{head}
 SELECT series, floor((x - $sysdock_low) / $sysdock_width + 1e-6) AS step, sum(y)
 FROM usable GROUP BY 1, 2 ORDER BY 1, 2
@@ -227,6 +230,18 @@ FROM usable GROUP BY 1, 2 ORDER BY 1, 2
             place = _rank(kind, series)
             rows.append({"name": kind, "place": place, "x": start, "x2": start + width, "y": value})
         return Marks(rows, len(rows), total, series=series)
+
+    def _cell_width(self, wanted: Wanted, low: float, high: float, most: int) -> float | None:
+        """A whole number of the steps from x to x2; else some cells would hold one step more than others."""
+        if wanted.x2 is None:
+            return None
+        sql = f"""
+WITH result AS ({self.result.sql}
+)
+SELECT round(max({_name(wanted.x2)} - {_name(wanted.x)}), 9) FROM result
+"""
+        [(step,)] = self._fetch(sql, [])
+        return step * math.ceil((round((high - low) / step) + 1) / most) if step and step > 0 else None
 
     def series(self, wanted: Wanted) -> list[str]:
         """Names of the series, the largest first; columns of y keep the order of the chart line."""
