@@ -50,9 +50,11 @@
       axis.labelLimit = room;
       if (axis.labelPadding) axis.labelPadding = room + 5;
     }
-    for (const channel of ["color", "shape"]) {
-      const legend = spec.encoding?.[channel]?.legend;
-      if (legend) legend.columns = Math.max(1, Math.min(8, Math.floor(width / 100)));
+    for (const part of [spec, ...(spec.layer ?? [])]) {
+      for (const channel of ["color", "shape"]) {
+        const legend = part.encoding?.[channel]?.legend;
+        if (legend) legend.columns = Math.max(1, Math.min(8, Math.floor(width / 100)));
+      }
     }
     return spec;
   }
@@ -86,9 +88,10 @@
   function linkTime(chart) {
     const seconds = chart.usermeta?.seconds_per_unit;
     if (!seconds) return;
-    chart.params = [{ name: "brush", select: { type: "interval", encodings: ["x"] } }];
+    const layers = chart.layer ?? [chart];
+    layers[0].params = [{ name: "brush", select: { type: "interval", encodings: ["x"] } }];
     if (!range) return;
-    chart.mark.clip = true;
+    for (const layer of layers) layer.mark.clip = true;
     chart.encoding.x.scale = { domain: range.map((moment) => moment / seconds), nice: false, zero: false };
   }
 
@@ -136,6 +139,8 @@
     const embed = await vega();
     const chart = fitted(structuredClone(spec), place.clientWidth);
     chart.data = { values: rows(columns) };
+    // Labels inside of marks end where these do.
+    for (const row of chart.data.values) if ("room" in row) row.room *= place.clientWidth / chart.width;
     chart.width = place.clientWidth;
     // A height in steps cannot be joined with a width that fits: count the steps.
     if (chart.height?.step) chart.height = spec.height.step * new Set(columns.place).size;

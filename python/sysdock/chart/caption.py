@@ -14,6 +14,9 @@ _NOUNS = {
     "classes": ("classes", "階級"),
     "spans": ("rows", "行"),
     "cells": ("values", "個"),
+    "lines": ("values", "個"),
+    "ranges": ("rows", "行"),
+    "icicle": ("branches", "本の枝"),
 }
 
 
@@ -22,7 +25,7 @@ def title_of(line: ChartLine, wanted: Wanted, lang: str) -> str:
     stated = line.options.get("title")
     if lang == "ja":
         stated = line.options.get("title_ja", stated)
-    return stated or ", ".join(spoken(re.sub(r"_(ns|s)$", "", name)) for name in wanted.y)
+    return stated or ", ".join(map(plain, wanted.y))
 
 
 def caption_of(marks: Marks, shape: str, lang: str, unit: str | None = None) -> str:
@@ -42,14 +45,14 @@ def _amount(value: float, unit: str | None) -> str:
     return f"{value:,.6g} {unit or ''}".rstrip()
 
 
-def spoken(name: str) -> str:
-    """A name of a column in words."""
-    return name.replace("_", " ")
+def plain(name: str) -> str:
+    """A name of a column in words, without the unit of a time."""
+    return re.sub(r"_(ns|s)$", "", name).replace("_", " ")
 
 
 def _english(marks: Marks, shape: str, rest: str | None) -> str:
     some = marks.shown < marks.total
-    first = "the first " if shape == "spans" and some else ""
+    first = "the first " if shape in ("spans", "ranges") and some else ""
     parts = [f"{first}{marks.shown:,} of {marks.total:,} {_NOUNS[shape][0]} drawn"]
     if shape == "points" and some:
         parts.append("lowest and highest of each step")
@@ -59,6 +62,7 @@ def _english(marks: Marks, shape: str, rest: str | None) -> str:
         parts.append(f"the other {marks.summed:,} " + (f"together {rest}" if rest else "summed"))
     if marks.left_out:
         parts.append(f"{marks.left_out:,} of value 0 cannot stand on a log scale")
+    parts += [english for english, _ in marks.notes]
     return ", ".join(parts)
 
 
@@ -73,4 +77,5 @@ def _japanese(marks: Marks, shape: str, rest: str | None) -> str:
         parts.append(f"残り {marks.summed:,} {counter}は" + (f"合計 {rest}" if rest else f" {REST} に合計"))
     if marks.left_out:
         parts.append(f"値が 0 の {marks.left_out:,} 点は対数軸に置けない")
+    parts += [japanese for _, japanese in marks.notes]
     return "、".join(parts)

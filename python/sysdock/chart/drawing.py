@@ -10,13 +10,16 @@ from typing import Any
 from sysdock.analysis import Result, Session
 from sysdock.chart.caption import caption_of, title_of
 from sysdock.chart.encoding import encode
-from sysdock.chart.reduce import Reducer, Wanted
+from sysdock.chart.icicle import icicle
+from sysdock.chart.lines import lines
+from sysdock.chart.ranges import ranges
+from sysdock.chart.reduce import Marks, Reducer, Wanted
 from sysdock.chart.template import fill, shape_of
 from sysdock.chart.theme import config
 from sysdock.errors import UserError
 from sysdock.library import Analysis, ChartLine, Column
 
-_OPTIONS = ("x", "x2", "y", "color", "x_scale", "y_scale", "rest", "title", "title_ja")
+_OPTIONS = ("x", "x2", "y", "color", "x_scale", "y_scale", "rest", "gaps", "title", "title_ja")
 _NO_CLOCK = {
     "en": "the log has no clock: the axis counts lines, not seconds",
     "ja": "ログに時刻がないため、軸は秒ではなく行の順序",
@@ -26,8 +29,10 @@ _NO_DURATIONS = {
     "ja": "ログに所要時間がない",
 }
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*$")
-# Averages and extremes of many bars do not add up.
-_NOT_SUMMED = ("avg_", "min_", "max_", "share")
+# Averages, extremes and percentiles do not add up, and without calls there are none.
+_NOT_SUMMED = re.compile(r"avg_|min_|max_|median|p\d+_|share")
+# Shapes with a module of their own.
+_REDUCERS = {"lines": lines, "ranges": ranges, "icicle": icicle}
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Dra
     shape, limit = shape_of(spec, str(template.path))
     wanted = _wanted(line, result)
     reducer.check(wanted)
-    marks = getattr(reducer, shape)(wanted, limit)
+    marks = _marks(reducer, shape, wanted, limit)
     columns = {column.name: column for column in result.columns}
     titles = {each: title_of(line, wanted, each) for each in ("en", "ja")}
     captions = {each: caption_of(marks, shape, each, columns[wanted.y[0]].unit) for each in ("en", "ja")}
@@ -85,7 +90,7 @@ def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Dra
         captions = {each: f"{captions[each]}; {_NO_DURATIONS[each]}" for each in captions}
     values = encode(line, wanted, columns, marks, shape, lang)
     filled = fill(spec, values)
-    if columns[wanted.x].unit == "s" and shape in ("points", "spans", "cells"):
+    if columns[wanted.x].unit == "s" and shape in ("points", "spans", "cells", "lines"):
         # Pages link the charts that share a time axis, whatever the unit of each.
         filled["usermeta"] = {"seconds_per_unit": values["x_divisor"]}
     head = {
@@ -94,6 +99,12 @@ def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Dra
     }
     complete = {**filled, "title": head, "data": {"values": marks.rows}}
     return Drawing(complete, *titles.values(), *captions.values(), marks.shown, marks.total)
+
+
+def _marks(reducer: Reducer, shape: str, wanted: Wanted, limit: int) -> Marks:
+    if shape in _REDUCERS:
+        return _REDUCERS[shape](reducer, wanted, limit)
+    return getattr(reducer, shape)(wanted, limit)
 
 
 def _shows_time(wanted: Wanted, columns: Mapping[str, Column]) -> bool:
@@ -117,6 +128,7 @@ def _wanted(line: ChartLine, result: Result) -> Wanted:
         if options.get(key, "linear") not in ("linear", "log"):
             raise UserError(f"chart option `{key}` is neither linear nor log", place=place)
     y = tuple(options["y"].split(","))
+    adds_up = not _NOT_SUMMED.match(y[0])
     return Wanted(
         x=options["x"],
         y=y,
@@ -124,8 +136,20 @@ def _wanted(line: ChartLine, result: Result) -> Wanted:
         x2=options.get("x2"),
         positive_x=options.get("x_scale") == "log",
         positive_y=options.get("y_scale") == "log",
-        sum_rest=options.get("rest") != "drop" and not y[0].startswith(_NOT_SUMMED),
+        sum_rest=options.get("rest") != "drop" and adds_up,
+        gaps=_gaps(options, adds_up, place),
     )
+
+
+def _gaps(options: Mapping[str, str], adds_up: bool, place: str) -> str:
+    """What a step of time without a row means: 0 for what adds up, else that there is no value."""
+    logarithmic = options.get("y_scale") == "log"
+    stated = options.get("gaps", "zero" if adds_up and not logarithmic else "break")
+    if stated not in ("zero", "break"):
+        raise UserError("chart option `gaps` is neither zero nor break", place=place)
+    if stated == "zero" and logarithmic:
+        raise UserError("a log scale has no 0", "leave out `gaps=zero`", place)
+    return stated
 
 
 def _analysis_title(session: Session, analysis: Analysis, lang: str) -> str:

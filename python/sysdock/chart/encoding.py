@@ -1,50 +1,72 @@
 """Values for the placeholders of a chart template; the rows of the marks brought to the units of the axes.
 
 Fields have the names of the columns. Beside them a row has: `name` as recorded, `label` short enough for an
-axis, `place` and `rank` for the order, `series`, and `from` and `to` for classes of sizes.
+axis, `place` and `rank` for the order, `series`, `from` and `to` for classes of sizes, `middle` and `run` for
+lines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from sysdock.chart.caption import spoken, title_of
+from sysdock.chart.caption import plain, title_of
 from sysdock.chart.reduce import Marks, Wanted
-from sysdock.chart.scale import Axis, axis_of, labels
+from sysdock.chart.scale import Axis, axis_of, class_axis, labels, shorten
 from sysdock.library import ChartLine, Column
+from sysdock.text import in_words
 
-_OWN_FIELDS = ("name", "label", "place", "rank", "series", "from", "to")
+_OWN_FIELDS = ("name", "label", "place", "rank", "series", "from", "to", "middle", "run")
+
+
+@dataclass(frozen=True)
+class _Chart:
+    """What is to be drawn; the rows of `marks` are changed. `lang`: of titles of axes."""
+
+    line: ChartLine
+    wanted: Wanted
+    columns: dict[str, Column]
+    marks: Marks
+    lang: str
 
 
 def encode(
     line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks, shape: str, lang: str
 ) -> dict[str, Any]:
     """Values for the placeholders of a template. Changes the rows of `marks`. lang: of titles of axes."""
-    ways = {"bars": _names, "classes": _names, "points": _along, "spans": _spans, "cells": _steps}
-    values = ways[shape](line, wanted, columns, marks)
-    if shape != "spans":
-        values |= _heights(line, wanted, columns, marks, shape == "bars", lang)
-    if shape == "cells":
-        values["series_title"] = wanted.color or " "
-    else:
-        values |= _series(wanted, marks)
-    if shape in ("bars", "spans", "cells"):
-        _label_rows(marks.rows)
+    chart = _Chart(line, wanted, columns, marks, lang)
+    values: dict[str, Any] = {}
+    for step in _STEPS_OF_SHAPES[shape]:
+        values |= step(chart)
     return values
 
 
-def _names(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks) -> dict[str, Any]:
-    column = columns[wanted.x]
+def _names(chart: _Chart) -> dict[str, Any]:
+    column = chart.columns[chart.wanted.x]
     unit = f" [{column.unit}]" if column.unit else ""
-    return {"x": wanted.x, "x_title": _words(column) + unit}
+    return {"x": chart.wanted.x, "x_title": _words(column) + unit}
 
 
-def _along(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks) -> dict[str, Any]:
-    column = columns[wanted.x]
-    extent = _extent(row["x"] for row in marks.rows)
-    axis = axis_of(_words(column), column.unit, extent, line.options.get("x_scale", "linear"))
-    field = _scaled(marks.rows, "x", wanted.x, axis)
+def _classes(chart: _Chart) -> dict[str, Any]:
+    column = chart.columns[chart.wanted.x]
+    if column.unit == "ns":
+        # Labels of times are the ends of classes, not their names: the bars stand between the ends.
+        for row in chart.marks.rows:
+            row["from"], row["to"] = round(row["from"] - 0.5, 3), round(row["to"] - 0.5, 3)
+    places = [row[end] for row in chart.marks.rows for end in ("from", "to")] or [0.0]
+    axis = class_axis(column.unit, min(places) - 0.1, max(places) + 0.1)
+    named = _names(chart)
+    title = f"{_words(column)} (log scale)" if column.unit == "ns" else named["x_title"]
+    return {"x": chart.wanted.x, "x_title": title, "x_axis": axis}
+
+
+def _along(chart: _Chart) -> dict[str, Any]:
+    column = chart.columns[chart.wanted.x]
+    extent = _extent(row["x"] for row in chart.marks.rows)
+    axis = axis_of(_words(column), column.unit, extent, chart.line.options.get("x_scale", "linear"))
+    field = _scaled(chart.marks.rows, "x", chart.wanted.x, axis)
     return {
         "x": field,
         "x_title": axis.title,
@@ -54,56 +76,143 @@ def _along(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: M
     }
 
 
-def _spans(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks) -> dict[str, Any]:
-    start, end = columns[wanted.x], columns[wanted.x2 or wanted.x]
-    extent = _extent(row["x2"] for row in marks.rows)
+def _spans(chart: _Chart) -> dict[str, Any]:
+    start, end = chart.columns[chart.wanted.x], chart.columns[chart.wanted.x2 or chart.wanted.x]
+    extent = _extent(row["x2"] for row in chart.marks.rows)
     axis = axis_of(_words(start), start.unit, extent)
     return {
-        "x": _scaled(marks.rows, "x", start.name, axis),
+        "x": _scaled(chart.marks.rows, "x", start.name, axis),
         "x_title": axis.title,
         "x_divisor": axis.divisor,
-        "x2": _scaled(marks.rows, "x2", end.name, axis),
+        "x2": _scaled(chart.marks.rows, "x2", end.name, axis),
         "x2_title": axis_of(_words(end), end.unit, extent).title,
-        "y_title": _words(columns[wanted.y[0]]),
+        "y_title": _words(chart.columns[chart.wanted.y[0]]),
     }
 
 
-def _steps(line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks) -> dict[str, Any]:
+def _steps(chart: _Chart) -> dict[str, Any]:
     """As points, and where each step ends."""
-    extent = _extent(row["x2"] for row in marks.rows)
-    column = columns[wanted.x]
+    extent = _extent(row["x2"] for row in chart.marks.rows)
+    column = chart.columns[chart.wanted.x]
     axis = axis_of(_words(column), column.unit, extent)
     values = {
-        "x": _scaled(marks.rows, "x", column.name, axis),
-        "x2": _scaled(marks.rows, "x2", f"{column.name}_end", axis),
+        "x": _scaled(chart.marks.rows, "x", column.name, axis),
+        "x2": _scaled(chart.marks.rows, "x2", f"{column.name}_end", axis),
     }
     scale = {"zero": False, "nice": False}
     return {**values, "x_title": axis.title, "x_axis": axis.axis, "x_scale": scale, "x_divisor": axis.divisor}
 
 
-def _heights(
-    line: ChartLine, wanted: Wanted, columns: dict[str, Column], marks: Marks, stacked: bool, lang: str
-) -> dict[str, Any]:
-    column = columns[wanted.y[0]]
-    extent = (0.0, _longest_bar(marks)) if stacked else _extent(row["y"] for row in marks.rows)
-    words = title_of(line, wanted, lang) if "title" in line.options else _words(column)
-    axis = axis_of(words, column.unit, extent, line.options.get("y_scale", "linear"))
-    field = _scaled(marks.rows, "y", wanted.y[0] if len(wanted.y) == 1 else "value", axis)
+def _lines(chart: _Chart) -> dict[str, Any]:
+    """As points, and the middle of each stretch; the axis shows all that the recording covers."""
+    column = chart.columns[chart.wanted.x]
+    limits = chart.marks.x_limits or (0.0, 0.0)
+    axis = axis_of(_words(column), column.unit, _extent(limits))
+    for row in chart.marks.rows:
+        if row["middle"] is not None:
+            row["middle"] = float(f"{row['middle'] / axis.divisor:.9g}")
+    domain = [float(f"{limit / axis.divisor:.9g}") for limit in limits]
+    scale = {"zero": False, "nice": False, **({"domain": domain} if chart.marks.rows else {})}
+    field = _scaled(chart.marks.rows, "x", column.name, axis)
+    return {"x": field, "x_title": axis.title, "x_scale": scale, "x_divisor": axis.divisor}
+
+
+def _spreads(chart: _Chart) -> dict[str, Any]:
+    """Six values `y1` to `y6` of each row, and `said1` to `said6` for people.
+
+    A logarithmic axis begins at the power of ten below the smallest value; what is 0 is drawn to there.
+    """
+    column, scale = chart.columns[chart.wanted.y[0]], chart.line.options.get("y_scale", "linear")
+    keys = [f"y{number}" for number in range(1, len(chart.wanted.y) + 1)]
+    numbers = [row[key] for row in chart.marks.rows for key in keys]
+    above = [number for number in numbers if number > 0] if scale == "log" else numbers
+    axis = axis_of(title_of(chart.line, chart.wanted, chart.lang), column.unit, _extent(above), scale)
+    low = 10.0 ** math.floor(math.log10(min(above))) if scale == "log" and above else -math.inf
+    for row in chart.marks.rows:
+        for key in keys:
+            row[key.replace("y", "said")] = in_words(row[key], column.unit)
+            row[key] = float(f"{max(row[key], low) / axis.divisor:.9g}")
+    if low > 0:
+        # Room for the ring.
+        axis.scale["domain"] = [low, max(above) * 1.2]
+    titles = {f"{key}_title": plain(name) for key, name in zip(keys, chart.wanted.y, strict=True)}
+    return {**titles, "y_title": axis.title, "y_axis": axis.axis, "y_scale": axis.scale}
+
+
+def _branches(chart: _Chart) -> dict[str, Any]:
+    """Both ends of a rectangle in the unit of the axis, `label` (the last part) and `said` (y in words)."""
+    column = chart.columns[chart.wanted.y[0]]
+    axis = axis_of(
+        title_of(chart.line, chart.wanted, chart.lang),
+        column.unit,
+        _extent(row["to"] for row in chart.marks.rows),
+    )
+    for row in chart.marks.rows:
+        part = row.pop("part")
+        row["label"] = shorten(row["name"] if part is None else part or "/", 60)
+        row["said"] = in_words(row.pop("y"), column.unit)
+        for end in ("from", "to"):
+            row[end] = float(f"{row[end] / axis.divisor:.9g}")
+    return {"y_title": axis.title}
+
+
+def _lengths(chart: _Chart) -> dict[str, Any]:
+    """Of bars that are stacked."""
+    return _upward(chart, (0.0, _longest_bar(chart.marks)))
+
+
+def _heights(chart: _Chart) -> dict[str, Any]:
+    return _upward(chart, _extent(row["y"] for row in chart.marks.rows))
+
+
+def _upward(chart: _Chart, extent: tuple[float, float]) -> dict[str, Any]:
+    column = chart.columns[chart.wanted.y[0]]
+    words = (
+        title_of(chart.line, chart.wanted, chart.lang) if "title" in chart.line.options else _words(column)
+    )
+    axis = axis_of(words, column.unit, extent, chart.line.options.get("y_scale", "linear"))
+    field = _scaled(chart.marks.rows, "y", chart.wanted.y[0] if len(chart.wanted.y) == 1 else "value", axis)
     return {"y": field, "y_title": axis.title, "y_axis": axis.axis, "y_scale": axis.scale}
 
 
-def _series(wanted: Wanted, marks: Marks) -> dict[str, Any]:
+def _series(chart: _Chart) -> dict[str, Any]:
     """Nothing where all marks are of one series. Series that are columns are named in words."""
-    if len(wanted.y) == 1 and wanted.color is None:
-        for row in marks.rows:
+    if len(chart.wanted.y) == 1 and chart.wanted.color is None:
+        for row in chart.marks.rows:
             row.pop("series", None)
         return {}
-    names = marks.series
-    if len(wanted.y) > 1:
-        names = [spoken(name) for name in names]
-        for row in marks.rows:
-            row["series"] = spoken(row["series"])
-    return {"series": "series", "series_domain": names, "series_title": wanted.color or " "}
+    names = chart.marks.series
+    if len(chart.wanted.y) > 1:
+        names = [plain(name) for name in names]
+        for row in chart.marks.rows:
+            row["series"] = plain(row["series"])
+    return {"series": "series", "series_domain": names, "series_title": chart.wanted.color or " "}
+
+
+def _kinds(chart: _Chart) -> dict[str, Any]:
+    """What the rows of a heat map are."""
+    return {"series_title": chart.wanted.color or " "}
+
+
+def _labelled(chart: _Chart) -> dict[str, Any]:
+    """Short names for an axis, all different."""
+    names = list(dict.fromkeys((row["place"], row["name"]) for row in chart.marks.rows))
+    short = dict(zip(names, labels([name for _, name in names]), strict=True))
+    for row in chart.marks.rows:
+        row["label"] = short[(row["place"], row["name"])]
+    return {}
+
+
+_STEPS_OF_SHAPES: dict[str, tuple[Callable[[_Chart], dict[str, Any]], ...]] = {
+    "bars": (_names, _lengths, _series, _labelled),
+    "classes": (_classes, _heights, _series),
+    "points": (_along, _heights, _series),
+    "lines": (_lines, _heights, _series),
+    "spans": (_spans, _series, _labelled),
+    "cells": (_steps, _heights, _kinds, _labelled),
+    "ranges": (_names, _spreads, _labelled),
+    "icicle": (_names, _branches),
+}
 
 
 def _scaled(rows: list[dict[str, Any]], key: str, column: str, axis: Axis) -> str:
@@ -113,13 +222,6 @@ def _scaled(rows: list[dict[str, Any]], key: str, column: str, axis: Axis) -> st
         # Nine digits are more than a screen can show.
         row[name] = float(f"{row.pop(key) / axis.divisor:.9g}")
     return name
-
-
-def _label_rows(rows: list[dict[str, Any]]) -> None:
-    names = list(dict.fromkeys((row["place"], row["name"]) for row in rows))
-    short = dict(zip(names, labels([name for _, name in names]), strict=True))
-    for row in rows:
-        row["label"] = short[(row["place"], row["name"])]
 
 
 def _words(column: Column) -> str:

@@ -3,7 +3,7 @@
 Bars: the largest are kept, the rest is summed as one. Points: where there are too many, each step of the x
 axis keeps, for each series, the lowest and the highest, so that extremes stay. Cells: sums by step. At most
 eight series are told apart; smaller ones become `the rest`. Nothing large is fetched, and nothing recorded
-becomes SQL text.
+becomes SQL text. Lines, ranges and icicles have modules of their own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from sysdock.analysis import Result
 from sysdock.errors import UserError
+from sysdock.text import human_ns
 
 SERIES = 8
 REST = "the rest"
@@ -27,7 +28,7 @@ class Wanted:
     """Columns of a result that a chart shows: `y` one or several, `color` a column that names the series.
 
     `positive_x` and `positive_y` leave out what a logarithmic scale cannot show. `sum_rest`: bars that are
-    not shown add up.
+    not shown add up. `gaps`: a step of time without a row is 0 (`zero`), or has no value (`break`).
     """
 
     x: str
@@ -37,6 +38,7 @@ class Wanted:
     positive_x: bool = False
     positive_y: bool = False
     sum_rest: bool = True
+    gaps: str = "zero"
 
 
 @dataclass
@@ -45,6 +47,7 @@ class Marks:
 
     `summed` further bars are drawn as one, or, where that would be too long, only told: `rest_sum` then.
     `series` names all series of the analysis, the largest first, so that its charts agree on colours.
+    `notes` are further words for the caption, English and Japanese. `x_limits`: what the axis shows.
     """
 
     rows: list[dict[str, Any]]
@@ -54,6 +57,8 @@ class Marks:
     summed: int = 0
     rest_sum: float | None = None
     series: list[str] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    x_limits: tuple[float, float] | None = None
 
 
 class Reducer:
@@ -152,7 +157,7 @@ ORDER BY x, y
         return Marks(rows, len(rows), total, left_out=known - total, series=series)
 
     def classes(self, wanted: Wanted, limit: int) -> Marks:
-        """All rows in order: x is the upper end of a class of sizes, one mark per class and column of y."""
+        """All rows in order: x is the upper end of a class, one mark per class and column of y."""
         columns = ", ".join(f"CAST({_name(name)} AS DOUBLE)" for name in wanted.y)
         sql = f"""
 WITH result AS ({self.result.sql}
@@ -161,11 +166,13 @@ SELECT CAST({_name(wanted.x)} AS BIGINT), {columns} FROM result ORDER BY 1 LIMIT
 """
         fetched = self._fetch(sql, [])
         width = 0.84 / len(wanted.y)
+        timed = any(column.name == wanted.x and column.unit == "ns" for column in self.result.columns)
         rows = []
         for upper, *values in fetched:
             # 0 stands at -1, 1 at 0, 2 at 1, 3-4 at 2: the exponent of the upper end.
             start = upper.bit_length() - 1 - 0.42
-            name = f"{upper:,}" if upper < 3 else f"{upper // 2 + 1:,} - {upper:,}"
+            ends = (upper,) if upper < 3 else (upper // 2 + 1, upper)
+            name = " - ".join(human_ns(end) if timed else f"{end:,}" for end in ends)
             for rank, (kind, value) in enumerate(zip(wanted.y, values, strict=True)):
                 if value and math.isfinite(value):
                     place = {
@@ -207,9 +214,12 @@ WITH result AS ({self.result.sql}
         [(total, low, high, distinct)] = self._fetch(bounds, series)
         if not total:
             return Marks([], 0, 0, series=series)
-        steps = max(min(_STEPS, distinct, limit // max(len(series), 1)), 1)
-        # The last x is the start of a step, not its end.
-        width = (high - low) / (steps - 1) if steps > 1 else 1.0
+        most = max(min(_STEPS, limit // max(len(series), 1)), 1)
+        width = self._cell_width(wanted, low, high, most)
+        if width is None:
+            steps = min(most, distinct)
+            # The last x is the start of a step, not its end.
+            width = (high - low) / (steps - 1) if steps > 1 else 1.0
         summed = f"""{head}
 SELECT series, floor((x - $sysdock_low) / $sysdock_width + 1e-6) AS step, sum(y)
 FROM usable GROUP BY 1, 2 ORDER BY 1, 2
@@ -220,6 +230,18 @@ FROM usable GROUP BY 1, 2 ORDER BY 1, 2
             place = _rank(kind, series)
             rows.append({"name": kind, "place": place, "x": start, "x2": start + width, "y": value})
         return Marks(rows, len(rows), total, series=series)
+
+    def _cell_width(self, wanted: Wanted, low: float, high: float, most: int) -> float | None:
+        """A whole number of the steps from x to x2; else some cells would hold one step more than others."""
+        if wanted.x2 is None:
+            return None
+        sql = f"""
+WITH result AS ({self.result.sql}
+)
+SELECT round(max({_name(wanted.x2)} - {_name(wanted.x)}), 9) FROM result
+"""
+        [(step,)] = self._fetch(sql, [])
+        return step * math.ceil((round((high - low) / step) + 1) / most) if step and step > 0 else None
 
     def series(self, wanted: Wanted) -> list[str]:
         """Names of the series, the largest first; columns of y keep the order of the chart line."""

@@ -6,6 +6,7 @@ logarithmic axis keeps the base unit, and its labels carry the unit.
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from dataclasses import dataclass
 
@@ -59,6 +60,39 @@ def _log_axis(unit: str | None, extent: tuple[float, float]) -> dict:
         for name, size in steps
     )
     return {**axis, "labelExpr": f"{branches}format(datum.value, '.3~g')"}
+
+
+def class_axis(unit: str | None, low: float, high: float) -> dict:
+    """The axis of power-of-two classes, which stand at exponents of two from `low` to `high`, and 0 at -1.
+
+    Sizes are labelled by powers of two: a class by its upper end, in whose middle the label stands. Times are
+    labelled by powers of ten where they are, between the classes.
+    """
+    if unit == "ns":
+        powers = range(math.ceil(low * math.log10(2) - 1e-9), math.floor(high * math.log10(2) + 1e-9) + 1)
+        ticks = [(math.log2(10) * power, _power_of_ten(power)) for power in powers if power >= 0]
+        if low < -1:
+            ticks.insert(0, (-1.5, "0"))
+    else:
+        names = ("", " Ki", " Mi", " Gi", " Ti", " Pi", " Ei")
+        places = range(math.ceil(low), math.floor(high) + 1)
+        ticks = [(place, f"{1 << place % 10}{names[place // 10]}" if place >= 0 else "0") for place in places]
+    branches = "".join(f"datum.value < {place + 0.01:.2f} ? '{label}' : " for place, label in ticks)
+    values = [round(place, 4) for place, _ in ticks]
+    # Vega halves a list of ticks that is longer than their wanted number.
+    return {
+        "values": values,
+        "tickCount": len(values),
+        "grid": False,
+        "labelOverlap": True,
+        "labelExpr": f"{branches}''",
+    }
+
+
+def _power_of_ten(power: int) -> str:
+    """10 to the `power` ns, in the largest unit that leaves a whole number."""
+    size, name = next((size, name) for size, name in text.TIMES if 10**power >= size)
+    return f"{10**power // size:,} {name}"
 
 
 def labels(names: list[str], width: int = 40) -> list[str]:

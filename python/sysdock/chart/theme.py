@@ -25,6 +25,9 @@ def config(theme: str = "light", font: str = FONT) -> dict[str, Any]:
         "view": {"stroke": None},
         "range": {"category": palette},
         "mark": {"color": palette[0]},
+        "rule": {"color": palette[0]},
+        "tick": {"color": text},
+        "text": {"color": text},
         "axis": {
             "labelColor": muted,
             "titleColor": text,

@@ -40,7 +40,7 @@ ODD = """-- Odd
 -- needs:  recording
 -- column: size_to BIGINT     Size [B].
 -- column: value DOUBLE       Value.
--- chart:  size_classes x=size_to y=value
+-- chart:  classes x=size_to y=value
 -- chart:  bars x=size_to y=value
 -- chart:  points x=size_to y=value
 -- portable: false
@@ -63,7 +63,7 @@ EMPTY = """-- Empty
 -- needs:  recording
 -- column: size_to BIGINT     Size [B].
 -- column: reads BIGINT       Reads.
--- chart:  size_classes x=size_to y=reads
+-- chart:  classes x=size_to y=reads
 -- chart:  bars x=size_to y=reads
 -- chart:  points x=size_to y=reads
 SELECT CAST(1 AS BIGINT) AS size_to, CAST(1 AS BIGINT) AS reads FROM recording WHERE started_ns < 0

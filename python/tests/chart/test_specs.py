@@ -81,9 +81,10 @@ def test_a_rest_that_would_dwarf_the_bars_is_told_not_drawn(open_session: Opener
 def test_a_log_without_clock_or_durations_says_so_under_the_title(library: Library, maker) -> None:
     folder = maker.make([{"call": "read"}], clock={"kind": "order", "has_durations": False})
     with Session(Recording.open(folder), library) as session:
-        [calls, _, _, times] = chart.specs(session, "io/calls_over_time")
+        [calls, _, _, times, averages] = chart.specs(session, "io/calls_over_time")
         assert calls["title"]["subtitle"].endswith("the log has no clock: the axis counts lines, not seconds")
         assert times["title"]["subtitle"] == "no data; the log does not tell how long calls took"
+        assert averages["title"]["subtitle"] == times["title"]["subtitle"]
         [summary, _, _] = chart.specs(session, "io/summary")
         assert "clock" not in summary["title"]["subtitle"]
 
@@ -104,6 +105,20 @@ def test_a_heat_map_sums_and_leaves_gaps_blank(open_session: Opener) -> None:
     first = small["data"]["values"][0]
     assert (first["from_s"], first["from_s_end"]) == (0, pytest.approx(1, abs=1e-6))
     assert small["title"]["subtitle"] == "100 of 100 values drawn"
+
+
+@pytest.mark.parametrize(("steps", "merged"), [(50, 1), (300, 3)])
+def test_cells_of_a_heat_map_hold_whole_steps(open_session: Opener, steps: int, merged: int) -> None:
+    """A silence must not make cells a little wider than a step: every so often one would hold two."""
+    silent = CELLS.replace("$STEPS", str(steps)).replace("heat x=from_s", "heat x=from_s x2=until_s")
+    silent = silent.replace(
+        "-- column: class", "-- column: until_s DOUBLE    End of the step [s].\n-- column: class"
+    )
+    silent = silent.replace("AS from_s,", "AS from_s, CAST(n + 1 AS DOUBLE) AS until_s,")
+    silent = silent.replace("WHERE k = 'a' OR n NOT BETWEEN 100 AND 199", "WHERE n NOT BETWEEN 12 AND 29")
+    [spec] = chart.specs(open_session(silent=silent), "t/silent")
+    calls = [row["calls"] for row in spec["data"]["values"] if row["label"] == "a"]
+    assert calls == [2 * merged] * ((steps - 18) // merged)
 
 
 def test_small_series_become_the_rest(open_session: Opener) -> None:

@@ -131,6 +131,8 @@ def test_every_analysis_rule_and_chart_is_described(library: Library) -> None:
     }.items():
         headings = re.findall(r"^## (\S+)$", (REFERENCE / f"{kind}.md").read_text("utf-8"), re.MULTILINE)
         assert headings == names
+    guide = (DOCS / "howto" / "add-a-chart.md").read_text("utf-8")
+    assert [chart.name for chart in library.charts() if f"\n| `{chart.name}` | " not in guide] == []
 
 
 def test_every_import_issue_is_described() -> None:

@@ -213,6 +213,71 @@ def test_dragging_over_a_chart_sets_the_time_of_all(visit: Callable[..., Watched
     assert seen.complaints == []
 
 
+# Where on the canvas of the first chart over time a mark stands that is in view.
+A_MARK = """() => {
+  const place = document.querySelector("#io-calls_over_time [data-chart]");
+  const book = JSON.parse(document.getElementById("sysdock-charts").textContent);
+  const { middle, calls } = book.charts[Number(place.dataset.chart)].columns;
+  const [from, until] = place.view.scale("x").domain();
+  const at = middle.findIndex((moment) => moment !== null && moment > from && moment < until);
+  const [[left, top], edge] = [place.view.origin(), place.view.padding()];
+  return [left + edge.left + place.view.scale("x")(middle[at]), top + edge.top + place.view.scale("y")(calls[at])];
+}"""
+
+
+def test_lines_can_be_dragged_over_and_tell_their_values(
+    visit: Callable[..., Watched], page_file: Path
+) -> None:
+    seen = visit(page_file, viewport={"width": 1200, "height": 900})
+    seen.draw_all()
+    page = seen.page
+    plot = page.locator("#io-calls_over_time [data-chart] canvas").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 150)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 150, steps=5)
+    page.mouse.up()
+    page.evaluate("() => window.sysdockReady")
+    chosen = [float(page.locator(f"#range input[name={name}]").input_value()) for name in ("from", "until")]
+    assert 0 < chosen[0] < chosen[1]
+    for domain in page.evaluate(DOMAINS):
+        assert domain == pytest.approx(chosen, abs=1e-6)
+    right, down = page.evaluate(A_MARK)
+    page.mouse.move(box["x"] + right, box["y"] + down)
+    assert "class: " in page.locator("#tip").inner_text()
+    assert seen.complaints == []
+
+
+@pytest.mark.parametrize(
+    ("analysis", "place", "words"),
+    [
+        ("io-directories", (0.5, 0.06), ["Directory: /", "100 %"]),
+        # The mark of the median, in the uppermost row.
+        ("io-durations", None, ["Name of the system call: openat", "p50: ", "max: "]),
+    ],
+)
+def test_rectangles_and_ranges_tell_their_values(
+    visit: Callable[..., Watched],
+    page_file: Path,
+    analysis: str,
+    place: tuple[float, float] | None,
+    words: list[str],
+) -> None:
+    seen = visit(page_file, viewport={"width": 1200, "height": 900})
+    seen.draw_all()
+    plot = seen.page.locator(f"#{analysis} [data-chart]").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    found = [place] if place else [(across / 200, 0.12) for across in range(200)]
+    for across, down in found:
+        seen.page.mouse.move(box["x"] + box["width"] * across, box["y"] + box["height"] * down)
+        if seen.page.locator("#tip").count():
+            break
+    assert all(each in seen.page.locator("#tip").inner_text() for each in words)
+    assert seen.complaints == []
+
+
 def test_the_time_can_be_typed(visit: Callable[..., Watched], page_file: Path) -> None:
     seen = visit(page_file)
     seen.draw_all()
