@@ -1,6 +1,6 @@
 -- Errors by call and file
 -- Which calls fail, with which error, on which file. `share` compares with all calls of that name, on any file.
--- needs:  calls
+-- needs:  object_use
 -- column: call VARCHAR     Name of the system call.
 -- column: path VARCHAR     File or other object worked on; empty where the log names none.
 -- column: errno VARCHAR    Name of the error.
@@ -10,14 +10,14 @@
 -- chart:  bars x=path y=calls color=errno title="Failed calls per file" title_ja="ファイルごとの失敗回数"
 -- tags:   errors, files, calls
 WITH totals AS (
-    SELECT call, count(*) AS all_calls
-    FROM calls
-    GROUP BY call
+    SELECT o.call, sum(o.calls) AS all_calls
+    FROM object_use AS o
+    GROUP BY o.call
 ), failed AS (
-    SELECT call, path, errno, count(*) AS calls, CAST(sum(dur_ns) AS BIGINT) AS time_ns
-    FROM calls
-    WHERE errno IS NOT NULL
-    GROUP BY call, path, errno
+    SELECT o.call, o.path, o.errno, CAST(sum(o.calls) AS BIGINT) AS calls, CAST(sum(o.time_ns) AS BIGINT) AS time_ns
+    FROM object_use AS o
+    WHERE o.errno IS NOT NULL
+    GROUP BY o.call, o.path, o.errno
 )
 SELECT
     f.call,

@@ -94,10 +94,10 @@ class Session:
             )
 
     def missing(self, analysis: Analysis) -> list[str]:
-        """Tables that `analysis` needs and the recording lacks."""
-        for name in analysis.needs:
-            self.library.table(name)
-        return [name for name in analysis.needs if name not in self.views.available]
+        """Tables that `analysis` needs, also behind summaries, and the recording lacks."""
+        needed = self.library.sources(analysis.needs)
+        held = self.views.available
+        return [name for name in needed if name not in held and not self.library.table(name).sql]
 
     def execute(
         self, sql: str, params: Mapping[str, Any] | None = None, place: str | None = None
