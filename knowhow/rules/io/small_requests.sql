@@ -40,7 +40,8 @@ WITH small AS (
     SELECT path_id, class, count(*) AS small, sum(moved_bytes) AS bytes, sum(CASE WHEN via IS NULL THEN dur_ns END) AS ns,
         sum(CASE WHEN via IS NULL THEN least(dur_ns, $pipe_ns) END) AS pipe_ns, min(ts_ns) AS first_ns, max(ts_ns) AS last_ns
     FROM calls
-    WHERE class IN ('read', 'write') AND moved_bytes > 0 AND moved_bytes < $small_bytes
+    -- coalesce: DuckDB then looks for the classes while it decodes; a bare IN it would make ORs, tested on decoded rows.
+    WHERE coalesce(class, '') IN ('read', 'write') AND moved_bytes > 0 AND moved_bytes < $small_bytes
     GROUP BY path_id, class
 ), suspects AS (
     SELECT p.path, p.kind, s.class, sum(s.small) AS small, sum(s.bytes) AS bytes,
@@ -60,7 +61,7 @@ WITH small AS (
     SELECT c.path_id, c.life_id, c.class, count(*) AS calls
     FROM calls AS c
     JOIN objects AS o ON o.path_id = c.path_id AND o.class = c.class
-    WHERE c.class IN ('read', 'write') AND c.moved_bytes > 0
+    WHERE coalesce(c.class, '') IN ('read', 'write') AND c.moved_bytes > 0
     GROUP BY c.path_id, c.life_id, c.class
 ), files AS (
     SELECT o.path, o.kind, o.class, sum(u.calls) AS calls, count(DISTINCT r.process_id) AS processes
