@@ -2,7 +2,7 @@
 -- One row per file and call: how often, how it ended, how long it took, what it moved.
 -- Calls that work on no file, or on one that the log does not name, are left out. A copy call (sendfile, splice,
 -- copy_file_range, tee) is charged to both of its files, in full: sums over files hold it twice.
--- needs:  object_use, paths
+-- needs:  calls, paths
 -- param:  call VARCHAR = ''         Only this call; empty for all.
 -- param:  per_call BOOLEAN = true   One row per file and call; false: one row per file, its calls together.
 -- column: path VARCHAR        File or other object worked on; of a copy call, the one read from and the one written to.
@@ -22,36 +22,36 @@
 -- chart:  bars x=path y=time_ns title="Time in the calls" title_ja="所要時間"
 -- chart:  bars x=path y=bytes title="Bytes moved" title_ja="バイト数"
 -- tags:   files, calls, time, bytes, errors
-WITH sides AS (
-    SELECT path_id, call, errno, calls, returned, time_ns, shortest_ns, longest_ns, timed, moved_bytes, fewest_bytes, most_bytes, moves
-    FROM object_use
-    WHERE path_id IS NOT NULL
+WITH chosen AS (
+    SELECT path_id, CASE WHEN $per_call THEN call ELSE 'all' END AS call, result, errno, dur_ns, moved_bytes
+    FROM calls
+    WHERE path_id IS NOT NULL AND ($call = '' OR call = $call)
     UNION ALL
     -- The writing side of copies. One within a file counts once.
-    SELECT to_path_id AS path_id, call, errno, calls, returned, time_ns, shortest_ns, longest_ns, timed, moved_bytes, fewest_bytes, most_bytes, moves
-    FROM object_use
-    WHERE to_path_id IS NOT NULL AND coalesce(path_id, -1) <> to_path_id
+    SELECT to_path_id AS path_id, CASE WHEN $per_call THEN call ELSE 'all' END AS call, result, errno, dur_ns, moved_bytes
+    FROM calls
+    WHERE to_path_id IS NOT NULL AND coalesce(path_id, -1) <> to_path_id AND ($call = '' OR call = $call)
 ),
 summed AS (
+    -- By number first: names are looked up once for each file, not once for each call.
     SELECT
         path_id,
-        CASE WHEN $per_call THEN call ELSE 'all' END AS name,
-        CAST(sum(calls) AS BIGINT) AS calls,
-        CAST(coalesce(sum(returned) FILTER (WHERE errno IS NULL), 0) AS BIGINT) AS ok,
-        CAST(coalesce(sum(calls) FILTER (WHERE errno IS NOT NULL), 0) AS BIGINT) AS errors,
-        CAST(sum(time_ns) AS BIGINT) AS time_ns,
-        CAST(round(sum(time_ns) / sum(timed)) AS BIGINT) AS avg_ns,
-        min(shortest_ns) AS min_ns,
-        max(longest_ns) AS max_ns,
+        call,
+        count(*) AS calls,
+        count(*) FILTER (WHERE errno IS NULL AND result IS NOT NULL) AS ok,
+        count(errno) AS errors,
+        CAST(sum(dur_ns) AS BIGINT) AS time_ns,
+        CAST(round(avg(dur_ns)) AS BIGINT) AS avg_ns,
+        min(dur_ns) AS min_ns,
+        max(dur_ns) AS max_ns,
         CAST(sum(moved_bytes) AS BIGINT) AS bytes,
-        round(sum(moved_bytes) / sum(moves), 1) AS avg_bytes,
-        min(fewest_bytes) AS min_bytes,
-        max(most_bytes) AS max_bytes
-    FROM sides
-    WHERE $call = '' OR call = $call
-    GROUP BY path_id, name
+        round(avg(moved_bytes), 1) AS avg_bytes,
+        min(moved_bytes) AS min_bytes,
+        max(moved_bytes) AS max_bytes
+    FROM chosen
+    GROUP BY path_id, call
 )
-SELECT p.path, s.name AS call, s.calls, s.ok, s.errors, s.time_ns, s.avg_ns, s.min_ns, s.max_ns, s.bytes, s.avg_bytes, s.min_bytes, s.max_bytes
+SELECT p.path, s.call, s.calls, s.ok, s.errors, s.time_ns, s.avg_ns, s.min_ns, s.max_ns, s.bytes, s.avg_bytes, s.min_bytes, s.max_bytes
 FROM summed AS s
 JOIN paths AS p ON p.path_id = s.path_id
-ORDER BY coalesce(s.time_ns, 0) DESC, s.calls DESC, p.path, s.name
+ORDER BY coalesce(s.time_ns, 0) DESC, s.calls DESC, p.path, s.call

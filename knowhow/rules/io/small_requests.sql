@@ -81,7 +81,7 @@ WITH small AS (
 ), looked_at AS (
     SELECT DISTINCT o.path, o.kind, o.class
     FROM object_use AS o
-    WHERE o.class IN ('read', 'write') AND o.most_bytes > 0 AND o.kind IN ('file', 'unknown', 'pipe')
+    WHERE o.class IN ('read', 'write') AND o.moved_bytes > 0 AND o.kind IN ('file', 'unknown', 'pipe')
 ), state AS (
     SELECT (SELECT count(*) FROM looked_at) AS files,
         CAST((SELECT coalesce(sum(small), 0) FROM small WHERE path_id IS NULL) AS BIGINT) AS nameless
