@@ -1,6 +1,6 @@
 -- Errors by call and file
 -- Which calls fail, with which error, on which file. `share` compares with all calls of that name, on any file.
--- needs:  calls
+-- needs:  calls, paths
 -- column: call VARCHAR     Name of the system call.
 -- column: path VARCHAR     File or other object worked on; empty where the log names none.
 -- column: errno VARCHAR    Name of the error.
@@ -10,14 +10,20 @@
 -- chart:  bars x=path y=calls color=errno title="Failed calls per file" title_ja="ファイルごとの失敗回数"
 -- tags:   errors, files, calls
 WITH totals AS (
-    SELECT call, count(*) AS all_calls
-    FROM calls
-    GROUP BY call
+    SELECT c.call, count(*) AS all_calls
+    FROM calls AS c
+    GROUP BY c.call
+), summed AS (
+    -- By number first: names are looked up once for each file, not once for each call.
+    SELECT c.call, c.path_id, c.errno, count(*) AS calls, sum(c.dur_ns) AS time_ns
+    FROM calls AS c
+    WHERE c.errno IS NOT NULL
+    GROUP BY c.call, c.path_id, c.errno
 ), failed AS (
-    SELECT call, path, errno, count(*) AS calls, CAST(sum(dur_ns) AS BIGINT) AS time_ns
-    FROM calls
-    WHERE errno IS NOT NULL
-    GROUP BY call, path, errno
+    SELECT s.call, p.path, s.errno, CAST(sum(s.calls) AS BIGINT) AS calls, CAST(sum(s.time_ns) AS BIGINT) AS time_ns
+    FROM summed AS s
+    LEFT JOIN paths AS p ON p.path_id = s.path_id
+    GROUP BY s.call, p.path, s.errno
 )
 SELECT
     f.call,

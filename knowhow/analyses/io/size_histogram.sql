@@ -13,7 +13,8 @@
 WITH sizes AS (
     SELECT moved_bytes AS size, class, count(*) AS calls
     FROM calls
-    WHERE class IN ('read', 'write') AND moved_bytes IS NOT NULL
+    -- coalesce: DuckDB then looks for the classes while it decodes; a bare IN it would make ORs, tested on decoded rows.
+    WHERE coalesce(class, '') IN ('read', 'write') AND moved_bytes IS NOT NULL
     GROUP BY moved_bytes, class
 ), guessed AS (
     SELECT size, class, calls, CAST(power(2, ceil(log2(greatest(size, 2))) - 1) AS BIGINT) AS half

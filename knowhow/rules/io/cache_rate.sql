@@ -1,6 +1,6 @@
 -- Cache was measured
 -- Files that are read or written faster than the device or the network can be: what was measured is memory.
--- needs:  calls, file_use, paths, totals
+-- needs:  file_use, object_use, paths, totals
 -- param:  device_rate DOUBLE = 1000000000 > 0  What the device or the network can do at most [B/s].
 -- param:  min_bytes BIGINT = 33554432 > 0      Of less, a rate says nothing [B].
 -- param:  min_share DOUBLE = 0.01              Least part of the elapsed time.
@@ -39,7 +39,7 @@ WITH files AS (
     GROUP BY p.path
 ), direct AS (
     -- Past the page cache there is only the device.
-    SELECT DISTINCT path FROM calls WHERE class = 'open' AND open_flags LIKE '%O_DIRECT%' AND open_flags NOT LIKE '%O_DIRECTORY%'
+    SELECT DISTINCT path FROM object_use WHERE class = 'open' AND open_flags LIKE '%O_DIRECT%' AND open_flags NOT LIKE '%O_DIRECTORY%'
 ), rated AS (
     -- Whoever waits for the disk has measured it. A close may flush, and then belongs to the time of writing.
     SELECT f.path, f.class, f.bytes, f.time_ns + CASE WHEN f.class = 'write' THEN coalesce(s.close_ns, 0) ELSE 0 END AS time_ns

@@ -38,7 +38,8 @@ WITH listed AS (
     SELECT c.process_id, c.path_id
     FROM calls AS c
     JOIN children AS k ON k.path_id = c.path_id
-    WHERE c.class IN ('open', 'process')
+    -- coalesce: DuckDB then looks for the classes while it decodes; a bare IN it would make ORs, tested on decoded rows.
+    WHERE coalesce(c.class, '') IN ('open', 'process')
     GROUP BY c.process_id, c.path_id
 ), stats AS (
     SELECT c.process_id, c.path_id, k.directory_id, count(*) AS calls, sum(c.dur_ns) AS time_ns

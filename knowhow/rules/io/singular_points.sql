@@ -40,26 +40,27 @@ WITH kinds AS (
     SELECT *, greatest((time_ns - longest_ns) / greatest(calls - 1, 1), 1) AS usual_ns, greatest(1e0 * bytes / calls, 1) AS usual_bytes
     FROM kinds
     WHERE longest_ns >= $min_ns AND calls >= $min_calls
+), long AS (
+    -- All calls that may be points, or crowd one: few, and read once.
+    SELECT c.ts_ns, c.dur_ns, c.life_id, c.pid, c.path, c.kind, c.call, c.class, c.moved_bytes
+    FROM calls AS c
+    WHERE c.dur_ns >= $min_ns / 10 AND c.via IS NULL
+        AND c.class IN ('open', 'close', 'read', 'write', 'copy', 'seek', 'stat', 'dir', 'name', 'attr', 'sync')
 ), points AS (
     SELECT c.ts_ns, c.dur_ns, c.life_id, c.pid, c.path, c.call, s.usual_ns, s.calls,
         c.dur_ns / (s.usual_ns * greatest(1, coalesce(c.moved_bytes, 0) / s.usual_bytes)) AS times
-    FROM calls AS c
+    FROM long AS c
     JOIN suspects AS s ON s.call = c.call AND s.class = c.class AND coalesce(s.kind, '') = coalesce(c.kind, '')
     CROSS JOIN totals AS t
-    WHERE c.dur_ns >= $min_ns AND c.dur_ns >= $min_share * t.elapsed_ns AND c.via IS NULL
+    WHERE c.dur_ns >= $min_ns AND c.dur_ns >= $min_share * t.elapsed_ns
 ), found AS (
     SELECT *, row_number() OVER (ORDER BY dur_ns DESC, ts_ns) AS place
     FROM points
     WHERE times >= $min_times
-), slow AS (
-    SELECT c.ts_ns, c.dur_ns, c.life_id
-    FROM calls AS c
-    WHERE c.dur_ns >= $min_ns / 10 AND c.via IS NULL AND EXISTS (SELECT 1 FROM found)
-        AND c.class IN ('open', 'close', 'read', 'write', 'copy', 'seek', 'stat', 'dir', 'name', 'attr', 'sync')
 ), crowds AS (
     SELECT f.place, count(*) AS neighbours
     FROM found AS f
-    JOIN slow AS s ON s.ts_ns < f.ts_ns + f.dur_ns AND s.ts_ns + s.dur_ns > f.ts_ns AND s.life_id <> f.life_id
+    JOIN long AS s ON s.ts_ns < f.ts_ns + f.dur_ns AND s.ts_ns + s.dur_ns > f.ts_ns AND s.life_id <> f.life_id
     WHERE f.place <= 100
     GROUP BY f.place
 )

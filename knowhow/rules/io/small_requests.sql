@@ -1,7 +1,7 @@
 -- Small requests
 -- Files and pipes that are read or written in many small pieces. Reads that found the end of the file (0 bytes) do not count.
 -- Operations of libaio are requests too; what they cost is not known, as many are under way at a time.
--- needs:  calls, paths, processes, totals
+-- needs:  calls, object_use, paths, processes, totals
 -- param:  small_bytes BIGINT = 4096 > 0   A read or write that moves less is small [B].
 -- param:  good_bytes BIGINT = 65536 > 0   Size of request to compare with [B].
 -- param:  min_calls BIGINT = 200 > 0      Fewer small requests to a file are no finding.
@@ -36,36 +36,55 @@
 -- says: unknown.nameless ja  小さな読み書きのうち {nameless} 回は、どのファイルのものかログからわかりません。
 -- evidence: io/files --file {file}
 -- tags:   size, calls, files
-WITH uses AS (
-    SELECT life_id, path_id, class, count(*) AS calls, count(*) FILTER (WHERE moved_bytes < $small_bytes) AS small,
-        sum(moved_bytes) FILTER (WHERE moved_bytes < $small_bytes) AS bytes,
-        sum(CASE WHEN via IS NULL THEN dur_ns END) FILTER (WHERE moved_bytes < $small_bytes) AS ns,
-        sum(CASE WHEN via IS NULL THEN least(dur_ns, $pipe_ns) END) FILTER (WHERE moved_bytes < $small_bytes) AS pipe_ns,
-        min(ts_ns) FILTER (WHERE moved_bytes < $small_bytes) AS first_ns,
-        max(ts_ns) FILTER (WHERE moved_bytes < $small_bytes) AS last_ns
+WITH small AS (
+    SELECT path_id, class, count(*) AS small, sum(moved_bytes) AS bytes, sum(CASE WHEN via IS NULL THEN dur_ns END) AS ns,
+        sum(CASE WHEN via IS NULL THEN least(dur_ns, $pipe_ns) END) AS pipe_ns, min(ts_ns) AS first_ns, max(ts_ns) AS last_ns
     FROM calls
-    WHERE class IN ('read', 'write') AND moved_bytes > 0 AND path_id IS NOT NULL
-    GROUP BY life_id, path_id, class
-), files AS (
-    SELECT p.path, p.kind, u.class, sum(u.calls) AS calls, sum(u.small) AS small, count(DISTINCT r.process_id) AS processes, sum(u.bytes) AS bytes,
-        CAST(sum(CASE WHEN p.kind = 'pipe' THEN u.pipe_ns ELSE u.ns END) AS BIGINT) AS cost_ns,
-        min(u.first_ns) AS first_ns, max(u.last_ns) AS last_ns
-    FROM uses AS u
-    JOIN paths AS p ON p.path_id = u.path_id
-    JOIN processes AS r ON r.life_id = u.life_id
+    -- coalesce: DuckDB then looks for the classes while it decodes; a bare IN it would make ORs, tested on decoded rows.
+    WHERE coalesce(class, '') IN ('read', 'write') AND moved_bytes > 0 AND moved_bytes < $small_bytes
+    GROUP BY path_id, class
+), suspects AS (
+    SELECT p.path, p.kind, s.class, sum(s.small) AS small, sum(s.bytes) AS bytes,
+        CAST(sum(CASE WHEN p.kind = 'pipe' THEN s.pipe_ns ELSE s.ns END) AS BIGINT) AS cost_ns,
+        min(s.first_ns) AS first_ns, max(s.last_ns) AS last_ns
+    FROM small AS s
+    JOIN paths AS p ON p.path_id = s.path_id
     WHERE p.kind IN ('file', 'unknown', 'pipe')
-    GROUP BY p.path, p.kind, u.class
+    GROUP BY p.path, p.kind, s.class
+    HAVING sum(s.small) >= $min_calls
+), objects AS (
+    SELECT p.path_id, s.path, s.kind, s.class
+    FROM suspects AS s
+    JOIN paths AS p ON p.path = s.path AND p.kind = s.kind
+), uses AS (
+    -- All requests of those files: each file by its number first.
+    SELECT c.path_id, c.life_id, c.class, count(*) AS calls
+    FROM calls AS c
+    JOIN objects AS o ON o.path_id = c.path_id AND o.class = c.class
+    WHERE coalesce(c.class, '') IN ('read', 'write') AND c.moved_bytes > 0
+    GROUP BY c.path_id, c.life_id, c.class
+), files AS (
+    SELECT o.path, o.kind, o.class, sum(u.calls) AS calls, count(DISTINCT r.process_id) AS processes
+    FROM uses AS u
+    JOIN objects AS o ON o.path_id = u.path_id AND o.class = u.class
+    JOIN processes AS r ON r.life_id = u.life_id
+    GROUP BY o.path, o.kind, o.class
 ), found AS (
     -- A file of which each of many processes reads a little is a matter of processes/many_starts and io/repeated_open.
-    SELECT f.path, f.kind, f.class, f.calls, f.small, f.bytes, f.cost_ns, ceil(f.bytes * 1e0 / $good_bytes) AS enough,
-        round((f.first_ns - t.started_ns) / 1e9, 6) AS from_s, round((f.last_ns - t.started_ns) / 1e9, 6) AS until_s
-    FROM files AS f
+    SELECT s.path, s.kind, s.class, f.calls, s.small, s.bytes, s.cost_ns, ceil(s.bytes * 1e0 / $good_bytes) AS enough,
+        round((s.first_ns - t.started_ns) / 1e9, 6) AS from_s, round((s.last_ns - t.started_ns) / 1e9, 6) AS until_s
+    FROM suspects AS s
+    JOIN files AS f ON f.path = s.path AND f.kind = s.kind AND f.class = s.class
     CROSS JOIN totals AS t
-    WHERE f.small >= $min_calls AND f.small >= least(50, $min_calls) * f.processes AND 2 * f.small > f.calls
-        AND coalesce(f.cost_ns >= $min_share * t.elapsed_ns, true)
+    WHERE s.small >= least(50, $min_calls) * f.processes AND 2 * s.small > f.calls
+        AND coalesce(s.cost_ns >= $min_share * t.elapsed_ns, true)
+), looked_at AS (
+    SELECT DISTINCT o.path, o.kind, o.class
+    FROM object_use AS o
+    WHERE o.class IN ('read', 'write') AND o.moved_bytes > 0 AND o.kind IN ('file', 'unknown', 'pipe')
 ), state AS (
-    SELECT (SELECT count(*) FROM files) AS files, (SELECT count(*) FROM calls
-        WHERE class IN ('read', 'write') AND path_id IS NULL AND moved_bytes > 0 AND moved_bytes < $small_bytes) AS nameless
+    SELECT (SELECT count(*) FROM looked_at) AS files,
+        CAST((SELECT coalesce(sum(small), 0) FROM small WHERE path_id IS NULL) AS BIGINT) AS nameless
 )
 SELECT
     f.path AS subject,

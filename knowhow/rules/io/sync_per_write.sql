@@ -1,6 +1,6 @@
 -- Sync per write
 -- Programs that wait for the disk after each write, by fsync and its kin, or in the write itself.
--- needs:  call_use, calls, file_use, paths, totals
+-- needs:  call_use, file_use, object_use, paths, totals
 -- param:  min_waits BIGINT = 30 > 0        Fewer waits are no finding.
 -- param:  min_ratio DOUBLE = 0.2 > 0       Syncs for each write from which on it is a finding.
 -- param:  slow_write_ns BIGINT = 1000000   A small write that takes longer on average waits for the device [ns].
@@ -41,7 +41,7 @@
 -- evidence: io/files --file {file}
 -- tags:   time, calls, files
 WITH synced AS (
-    SELECT DISTINCT path FROM calls WHERE class = 'open' AND (open_flags LIKE '%O_SYNC%' OR open_flags LIKE '%O_DSYNC%') AND errno IS NULL AND path IS NOT NULL
+    SELECT DISTINCT path FROM object_use WHERE class = 'open' AND (open_flags LIKE '%O_SYNC%' OR open_flags LIKE '%O_DSYNC%') AND errno IS NULL AND path IS NOT NULL
 ), files AS (
     SELECT p.path, coalesce(sum(u.calls) FILTER (WHERE u.class = 'sync'), 0) AS syncs,
         sum(u.time_ns) FILTER (WHERE u.class = 'sync') AS sync_ns,

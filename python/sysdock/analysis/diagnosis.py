@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sysdock.analysis.finding import Finding, fold
@@ -49,7 +49,7 @@ def judge(session: Session, rule: Analysis) -> list[Finding]:
     names = [column.name for column in rule.columns]
     findings = [_finding(rule, page, dict(zip(names, row, strict=True))) for row in rows]
     findings = _cut(sorted(findings, key=_order))
-    doubt = doubts(session.recording, rule)
+    doubt = doubts(session.recording, session.library.sources(rule.needs))
     if session.filters.only_ok:
         doubt = (
             "Nothing was found, but --only-ok leaves out the calls that failed.",
@@ -72,8 +72,8 @@ def _page(session: Session, rule: Analysis) -> Page:
     return session.library.page(rule)
 
 
-def doubts(recording: Recording, rule: Analysis) -> tuple[str, str] | None:
-    """Why an `ok` of this rule cannot be trusted, in English and Japanese; None where it can."""
+def doubts(recording: Recording, sources: Iterable[str]) -> tuple[str, str] | None:
+    """Why an `ok` read from `sources` cannot be trusted, in English and Japanese; None where it can."""
     manifest = recording.manifest
     if not manifest["complete"]:
         return (
@@ -86,7 +86,7 @@ def doubts(recording: Recording, rule: Analysis) -> tuple[str, str] | None:
             f"Nothing was found, but only {share} of the lines were understood.",
             f"見つかったものはありませんが、ログの行のうち {share} しか解釈できませんでした。",
         )
-    lossy = [name for name in rule.needs if name in recording.tables and recording.lost(name)]
+    lossy = [name for name in sources if name in recording.tables and recording.lost(name)]
     lost = sum(recording.lost(name) for name in lossy) or manifest["lost_events"]
     if lost:
         return (

@@ -11,7 +11,6 @@ from sysdock.errors import UserError, did_you_mean
 from sysdock.library import Analysis, Column, Library
 from sysdock.library.header import convert
 from sysdock.recording import Filters, Recording, Views
-from sysdock.recording.mentions import mentions
 
 if TYPE_CHECKING:
     import duckdb
@@ -76,7 +75,7 @@ class Session:
         """
         place = str(analysis.sql_path)
         with engine_errors(place):
-            named = mentions(self.views.connection, analysis.sql)
+            named = self.views.mentions(analysis.sql)
             if named is None:
                 # A syntax error says more than we could.
                 found = self.views.connection.extract_statements(analysis.sql)
@@ -94,22 +93,27 @@ class Session:
             )
 
     def missing(self, analysis: Analysis) -> list[str]:
-        """Tables that `analysis` needs and the recording lacks."""
-        for name in analysis.needs:
-            self.library.table(name)
-        return [name for name in analysis.needs if name not in self.views.available]
+        """Tables that `analysis` needs, also behind summaries, and the recording lacks."""
+        needed = self.library.sources(analysis.needs)
+        held = self.views.available
+        return [name for name in needed if name not in held and not self.library.table(name).sql]
 
     def execute(
-        self, sql: str, params: Mapping[str, Any] | None = None, place: str | None = None
+        self,
+        sql: str,
+        params: Mapping[str, Any] | None = None,
+        place: str | None = None,
+        reads: str | None = None,
     ) -> duckdb.DuckDBPyConnection:
         """Runs `sql` over the views it mentions and returns the connection to fetch from.
 
-        Of `params` those that `sql` has are bound. `place` is named in errors.
+        Of `params` those that `sql` has are bound. `place` is named in errors. `reads`: the part of `sql`
+        that reads from the recording, if that is not all of it.
         """
         import duckdb
 
         with engine_errors(place):
-            self.views.prepare(sql)
+            self.views.prepare(reads or sql)
             connection = self.views.connection
             named = {
                 name for statement in duckdb.extract_statements(sql) for name in statement.named_parameters
@@ -118,11 +122,15 @@ class Session:
             return connection.execute(sql, bound) if bound else connection.execute(sql)
 
     def fetch(
-        self, sql: str, params: Mapping[str, Any] | None = None, place: str | None = None
+        self,
+        sql: str,
+        params: Mapping[str, Any] | None = None,
+        place: str | None = None,
+        reads: str | None = None,
     ) -> list[tuple]:
-        """All rows of `sql`."""
+        """All rows of `sql`, as `execute` runs it."""
         with engine_errors(place):
-            return self.execute(sql, params, place).fetchall()
+            return self.execute(sql, params, place, reads).fetchall()
 
     def diagnose(self, lang: str = "en") -> list[Finding]:
         """Runs all rules: findings first, most to win first, then unknown, then ok."""
@@ -159,13 +167,17 @@ class Result:
     def rows(self, limit: int | None = None) -> list[tuple]:
         """The rows, at most `limit`, in the order of the analysis."""
         if limit is None:
-            rows = self.session.fetch(self.sql, self.bound, self.place)
+            rows = self.fetch(self.sql)
             self._count = len(rows)
         else:
-            rows = self.session.fetch(f"{self.wrapped()} LIMIT {int(limit)}", self.bound, self.place)
+            rows = self.fetch(f"{self.wrapped()} LIMIT {int(limit)}")
             if len(rows) < limit:
                 self._count = len(rows)
         return rows
+
+    def fetch(self, sql: str, params: Mapping[str, Any] | None = None) -> list[tuple]:
+        """All rows of `sql`, which is the SQL of the result in further SQL that reads no other table."""
+        return self.session.fetch(sql, {**self.bound, **(params or {})}, self.place, self.sql)
 
     def keep(self) -> Result:
         """Runs the query once for all that will be asked of it, unless its result is large."""
@@ -187,7 +199,7 @@ class Result:
         """Number of rows without a limit."""
         if self._count is None:
             counted = f"SELECT count(*) FROM (\n{self.sql}\n) AS result"
-            [(self._count,)] = self.session.fetch(counted, self.bound, self.place)
+            [(self._count,)] = self.fetch(counted)
         return self._count
 
     def copy_to(self, out: IO[bytes] | IO[str], format: str = "csv", limit: int | None = None) -> None:
@@ -204,9 +216,8 @@ class Result:
 
     def _check_columns(self) -> None:
         """A header that says something else than the SQL returns would label numbers wrongly."""
-        self.session.execute(f"{self.wrapped()} LIMIT 0", self.bound, self.place)
-        description = self.session.views.connection.description or []
-        real = [(entry[0], str(entry[1])) for entry in description]
+        # Even of `LIMIT 0` the engine would compute the parts that stand below a grouping.
+        real = [(entry[0], entry[1]) for entry in self.fetch(f"DESCRIBE {self.wrapped()}")]
         stated = [(column.name, column.type) for column in self.columns]
         for number, (have, said) in enumerate(zip(real, stated, strict=False), 1):
             if have != said:

@@ -263,7 +263,7 @@ SELECT {_text(wanted.color)} AS series FROM result GROUP BY 1 ORDER BY {weight} 
 
     def _fetch(self, sql: str, series: list[str], **values: Any) -> list[tuple]:
         kinds = {f"sysdock_series_{number}": name for number, name in enumerate(series)}
-        return self.result.session.fetch(sql, {**self.result.bound, **kinds, **values}, self.result.place)
+        return self.result.fetch(sql, {**kinds, **values})
 
 
 def _folded(wanted: Wanted, x_type: str) -> str:

@@ -75,4 +75,4 @@ def command(
             remark(f"{plot} written")
         else:
             print_result(session.run(found, params), format_, limit)
-        remark_on(session, found.needs)
+        remark_on(session, session.library.sources(found.needs))

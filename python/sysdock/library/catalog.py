@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -100,6 +100,17 @@ class Library:
         if name not in self._table_files:
             raise _unknown("table", name, self._table_files)
         return self._cached(self._table_files[name], parse_table)
+
+    def sources(self, names: Iterable[str]) -> list[str]:
+        """The tables `names`, and those behind the summaries among them; each once."""
+        found: dict[str, None] = {}
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop(0)
+            if name not in found:
+                found[name] = None
+                waiting.extend(self.table(name).needs)
+        return list(found)
 
     def page(self, analysis: Analysis) -> Page:
         """The page of an analysis or rule."""

@@ -65,6 +65,8 @@ class Views:
         self.library = library
         self._made: dict[str, frozenset[tuple[str, str, str]]] = {}
         self._summed: set[str] = set()
+        self._mentioned: dict[str, Mentions | None] = {}
+        self._held: dict[str, dict[str, str]] = {}
         # DuckDB would spill into the working folder, which may be the user's project.
         self._spill = None
         config = {**SETTINGS, **(settings or {})}
@@ -91,11 +93,17 @@ class Views:
 
     def prepare(self, sql: str) -> None:
         """Makes the views that `sql` reads, with the side tables that it mentions; checks their parts."""
-        named = mentions(self.connection, sql)
+        named = self.mentions(sql)
         if named is None or named.everything:
             self.make(self.available)
         else:
             self.make([name for name in self.available if name in named.tables], named)
+
+    def mentions(self, sql: str) -> Mentions | None:
+        """The names in `sql`; taking a long statement apart takes milliseconds, and most are met again."""
+        if sql not in self._mentioned:
+            self._mentioned[sql] = mentions(self.connection, sql)
+        return self._mentioned[sql]
 
     def make(self, tables: list[str], named: Mentions | None = None) -> None:
         """Makes views of `tables`, with all joined columns, or those that `named` wants."""
@@ -187,7 +195,9 @@ class Views:
             return f"(SELECT {empty} WHERE false)"
         files = ", ".join(_file_literal(str(part)) for part in parts)
         source = f"read_parquet([{files}])"
-        held = dict(self._columns_of(source, table))
+        if table.name not in self._held:
+            self._held[table.name] = dict(self._columns_of(source, table))
+        held = self._held[table.name]
         expected = {column.name: column.sql_type for column in table.columns}
         if held == expected:
             return source

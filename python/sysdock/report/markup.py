@@ -16,7 +16,10 @@ _JAPANESE = "[\u3000-\u9fff\uff00-\uffef]"
 
 def text(value: object) -> str:
     """A value as HTML text, also fit for an attribute; control and direction characters become visible."""
-    return html.escape("".join(_visible(char) for char in str(value)), quote=True)
+    words = str(value)
+    if not words.isprintable():
+        words = "".join(_visible(char) for char in words)
+    return html.escape(words, quote=True)
 
 
 def _visible(char: str) -> str:
