@@ -113,7 +113,7 @@ def main_findings(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def parts_of(findings: Sequence[Finding], head: Finding) -> list[Finding]:
-    """Findings that `head` explains; of two heads with one name (reads and writes of a file), the first has them."""
+    """Findings that `head` explains; of two heads of one name (a file read, written) the first has them."""
     name = (head.rule, head.subject)
     first = next((each for each in findings if (each.rule, each.subject) == name), head)
     return [each for each in findings if each.part_of == name] if first is head else []

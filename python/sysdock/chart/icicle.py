@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from sysdock.chart.reduce import REST, Marks, Reducer, Wanted, _name
+from sysdock.chart.reduce import REST, Marks, Reducer, Wanted, quoted
 from sysdock.text import percent
 
 # The width of the template. A page scales `room`, in pixels, with its own width.
@@ -28,7 +28,7 @@ _Below = dict[tuple[int, str], list[tuple[str | None, float, int]]]
 
 def icicle(reducer: Reducer, wanted: Wanted, limit: int) -> Marks:
     """One row per rectangle: its `name`, the `part` of the path, its level as `place`, `from` and `to`."""
-    path, value = f"CAST({_name(wanted.x)} AS VARCHAR)", f"CAST({_name(wanted.y[0])} AS DOUBLE)"
+    path, value = f"CAST({quoted(wanted.x)} AS VARCHAR)", f"CAST({quoted(wanted.y[0])} AS DOUBLE)"
     # An absolute path has the empty text as its first part, and the root has that alone.
     sql = f"""
 WITH result AS ({reducer.result.sql}

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sysdock.analysis import Session
-from sysdock.chart.reduce import REST, Marks, Reducer, Wanted, _folded, _kept, _name, _rank
+from sysdock.chart.reduce import REST, Marks, Reducer, Wanted, folded, kept, quoted, rank_of
 from sysdock.errors import UserError
 from sysdock.recording.filters import time_ns
 from sysdock.text import TIMES
@@ -95,9 +95,9 @@ def _summaries(reducer: Reducer, wanted: Wanted, series: list[str], steps: _Step
     """For each series its drawn steps: usable and known values, sum, lowest, highest, which came first."""
     sql = f"""
 WITH result AS ({reducer.result.sql}
-), folded AS ({_folded(wanted, "DOUBLE")}
+), folded AS ({folded(wanted, "DOUBLE")}
 ), placed AS (
-    SELECT {_kept("series", series)} AS series, x, y,
+    SELECT {kept("series", series)} AS series, x, y,
         (CAST(round(x / $sysdock_width) AS BIGINT) - $sysdock_first) // {steps.merged} AS step,
         isfinite(y) AND {"y > 0" if wanted.positive_y else "true"} AS usable
     FROM folded
@@ -121,16 +121,16 @@ def _marks(
     runs = itertools.count()
     marks = []
     # What is drawn last lies on top: let that be the smaller series.
-    for kind in sorted(found, key=lambda kind: _rank(kind, series)):
+    for kind in sorted(found, key=lambda kind: rank_of(kind, series)):
         pieces = _sums(found[kind], steps) if adds_up else _extremes(found[kind])
         for row in _runs(pieces, steps, runs):
-            marks.append({**row, "series": kind, "rank": _rank(kind, series)})
+            marks.append({**row, "series": kind, "rank": rank_of(kind, series)})
     return marks
 
 
 def _steps(reducer: Reducer, wanted: Wanted, most: int) -> _Steps | None:
     """Steps from the first to the last of the recording, as wide as those of the result."""
-    x, x2 = _name(wanted.x), _name(wanted.x2 or wanted.x)
+    x, x2 = quoted(wanted.x), quoted(wanted.x2 or wanted.x)
     # Both ends are rounded to a nanosecond; so is their difference, or a step would be off after a million.
     sql = f"""
 WITH result AS ({reducer.result.sql}

@@ -8,7 +8,7 @@ says little of the others.
 from __future__ import annotations
 
 from sysdock.chart.caption import plain
-from sysdock.chart.reduce import Marks, Reducer, Wanted, _name
+from sysdock.chart.reduce import Marks, Reducer, Wanted, quoted
 from sysdock.errors import UserError
 
 COLUMNS = 6
@@ -19,13 +19,13 @@ def ranges(reducer: Reducer, wanted: Wanted, limit: int) -> Marks:
     if len(wanted.y) != COLUMNS:
         fact = f"the chart line names {len(wanted.y)} columns in `y=`"
         raise UserError(fact, f"a range has {COLUMNS}, the lowest first", reducer.result.place)
-    values = [f"CAST({_name(column)} AS DOUBLE)" for column in wanted.y]
+    values = [f"CAST({quoted(column)} AS DOUBLE)" for column in wanted.y]
     # A logarithmic axis has no 0: what is never above it cannot stand there.
     usable = f"{values[-1]} > 0" if wanted.positive_y else "true"
     sql = f"""
 WITH result AS ({reducer.result.sql}
 ), known AS (
-    SELECT CAST({_name(wanted.x)} AS VARCHAR) AS name,
+    SELECT CAST({quoted(wanted.x)} AS VARCHAR) AS name,
         {", ".join(f"{value} AS y{number}" for number, value in enumerate(values, 1))},
         {usable} AS usable, count(*) FILTER (WHERE {usable}) OVER () AS total, count(*) OVER () AS every
     FROM result

@@ -81,9 +81,9 @@ class Reducer:
         series = self.series(wanted)
         sql = f"""
 WITH result AS ({self.result.sql}
-), folded AS ({_folded(wanted, "VARCHAR")}
+), folded AS ({folded(wanted, "VARCHAR")}
 ), parts AS (
-    SELECT x, {_kept("series", series)} AS series, sum(y) AS y FROM folded WHERE isfinite(y) AND y <> 0
+    SELECT x, {kept("series", series)} AS series, sum(y) AS y FROM folded WHERE isfinite(y) AND y <> 0
     GROUP BY 1, 2
 ), named AS (
     SELECT x, row_number() OVER (ORDER BY sum(y) DESC, x) AS place, count(*) OVER () AS names
@@ -111,7 +111,7 @@ ORDER BY place
                 continue
             shown = f"{REST} ({rest:,})" if place > limit else "(none)" if name is None else name
             rows.append(
-                {"name": shown, "place": place, "series": kind, "rank": _rank(kind, series), "y": value}
+                {"name": shown, "place": place, "series": kind, "rank": rank_of(kind, series), "y": value}
             )
         rows.sort(key=lambda row: (row["place"], row["rank"]))
         summed = rest if wanted.sum_rest else 0
@@ -125,9 +125,9 @@ ORDER BY place
         usable = " AND ".join(["true"] + ["x > 0"] * wanted.positive_x + ["y > 0"] * wanted.positive_y)
         head = f"""
 WITH result AS ({self.result.sql}
-), folded AS ({_folded(wanted, "DOUBLE")}
+), folded AS ({folded(wanted, "DOUBLE")}
 ), known AS (SELECT * FROM folded WHERE isfinite(x) AND isfinite(y)
-), usable AS (SELECT x, y, {_kept("series", series)} AS series FROM known WHERE {usable}
+), usable AS (SELECT x, y, {kept("series", series)} AS series FROM known WHERE {usable}
 )"""
         bounds = f"""{head}
 SELECT count(*), min({along}), max({along}), (SELECT count(*) FROM known) FROM usable
@@ -151,18 +151,18 @@ ORDER BY x, y
 """
             width = (high - low) / steps or 1.0
             fetched = self._fetch(thinned, series, sysdock_low=low, sysdock_width=width)
-        rows = [{"x": x, "y": y, "series": kind, "rank": _rank(kind, series)} for x, y, kind in fetched]
+        rows = [{"x": x, "y": y, "series": kind, "rank": rank_of(kind, series)} for x, y, kind in fetched]
         # What is drawn last lies on top: let that be the smaller series.
         rows.sort(key=lambda row: row["rank"])
         return Marks(rows, len(rows), total, left_out=known - total, series=series)
 
     def classes(self, wanted: Wanted, limit: int) -> Marks:
         """All rows in order: x is the upper end of a class, one mark per class and column of y."""
-        columns = ", ".join(f"CAST({_name(name)} AS DOUBLE)" for name in wanted.y)
+        columns = ", ".join(f"CAST({quoted(name)} AS DOUBLE)" for name in wanted.y)
         sql = f"""
 WITH result AS ({self.result.sql}
 )
-SELECT CAST({_name(wanted.x)} AS BIGINT), {columns} FROM result ORDER BY 1 LIMIT {limit}
+SELECT CAST({quoted(wanted.x)} AS BIGINT), {columns} FROM result ORDER BY 1 LIMIT {limit}
 """
         fetched = self._fetch(sql, [])
         width = 0.84 / len(wanted.y)
@@ -184,7 +184,7 @@ SELECT CAST({_name(wanted.x)} AS BIGINT), {columns} FROM result ORDER BY 1 LIMIT
 
     def spans(self, wanted: Wanted, limit: int) -> Marks:
         """The first `limit` rows with a start; a row without an end reaches to the last end of all."""
-        x, x2, name = _name(wanted.x), _name(wanted.x2 or wanted.x), _name(wanted.y[0])
+        x, x2, name = quoted(wanted.x), quoted(wanted.x2 or wanted.x), quoted(wanted.y[0])
         sql = f"""
 SELECT CAST({name} AS VARCHAR), CAST({x} AS DOUBLE), CAST({x2} AS DOUBLE),
     CAST(max(greatest({x}, {x2})) OVER () AS DOUBLE), count(*) OVER ()
@@ -206,9 +206,9 @@ LIMIT {limit}
         series = self.series(wanted)
         head = f"""
 WITH result AS ({self.result.sql}
-), folded AS ({_folded(wanted, "DOUBLE")}
+), folded AS ({folded(wanted, "DOUBLE")}
 ), usable AS (
-    SELECT x, y, {_kept("series", series)} AS series FROM folded WHERE isfinite(x) AND isfinite(y)
+    SELECT x, y, {kept("series", series)} AS series FROM folded WHERE isfinite(x) AND isfinite(y)
 )"""
         bounds = f"{head}\nSELECT count(*), min(x), max(x), count(DISTINCT x) FROM usable"
         [(total, low, high, distinct)] = self._fetch(bounds, series)
@@ -227,7 +227,7 @@ FROM usable GROUP BY 1, 2 ORDER BY 1, 2
         rows = []
         for kind, step, value in self._fetch(summed, series, sysdock_low=low, sysdock_width=width):
             start = low + step * width
-            place = _rank(kind, series)
+            place = rank_of(kind, series)
             rows.append({"name": kind, "place": place, "x": start, "x2": start + width, "y": value})
         return Marks(rows, len(rows), total, series=series)
 
@@ -238,7 +238,7 @@ FROM usable GROUP BY 1, 2 ORDER BY 1, 2
         sql = f"""
 WITH result AS ({self.result.sql}
 )
-SELECT round(max({_name(wanted.x2)} - {_name(wanted.x)}), 9) FROM result
+SELECT round(max({quoted(wanted.x2)} - {quoted(wanted.x)}), 9) FROM result
 """
         [(step,)] = self._fetch(sql, [])
         return step * math.ceil((round((high - low) / step) + 1) / most) if step and step > 0 else None
@@ -266,20 +266,20 @@ SELECT {_text(wanted.color)} AS series FROM result GROUP BY 1 ORDER BY {weight} 
         return self.result.fetch(sql, {**kinds, **values})
 
 
-def _folded(wanted: Wanted, x_type: str) -> str:
+def folded(wanted: Wanted, x_type: str) -> str:
     """One row per mark: x, y, series. Several columns of y become as many series, named by the columns."""
     if len(wanted.y) == 1:
         kinds = [(wanted.y[0], _text(wanted.color) if wanted.color else "''")]
     else:
         kinds = [(name, f"'{name}'") for name in wanted.y]
-    x = f"CAST({_name(wanted.x)} AS {x_type})"
+    x = f"CAST({quoted(wanted.x)} AS {x_type})"
     return "\n    UNION ALL".join(
-        f"\n    SELECT {x} AS x, CAST({_name(name)} AS DOUBLE) AS y, {series} AS series FROM result"
+        f"\n    SELECT {x} AS x, CAST({quoted(name)} AS DOUBLE) AS y, {series} AS series FROM result"
         for name, series in kinds
     )
 
 
-def _kept(column: str, series: list[str]) -> str:
+def kept(column: str, series: list[str]) -> str:
     """The series as it is drawn: those that are not named become the rest. The names are bound."""
     if REST not in series:
         return column
@@ -287,13 +287,13 @@ def _kept(column: str, series: list[str]) -> str:
     return f"CASE WHEN {column} IN ({names}) THEN {column} ELSE '{REST}' END"
 
 
-def _rank(kind: str, series: list[str]) -> int:
+def rank_of(kind: str, series: list[str]) -> int:
     return series.index(kind) if kind in series else 0
 
 
 def _text(column: str) -> str:
-    return f"coalesce(CAST({_name(column)} AS VARCHAR), '(none)')"
+    return f"coalesce(CAST({quoted(column)} AS VARCHAR), '(none)')"
 
 
-def _name(column: str) -> str:
+def quoted(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'

@@ -100,3 +100,8 @@ def test_a_wrong_table_file_is_named(pack, text: str, fact: str) -> None:
     with pytest.raises(UserError, match=fact) as caught:
         pack.library.tables()
     assert caught.value.place == str(pack.root / "tables" / "x.toml")
+
+
+def test_sources_of_a_summary_are_the_tables_behind_it(library: Library) -> None:
+    assert library.sources(["call_use", "calls"]) == ["call_use", "calls", "object_use"]
+    assert library.sources(["paths"]) == ["paths"]
