@@ -13,13 +13,8 @@ const NONE: u8 = 0xff;
 pub enum Target {
     /// Every process of the system but the recorder.
     All,
-    /// The processes in a control group (version 2): its id, and how deep it lies.
-    ControlGroup {
-        /// The inode number of its folder.
-        id: u64,
-        /// 1 for a group below the root.
-        level: i32,
-    },
+    /// The processes in a control group (version 2) and the groups in it: the inode number of its folder.
+    ControlGroup(u64),
     /// Thread groups, and those that they make.
     Processes(Vec<u32>),
 }
@@ -142,20 +137,18 @@ pub(crate) struct Config {
 
 impl Config {
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let (kind, cgroup, level) = match &self.target {
-            Target::All => (0u32, 0, 0),
-            Target::ControlGroup { id, level } => (1, *id, *level),
-            Target::Processes(_) => (2, 0, 0),
+        let (kind, cgroup) = match &self.target {
+            Target::All => (0u32, 0),
+            Target::ControlGroup(id) => (1, *id),
+            Target::Processes(_) => (2, 0),
         };
         let mut out = Vec::new();
         out.extend(cgroup.to_le_bytes());
         out.extend(self.secret.to_le_bytes());
-        out.extend(level.to_le_bytes());
         out.extend(kind.to_le_bytes());
         out.extend(self.recorder.to_le_bytes());
         out.extend((self.ring_bytes - 1).to_le_bytes());
         out.extend(u32::from(self.count_produced).to_le_bytes());
-        out.extend([0; 4]);
         for shape in shapes() {
             let CallShape { flags, recorded, fd, count, offset, second_fd, second_offset, .. } = shape;
             out.extend(flags.to_le_bytes());
@@ -196,6 +189,6 @@ mod tests {
     #[test]
     fn the_layout_is_that_of_the_header() {
         let config = Config { target: Target::All, secret: 1, recorder: 2, ring_bytes: 65_536, count_produced: false };
-        assert_eq!(config.bytes().len(), 40 + CALLS * 12);
+        assert_eq!(config.bytes().len(), 32 + CALLS * 12);
     }
 }

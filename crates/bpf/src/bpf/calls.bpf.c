@@ -15,7 +15,6 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define CPUS 1024
-#define AT_FDCWD -100
 #define TS_COMPAT 2
 #define PATH_MAX 4096
 
@@ -73,50 +72,6 @@ static __always_inline u64 argument(struct pt_regs *regs, u8 index)
 	return 0;
 }
 
-static __always_inline bool place_of_fd(struct place *place, struct task_struct *task, int fd, s64 *position)
-{
-	struct file *raw = file_of(task, fd);
-
-	if (!raw)
-		return 0;
-	if (bpf_ksym_exists(bpf_rdonly_cast)) {
-		struct file *file = typed(struct file, raw);
-		place->mount = file->f_path.mnt;
-		*position = file->f_pos;
-		place_of_dentry(place, file->f_path.dentry);
-	} else {
-		place->mount = BPF_CORE_READ(raw, f_path.mnt);
-		*position = BPF_CORE_READ(raw, f_pos);
-		place_of_dentry(place, BPF_CORE_READ(raw, f_path.dentry));
-	}
-	u16 kind = place->mode & S_IFMT;
-	if (kind != S_IFREG && kind != S_IFBLK)
-		*position = -1;
-	return 1;
-}
-
-static __always_inline u64 file_at(struct task_struct *task, int fd, u64 now_ns, s64 *position)
-{
-	struct place place = {};
-
-	*position = -1;
-	return place_of_fd(&place, task, fd, position) ? id_told(&place, now_ns) : 0;
-}
-
-// The directory that a relative path starts from.
-static __noinline u64 base_of(struct task_struct *task, int directory, u64 now_ns)
-{
-	struct place place = {};
-	s64 position;
-
-	if (directory != AT_FDCWD)
-		return file_at(task, directory, now_ns, &position);
-	struct dentry *dentry = task->fs->pwd.dentry;
-	place.mount = task->fs->pwd.mnt;
-	place_of_dentry(&place, dentry);
-	return id_told(&place, now_ns);
-}
-
 SEC("tp_btf/sys_enter")
 int BPF_PROG(enter, struct pt_regs *regs, long number)
 {
@@ -137,7 +92,7 @@ int BPF_PROG(enter, struct pt_regs *regs, long number)
 	slot->entry.file = 0;
 	if (shape->flags & SHAPE_FILE_BEFORE) {
 		s64 position;
-		slot->entry.file = file_at(task, argument(regs, shape->fd), bpf_ktime_get_ns(), &position);
+		slot->entry.file = file_at(argument(regs, shape->fd), bpf_ktime_get_ns(), &position);
 	}
 	slot->entry.start_ns = bpf_ktime_get_ns();
 	return 0;
@@ -208,13 +163,13 @@ static __always_inline bool is_relative(struct scratch_call *scratch, u32 at)
 }
 
 static __always_inline u32 path_argument(
-	struct scratch_call *scratch, u32 at, struct task_struct *task, struct pt_regs *regs, u8 directory, u8 path, u64 now_ns)
+	struct scratch_call *scratch, u32 at, struct pt_regs *regs, u8 directory, u8 path, u64 now_ns)
 {
 	u32 length = read_path(scratch, at, (void *)argument(regs, path), 0);
 
 	if (length && is_relative(scratch, at)) {
 		struct call_path *block = (void *)scratch->paths + at;
-		block->base = base_of(task, directory == NONE ? AT_FDCWD : (int)argument(regs, directory), now_ns);
+		block->base = base_of(directory == NONE ? AT_FDCWD : (int)argument(regs, directory), now_ns);
 	}
 	return length;
 }
@@ -321,7 +276,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	if (shape_flags & SHAPE_FILE_BEFORE)
 		call.file = entry.file;
 	else if (call.fd >= 0)
-		call.file = file_at(task, call.fd, now_ns, &position);
+		call.file = file_at(call.fd, now_ns, &position);
 	if (shape->offset != NONE || shape_flags & SHAPE_POSITION)
 		call.offset = offset_argument(regs, shape->offset, shape_flags, position);
 	if (shape->count != NONE) {
@@ -331,7 +286,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	}
 	if (shape->second_fd != NONE && !(shape_flags & SHAPE_PAIR)) {
 		flags |= CALL_SECOND_FILE;
-		second.file = file_at(task, argument(regs, shape->second_fd), now_ns, &position);
+		second.file = file_at(argument(regs, shape->second_fd), now_ns, &position);
 		second.offset = offset_argument(regs, shape->second_offset, shape_flags, position);
 	}
 	if (shape_flags & SHAPE_PAIR && result == 0) {
@@ -339,8 +294,8 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		if (!bpf_probe_read_user(pair, sizeof(pair), (void *)argument(regs, shape->second_fd))) {
 			flags |= CALL_SECOND_FILE;
 			call.fd = pair[0];
-			call.file = file_at(task, pair[0], now_ns, &position);
-			second.file = file_at(task, pair[1], now_ns, &position);
+			call.file = file_at(pair[0], now_ns, &position);
+			second.file = file_at(pair[1], now_ns, &position);
 			second.offset = pair[1];
 		}
 	}
@@ -356,11 +311,11 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		if (!scratch)
 			return 0;
 		flags |= CALL_PATH;
-		paths = path_argument(scratch, 0, task, regs, shape->directory, shape->path, now_ns);
+		paths = path_argument(scratch, 0, regs, shape->directory, shape->path, now_ns);
 		if (shape->second_path != NONE) {
 			flags |= CALL_SECOND_PATH;
 			paths += path_argument(
-				scratch, paths & 0x1fff, task, regs, shape->second_directory, shape->second_path, now_ns);
+				scratch, paths & 0x1fff, regs, shape->second_directory, shape->second_path, now_ns);
 		}
 	}
 	if (shape_flags & SHAPE_RENAMES && result == 0)

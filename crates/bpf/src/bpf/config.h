@@ -33,12 +33,10 @@ struct shape {
 struct config {
 	u64 target_cgroup;
 	u64 secret; // ids of files would tell addresses in the kernel without it
-	s32 target_level;
 	u32 target;
 	u32 recorder_pid; // the recorder does not record itself
 	u32 ring_mask;    // size of a ring - 1
 	u32 count_produced; // 1: count what was produced apart from what was stored and dropped, for a test that the two agree
-	u32 pad;
 	struct shape shapes[CALLS];
 };
 

@@ -23,6 +23,9 @@ typedef _Bool bool;
 enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_TASK_STORAGE = 29 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_ANY = 0 };
 
+// bpf_helper_defs.h has the helpers by number; this says whether the kernel has one.
+enum bpf_func_id { BPF_FUNC_loop = 181 };
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct pt_regs {
@@ -110,6 +113,7 @@ struct kernfs_node {
 struct cgroup {
 	int level;
 	struct kernfs_node *kn;
+	struct cgroup *ancestors[1];
 };
 
 struct css_set {

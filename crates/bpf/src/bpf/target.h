@@ -14,15 +14,33 @@ struct {
 	__type(value, u8);
 } processes SEC(".maps");
 
+// How deep the group lies: seen at its first task.
+s32 group_level = 0;
+
+// Groups in the group, which its tasks may have made.
+static __noinline bool in_group_below(struct cgroup *group)
+{
+	struct cgroup *above = 0;
+
+	if (!group_level || group->level <= group_level)
+		return 0;
+	if (bpf_core_field_exists(group->ancestors)) {
+		u32 offset = bpf_core_field_offset(struct cgroup, ancestors) + 8 * (group_level & 63u);
+		bpf_probe_read_kernel(&above, sizeof(above), (void *)group + offset);
+		return BPF_CORE_READ(above, kn, id) == config.target_cgroup;
+	}
+	return 0;
+}
+
 static __always_inline bool in_cgroup(struct task_struct *task)
 {
-	struct cgroup *cgroup = task->cgroups->dfl_cgrp;
-	int level = cgroup->level;
+	struct cgroup *group = task->cgroups->dfl_cgrp;
 
-	// Groups below it are its own; there are rarely any, so the walk up is not worth a loop on the usual way.
-	if (level == config.target_level)
-		return cgroup->kn->id == config.target_cgroup;
-	return 0;
+	if (group->kn->id != config.target_cgroup)
+		return in_group_below(group);
+	if (!group_level)
+		group_level = group->level;
+	return 1;
 }
 
 static __always_inline bool is_wanted(struct task_struct *task)
