@@ -40,8 +40,8 @@ fn failed(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> ProbeError {
 
 /// Programs in the kernel. They go when this is dropped.
 pub struct Probes {
+    objects: Vec<Object>,
     links: Vec<Link>,
-    _objects: Vec<Object>,
     /// The rings that they write.
     pub rings: Vec<Ring>,
 }
@@ -51,7 +51,7 @@ impl Probes {
     ///
     /// # Errors
     /// [`ProbeError`]: no permission, or a kernel without what they need.
-    pub fn load(settings: &Settings) -> Result<(Probes, Vec<Object>), ProbeError> {
+    pub fn load(settings: &Settings) -> Result<Probes, ProbeError> {
         let config = Config {
             target: settings.target.clone(),
             secret: settings.secret,
@@ -84,21 +84,25 @@ impl Probes {
                 map.update(&pid.to_ne_bytes(), &[1], MapFlags::ANY).map_err(failed("name the processes"))?;
             }
         }
-        Ok((Probes { links: Vec::new(), _objects: Vec::new(), rings }, vec![calls, processes]))
+        Ok(Probes { objects: vec![calls, processes], links: Vec::new(), rings })
     }
 
     /// Start recording.
     ///
     /// # Errors
     /// [`ProbeError`] where the kernel refuses.
-    pub fn attach(&mut self, objects: Vec<Object>) -> Result<(), ProbeError> {
-        for object in &objects {
+    pub fn attach(&mut self) -> Result<(), ProbeError> {
+        for object in &self.objects {
             for program in object.progs_mut() {
                 self.links.push(program.attach().map_err(failed("attach a program"))?);
             }
         }
-        self._objects = objects;
         Ok(())
+    }
+
+    /// End recording; what is in the rings stays there.
+    pub fn detach(&mut self) {
+        self.links.clear();
     }
 }
 

@@ -96,6 +96,13 @@ impl Ring {
         (written == position as u32 && length >= 8 && length % 8 == 0).then_some(length)
     }
 
+    /// Whether more than so many eighths of the ring are taken.
+    #[must_use]
+    pub fn is_above(&self, eighths: u64) -> bool {
+        let taken = self.word(0).load(Ordering::Relaxed) - self.word(TAIL).load(Ordering::Relaxed);
+        taken > (self.mask + 1) / 8 * eighths
+    }
+
     /// Events by kind that found no room.
     #[must_use]
     pub fn dropped(&self) -> [u64; KINDS] {
