@@ -41,7 +41,7 @@ def command(
     cmd: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Record what processes do that run already, or a command. Needs CAP_BPF and CAP_PERFMON (root has them)."""
+    """Record processes that run already, or a command. Needs CAP_BPF and CAP_PERFMON (root has them)."""
     from sysdock.cli.output import remark
     from sysdock.cli.recording import hand_over, recorder_arguments, run_native_recorder
 
