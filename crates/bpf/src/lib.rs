@@ -1,13 +1,34 @@
 //! Kernel events, by BPF, to the tables about system calls.
 //!
 //! [`probes`] loads the programs of `bpf/`, which write events into a ring for each CPU; [`ring`] reads those. `bpf/events.h` says what
-//! an event is, [`config`] what the programs are told.
+//! an event is, [`config`] what the programs are told. While recording, what the rings held goes unparsed into a [`spool`]; afterwards
+//! [`convert`] makes the tables of it, or [`salvage`] does where the recorder died.
 
+mod clock;
 mod config;
+mod convert;
+mod error;
+mod events;
+mod frames;
+mod meanings;
+mod notes;
 mod numbers;
+mod places;
 mod probes;
 mod ring;
+mod rows;
+mod spool;
+mod streams;
+mod survey;
+#[cfg(test)]
+mod testing;
+mod threads;
+mod words;
 
 pub use config::Target;
-pub use probes::{Probes, ProbeError, Settings};
+pub use convert::{RECORDER, convert, salvage};
+pub use error::BpfError;
+pub use notes::{End, Note, Reason, Start};
+pub use probes::{ProbeError, Probes, Settings};
 pub use ring::Ring;
+pub use spool::{NO_CPU, SPOOL, Spool, Syncer, clock_note};
