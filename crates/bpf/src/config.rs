@@ -98,7 +98,9 @@ impl CallShape {
                 second_path: at(new),
                 ..plain
             },
-            Shape::Dup | Shape::DupTo | Shape::NewFd(_) | Shape::MemfdCreate | Shape::Ring => CallShape { flags: NEW_FD, ..plain },
+            Shape::Dup | Shape::DupTo | Shape::NewFd(_) | Shape::MemfdCreate | Shape::Ring => {
+                CallShape { flags: NEW_FD, ..plain }
+            }
             Shape::NewPair(_, argument) => CallShape { flags: PAIR, second_fd: at(argument), ..plain },
             Shape::Map => CallShape { flags: MAPPING, fd: 4, ..plain },
             Shape::ChangeDir => CallShape { path: 0, ..plain },

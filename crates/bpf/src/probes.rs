@@ -1,6 +1,9 @@
 //! Loads the BPF programs and attaches them.
 
-use std::{ffi::OsStr, os::fd::{AsFd, AsRawFd}};
+use std::{
+    ffi::OsStr,
+    os::fd::{AsFd, AsRawFd},
+};
 
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject};
 

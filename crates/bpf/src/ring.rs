@@ -26,9 +26,7 @@ pub(crate) fn stride(ring_bytes: u32) -> u32 {
 pub(crate) fn map(fd: RawFd, cpus: usize, ring_bytes: u32) -> io::Result<Vec<Ring>> {
     let stride = stride(ring_bytes) as usize;
     // SAFETY: a new mapping of a whole map; nothing else refers to its memory here. It stays until the process ends.
-    let base = unsafe {
-        libc::mmap(ptr::null_mut(), stride * cpus, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd, 0)
-    };
+    let base = unsafe { libc::mmap(ptr::null_mut(), stride * cpus, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd, 0) };
     if base == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }

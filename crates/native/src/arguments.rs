@@ -18,7 +18,9 @@ pub(crate) enum Verb {
     #[command(after_help = "Example:\n  strace -f -ttt -T -y -o run.strace make\n  sysdock-native import run.strace -o rec")]
     Import(Import),
     /// Record a command, or processes that run.
-    #[command(after_help = "Examples:\n  sysdock-native record -o rec -- tar cf /dev/null /usr/share/doc\n  sysdock-native record -o rec -p 4242 --for 30s\n  sysdock-native record -o rec -a --for 10s")]
+    #[command(
+        after_help = "Examples:\n  sysdock-native record -o rec -- tar cf /dev/null /usr/share/doc\n  sysdock-native record -o rec -p 4242 --for 30s\n  sysdock-native record -o rec -a --for 10s"
+    )]
     Record(Record),
     /// Make a recording readable whose recorder, or machine, died.
     #[command(after_help = "Example:\n  sysdock-native salvage rec")]

@@ -5,17 +5,15 @@
 //! tables). A refusal in the first state leaves nothing behind, so that strace can take over.
 
 use std::{
-    env,
-    ffi::OsString,
-    fmt::Write as _,
+    env, fs,
     path::Path,
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus},
     thread,
     time::{Duration, Instant},
 };
 
 use sysdock_bpf::{
-    BpfError, Capture, End, Gate, Group, Note, Probes, Reason, Settings, Spool, Start, Target, all_processes, clock_note, first_task,
+    BpfError, Capture, End, Gate, Group, Note, Probes, Reason, Settings, Spool, Start, Target, all_processes, first_task,
     task_events,
 };
 use sysdock_table::{Cancel, Manifest, Recording};
@@ -72,7 +70,10 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Refusal> {
         return Err(Refusal::Unable(format!("it needs {}", missing.join(" and "))));
     }
     if arguments.no_loss && !arguments.target.pid.is_empty() {
-        return Err(Refusal::Error(Message::new("--no-loss holds a group still, not single processes", "name its group: --cgroup PATH")));
+        return Err(Refusal::Error(Message::new(
+            "--no-loss holds a group still, not single processes",
+            "name its group: --cgroup PATH",
+        )));
     }
     let directory = env::current_dir().ok().map(|directory| directory.to_string_lossy().into_owned());
     let rows = environment::of_this_machine(&arguments.command, directory.clone());
@@ -120,7 +121,10 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
         None => gate.as_ref().and_then(|gate| own_group(gate.pid())),
     };
     if arguments.no_loss && group.is_none() {
-        return Err(Refusal::Error(Message::new("--no-loss needs a control group, which cannot be made here", "leave it out, or run as root")));
+        return Err(Refusal::Error(Message::new(
+            "--no-loss needs a control group, which cannot be made here",
+            "leave it out, or run as root",
+        )));
     }
     let (target, tasks) = target(arguments, gate.as_ref(), group.as_ref())?;
     let settings = Settings { target, ring_bytes: arguments.ring << 20, secret: secret(), count_produced: false };
@@ -132,11 +136,11 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
 
 /// Make the process of the command. It gets the rights that whoever asked for the recording has.
 fn close_gate(arguments: &arguments::Record) -> Result<Gate, Message> {
-    use std::os::unix::process::CommandExt;
     let mut command = Command::new(&arguments.command[0]);
     command.args(&arguments.command[1..]);
     let caller = if arguments.as_root { None } else { Caller::find() };
-    let cannot = |error| Message::new(format!("cannot start a process: {error}"), "is the limit of processes (ulimit -u) reached?");
+    let cannot =
+        |error| Message::new(format!("cannot start a process: {error}"), "is the limit of processes (ulimit -u) reached?");
     // The wait comes first and is the recorder's: a process of the user's could be ended by others before it is recorded.
     Gate::close(command, move || caller.as_ref().map_or(Ok(()), Caller::become_user)).map_err(cannot)
 }
@@ -147,14 +151,11 @@ fn own_group(pid: u32) -> Option<Group> {
     Some(group)
 }
 
-fn target(
-    arguments: &arguments::Record,
-    gate: Option<&Gate>,
-    group: Option<&Group>,
-) -> Result<(Target, Vec<u8>), Message> {
+fn target(arguments: &arguments::Record, gate: Option<&Gate>, group: Option<&Group>) -> Result<(Target, Vec<u8>), Message> {
     let asked = &arguments.target;
     if let Some(id) = group.and_then(|group| group.id().ok()) {
-        let tasks = gate.map_or_else(|| task_events(group.map(Group::processes).unwrap_or_default()), |gate| first_task(gate.pid()));
+        let tasks =
+            gate.map_or_else(|| task_events(group.map(Group::processes).unwrap_or_default()), |gate| first_task(gate.pid()));
         return Ok((Target::ControlGroup(id), tasks));
     }
     if let Some(gate) = gate {
@@ -190,7 +191,8 @@ fn record(arguments: &arguments::Record, prepared: Prepared, recording: Recordin
     if let Err(error) = privileges::drop_rest() {
         crate::messages::note(&format!("rights that are no longer needed could not be dropped: {error}"));
     }
-    let mut watch = Watch::new(gate.map(Gate::open).transpose().map_err(|error| cannot_run(arguments, &error))?, group, arguments.time);
+    let mut watch =
+        Watch::new(gate.map(Gate::open).transpose().map_err(|error| cannot_run(arguments, &error))?, group, arguments.time);
     let recorded = capture.run(|| watch.is_over());
     let reason = match recorded {
         Ok(()) if watch.interrupted => Reason::Interrupted,
@@ -298,4 +300,23 @@ impl Watch {
         }
         self.status
     }
+}
+
+/// Make tables of the spool; it goes when they are whole.
+fn close(mut recording: Recording, progress: &arguments::Progress) -> Result<(), Message> {
+    let spool = recording.folder().join(sysdock_bpf::SPOOL);
+    let mut reporter = Reporter::new(progress);
+    let ending = sysdock_bpf::convert(&spool, &mut recording, &Cancel::default(), &mut |progress| reporter.report(progress))?;
+    recording.finish(ending)?;
+    let _ = fs::remove_file(spool);
+    Ok(())
+}
+
+/// `sysdock-native salvage`: tables of what a recorder that died has left. Returns the exit status.
+pub(crate) fn salvage(arguments: &arguments::Salvage) -> Result<u8, Message> {
+    let cancel = Cancel::default();
+    signals::cancel_on_signal(&cancel);
+    let mut reporter = Reporter::new(&arguments.progress);
+    sysdock_bpf::salvage(&arguments.recording, &cancel, &mut |progress| reporter.report(progress))?;
+    Ok(if cancel.requested() { EXIT_INTERRUPTED } else { 0 })
 }

@@ -49,7 +49,11 @@ pub(crate) fn missing() -> Vec<&'static str> {
     if has & (1 << SYS_ADMIN) != 0 {
         return Vec::new();
     }
-    [(BPF, "CAP_BPF"), (PERFMON, "CAP_PERFMON")].into_iter().filter(|(bit, _)| has & (1 << bit) == 0).map(|(_, name)| name).collect()
+    [(BPF, "CAP_BPF"), (PERFMON, "CAP_PERFMON")]
+        .into_iter()
+        .filter(|(bit, _)| has & (1 << bit) == 0)
+        .map(|(_, name)| name)
+        .collect()
 }
 
 fn effective() -> u64 {

@@ -4,11 +4,7 @@ use std::{
     env,
     ffi::OsStr,
     fs,
-    os::unix::{
-        ffi::OsStrExt,
-        fs::PermissionsExt,
-        process::ExitStatusExt,
-    },
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::ExitStatus,
 };
@@ -29,7 +25,9 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Message> {
     let strace_can = !arguments.command.is_empty() && arguments.target.is_empty() && !arguments.no_loss;
     match arguments.recorder {
         Recorder::Strace if strace_can => by_strace::run(arguments, &arguments.output),
-        Recorder::Strace => Err(Message::new("strace records commands only", "leave out --with strace, or give a command behind --")),
+        Recorder::Strace => {
+            Err(Message::new("strace records commands only", "leave out --with strace, or give a command behind --"))
+        }
         Recorder::Kernel => by_kernel::run(arguments).map_err(by_kernel::Refusal::into_message),
         Recorder::Auto => match by_kernel::run(arguments) {
             Err(by_kernel::Refusal::Unable(reason)) if strace_can => {
