@@ -4,12 +4,15 @@
 //! an event is, [`config`] what the programs are told. While recording, what the rings held goes unparsed into a [`spool`]; afterwards
 //! [`convert`] makes the tables of it, or [`salvage`] does where the recorder died.
 
+mod capture;
 mod clock;
 mod config;
 mod convert;
 mod error;
 mod events;
 mod frames;
+mod gate;
+mod group;
 mod meanings;
 mod notes;
 mod numbers;
@@ -20,15 +23,22 @@ mod rows;
 mod spool;
 mod streams;
 mod survey;
+mod tasks;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod threads;
 mod words;
 
+pub use capture::{Capture, Totals};
 pub use config::Target;
 pub use convert::{RECORDER, convert, salvage};
 pub use error::BpfError;
+pub use gate::Gate;
+pub use group::Group;
 pub use notes::{End, Note, Reason, Start};
 pub use probes::{ProbeError, Probes, Settings};
 pub use ring::Ring;
 pub use spool::{NO_CPU, SPOOL, Spool, Syncer, clock_note};
+pub use tasks::{all_processes, first_task, task_events};
