@@ -7,15 +7,14 @@
 const HEADER: usize = 8;
 
 /// The kinds of events.
-#[allow(missing_docs)]
-pub mod kind {
-    pub const CALL: u8 = 1;
-    pub const PATH: u8 = 2;
-    pub const FORK: u8 = 3;
-    pub const EXEC: u8 = 4;
-    pub const EXIT: u8 = 5;
-    pub const SIGNAL: u8 = 6;
-    pub const TASK: u8 = 7;
+pub(crate) mod kind {
+    pub(crate) const CALL: u8 = 1;
+    pub(crate) const PATH: u8 = 2;
+    pub(crate) const FORK: u8 = 3;
+    pub(crate) const EXEC: u8 = 4;
+    pub(crate) const EXIT: u8 = 5;
+    pub(crate) const SIGNAL: u8 = 6;
+    pub(crate) const TASK: u8 = 7;
 }
 
 const SECOND_FILE: u8 = 1;

@@ -122,7 +122,7 @@ impl Frames {
         const MOST_SEARCHED: u64 = 1 << 30;
         self.searched += u64::from(length);
         if self.searched <= MOST_SEARCHED {
-            return self.search(self.at + HEADER as u64);
+            return self.search(self.at + MAGIC.len() as u64);
         }
         self.passed_over += behind - self.at;
         self.at = behind;
@@ -162,5 +162,106 @@ impl Frames {
         bytes.resize(usize::try_from(self.end.saturating_sub(at)).map_or(STEP, |left| left.min(STEP)), 0);
         self.file.read_exact_at(bytes, at)?;
         Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Note, Spool, testing};
+
+    /// What a whole reading gives: payloads, and bytes that were passed over before a frame and at the end.
+    type Reading = (Vec<Vec<u8>>, u64, u64);
+
+    fn read(bytes: &[u8]) -> Reading {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        let (mut frames, mut payload, mut payloads) = (Frames::open(file.path()).unwrap(), Vec::new(), Vec::new());
+        while frames.next(&mut payload).unwrap().is_some() {
+            payloads.push(payload.clone());
+        }
+        (payloads, frames.damaged_bytes, frames.cut_bytes)
+    }
+
+    /// The same by trying every place.
+    fn slow(bytes: &[u8]) -> Reading {
+        let (mut at, mut found, mut damaged, mut passed) = (0, Vec::new(), 0, 0);
+        while at < bytes.len() {
+            let header = bytes[at..].first_chunk().and_then(FrameHeader::parse);
+            let payload = header.and_then(|header| bytes[at + HEADER..].get(..header.length as usize));
+            match payload.filter(|payload| Some(crc32c::crc32c(payload)) == header.map(|header| header.crc)) {
+                Some(payload) => {
+                    found.push(payload.to_vec());
+                    damaged += std::mem::take(&mut passed);
+                    at += HEADER + payload.len();
+                }
+                None => (at, passed) = (at + 1, passed + 1),
+            }
+        }
+        (found, damaged, passed)
+    }
+
+    fn sample() -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("spool");
+        let mut spool = Spool::create(&path).unwrap();
+        for cpu in 0..4 {
+            spool.append(cpu, &vec![cpu as u8; 16 + 8 * cpu as usize]).unwrap();
+            spool.flush().unwrap();
+            spool.note(&Note::Clock { monotonic_ns: 5, realtime_ns: 6 }).unwrap();
+        }
+        std::fs::read(&path).unwrap()
+    }
+
+    #[test]
+    fn a_cut_at_any_byte_loses_one_frame_at_most() {
+        let whole = sample();
+        let (all, ..) = read(&whole);
+        assert_eq!(all.len(), 8);
+        for end in 0..whole.len() {
+            let (frames, damaged, cut) = read(&whole[..end]);
+            assert_eq!((&frames, damaged, cut), (&slow(&whole[..end]).0, 0, slow(&whole[..end]).2), "{end}");
+            assert_eq!(frames, all[..frames.len()]);
+        }
+    }
+
+    #[test]
+    fn a_wrong_byte_anywhere_loses_the_frame_that_it_is_in() {
+        let whole = sample();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x40;
+            let reading = read(&bytes);
+            assert_eq!(reading, slow(&bytes), "{at}");
+            // The last four bytes of a header mean nothing.
+            assert!(reading.0.len() >= 7, "{at}");
+        }
+    }
+
+    #[test]
+    fn garbage_between_frames_is_passed_over() {
+        let whole = sample();
+        let mut random = testing::Random(11);
+        for _ in 0..300 {
+            let mut bytes = whole.clone();
+            for _ in 0..1 + random.below(4) {
+                let from = random.below(bytes.len() as u64) as usize;
+                let to = (from + random.below(90) as usize).min(bytes.len());
+                let filling = match random.below(4) {
+                    0 => Vec::new(),
+                    1 => MAGIC.repeat(random.below(9) as usize),
+                    2 => whole[..random.below(120) as usize].to_vec(),
+                    _ => (0..random.below(200)).map(|_| random.below(256) as u8).collect(),
+                };
+                bytes.splice(from..to, filling);
+            }
+            assert_eq!(read(&bytes), slow(&bytes));
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused() {
+        assert!(matches!(Frames::open(Path::new("/dev/null")), Err(BpfError::NotASpool(_))));
+        assert!(matches!(Frames::open(Path::new("/nowhere")), Err(BpfError::Spool(..))));
     }
 }

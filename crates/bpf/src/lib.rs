@@ -27,6 +27,8 @@ mod survey;
 mod tasks;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod threads;
 mod words;
 

@@ -148,3 +148,64 @@ fn kind(event: &Path<'_>) -> Kind {
         _ => Kind::Unknown,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{events, testing};
+
+    fn told(names: &[&str], mode: u16, magic: u32, flags: u16) -> (String, Kind) {
+        let bytes = testing::place(9, names, mode, magic, flags).bytes();
+        let (event, _) = events::split(&bytes).unwrap();
+        let mut places = Places::default();
+        places.tell(&event.path().unwrap());
+        let mut objects = Objects::default();
+        let object = places.object(9, &mut objects).unwrap();
+        assert_eq!(places.path(9).unwrap(), objects.name(object));
+        (String::from_utf8(objects.name(object).to_vec()).unwrap(), objects.kind(object))
+    }
+
+    #[test]
+    fn files_are_named_as_the_kernel_names_them() {
+        const EXT4: u32 = 0xef53;
+        const TMPFS: u32 = 0x0102_1994;
+        let cases: [(&[&str], u16, u32, u16, &str, Kind); 21] = [
+            (&["passwd", "etc"], 0o100_644, EXT4, 0, "/etc/passwd", Kind::File),
+            (&["etc"], 0o040_755, EXT4, 0, "/etc", Kind::Directory),
+            (&[], 0o040_755, EXT4, 0, "/", Kind::Directory),
+            (&["gone", "tmp"], 0o100_644, EXT4, 1, "/tmp/gone", Kind::File),
+            (&["leaf", "deep"], 0o100_644, EXT4, 2, ".../deep/leaf", Kind::File),
+            (&["null", "dev"], 0o020_666, TMPFS, 0, "/dev/null", Kind::Device),
+            (&["vda", "dev"], 0o060_660, TMPFS, 0, "/dev/vda", Kind::Device),
+            (&["x", "shm", "dev"], 0o100_600, TMPFS, 0, "/dev/shm/x", Kind::File),
+            (&["stat", "1", "proc"], 0o100_444, 0x9fa0, 0, "/proc/1/stat", Kind::Virtual),
+            (&["1", "proc"], 0o040_555, 0x9fa0, 0, "/proc/1", Kind::Virtual),
+            (&["fifo", "tmp"], 0o010_600, EXT4, 0, "/tmp/fifo", Kind::Pipe),
+            (&["sock", "run"], 0o140_600, EXT4, 0, "/run/sock", Kind::Socket),
+            (&[""], 0o010_600, PIPEFS, 4, "pipe:[4242]", Kind::Pipe),
+            (&["TCP"], 0o140_777, SOCKFS, 4, "socket:[4242]", Kind::Socket),
+            (&["[eventpoll]"], 0o600, ANON_INODEFS, 4, "anon_inode:[eventpoll]", Kind::Anonymous),
+            (&["memfd:x"], 0o100_777, TMPFS, 4, "/memfd:x", Kind::Anonymous),
+            (&["/"], 0o100_444, NSFS, 4, "ns:[4242]", Kind::Anonymous),
+            (&["SYSV0000002a"], 0o100_600, TMPFS, 4, "/SYSV0000002a", Kind::File),
+            (&["leaf", "torn", "/"], 0o100_600, EXT4, 4, ".../torn/leaf", Kind::File),
+            (&["/"], 0o100_600, EXT4, 4, "inode:[4242]", Kind::File),
+            (&["odd\n\u{e9}"], 0o100_600, EXT4, 0, "/odd\n\u{e9}", Kind::File),
+        ];
+        for (names, mode, magic, flags, name, kind) in cases {
+            assert_eq!(told(names, mode, magic, flags), (name.into(), kind), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_a_program_gives_has_the_kind_that_was_told() {
+        let mut places = Places::default();
+        let bytes = testing::place(9, &["x", "tmp"], 0o040_755, 0xef53, 0).bytes();
+        places.tell(&events::split(&bytes).unwrap().0.path().unwrap());
+        let mut objects = Objects::default();
+        let (one, other) = (places.named(b"/tmp/x", &mut objects), places.named(b"/tmp/y", &mut objects));
+        assert_eq!((objects.kind(one), objects.kind(other)), (Kind::Directory, Kind::File));
+        assert_eq!(places.object(9, &mut objects), Some(one));
+        assert_eq!(places.object(10, &mut objects), None);
+    }
+}

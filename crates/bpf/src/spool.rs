@@ -113,7 +113,11 @@ impl Spool {
         if !lock(&file) {
             return Err(BpfError::InUse(path.into()));
         }
-        Ok(Spool { file, path: path.into(), lanes: Vec::new(), bytes: 0 })
+        Ok(Spool::of(file, path))
+    }
+
+    fn of(file: File, path: &Path) -> Self {
+        Spool { file, path: path.into(), lanes: Vec::new(), bytes: 0 }
     }
 
     /// Take complete events as they lie in the ring of a CPU, unparsed. They reach the file when a frame is full, or at [`Spool::flush`].
@@ -267,4 +271,70 @@ pub fn clock_note() -> Note {
     };
     let (_, monotonic_ns, realtime_ns) = (0..5).map(|_| read()).min().unwrap_or_default();
     Note::Clock { monotonic_ns, realtime_ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{frames::Frames, testing};
+
+    #[test]
+    fn frames_hold_what_was_appended_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(SPOOL);
+        let mut spool = Spool::create(&path).unwrap();
+        let mut random = testing::Random(3);
+        let mut appended = [Vec::new(), Vec::new()];
+        let mut positions = [65_536u32; 2];
+        for _ in 0..400 {
+            let cpu = random.below(2) as usize;
+            let mut span = vec![random.below(256) as u8; (8 + 8 * random.below(1200)) as usize];
+            span[..4].copy_from_slice(&positions[cpu].to_le_bytes());
+            positions[cpu] += span.len() as u32;
+            spool.append(cpu as u32, &span).unwrap();
+            appended[cpu].extend(span);
+        }
+        let large = vec![7; FRAME_BYTES * 2];
+        spool.append(1, &large).unwrap();
+        appended[1].extend(&large);
+        assert!(matches!(Frames::open(&path), Err(BpfError::InUse(_))), "the writer holds it");
+        spool.flush().unwrap();
+        spool.syncer().unwrap().sync().unwrap();
+        assert_eq!(spool.bytes(), std::fs::metadata(&path).unwrap().len());
+        drop(spool);
+
+        let (mut frames, mut payload) = (Frames::open(&path).unwrap(), Vec::new());
+        let mut read: [Vec<u8>; 2] = Default::default();
+        while let Some((header, _)) = frames.next(&mut payload).unwrap() {
+            let lane = &mut read[header.cpu as usize];
+            assert_eq!(header.position & 0xffff_ffff, u64::from(u32::from_le_bytes(payload[..4].try_into().unwrap())));
+            lane.extend(&payload);
+        }
+        assert!(read == appended);
+        assert_eq!((frames.damaged_bytes, frames.cut_bytes), (0, 0));
+    }
+
+    #[test]
+    fn a_full_disk_is_told_apart() {
+        let full = File::options().append(true).open("/dev/full").unwrap();
+        let mut spool = Spool::of(full, Path::new("rec/spool"));
+        spool.append(0, &[0; 8]).unwrap();
+        assert!(matches!(spool.flush(), Err(BpfError::Full(_))));
+        assert_eq!(spool.bytes(), 0);
+    }
+
+    #[test]
+    fn a_spool_is_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(SPOOL);
+        drop(Spool::create(&path).unwrap());
+        assert!(matches!(Spool::create(&path), Err(BpfError::Spool(..))));
+    }
+
+    #[test]
+    fn both_clocks_are_read_together() {
+        let Note::Clock { monotonic_ns: first, realtime_ns } = clock_note() else { panic!("no clock") };
+        let Note::Clock { monotonic_ns: second, realtime_ns: later } = clock_note() else { panic!("no clock") };
+        assert!(second >= first && (later - realtime_ns) - (second - first).cast_signed() < 1_000_000_000);
+    }
 }
