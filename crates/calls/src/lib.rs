@@ -3,12 +3,16 @@
 //! [`syscalls`] says what each call does and where its arguments stand; the other modules collect rows and write them.
 
 mod call_rows;
+mod issues;
 mod lives;
+mod names;
 mod objects;
 mod rows;
 pub mod syscalls;
 
 pub use call_rows::{CallRow, CallRows, NONE, Numbered, Via, object_id};
+pub use issues::{Issue, Issues};
 pub use lives::{Life, Program, write_commands, write_processes};
+pub use names::{Commands, comm, normal};
 pub use objects::{Kind, ObjectId, Objects, readable, write_paths};
 pub use rows::{MappingRow, MappingRows, SignalRow, SignalRows};

@@ -68,6 +68,13 @@ impl Objects {
         id
     }
 
+    /// The object of this name, if it is known.
+    pub fn find(&self, name: &[u8]) -> Option<ObjectId> {
+        let hashed = hash(name);
+        let same = |(other, id): &(u32, ObjectId)| *other == hashed && slice(&self.bytes, &self.ends, *id) == name;
+        self.index.find(spread(hashed), same).map(|(_, id)| *id)
+    }
+
     /// The name it was interned under.
     pub fn name(&self, id: ObjectId) -> &[u8] {
         slice(&self.bytes, &self.ends, id)
@@ -76,6 +83,11 @@ impl Objects {
     /// Its kind.
     pub fn kind(&self, id: ObjectId) -> Kind {
         self.kinds[id as usize]
+    }
+
+    /// Its kind is known better than by its name.
+    pub fn set_kind(&mut self, id: ObjectId, kind: Kind) {
+        self.kinds[id as usize] = kind;
     }
 
     /// A path that was read as a directory is one.
@@ -194,6 +206,7 @@ mod tests {
         assert_eq!(ids, [0, 1, 0, 2]);
         assert_eq!(objects.name(1), b"/b");
         assert_eq!(objects.name(2), b"");
+        assert_eq!((objects.find(b"/b"), objects.find(b"/c")), (Some(1), None));
     }
 
     #[test]

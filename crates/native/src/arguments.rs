@@ -1,8 +1,8 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 #[derive(Debug, Parser)]
 #[command(name = "sysdock-native", version, about = "Record programs and import their traces (the native half of sysdock)")]
@@ -17,9 +17,14 @@ pub(crate) enum Verb {
     /// Turn logs of strace or truss into a recording.
     #[command(after_help = "Example:\n  strace -f -ttt -T -y -o run.strace make\n  sysdock-native import run.strace -o rec")]
     Import(Import),
-    /// Run a command under strace and record it.
-    #[command(after_help = "Example:\n  sysdock-native record -o rec -- tar cf /dev/null /usr/share/doc")]
+    /// Record a command, or processes that run.
+    #[command(
+        after_help = "Examples:\n  sysdock-native record -o rec -- tar cf /dev/null /usr/share/doc\n  sysdock-native record -o rec -p 4242 --for 30s\n  sysdock-native record -o rec -a --for 10s"
+    )]
     Record(Record),
+    /// Make a recording readable whose recorder, or machine, died.
+    #[command(after_help = "Example:\n  sysdock-native salvage rec")]
+    Salvage(Salvage),
 }
 
 /// Arguments of `import`.
@@ -60,9 +65,89 @@ pub(crate) struct Record {
     /// Folder to make.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
+    /// How to record. `auto`: by the kernel's own events where this may be, else by strace.
+    #[arg(long = "with", value_name = "HOW", value_enum, default_value_t = Recorder::Auto)]
+    pub(crate) recorder: Recorder,
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// End after this time, such as 30s, 5m or 1h. The command runs on.
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub(crate) time: Option<Duration>,
+    /// Hold the processes still where events come faster than they are written, rather than lose any.
+    #[arg(long)]
+    pub(crate) no_loss: bool,
+    /// Memory for events of each CPU [MiB], a power of two.
+    #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = ring)]
+    pub(crate) ring: u32,
+    /// Under sudo: run the command as root, not as the user who called sudo.
+    #[arg(long)]
+    pub(crate) as_root: bool,
     /// Command and its arguments.
-    #[arg(required = true, last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<std::ffi::OsString>,
+    #[command(flatten)]
+    pub(crate) progress: Progress,
+}
+
+/// Whose calls are recorded, where it is not a command.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct Target {
+    /// A process that runs, and what it starts; several times for several.
+    #[arg(short, long, value_name = "PID", conflicts_with = "command")]
+    pub(crate) pid: Vec<u32>,
+    /// All processes of a control group (version 2): its folder.
+    #[arg(long, value_name = "PATH", conflicts_with = "command")]
+    pub(crate) cgroup: Option<PathBuf>,
+    /// All processes of the system.
+    #[arg(short, long, conflicts_with = "command")]
+    pub(crate) all: bool,
+}
+
+impl Target {
+    /// Whether only a command can be meant.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pid.is_empty() && self.cgroup.is_none() && !self.all
+    }
+}
+
+/// How to record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Recorder {
+    /// The best there is.
+    Auto,
+    /// The kernel's own events, by BPF.
+    Kernel,
+    /// strace.
+    Strace,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()));
+    let factor = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("not a time: write 500ms, 30s, 5m or 1h".into()),
+    };
+    let seconds: f64 = digits.parse().map_err(|_| "not a time: write 500ms, 30s, 5m or 1h".to_string())?;
+    Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
+}
+
+fn ring(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(mib) if mib.is_power_of_two() && mib <= 64 => Ok(mib),
+        _ => Err("not a power of two from 1 to 64".into()),
+    }
+}
+
+/// Arguments of `salvage`.
+#[derive(Debug, Args)]
+pub(crate) struct Salvage {
+    /// Folder of a recording whose recorder died.
+    #[arg(value_name = "REC")]
+    pub(crate) recording: PathBuf,
     #[command(flatten)]
     pub(crate) progress: Progress,
 }

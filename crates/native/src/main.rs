@@ -3,9 +3,12 @@
 use std::process::ExitCode;
 
 mod arguments;
+mod by_kernel;
+mod by_strace;
 mod environment;
 mod import;
 mod messages;
+mod privileges;
 mod progress;
 mod record;
 mod signals;
@@ -17,6 +20,7 @@ fn main() -> ExitCode {
     let outcome = match verb {
         arguments::Verb::Import(arguments) => import::run(&arguments),
         arguments::Verb::Record(arguments) => record::run(&arguments),
+        arguments::Verb::Salvage(arguments) => by_kernel::salvage(&arguments),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),

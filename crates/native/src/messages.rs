@@ -2,6 +2,7 @@
 
 use std::{io, path::Path};
 
+use sysdock_bpf::BpfError;
 use sysdock_strace::{Estimate, ImportError};
 use sysdock_table::TableError;
 
@@ -80,6 +81,31 @@ impl From<ImportError> for Message {
                 Message::new(format!("--offset {name}: no log of that name"), format!("the logs are: {}", logs.join(", ")))
             }
             ImportError::Table(error) => error.into(),
+            other => Message::bare(other.to_string()),
+        }
+    }
+}
+
+impl From<BpfError> for Message {
+    fn from(error: BpfError) -> Self {
+        match error {
+            BpfError::Table(error) => error.into(),
+            BpfError::Full(path) => Message::new(
+                format!("{}: no space left on device", path.display()),
+                "what was recorded until then is kept: free some space, then sysdock salvage REC",
+            ),
+            BpfError::InUse(path) => Message::new(
+                format!("{}: is being recorded", path.display()),
+                "wait until the recorder has ended, or end it with Ctrl-C",
+            ),
+            BpfError::NotASpool(path) => Message::new(
+                format!("{}: no recorded events", path.display()),
+                "salvage works on the folder of a recording whose recorder died",
+            ),
+            BpfError::Spool(path, error) if error.kind() == io::ErrorKind::NotFound => Message::new(
+                format!("{}: not there", path.display()),
+                "salvage works on the folder of a recording whose recorder died; one that was closed needs none",
+            ),
             other => Message::bare(other.to_string()),
         }
     }

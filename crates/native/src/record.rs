@@ -1,90 +1,46 @@
-//! `sysdock-native record`: a command under strace.
-//!
-//! strace writes into a FIFO and the importer reads from it, so no log lies on disk. States: *starting* (both ends of the FIFO are open
-//! here, so that neither side waits for the other) -> *running* -> *strace ended* (our writing end is closed, the reader sees the end).
+//! `sysdock-native record`: by the kernel's own events where that may be, else by strace.
 
 use std::{
     env,
-    ffi::{CString, OsStr, OsString},
-    fs::{self, File},
-    io,
-    os::unix::{
-        ffi::OsStrExt,
-        fs::PermissionsExt,
-        process::{CommandExt, ExitStatusExt},
-    },
+    ffi::OsStr,
+    fs,
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt, process::ExitStatusExt},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-    time::Duration,
+    process::ExitStatus,
 };
-
-use sysdock_strace::{ImportError, Logs, Options};
-use sysdock_table::{Cancel, Manifest, Recording};
 
 use crate::{
-    arguments, environment, import,
-    messages::{EXIT_INTERRUPTED, Message},
-    progress::Reporter,
-    signals::{self, Counts},
+    arguments::{self, Recorder},
+    by_kernel, by_strace,
+    messages::{self, Message},
 };
-
-/// Children, wall clock, durations, paths of descriptors; strings long enough for a command line, not for data.
-const STRACE_OPTIONS: [&str; 6] = ["-f", "-ttt", "-T", "-y", "-s", "128"];
 
 /// Record; returns the exit status of the command (128 + N if signal N killed it), as a shell would.
 pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Message> {
-    let strace = find(OsStr::new("strace"))
-        .ok_or_else(|| Message::new("strace is not installed", "apt-get install strace (or dnf install strace)"))?;
-    check_command(&arguments.command[0])?;
-    let directory = env::current_dir().ok();
-    let rows = environment::of_this_machine(&arguments.command, directory.as_deref().map(|d| d.to_string_lossy().into_owned()));
-    let fifo = Fifo::make()
-        .map_err(|error| Message::new(format!("cannot make a FIFO: {error}"), "is the temporary folder (TMPDIR) writable?"))?;
-    let mut recording = Recording::create(&arguments.output, manifest(&arguments.command, directory.as_deref()))?;
-    environment::write(&mut recording, &rows)?;
-
-    signals::count_signals();
-    let child = start(&strace, &fifo.path, &arguments.command)
-        .map_err(|error| Message::new(format!("cannot start strace: {error}"), "is it executable?"))?;
-    let cancel = Cancel::default();
-    let watch = Watch::start(child, fifo.writer, cancel.clone());
-    let mut reporter = Reporter::new(&arguments.progress);
-    let options = Options { directory, name: Some("strace".into()), ..Options::default() };
-    let rest = fifo.reader.try_clone();
-    let outcome = Logs::of_pipe(fifo.reader, &options)
-        .and_then(|logs| logs.import(&mut recording, &options, &cancel, &mut |progress| reporter.report(progress)));
-    if outcome.is_err() {
-        drain(rest);
+    if let Some(program) = arguments.command.first() {
+        check_command(program)?;
+    } else if arguments.target.is_empty() {
+        return Err(Message::new("nothing to record", "give a command behind --, or -p PID, --cgroup PATH or -a"));
     }
-    let status = watch.join();
-    let refused = matches!(outcome, Err(ImportError::Empty(_)));
-    let ended = import::finish(recording, outcome);
-    if refused {
-        return Err(Message::new(
-            format!("strace recorded nothing (it ended with {status})"),
-            "may this user trace programs? In a container ptrace is often forbidden (docker run --cap-add SYS_PTRACE)",
-        ));
+    let strace_can = !arguments.command.is_empty() && arguments.target.is_empty() && !arguments.no_loss;
+    match arguments.recorder {
+        Recorder::Strace if strace_can => by_strace::run(arguments, &arguments.output),
+        Recorder::Strace => {
+            Err(Message::new("strace records commands only", "leave out --with strace, or give a command behind --"))
+        }
+        Recorder::Kernel => by_kernel::run(arguments).map_err(by_kernel::Refusal::into_message),
+        Recorder::Auto => match by_kernel::run(arguments) {
+            Err(by_kernel::Refusal::Unable(reason)) if strace_can => {
+                messages::note(&format!("recording with strace, which slows programs down much more: {reason}"));
+                by_strace::run(arguments, &arguments.output)
+            }
+            outcome => outcome.map_err(by_kernel::Refusal::into_message),
+        },
     }
-    ended?;
-    Ok(if cancel.requested() { EXIT_INTERRUPTED } else { exit_code(status) })
-}
-
-fn manifest(command: &[OsString], directory: Option<&Path>) -> Manifest {
-    let mut manifest = Manifest::new("strace");
-    manifest.command = Some(environment::command_text(command));
-    manifest.directory = directory.map(|directory| directory.to_string_lossy().into_owned());
-    manifest.host = environment::host_name();
-    manifest.options = STRACE_OPTIONS.map(String::from).to_vec();
-    manifest
 }
 
 /// Where a program lies that is started by name.
-fn find(program: &OsStr) -> Option<PathBuf> {
+pub(crate) fn find(program: &OsStr) -> Option<PathBuf> {
     let executable = |path: &Path| fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
     if program.as_bytes().contains(&b'/') {
         return Some(PathBuf::from(program)).filter(|path| executable(path));
@@ -107,117 +63,13 @@ fn check_command(program: &OsStr) -> Result<(), Message> {
     Err(Message::new(format!("{name}: command not found"), "check the spelling, or give the path of the program"))
 }
 
-fn start(strace: &Path, fifo: &Path, command: &[OsString]) -> io::Result<Child> {
-    let mut start = Command::new(strace);
-    start.args(STRACE_OPTIONS).arg("-o").arg(fifo).arg("--").args(command);
-    // SAFETY: between fork and exec, prctl only sets an attribute of the new process. If the recorder is killed, strace goes with it and
-    // the command runs on untraced; it would otherwise stay, and complain about the broken pipe for each call.
-    unsafe {
-        start.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        });
-    }
-    start.spawn()
-}
-
-/// Read on to the end without importing, after an error: strace must not wait for a reader, nor the command for strace.
-fn drain(rest: io::Result<File>) {
-    if let Ok(mut rest) = rest {
-        let _ = io::copy(&mut rest, &mut io::sink());
-    }
-}
-
-fn exit_code(status: ExitStatus) -> u8 {
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     u8::try_from(code).unwrap_or(u8::MAX)
 }
 
-/// A FIFO in a folder of its own.
-struct Fifo {
-    path: PathBuf,
-    /// Our writing end, held until strace has ended: without it the reader would see the end before strace opens its own.
-    writer: File,
-    reader: File,
-    _folder: tempfile::TempDir,
-}
-
-impl Fifo {
-    fn make() -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("sysdock-").tempdir()?;
-        let path = folder.path().join("strace");
-        let name = CString::new(path.as_os_str().as_bytes())?;
-        // SAFETY: `name` is a NUL-terminated string that lives through the call.
-        if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let writer = File::options().read(true).write(true).open(&path)?;
-        let reader = File::open(&path)?;
-        Ok(Fifo { path, writer, reader, _folder: folder })
-    }
-}
-
-/// Waits for strace and passes signals on, while the main thread imports.
-struct Watch {
-    waiter: thread::JoinHandle<ExitStatus>,
-    ended: Arc<AtomicBool>,
-    signals: thread::JoinHandle<()>,
-}
-
-impl Watch {
-    fn start(mut child: Child, writer: File, cancel: Cancel) -> Self {
-        let ended = Arc::new(AtomicBool::new(false));
-        let strace = child.id();
-        let flag = Arc::clone(&ended);
-        let signals = thread::spawn(move || pass_signals(strace, &flag, &cancel));
-        let flag = Arc::clone(&ended);
-        let waiter = thread::spawn(move || {
-            let status = child.wait().unwrap_or_default();
-            flag.store(true, Ordering::Relaxed);
-            drop(writer);
-            status
-        });
-        Watch { waiter, ended, signals }
-    }
-
-    fn join(self) -> ExitStatus {
-        let status = self.waiter.join().unwrap_or_default();
-        self.ended.store(true, Ordering::Relaxed);
-        let _ = self.signals.join();
-        status
-    }
-}
-
-/// What a signal to the recorder means: SIGTERM and SIGHUP go on to the command. SIGINT comes from the terminal, which has sent it to
-/// the command too; a second one says that the command does not heed it: then recording ends and the command runs on.
-fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel) {
-    let mut seen = Counts::default();
-    while !ended.load(Ordering::Relaxed) {
-        let now = signals::counts();
-        if now.terminations > seen.terminations {
-            send_to_command(strace, libc::SIGTERM);
-        }
-        if now.hangups > seen.hangups {
-            send_to_command(strace, libc::SIGHUP);
-        }
-        if now.interrupts >= 2 && now.interrupts > seen.interrupts {
-            cancel.request();
-            send(strace, libc::SIGKILL);
-        }
-        seen = now;
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// The command is strace's first child.
-fn send_to_command(strace: u32, signal: libc::c_int) {
-    let children = fs::read_to_string(format!("/proc/{strace}/task/{strace}/children")).unwrap_or_default();
-    if let Some(command) = children.split_whitespace().next().and_then(|pid| pid.parse().ok()) {
-        send(command, signal);
-    }
-}
-
-fn send(pid: u32, signal: libc::c_int) {
+/// Send a signal to a process of ours.
+pub(crate) fn send(pid: u32, signal: libc::c_int) {
     if let Ok(pid) = libc::pid_t::try_from(pid) {
         // SAFETY: kill has no memory preconditions; the process is our own descendant.
         unsafe { libc::kill(pid, signal) };

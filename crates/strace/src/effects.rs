@@ -319,7 +319,7 @@ impl System {
         let Some(path) = context.call.arguments.string(path) else { return Facts::default() };
         let object = self.resolve(context, base, &path);
         if context.call.returned.value == Some(0) {
-            let comm_id = self.commands.intern(paths::comm(self.objects.name(object)));
+            let comm_id = self.commands.intern(sysdock_calls::comm(self.objects.name(object)));
             let command = match paths::command_line(context.call.arguments.get(argv)) {
                 // truss prints an address here, and the words below if asked to.
                 line if line.is_empty() && context.call.arguments.truss => sysdock_calls::readable(&path).into_owned(),

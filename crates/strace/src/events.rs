@@ -1,7 +1,7 @@
 //! What each line of a log adds to the tables.
 
 use sysdock_calls::{
-    CallRow, NONE, SignalRow, Via, object_id,
+    CallRow, Issue, NONE, SignalRow, Via, object_id,
     syscalls::{Asked, Class, Shape},
 };
 use sysdock_table::TableError;
@@ -11,7 +11,6 @@ use crate::{
     fields::{self, Places},
     files::Held,
     import::Import,
-    issues::Issue,
     line::Kind,
     merge::Item,
     resolve, text,

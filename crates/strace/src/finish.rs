@@ -6,7 +6,7 @@
 //! *given up* (EINTR, another call in its place, end of the thread: the row is written as it is).
 
 use sysdock_calls::{
-    CallRow, MappingRow, NONE, object_id,
+    CallRow, Issue, MappingRow, NONE, object_id,
     syscalls::{Class, Shape},
 };
 use sysdock_table::TableError;
@@ -16,7 +16,6 @@ use crate::{
     fields::Call,
     files::Held,
     import::Import,
-    issues::Issue,
     open_flags, text,
     threads::Interrupted,
 };

@@ -9,7 +9,7 @@ use std::{
 };
 
 use chrono::NaiveDate;
-use sysdock_calls::{CallRows, MappingRows, SignalRows, syscalls::Calls};
+use sysdock_calls::{CallRows, Issue, Issues, MappingRows, SignalRows, syscalls::Calls};
 use sysdock_table::{Cancel, Ending, Progress, ROWS_PER_PART, Recording, Source, TableError};
 
 use crate::{
@@ -18,7 +18,6 @@ use crate::{
     fields,
     format::Format,
     input::Input,
-    issues::{Issue, Issues},
     merge::{Feed, Merge, Step},
     sessions,
     stacks::Stacks,

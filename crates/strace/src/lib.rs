@@ -17,7 +17,6 @@ mod finish;
 mod format;
 mod import;
 mod input;
-mod issues;
 mod line;
 mod merge;
 mod open_flags;

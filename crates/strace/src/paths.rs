@@ -1,34 +1,6 @@
-//! Path arithmetic and printed lists.
+//! Printed lists, and what paths tell.
 
-use std::borrow::Cow;
-
-use crate::{search, text};
-
-/// An absolute path without `//`, `/.` and `/..`. Links are not known from a log, so `a/../b` becomes `b`, as a shell would show it.
-pub(crate) fn normal(path: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
-    if path.len() <= 1 || !search::has_odd_slash(&path) {
-        return path;
-    }
-    let mut parts: Vec<&[u8]> = Vec::new();
-    for part in path.split(|byte| *byte == b'/') {
-        match part {
-            b"" | b"." => {}
-            b".." => {
-                parts.pop();
-            }
-            part => parts.push(part),
-        }
-    }
-    let mut out = Vec::with_capacity(path.len());
-    for part in parts {
-        out.push(b'/');
-        out.extend_from_slice(part);
-    }
-    if out.is_empty() {
-        out.push(b'/');
-    }
-    Cow::Owned(out)
-}
+use crate::text;
 
 /// Items of a printed list: `[3</a, b>, 4]`, `["sh", "-c"]`. A cut mark (`...`) ends it.
 pub(crate) fn list(text: &[u8]) -> Vec<&[u8]> {
@@ -94,12 +66,6 @@ pub(crate) fn command_line(argv: &[u8]) -> String {
     line
 }
 
-/// Program name of an executable's path, as the kernel keeps it: last component, at most 15 bytes.
-pub(crate) fn comm(path: &[u8]) -> &[u8] {
-    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
-    &name[..name.len().min(15)]
-}
-
 /// Whether a path below /dev names a disk. Reads and writes of other devices have no place.
 pub(crate) fn is_block_device(path: &[u8]) -> bool {
     const DISKS: [&[u8]; 11] = [b"sd", b"hd", b"vd", b"xvd", b"nvme", b"dm-", b"md", b"loop", b"mapper/", b"ram", b"disk/"];
@@ -109,14 +75,6 @@ pub(crate) fn is_block_device(path: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_become_normal() {
-        let cases = [("/a//b/./c/", "/a/b/c"), ("/a/../b", "/b"), ("/..", "/"), ("/.hidden", "/.hidden"), ("/", "/")];
-        for (path, expected) in cases {
-            assert_eq!(normal(Cow::Borrowed(path.as_bytes())), expected.as_bytes(), "{path}");
-        }
-    }
 
     #[test]
     fn lists_keep_odd_items_whole() {

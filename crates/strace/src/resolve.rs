@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, rc::Rc};
 
-use crate::{effects::Context, files::OpenFile, paths, system::System, text};
+use crate::{effects::Context, files::OpenFile, system::System, text};
 use sysdock_calls::ObjectId;
 
 /// A descriptor argument: number and contents of its tag.
@@ -111,7 +111,7 @@ impl System {
     pub(crate) fn resolve(&mut self, context: &Context<'_>, base: Option<Descriptor<'_>>, path: &[u8]) -> ObjectId {
         self.learn_cwd(context, base);
         if path.starts_with(b"/") {
-            return self.objects.intern(&paths::normal(Cow::Borrowed(path)));
+            return self.objects.intern(&sysdock_calls::normal(Cow::Borrowed(path)));
         }
         let mut full = std::mem::take(&mut self.full_path);
         full.clear();
@@ -127,7 +127,7 @@ impl System {
         let object = if full.starts_with(b"/") {
             full.push(b'/');
             full.extend_from_slice(path);
-            self.objects.intern(&paths::normal(Cow::Borrowed(&full)))
+            self.objects.intern(&sysdock_calls::normal(Cow::Borrowed(&full)))
         } else {
             self.objects.intern(path)
         };

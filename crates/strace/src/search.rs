@@ -80,20 +80,6 @@ pub(crate) fn newlines(text: &[u8], mut found: impl FnMut(usize)) {
     (from..).zip(rest).filter(|(_, byte)| **byte == b'\n').for_each(|(at, _)| found(at));
 }
 
-/// Whether a path has a slash at its end, or in front of a slash or a dot.
-pub(crate) fn has_odd_slash(path: &[u8]) -> bool {
-    let mut rest = path;
-    while let Some((sixteen, _)) = rest.split_first_chunk() {
-        let (slashes, either) = (of_two_of_16(sixteen, b'/', b'/'), of_two_of_16(sixteen, b'/', b'.'));
-        if slashes & (either >> 1) != 0 {
-            return true;
-        }
-        // The last byte is looked at again, with the one behind it.
-        rest = &rest[15..];
-    }
-    rest.windows(2).any(|pair| pair[0] == b'/' && matches!(pair[1], b'/' | b'.')) || path.last() == Some(&b'/')
-}
-
 /// Where the next of two bytes stands, from `at` on.
 #[inline]
 pub(crate) fn next_of_two(text: &[u8], at: usize, one: u8, other: u8) -> Option<usize> {
@@ -185,18 +171,6 @@ mod tests {
         let others: Vec<u8> = (0..=255).filter(|byte| !b"\"()[]{}<,".contains(byte)).collect();
         assert_eq!(Stops::new(&others, 0).next(), None);
         assert_eq!(Stops::new(b"", 0).next(), None);
-    }
-
-    #[test]
-    fn odd_slashes_are_found_at_any_place() {
-        for at in 0..40 {
-            for (pair, odd) in [(b"//", true), (b"/.", true), (b"/x", false), (b"./", false)] {
-                let mut path = vec![b'_'; 42];
-                path[at..at + 2].copy_from_slice(pair);
-                assert_eq!(has_odd_slash(&path), odd, "{at}");
-                assert!(has_odd_slash(&path[..at + 1]) == (pair[0] == b'/'), "{at}");
-            }
-        }
     }
 
     #[test]

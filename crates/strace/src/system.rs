@@ -10,26 +10,7 @@ use crate::{
     threads::{Birth, Threads},
     truss::Names,
 };
-use sysdock_calls::{ObjectId, Objects, syscalls::Shape};
-
-/// Names of programs: `commands`.
-#[derive(Debug, Default)]
-pub(crate) struct Commands {
-    ids: FxHashMap<Box<[u8]>, i32>,
-    pub(crate) names: Vec<String>,
-}
-
-impl Commands {
-    pub(crate) fn intern(&mut self, name: &[u8]) -> i32 {
-        if let Some(id) = self.ids.get(name) {
-            return *id;
-        }
-        let id = i32::try_from(self.names.len()).expect("fewer than 2^31 program names");
-        self.names.push(sysdock_calls::readable(name).into_owned());
-        self.ids.insert(name.into(), id);
-        id
-    }
-}
+use sysdock_calls::{Commands, ObjectId, Objects, syscalls::Shape};
 
 /// Threads, descriptors, objects.
 #[derive(Debug, Default)]

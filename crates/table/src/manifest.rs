@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::TableError;
 
@@ -91,7 +91,7 @@ pub enum Ending {
 }
 
 /// The parts of one table.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct TableEntry {
     pub rows: u64,
@@ -100,7 +100,7 @@ pub struct TableEntry {
 }
 
 /// One closed Parquet file.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct Part {
     pub file: String,

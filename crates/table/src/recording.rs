@@ -21,10 +21,11 @@ use parquet::{
     },
     schema::types::ColumnPath,
 };
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Column, EncodedGroup, Ending, Manifest, Part, TableDef, TableError,
+    Column, EncodedGroup, Ending, FORMAT_VERSION, Manifest, Part, TableDef, TableEntry, TableError,
     batch::record_batch,
     group::parquet_schema,
     schema::{self, ColumnType},
@@ -46,6 +47,54 @@ pub struct Recording {
     /// Number of the next part of each table. A number is never used twice, so that a part is never overwritten while it is listed.
     part_numbers: BTreeMap<String, usize>,
     outdated: Vec<PathBuf>,
+}
+
+/// What is read of the recording.json that an earlier writer left.
+#[derive(Deserialize)]
+struct Left {
+    format_version: u32,
+    complete: bool,
+    tables: BTreeMap<String, TableEntry>,
+}
+
+impl Left {
+    fn read(folder: &Path) -> Result<Self, TableError> {
+        let refused = || TableError::Exists(folder.into());
+        let path = folder.join("recording.json");
+        let text = fs::read(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => refused(),
+            _ => TableError::Io(path.clone(), error),
+        })?;
+        let left: Left = serde_json::from_slice(&text).map_err(|_| refused())?;
+        if left.complete || left.format_version != FORMAT_VERSION { Err(refused()) } else { Ok(left) }
+    }
+}
+
+/// The number behind those of the parts; `None` if one of them is no part of this table.
+fn next_number(table: &str, parts: &[Part]) -> Option<usize> {
+    parts.iter().try_fold(0, |next, part| {
+        let number = part.file.strip_prefix(table)?.strip_prefix("/part-")?.strip_suffix(".parquet")?;
+        let number: usize = number.parse().ok().filter(|_| number.bytes().all(|byte| byte.is_ascii_digit()))?;
+        Some(next.max(number.checked_add(1)?))
+    })
+}
+
+/// Remove the parts in the folder of a table, if there is one, that are not listed.
+fn remove_parts(folder: &Path, table: &str, listed: impl Fn(&str) -> bool) -> io::Result<()> {
+    let entries = match fs::read_dir(folder.join(table)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("part-") && name.ends_with(".parquet") && !listed(&format!("{table}/{name}")) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 #[derive(Debug)]
@@ -86,6 +135,36 @@ impl Recording {
         };
         recording.manifest.save(folder)?;
         Ok(recording)
+    }
+
+    /// Make a recording anew in the folder of one that was not finished, whose recorder or importer died. Parts of tables that it left are
+    /// removed, but for those that it listed of the tables `keep`; all other files stay.
+    ///
+    /// # Errors
+    /// [`TableError::Exists`] if the folder holds no unfinished recording of this format, or if the folder of a table is none; nothing was
+    /// changed then. [`TableError::Io`] if a file cannot be read, written or removed.
+    pub fn reopen(folder: &Path, mut manifest: Manifest, keep: &[&str]) -> Result<Self, TableError> {
+        let refused = || TableError::Exists(folder.into());
+        let mut left = Left::read(folder)?;
+        let tables: Vec<&str> = schema::names().collect();
+        // A link could lead anywhere: what lies there would be removed, or written over.
+        let is_none = |table: &&str| fs::symlink_metadata(folder.join(table)).is_ok_and(|entry| !entry.is_dir());
+        if tables.iter().any(is_none) {
+            return Err(refused());
+        }
+        let mut part_numbers = BTreeMap::new();
+        for table in keep {
+            let Some(entry) = left.tables.remove(*table) else { continue };
+            part_numbers.insert((*table).to_string(), next_number(table, &entry.parts).ok_or_else(refused)?);
+            manifest.tables.insert((*table).into(), entry);
+        }
+        // What is removed below is no longer listed then.
+        manifest.save(folder)?;
+        let listed = |path: &str| manifest.tables.values().flat_map(|entry| &entry.parts).any(|part| part.file == path);
+        for table in tables {
+            remove_parts(folder, table, listed).map_err(|error| TableError::Io(folder.join(table), error))?;
+        }
+        Ok(Recording { folder: folder.into(), manifest, open: BTreeMap::new(), part_numbers, outdated: Vec::new() })
     }
 
     /// The folder.

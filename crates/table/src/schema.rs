@@ -108,6 +108,11 @@ pub fn table(name: &str) -> &'static TableDef {
     tables().iter().find(|table| table.name == name).unwrap_or_else(|| panic!("no table {name:?} in knowhow/tables"))
 }
 
+/// Names of all tables that have parts.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    tables().iter().filter(|table| table.stored).map(|table| table.name.as_str())
+}
+
 /// Every table definition.
 fn tables() -> &'static [TableDef] {
     static TABLES: OnceLock<Vec<TableDef>> = OnceLock::new();

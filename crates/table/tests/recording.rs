@@ -72,3 +72,56 @@ fn an_abandoned_recording_leaves_nothing() {
     recording.abandon();
     assert!(!path.exists());
 }
+
+#[test]
+fn what_a_dead_writer_left_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rec");
+    let mut recording = Recording::create(&path, Manifest::new("test")).unwrap();
+    recording.write("commands", commands(3)).unwrap();
+    recording.checkpoint().unwrap();
+    let words = |text: &str| Column::String(vec![Some(text.into())]);
+    recording.write("paths", vec![Column::Int32(vec![Some(0)]), words("/a"), Column::words([Some("file")].into_iter())]).unwrap();
+    recording.checkpoint().unwrap();
+    recording.write("commands", commands(4)).unwrap();
+    drop(recording);
+    fs::write(path.join("spool"), "events").unwrap();
+
+    let mut recording = Recording::reopen(&path, Manifest::new("again"), &["commands"]).unwrap();
+    assert_eq!(stated(&path)["recorder"], "again");
+    let left: Vec<_> = stated(&path)["tables"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(left, ["commands"]);
+    assert!(path.join("spool").exists() && path.join("commands/part-0000.parquet").exists());
+    assert!(!path.join("paths/part-0000.parquet").exists() && !path.join("commands/part-0001.parquet").exists());
+    recording.write("commands", commands(5)).unwrap();
+    recording.finish(Ending::EndOfInput).unwrap();
+    let stated = stated(&path);
+    assert_eq!(stated["tables"]["commands"]["rows"], 8);
+    assert_eq!(stated["tables"]["commands"]["parts"][1]["file"], "commands/part-0001.parquet");
+}
+
+#[test]
+fn only_unfinished_recordings_are_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rec");
+    let reopened = |keep: &[&str]| Recording::reopen(&path, Manifest::new("again"), keep);
+    assert!(matches!(reopened(&[]), Err(TableError::Exists(_))), "no folder");
+    let recording = Recording::create(&path, Manifest::new("test")).unwrap();
+    recording.finish(Ending::EndOfInput).unwrap();
+    assert!(matches!(reopened(&[]), Err(TableError::Exists(_))), "complete");
+
+    let mut text = stated(&path);
+    text["complete"] = false.into();
+    let part = serde_json::json!({"file": "paths/../../x", "rows": 1, "bytes": 1, "sha256": ""});
+    text["tables"]["paths"] = serde_json::json!({"rows": 1, "lost": 0, "parts": [part]});
+    fs::write(path.join("recording.json"), text.to_string()).unwrap();
+    assert!(matches!(reopened(&["paths"]), Err(TableError::Exists(_))), "a part elsewhere");
+    let other = folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("part-0000.parquet"), "mine").unwrap();
+    std::os::unix::fs::symlink(&other, path.join("calls")).unwrap();
+    assert!(matches!(reopened(&[]), Err(TableError::Exists(_))), "a link in place of a table");
+    assert!(other.join("part-0000.parquet").exists());
+    fs::remove_file(path.join("calls")).unwrap();
+    reopened(&[]).unwrap();
+}

@@ -18,6 +18,8 @@ from sysdock.errors import UserError, did_you_mean
 VERBS = {
     "run": ("run", "Record a command, then say what holds it back."),
     "import": ("import_log", "Make a recording from strace logs."),
+    "record": ("record", "Record processes that run already, or a command."),
+    "salvage": ("salvage", "Read what a recorder that died has left."),
     "info": ("info", "What was recorded, when, where, how completely."),
     "diagnose": ("diagnose", "What is wrong, and what to do about it."),
     "show": ("show", "Answer one question: an analysis as table or picture."),

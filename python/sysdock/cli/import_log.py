@@ -78,7 +78,7 @@ def command(
     LOG: a file (plain, .gz, .zst), several of a set or of several hosts, or - for standard input.
     """
     from sysdock.cli.output import remark
-    from sysdock.cli.record import answer, run_with_progress
+    from sysdock.cli.recording import answer, run_with_progress
     from sysdock.recording.native import refuse_existing
 
     refuse_existing(output)

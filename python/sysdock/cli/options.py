@@ -117,3 +117,29 @@ def complete_analysis(_ctx: click.Context, _param: click.Parameter, incomplete: 
     from sysdock.library import Library
 
     return [analysis.id for analysis in Library().analyses() if analysis.id.startswith(incomplete)]
+
+
+def recorder_options(function: Callable) -> Callable:
+    """How `run` and `record` record."""
+    choices = (
+        click.option(
+            "--with",
+            "with_",
+            type=click.Choice(["auto", "kernel", "strace"]),
+            default="auto",
+            show_default=True,
+            help="How: by the kernel's own events, or by strace.",
+        ),
+        click.option(
+            "--no-loss",
+            is_flag=True,
+            help="Hold the processes still where events come too fast, rather than lose any.",
+        ),
+        click.option(
+            "--ring", type=int, metavar="MIB", help="Memory for events of each CPU: 1 to 64, 16 if not given."
+        ),
+        click.option("--as-root", is_flag=True, help="Under sudo: run CMD as root, not as the caller."),
+    )
+    for choice in reversed(choices):
+        function = choice(function)
+    return function

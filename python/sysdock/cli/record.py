@@ -1,57 +1,57 @@
-"""What `run` and `import` have in common: the native program, its progress, and the answer afterwards."""
+"""`sysdock record`."""
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Sequence
+import time
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
-from sysdock.cli.output import remark, terminal_width
-from sysdock.cli.progress import ProgressLine
-from sysdock.errors import UserError
-from sysdock.recording.native import run_native
+import click
 
+from sysdock.cli.options import recorder_options
 
-def run_with_progress(arguments: Sequence[str], forward: Sequence[signal.Signals]) -> int:
-    """Runs the native program under a progress line; returns its exit status."""
-    line = ProgressLine()
-    try:
-        return run_native(arguments, line.update, forward=forward)
-    finally:
-        line.clear()
+_EPILOG = """Examples:
 
+\b
+  sysdock record -o rec -p 4242 --for 30s        what a process that runs does, for half a minute
+  sysdock record -o rec -a --for 10s             all processes
+  sysdock record -o rec --cgroup /sys/fs/cgroup/system.slice/nginx.service
+  sysdock record -o rec -- make -j4              as `sysdock run`, without the answer
 
-def answer(folder: Path, out: TextIO, lang: str) -> None:
-    """Prints the one-screen answer to `out` and writes the report into the recording.
-
-    The recording exists by now, so nothing that goes wrong here is an error of the verb: it is said, and that
-    is all.
-    """
-    from sysdock.analysis import Session
-    from sysdock.cli.answer import answer_lines
-    from sysdock.recording import Recording
-
-    try:
-        recording = Recording.open(folder)
-        if not recording.tables:
-            # The native program ended before it wrote the first one, and has said why if it could.
-            remark(f"nothing was recorded in {folder}")
-            return
-        with Session(recording) as session:
-            report = _report(session, folder / "report.html", lang)
-            lines = answer_lines(session, report, lang, terminal_width(out))
-            print("\n".join(lines), file=out, flush=True)
-    except UserError as error:
-        remark(str(error))
+Ctrl-C ends it, too; what was recorded until then is there. The exit status is the command's.
+"""
 
 
-def _report(session: object, path: Path, lang: str) -> Path | None:
-    try:
-        from sysdock.report import write_report
+@click.command("record", epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="REC", help="Folder to make; new.")
+@click.option("-p", "--pid", type=int, multiple=True, help="A process that runs, and what it starts.")
+@click.option("--cgroup", type=click.Path(), help="All processes of a control group (version 2): its folder.")
+@click.option("-a", "--all", "all_", is_flag=True, help="All processes of the system.")
+@click.option("--for", "for_", metavar="TIME", help="End after this time: 500ms, 30s, 5m.")
+@recorder_options
+@click.argument("cmd", nargs=-1, type=click.UNPROCESSED, metavar="[-- CMD...]")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    output: Path | None,
+    pid: tuple[int, ...],
+    cgroup: str | None,
+    all_: bool,
+    for_: str | None,
+    cmd: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """Record processes that run already, or a command. Needs CAP_BPF and CAP_PERFMON (root has them)."""
+    from sysdock.cli.output import remark
+    from sysdock.cli.recording import hand_over, recorder_arguments, run_native_recorder
 
-        write_report(session, path, lang)
-    except (UserError, ImportError, OSError) as error:
-        remark(f"no report was written: {error}")
-        return None
-    return path
+    folder = output or Path(f"sysdock-{time.strftime('%Y%m%d-%H%M%S')}")
+    chosen = [word for number in pid for word in ("-p", str(number))]
+    chosen += ["--cgroup", cgroup] if cgroup else []
+    chosen += ["-a"] if all_ else []
+    chosen += ["--for", for_] if for_ else []
+    code = run_native_recorder(folder, [*chosen, *recorder_arguments(options)], cmd)
+    if (folder / "recording.json").exists():
+        hand_over(folder)
+        remark(f"recorded in {folder}; next: sysdock diagnose {folder}")
+    ctx.exit(code)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
-from sysdock.cli.options import lang_option
+from sysdock.cli.options import lang_option, recorder_options
 
 _EPILOG = """Example:
 
 \b
   sysdock run -- tar cf /dev/null /usr/share/doc
   sysdock run -o rec -- make -j4
+  sudo sysdock run -o rec -- ./simulation     the program runs as you
 
 The exit status is the command's; 2 where recording could not start.
 """
@@ -23,21 +24,22 @@ The exit status is the command's; 2 where recording could not start.
 
 @click.command("run", epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="REC", help="Folder to make; new.")
+@recorder_options
 @lang_option
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
 @click.pass_context
-def command(ctx: click.Context, output: Path | None, lang: str, cmd: tuple[str, ...]) -> None:
+def command(ctx: click.Context, output: Path | None, lang: str, cmd: tuple[str, ...], **options: Any) -> None:
     """Record CMD, then print what holds it back (on standard error) and write a report.
 
-    Standard streams, signals and exit status are the command's own.
+    Standard streams, signals and exit status are the command's own. The kernel's own events are recorded
+    where that is allowed (root, or CAP_BPF and CAP_PERFMON), else strace records, which costs much more.
+    Under sudo CMD runs as the user who called sudo.
     """
     from sysdock.cli.output import remark
-    from sysdock.cli.record import answer, run_with_progress
-    from sysdock.recording.native import refuse_existing
+    from sysdock.cli.recording import answer, hand_over, recorder_arguments, run_native_recorder
 
     folder = output or Path(f"sysdock-{Path(cmd[0]).name}-{time.strftime('%Y%m%d-%H%M%S')}")
-    refuse_existing(folder)
-    code = run_with_progress(["record", "-o", str(folder), "--", *cmd], (signal.SIGTERM, signal.SIGHUP))
+    code = run_native_recorder(folder, recorder_arguments(options), cmd)
     if not (folder / "recording.json").exists():
         # The native program has said why.
         ctx.exit(code or 2)
@@ -48,4 +50,5 @@ def command(ctx: click.Context, output: Path | None, lang: str, cmd: tuple[str, 
     except OSError:
         # Nobody reads what we say. The status of the command is what its caller waits for.
         pass
+    hand_over(folder)
     ctx.exit(code)

@@ -136,8 +136,8 @@ def test_every_analysis_rule_and_chart_is_described(library: Library) -> None:
 
 
 def test_every_import_issue_is_described() -> None:
-    """The words stand in `Issue::word` of crates/strace/src/issues.rs."""
-    code = (ROOT / "crates" / "strace" / "src" / "issues.rs").read_text("utf-8")
+    """The words stand in `Issue::word` of crates/calls/src/issues.rs."""
+    code = (ROOT / "crates" / "calls" / "src" / "issues.rs").read_text("utf-8")
     words = re.findall(r'Issue::\w+ => "(\w+)"', code)
     assert len(words) >= 9
     page = (REFERENCE / "import-issues.md").read_text("utf-8")

@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use sysdock_calls::{Program, SignalRow};
+use sysdock_calls::{Issue, Program, SignalRow};
 use sysdock_table::TableError;
 
 use super::{Kind, lines::is_siginfo, parse, signal, threads::Name};
@@ -14,9 +14,8 @@ use crate::{
     chunk::{Line, Parsed},
     fields::{self, Call, Places},
     import::Import,
-    issues::Issue,
     merge::Item,
-    paths, text,
+    text,
 };
 
 /// What lines before mean for those to come.
@@ -283,7 +282,7 @@ impl Import<'_> {
             Some(program) => program.comm_id,
             None => {
                 let program = words.split(' ').next().unwrap_or_default();
-                self.system.commands.intern(paths::comm(program.as_bytes()))
+                self.system.commands.intern(sysdock_calls::comm(program.as_bytes()))
             }
         };
         let command = joined(before.as_ref().map_or("", |program| &program.command), &words);

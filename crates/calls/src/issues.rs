@@ -1,13 +1,15 @@
-//! What could not be understood: `import_issues`.
+//! What could not be understood, of a log or of a recorder's own events: `import_issues`.
 
 use std::collections::BTreeMap;
 
-use sysdock_calls::readable;
 use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError};
 
-/// What can be wrong with a line or a thread; the words of `import_issues.issue`, explained in docs/reference/import-issues.md.
+use crate::readable;
+
+/// What can be wrong with a line, an event or a thread; the words of `import_issues.issue`, explained in docs/reference/import-issues.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Issue {
+#[allow(missing_docs)]
+pub enum Issue {
     UnknownLine,
     BrokenCall,
     CutLine,
@@ -18,6 +20,9 @@ pub(crate) enum Issue {
     ParentGuessed,
     DamagedInput,
     InvisibleIo,
+    BrokenEvent,
+    UnknownEvent,
+    UnknownPath,
 }
 
 impl Issue {
@@ -33,12 +38,24 @@ impl Issue {
             Issue::ParentGuessed => "parent_guessed",
             Issue::DamagedInput => "damaged_input",
             Issue::InvisibleIo => "invisible_io",
+            Issue::BrokenEvent => "broken_event",
+            Issue::UnknownEvent => "unknown_event",
+            Issue::UnknownPath => "unknown_path",
         }
     }
 
     /// Whether the line made it into the tables all the same.
     fn understood(self) -> bool {
-        !matches!(self, Issue::UnknownLine | Issue::BrokenCall | Issue::CutLine | Issue::LongLine | Issue::DamagedInput)
+        !matches!(
+            self,
+            Issue::UnknownLine
+                | Issue::BrokenCall
+                | Issue::CutLine
+                | Issue::LongLine
+                | Issue::DamagedInput
+                | Issue::BrokenEvent
+                | Issue::UnknownEvent
+        )
     }
 }
 
@@ -53,17 +70,18 @@ struct IssueRow {
 
 /// Everything that could not be understood. Counted without limit, kept in memory a group at a time.
 #[derive(Debug, Default)]
-pub(crate) struct Issues {
+pub struct Issues {
     rows: Vec<IssueRow>,
     excerpts: u64,
-    pub(crate) counts: BTreeMap<&'static str, u64>,
+    /// How many of each there were.
+    pub counts: BTreeMap<&'static str, u64>,
     /// Lines that are missing from the tables.
-    pub(crate) lines_lost: u64,
+    pub lines_lost: u64,
 }
 
 impl Issues {
-    /// Count an issue at a place (source, line); `text` is the line, as far as it is at hand.
-    pub(crate) fn add(&mut self, issue: Issue, place: (usize, u64), text: &[u8], detail: Option<String>) -> bool {
+    /// Count an issue at a place (source, line); `text` is the line, as far as it is at hand. True when it is time to [`Issues::flush`].
+    pub fn add(&mut self, issue: Issue, place: (usize, u64), text: &[u8], detail: Option<String>) -> bool {
         const EXCERPTS: u64 = 10_000;
         const EXCERPT_BYTES: usize = 120;
         *self.counts.entry(issue.word()).or_default() += 1;
@@ -75,7 +93,16 @@ impl Issues {
         self.rows.len() >= ROWS_PER_GROUP
     }
 
-    pub(crate) fn flush(&mut self, recording: &mut Recording) -> Result<(), TableError> {
+    /// Count an issue that came up `count` times in a source, as one row; `detail` says how often.
+    pub fn add_many(&mut self, issue: Issue, source: usize, count: u64, detail: String) {
+        if count > 0 {
+            self.add(issue, (source, 0), b"", Some(detail));
+            *self.counts.entry(issue.word()).or_default() += count - 1;
+        }
+    }
+
+    /// Write what was collected.
+    pub fn flush(&mut self, recording: &mut Recording) -> Result<(), TableError> {
         let rows = std::mem::take(&mut self.rows);
         if rows.is_empty() {
             return Ok(());

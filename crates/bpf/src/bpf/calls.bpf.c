@@ -1,0 +1,344 @@
+// System calls: one event for each, written at its return. The entry leaves no more than its time.
+//
+// States of a thread: *outside* -> *entered* (its entry stands in the slot of its CPU) -> *away* (it left the CPU within the call: the entry
+// is in its task storage) -> *outside*. Invariant: the slot of a CPU holds an entry of the thread that runs there, or none.
+
+#include "kernel.h"
+#include "events.h"
+#include "ring.h"
+#include "target.h"
+#include "files.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define CPUS 1024
+#define TS_COMPAT 2
+#define PATH_MAX 4096
+
+struct entry {
+	u64 start_ns;
+	u64 file; // SHAPE_FILE_BEFORE
+	u32 tid;
+	u32 number;
+};
+
+struct slot { // a cache line: neighbours do not disturb each other
+	struct entry entry;
+	u64 pad[5];
+};
+
+struct slot slots[CPUS];
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct entry);
+} away SEC(".maps");
+
+struct scratch_call {
+	char paths[2 * (PATH_MAX + 64)];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct scratch_call);
+} scratch_calls SEC(".maps");
+
+// System calls of 32-bit programs have other numbers: they are counted, not recorded.
+u64 compat_calls = 0;
+
+static __always_inline struct slot *this_slot(void)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	return cpu < CPUS ? &slots[cpu] : 0;
+}
+
+static __always_inline u64 argument(struct pt_regs *regs, u8 index)
+{
+	switch (index) {
+	case 0: return regs->di;
+	case 1: return regs->si;
+	case 2: return regs->dx;
+	case 3: return regs->r10;
+	case 4: return regs->r8;
+	case 5: return regs->r9;
+	}
+	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(enter, struct pt_regs *regs, long number)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct slot *slot = this_slot();
+
+	if (!slot || !is_wanted(task) || (u64)number >= CALLS)
+		return 0;
+	if (task->thread_info.status & TS_COMPAT) {
+		__sync_fetch_and_add(&compat_calls, 1);
+		return 0;
+	}
+	const volatile struct shape *shape = &config.shapes[number & (CALLS - 1)];
+	if (!shape->recorded)
+		return 0;
+	slot->entry.tid = task->pid;
+	slot->entry.number = number;
+	slot->entry.file = 0;
+	if (shape->flags & SHAPE_FILE_BEFORE) {
+		s64 position;
+		slot->entry.file = file_at(argument(regs, shape->fd), bpf_ktime_get_ns(), &position);
+	}
+	slot->entry.start_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(leave_cpu, bool preempt, struct task_struct *from, struct task_struct *to)
+{
+	struct slot *slot = this_slot();
+
+	if (!slot || !slot->entry.tid)
+		return 0;
+	if (slot->entry.tid == from->pid) {
+		struct entry *kept = bpf_task_storage_get(&away, from, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (kept)
+			*kept = slot->entry;
+	}
+	slot->entry.tid = 0;
+	return 0;
+}
+
+// The entry of the call that this thread is in; false: it was not seen.
+static __always_inline bool take_entry(struct task_struct *task, struct entry *entry)
+{
+	struct slot *slot = this_slot();
+	u32 tid = task->pid;
+
+	if (slot && slot->entry.tid == tid) {
+		*entry = slot->entry;
+		slot->entry.tid = 0;
+		return 1;
+	}
+	struct entry *kept = bpf_task_storage_get(&away, task, 0, 0);
+	if (!kept || kept->tid != tid)
+		return 0;
+	*entry = *kept;
+	kept->tid = 0;
+	return 1;
+}
+
+struct parts { // what stands behind the fixed part of a call event
+	u32 flags;
+	u32 length; // of the paths in the scratch
+};
+
+// A path argument into the scratch, at `at`. Returns the bytes of its block.
+static __noinline u32 read_path(struct scratch_call *scratch, u32 at, const void *text, u64 base)
+{
+	struct call_path *block;
+
+	if (at > PATH_MAX + 32)
+		return 0;
+	block = (void *)scratch->paths + at;
+	block->base = base;
+	block->flags = 0;
+	long length = bpf_probe_read_user_str(block->bytes, PATH_MAX, text);
+	if (length <= 0) {
+		block->flags = 1;
+		length = 1;
+	}
+	block->length = length - 1;
+	return (sizeof(*block) + (length - 1) + 7) & ~7u & 0x1fff;
+}
+
+static __always_inline bool is_relative(struct scratch_call *scratch, u32 at)
+{
+	return at <= PATH_MAX && scratch->paths[at + sizeof(struct call_path)] != '/';
+}
+
+static __always_inline u32 path_argument(
+	struct scratch_call *scratch, u32 at, struct pt_regs *regs, u8 directory, u8 path, u64 now_ns)
+{
+	u32 length = read_path(scratch, at, (void *)argument(regs, path), 0);
+
+	if (length && is_relative(scratch, at)) {
+		struct call_path *block = (void *)scratch->paths + at;
+		block->base = base_of(directory == NONE ? AT_FDCWD : (int)argument(regs, directory), now_ns);
+	}
+	return length;
+}
+
+static __noinline s64 vector_bytes(u64 vector, u64 number)
+{
+	struct iovec parts[8];
+	s64 sum = 0;
+
+	if (number > 8 || bpf_probe_read_user(parts, sizeof(parts[0]) * (number & 15), (void *)vector))
+		return -1;
+	for (int i = 0; i < 8; i++)
+		if (i < number)
+			sum += parts[i].length;
+	return sum;
+}
+
+static __always_inline s64 offset_argument(struct pt_regs *regs, u8 index, u16 flags, s64 position)
+{
+	s64 offset;
+
+	if (index == NONE)
+		return flags & SHAPE_POSITION ? position : -1;
+	offset = argument(regs, index);
+	if (flags & SHAPE_OFFSET_POINTER) {
+		void *pointer = (void *)offset;
+		if (!pointer)
+			return position;
+		return bpf_probe_read_user(&offset, sizeof(offset), pointer) ? -1 : offset;
+	}
+	return offset == -1 && (flags & SHAPE_POSITION) ? position : offset;
+}
+
+// Behind the fixed part: the paths from the scratch, last.
+static __always_inline void write_call(
+	struct entry *entry, struct call_event *fixed, const struct call_second_file *second, const struct call_mapping *mapping,
+	struct scratch_call *scratch, u32 paths_length, u32 flags, u64 now_ns)
+{
+	struct ring *ring = this_ring();
+	u64 position;
+	u32 size = sizeof(*fixed);
+
+	if (!ring)
+		return;
+	if (flags & CALL_SECOND_FILE)
+		size += sizeof(*second);
+	if (flags & CALL_MAPPING)
+		size += sizeof(*mapping);
+	paths_length &= 0x3fff;
+	if (paths_length > 2 * (PATH_MAX + 32))
+		return;
+	struct call_event *event = ring_take(ring, size + paths_length, EVENT_CALL, now_ns, &position);
+	if (!event)
+		return;
+	event->start_ns = fixed->start_ns;
+	event->duration_ns_and_number = fixed->duration_ns_and_number;
+	event->tid = fixed->tid;
+	event->fd = fixed->fd;
+	event->result = fixed->result;
+	event->file = fixed->file;
+	event->offset = fixed->offset;
+	event->extra = fixed->extra;
+	if (flags & CALL_SECOND_FILE)
+		*(struct call_second_file *)(event + 1) = *second;
+	if (flags & CALL_MAPPING) // never with a second file
+		*(struct call_mapping *)(event + 1) = *mapping;
+	if (flags & (CALL_PATH | CALL_SECOND_PATH))
+		bpf_probe_read_kernel((void *)event + size, paths_length, scratch->paths);
+	ring_give(&event->header, position, size + paths_length, EVENT_CALL, flags);
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(leave, struct pt_regs *regs, long result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct call_event call = {};
+	struct call_second_file second = {};
+	struct call_mapping mapping = {};
+	struct scratch_call *scratch = 0;
+	struct entry entry;
+	u32 flags = 0, paths = 0, zero = 0;
+	s64 position = -1;
+
+	if (!is_wanted(task))
+		return 0;
+	if (!take_entry(task, &entry)) {
+		// A child returns from the call that made it; what was under way at the start has no beginning here.
+		return 0;
+	}
+	const volatile struct shape *shape = &config.shapes[entry.number & (CALLS - 1)];
+	u16 shape_flags = shape->flags;
+	u64 now_ns = bpf_ktime_get_ns();
+
+	call.start_ns = entry.start_ns;
+	call.duration_ns_and_number = (now_ns - entry.start_ns) << 16 | entry.number;
+	call.tid = task->pid;
+	call.result = result;
+	call.fd = -1;
+	call.offset = -1;
+	if (shape_flags & SHAPE_NEW_FD)
+		call.fd = result >= 0 ? result : -1;
+	else if (shape->fd != NONE)
+		call.fd = argument(regs, shape->fd);
+	if (shape_flags & SHAPE_FILE_BEFORE)
+		call.file = entry.file;
+	else if (call.fd >= 0)
+		call.file = file_at(call.fd, now_ns, &position);
+	if (shape->offset != NONE || shape_flags & SHAPE_POSITION)
+		call.offset = offset_argument(regs, shape->offset, shape_flags, position);
+	if (shape->count != NONE) {
+		call.extra = argument(regs, shape->count);
+		if (shape_flags & SHAPE_VECTOR)
+			call.extra = vector_bytes(call.extra, argument(regs, shape->count + 1));
+	}
+	if (shape->second_fd != NONE && !(shape_flags & SHAPE_PAIR)) {
+		flags |= CALL_SECOND_FILE;
+		second.file = file_at(argument(regs, shape->second_fd), now_ns, &position);
+		second.offset = offset_argument(regs, shape->second_offset, shape_flags, position);
+	}
+	if (shape_flags & SHAPE_PAIR && result == 0) {
+		int pair[2];
+		if (!bpf_probe_read_user(pair, sizeof(pair), (void *)argument(regs, shape->second_fd))) {
+			flags |= CALL_SECOND_FILE;
+			call.fd = pair[0];
+			call.file = file_at(pair[0], now_ns, &position);
+			second.file = file_at(pair[1], now_ns, &position);
+			second.offset = pair[1];
+		}
+	}
+	if (shape_flags & SHAPE_MAPPING) {
+		flags |= CALL_MAPPING;
+		mapping.length = argument(regs, 1);
+		mapping.protection = argument(regs, 2);
+		mapping.flags = argument(regs, 3);
+		mapping.offset = argument(regs, 5);
+	}
+	if (shape->path != NONE && !(shape_flags & SHAPE_EXEC && result == 0)) {
+		scratch = bpf_map_lookup_elem(&scratch_calls, &zero);
+		if (!scratch)
+			return 0;
+		flags |= CALL_PATH;
+		paths = path_argument(scratch, 0, regs, shape->directory, shape->path, now_ns);
+		if (shape->second_path != NONE) {
+			flags |= CALL_SECOND_PATH;
+			paths += path_argument(
+				scratch, paths & 0x1fff, regs, shape->second_directory, shape->second_path, now_ns);
+		}
+	}
+	if (shape_flags & SHAPE_RENAMES && result == 0)
+		__sync_fetch_and_add(&renames, 1);
+	write_call(&entry, &call, &second, &mapping, scratch, paths, flags, now_ns);
+	return 0;
+}
+
+// Calls that never return: exit, and whatever a thread was in when it was ended.
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(end_in_call, struct task_struct *task)
+{
+	struct call_event call = {};
+	struct entry entry;
+
+	if (!is_wanted(task) || !take_entry(task, &entry))
+		return 0;
+	u64 now_ns = bpf_ktime_get_ns();
+	call.start_ns = entry.start_ns;
+	call.duration_ns_and_number = (now_ns - entry.start_ns) << 16 | entry.number;
+	call.tid = task->pid;
+	call.fd = -1;
+	call.offset = -1;
+	write_call(&entry, &call, 0, 0, 0, 0, CALL_UNFINISHED, now_ns);
+	return 0;
+}

@@ -1,0 +1,43 @@
+// What the user side sets before a program is loaded; constants for the verifier, which leaves out what they rule out. The same layout
+// stands in `config.rs`.
+#pragma once
+
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+
+#define CALLS 512
+#define NONE 0xff
+
+enum target { TARGET_ALL, TARGET_CGROUP, TARGET_PROCESSES };
+
+// What stands in which argument, 0xff: nowhere. Filled in from the list of system calls before loading.
+enum shape_flag {
+	SHAPE_NEW_FD = 1,      // the result is a descriptor: the file is its own
+	SHAPE_POSITION = 2,    // moves the file position; an offset argument of -1 means it too
+	SHAPE_VECTOR = 4,      // `count` is an array of buffers; their number is in the argument behind it
+	SHAPE_OFFSET_POINTER = 8, // offset arguments point to offsets
+	SHAPE_FILE_BEFORE = 16, // the file is looked up at entry: it is gone at the return
+	SHAPE_PAIR = 32,       // argument `second_fd` points to two new descriptors
+	SHAPE_RENAMES = 64,
+	SHAPE_MAPPING = 128,
+	SHAPE_EXEC = 256,      // where it succeeds, its arguments are gone
+};
+
+struct shape {
+	u16 flags;
+	u8 recorded;
+	u8 fd, count, offset, second_fd, second_offset;
+	u8 directory, path, second_directory, second_path;
+};
+
+struct config {
+	u64 target_cgroup;
+	u64 secret; // ids of files would tell addresses in the kernel without it
+	u32 target;
+	u32 recorder_pid; // the recorder does not record itself
+	u32 ring_mask;    // size of a ring - 1
+	u32 count_produced; // 1: count what was produced apart from what was stored and dropped, for a test that the two agree
+	struct shape shapes[CALLS];
+};
+
+const volatile struct config config SEC(".rodata.config") = {};

@@ -1,0 +1,135 @@
+// What the kernel side writes and `events.rs` reads. Little-endian, all lengths multiples of 8. A reader skips kinds it does not know.
+//
+// The ring of a CPU holds events one behind another; the spool holds the same bytes. An event is complete when its `position` is
+// that of the place in the ring where it stands (the low half of the count of bytes written before it): it is stored last.
+#pragma once
+
+enum event_kind {
+	EVENT_CALL = 1,   // a system call, at its return
+	EVENT_PATH = 2,   // where a file lies that other events name by its id; before or after the first event that names it
+	EVENT_FORK = 3,   // a process or thread was made
+	EVENT_EXEC = 4,   // a process runs another program
+	EVENT_EXIT = 5,   // a thread ended
+	EVENT_SIGNAL = 6, // a signal was delivered to a thread
+	EVENT_TASK = 7,   // a thread that was there when recording began (written by the user side, from /proc)
+};
+
+// Of event_header.flags, for EVENT_CALL. What a flag announces follows the fixed part, in this order.
+enum call_flag {
+	CALL_SECOND_FILE = 1, // struct call_second_file
+	CALL_PATH = 2,        // struct call_path: the path argument
+	CALL_SECOND_PATH = 4, // struct call_path: the other path of rename, link, symlink
+	CALL_MAPPING = 8,     // struct call_mapping
+	CALL_NO_START = 16,   // its start was not seen: start_ns is that of its return
+	CALL_STACK = 32,      // u64: id of the stack
+	CALL_UNFINISHED = 64, // it never returned: the thread ended in it, as in exit_group
+};
+
+struct event_header {
+	unsigned int position;
+	unsigned short length; // of the whole event [B]
+	unsigned char kind;
+	unsigned char flags;
+};
+
+struct call_event { // 64 B and what the flags announce
+	struct event_header header;
+	unsigned long long start_ns;               // CLOCK_MONOTONIC
+	unsigned long long duration_ns_and_number; // duration << 16 | number of the call on x86-64
+	unsigned int tid;
+	int fd;                  // the descriptor worked on, for calls that make one the new one; -1: none
+	long long result;
+	unsigned long long file; // id of the object worked on, after the call where it makes one; 0: none
+	long long offset;        // file position after the call, or the offset argument of positioned calls; -1: none
+	unsigned long long extra; // bytes asked for (transfers), flags (opens), length (truncate); 0: none
+};
+
+struct call_second_file { // of copies: the file written to; of two-ended calls (pipe, socketpair) the second object
+	unsigned long long file;
+	long long offset;
+};
+
+struct call_path { // as the program gave it; the block is padded to 8
+	unsigned long long base; // id of the directory that a relative path starts from; 0: not known
+	unsigned short length;   // [B], without the NUL; longer paths are cut at 4,095
+	unsigned short flags;    // 1: could not be read
+	unsigned int pad;
+	char bytes[];
+};
+
+struct call_mapping { // of mmap
+	unsigned long long length;
+	unsigned long long offset;
+	unsigned int protection;
+	unsigned int flags;
+};
+
+enum path_flag {
+	PATH_DELETED = 1, // its name is no longer in a directory
+	PATH_CUT = 2,     // more components, or longer ones, than fit: the root end is missing
+	PATH_NO_DIRECTORY = 4, // a pipe, a socket, a memory file: `names` is what the kernel calls it
+};
+
+struct path_event {
+	struct event_header header;
+	unsigned long long id;
+	unsigned long long inode;
+	unsigned int device;     // major << 20 | minor
+	unsigned short mode;     // of the inode: kind and permissions
+	unsigned short flags;    // path_flag
+	unsigned int magic;      // of the file system, as statfs has it
+	unsigned short length;   // bytes of `names`
+	unsigned short count;    // names
+	unsigned long long size; // of the file [B], when the event was written
+	char names[];            // from the leaf to the root: a byte with the length, then the name; padded to 8
+};
+
+struct fork_event {
+	struct event_header header;
+	unsigned long long at_ns;
+	unsigned int parent_tid, parent_pid;
+	unsigned int tid, pid; // pid: thread group
+	char comm[16];
+};
+
+struct exec_event {
+	struct event_header header;
+	unsigned long long at_ns;
+	unsigned int tid, pid;
+	unsigned int old_tid;          // of the thread that called exec: it gets the id of the first
+	unsigned short filename_length; // bytes of `text` that are the path given to exec
+	unsigned short arguments_length; // bytes behind those: arguments, each ended by NUL; cut at 1,024
+	char comm[16];
+	char text[]; // padded to 8
+};
+
+struct exit_event {
+	struct event_header header;
+	unsigned long long at_ns;
+	unsigned int tid, pid;
+	unsigned int status;     // as wait has it
+	unsigned int last;       // 1: no thread of the process is left
+	unsigned long long user_ns, system_ns;     // of the thread
+	unsigned long long minor_faults, major_faults;
+	unsigned long long read_chars, write_chars, read_calls, write_calls; // as /proc/PID/io has them, of the thread
+	unsigned long long read_bytes, write_bytes, cancelled_bytes;
+};
+
+struct signal_event {
+	struct event_header header;
+	unsigned long long at_ns;
+	unsigned int tid;
+	int signal;
+	int code;
+	unsigned int sender_pid;
+};
+
+struct task_event {
+	struct event_header header;
+	unsigned long long started_ns; // CLOCK_MONOTONIC
+	unsigned int tid, pid, parent_pid;
+	unsigned short arguments_length;
+	unsigned short pad;
+	char comm[16];
+	char arguments[]; // each ended by NUL; padded to 8
+};

@@ -1,0 +1,69 @@
+// Where events go: a ring for each CPU, in memory that the user side has mapped. Only its own CPU writes a ring, so nothing is shared
+// and nobody waits; an interrupt may write into it between the steps of another event, which is why space is taken by one atomic step
+// and an event counts only when its position is stored.
+#pragma once
+
+#include "kernel.h"
+#include "events.h"
+#include "config.h"
+#include <bpf/bpf_helpers.h>
+
+#define RING_HEADER 4096
+// Behind the end of the ring: an event that begins before the end is whole.
+#define RING_SLACK 16384
+#define RING_KINDS 16
+
+struct ring {
+	u64 head; // bytes written since the start; begins at the size of the ring, so that no position is 0
+	u64 pad[7];
+	u64 tail; // bytes that the user side has taken
+	u64 pad2[7];
+	u64 produced[RING_KINDS];
+	u64 dropped[RING_KINDS];
+	u64 first_drop_ns, last_drop_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);   // number of CPUs, set before loading
+	__uint(key_size, 4);
+	__uint(value_size, RING_HEADER + 65536 + RING_SLACK); // set before loading
+} rings SEC(".maps");
+
+
+#define barrier() asm volatile("" ::: "memory")
+
+static __always_inline struct ring *this_ring(void)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	return bpf_map_lookup_elem(&rings, &cpu);
+}
+
+// Takes room for an event: NULL where there is none, which is counted.
+static __always_inline void *ring_take(struct ring *ring, u32 size, u32 kind, u64 now_ns, u64 *position)
+{
+	u64 head = *(volatile u64 *)&ring->head, tail = *(volatile u64 *)&ring->tail;
+	if (config.count_produced)
+		__sync_fetch_and_add(&ring->produced[kind & (RING_KINDS - 1)], 1);
+	// What interrupts may take between this and the next step is less than the slack.
+	if (head - tail + size + RING_SLACK > (u64)config.ring_mask + 1) {
+		__sync_fetch_and_add(&ring->dropped[kind & (RING_KINDS - 1)], 1);
+		if (!ring->first_drop_ns)
+			ring->first_drop_ns = now_ns;
+		ring->last_drop_ns = now_ns;
+		return 0;
+	}
+	*position = __sync_fetch_and_add(&ring->head, (u64)size);
+	return (void *)ring + RING_HEADER + (*position & config.ring_mask);
+}
+
+// The event is complete: it is there from now on.
+static __always_inline void ring_give(struct event_header *header, u64 position, u32 size, u32 kind, u32 flags)
+{
+	header->length = size;
+	header->kind = kind;
+	header->flags = flags;
+	barrier();
+	*(volatile u32 *)&header->position = position;
+}

@@ -1,0 +1,54 @@
+// Whose events are wanted.
+#pragma once
+
+#include "kernel.h"
+#include "config.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+// TARGET_PROCESSES: thread groups; those that they make join them.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, u32);
+	__type(value, u8);
+} processes SEC(".maps");
+
+// How deep the group lies: seen at its first task.
+s32 group_level = 0;
+
+// Groups in the group, which its tasks may have made.
+static __noinline bool in_group_below(struct cgroup *group)
+{
+	struct cgroup *above = 0;
+
+	if (!group_level || group->level <= group_level)
+		return 0;
+	if (bpf_core_field_exists(group->ancestors)) {
+		u32 offset = bpf_core_field_offset(struct cgroup, ancestors) + 8 * (group_level & 63u);
+		bpf_probe_read_kernel(&above, sizeof(above), (void *)group + offset);
+		return BPF_CORE_READ(above, kn, id) == config.target_cgroup;
+	}
+	return 0;
+}
+
+static __always_inline bool in_cgroup(struct task_struct *task)
+{
+	struct cgroup *group = task->cgroups->dfl_cgrp;
+
+	if (group->kn->id != config.target_cgroup)
+		return in_group_below(group);
+	if (!group_level)
+		group_level = group->level;
+	return 1;
+}
+
+static __always_inline bool is_wanted(struct task_struct *task)
+{
+	if (config.target == TARGET_CGROUP)
+		return in_cgroup(task);
+	u32 pid = task->tgid;
+	if (config.target == TARGET_PROCESSES)
+		return bpf_map_lookup_elem(&processes, &pid) != 0;
+	return pid != config.recorder_pid;
+}

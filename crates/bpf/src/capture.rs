@@ -1,0 +1,164 @@
+//! Empties the rings into the spool while the command runs.
+//!
+//! One thread reads; another brings the file to the disk once a second, so that a slow disk does not keep the rings from being emptied.
+//! Nobody is woken by an event: waking costs more than recording.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{BpfError, Group, Note, Probes, Spool, clock_note};
+
+/// Between two looks at the rings. At 2 million events a second a ring of 16 MiB is full after 125 ms.
+const PAUSE: Duration = Duration::from_millis(4);
+/// What a recorder or machine that dies loses at most.
+const FLUSH: Duration = Duration::from_millis(500);
+/// With `no_loss`, the share of a ring that may be full before the processes are held still, in eighths.
+const HOLD_ABOVE: u64 = 3;
+
+/// Events on their way from the rings to the spool.
+pub struct Capture {
+    probes: Option<Probes>,
+    spool: Spool,
+    stop: Arc<AtomicBool>,
+    sync: Option<thread::JoinHandle<Result<(), BpfError>>>,
+    /// Held still while a ring is too full.
+    hold: Option<Group>,
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Events that found no room.
+    pub dropped: u64,
+    /// Events that were produced, by kind, where that was counted.
+    pub produced: Vec<u64>,
+    /// Bytes of the spool.
+    pub bytes: u64,
+}
+
+impl Capture {
+    /// Take over the probes, which are attached, and the spool, which has its first notes. `hold`: the processes of this group stand still
+    /// rather than that an event is lost.
+    ///
+    /// # Errors
+    /// Where the spool cannot be written.
+    pub fn new(probes: Probes, mut spool: Spool, hold: Option<Group>) -> Result<Capture, BpfError> {
+        spool.note(&clock_note())?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (syncer, stopped) = (spool.syncer()?, Arc::clone(&stop));
+        let sync = thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                thread::park_timeout(Duration::from_secs(1));
+                syncer.sync()?;
+            }
+            Ok(())
+        });
+        Ok(Capture { probes: Some(probes), spool, stop, sync: Some(sync), hold })
+    }
+
+    /// Read until `is_over`, which is asked every few milliseconds. What was written by then is read to the end.
+    ///
+    /// # Errors
+    /// [`BpfError::Full`] or another error of the spool: recording has ended, what was written before is whole.
+    pub fn run(&mut self, mut is_over: impl FnMut() -> bool) -> Result<(), BpfError> {
+        let mut flushed = Instant::now();
+        loop {
+            let over = is_over();
+            if over {
+                // Calls that are under way now are not recorded any more; what is in the rings is.
+                self.detach();
+            }
+            self.drain()?;
+            if over {
+                self.spool.note(&clock_note())?;
+                return self.spool.flush();
+            }
+            if flushed.elapsed() >= FLUSH {
+                flushed = Instant::now();
+                self.tell()?;
+                self.spool.flush()?;
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn detach(&mut self) {
+        if let Some(probes) = &mut self.probes {
+            probes.detach();
+        }
+    }
+
+    fn drain(&mut self) -> Result<(), BpfError> {
+        let (Some(probes), spool) = (&mut self.probes, &mut self.spool) else { return Ok(()) };
+        let full = |probes: &Probes| probes.rings.iter().any(|ring| ring.is_above(HOLD_ABOVE));
+        let held = self.hold.as_ref().filter(|_| full(probes));
+        if let Some(group) = held {
+            let _ = group.freeze(true);
+        }
+        let mut outcome = Ok(());
+        for ring in &mut probes.rings {
+            let cpu = ring.cpu;
+            while outcome.is_ok() {
+                match ring.read(&mut |events| spool.append(cpu, events)) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => outcome = Err(error),
+                }
+            }
+        }
+        if let Some(group) = held {
+            let _ = group.freeze(false);
+        }
+        outcome
+    }
+
+    /// Write what was lost so far, and what time it is.
+    fn tell(&mut self) -> Result<(), BpfError> {
+        self.spool.note(&clock_note())?;
+        let Some(probes) = &self.probes else { return Ok(()) };
+        for ring in &probes.rings {
+            let Some((first_ns, last_ns)) = ring.drop_times() else { continue };
+            for (kind, count) in ring.dropped().into_iter().enumerate().filter(|(_, count)| *count > 0) {
+                self.spool.note(&Note::Drops { cpu: ring.cpu, kind: kind as u8, count, first_ns, last_ns })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// End recording: the last notes, and `end` behind them.
+    ///
+    /// # Errors
+    /// Where the spool cannot be written, now or when the last second was brought to the disk.
+    pub fn finish(mut self, end: impl FnOnce(&Totals) -> Note) -> Result<Totals, BpfError> {
+        self.detach();
+        self.drain()?;
+        self.tell()?;
+        let totals = self.totals();
+        self.spool.note(&end(&totals))?;
+        self.spool.flush()?;
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(sync) = self.sync.take() {
+            sync.thread().unpark();
+            sync.join().unwrap_or(Ok(()))?;
+        }
+        Ok(Totals { bytes: self.spool.bytes(), ..totals })
+    }
+
+    fn totals(&self) -> Totals {
+        let mut totals = Totals { bytes: self.spool.bytes(), ..Totals::default() };
+        for ring in self.probes.iter().flat_map(|probes| &probes.rings) {
+            totals.dropped += ring.dropped().iter().sum::<u64>();
+            totals.produced.resize(ring.produced().len(), 0);
+            for (sum, count) in totals.produced.iter_mut().zip(ring.produced()) {
+                *sum += count;
+            }
+        }
+        totals
+    }
+}

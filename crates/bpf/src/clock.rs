@@ -1,0 +1,104 @@
+//! From `CLOCK_MONOTONIC` to nanoseconds since the epoch.
+
+/// Pairs whose offsets differ by less need no more than the first.
+const AGREE_NS: i64 = 1_000_000;
+
+/// Both clocks at some moments, in order of the first.
+#[derive(Debug, Default)]
+pub(crate) struct Clock {
+    /// `CLOCK_MONOTONIC`, and what it is behind `CLOCK_REALTIME` [ns].
+    pairs: Vec<(u64, i64)>,
+    /// Of the first pair, where one is enough.
+    single: Option<i64>,
+    spread_ns: i64,
+}
+
+impl Clock {
+    /// From pairs (monotonic, real).
+    pub(crate) fn new(pairs: impl Iterator<Item = (u64, i64)>) -> Self {
+        let mut pairs: Vec<(u64, i64)> =
+            pairs.map(|(monotonic, real)| (monotonic, real.wrapping_sub(monotonic.cast_signed()))).collect();
+        // The first note is the start's, and has the smallest time.
+        pairs.sort_by_key(|(monotonic, _)| *monotonic);
+        let least = pairs.iter().map(|(_, offset)| *offset).min().unwrap_or(0);
+        let most = pairs.iter().map(|(_, offset)| *offset).max().unwrap_or(0);
+        let spread_ns = most.saturating_sub(least);
+        let first = pairs.first().map_or(0, |(_, offset)| *offset);
+        Clock { pairs, single: (spread_ns < AGREE_NS).then_some(first), spread_ns }
+    }
+
+    /// Whether there is any pair.
+    pub(crate) fn is_known(&self) -> bool {
+        !self.pairs.is_empty()
+    }
+
+    /// When the first pair was taken, `CLOCK_MONOTONIC` [ns].
+    pub(crate) fn first_ns(&self) -> u64 {
+        self.pairs.first().map_or(0, |(monotonic, _)| *monotonic)
+    }
+
+    /// Nanoseconds since the epoch; without any pair, since the machine was started.
+    #[inline]
+    pub(crate) fn epoch_ns(&self, monotonic_ns: u64) -> i64 {
+        monotonic_ns.cast_signed().wrapping_add(self.single.unwrap_or_else(|| self.offset(monotonic_ns)))
+    }
+
+    /// Between two pairs in proportion; outside as the nearest.
+    fn offset(&self, at: u64) -> i64 {
+        let next = self.pairs.partition_point(|(monotonic, _)| *monotonic <= at);
+        let (Some(before), Some(after)) = (next.checked_sub(1).map(|index| self.pairs[index]), self.pairs.get(next)) else {
+            return self.pairs.get(next).or(self.pairs.last()).map_or(0, |(_, offset)| *offset);
+        };
+        let part = i128::from(at - before.0) * (i128::from(after.1) - i128::from(before.1)) / i128::from(after.0 - before.0);
+        before.1.wrapping_add(part as i64)
+    }
+
+    /// In words, for whoever asks what the times are worth.
+    pub(crate) fn note(&self) -> String {
+        let (count, spread) = (self.pairs.len(), self.spread_ns / 1000);
+        match (count, self.single) {
+            (0, _) => "no clock note was found: times count from the start of the machine".into(),
+            (1, _) => "CLOCK_MONOTONIC, with its offset to CLOCK_REALTIME at the start".into(),
+            (_, Some(_)) => {
+                format!(
+                    "CLOCK_MONOTONIC, with its offset to CLOCK_REALTIME at the start; {count} comparisons agree within {spread} us"
+                )
+            }
+            _ => format!(
+                "CLOCK_MONOTONIC, with its offset to CLOCK_REALTIME between {count} comparisons, which differ by {spread} us"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_that_agree_have_one_offset() {
+        let clock = Clock::new([(1000, 1_000_000_000), (2000, 1_000_001_900)].into_iter());
+        assert_eq!(clock.epoch_ns(1500), 1_000_000_500);
+        assert!(clock.note().contains("2 comparisons agree"));
+        assert_eq!(Clock::new(std::iter::empty()).epoch_ns(7), 7);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_interpolated() {
+        let pairs = [(2_000_000_000, 52_000_000_000), (1_000_000_000, 11_000_000_000), (3_000_000_000, 53_000_000_000)];
+        let clock = Clock::new(pairs.into_iter());
+        assert_eq!(clock.epoch_ns(0), 10_000_000_000);
+        assert_eq!(clock.epoch_ns(1_000_000_000), 11_000_000_000);
+        assert_eq!(clock.epoch_ns(1_500_000_000), 31_500_000_000);
+        assert_eq!(clock.epoch_ns(4_000_000_000), 54_000_000_000);
+        assert_eq!(clock.first_ns(), 1_000_000_000);
+    }
+
+    #[test]
+    fn no_time_is_too_large() {
+        let clock = Clock::new([(0, i64::MIN), (u64::MAX, i64::MAX)].into_iter());
+        for at in [0, 1, u64::MAX / 2, u64::MAX] {
+            clock.epoch_ns(at);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What the programs are told before they are loaded: `struct config` of `bpf/config.h`, made from the list of system calls.
+
+use sysdock_calls::syscalls::{self, Asked, At, Calls, Class, Shape};
+
+use crate::numbers;
+
+/// Calls that can be told apart by number.
+pub(crate) const CALLS: usize = 512;
+const NONE: u8 = 0xff;
+
+/// Whose events are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Every process of the system but the recorder.
+    All,
+    /// The processes in a control group (version 2) and the groups in it: the inode number of its folder.
+    ControlGroup(u64),
+    /// Thread groups, and those that they make.
+    Processes(Vec<u32>),
+}
+
+const NEW_FD: u16 = 1;
+const POSITION: u16 = 2;
+const VECTOR: u16 = 4;
+const OFFSET_POINTER: u16 = 8;
+const FILE_BEFORE: u16 = 16;
+const PAIR: u16 = 32;
+const RENAMES: u16 = 64;
+const MAPPING: u16 = 128;
+const EXEC: u16 = 256;
+
+/// `struct shape`: which argument is what.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct CallShape {
+    flags: u16,
+    recorded: u8,
+    fd: u8,
+    count: u8,
+    offset: u8,
+    second_fd: u8,
+    second_offset: u8,
+    directory: u8,
+    path: u8,
+    second_directory: u8,
+    second_path: u8,
+}
+
+impl CallShape {
+    const PLAIN: CallShape = CallShape {
+        flags: 0,
+        recorded: 1,
+        fd: NONE,
+        count: NONE,
+        offset: NONE,
+        second_fd: NONE,
+        second_offset: NONE,
+        directory: NONE,
+        path: NONE,
+        second_directory: NONE,
+        second_path: NONE,
+    };
+
+    fn of(name: &str, class: Class, shape: Shape) -> Self {
+        let plain = CallShape::PLAIN;
+        let at = |index: usize| index as u8;
+        let maybe = |index: Option<usize>| index.map_or(NONE, at);
+        let on_fd = CallShape { fd: 0, ..plain };
+        match shape {
+            Shape::Fd | Shape::Directory | Shape::ReceiveMessage | Shape::ChangeDirFd => on_fd,
+            Shape::Fcntl | Shape::Ioctl | Shape::Truncate => CallShape { count: 1, ..on_fd },
+            Shape::Seek => CallShape { flags: POSITION, count: 2, ..on_fd },
+            Shape::Close => CallShape { flags: FILE_BEFORE, ..on_fd },
+            Shape::Transfer(asked, from) => CallShape::transfer(asked, from),
+            Shape::Between { from, from_offset, to, to_offset, size } => CallShape {
+                flags: POSITION | OFFSET_POINTER,
+                fd: at(from),
+                offset: maybe(from_offset),
+                second_fd: at(to),
+                second_offset: maybe(to_offset),
+                count: at(size),
+                ..plain
+            },
+            Shape::Path(path) => CallShape { path: at(path), ..plain },
+            Shape::PathAt(directory, path) => CallShape { directory: at(directory), path: at(path), ..plain },
+            Shape::Remove(directory, path) => CallShape { directory: maybe(directory), path: at(path), ..plain },
+            Shape::Open(directory, path, flags) => {
+                // openat2 has its flags in a structure.
+                let count = if name == "openat2" { NONE } else { at(flags) };
+                CallShape { flags: NEW_FD, directory: maybe(directory), path: at(path), count, ..plain }
+            }
+            Shape::Create => CallShape { flags: NEW_FD, path: 0, ..plain },
+            Shape::Rename(old_directory, old, new_directory, new) => CallShape {
+                flags: RENAMES,
+                directory: maybe(old_directory),
+                path: at(old),
+                second_directory: maybe(new_directory),
+                second_path: at(new),
+                ..plain
+            },
+            Shape::Dup | Shape::DupTo | Shape::NewFd(_) | Shape::MemfdCreate | Shape::Ring => {
+                CallShape { flags: NEW_FD, ..plain }
+            }
+            Shape::NewPair(_, argument) => CallShape { flags: PAIR, second_fd: at(argument), ..plain },
+            Shape::Map => CallShape { flags: MAPPING, fd: 4, ..plain },
+            Shape::ChangeDir => CallShape { path: 0, ..plain },
+            Shape::Exec if name == "execveat" => CallShape { flags: EXEC, directory: 0, path: 1, ..plain },
+            Shape::Exec => CallShape { flags: EXEC, path: 0, ..plain },
+            Shape::Plain | Shape::CloseRange | Shape::Fork | Shape::Unshare | Shape::Submit | Shape::Reap => {
+                debug_assert!(class != Class::Open || name == "pipe" || shape == Shape::Plain);
+                plain
+            }
+        }
+    }
+
+    fn transfer(asked: Asked, from: At) -> Self {
+        let (count, vector) = match asked {
+            Asked::Argument(index) => (index as u8, 0),
+            Asked::Vector(index) => (index as u8, VECTOR),
+        };
+        let (offset, position) = match from {
+            At::Position => (NONE, POSITION),
+            At::Argument(index) => (index as u8, 0),
+            At::ArgumentOrPosition(index) => (index as u8, POSITION),
+            At::Nowhere => (NONE, 0),
+        };
+        CallShape { flags: vector | position, fd: 0, count, offset, ..CallShape::PLAIN }
+    }
+}
+
+/// `struct config` as bytes.
+pub(crate) struct Config {
+    pub(crate) target: Target,
+    pub(crate) secret: u64,
+    pub(crate) recorder: u32,
+    pub(crate) ring_bytes: u32,
+    pub(crate) count_produced: bool,
+}
+
+impl Config {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let (kind, cgroup) = match &self.target {
+            Target::All => (0u32, 0),
+            Target::ControlGroup(id) => (1, *id),
+            Target::Processes(_) => (2, 0),
+        };
+        let mut out = Vec::new();
+        out.extend(cgroup.to_le_bytes());
+        out.extend(self.secret.to_le_bytes());
+        out.extend(kind.to_le_bytes());
+        out.extend(self.recorder.to_le_bytes());
+        out.extend((self.ring_bytes - 1).to_le_bytes());
+        out.extend(u32::from(self.count_produced).to_le_bytes());
+        for shape in shapes() {
+            let CallShape { flags, recorded, fd, count, offset, second_fd, second_offset, .. } = shape;
+            out.extend(flags.to_le_bytes());
+            out.extend([recorded, fd, count, offset, second_fd, second_offset]);
+            out.extend([shape.directory, shape.path, shape.second_directory, shape.second_path]);
+        }
+        out
+    }
+}
+
+/// Shapes by number. Numbers without a name are recorded as plain calls.
+fn shapes() -> Vec<CallShape> {
+    let mut calls = Calls::new();
+    let mut shapes = vec![CallShape::PLAIN; CALLS];
+    for (number, name) in numbers::names().into_iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+        let (_, (class, shape)) = calls.look_up(syscalls::number(name.as_bytes()), name.as_bytes());
+        shapes[number] = CallShape::of(name, *class, *shape);
+    }
+    shapes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_stand_where_the_manual_has_them() {
+        let shapes = shapes();
+        let of = |number: libc::c_long| shapes[usize::try_from(number).expect("positive")];
+        assert_eq!(of(libc::SYS_pread64), CallShape { fd: 0, count: 2, offset: 3, ..CallShape::PLAIN });
+        assert_eq!(of(libc::SYS_openat), CallShape { flags: NEW_FD, directory: 0, path: 1, count: 2, ..CallShape::PLAIN });
+        assert_eq!(of(libc::SYS_unlinkat), CallShape { directory: 0, path: 1, ..CallShape::PLAIN });
+        assert_eq!(of(libc::SYS_getpid), CallShape::PLAIN);
+        let renamed = of(libc::SYS_renameat2);
+        assert_eq!((renamed.directory, renamed.path, renamed.second_directory, renamed.second_path), (0, 1, 2, 3));
+    }
+
+    #[test]
+    fn the_layout_is_that_of_the_header() {
+        let config = Config { target: Target::All, secret: 1, recorder: 2, ring_bytes: 65_536, count_produced: false };
+        assert_eq!(config.bytes().len(), 32 + CALLS * 12);
+    }
+}

@@ -1,0 +1,361 @@
+//! Events as bytes: the layout of `bpf/events.h`, read without trust.
+//!
+//! A spool may be cut, damaged or made up, so every length is checked against the bytes that are there. What is too short for what it says
+//! it holds is *broken*: nothing behind it can be found either, because its length was the way there.
+
+/// Bytes before what is particular to a kind.
+const HEADER: usize = 8;
+
+/// The kinds of events.
+pub(crate) mod kind {
+    pub(crate) const CALL: u8 = 1;
+    pub(crate) const PATH: u8 = 2;
+    pub(crate) const FORK: u8 = 3;
+    pub(crate) const EXEC: u8 = 4;
+    pub(crate) const EXIT: u8 = 5;
+    pub(crate) const SIGNAL: u8 = 6;
+    pub(crate) const TASK: u8 = 7;
+}
+
+const SECOND_FILE: u8 = 1;
+const PATH: u8 = 2;
+const SECOND_PATH: u8 = 4;
+const MAPPING: u8 = 8;
+const NO_START: u8 = 16;
+const STACK: u8 = 32;
+const UNFINISHED: u8 = 64;
+
+// Of a path, 1 is `PATH_DELETED`: it is shown as it was.
+const CUT: u16 = 2;
+const NO_DIRECTORY: u16 = 4;
+
+/// One event, not yet looked into.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Raw<'a> {
+    pub(crate) kind: u8,
+    flags: u8,
+    bytes: &'a [u8],
+}
+
+/// The first event of `bytes`, and what follows it; `None` if its length cannot be.
+#[inline]
+pub(crate) fn split(bytes: &[u8]) -> Option<(Raw<'_>, &[u8])> {
+    let header: &[u8; HEADER] = bytes.first_chunk()?;
+    let length = usize::from(u16::from_le_bytes([header[4], header[5]]));
+    if length < HEADER || length % 8 != 0 {
+        return None;
+    }
+    let (event, rest) = bytes.split_at_checked(length)?;
+    Some((Raw { kind: header[6], flags: header[7], bytes: event }, rest))
+}
+
+/// Fields at fixed places. The caller has checked the length.
+#[derive(Clone, Copy)]
+struct Fixed<'a, const N: usize>(&'a [u8; N]);
+
+impl<const N: usize> Fixed<'_, N> {
+    #[inline]
+    fn u16(self, at: usize) -> u16 {
+        u16::from_le_bytes(self.0[at..at + 2].try_into().expect("two bytes"))
+    }
+
+    #[inline]
+    fn u32(self, at: usize) -> u32 {
+        u32::from_le_bytes(self.0[at..at + 4].try_into().expect("four bytes"))
+    }
+
+    #[inline]
+    fn i32(self, at: usize) -> i32 {
+        self.u32(at).cast_signed()
+    }
+
+    #[inline]
+    fn u64(self, at: usize) -> u64 {
+        u64::from_le_bytes(self.0[at..at + 8].try_into().expect("eight bytes"))
+    }
+
+    #[inline]
+    fn i64(self, at: usize) -> i64 {
+        self.u64(at).cast_signed()
+    }
+}
+
+impl<'a> Raw<'a> {
+    #[inline]
+    fn fixed<const N: usize>(&self) -> Option<(Fixed<'a, N>, &'a [u8])> {
+        let (fixed, rest) = self.bytes.split_first_chunk()?;
+        Some((Fixed(fixed), rest))
+    }
+
+    /// When it happened, `CLOCK_MONOTONIC` [ns]; of a call its return. `None`: it has no time (paths, unknown kinds), or is broken.
+    #[inline]
+    pub(crate) fn at_ns(&self) -> Option<u64> {
+        if self.kind == kind::CALL {
+            let (fixed, _) = self.fixed::<24>()?;
+            return Some(fixed.u64(8).saturating_add(fixed.u64(16) >> 16));
+        }
+        let timed = matches!(self.kind, kind::FORK | kind::EXEC | kind::EXIT | kind::SIGNAL | kind::TASK);
+        self.fixed::<16>().filter(|_| timed).map(|(fixed, _)| fixed.u64(8))
+    }
+
+    /// Whether it holds all that its kind and flags announce. Events of unknown kinds are whole.
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        match self.kind {
+            kind::CALL if self.flags & !(NO_START | UNFINISHED) == 0 => self.bytes.len() >= 64,
+            kind::CALL => self.call().is_some(),
+            kind::PATH => self.path().is_some(),
+            kind::FORK => self.fork().is_some(),
+            kind::EXEC => self.exec().is_some(),
+            kind::EXIT => self.exit().is_some(),
+            kind::SIGNAL => self.signal().is_some(),
+            kind::TASK => self.task().is_some(),
+            _ => true,
+        }
+    }
+
+    /// As a call.
+    #[inline]
+    pub(crate) fn call(&self) -> Option<Call<'a>> {
+        let (fixed, mut rest) = self.fixed::<64>()?;
+        let mut call = Call {
+            start_ns: fixed.u64(8),
+            duration_ns: fixed.u64(16) >> 16,
+            number: fixed.u16(16),
+            tid: fixed.u32(24),
+            fd: fixed.i32(28),
+            result: fixed.i64(32),
+            file: fixed.u64(40),
+            offset: fixed.i64(48),
+            extra: fixed.u64(56),
+            no_start: self.flags & NO_START != 0,
+            unfinished: self.flags & UNFINISHED != 0,
+            ..Call::default()
+        };
+        if self.flags & !(NO_START | UNFINISHED) != 0 {
+            call.fill(self.flags, &mut rest)?;
+        }
+        Some(call)
+    }
+
+    /// As the place of a file.
+    pub(crate) fn path(&self) -> Option<Path<'a>> {
+        let (fixed, rest) = self.fixed::<48>()?;
+        let flags = fixed.u16(30);
+        Some(Path {
+            id: fixed.u64(8),
+            inode: fixed.u64(16),
+            mode: fixed.u16(28),
+            magic: fixed.u32(32),
+            cut: flags & CUT != 0,
+            no_directory: flags & NO_DIRECTORY != 0,
+            names: rest.get(..usize::from(fixed.u16(36)))?,
+        })
+    }
+
+    /// As a birth.
+    pub(crate) fn fork(&self) -> Option<Fork<'a>> {
+        let (fixed, _) = self.fixed::<48>()?;
+        Some(Fork {
+            parent_tid: fixed.u32(16),
+            parent_pid: fixed.u32(20),
+            tid: fixed.u32(24),
+            pid: fixed.u32(28),
+            comm: until_nul(&self.bytes[32..48]),
+        })
+    }
+
+    /// As the start of a program.
+    pub(crate) fn exec(&self) -> Option<Exec<'a>> {
+        let (fixed, rest) = self.fixed::<48>()?;
+        let (filename, rest) = rest.split_at_checked(usize::from(fixed.u16(28)))?;
+        Some(Exec {
+            tid: fixed.u32(16),
+            pid: fixed.u32(20),
+            old_tid: fixed.u32(24),
+            comm: until_nul(&self.bytes[32..48]),
+            filename: until_nul(filename),
+            arguments: rest.get(..usize::from(fixed.u16(30)))?,
+        })
+    }
+
+    /// As the end of a thread.
+    pub(crate) fn exit(&self) -> Option<Exit> {
+        let (fixed, _) = self.fixed::<32>()?;
+        let last = fixed.u32(28) != 0;
+        Some(Exit { tid: fixed.u32(16), pid: fixed.u32(20), status: fixed.u32(24), last })
+    }
+
+    /// As a signal.
+    pub(crate) fn signal(&self) -> Option<Signal> {
+        let (fixed, _) = self.fixed::<32>()?;
+        let (tid, sender_pid) = (fixed.u32(16), fixed.u32(28));
+        Some(Signal { tid, signal: fixed.i32(20), code: fixed.i32(24), sender_pid })
+    }
+
+    /// As a thread that was there before.
+    pub(crate) fn task(&self) -> Option<Task<'a>> {
+        let (fixed, rest) = self.fixed::<48>()?;
+        Some(Task {
+            tid: fixed.u32(16),
+            pid: fixed.u32(20),
+            parent_pid: fixed.u32(24),
+            comm: until_nul(&self.bytes[32..48]),
+            arguments: rest.get(..usize::from(fixed.u16(28)))?,
+        })
+    }
+}
+
+/// A system call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Call<'a> {
+    pub(crate) start_ns: u64,
+    pub(crate) duration_ns: u64,
+    pub(crate) number: u16,
+    pub(crate) tid: u32,
+    pub(crate) fd: i32,
+    pub(crate) result: i64,
+    pub(crate) file: u64,
+    pub(crate) offset: i64,
+    pub(crate) extra: u64,
+    pub(crate) no_start: bool,
+    pub(crate) unfinished: bool,
+    /// Id of the second file, and its offset; of a pair the second descriptor.
+    pub(crate) second: Option<(u64, i64)>,
+    pub(crate) path: Option<PathArgument<'a>>,
+    pub(crate) second_path: Option<PathArgument<'a>>,
+    pub(crate) mapping: Option<Mapping>,
+}
+
+impl<'a> Call<'a> {
+    /// What stands behind the fixed part.
+    fn fill(&mut self, flags: u8, rest: &mut &'a [u8]) -> Option<()> {
+        if flags & SECOND_FILE != 0 {
+            let fixed: Fixed<16> = take(rest)?;
+            self.second = Some((fixed.u64(0), fixed.i64(8)));
+        }
+        if flags & PATH != 0 {
+            self.path = Some(PathArgument::take(rest)?);
+        }
+        if flags & SECOND_PATH != 0 {
+            self.second_path = Some(PathArgument::take(rest)?);
+        }
+        if flags & MAPPING != 0 {
+            let fixed: Fixed<24> = take(rest)?;
+            let (protection, flags) = (fixed.u32(16), fixed.u32(20));
+            self.mapping = Some(Mapping { length: fixed.u64(0), offset: fixed.u64(8), protection, flags });
+        }
+        if flags & STACK != 0 {
+            let _: Fixed<8> = take(rest)?;
+        }
+        Some(())
+    }
+}
+
+fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Option<Fixed<'a, N>> {
+    let (fixed, behind) = rest.split_first_chunk()?;
+    *rest = behind;
+    Some(Fixed(fixed))
+}
+
+/// A path as the program gave it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathArgument<'a> {
+    /// Id of the directory that a relative path starts from; 0: not known.
+    pub(crate) base: u64,
+    /// `None`: it could not be read.
+    pub(crate) text: Option<&'a [u8]>,
+}
+
+impl<'a> PathArgument<'a> {
+    fn take(rest: &mut &'a [u8]) -> Option<Self> {
+        let fixed: Fixed<16> = take(rest)?;
+        let length = usize::from(fixed.u16(8));
+        let (block, behind) = rest.split_at_checked(length.next_multiple_of(8))?;
+        *rest = behind;
+        Some(PathArgument { base: fixed.u64(0), text: (fixed.u16(10) & 1 == 0).then_some(&block[..length]) })
+    }
+}
+
+/// What mmap was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mapping {
+    pub(crate) length: u64,
+    pub(crate) offset: u64,
+    pub(crate) protection: u32,
+    pub(crate) flags: u32,
+}
+
+/// Where a file lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path<'a> {
+    pub(crate) id: u64,
+    pub(crate) inode: u64,
+    pub(crate) mode: u16,
+    pub(crate) magic: u32,
+    pub(crate) cut: bool,
+    pub(crate) no_directory: bool,
+    names: &'a [u8],
+}
+
+impl<'a> Path<'a> {
+    /// Its names, from the leaf to the root.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'a [u8]> {
+        let mut rest = self.names;
+        std::iter::from_fn(move || {
+            let (length, behind) = rest.split_first()?;
+            let (name, behind) = behind.split_at_checked(usize::from(*length))?;
+            rest = behind;
+            Some(name)
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fork<'a> {
+    pub(crate) parent_tid: u32,
+    pub(crate) parent_pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) pid: u32,
+    pub(crate) comm: &'a [u8],
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exec<'a> {
+    pub(crate) tid: u32,
+    pub(crate) pid: u32,
+    pub(crate) old_tid: u32,
+    pub(crate) comm: &'a [u8],
+    pub(crate) filename: &'a [u8],
+    pub(crate) arguments: &'a [u8],
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exit {
+    pub(crate) tid: u32,
+    pub(crate) pid: u32,
+    pub(crate) status: u32,
+    /// No thread of the process is left.
+    pub(crate) last: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signal {
+    pub(crate) tid: u32,
+    pub(crate) signal: i32,
+    pub(crate) code: i32,
+    pub(crate) sender_pid: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Task<'a> {
+    pub(crate) tid: u32,
+    pub(crate) pid: u32,
+    pub(crate) parent_pid: u32,
+    pub(crate) comm: &'a [u8],
+    pub(crate) arguments: &'a [u8],
+}
+
+fn until_nul(text: &[u8]) -> &[u8] {
+    text.split(|byte| *byte == 0).next().unwrap_or_default()
+}

@@ -1,0 +1,128 @@
+//! Starts a command that waits before its first instruction, so that all of it is recorded.
+//!
+//! States: *waiting* (a process is there, with the recorder's rights; its pid is known) -> *let go* (it takes the user's rights and becomes
+//! the command). Where this is dropped before, the process ends.
+
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+    os::{
+        fd::{AsRawFd, FromRawFd, OwnedFd},
+        unix::process::CommandExt,
+    },
+    process::{Child, Command},
+    thread,
+};
+
+/// A command that waits.
+#[derive(Debug)]
+pub struct Gate {
+    pid: u32,
+    go: File,
+    start: thread::JoinHandle<io::Result<Child>>,
+}
+
+impl Gate {
+    /// Make the process. Its pid is known; what it runs is not there yet. Once it is let go it calls `prepare`, which may do only what may be
+    /// done between fork and exec.
+    ///
+    /// # Errors
+    /// Where no process or pipe can be made.
+    pub fn close(mut command: Command, prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static) -> io::Result<Gate> {
+        let (mut told, tell) = pipe()?;
+        let (wait, go) = pipe()?;
+        let mut prepare = prepare;
+        let (tell_fd, wait_fd, go_fd) = (tell.as_raw_fd(), wait.as_raw_fd(), go.as_raw_fd());
+        // SAFETY: between fork and exec, only calls that may be made there: getpid, write, close, read.
+        unsafe {
+            command.pre_exec(move || {
+                // Its own copy of the other end would keep it waiting for itself.
+                libc::close(go_fd);
+                let pid = libc::getpid().to_ne_bytes();
+                if libc::write(tell_fd, pid.as_ptr().cast(), pid.len()) != 4 {
+                    return Err(io::Error::last_os_error());
+                }
+                let mut word = [0u8; 1];
+                match libc::read(wait_fd, word.as_mut_ptr().cast(), 1) {
+                    1 => prepare(),
+                    _ => Err(io::Error::from_raw_os_error(libc::ECANCELED)),
+                }
+            });
+        }
+        // `spawn` returns when the command runs: not before it is let go.
+        let start = thread::spawn(move || {
+            let started = command.spawn();
+            drop((tell, wait));
+            started
+        });
+        let mut pid = [0; 4];
+        match told.read_exact(&mut pid) {
+            Ok(()) => Ok(Gate { pid: u32::from_ne_bytes(pid), go, start }),
+            Err(error) => Err(start.join().ok().and_then(Result::err).unwrap_or(error)),
+        }
+    }
+
+    /// The process, and later the command.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Let it run.
+    ///
+    /// # Errors
+    /// Where the command cannot be executed.
+    pub fn open(mut self) -> io::Result<Child> {
+        self.go.write_all(&[1])?;
+        self.start.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+    }
+}
+
+/// Both ends of a pipe, which no program inherits: the reading one first.
+fn pipe() -> io::Result<(File, File)> {
+    let mut ends = [0; 2];
+    // SAFETY: `ends` has room for both descriptors, which are owned from then on.
+    unsafe {
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok((OwnedFd::from_raw_fd(ends[0]).into(), OwnedFd::from_raw_fd(ends[1]).into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_waits_until_it_is_let_go() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mark = folder.path().join("mark");
+        let mut command = Command::new("touch");
+        command.arg(&mark);
+        let gate = Gate::close(command, || Ok(())).expect("a process");
+        thread::sleep(std::time::Duration::from_millis(50));
+        assert!(!mark.exists());
+        let pid = gate.pid();
+        let mut child = gate.open().expect("touch runs");
+        assert_eq!(child.id(), pid);
+        assert!(child.wait().expect("it ends").success());
+        assert!(mark.exists());
+    }
+
+    #[test]
+    fn a_command_that_cannot_run_says_so() {
+        let gate = Gate::close(Command::new("/nowhere/at/all"), || Ok(())).expect("a process");
+        assert_eq!(gate.open().expect_err("no such program").kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_gate_that_is_never_opened_leaves_nothing() {
+        let gate = Gate::close(Command::new("true"), || Ok(())).expect("a process");
+        let pid = gate.pid();
+        let Gate { go, start, .. } = gate;
+        drop(go);
+        assert!(start.join().expect("the thread ends").is_err());
+        assert!(!std::path::Path::new(&format!("/proc/{pid}/exe")).exists());
+    }
+}

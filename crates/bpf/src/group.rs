@@ -1,0 +1,121 @@
+//! A control group (version 2) of the recording's own: whatever the command makes is born into it, and the kernel side tells its processes
+//! from others by one comparison.
+
+use std::{
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+/// A control group. It goes when this is dropped; processes that are left in it move to the one above.
+#[derive(Debug)]
+pub struct Group {
+    folder: PathBuf,
+    own: bool,
+}
+
+impl Group {
+    /// Make one below the group of this process.
+    ///
+    /// # Errors
+    /// No control groups of version 2, or no permission to make one.
+    pub fn create() -> io::Result<Group> {
+        let folder = own_folder()?.join(format!("sysdock-{}", std::process::id()));
+        fs::create_dir(&folder)?;
+        Ok(Group { folder, own: true })
+    }
+
+    /// One that is there.
+    ///
+    /// # Errors
+    /// There is none at this path.
+    pub fn at(path: &Path) -> io::Result<Group> {
+        fs::metadata(path.join("cgroup.procs"))?;
+        Ok(Group { folder: path.into(), own: false })
+    }
+
+    /// The id by which the kernel knows it.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn id(&self) -> io::Result<u64> {
+        Ok(fs::metadata(&self.folder)?.ino())
+    }
+
+    /// Put a process into it.
+    ///
+    /// # Errors
+    /// No permission, or no such process.
+    pub fn add(&self, pid: u32) -> io::Result<()> {
+        fs::write(self.folder.join("cgroup.procs"), pid.to_string())
+    }
+
+    /// The same group, for somebody else to hold: it does not go when that is dropped.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn again(&self) -> io::Result<Group> {
+        Group::at(&self.folder)
+    }
+
+    /// The processes in it and in the groups in it.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.folder.clone()];
+        while let Some(folder) = folders.pop() {
+            let listed = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+            found.extend(listed.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            folders.extend(entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()));
+        }
+        found
+    }
+
+    /// Whether a process is left in it.
+    #[must_use]
+    pub fn is_populated(&self) -> bool {
+        fs::read_to_string(self.folder.join("cgroup.events")).is_ok_and(|events| events.contains("populated 1"))
+    }
+
+    /// Hold all its processes still, or let them go on.
+    ///
+    /// # Errors
+    /// No permission.
+    pub fn freeze(&self, still: bool) -> io::Result<()> {
+        fs::write(self.folder.join("cgroup.freeze"), if still { "1" } else { "0" })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.own {
+            return;
+        }
+        // A process that has just ended may still be counted.
+        for _ in 0..50 {
+            if fs::remove_dir(&self.folder).is_ok() || !self.folder.exists() {
+                return;
+            }
+            let left = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
+            let above = self.folder.parent().unwrap_or(&self.folder).join("cgroup.procs");
+            for pid in left.split_whitespace() {
+                let _ = fs::write(&above, pid);
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+/// The folder of the group that this process is in.
+fn own_folder() -> io::Result<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    // Fields: proc(5), /proc/pid/mountinfo; the type stands behind a lone dash.
+    let mount = mounts.lines().find(|line| line.contains(" - cgroup2 ")).and_then(|line| line.split(' ').nth(4));
+    let mount = mount.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no control groups of version 2 are mounted"))?;
+    let groups = fs::read_to_string("/proc/self/cgroup")?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
+    Ok(Path::new(mount).join(own.trim_start_matches('/')))
+}

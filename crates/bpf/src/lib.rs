@@ -1,0 +1,45 @@
+//! Kernel events, by BPF, to the tables about system calls.
+//!
+//! [`probes`] loads the programs of `bpf/`, which write events into a ring for each CPU; [`ring`] reads those. `bpf/events.h` says what
+//! an event is, [`config`] what the programs are told. [`gate`] starts a command that waits until it is recorded, [`group`] makes the control
+//! group that it is in, [`tasks`] tells of threads that are there already, [`capture`] empties the rings. While recording, what the rings held goes unparsed into a [`spool`]; afterwards
+//! [`convert`] makes the tables of it, or [`salvage`] does where the recorder died.
+
+mod capture;
+mod clock;
+mod config;
+mod convert;
+mod error;
+mod events;
+mod frames;
+mod gate;
+mod group;
+mod meanings;
+mod notes;
+mod numbers;
+mod places;
+mod probes;
+mod ring;
+mod rows;
+mod spool;
+mod streams;
+mod survey;
+mod tasks;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod threads;
+mod words;
+
+pub use capture::{Capture, Totals};
+pub use config::Target;
+pub use convert::{RECORDER, convert, salvage};
+pub use error::BpfError;
+pub use gate::Gate;
+pub use group::Group;
+pub use notes::{End, Note, Reason, Start};
+pub use probes::{ProbeError, Probes, Settings};
+pub use ring::Ring;
+pub use spool::{NO_CPU, SPOOL, Spool, Syncer, clock_note};
+pub use tasks::{all_processes, first_task, task_events};

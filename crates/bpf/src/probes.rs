@@ -1,0 +1,120 @@
+//! Loads the BPF programs and attaches them.
+
+use std::{
+    ffi::OsStr,
+    os::fd::{AsFd, AsRawFd},
+};
+
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject};
+
+use crate::{
+    config::{Config, Target},
+    ring::{self, Ring},
+};
+
+const CALLS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/calls.bpf.o"));
+const PROCESSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf.o"));
+
+/// What to record, and how.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Whose events.
+    pub target: Target,
+    /// Size of the ring of each CPU [B], a power of two.
+    pub ring_bytes: u32,
+    /// Makes ids of files from addresses; another one for each recording.
+    pub secret: u64,
+    /// Count what was produced, for a test.
+    pub count_produced: bool,
+}
+
+/// Why recording cannot start.
+#[derive(Debug)]
+pub struct ProbeError {
+    /// What was tried.
+    pub step: &'static str,
+    /// What the kernel said.
+    pub error: libbpf_rs::Error,
+}
+
+fn failed(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> ProbeError {
+    move |error| ProbeError { step, error }
+}
+
+/// Programs in the kernel. They go when this is dropped.
+pub struct Probes {
+    objects: Vec<Object>,
+    links: Vec<Link>,
+    /// The rings that they write.
+    pub rings: Vec<Ring>,
+}
+
+impl Probes {
+    /// Load the programs; nothing is recorded yet.
+    ///
+    /// # Errors
+    /// [`ProbeError`]: no permission, or a kernel without what they need.
+    pub fn load(settings: &Settings) -> Result<Probes, ProbeError> {
+        let config = Config {
+            target: settings.target.clone(),
+            secret: settings.secret,
+            recorder: std::process::id(),
+            ring_bytes: settings.ring_bytes,
+            count_produced: settings.count_produced,
+        };
+        let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
+        let mut open = open(CALLS, &config)?;
+        for mut map in open.maps_mut().filter(|map| map.name() == OsStr::new("rings")) {
+            map.set_max_entries(cpus as u32).map_err(failed("size the rings"))?;
+            map.set_value_size(ring::stride(settings.ring_bytes)).map_err(failed("size the rings"))?;
+        }
+        let calls = open.load().map_err(failed("load the programs for system calls"))?;
+        let mut open = self::open(PROCESSES, &config)?;
+        for mut map in open.maps_mut() {
+            let name = map.name().to_owned();
+            if name == OsStr::new("rings") || name == OsStr::new("processes") {
+                let shared = calls.maps().find(|map| map.name() == name).expect("both have it");
+                map.reuse_fd(shared.as_fd()).map_err(failed("share the rings"))?;
+            }
+        }
+        let processes = open.load().map_err(failed("load the programs for processes"))?;
+        let map = calls.maps().find(|map| map.name() == OsStr::new("rings")).expect("the object has rings");
+        let rings = ring::map(map.as_fd().as_raw_fd(), cpus, settings.ring_bytes)
+            .map_err(|error| ProbeError { step: "map the rings", error: error.into() })?;
+        if let Target::Processes(pids) = &settings.target {
+            let map = calls.maps().find(|map| map.name() == OsStr::new("processes")).expect("the object has processes");
+            for pid in pids {
+                map.update(&pid.to_ne_bytes(), &[1], MapFlags::ANY).map_err(failed("name the processes"))?;
+            }
+        }
+        Ok(Probes { objects: vec![calls, processes], links: Vec::new(), rings })
+    }
+
+    /// Start recording.
+    ///
+    /// # Errors
+    /// [`ProbeError`] where the kernel refuses.
+    pub fn attach(&mut self) -> Result<(), ProbeError> {
+        for object in &self.objects {
+            for program in object.progs_mut() {
+                self.links.push(program.attach().map_err(failed("attach a program"))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// End recording; what is in the rings stays there.
+    pub fn detach(&mut self) {
+        self.links.clear();
+    }
+}
+
+fn open(object: &[u8], config: &Config) -> Result<OpenObject, ProbeError> {
+    let mut open = ObjectBuilder::default().open_memory(object).map_err(failed("read the programs"))?;
+    for mut map in open.maps_mut() {
+        if map.name() == OsStr::new(".rodata.config") {
+            map.set_initial_value(&config.bytes()).map_err(failed("set what to record"))?;
+        }
+    }
+    Ok(open)
+}

@@ -1,0 +1,122 @@
+//! The ring of a CPU, as the user side sees it: `bpf/ring.h`.
+
+use std::{
+    io,
+    os::fd::RawFd,
+    ptr,
+    sync::atomic::{AtomicU32, AtomicU64, Ordering},
+};
+
+/// What stands before the events of a ring, and room behind its end for the rest of the last one [B].
+const HEADER: usize = 4096;
+const SLACK: usize = 16_384;
+const KINDS: usize = 16;
+/// Where fields of `struct ring` stand.
+const TAIL: usize = 64;
+const PRODUCED: usize = 128;
+const DROPPED: usize = PRODUCED + 8 * KINDS;
+const FIRST_DROP: usize = DROPPED + 8 * KINDS;
+
+/// Bytes of a ring with all that belongs to it.
+pub(crate) fn stride(ring_bytes: u32) -> u32 {
+    ring_bytes + (HEADER + SLACK) as u32
+}
+
+/// The rings of all CPUs: one array that the kernel and this process have mapped.
+pub(crate) fn map(fd: RawFd, cpus: usize, ring_bytes: u32) -> io::Result<Vec<Ring>> {
+    let stride = stride(ring_bytes) as usize;
+    // SAFETY: a new mapping of a whole map; nothing else refers to its memory here. It stays until the process ends.
+    let base = unsafe { libc::mmap(ptr::null_mut(), stride * cpus, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd, 0) };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let rings: Vec<Ring> = (0..cpus)
+        .map(|cpu| Ring { cpu: cpu as u32, base: base.cast::<u8>().wrapping_add(cpu * stride), mask: u64::from(ring_bytes) - 1 })
+        .collect();
+    for ring in &rings {
+        ring.word(0).store(u64::from(ring_bytes), Ordering::Relaxed);
+        ring.word(TAIL).store(u64::from(ring_bytes), Ordering::Relaxed);
+    }
+    Ok(rings)
+}
+
+/// The ring of one CPU.
+#[derive(Debug)]
+pub struct Ring {
+    /// Number of the CPU.
+    pub cpu: u32,
+    base: *mut u8,
+    mask: u64,
+}
+
+// SAFETY: the memory belongs to one reader at a time; what the kernel writes meanwhile is read through atomics first.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: within the mapping, which is never unmapped; aligned.
+        unsafe { &*self.base.add(offset).cast::<AtomicU64>() }
+    }
+
+    /// Hand complete events, as many as lie together in memory, to `take`, and give their room back. Returns whether there may be more.
+    ///
+    /// # Errors
+    /// What `take` returns; the events then stay.
+    pub fn read<E>(&mut self, take: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<bool, E> {
+        let head = self.word(0).load(Ordering::Acquire);
+        let tail = self.word(TAIL).load(Ordering::Relaxed);
+        let start = tail & self.mask;
+        let mut at = tail;
+        // Up to the end of the ring; an event that begins before it is whole.
+        while at < head && (at & !self.mask) == (tail & !self.mask) {
+            let Some(length) = self.complete(at) else { break };
+            at += u64::from(length);
+        }
+        if at == tail {
+            return Ok(false);
+        }
+        // SAFETY: these bytes lie in the mapping, and the kernel does not touch them before the tail has moved.
+        let events = unsafe { std::slice::from_raw_parts(self.base.add(HEADER + start as usize), (at - tail) as usize) };
+        take(events)?;
+        self.word(TAIL).store(at, Ordering::Release);
+        Ok(at < head)
+    }
+
+    /// Length of the event at this position, if it is complete.
+    fn complete(&self, position: u64) -> Option<u16> {
+        let offset = HEADER + (position & self.mask) as usize;
+        // SAFETY: within the mapping; events are aligned to 8.
+        let (written, rest) = unsafe {
+            let place = self.base.add(offset);
+            ((*place.cast::<AtomicU32>()).load(Ordering::Acquire), (*place.add(4).cast::<AtomicU32>()).load(Ordering::Relaxed))
+        };
+        let length = (rest & 0xffff) as u16;
+        (written == position as u32 && length >= 8 && length % 8 == 0).then_some(length)
+    }
+
+    /// Whether more than so many eighths of the ring are taken.
+    #[must_use]
+    pub fn is_above(&self, eighths: u64) -> bool {
+        let taken = self.word(0).load(Ordering::Relaxed) - self.word(TAIL).load(Ordering::Relaxed);
+        taken > (self.mask + 1) / 8 * eighths
+    }
+
+    /// Events by kind that found no room.
+    #[must_use]
+    pub fn dropped(&self) -> [u64; KINDS] {
+        std::array::from_fn(|kind| self.word(DROPPED + 8 * kind).load(Ordering::Relaxed))
+    }
+
+    /// Events by kind that were produced, where that is counted.
+    #[must_use]
+    pub fn produced(&self) -> [u64; KINDS] {
+        std::array::from_fn(|kind| self.word(PRODUCED + 8 * kind).load(Ordering::Relaxed))
+    }
+
+    /// When events were dropped first and last, `CLOCK_MONOTONIC` [ns].
+    #[must_use]
+    pub fn drop_times(&self) -> Option<(u64, u64)> {
+        let first = self.word(FIRST_DROP).load(Ordering::Relaxed);
+        (first > 0).then(|| (first, self.word(FIRST_DROP + 8).load(Ordering::Relaxed)))
+    }
+}

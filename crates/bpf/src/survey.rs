@@ -1,0 +1,139 @@
+//! A first look over a spool: what is whole, which frames are whose, and everything that later events refer to backwards and forwards.
+//!
+//! Paths are collected here, because a path may be told by another CPU than the one whose call names the file. Only the headers of other
+//! events are looked at.
+
+use std::{fs::File, path};
+
+use sysdock_table::Cancel;
+
+use crate::{
+    BpfError,
+    events::{self, kind},
+    frames::{Frames, Place},
+    notes::{self, Note},
+    places::Places,
+    spool::FrameKind,
+    streams::Stream,
+};
+
+/// Kinds of events that are counted one by one; others share the first place.
+pub(crate) const KINDS: usize = 16;
+
+/// What a spool holds.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    pub(crate) file: File,
+    /// By CPU, in order of their first frame.
+    pub(crate) streams: Vec<Stream>,
+    pub(crate) places: Places,
+    pub(crate) notes: Vec<Note>,
+    /// Whole events, by kind.
+    pub(crate) events: [u64; KINDS],
+    /// Events that end their frame, because they cannot be read.
+    pub(crate) broken: u64,
+    /// Notes that cannot be read.
+    pub(crate) broken_notes: u64,
+    /// Bytes that are no frame, and stretches of them, before a frame; and behind the last.
+    pub(crate) damaged_bytes: u64,
+    pub(crate) damages: u64,
+    pub(crate) cut_bytes: u64,
+    /// Size of the file.
+    pub(crate) bytes: u64,
+}
+
+impl Survey {
+    /// Read the spool once.
+    ///
+    /// # Errors
+    /// [`BpfError`] if it cannot be read, or holds no frame at all.
+    pub(crate) fn of(spool: &path::Path, cancel: &Cancel) -> Result<Self, BpfError> {
+        let failed = |error| BpfError::spool(spool, error);
+        let mut frames = Frames::open(spool)?;
+        let mut look = Look::default();
+        let mut payload = Vec::new();
+        let mut whole = 0u64;
+        while let Some((header, place)) = frames.next(&mut payload).map_err(failed)? {
+            whole += 1;
+            match header.kind {
+                FrameKind::Events => look.events(header.cpu, place, &payload),
+                FrameKind::Notes => look.notes(&payload),
+            }
+            if cancel.requested() {
+                break;
+            }
+        }
+        if whole == 0 {
+            return Err(BpfError::NotASpool(spool.into()));
+        }
+        let Look { streams, places, notes, events, broken, broken_notes } = look;
+        let (damaged_bytes, damages, cut_bytes) = (frames.damaged_bytes, frames.damages, frames.cut_bytes);
+        let bytes = frames.length();
+        let file = frames.into_file();
+        Ok(Survey { file, streams, places, notes, events, broken, broken_notes, damaged_bytes, damages, cut_bytes, bytes })
+    }
+
+    /// Events of kinds that this version does not know.
+    pub(crate) fn unknown(&self) -> u64 {
+        let known = [kind::CALL, kind::PATH, kind::FORK, kind::EXEC, kind::EXIT, kind::SIGNAL, kind::TASK];
+        let known: u64 = known.iter().map(|kind| self.events[usize::from(*kind)]).sum();
+        self.total() - known
+    }
+
+    /// Whole events.
+    pub(crate) fn total(&self) -> u64 {
+        self.events.iter().sum()
+    }
+}
+
+/// A look under way.
+#[derive(Default)]
+struct Look {
+    streams: Vec<Stream>,
+    places: Places,
+    notes: Vec<Note>,
+    events: [u64; KINDS],
+    broken: u64,
+    broken_notes: u64,
+}
+
+impl Look {
+    fn events(&mut self, cpu: u32, place: Place, payload: &[u8]) {
+        let mut rest = payload;
+        while !rest.is_empty() {
+            let Some((event, behind)) = events::split(rest) else {
+                self.broken += 1;
+                break;
+            };
+            // A stream ends where its events end to make sense, so that this is decided once.
+            if !event.is_whole() {
+                self.broken += 1;
+                break;
+            }
+            let place = usize::from(event.kind);
+            self.events[if place < KINDS { place } else { 0 }] += 1;
+            if event.kind == kind::PATH
+                && let Some(path) = event.path()
+            {
+                self.places.tell(&path);
+            }
+            rest = behind;
+        }
+        let length = place.length - u32::try_from(rest.len()).unwrap_or(0);
+        let place = Place { length, ..place };
+        match self.streams.iter_mut().find(|stream| stream.cpu == cpu) {
+            Some(stream) => stream.add(place),
+            None => self.streams.push(Stream::new(cpu, place)),
+        }
+    }
+
+    fn notes(&mut self, payload: &[u8]) {
+        /// They come about once a second: these are for months.
+        const MOST: usize = 1 << 24;
+        let (notes, broken) = notes::parse(payload);
+        self.broken_notes += broken;
+        if self.notes.len() < MOST {
+            self.notes.extend(notes);
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! Recording by the kernel's own events.
+//!
+//! States: *prepared* (the command's process waits, its group is made, the programs are in the kernel and attached; what may fail for want of
+//! permission has succeeded) -> *recording* (rights are dropped, the folder is there, the command runs) -> *closing* (the spool becomes
+//! tables). A refusal in the first state leaves nothing behind, so that strace can take over.
+
+use std::{
+    env, fs,
+    path::Path,
+    process::{Child, Command, ExitStatus},
+    thread,
+    time::{Duration, Instant},
+};
+
+use sysdock_bpf::{
+    BpfError, Capture, End, Gate, Group, Note, Probes, Reason, Settings, Spool, Start, Target, all_processes, first_task,
+    task_events,
+};
+use sysdock_table::{Cancel, Manifest, Recording};
+
+use crate::{
+    arguments, environment,
+    messages::{EXIT_INTERRUPTED, Message},
+    privileges::{self, Caller},
+    progress::Reporter,
+    record, signals,
+};
+
+/// Why nothing was recorded.
+pub(crate) enum Refusal {
+    /// This recorder cannot run here: another may.
+    Unable(String),
+    /// None could.
+    Error(Message),
+}
+
+impl Refusal {
+    pub(crate) fn into_message(self) -> Message {
+        match self {
+            Refusal::Error(message) => message,
+            Refusal::Unable(reason) => Message::new(
+                format!("the kernel recorder cannot run: {reason}"),
+                "sudo sysdock run -- CMD records it and still runs CMD as you; or sysdock run --with strace -- CMD",
+            ),
+        }
+    }
+}
+
+impl From<Message> for Refusal {
+    fn from(message: Message) -> Self {
+        Refusal::Error(message)
+    }
+}
+
+/// What is ready before anything is written.
+struct Prepared {
+    probes: Probes,
+    /// The command, waiting.
+    gate: Option<Gate>,
+    /// Of the command's own, or the one that was asked for.
+    group: Option<Group>,
+    /// Events about the threads that are there.
+    tasks: Vec<u8>,
+}
+
+/// Record; returns the exit status of the command, as a shell would, or 0.
+pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Refusal> {
+    let missing = privileges::missing();
+    if !missing.is_empty() {
+        return Err(Refusal::Unable(format!("it needs {}", missing.join(" and "))));
+    }
+    if arguments.no_loss && !arguments.target.pid.is_empty() {
+        return Err(Refusal::Error(Message::new(
+            "--no-loss holds a group still, not single processes",
+            "name its group: --cgroup PATH",
+        )));
+    }
+    let directory = env::current_dir().ok().map(|directory| directory.to_string_lossy().into_owned());
+    let rows = environment::of_this_machine(&arguments.command, directory.clone());
+    let manifest = manifest(arguments, directory);
+    signals::count_signals();
+    let prepared = prepare(arguments)?;
+    let mut recording = Recording::create(&arguments.output, manifest).map_err(Message::from)?;
+    environment::write(&mut recording, &rows).map_err(Message::from)?;
+    Ok(record(arguments, prepared, recording)?)
+}
+
+fn manifest(arguments: &arguments::Record, directory: Option<String>) -> Manifest {
+    let mut manifest = Manifest::new("kernel");
+    if !arguments.command.is_empty() {
+        manifest.command = Some(environment::command_text(&arguments.command));
+        manifest.directory = directory;
+    }
+    manifest.host = environment::host_name();
+    manifest.options = options(arguments);
+    manifest
+}
+
+/// What was asked for, as one would type it.
+fn options(arguments: &arguments::Record) -> Vec<String> {
+    let mut options = Vec::new();
+    let target = &arguments.target;
+    options.extend(target.pid.iter().map(|pid| format!("-p {pid}")));
+    options.extend(target.cgroup.iter().map(|path| format!("--cgroup {}", path.display())));
+    options.extend(target.all.then(|| "-a".to_string()));
+    options.extend(arguments.time.map(|time| format!("--for {}s", time.as_secs_f64())));
+    options.extend(arguments.no_loss.then(|| "--no-loss".to_string()));
+    options.push(format!("--ring {}", arguments.ring));
+    options
+}
+
+/// Everything that may be refused.
+fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
+    let gate = if arguments.command.is_empty() { None } else { Some(close_gate(arguments)?) };
+    let group = match &arguments.target.cgroup {
+        Some(path) => Some(Group::at(path).map_err(|error| {
+            let hint = "give its folder, such as /sys/fs/cgroup/system.slice/nginx.service";
+            Message::new(format!("{}: no control group of version 2: {error}", path.display()), hint)
+        })?),
+        // Where no group can be made, the kernel side follows births instead.
+        None => gate.as_ref().and_then(|gate| own_group(gate.pid())),
+    };
+    if arguments.no_loss && group.is_none() {
+        return Err(Refusal::Error(Message::new(
+            "--no-loss needs a control group, which cannot be made here",
+            "leave it out, or run as root",
+        )));
+    }
+    let (target, tasks) = target(arguments, gate.as_ref(), group.as_ref())?;
+    let settings = Settings { target, ring_bytes: arguments.ring << 20, secret: secret(), count_produced: false };
+    let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.error));
+    let mut probes = Probes::load(&settings).map_err(refused)?;
+    probes.attach().map_err(refused)?;
+    Ok(Prepared { probes, gate, group, tasks })
+}
+
+/// Make the process of the command. It gets the rights that whoever asked for the recording has.
+fn close_gate(arguments: &arguments::Record) -> Result<Gate, Message> {
+    let mut command = Command::new(&arguments.command[0]);
+    command.args(&arguments.command[1..]);
+    let caller = if arguments.as_root { None } else { Caller::find() };
+    let cannot =
+        |error| Message::new(format!("cannot start a process: {error}"), "is the limit of processes (ulimit -u) reached?");
+    // The wait comes first and is the recorder's: a process of the user's could be ended by others before it is recorded.
+    Gate::close(command, move || caller.as_ref().map_or(Ok(()), Caller::become_user)).map_err(cannot)
+}
+
+fn own_group(pid: u32) -> Option<Group> {
+    let group = Group::create().ok()?;
+    group.add(pid).ok()?;
+    Some(group)
+}
+
+fn target(arguments: &arguments::Record, gate: Option<&Gate>, group: Option<&Group>) -> Result<(Target, Vec<u8>), Message> {
+    let asked = &arguments.target;
+    if let Some(id) = group.and_then(|group| group.id().ok()) {
+        let tasks =
+            gate.map_or_else(|| task_events(group.map(Group::processes).unwrap_or_default()), |gate| first_task(gate.pid()));
+        return Ok((Target::ControlGroup(id), tasks));
+    }
+    if let Some(gate) = gate {
+        return Ok((Target::Processes(vec![gate.pid()]), first_task(gate.pid())));
+    }
+    if asked.all {
+        let all = all_processes().map_err(|error| Message::new(format!("/proc: {error}"), "is /proc mounted?"))?;
+        return Ok((Target::All, task_events(all)));
+    }
+    if let Some(gone) = asked.pid.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        return Err(Message::new(format!("-p {gone}: no such process"), "pgrep -a NAME lists processes by name"));
+    }
+    Ok((Target::Processes(asked.pid.clone()), task_events(asked.pid.iter().copied())))
+}
+
+/// Not to be guessed: ids of files would tell addresses in the kernel.
+fn secret() -> u64 {
+    let mut bytes = [0u8; 8];
+    // SAFETY: the buffer is as long as stated.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    if got == 8 { u64::from_ne_bytes(bytes) } else { u64::from(std::process::id()) << 32 | 0x5d0c }
+}
+
+/// Let the command run and record it to its end.
+fn record(arguments: &arguments::Record, prepared: Prepared, recording: Recording) -> Result<u8, Message> {
+    let Prepared { probes, gate, group, tasks } = prepared;
+    let mut spool = Spool::create(&recording.folder().join(sysdock_bpf::SPOOL))?;
+    spool.note(&Note::Start(start_note(&recording, gate.as_ref())))?;
+    spool.append(sysdock_bpf::NO_CPU, &tasks)?;
+    spool.flush()?;
+    let hold = if arguments.no_loss { group.as_ref().and_then(|group| group.again().ok()) } else { None };
+    let mut capture = Capture::new(probes, spool, hold)?;
+    if let Err(error) = privileges::drop_rest() {
+        crate::messages::note(&format!("rights that are no longer needed could not be dropped: {error}"));
+    }
+    let mut watch =
+        Watch::new(gate.map(Gate::open).transpose().map_err(|error| cannot_run(arguments, &error))?, group, arguments.time);
+    let recorded = capture.run(|| watch.is_over());
+    let reason = match recorded {
+        Ok(()) if watch.interrupted => Reason::Interrupted,
+        Ok(()) => Reason::Done,
+        Err(BpfError::Full(_)) => Reason::Full,
+        Err(error) => return Err(error.into()),
+    };
+    // A full disk ends the recording, not the program.
+    let status = watch.wait();
+    let finished = capture.finish(|totals| Note::End(end_note(status, reason, &totals.produced)));
+    if reason != Reason::Full {
+        finished?;
+    }
+    close(recording, &arguments.progress)?;
+    Ok(match status {
+        Some(status) if !watch.interrupted => record::exit_code(status),
+        _ if watch.interrupted => EXIT_INTERRUPTED,
+        _ => 0,
+    })
+}
+
+fn start_note(recording: &Recording, gate: Option<&Gate>) -> Start {
+    let manifest = &recording.manifest;
+    Start {
+        command: manifest.command.clone(),
+        directory: manifest.directory.clone(),
+        host: manifest.host.clone(),
+        options: manifest.options.clone(),
+        pid: gate.map(Gate::pid),
+    }
+}
+
+fn end_note(status: Option<ExitStatus>, reason: Reason, produced: &[u64]) -> End {
+    use std::os::unix::process::ExitStatusExt;
+    End {
+        exit_code: status.and_then(|status| status.code()),
+        exit_signal: status.and_then(|status| status.signal()),
+        reason,
+        produced: produced.to_vec(),
+    }
+}
+
+fn cannot_run(arguments: &arguments::Record, error: &std::io::Error) -> Message {
+    let name = arguments.command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
+    Message::new(format!("{name}: cannot be run: {error}"), "can the user who called sudo run it? --as-root runs it as root")
+}
+
+/// Looks after the command, the time and the user's signals.
+struct Watch {
+    child: Option<Child>,
+    status: Option<ExitStatus>,
+    group: Option<Group>,
+    until: Option<Instant>,
+    seen: signals::Counts,
+    interrupted: bool,
+}
+
+impl Watch {
+    fn new(child: Option<Child>, group: Option<Group>, time: Option<Duration>) -> Self {
+        let until = time.map(|time| Instant::now() + time);
+        Watch { child, status: None, group, until, seen: signals::Counts::default(), interrupted: false }
+    }
+
+    /// Whether recording is to end now.
+    fn is_over(&mut self) -> bool {
+        self.heed_signals();
+        if self.interrupted || self.until.is_some_and(|until| Instant::now() >= until) {
+            return true;
+        }
+        let Some(child) = &mut self.child else { return false };
+        if self.status.is_none() {
+            self.status = child.try_wait().ok().flatten();
+        }
+        // What the command left running in the background is recorded too, as strace -f does.
+        self.status.is_some() && !self.group.as_ref().is_some_and(Group::is_populated)
+    }
+
+    /// What a signal to the recorder means: SIGTERM and SIGHUP go on to the command. SIGINT comes from the terminal, which has sent it to
+    /// the command too; a second one says that the command does not heed it: then recording ends and the command runs on. Without a command
+    /// every one ends the recording.
+    fn heed_signals(&mut self) {
+        let now = signals::counts();
+        let Some(child) = self.child.as_ref().filter(|_| self.status.is_none()) else {
+            self.interrupted |= now != signals::Counts::default();
+            return;
+        };
+        if now.terminations > self.seen.terminations {
+            record::send(child.id(), libc::SIGTERM);
+        }
+        if now.hangups > self.seen.hangups {
+            record::send(child.id(), libc::SIGHUP);
+        }
+        self.interrupted |= now.interrupts >= 2;
+        self.seen = now;
+    }
+
+    /// The exit status of the command. It is waited for where the recording ended for want of room, not where the user ended it.
+    fn wait(&mut self) -> Option<ExitStatus> {
+        if self.status.is_none() && !self.interrupted && self.until.is_none_or(|until| Instant::now() < until) {
+            let child = self.child.as_mut()?;
+            while self.status.is_none() {
+                self.status = child.try_wait().ok()?;
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+        self.status
+    }
+}
+
+/// Make tables of the spool; it goes when they are whole.
+fn close(mut recording: Recording, progress: &arguments::Progress) -> Result<(), Message> {
+    let spool = recording.folder().join(sysdock_bpf::SPOOL);
+    let mut reporter = Reporter::new(progress);
+    let ending = sysdock_bpf::convert(&spool, &mut recording, &Cancel::default(), &mut |progress| reporter.report(progress))?;
+    recording.finish(ending)?;
+    let _ = fs::remove_file(spool);
+    Ok(())
+}
+
+/// `sysdock-native salvage`: tables of what a recorder that died has left. Returns the exit status.
+pub(crate) fn salvage(arguments: &arguments::Salvage) -> Result<u8, Message> {
+    let cancel = Cancel::default();
+    signals::cancel_on_signal(&cancel);
+    let mut reporter = Reporter::new(&arguments.progress);
+    sysdock_bpf::salvage(&arguments.recording, &cancel, &mut |progress| reporter.report(progress))?;
+    Ok(if cancel.requested() { EXIT_INTERRUPTED } else { 0 })
+}

@@ -1,0 +1,83 @@
+"""What `run`, `record` and `import` have in common: the native program, its progress, the answer after it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from sysdock.cli.output import remark, terminal_width
+from sysdock.cli.progress import ProgressLine
+from sysdock.errors import UserError
+from sysdock.recording.native import refuse_existing, run_native
+
+
+def run_with_progress(arguments: Sequence[str], forward: Sequence[signal.Signals]) -> int:
+    """Runs the native program under a progress line; returns its exit status."""
+    line = ProgressLine()
+    try:
+        return run_native(arguments, line.update, forward=forward)
+    finally:
+        line.clear()
+
+
+def recorder_arguments(options: Mapping[str, Any]) -> list[str]:
+    """The options of `recorder_options` as the native program takes them."""
+    words = ["--with", options["with_"]] if options["with_"] != "auto" else []
+    words += ["--ring", str(options["ring"])] if options["ring"] else []
+    return words + [f"--{name.replace('_', '-')}" for name in ("no_loss", "as_root") if options[name]]
+
+
+def run_native_recorder(folder: Path, options: Sequence[str], command: Sequence[str]) -> int:
+    """Records into a new folder; returns the exit status."""
+    refuse_existing(folder)
+    words = ["record", "-o", str(folder), *options, *(["--", *command] if command else [])]
+    return run_with_progress(words, (signal.SIGTERM, signal.SIGHUP))
+
+
+def hand_over(folder: Path) -> None:
+    """Gives a recording that was made under sudo to the user who called it."""
+    uid, gid = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
+    if os.geteuid() != 0 or not uid.isdigit() or not gid.isdigit():
+        return
+    for path in [folder, *folder.rglob("*")]:
+        with contextlib.suppress(OSError):
+            os.chown(path, int(uid), int(gid), follow_symlinks=False)
+
+
+def answer(folder: Path, out: TextIO, lang: str) -> None:
+    """Prints the one-screen answer to `out` and writes the report into the recording.
+
+    The recording exists by now, so nothing that goes wrong here is an error of the verb: it is said, and that
+    is all.
+    """
+    from sysdock.analysis import Session
+    from sysdock.cli.answer import answer_lines
+    from sysdock.recording import Recording
+
+    try:
+        recording = Recording.open(folder)
+        if not recording.tables:
+            # The native program ended before it wrote the first one, and has said why if it could.
+            remark(f"nothing was recorded in {folder}")
+            return
+        with Session(recording) as session:
+            report = _report(session, folder / "report.html", lang)
+            lines = answer_lines(session, report, lang, terminal_width(out))
+            print("\n".join(lines), file=out, flush=True)
+    except UserError as error:
+        remark(str(error))
+
+
+def _report(session: object, path: Path, lang: str) -> Path | None:
+    try:
+        from sysdock.report import write_report
+
+        write_report(session, path, lang)
+    except (UserError, ImportError, OSError) as error:
+        remark(f"no report was written: {error}")
+        return None
+    return path
