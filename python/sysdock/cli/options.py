@@ -126,9 +126,8 @@ def recorder_options(function: Callable) -> Callable:
             "--with",
             "with_",
             type=click.Choice(["auto", "kernel", "strace"]),
-            default="auto",
-            show_default=True,
-            help="How: by the kernel's own events, or by strace.",
+            help="How: by the kernel's own events, by strace, or the first of them that may. Else: a command by "
+            "strace, what runs already by the kernel's events.",
         ),
         click.option(
             "--no-loss",
