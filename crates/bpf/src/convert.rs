@@ -62,6 +62,8 @@ pub fn convert(
         (Merge::new(file, streams).map_err(|error| BpfError::spool(spool, error))?, places)
     };
     conversion.places = places;
+    let Start { pid, directory, .. } = &story.start;
+    conversion.command = (pid.map_or(-1, i64::from), directory.clone().unwrap_or_default().into_bytes());
     let mut done = 0u64;
     while let Some(event) = merge.next().map_err(|error| BpfError::spool(spool, error))? {
         conversion.event(&event)?;
@@ -171,6 +173,8 @@ pub(crate) struct Conversion<'a> {
     pub(crate) errno_numbers: Vec<i16>,
     pub(crate) open_flag_numbers: FxHashMap<u64, i16>,
     pub(crate) full_path: Vec<u8>,
+    /// Process id of the command, -1 if there is none, and the directory that it was started in.
+    pub(crate) command: (i64, Vec<u8>),
     pub(crate) unknown_paths: u64,
     /// Calls that set up an io_uring.
     pub(crate) rings: u64,
@@ -201,6 +205,7 @@ impl<'a> Conversion<'a> {
             errno_numbers: vec![-1; 4096],
             open_flag_numbers: FxHashMap::default(),
             full_path: Vec::new(),
+            command: (-1, Vec::new()),
             unknown_paths: 0,
             rings: 0,
             restarted: 0,

@@ -165,11 +165,14 @@ mod tests {
         (String::from_utf8(objects.name(object).to_vec()).unwrap(), objects.kind(object))
     }
 
+    /// Names from the leaf on, mode, magic, flags; path and kind.
+    type Case = (&'static [&'static str], u16, u32, u16, &'static str, Kind);
+
     #[test]
     fn files_are_named_as_the_kernel_names_them() {
         const EXT4: u32 = 0xef53;
         const TMPFS: u32 = 0x0102_1994;
-        let cases: [(&[&str], u16, u32, u16, &str, Kind); 21] = [
+        let cases: [Case; 21] = [
             (&["passwd", "etc"], 0o100_644, EXT4, 0, "/etc/passwd", Kind::File),
             (&["etc"], 0o040_755, EXT4, 0, "/etc", Kind::Directory),
             (&[], 0o040_755, EXT4, 0, "/", Kind::Directory),

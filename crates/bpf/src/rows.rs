@@ -131,7 +131,13 @@ impl Conversion<'_> {
                 row.object = self.argument(event.path);
             }
             Shape::ChangeDir => {
-                row.object = self.argument(event.path);
+                row.object = match event.path {
+                    // The base is read at the return: it is the directory that was entered.
+                    Some(PathArgument { base, text: Some(text) }) if row.result == 0 && !text.starts_with(b"/") => {
+                        self.file(base)
+                    }
+                    path => self.argument(path),
+                };
                 self.is_directory(row);
             }
             Shape::Exec => self.fill_exec(row, thread, event),
@@ -161,10 +167,21 @@ impl Conversion<'_> {
             return;
         }
         let Some(started) = self.threads.get_mut(thread).exec.take() else { return };
-        row.object = object_id(Some(self.places.named(&normal(started.filename.as_ref().into()), &mut self.objects)));
+        row.object = object_id(Some(self.program(&started.filename, row.life as usize)));
         if started.comm_before >= 0 {
             row.comm = started.comm_before;
         }
+    }
+
+    /// The row of a program's path. Where a relative one starts is known of the command itself only.
+    fn program(&mut self, filename: &[u8], life: usize) -> ObjectId {
+        let first = i64::from(self.threads.lives[life].tid) == self.command.0 && self.threads.lives[life].execs == 1;
+        if filename.starts_with(b"/") || !first || !self.command.1.starts_with(b"/") {
+            let path = if filename.starts_with(b"/") { normal(filename.into()) } else { filename.into() };
+            return self.places.named(&path, &mut self.objects);
+        }
+        let path = [self.command.1.as_slice(), b"/", filename].concat();
+        self.places.named(&normal(path.into()), &mut self.objects)
     }
 
     /// The row in `paths` of a file's id; -1: it has none, or nobody told where it lies.

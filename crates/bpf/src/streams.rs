@@ -18,7 +18,6 @@ const LONGEST: usize = 1 << 16;
 /// The events of one CPU.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    pub(crate) cpu: u32,
     /// Frames, from the next one on with what of them is not read yet.
     frames: Vec<Place>,
     next_frame: usize,
@@ -30,8 +29,8 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(cpu: u32, first: Place) -> Self {
-        Stream { cpu, frames: vec![first], next_frame: 0, buffer: Vec::new(), at: 0, next_ns: 0 }
+    pub(crate) fn new(first: Place) -> Self {
+        Stream { frames: vec![first], next_frame: 0, buffer: Vec::new(), at: 0, next_ns: 0 }
     }
 
     /// A frame behind the others.
@@ -136,7 +135,7 @@ mod tests {
             let (mut streams, mut expected): (Vec<Stream>, Vec<u64>) = Default::default();
             for cpu in 0..cpus {
                 let mut now = 0;
-                for _ in 0..random.below(20) {
+                for _ in 0..1 + random.below(20) {
                     let from = bytes.len();
                     for _ in 0..random.below(3000) {
                         now += random.below(50);
@@ -145,9 +144,9 @@ mod tests {
                         bytes.extend(testing::path(1, &["x"]).bytes());
                     }
                     let place = Place { offset: from as u64, length: (bytes.len() - from) as u32 };
-                    match streams.iter_mut().find(|stream| stream.cpu == cpu) {
+                    match streams.get_mut(cpu) {
                         Some(stream) => stream.add(place),
-                        None => streams.push(Stream::new(cpu, place)),
+                        None => streams.push(Stream::new(place)),
                     }
                 }
             }

@@ -5,6 +5,7 @@
 
 use std::{fs::File, path};
 
+use rustc_hash::FxHashMap;
 use sysdock_table::Cancel;
 
 use crate::{
@@ -66,7 +67,7 @@ impl Survey {
         if whole == 0 {
             return Err(BpfError::NotASpool(spool.into()));
         }
-        let Look { streams, places, notes, events, broken, broken_notes } = look;
+        let Look { streams, places, notes, events, broken, broken_notes, .. } = look;
         let (damaged_bytes, damages, cut_bytes) = (frames.damaged_bytes, frames.damages, frames.cut_bytes);
         let bytes = frames.length();
         let file = frames.into_file();
@@ -90,6 +91,8 @@ impl Survey {
 #[derive(Default)]
 struct Look {
     streams: Vec<Stream>,
+    /// Indices of streams by CPU.
+    cpus: FxHashMap<u32, usize>,
     places: Places,
     notes: Vec<Note>,
     events: [u64; KINDS],
@@ -121,9 +124,13 @@ impl Look {
         }
         let length = place.length - u32::try_from(rest.len()).unwrap_or(0);
         let place = Place { length, ..place };
-        match self.streams.iter_mut().find(|stream| stream.cpu == cpu) {
-            Some(stream) => stream.add(place),
-            None => self.streams.push(Stream::new(cpu, place)),
+        // A spool that somebody made up may name millions of CPUs.
+        match self.cpus.get(&cpu) {
+            Some(stream) => self.streams[*stream].add(place),
+            None => {
+                self.cpus.insert(cpu, self.streams.len());
+                self.streams.push(Stream::new(place));
+            }
         }
     }
 

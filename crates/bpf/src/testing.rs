@@ -165,7 +165,14 @@ pub(crate) fn task(started_ns: u64, (pid, tid): (u32, u32), parent: u32, comm: &
 /// Write a spool: events of CPUs, between a start and an end. The clocks differ by `EPOCH`.
 pub(crate) fn spool(path: &std::path::Path, cpus: &[&[Bytes]]) {
     let mut spool = Spool::create(path).unwrap();
-    spool.note(&Note::Start(crate::Start { command: Some("make all".into()), ..Default::default() })).unwrap();
+    spool
+        .note(&Note::Start(crate::Start {
+            command: Some("make all".into()),
+            directory: Some("/work".into()),
+            pid: Some(7),
+            ..Default::default()
+        }))
+        .unwrap();
     spool.note(&Note::Clock { monotonic_ns: 0, realtime_ns: EPOCH }).unwrap();
     for (cpu, events) in (0..).zip(cpus) {
         events.iter().for_each(|event| spool.append(cpu, &event.bytes()).unwrap());

@@ -2,10 +2,7 @@
 
 use std::{collections::HashMap, fs, path::Path};
 
-use arrow_array::{
-    Array, BooleanArray, DictionaryArray, Int32Array, Int64Array, StringArray,
-    types::Int32Type,
-};
+use arrow_array::{Array, BooleanArray, DictionaryArray, Int32Array, Int64Array, StringArray, types::Int32Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use sysdock_table::{Cancel, Ending, Manifest, Recording, TableError};
 
@@ -139,7 +136,10 @@ fn calls_tell_what_they_worked_on_and_where() {
     ];
     let found: Vec<String> = found.iter().map(|row| relative(row)).collect();
     assert_eq!(found, expected);
-    assert_eq!(tables.show("mappings", "path address length_bytes offset_bytes protection shared"), ["/home/data 139637976727552 8192 4096 PROT_READ|PROT_EXEC false"]);
+    assert_eq!(
+        tables.show("mappings", "path address length_bytes offset_bytes protection shared"),
+        ["/home/data 139637976727552 8192 4096 PROT_READ|PROT_EXEC false"]
+    );
     assert_eq!(tables.manifest.issues["unknown_path"], 1);
     let life = tables.show("processes", "pid tid ppid start_ts_ns end_ts_ns comm command execs calls exit_code exit_signal");
     assert_eq!(life, [format!("7 7 - {} {} prog prog -v 1 17 3 -", EPOCH + 5, EPOCH + 176)]);
@@ -179,16 +179,20 @@ fn lives_follow_births_execs_and_ends() {
         exit(320, (10, 12), 0, false),
     ];
     let tables = Tables::of(&[&first, &second]);
-    let lives = tables.show("processes", "start_ts_ns pid tid ppid process_id depth comm command execs calls exit_code exit_signal");
+    let lives =
+        tables.show("processes", "start_ts_ns pid tid ppid process_id depth comm command execs calls exit_code exit_signal");
     let lives: Vec<String> = lives.iter().map(|row| relative(row)).collect();
-    assert_eq!(lives, [
-        "0 1 1 - 0 0 init init --x 0 0 - -",
-        "100 10 10 - 1 0 make make 1 3 0 -",
-        "200 11 11 10 2 1 cc1plus-long-na cc1 a b 1 2 - SIGKILL",
-        "216 10 12 - 1 1 make make 0 1 0 -",
-        "500 11 11 10 4 1 make make 0 0 2 -",
-        "650 77 77 - 5 0 - - 0 1 - -",
-    ]);
+    assert_eq!(
+        lives,
+        [
+            "0 1 1 - 0 0 init init --x 0 0 - -",
+            "100 10 10 - 1 0 make make 1 3 0 -",
+            "200 11 11 10 2 1 cc1plus-long-na cc1 a b 1 2 - SIGKILL",
+            "216 10 12 - 1 1 make make 0 1 0 -",
+            "500 11 11 10 4 1 make make 0 0 2 -",
+            "650 77 77 - 5 0 - - 0 1 - -",
+        ]
+    );
     let calls = tables.show("calls", "call comm path");
     assert_eq!(calls[0], "execve make /bin/make", "the first exec names the program that it starts");
     assert_eq!(calls[4..6], ["execve make ./cc1plus-long-name-here", "gettid make -"]);
@@ -227,16 +231,20 @@ fn interrupted_calls_are_one_call() {
         exit(600, (5, 5), 15, true),
     ];
     let tables = Tables::of(&[&[path(F, &["f"])], &events]);
-    let calls: Vec<String> = tables.show("calls", "ts_ns dur_ns call moved_bytes value errno").iter().map(|row| relative(row)).collect();
-    assert_eq!(calls, [
-        "100 20 clock_nanosleep - 0 -",
-        "300 20 read 8 - -",
-        "310 10 write 1 - -",
-        "320 10 rt_sigreturn - 0 -",
-        "400 10 pause - - ERESTARTNOHAND",
-        "420 10 rt_sigreturn - - EINTR",
-        "500 10 wait4 - - ERESTARTSYS",
-    ]);
+    let calls: Vec<String> =
+        tables.show("calls", "ts_ns dur_ns call moved_bytes value errno").iter().map(|row| relative(row)).collect();
+    assert_eq!(
+        calls,
+        [
+            "100 20 clock_nanosleep - 0 -",
+            "300 20 read 8 - -",
+            "310 10 write 1 - -",
+            "320 10 rt_sigreturn - 0 -",
+            "400 10 pause - - ERESTARTNOHAND",
+            "420 10 rt_sigreturn - - EINTR",
+            "500 10 wait4 - - ERESTARTSYS",
+        ]
+    );
     assert_eq!(tables.manifest.restarted_calls, 2);
     assert_eq!(tables.show("processes", "calls exit_signal"), ["7 SIGTERM"]);
 }
@@ -245,7 +253,10 @@ fn interrupted_calls_are_one_call() {
 fn signals_have_their_senders() {
     let events = [signal(10, 3, 17, 1, 99), signal(11, 3, 11, 1, 4096), signal(12, 3, 2, 128, 0)];
     let tables = Tables::of(&[&events]);
-    assert_eq!(tables.show("signals", "signal code sender_pid"), ["SIGCHLD CLD_EXITED 99", "SIGSEGV SEGV_MAPERR -", "SIGINT SI_KERNEL -"]);
+    assert_eq!(
+        tables.show("signals", "signal code sender_pid"),
+        ["SIGCHLD CLD_EXITED 99", "SIGSEGV SEGV_MAPERR -", "SIGINT SI_KERNEL -"]
+    );
 }
 
 #[test]
@@ -372,4 +383,23 @@ fn a_finished_recording_is_not_salvaged() {
     drop(spool);
     let outcome = salvage(&rec, &Cancel::default(), &mut |_| {});
     assert!(matches!(outcome, Err(BpfError::Table(TableError::Exists(_)))));
+}
+
+#[test]
+fn a_directory_that_was_entered_is_the_one_after_the_call() {
+    let events = [
+        place(D, &["sub", "home"], 0o040_755, 0xef53, 0),
+        exec(5, (7, 7), 7, "./prog", "prog\0"),
+        call(7, 4, 3, libc::SYS_execve, 0),
+        call(7, 10, 5, libc::SYS_chdir, 0).path(D, "sub"),
+        call(7, 20, 5, libc::SYS_chdir, -2).path(D, "none"),
+        call(7, 30, 5, libc::SYS_chdir, 0).path(0, "/etc/"),
+        exec(40, (7, 7), 7, "./other", "other\0"),
+        call(7, 39, 3, libc::SYS_execve, 0),
+    ];
+    let tables = Tables::of(&[&events]);
+    let expected = ["/work/prog prog", "/home/sub prog", "/home/sub/none prog", "/etc prog", "./other prog"];
+    assert_eq!(tables.show("calls", "path comm"), expected);
+    let kinds = tables.show("paths", "path kind");
+    assert_eq!(kinds, ["/work/prog file", "/home/sub directory", "/home/sub/none file", "/etc directory", "./other file"]);
 }

@@ -72,16 +72,23 @@ pub fn write_processes(recording: &mut Recording, lives: &[Life], sessions: &[St
 fn processes(lives: &[Life]) -> Vec<i32> {
     let mut current: FxHashMap<(u32, i32), usize> = FxHashMap::default();
     let mut found = Vec::with_capacity(lives.len());
+    // Where the way from each life ends: the way of a later one ends there too.
+    let mut ends: Vec<usize> = Vec::with_capacity(lives.len());
     for (index, life) in lives.iter().enumerate() {
         let key = (life.session, life.pid);
         let mut first = index;
         // Threads make threads; the walk is as long as that chain, and never longer than all lives.
         for _ in 0..lives.len() {
             match lives[first].parent.filter(|parent| (lives[*parent].session, lives[*parent].pid) == key) {
+                Some(parent) if parent < index => {
+                    first = ends[parent];
+                    break;
+                }
                 Some(parent) => first = parent,
                 None => break,
             }
         }
+        ends.push(first);
         if first == index && life.tid != life.pid {
             first = *current.entry(key).or_insert(index);
         } else if first == index {

@@ -1,0 +1,55 @@
+//! Records a command by the kernel's events and makes a recording of it: `record REC CMD [ARGUMENT...]`. Needs root.
+#![expect(clippy::print_stderr, reason = "an example")]
+
+use std::{env, error::Error, fs, path::Path, process::Command};
+
+use sysdock_bpf::{
+    Capture, End, Gate, NO_CPU, Note, Probes, SPOOL, Settings, Spool, Start, Target, clock_note, convert, first_task,
+};
+use sysdock_table::{Cancel, Manifest, Recording};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let [folder, command @ ..] = &arguments[..] else { return Err("record REC CMD [ARGUMENT...]".into()) };
+    let recording = Recording::create(Path::new(folder), Manifest::new(sysdock_bpf::RECORDER))?;
+    let spool = record(&Path::new(folder).join(SPOOL), command)?;
+    eprintln!("spool {spool} B");
+    make(recording)
+}
+
+/// Record into a spool; returns its size.
+fn record(path: &Path, command: &[String]) -> Result<u64, Box<dyn Error>> {
+    let mut start = Command::new(&command[0]);
+    start.args(&command[1..]);
+    let gate = Gate::close(start, || Ok(()))?;
+    let target = Target::Processes(vec![gate.pid()]);
+    let settings = Settings { target, ring_bytes: 1 << 24, secret: 42, count_produced: true };
+    let mut probes = Probes::load(&settings).map_err(|error| format!("{}: {}", error.step, error.error))?;
+    probes.attach().map_err(|error| format!("{}: {}", error.step, error.error))?;
+    let mut spool = Spool::create(path)?;
+    spool.note(&Note::Start(Start { command: Some(command.join(" ")), pid: Some(gate.pid()), ..Start::default() }))?;
+    spool.note(&clock_note())?;
+    spool.append(NO_CPU, &first_task(gate.pid()))?;
+    let mut capture = Capture::new(probes, spool, None)?;
+    let mut child = gate.open()?;
+    let mut status = None;
+    capture.run(|| {
+        status = child.try_wait().ok().flatten();
+        status.is_some()
+    })?;
+    let exit_code = status.and_then(|status| status.code());
+    let totals = capture.finish(|totals| Note::End(End { exit_code, produced: totals.produced.clone(), ..End::default() }))?;
+    eprintln!("{totals:?}");
+    Ok(totals.bytes)
+}
+
+fn make(mut recording: Recording) -> Result<(), Box<dyn Error>> {
+    let spool = recording.folder().join(SPOOL);
+    let ending = convert(&spool, &mut recording, &Cancel::default(), &mut |_| {})?;
+    let manifest = recording.finish(ending)?;
+    eprintln!("{:?} calls {} issues {:?}", ending, manifest.tables["calls"].rows, manifest.issues);
+    if env::var_os("KEEP_SPOOL").is_none() {
+        fs::remove_file(spool)?;
+    }
+    Ok(())
+}
