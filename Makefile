@@ -3,7 +3,7 @@
 .PHONY: setup demo test check bench clean
 .DELETE_ON_ERROR:
 
-RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) $(wildcard knowhow/tables/*.toml) Cargo.toml Cargo.lock
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.[ch]' -o -name Cargo.toml) $(wildcard knowhow/tables/*.toml) Cargo.toml Cargo.lock
 
 setup: .venv/.installed
 

@@ -22,7 +22,9 @@ impl Group {
     /// # Errors
     /// No control groups of version 2, or no permission to make one.
     pub fn create() -> io::Result<Group> {
-        let folder = own_folder()?.join(format!("sysdock-{}", std::process::id()));
+        let above = own_folder()?;
+        remove_left(&above);
+        let folder = above.join(format!("sysdock-{}", std::process::id()));
         fs::create_dir(&folder)?;
         Ok(Group { folder, own: true })
     }
@@ -105,6 +107,17 @@ impl Drop for Group {
                 let _ = fs::write(&above, pid);
             }
             thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+/// Groups of recorders that were killed. One that still holds a process cannot be removed, and stays.
+fn remove_left(above: &Path) {
+    for entry in fs::read_dir(above).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let recorder = name.to_str().and_then(|name| name.strip_prefix("sysdock-")?.parse::<u32>().ok());
+        if recorder.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = fs::remove_dir(entry.path());
         }
     }
 }

@@ -91,7 +91,7 @@ impl Ring {
             ((*place.cast::<AtomicU32>()).load(Ordering::Acquire), (*place.add(4).cast::<AtomicU32>()).load(Ordering::Relaxed))
         };
         let length = (rest & 0xffff) as u16;
-        (written == position as u32 && length >= 8 && length % 8 == 0).then_some(length)
+        (written == position as u32 && length >= 8 && length.is_multiple_of(8)).then_some(length)
     }
 
     /// Whether more than so many eighths of the ring are taken.

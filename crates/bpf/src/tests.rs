@@ -398,8 +398,8 @@ fn a_directory_that_was_entered_is_the_one_after_the_call() {
         call(7, 39, 3, libc::SYS_execve, 0),
     ];
     let tables = Tables::of(&[&events]);
-    let expected = ["/work/prog prog", "/home/sub prog", "/home/sub/none prog", "/etc prog", "./other prog"];
+    let expected = ["/srv/prog prog", "/home/sub prog", "/home/sub/none prog", "/etc prog", "./other prog"];
     assert_eq!(tables.show("calls", "path comm"), expected);
     let kinds = tables.show("paths", "path kind");
-    assert_eq!(kinds, ["/work/prog file", "/home/sub directory", "/home/sub/none file", "/etc directory", "./other file"]);
+    assert_eq!(kinds, ["/srv/prog file", "/home/sub directory", "/home/sub/none file", "/etc directory", "./other file"]);
 }

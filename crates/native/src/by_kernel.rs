@@ -6,6 +6,7 @@
 
 use std::{
     env, fs,
+    os::unix::process::CommandExt,
     path::Path,
     process::{Child, Command, ExitStatus},
     thread,
@@ -82,6 +83,8 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Refusal> {
     let prepared = prepare(arguments)?;
     let mut recording = Recording::create(&arguments.output, manifest).map_err(Message::from)?;
     environment::write(&mut recording, &rows).map_err(Message::from)?;
+    // Listed from here on, so that salvage finds it.
+    recording.checkpoint().map_err(Message::from)?;
     Ok(record(arguments, prepared, recording)?)
 }
 
@@ -136,8 +139,10 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
 
 /// Make the process of the command. It gets the rights that whoever asked for the recording has.
 fn close_gate(arguments: &arguments::Record) -> Result<Gate, Message> {
-    let mut command = Command::new(&arguments.command[0]);
-    command.args(&arguments.command[1..]);
+    let program = &arguments.command[0];
+    // Found here, as strace does: looking for it along PATH is not the program's doing.
+    let mut command = Command::new(record::find(program).unwrap_or_else(|| program.into()));
+    command.arg0(program).args(&arguments.command[1..]);
     let caller = if arguments.as_root { None } else { Caller::find() };
     let cannot =
         |error| Message::new(format!("cannot start a process: {error}"), "is the limit of processes (ulimit -u) reached?");

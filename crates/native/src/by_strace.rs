@@ -8,11 +8,7 @@ use std::{
     ffi::{CString, OsStr, OsString},
     fs::{self, File},
     io,
-    os::unix::{
-        ffi::OsStrExt,
-        fs::PermissionsExt,
-        process::{CommandExt, ExitStatusExt},
-    },
+    os::unix::{ffi::OsStrExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus},
     sync::{

@@ -31,9 +31,9 @@ The exit status is the command's; 2 where recording could not start.
 def command(ctx: click.Context, output: Path | None, lang: str, cmd: tuple[str, ...], **options: Any) -> None:
     """Record CMD, then print what holds it back (on standard error) and write a report.
 
-    Standard streams, signals and exit status are the command's own. strace records, unless --with kernel asks
-    for the kernel's own events, which cost a fraction (root, or CAP_BPF and CAP_PERFMON); then CMD runs, under
-    sudo, as the user who called sudo.
+    Standard streams, signals and exit status are the command's own. strace records, unless --with kernel
+    asks for the kernel's own events, which cost a fraction (root, or CAP_BPF and CAP_PERFMON); then CMD runs,
+    under sudo, as the user who called sudo.
     """
     from sysdock.cli.output import remark
     from sysdock.cli.recording import answer, hand_over, recorder_arguments, run_native_recorder

@@ -21,13 +21,13 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 struct entry {
 	u64 start_ns;
 	u64 file; // SHAPE_FILE_BEFORE
-	u32 tid;
-	u32 number;
+	u64 task; // whose; 0: nobody's. Not the thread id, which an exec may change within the call
+	u64 number;
 };
 
 struct slot { // a cache line: neighbours do not disturb each other
 	struct entry entry;
-	u64 pad[5];
+	u64 pad[4];
 };
 
 struct slot slots[CPUS];
@@ -52,6 +52,12 @@ struct {
 
 // System calls of 32-bit programs have other numbers: they are counted, not recorded.
 u64 compat_calls = 0;
+
+// A task as a number: the verifier allows no other arithmetic on pointers than their difference.
+static __always_inline u64 number_of(struct task_struct *task)
+{
+	return (u64)task - (u64)&config;
+}
 
 static __always_inline struct slot *this_slot(void)
 {
@@ -87,7 +93,7 @@ int BPF_PROG(enter, struct pt_regs *regs, long number)
 	const volatile struct shape *shape = &config.shapes[number & (CALLS - 1)];
 	if (!shape->recorded)
 		return 0;
-	slot->entry.tid = task->pid;
+	slot->entry.task = number_of(task);
 	slot->entry.number = number;
 	slot->entry.file = 0;
 	if (shape->flags & SHAPE_FILE_BEFORE) {
@@ -103,14 +109,14 @@ int BPF_PROG(leave_cpu, bool preempt, struct task_struct *from, struct task_stru
 {
 	struct slot *slot = this_slot();
 
-	if (!slot || !slot->entry.tid)
+	if (!slot || !slot->entry.task)
 		return 0;
-	if (slot->entry.tid == from->pid) {
+	if (slot->entry.task == number_of(from)) {
 		struct entry *kept = bpf_task_storage_get(&away, from, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (kept)
 			*kept = slot->entry;
 	}
-	slot->entry.tid = 0;
+	slot->entry.task = 0;
 	return 0;
 }
 
@@ -118,18 +124,17 @@ int BPF_PROG(leave_cpu, bool preempt, struct task_struct *from, struct task_stru
 static __always_inline bool take_entry(struct task_struct *task, struct entry *entry)
 {
 	struct slot *slot = this_slot();
-	u32 tid = task->pid;
 
-	if (slot && slot->entry.tid == tid) {
+	if (slot && slot->entry.task == number_of(task)) {
 		*entry = slot->entry;
-		slot->entry.tid = 0;
+		slot->entry.task = 0;
 		return 1;
 	}
 	struct entry *kept = bpf_task_storage_get(&away, task, 0, 0);
-	if (!kept || kept->tid != tid)
+	if (!kept || !kept->task)
 		return 0;
 	*entry = *kept;
-	kept->tid = 0;
+	kept->task = 0;
 	return 1;
 }
 
