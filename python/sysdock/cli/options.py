@@ -126,8 +126,8 @@ def recorder_options(function: Callable) -> Callable:
             "--with",
             "with_",
             type=click.Choice(["auto", "kernel", "strace"]),
-            help="How: by the kernel's own events, by strace, or by the first of them that may. Else: a command "
-            "by strace, what runs already by the kernel.",
+            help="How: by the kernel's own events, by strace, or by the first that may. Else: a command by "
+            "strace, what runs already by the kernel.",
         ),
         click.option(
             "--no-loss",
