@@ -130,6 +130,8 @@ static __always_inline bool take_entry(struct task_struct *task, struct entry *e
 		slot->entry.task = 0;
 		return 1;
 	}
+	if (!is_wanted(task))
+		return 0;
 	struct entry *kept = bpf_task_storage_get(&away, task, 0, 0);
 	if (!kept || !kept->task)
 		return 0;
@@ -258,12 +260,9 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	u32 flags = 0, paths = 0, zero = 0;
 	s64 position = -1;
 
-	if (!is_wanted(task))
+	// A child returns from the call that made it, without an entry; what was under way at the start has none either.
+	if (!take_entry(task, &entry))
 		return 0;
-	if (!take_entry(task, &entry)) {
-		// A child returns from the call that made it; what was under way at the start has no beginning here.
-		return 0;
-	}
 	const volatile struct shape *shape = &config.shapes[entry.number & (CALLS - 1)];
 	u16 shape_flags = shape->flags;
 	u64 now_ns = bpf_ktime_get_ns();
@@ -336,7 +335,7 @@ int BPF_PROG(end_in_call, struct task_struct *task)
 	struct call_event call = {};
 	struct entry entry;
 
-	if (!is_wanted(task) || !take_entry(task, &entry))
+	if (!take_entry(task, &entry))
 		return 0;
 	u64 now_ns = bpf_ktime_get_ns();
 	call.start_ns = entry.start_ns;
