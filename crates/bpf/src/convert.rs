@@ -56,6 +56,7 @@ pub fn convert(
     let story = Story::of(&survey);
     let mut conversion = Conversion::new(recording, &survey, cores > 1);
     conversion.describe_source(spool, &survey);
+    conversion.sees_rings = story.start.families.iter().any(|family| family == crate::probes::IO_URING);
     let (bytes, events) = (survey.bytes, survey.total());
     let (mut merge, places) = {
         let Survey { file, streams, places, .. } = survey;
@@ -178,6 +179,8 @@ pub(crate) struct Conversion<'a> {
     pub(crate) unknown_paths: u64,
     /// Calls that set up an io_uring.
     pub(crate) rings: u64,
+    /// Whether what those do was recorded.
+    pub(crate) sees_rings: bool,
     pub(crate) restarted: u64,
     first_ns: Option<i64>,
     last_ns: i64,
@@ -208,6 +211,7 @@ impl<'a> Conversion<'a> {
             command: (-1, Vec::new()),
             unknown_paths: 0,
             rings: 0,
+            sees_rings: false,
             restarted: 0,
             first_ns: None,
             last_ns: i64::MIN,
@@ -361,7 +365,7 @@ fn table_of(event: u8) -> Option<&'static str> {
 }
 
 fn describe_command(manifest: &mut Manifest, story: &Story, lives: &[sysdock_calls::Life]) {
-    let Start { command, directory, host, options, pid } = &story.start;
+    let Start { command, directory, host, options, pid, .. } = &story.start;
     manifest.command = manifest.command.take().or_else(|| command.clone());
     manifest.directory = manifest.directory.take().or_else(|| directory.clone());
     manifest.host = manifest.host.take().or_else(|| host.clone());

@@ -24,6 +24,9 @@ const MAPPING: u8 = 8;
 const NO_START: u8 = 16;
 const STACK: u8 = 32;
 const UNFINISHED: u8 = 64;
+const RING: u8 = 128;
+/// Flags that announce nothing behind the fixed part.
+const PLAIN: u8 = NO_START | UNFINISHED | RING;
 
 // Of a path, 1 is `PATH_DELETED`: it is shown as it was.
 const CUT: u16 = 2;
@@ -102,7 +105,7 @@ impl<'a> Raw<'a> {
     #[inline]
     pub(crate) fn is_whole(&self) -> bool {
         match self.kind {
-            kind::CALL if self.flags & !(NO_START | UNFINISHED) == 0 => self.bytes.len() >= 64,
+            kind::CALL if self.flags & !PLAIN == 0 => self.bytes.len() >= 64,
             kind::CALL => self.call().is_some(),
             kind::PATH => self.path().is_some(),
             kind::FORK => self.fork().is_some(),
@@ -130,9 +133,10 @@ impl<'a> Raw<'a> {
             extra: fixed.u64(56),
             no_start: self.flags & NO_START != 0,
             unfinished: self.flags & UNFINISHED != 0,
+            ring: self.flags & RING != 0,
             ..Call::default()
         };
-        if self.flags & !(NO_START | UNFINISHED) != 0 {
+        if self.flags & !PLAIN != 0 {
             call.fill(self.flags, &mut rest)?;
         }
         Some(call)
@@ -220,6 +224,8 @@ pub(crate) struct Call<'a> {
     pub(crate) extra: u64,
     pub(crate) no_start: bool,
     pub(crate) unfinished: bool,
+    /// Submitted to an io_uring.
+    pub(crate) ring: bool,
     /// Id of the second file, and its offset; of a pair the second descriptor.
     pub(crate) second: Option<(u64, i64)>,
     pub(crate) path: Option<PathArgument<'a>>,

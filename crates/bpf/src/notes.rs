@@ -50,6 +50,8 @@ pub struct Start {
     pub options: Vec<String>,
     /// Process id of the command.
     pub pid: Option<u32>,
+    /// What is recorded beside system calls and processes: `io_uring`.
+    pub families: Vec<String>,
 }
 
 /// How recording ended.

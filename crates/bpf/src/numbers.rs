@@ -42,12 +42,16 @@ const HIGH: &str = "\
     open_tree_attr file_getattr file_setattr";
 
 const HIGH_FROM: usize = 424;
+const RING_CALL: usize = 511;
 
 /// The names in order of their numbers; empty where there is none.
 pub(crate) fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> = LOW.split_ascii_whitespace().collect();
     names.resize(HIGH_FROM, "");
     names.extend(HIGH.split_ascii_whitespace());
+    // What an io_uring does and no system call: `RING_CALL` of `bpf/config.h`.
+    names.resize(RING_CALL, "");
+    names.push("io_uring");
     names
 }
 

@@ -13,7 +13,11 @@ use crate::{
 };
 
 const CALLS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/calls.bpf.o"));
+const URING: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/uring.bpf.o"));
 const PROCESSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf.o"));
+
+/// Word for what is recorded of io_uring.
+pub(crate) const IO_URING: &str = "io_uring";
 
 /// What to record, and how.
 #[derive(Clone, Debug)]
@@ -47,6 +51,10 @@ pub struct Probes {
     links: Vec<Link>,
     /// The rings that they write.
     pub rings: Vec<Ring>,
+    /// What is recorded beside system calls and processes, and what could not be, with what the kernel said.
+    pub families: Vec<&'static str>,
+    /// As pairs of family and reason.
+    pub missing: Vec<(&'static str, String)>,
 }
 
 impl Probes {
@@ -69,15 +77,17 @@ impl Probes {
             map.set_value_size(ring::stride(settings.ring_bytes)).map_err(failed("size the rings"))?;
         }
         let calls = open.load().map_err(failed("load the programs for system calls"))?;
-        let mut open = self::open(PROCESSES, &config)?;
-        for mut map in open.maps_mut() {
-            let name = map.name().to_owned();
-            if name == OsStr::new("rings") || name == OsStr::new("processes") {
-                let shared = calls.maps().find(|map| map.name() == name).expect("both have it");
-                map.reuse_fd(shared.as_fd()).map_err(failed("share the rings"))?;
+        let processes = load_beside(PROCESSES, &config, &calls, "load the programs for processes")?;
+        let mut objects = vec![processes];
+        let (mut families, mut missing) = (Vec::new(), Vec::new());
+        // A kernel that lacks these, or has them with other arguments, is no reason not to record the rest.
+        match load_beside(URING, &config, &calls, "load the programs for io_uring") {
+            Ok(object) => {
+                objects.push(object);
+                families.push(IO_URING);
             }
+            Err(error) => missing.push((IO_URING, error.error.to_string())),
         }
-        let processes = open.load().map_err(failed("load the programs for processes"))?;
         let map = calls.maps().find(|map| map.name() == OsStr::new("rings")).expect("the object has rings");
         let rings = ring::map(map.as_fd().as_raw_fd(), cpus, settings.ring_bytes)
             .map_err(|error| ProbeError { step: "map the rings", error: error.into() })?;
@@ -87,7 +97,8 @@ impl Probes {
                 map.update(&pid.to_ne_bytes(), &[1], MapFlags::ANY).map_err(failed("name the processes"))?;
             }
         }
-        Ok(Probes { objects: vec![calls, processes], links: Vec::new(), rings })
+        objects.insert(0, calls);
+        Ok(Probes { objects, links: Vec::new(), rings, families, missing })
     }
 
     /// Start recording.
@@ -107,6 +118,20 @@ impl Probes {
     pub fn detach(&mut self) {
         self.links.clear();
     }
+}
+
+/// Load an object that uses the maps of `first` where both have one of a name.
+fn load_beside(object: &[u8], config: &Config, first: &Object, step: &'static str) -> Result<Object, ProbeError> {
+    const SHARED: [&str; 3] = ["rings", "processes", "told"];
+    let mut open = open(object, config)?;
+    for mut map in open.maps_mut() {
+        let name = map.name().to_owned();
+        if SHARED.iter().any(|shared| name == OsStr::new(shared)) {
+            let shared = first.maps().find(|map| map.name() == name).expect("the first object has all shared maps");
+            map.reuse_fd(shared.as_fd()).map_err(failed(step))?;
+        }
+    }
+    open.load().map_err(failed(step))
 }
 
 fn open(object: &[u8], config: &Config) -> Result<OpenObject, ProbeError> {

@@ -27,6 +27,10 @@ impl Conversion<'_> {
         let thread = self.thread(event.tid, ts_ns);
         let mut row = self.row(thread, event, &meaning, ts_ns);
         self.fill(&mut row, thread, event, &meaning);
+        if event.ring {
+            row.via = Via::IoUring;
+            return self.add(&row);
+        }
         match meaning.shape {
             Shape::Open(..) if meaning.has_extra && !event.unfinished => row.open_flags = self.open_flags(event.extra),
             Shape::Map => self.mapped(event, &row)?,
@@ -304,6 +308,12 @@ impl Conversion<'_> {
     #[inline]
     pub(crate) fn push(&mut self, row: &CallRow) -> Result<(), BpfError> {
         self.threads.lives[row.life as usize].calls += 1;
+        self.add(row)
+    }
+
+    /// Add a row that is no system call of its own.
+    #[inline]
+    fn add(&mut self, row: &CallRow) -> Result<(), BpfError> {
         self.seen(row.ts_ns, row.ts_ns.saturating_add(row.dur_ns.max(0)));
         self.rows.push(row, self.recording, self.meanings.calls.names())?;
         Ok(())
@@ -313,7 +323,9 @@ impl Conversion<'_> {
     pub(crate) fn count_issues(&mut self) {
         let detail = format!("{} times a file that no event tells the place of", self.unknown_paths);
         self.issues.add_many(Issue::UnknownPath, 0, self.unknown_paths, detail);
-        self.issues.add_many(Issue::InvisibleIo, 0, self.rings, "io_uring".into());
+        if !self.sees_rings {
+            self.issues.add_many(Issue::InvisibleIo, 0, self.rings, "io_uring".into());
+        }
     }
 }
 

@@ -46,9 +46,11 @@ pub enum Via {
     Call,
     /// By `io_submit`.
     Libaio,
+    /// By a submission to an io_uring.
+    IoUring,
 }
 
-const VIA_WORDS: [&str; 2] = ["", "libaio"];
+const VIA_WORDS: [&str; 3] = ["", "libaio", "io_uring"];
 
 /// An object as a column value.
 pub fn object_id(object: Option<ObjectId>) -> i32 {

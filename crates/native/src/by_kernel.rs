@@ -188,7 +188,11 @@ fn secret() -> u64 {
 fn record(arguments: &arguments::Record, prepared: Prepared, recording: Recording) -> Result<u8, Message> {
     let Prepared { probes, gate, group, tasks } = prepared;
     let mut spool = Spool::create(&recording.folder().join(sysdock_bpf::SPOOL))?;
-    spool.note(&Note::Start(start_note(&recording, gate.as_ref())))?;
+    for (family, reason) in &probes.missing {
+        crate::messages::note(&format!("{family} is not recorded: {reason}"));
+    }
+    let families = probes.families.iter().map(ToString::to_string).collect();
+    spool.note(&Note::Start(Start { families, ..start_note(&recording, gate.as_ref()) }))?;
     spool.append(sysdock_bpf::NO_CPU, &tasks)?;
     spool.flush()?;
     let hold = if arguments.no_loss { group.as_ref().and_then(|group| group.again().ok()) } else { None };
@@ -227,6 +231,7 @@ fn start_note(recording: &Recording, gate: Option<&Gate>) -> Start {
         host: manifest.host.clone(),
         options: manifest.options.clone(),
         pid: gate.map(Gate::pid),
+        families: Vec::new(),
     }
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -198,3 +199,20 @@ def test_of_a_ring_that_overflows_every_call_is_stored_or_counted(
     assert lost[1] > 0
     assert stored[1] + lost[1] == stored[0]
     assert stated["lost_events"] >= lost[1]
+
+
+@pytest.mark.parametrize("thread", ["0", "1"])
+def test_requests_of_io_uring_are_rows(native: Path, tmp_path: Path, query: Query, thread: str) -> None:
+    """1,024 reads of 4 KiB; with a thread of the kernel that takes them (`sqthread_poll`) there is no call for each at all."""
+    fio = shutil.which("fio")
+    if not fio:
+        pytest.skip("no fio: tools/setup dev")
+    (tmp_path / "data").write_bytes(bytes(4 << 20))
+    options = ["--rw=randread", "--bs=4k", "--size=4m", "--ioengine=io_uring", "--iodepth=16"]
+    options += [f"--filename={tmp_path}/data", "--output=/dev/null", f"--sqthread_poll={thread}"]
+    record(native, tmp_path / "rec", fio, "--name=x", *options, cwd=tmp_path)
+    sql = (
+        "SELECT call, path, count(*), sum(moved_bytes), count(DISTINCT offset_bytes), min(dur_ns) > 0 "
+        "FROM calls JOIN paths USING (path_id) WHERE via = 'io_uring' GROUP BY ALL"
+    )
+    assert query(tmp_path / "rec", sql) == [("pread64", f"{tmp_path}/data", 1024, 4_194_304, 1024, True)]

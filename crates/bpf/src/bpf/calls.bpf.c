@@ -323,7 +323,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		}
 	}
 	if (shape_flags & SHAPE_RENAMES && result == 0)
-		__sync_fetch_and_add(&renames, 1);
+		count_rename();
 	write_call(&entry, &call, &second, &mapping, scratch, paths, flags, now_ns);
 	return 0;
 }

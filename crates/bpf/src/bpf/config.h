@@ -7,6 +7,8 @@
 
 #define CALLS 512
 #define NONE 0xff
+// Stands for what an io_uring does and no system call.
+#define RING_CALL 511
 
 enum target { TARGET_ALL, TARGET_CGROUP, TARGET_PROCESSES };
 

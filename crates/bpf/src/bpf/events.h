@@ -23,6 +23,7 @@ enum call_flag {
 	CALL_NO_START = 16,   // its start was not seen: start_ns is that of its return
 	CALL_STACK = 32,      // u64: id of the stack
 	CALL_UNFINISHED = 64, // it never returned: the thread ended in it, as in exit_group
+	CALL_RING = 128,      // no system call of its own: submitted to an io_uring; the number is that of the call which does the same
 };
 
 struct event_header {

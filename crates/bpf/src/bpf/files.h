@@ -21,12 +21,9 @@ extern void *bpf_rdonly_cast(const void *object, u32 type) __ksym __weak;
 #define PATH_NAMES 64
 #define OLD_PATH_NAMES 16
 
-// A rename changes the paths of files that have ids already: with it all ids are new.
-u64 renames = 0;
-
-// Each place holds the last id that was told for it.
 struct told_ids {
-	u64 ids[TOLD_IDS];
+	u64 renames; // a rename changes the paths of files that have ids already: with it all ids are new
+	u64 ids[TOLD_IDS]; // each place holds the last id that was told for it
 };
 
 struct {
@@ -49,7 +46,6 @@ struct {
 
 struct place {
 	u64 dentry, mount, inode; // addresses
-	u64 dentry_distance;      // from a fixed address in the kernel: the verifier allows no other arithmetic on pointers
 	u64 name_hash, inode_number;
 	u32 generation;
 	u16 mode;
@@ -61,19 +57,19 @@ static __always_inline u64 mix(u64 a, u64 b)
 	return h ^ (h >> 29);
 }
 
-static __always_inline u64 id_of(const struct place *place)
+static __always_inline u64 id_of(const struct place *place, struct told_ids *memory)
 {
-	u64 h = mix(place->dentry_distance, config.secret);
+	// The verifier allows no arithmetic on pointers but their difference, which is as good: the other one stays where it is.
+	u64 h = mix(place->dentry - (u64)memory, config.secret);
 	h = mix(h, place->name_hash);
 	h = mix(h, place->inode_number ^ (u64)place->generation << 32);
-	h = mix(h, renames);
+	h = mix(h, memory->renames);
 	return h | 1; // 0 means none
 }
 
 static __always_inline void place_of_dentry(struct place *place, struct dentry *raw)
 {
 	place->dentry = (u64)raw;
-	place->dentry_distance = (u64)raw - (u64)&config;
 	if (bpf_ksym_exists(bpf_rdonly_cast)) {
 		struct dentry *dentry = typed(struct dentry, raw);
 		struct inode *inode = dentry->d_inode;
@@ -181,21 +177,17 @@ static __always_inline u64 id_told(struct place *place, u64 now_ns)
 {
 	u32 zero = 0;
 	struct told_ids *memory = bpf_map_lookup_elem(&told, &zero);
-	u64 id = id_of(place);
 
-	if (memory && memory->ids[id >> 48 & (TOLD_IDS - 1)] != id && tell_path(place, id, now_ns))
+	if (!memory)
+		return 0;
+	u64 id = id_of(place, memory);
+	if (memory->ids[id >> 48 & (TOLD_IDS - 1)] != id && tell_path(place, id, now_ns))
 		memory->ids[id >> 48 & (TOLD_IDS - 1)] = id;
 	return id;
 }
 
-static __always_inline bool place_of_fd(struct place *place, struct task_struct *task, int fd, s64 *position)
+static __always_inline bool place_of_file(struct place *place, struct file *raw, s64 *position)
 {
-	struct fdtable *table = task->files->fdt;
-	struct file *raw = 0;
-
-	if (fd < 0 || (u32)fd >= table->max_fds)
-		return 0;
-	bpf_probe_read_kernel(&raw, sizeof(raw), table->fd + fd);
 	if (!raw)
 		return 0;
 	if (bpf_ksym_exists(bpf_rdonly_cast)) {
@@ -212,6 +204,26 @@ static __always_inline bool place_of_fd(struct place *place, struct task_struct 
 	if (kind != S_IFREG && kind != S_IFBLK)
 		*position = -1;
 	return 1;
+}
+
+static __always_inline bool place_of_fd(struct place *place, struct task_struct *task, int fd, s64 *position)
+{
+	struct fdtable *table = task->files->fdt;
+	struct file *raw = 0;
+
+	if (fd < 0 || (u32)fd >= table->max_fds)
+		return 0;
+	bpf_probe_read_kernel(&raw, sizeof(raw), table->fd + fd);
+	return place_of_file(place, raw, position);
+}
+
+static __always_inline void count_rename(void)
+{
+	u32 zero = 0;
+	struct told_ids *memory = bpf_map_lookup_elem(&told, &zero);
+
+	if (memory)
+		__sync_fetch_and_add(&memory->renames, 1);
 }
 
 // Id of the file that a descriptor of the running thread stands for; 0: none. And the file position; -1: it has none.

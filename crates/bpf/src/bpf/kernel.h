@@ -132,6 +132,29 @@ typedef struct {
 	s32 counter;
 } atomic_t;
 
+struct io_cqe {
+	s32 fd;
+};
+
+struct io_kiocb {
+	struct file *file;
+	u8 opcode;
+	struct io_cqe cqe;
+};
+
+struct kiocb {
+	s64 ki_pos;
+};
+
+struct io_rw { // the same memory as io_kiocb, for reads and writes
+	struct kiocb kiocb;
+	u32 len;
+};
+
+struct io_uring_cqe {
+	s32 res;
+};
+
 struct signal_struct {
 	atomic_t live;
 };
