@@ -28,7 +28,7 @@ impl Conversion<'_> {
         let mut row = self.row(thread, event, &meaning, ts_ns);
         self.fill(&mut row, thread, event, &meaning);
         match meaning.shape {
-            Shape::Open(..) if meaning.has_extra && !event.unfinished => row.open_flags = self.open_flags(event.extra),
+            Shape::Open(..) if !event.unfinished => row.open_flags = self.open_flags(event.extra),
             Shape::Map => self.mapped(event, &row)?,
             Shape::Ring if row.result != NONE => self.rings += 1,
             Shape::Fork if event.result > 0 => self.bore(thread, ts_ns),
@@ -82,11 +82,12 @@ impl Conversion<'_> {
             Shape::Plain | Shape::CloseRange | Shape::Fork | Shape::Unshare | Shape::Submit | Shape::Reap => {}
             Shape::Transfer(asked, at) => {
                 row.object = self.file(event.file);
-                self.fill_transfer(row, event, asked, at, meaning.has_extra);
+                self.fill_transfer(row, event, asked, at);
             }
             Shape::ReceiveMessage => {
                 row.object = self.file(event.file);
                 row.moved = row.result;
+                row.asked = if event.unfinished { NONE } else { known(event.extra.cast_signed()) };
             }
             Shape::Between { .. } => {
                 row.object = self.file(event.file);
@@ -119,7 +120,7 @@ impl Conversion<'_> {
                 if row.object < 0 {
                     row.object = self.argument(event.path);
                 }
-                if meaning.has_extra && words::asks_for_directory(event.extra) && matches!(meaning.shape, Shape::Open(..)) {
+                if words::asks_for_directory(event.extra) && matches!(meaning.shape, Shape::Open(..)) {
                     self.is_directory(row);
                 }
             }
@@ -131,7 +132,13 @@ impl Conversion<'_> {
                 row.object = self.argument(event.path);
             }
             Shape::ChangeDir => {
-                row.object = self.argument(event.path);
+                // Relative paths start from the working directory after the call, which is the new one.
+                row.object = match event.path {
+                    Some(PathArgument { base, text: Some(text) }) if row.result == 0 && !text.starts_with(b"/") => {
+                        self.file(base)
+                    }
+                    path => self.argument(path),
+                };
                 self.is_directory(row);
             }
             Shape::Exec => self.fill_exec(row, thread, event),
@@ -140,14 +147,16 @@ impl Conversion<'_> {
     }
 
     #[inline]
-    fn fill_transfer(&mut self, row: &mut CallRow, event: &Call<'_>, asked: Asked, at: At, has_extra: bool) {
+    fn fill_transfer(&mut self, row: &mut CallRow, event: &Call<'_>, asked: Asked, at: At) {
         row.moved = row.result;
         row.asked = match asked {
-            _ if event.unfinished || !has_extra => NONE,
+            _ if event.unfinished => NONE,
             Asked::Argument(_) | Asked::Vector(_) => known(event.extra.cast_signed()),
         };
         row.offset = match at {
             At::Nowhere => NONE,
+            // Where nothing is open, nothing begins.
+            _ if event.file == 0 => NONE,
             // The position is that after the call.
             At::Position => begin(event.offset, row.result.max(0)),
             At::Argument(_) | At::ArgumentOrPosition(_) => known(event.offset),
@@ -192,7 +201,8 @@ impl Conversion<'_> {
 
     fn relative(&mut self, base: u64, text: &[u8]) -> ObjectId {
         let Some(directory) = self.places.path(base).filter(|path| path.starts_with(b"/")) else {
-            self.unknown_paths += 1;
+            // A directory that is not open has no path.
+            self.unknown_paths += u64::from(base != 0);
             return self.objects.intern(text);
         };
         self.full_path.clear();

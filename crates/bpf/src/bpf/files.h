@@ -50,6 +50,7 @@ struct {
 struct place {
 	u64 dentry, mount, inode; // addresses
 	u64 dentry_distance;      // from a fixed address in the kernel: the verifier allows no other arithmetic on pointers
+	u64 mount_distance;       // a file may be seen in several places
 	u64 name_hash, inode_number;
 	u32 generation;
 	u16 mode;
@@ -64,10 +65,20 @@ static __always_inline u64 mix(u64 a, u64 b)
 static __always_inline u64 id_of(const struct place *place)
 {
 	u64 h = mix(place->dentry_distance, config.secret);
+	h = mix(h, place->mount_distance);
 	h = mix(h, place->name_hash);
 	h = mix(h, place->inode_number ^ (u64)place->generation << 32);
 	h = mix(h, renames);
 	return h | 1; // 0 means none
+}
+
+// Names of objects without a directory have no hash, and some of them share an inode: `[eventfd]` is told from `[timerfd]` by its letters.
+static __always_inline u64 letters_of(struct dentry *raw)
+{
+	u64 letters[2] = {};
+
+	bpf_probe_read_kernel(letters, sizeof(letters), BPF_CORE_READ(raw, d_name.name));
+	return mix(letters[0], letters[1]);
 }
 
 static __always_inline void place_of_dentry(struct place *place, struct dentry *raw)
@@ -82,6 +93,8 @@ static __always_inline void place_of_dentry(struct place *place, struct dentry *
 		place->inode_number = inode->i_ino;
 		place->generation = inode->i_generation;
 		place->mode = inode->i_mode;
+		if (!(u32)place->name_hash)
+			place->name_hash ^= letters_of(raw);
 		return;
 	}
 	struct inode *inode = BPF_CORE_READ(raw, d_inode);
@@ -90,6 +103,8 @@ static __always_inline void place_of_dentry(struct place *place, struct dentry *
 	place->inode_number = BPF_CORE_READ(inode, i_ino);
 	place->generation = BPF_CORE_READ(inode, i_generation);
 	place->mode = BPF_CORE_READ(inode, i_mode);
+	if (!(u32)place->name_hash)
+		place->name_hash ^= letters_of(raw);
 }
 
 struct walk {
@@ -201,10 +216,12 @@ static __always_inline bool place_of_fd(struct place *place, struct task_struct 
 	if (bpf_ksym_exists(bpf_rdonly_cast)) {
 		struct file *file = typed(struct file, raw);
 		place->mount = (u64)file->f_path.mnt;
+		place->mount_distance = (u64)file->f_path.mnt - (u64)&config;
 		*position = file->f_pos;
 		place_of_dentry(place, file->f_path.dentry);
 	} else {
 		place->mount = (u64)BPF_CORE_READ(raw, f_path.mnt);
+		place->mount_distance = place->mount - (u64)&config;
 		*position = BPF_CORE_READ(raw, f_pos);
 		place_of_dentry(place, BPF_CORE_READ(raw, f_path.dentry));
 	}
@@ -235,6 +252,7 @@ __noinline u64 base_of(int directory, u64 now_ns)
 	if (directory != AT_FDCWD)
 		return file_at(directory, now_ns, &position);
 	place.mount = (u64)task->fs->pwd.mnt;
+	place.mount_distance = (u64)task->fs->pwd.mnt - (u64)&config;
 	place_of_dentry(&place, task->fs->pwd.dentry);
 	return id_told(&place, now_ns);
 }
