@@ -9,6 +9,9 @@ use std::{
     time::Duration,
 };
 
+/// A group is named for its recorder.
+const PREFIX: &str = "sysdock-";
+
 /// A control group. It goes when this is dropped; processes that are left in it move to the one above.
 #[derive(Debug)]
 pub struct Group {
@@ -22,7 +25,9 @@ impl Group {
     /// # Errors
     /// No control groups of version 2, or no permission to make one.
     pub fn create() -> io::Result<Group> {
-        let folder = own_folder()?.join(format!("sysdock-{}", std::process::id()));
+        let above = own_folder()?;
+        remove_abandoned(&above);
+        let folder = above.join(format!("{PREFIX}{}", std::process::id()));
         fs::create_dir(&folder)?;
         Ok(Group { folder, own: true })
     }
@@ -105,6 +110,16 @@ impl Drop for Group {
                 let _ = fs::write(&above, pid);
             }
             thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+/// Remove the groups of recorders that were killed. One with processes in it stays: the kernel refuses.
+fn remove_abandoned(above: &Path) {
+    for entry in fs::read_dir(above).into_iter().flatten().flatten() {
+        let pid = entry.file_name().to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = fs::remove_dir(entry.path());
         }
     }
 }
