@@ -137,17 +137,25 @@ impl Capture {
     /// Where the spool cannot be written, now or when the last second was brought to the disk.
     pub fn finish(mut self, end: impl FnOnce(&Totals) -> Note) -> Result<Totals, BpfError> {
         self.detach();
+        let written = self.write_end(end);
+        // In any case: as long as the other thread has the file, it counts as being recorded.
+        self.stop.store(true, Ordering::Relaxed);
+        let synced = self.sync.take().map_or(Ok(()), |sync| {
+            sync.thread().unpark();
+            sync.join().unwrap_or(Ok(()))
+        });
+        let totals = written?;
+        synced?;
+        Ok(Totals { bytes: self.spool.bytes(), ..totals })
+    }
+
+    fn write_end(&mut self, end: impl FnOnce(&Totals) -> Note) -> Result<Totals, BpfError> {
         self.drain()?;
         self.tell()?;
         let totals = self.totals();
         self.spool.note(&end(&totals))?;
         self.spool.flush()?;
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(sync) = self.sync.take() {
-            sync.thread().unpark();
-            sync.join().unwrap_or(Ok(()))?;
-        }
-        Ok(Totals { bytes: self.spool.bytes(), ..totals })
+        Ok(totals)
     }
 
     fn totals(&self) -> Totals {

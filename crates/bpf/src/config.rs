@@ -28,6 +28,8 @@ const PAIR: u16 = 32;
 const RENAMES: u16 = 64;
 const MAPPING: u16 = 128;
 const EXEC: u16 = 256;
+const MESSAGE: u16 = 512;
+const HOW: u16 = 1024;
 
 /// `struct shape`: which argument is what.
 #[repr(C)]
@@ -67,7 +69,9 @@ impl CallShape {
         let maybe = |index: Option<usize>| index.map_or(NONE, at);
         let on_fd = CallShape { fd: 0, ..plain };
         match shape {
-            Shape::Fd | Shape::Directory | Shape::ReceiveMessage | Shape::ChangeDirFd => on_fd,
+            Shape::Fd | Shape::Directory | Shape::ChangeDirFd => on_fd,
+            Shape::ReceiveMessage => CallShape { flags: MESSAGE, count: 1, ..on_fd },
+            Shape::Transfer(..) if name == "sendmsg" => CallShape { flags: MESSAGE, count: 1, ..on_fd },
             Shape::Fcntl | Shape::Ioctl | Shape::Truncate => CallShape { count: 1, ..on_fd },
             Shape::Seek => CallShape { flags: POSITION, count: 2, ..on_fd },
             Shape::Close => CallShape { flags: FILE_BEFORE, ..on_fd },
@@ -86,8 +90,8 @@ impl CallShape {
             Shape::Remove(directory, path) => CallShape { directory: maybe(directory), path: at(path), ..plain },
             Shape::Open(directory, path, flags) => {
                 // openat2 has its flags in a structure.
-                let count = if name == "openat2" { NONE } else { at(flags) };
-                CallShape { flags: NEW_FD, directory: maybe(directory), path: at(path), count, ..plain }
+                let how = if name == "openat2" { HOW } else { 0 };
+                CallShape { flags: NEW_FD | how, directory: maybe(directory), path: at(path), count: at(flags), ..plain }
             }
             Shape::Create => CallShape { flags: NEW_FD, path: 0, ..plain },
             Shape::Rename(old_directory, old, new_directory, new) => CallShape {
@@ -98,9 +102,8 @@ impl CallShape {
                 second_path: at(new),
                 ..plain
             },
-            Shape::Dup | Shape::DupTo | Shape::NewFd(_) | Shape::MemfdCreate | Shape::Ring => {
-                CallShape { flags: NEW_FD, ..plain }
-            }
+            Shape::Dup | Shape::DupTo => CallShape { flags: NEW_FD, ..on_fd },
+            Shape::NewFd(_) | Shape::MemfdCreate | Shape::Ring => CallShape { flags: NEW_FD, ..plain },
             Shape::NewPair(_, argument) => CallShape { flags: PAIR, second_fd: at(argument), ..plain },
             Shape::Map => CallShape { flags: MAPPING, fd: 4, ..plain },
             Shape::ChangeDir => CallShape { path: 0, ..plain },

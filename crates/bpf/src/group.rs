@@ -9,6 +9,9 @@ use std::{
     time::Duration,
 };
 
+/// A group is named for its recorder.
+const PREFIX: &str = "sysdock-";
+
 /// A control group. It goes when this is dropped; processes that are left in it move to the one above.
 #[derive(Debug)]
 pub struct Group {
@@ -23,8 +26,8 @@ impl Group {
     /// No control groups of version 2, or no permission to make one.
     pub fn create() -> io::Result<Group> {
         let above = own_folder()?;
-        remove_left(&above);
-        let folder = above.join(format!("sysdock-{}", std::process::id()));
+        remove_abandoned(&above);
+        let folder = above.join(format!("{PREFIX}{}", std::process::id()));
         fs::create_dir(&folder)?;
         Ok(Group { folder, own: true })
     }
@@ -111,12 +114,11 @@ impl Drop for Group {
     }
 }
 
-/// Groups of recorders that were killed. One that still holds a process cannot be removed, and stays.
-fn remove_left(above: &Path) {
+/// Remove the groups of recorders that were killed. One with processes in it stays: the kernel refuses.
+fn remove_abandoned(above: &Path) {
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let recorder = name.to_str().and_then(|name| name.strip_prefix("sysdock-")?.parse::<u32>().ok());
-        if recorder.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        let pid = entry.file_name().to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
             let _ = fs::remove_dir(entry.path());
         }
     }

@@ -11,8 +11,6 @@ pub(crate) struct Meaning {
     pub(crate) call: u16,
     pub(crate) class: Class,
     pub(crate) shape: Shape,
-    /// Whether `extra` is what the shape says it is: openat2 has its flags, sendmsg its lengths, behind a pointer.
-    pub(crate) has_extra: bool,
     /// `restart_syscall`: the next part of the call that was interrupted.
     pub(crate) goes_on: bool,
     /// `rt_sigreturn`: its result is that of the call that the signal interrupted.
@@ -47,14 +45,7 @@ impl Meanings {
             _ => format!("syscall_{number:#x}"),
         };
         let (call, &(class, shape)) = self.calls.look_up(syscalls::number(name.as_bytes()), name.as_bytes());
-        let meaning = Meaning {
-            call,
-            class,
-            shape,
-            has_extra: !matches!(name.as_str(), "openat2" | "sendmsg"),
-            goes_on: name == "restart_syscall",
-            ends_handler: name == "rt_sigreturn",
-        };
+        let meaning = Meaning { call, class, shape, goes_on: name == "restart_syscall", ends_handler: name == "rt_sigreturn" };
         self.known[usize::from(number)] = Some(meaning);
         meaning
     }

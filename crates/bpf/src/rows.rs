@@ -32,7 +32,7 @@ impl Conversion<'_> {
             return self.add(&row);
         }
         match meaning.shape {
-            Shape::Open(..) if meaning.has_extra && !event.unfinished => row.open_flags = self.open_flags(event.extra),
+            Shape::Open(..) if !event.unfinished => row.open_flags = self.open_flags(event.extra),
             Shape::Map => self.mapped(event, &row)?,
             Shape::Ring if row.result != NONE => self.rings += 1,
             Shape::Fork if event.result > 0 => self.bore(thread, ts_ns),
@@ -86,11 +86,12 @@ impl Conversion<'_> {
             Shape::Plain | Shape::CloseRange | Shape::Fork | Shape::Unshare | Shape::Submit | Shape::Reap => {}
             Shape::Transfer(asked, at) => {
                 row.object = self.file(event.file);
-                self.fill_transfer(row, event, asked, at, meaning.has_extra);
+                self.fill_transfer(row, event, asked, at);
             }
             Shape::ReceiveMessage => {
                 row.object = self.file(event.file);
                 row.moved = row.result;
+                row.asked = if event.unfinished { NONE } else { known(event.extra.cast_signed()) };
             }
             Shape::Between { .. } => {
                 row.object = self.file(event.file);
@@ -123,7 +124,7 @@ impl Conversion<'_> {
                 if row.object < 0 {
                     row.object = self.argument(event.path);
                 }
-                if meaning.has_extra && words::asks_for_directory(event.extra) && matches!(meaning.shape, Shape::Open(..)) {
+                if words::asks_for_directory(event.extra) && matches!(meaning.shape, Shape::Open(..)) {
                     self.is_directory(row);
                 }
             }
@@ -150,14 +151,16 @@ impl Conversion<'_> {
     }
 
     #[inline]
-    fn fill_transfer(&mut self, row: &mut CallRow, event: &Call<'_>, asked: Asked, at: At, has_extra: bool) {
+    fn fill_transfer(&mut self, row: &mut CallRow, event: &Call<'_>, asked: Asked, at: At) {
         row.moved = row.result;
         row.asked = match asked {
-            _ if event.unfinished || !has_extra => NONE,
+            _ if event.unfinished => NONE,
             Asked::Argument(_) | Asked::Vector(_) => known(event.extra.cast_signed()),
         };
         row.offset = match at {
             At::Nowhere => NONE,
+            // Where nothing is open, nothing begins.
+            _ if event.file == 0 => NONE,
             // The position is that after the call.
             At::Position => begin(event.offset, row.result.max(0)),
             At::Argument(_) | At::ArgumentOrPosition(_) => known(event.offset),
@@ -213,7 +216,8 @@ impl Conversion<'_> {
 
     fn relative(&mut self, base: u64, text: &[u8]) -> ObjectId {
         let Some(directory) = self.places.path(base).filter(|path| path.starts_with(b"/")) else {
-            self.unknown_paths += 1;
+            // A directory that is not open has no path.
+            self.unknown_paths += u64::from(base != 0);
             return self.objects.intern(text);
         };
         self.full_path.clear();

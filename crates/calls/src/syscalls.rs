@@ -155,7 +155,8 @@ impl Shape {
             Path(path) => upto(path),
             PathAt(directory, path) => upto(directory.max(path)),
             Shape::Open(directory, path, flags) => directory.unwrap_or(0).max(path).max(flags) + 1,
-            Shape::Rename(_, old, _, new) => old.max(new) + 1,
+            // renameat2 has flags behind.
+            Shape::Rename(_, old, _, new) => old.max(new) + 2,
             Shape::Remove(_, path) => path + 1,
             // A flag may stand anywhere.
             NewFd(_) | NewPair(..) | Shape::MemfdCreate | Shape::Ring | Shape::Map | Shape::Fork => ALL,

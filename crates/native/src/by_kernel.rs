@@ -17,11 +17,11 @@ use sysdock_bpf::{
     BpfError, Capture, End, Gate, Group, Note, Probes, Reason, Settings, Spool, Start, Target, all_processes, first_task,
     task_events,
 };
-use sysdock_table::{Cancel, Manifest, Recording};
+use sysdock_table::{Cancel, Ending, Manifest, Recording};
 
 use crate::{
     arguments, environment,
-    messages::{EXIT_INTERRUPTED, Message},
+    messages::{self, EXIT_INTERRUPTED, Message},
     privileges::{self, Caller},
     progress::Reporter,
     record, signals,
@@ -198,7 +198,7 @@ fn record(arguments: &arguments::Record, prepared: Prepared, recording: Recordin
     let hold = if arguments.no_loss { group.as_ref().and_then(|group| group.again().ok()) } else { None };
     let mut capture = Capture::new(probes, spool, hold)?;
     if let Err(error) = privileges::drop_rest() {
-        crate::messages::note(&format!("rights that are no longer needed could not be dropped: {error}"));
+        messages::note(&format!("rights that are no longer needed could not be dropped: {error}"));
     }
     let mut watch =
         Watch::new(gate.map(Gate::open).transpose().map_err(|error| cannot_run(arguments, &error))?, group, arguments.time);
@@ -215,7 +215,19 @@ fn record(arguments: &arguments::Record, prepared: Prepared, recording: Recordin
     if reason != Reason::Full {
         finished?;
     }
-    close(recording, &arguments.progress)?;
+    let folder = recording.folder().to_path_buf();
+    let closed = close(recording, &arguments.progress, reason);
+    if reason == Reason::Full {
+        let spool = folder.join(sysdock_bpf::SPOOL);
+        return Err(match closed {
+            Ok(()) => {
+                Message::new(messages::full(&spool), "what was recorded until then can be read; the command went on to its end")
+            }
+            // Tables need space of their own.
+            Err(_) => BpfError::Full(spool).into(),
+        });
+    }
+    closed?;
     Ok(match status {
         Some(status) if !watch.interrupted => record::exit_code(status),
         _ if watch.interrupted => EXIT_INTERRUPTED,
@@ -313,11 +325,12 @@ impl Watch {
 }
 
 /// Make tables of the spool; it goes when they are whole.
-fn close(mut recording: Recording, progress: &arguments::Progress) -> Result<(), Message> {
+fn close(mut recording: Recording, progress: &arguments::Progress, reason: Reason) -> Result<(), Message> {
     let spool = recording.folder().join(sysdock_bpf::SPOOL);
     let mut reporter = Reporter::new(progress);
     let ending = sysdock_bpf::convert(&spool, &mut recording, &Cancel::default(), &mut |progress| reporter.report(progress))?;
-    recording.finish(ending)?;
+    // On a full disk there was no room for the last note, which has the reason.
+    recording.finish(if reason == Reason::Full { Ending::WriteError } else { ending })?;
     let _ = fs::remove_file(spool);
     Ok(())
 }
@@ -328,5 +341,9 @@ pub(crate) fn salvage(arguments: &arguments::Salvage) -> Result<u8, Message> {
     signals::cancel_on_signal(&cancel);
     let mut reporter = Reporter::new(&arguments.progress);
     sysdock_bpf::salvage(&arguments.recording, &cancel, &mut |progress| reporter.report(progress))?;
-    Ok(if cancel.requested() { EXIT_INTERRUPTED } else { 0 })
+    if cancel.requested() {
+        return Ok(EXIT_INTERRUPTED);
+    }
+    let _ = fs::remove_file(arguments.recording.join(sysdock_bpf::SPOOL));
+    Ok(0)
 }

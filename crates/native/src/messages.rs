@@ -90,10 +90,9 @@ impl From<BpfError> for Message {
     fn from(error: BpfError) -> Self {
         match error {
             BpfError::Table(error) => error.into(),
-            BpfError::Full(path) => Message::new(
-                format!("{}: no space left on device", path.display()),
-                "what was recorded until then is kept: free some space, then sysdock salvage REC",
-            ),
+            BpfError::Full(path) => {
+                Message::new(full(&path), "what was recorded until then is kept: free some space, then sysdock salvage REC")
+            }
             BpfError::InUse(path) => Message::new(
                 format!("{}: is being recorded", path.display()),
                 "wait until the recorder has ended, or end it with Ctrl-C",
@@ -109,6 +108,11 @@ impl From<BpfError> for Message {
             other => Message::bare(other.to_string()),
         }
     }
+}
+
+/// The two are one to a recorder: nothing more can be written.
+pub(crate) fn full(spool: &Path) -> String {
+    format!("{}: the disk is full, or the file is larger than this shell's limit (ulimit -f)", spool.display())
 }
 
 fn input(path: &Path, error: &io::Error) -> Message {

@@ -199,7 +199,7 @@ impl System {
             let file = file.unwrap_or_else(|| OpenFile::new(None, None, false));
             self.set_fd(context.thread, fd, file, close_on_exec);
         }
-        Facts { fd: shown(source.0), object, ..Facts::default() }
+        Facts { fd: made.or(shown(source.0)), object, ..Facts::default() }
     }
 
     fn fcntl(&mut self, context: &Context<'_>) -> Facts {
@@ -362,11 +362,15 @@ impl System {
         };
         let (old, new) = (named(old), named(new));
         if let (Some(old), Some(new), Some(0)) = (old, new, context.call.returned.value) {
-            let size = self.objects.size(old);
-            self.objects.set_size(new, size);
-            self.objects.set_size(old, None);
+            let (old_size, new_size) = (self.objects.size(old), self.objects.size(new));
+            let swapped = contains(arguments.get(4), b"RENAME_EXCHANGE");
+            self.objects.set_size(new, old_size);
+            self.objects.set_size(old, new_size.filter(|_| swapped));
             self.renamed.insert(new, old);
-            self.threads.get(context.thread).fds.borrow().rename(old, new);
+            if swapped {
+                self.renamed.insert(old, new);
+            }
+            self.threads.get(context.thread).fds.borrow().rename(old, new, swapped);
         }
         Facts { object: old, ..Facts::default() }
     }

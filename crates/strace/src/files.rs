@@ -156,10 +156,20 @@ impl FdTable {
     }
 
     /// A file got a new name; open files go with it.
-    pub(crate) fn rename(&self, old: ObjectId, new: ObjectId) {
-        let all = self.slots.iter().flatten().chain(self.high.values());
-        let open = all.filter(|slot| slot.file.object.get() == Some(old));
-        open.for_each(|slot| slot.file.object.set(Some(new)));
+    pub(crate) fn rename(&self, old: ObjectId, new: ObjectId, swapped: bool) {
+        // Descriptors may share an open file, which is looked at once: a swap is no swap if it is made twice.
+        let mut renamed: Vec<*const OpenFile> = Vec::new();
+        for slot in self.slots.iter().flatten().chain(self.high.values()) {
+            let other = match slot.file.object.get() {
+                Some(object) if object == old => new,
+                Some(object) if swapped && object == new => old,
+                _ => continue,
+            };
+            if !renamed.contains(&Rc::as_ptr(&slot.file)) {
+                renamed.push(Rc::as_ptr(&slot.file));
+                slot.file.object.set(Some(other));
+            }
+        }
     }
 
     /// What a successful exec does.

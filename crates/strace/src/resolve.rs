@@ -85,11 +85,32 @@ impl System {
         if known == Some(object) {
             return;
         }
-        let renamed = known.is_some() && self.renamed.get(&object).copied() == known;
+        let renamed = known.is_some_and(|known| self.was_renamed(known, object));
         file.object.set(Some(object));
         if !renamed {
             // The number was given to another file without the log saying so: its position is not known.
             file.position.set(None);
+        }
+    }
+
+    /// Whether the file `old` may now be called `new`: it was renamed so, or a directory above it.
+    fn was_renamed(&self, old: ObjectId, new: ObjectId) -> bool {
+        let (mut before, mut after) = (self.objects.name(old), self.objects.name(new));
+        let mut ids = (Some(old), Some(new));
+        loop {
+            if let (Some(old), Some(new)) = ids
+                && self.renamed.get(&new) == Some(&old)
+            {
+                return true;
+            }
+            let (Some(old_end), Some(new_end)) = (memchr::memrchr(b'/', before), memchr::memrchr(b'/', after)) else {
+                return false;
+            };
+            if old_end == 0 || new_end == 0 || before[old_end..] != after[new_end..] {
+                return false;
+            }
+            (before, after) = (&before[..old_end], &after[..new_end]);
+            ids = (self.objects.find(before), self.objects.find(after));
         }
     }
 

@@ -31,7 +31,7 @@ struct Place {
 impl Place {
     /// A place that the call names.
     fn of(offset: Option<i64>) -> Self {
-        Place { offset, ..Place::default() }
+        Place { offset: offset.filter(|offset| *offset >= 0), ..Place::default() }
     }
 }
 
@@ -174,8 +174,8 @@ impl System {
     /// Whether reads and writes of this object have a place in it.
     fn has_position(&self, object: ObjectId) -> bool {
         match self.objects.kind(object) {
-            Kind::File | Kind::Directory | Kind::Virtual | Kind::Unknown => true,
-            Kind::Pipe | Kind::Socket => false,
+            Kind::File | Kind::Virtual | Kind::Unknown => true,
+            Kind::Directory | Kind::Pipe | Kind::Socket => false,
             Kind::Anonymous => self.objects.name(object).starts_with(b"/memfd:"),
             Kind::Device => paths::is_block_device(self.objects.name(object)),
         }
@@ -184,6 +184,9 @@ impl System {
 
 /// Sum of `iov_len` in a printed vector; `None` where strace cut the vector short.
 fn vector_bytes(argument: &[u8]) -> Option<i64> {
+    if argument == b"[]" {
+        return Some(0);
+    }
     let mut rest = argument;
     let mut sum = 0i64;
     let mut found = false;

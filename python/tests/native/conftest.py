@@ -13,6 +13,7 @@ import duckdb
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+from recorders import RECORDERS, Recorder, recorder_or_skip
 
 NATIVE = Path(os.environ.get("SYSDOCK_NATIVE", Path(sys.executable).parent / "sysdock-native"))
 
@@ -22,6 +23,12 @@ def native() -> Path:
     """The executable under test."""
     assert NATIVE.exists(), f"{NATIVE} is missing: make setup"
     return NATIVE
+
+
+@pytest.fixture(params=RECORDERS)
+def recorder(request: pytest.FixtureRequest, native: Path) -> Recorder:
+    """Each recorder; a test is skipped with the reason where one cannot run."""
+    return recorder_or_skip(native, request.param)
 
 
 @pytest.fixture

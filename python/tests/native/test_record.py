@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -10,24 +11,25 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from recorders import Recorder, recorder_or_skip
 
 Query = Callable[[Path, str], list[tuple]]
 
 
-def record(native: Path, out: Path, *command: str, **options) -> subprocess.CompletedProcess:
-    """Run `sysdock-native record`."""
-    options = {"capture_output": True, "text": True, "timeout": 60} | options
-    return subprocess.run([native, "record", "-o", out, "--", *command], **options)
+@pytest.fixture
+def strace(native: Path) -> Recorder:
+    """One of the recorders, for what only it needs or does."""
+    return recorder_or_skip(native, "strace")
 
 
 def test_streams_and_exit_status_pass_through(
-    native: Path, tmp_path: Path, query: Query, manifest: Callable
+    recorder: Recorder, tmp_path: Path, query: Query, manifest: Callable
 ) -> None:
-    done = record(native, tmp_path / "rec", "sh", "-c", "cat; echo error >&2; exit 7", input="text\n")
+    done = recorder.record(tmp_path / "rec", "sh", "-c", "cat; echo error >&2; exit 7", input="text\n")
     assert (done.returncode, done.stdout, done.stderr) == (7, "text\n", "error\n")
     stated = manifest(tmp_path / "rec")
     assert (stated["recorder"], stated["exit_code"], stated["complete"], stated["has_exits"]) == (
-        "strace",
+        recorder.name,
         7,
         True,
         True,
@@ -44,9 +46,52 @@ def test_streams_and_exit_status_pass_through(
     ) == [(True, True)]
 
 
-def test_relative_paths_are_made_absolute(native: Path, tmp_path: Path, query: Query) -> None:
+def test_the_command_finds_everything_as_it_is_without_a_recorder(recorder: Recorder, tmp_path: Path) -> None:
+    """Descriptors, signals, rights, limits, environment."""
+    script = (
+        "ls /proc/self/fd; grep -E '^(Sig(Blk|Ign|Cgt)|Cap|Uid|Groups|NoNewPrivs|Seccomp)' /proc/self/status;"
+        "ulimit -a; umask; pwd; nice; env | grep -v ^_= | sort"
+    )
+    options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True, "timeout": 60}
+    plain = subprocess.run(["sh", "-c", script], **options)
+    assert plain.stdout.startswith("0\n1\n2\n3\n")
+    recorded = recorder.record(tmp_path / "rec", "sh", "-c", script, capture_output=False, **options)
+    assert recorded.stdout.splitlines() == plain.stdout.splitlines()
+
+
+def test_what_is_left_in_the_background_is_recorded_to_its_end(
+    recorder: Recorder, tmp_path: Path, query: Query, manifest: Callable
+) -> None:
+    script = "(sleep 0.5; cat /etc/hostname >/dev/null; exit 9) & exit 4"
+    done = recorder.record(tmp_path / "rec", "sh", "-c", script, stdin=subprocess.DEVNULL)
+    assert done.returncode == 4
+    opened = "call = 'openat' AND path = '/etc/hostname'"
+    assert query(
+        tmp_path / "rec", f"SELECT count(*) FROM calls JOIN paths USING (path_id) WHERE {opened}"
+    ) == [(1,)]
+    ends = query(tmp_path / "rec", "SELECT exit_code, count(*) FROM processes GROUP BY 1 ORDER BY 1")
+    assert ends == [(0, 2), (4, 1), (9, 1)]
+    stated = manifest(tmp_path / "rec")
+    assert (stated["exit_code"], stated["complete"], stated["has_exits"]) == (4, True, True)
+
+
+def test_every_process_of_a_tree_of_short_ones_is_there(
+    recorder: Recorder, tmp_path: Path, query: Query, manifest: Callable
+) -> None:
+    """254 of them, most alive at the same time, each with an exit status of its own depth."""
+    script = "tree() { if [ $1 -gt 0 ]; then (tree $(($1 - 1)); exit $1) & (tree $(($1 - 1)); exit $1) & wait; fi; }; tree 7"
+    done = recorder.record(tmp_path / "rec", "sh", "-c", script)
+    assert (done.returncode, done.stderr) == (0, "")
+    ends = query(tmp_path / "rec", "SELECT exit_code, count(*) FROM processes GROUP BY 1 ORDER BY 1")
+    assert ends == [(0, 1), *[(depth, 2 ** (8 - depth)) for depth in range(1, 8)]]
+    depths = query(tmp_path / "rec", "SELECT depth, count(*) FROM processes GROUP BY 1 ORDER BY 1")
+    assert depths == [(depth, 2**depth) for depth in range(8)]
+    assert manifest(tmp_path / "rec")["lost_events"] == 0
+
+
+def test_relative_paths_are_made_absolute(recorder: Recorder, tmp_path: Path, query: Query) -> None:
     (tmp_path / "here").write_text("x")
-    record(native, tmp_path / "rec", "cat", "here", "missing", cwd=tmp_path)
+    recorder.record(tmp_path / "rec", "cat", "here", "missing", cwd=tmp_path)
     rows = query(
         tmp_path / "rec",
         "SELECT path, errno FROM calls JOIN paths USING (path_id) WHERE path LIKE '%here' OR path LIKE '%missing' GROUP BY ALL ORDER BY 1",
@@ -55,9 +100,9 @@ def test_relative_paths_are_made_absolute(native: Path, tmp_path: Path, query: Q
 
 
 def test_a_death_by_signal_gives_the_status_a_shell_gives(
-    native: Path, tmp_path: Path, manifest: Callable
+    recorder: Recorder, tmp_path: Path, manifest: Callable
 ) -> None:
-    done = record(native, tmp_path / "rec", "sh", "-c", "kill -SEGV $$")
+    done = recorder.record(tmp_path / "rec", "sh", "-c", "kill -SEGV $$")
     assert done.returncode == 128 + signal.SIGSEGV
     assert manifest(tmp_path / "rec")["exit_signal"] == "SIGSEGV"
 
@@ -72,41 +117,41 @@ def test_a_death_by_signal_gives_the_status_a_shell_gives(
     ],
 )
 def test_commands_that_cannot_start_are_refused(
-    native: Path, tmp_path: Path, command: str, fact: str
+    recorder: Recorder, tmp_path: Path, command: str, fact: str
 ) -> None:
     (tmp_path / "plain").write_text("no program")
-    done = record(native, tmp_path / "rec", command, cwd=tmp_path)
+    done = recorder.record(tmp_path / "rec", command, cwd=tmp_path)
     assert done.returncode == 2
     assert fact in done.stderr
     assert "\n\nhint: " in done.stderr
     assert not (tmp_path / "rec").exists()
 
 
-def test_without_strace_the_hint_says_how_to_install_it(native: Path, tmp_path: Path) -> None:
-    done = record(native, tmp_path / "rec", "/bin/true", env={"PATH": str(tmp_path)})
+def test_without_strace_the_hint_says_how_to_install_it(strace: Recorder, tmp_path: Path) -> None:
+    done = strace.record(tmp_path / "rec", "/bin/true", env={"PATH": str(tmp_path)})
     assert done.returncode == 2
     assert "strace is not installed" in done.stderr
     assert "apt-get install strace" in done.stderr
 
 
-def test_a_tracer_that_records_nothing_is_an_error(native: Path, tmp_path: Path) -> None:
+def test_a_tracer_that_records_nothing_is_an_error(strace: Recorder, tmp_path: Path) -> None:
     """As in a container without ptrace: strace ends at once and its log stays empty."""
     fake = tmp_path / "strace"
     fake.write_text(
         "#!/bin/sh\necho 'strace: ptrace(PTRACE_TRACEME, ...): Operation not permitted' >&2\nexit 1\n"
     )
     fake.chmod(0o755)
-    done = record(native, tmp_path / "rec", "/bin/true", env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    done = strace.record(tmp_path / "rec", "/bin/true", env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
     assert done.returncode == 2
     assert "strace recorded nothing" in done.stderr
     assert "ptrace" in done.stderr
     assert not (tmp_path / "rec").exists()
 
 
-def start(native: Path, out: Path, script: str) -> subprocess.Popen:
+def start(recorder: Recorder, out: Path, script: str) -> subprocess.Popen:
     """Start a recording of a shell script in a process group of its own, and wait until the script says `ready`."""
     process = subprocess.Popen(
-        [native, "record", "-o", out, "--", "sh", "-c", script],
+        recorder.command(out, "sh", "-c", script),
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -115,9 +160,11 @@ def start(native: Path, out: Path, script: str) -> subprocess.Popen:
     return process
 
 
-def test_sigterm_reaches_the_command(native: Path, tmp_path: Path, manifest: Callable) -> None:
+def test_sigterm_reaches_the_command(recorder: Recorder, tmp_path: Path, manifest: Callable) -> None:
     process = start(
-        native, tmp_path / "rec", "trap 'echo caught; exit 5' TERM; echo ready; while :; do sleep 0.05; done"
+        recorder,
+        tmp_path / "rec",
+        "trap 'echo caught; exit 5' TERM; echo ready; while :; do sleep 0.05; done",
     )
     process.terminate()
     assert process.wait(10) == 5
@@ -126,9 +173,9 @@ def test_sigterm_reaches_the_command(native: Path, tmp_path: Path, manifest: Cal
 
 
 def test_ctrl_c_ends_the_command_and_keeps_the_recording(
-    native: Path, tmp_path: Path, manifest: Callable
+    recorder: Recorder, tmp_path: Path, manifest: Callable
 ) -> None:
-    process = start(native, tmp_path / "rec", "echo ready; sleep 20")
+    process = start(recorder, tmp_path / "rec", "echo ready; sleep 20")
     time.sleep(0.2)
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(10) == 128 + signal.SIGINT
@@ -137,9 +184,9 @@ def test_ctrl_c_ends_the_command_and_keeps_the_recording(
 
 
 def test_a_second_ctrl_c_ends_the_recording_of_a_command_that_does_not_heed_it(
-    native: Path, tmp_path: Path, manifest: Callable, query: Query
+    recorder: Recorder, tmp_path: Path, manifest: Callable, query: Query
 ) -> None:
-    process = start(native, tmp_path / "rec", "trap '' INT; echo ready; sleep 3 & wait; wait")
+    process = start(recorder, tmp_path / "rec", "trap '' INT; echo ready; sleep 3 & wait; wait")
     for _ in range(2):
         time.sleep(0.2)
         os.killpg(process.pid, signal.SIGINT)
@@ -158,14 +205,14 @@ def wait_for(condition: Callable[[], bool], seconds: float) -> None:
 
 
 def test_a_killed_recorder_leaves_what_it_had_and_the_command_runs_on(
-    native: Path, tmp_path: Path, manifest: Callable, query: Query
+    strace: Recorder, tmp_path: Path, manifest: Callable, query: Query
 ) -> None:
     """After ten seconds there is a checkpoint, also while the command is quiet; strace goes with the recorder, without a word."""
     out = tmp_path / "rec"
     script = f"cat /etc/hostname >/dev/null; echo ready; sleep 17; echo alive > {tmp_path}/alive"
     with open(tmp_path / "stderr", "w") as stderr:
         process = subprocess.Popen(
-            [native, "record", "-o", out, "--", "sh", "-c", script], stdout=subprocess.DEVNULL, stderr=stderr
+            strace.command(out, "sh", "-c", script), stdout=subprocess.DEVNULL, stderr=stderr
         )
         wait_for(lambda: bool(manifest_of(out, manifest).get("calls", {}).get("parts")), 16)
         process.kill()
@@ -187,31 +234,33 @@ def manifest_of(out: Path, manifest: Callable) -> dict:
     return manifest(out)["tables"] if (out / "recording.json").exists() else {}
 
 
-def test_a_recording_that_cannot_be_written_does_not_hold_the_command(native: Path, tmp_path: Path) -> None:
+def test_a_recording_that_cannot_be_written_does_not_hold_the_command(
+    recorder: Recorder, tmp_path: Path
+) -> None:
     """The limit of file sizes stands for a full disk: the command goes on to its end, and the error names the file."""
     out = tmp_path / "rec"
     script = "i=0; while [ $i -lt 3000 ]; do : < /etc/hostname; i=$((i+1)); done; echo done"
+    command = shlex.join(map(str, recorder.command(out, "sh", "-c", script)))
     done = subprocess.run(
-        ["sh", "-c", f"ulimit -f 8; exec {native} record -o {out} -- sh -c '{script}'"],
-        capture_output=True,
-        text=True,
-        timeout=60,
+        ["sh", "-c", f"ulimit -f 8; exec {command}"], capture_output=True, text=True, timeout=60
     )
     assert done.stdout == "done\n"
     assert done.returncode == 2
     assert "larger than this shell's limit" in done.stderr
 
 
-def test_a_folder_for_the_pipe_that_cannot_be_made_leaves_nothing(native: Path, tmp_path: Path) -> None:
-    done = record(
-        native, tmp_path / "rec", "/bin/true", env={"PATH": "/usr/bin:/bin", "TMPDIR": "/nonexistent"}
+def test_a_folder_for_the_pipe_that_cannot_be_made_leaves_nothing(strace: Recorder, tmp_path: Path) -> None:
+    done = strace.record(
+        tmp_path / "rec", "/bin/true", env={"PATH": "/usr/bin:/bin", "TMPDIR": "/nonexistent"}
     )
     assert done.returncode == 2
     assert "TMPDIR" in done.stderr
     assert not (tmp_path / "rec").exists()
 
 
-def test_names_with_control_characters_do_not_reach_the_terminal_raw(native: Path, tmp_path: Path) -> None:
-    done = record(native, tmp_path / "rec", "\x1b[31mno")
+def test_names_with_control_characters_do_not_reach_the_terminal_raw(
+    recorder: Recorder, tmp_path: Path
+) -> None:
+    done = recorder.record(tmp_path / "rec", "\x1b[31mno")
     assert "\x1b" not in done.stderr
     assert "\\u{1b}[31mno: command not found" in done.stderr

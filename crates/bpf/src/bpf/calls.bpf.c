@@ -181,17 +181,58 @@ static __always_inline u32 path_argument(
 	return length;
 }
 
-static __noinline s64 vector_bytes(u64 vector, u64 number)
-{
-	struct iovec parts[8];
-	s64 sum = 0;
+#define PARTS 8            // of a vector, read at once
+#define PARTS_AT_MOST 1024 // the kernel takes no more
 
-	if (number > 8 || bpf_probe_read_user(parts, sizeof(parts[0]) * (number & 15), (void *)vector))
+struct vector {
+	u64 parts, number; // address, length
+	s64 bytes;
+};
+
+// Adds the parts from `index * PARTS` on. Returns 1 at the end.
+static long add_parts(u32 index, struct vector *vector)
+{
+	struct iovec parts[PARTS];
+	u64 done = (u64)index * PARTS;
+
+	if (done >= vector->number)
+		return 1;
+	u64 left = vector->number - done;
+	if (left > PARTS)
+		left = PARTS;
+	if (bpf_probe_read_user(parts, sizeof(parts[0]) * (left & 15), (void *)(vector->parts + done * sizeof(parts[0])))) {
+		vector->bytes = -1;
+		return 1;
+	}
+	for (int i = 0; i < PARTS; i++)
+		if (i < left)
+			vector->bytes += parts[i].length;
+	return 0;
+}
+
+static __noinline s64 vector_bytes(u64 parts, u64 number)
+{
+	struct vector vector = { .parts = parts, .number = number };
+
+	if (number > PARTS_AT_MOST)
 		return -1;
-	for (int i = 0; i < 8; i++)
-		if (i < number)
-			sum += parts[i].length;
-	return sum;
+	if (number <= PARTS)
+		add_parts(0, &vector);
+	else if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
+		bpf_loop(PARTS_AT_MOST / PARTS, add_parts, &vector, 0);
+	else // before 5.17
+		vector.bytes = -1;
+	return vector.bytes;
+}
+
+// Bytes that a message has, or has room for.
+static __noinline s64 message_bytes(u64 header)
+{
+	u64 vector[2]; // msg_iov, msg_iovlen
+
+	if (bpf_probe_read_user(vector, sizeof(vector), (void *)(header + 16)))
+		return -1;
+	return vector_bytes(vector[0], vector[1]);
 }
 
 static __always_inline s64 offset_argument(struct pt_regs *regs, u8 index, u16 flags, s64 position)
@@ -273,8 +314,8 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	call.result = result;
 	call.fd = -1;
 	call.offset = -1;
-	if (shape_flags & SHAPE_NEW_FD)
-		call.fd = result >= 0 ? result : -1;
+	if (shape_flags & SHAPE_NEW_FD && result >= 0)
+		call.fd = result;
 	else if (shape->fd != NONE)
 		call.fd = argument(regs, shape->fd);
 	if (shape_flags & SHAPE_FILE_BEFORE)
@@ -283,10 +324,18 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		call.file = file_at(call.fd, now_ns, &position);
 	if (shape->offset != NONE || shape_flags & SHAPE_POSITION)
 		call.offset = offset_argument(regs, shape->offset, shape_flags, position);
+	// An offset argument that means the position: where it was before the call. Only here is it known that it does.
+	if (shape->offset != NONE && (shape_flags & (SHAPE_POSITION | SHAPE_OFFSET_POINTER)) == SHAPE_POSITION && result > 0 &&
+	    argument(regs, shape->offset) == -1ULL && call.offset >= result)
+		call.offset -= result;
 	if (shape->count != NONE) {
 		call.extra = argument(regs, shape->count);
 		if (shape_flags & SHAPE_VECTOR)
 			call.extra = vector_bytes(call.extra, argument(regs, shape->count + 1));
+		else if (shape_flags & SHAPE_MESSAGE)
+			call.extra = message_bytes(call.extra);
+		else if (shape_flags & SHAPE_HOW)
+			bpf_probe_read_user(&call.extra, sizeof(call.extra), (void *)call.extra);
 	}
 	if (shape->second_fd != NONE && !(shape_flags & SHAPE_PAIR)) {
 		flags |= CALL_SECOND_FILE;
@@ -316,6 +365,10 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 			return 0;
 		flags |= CALL_PATH;
 		paths = path_argument(scratch, 0, regs, shape->directory, shape->path, now_ns);
+		// An empty path means the descriptor itself.
+		struct call_path *block = (void *)scratch->paths;
+		if (!block->length && !block->flags && shape->directory != NONE && call.fd < 0)
+			call.fd = argument(regs, shape->directory);
 		if (shape->second_path != NONE) {
 			flags |= CALL_SECOND_PATH;
 			paths += path_argument(

@@ -23,6 +23,8 @@ enum shape_flag {
 	SHAPE_RENAMES = 64,
 	SHAPE_MAPPING = 128,
 	SHAPE_EXEC = 256,      // where it succeeds, its arguments are gone
+	SHAPE_MESSAGE = 512,   // `count` points to a message header, which names the array of buffers
+	SHAPE_HOW = 1024,      // `count` points to a structure that begins with what is meant
 };
 
 struct shape {

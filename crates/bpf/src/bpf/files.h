@@ -59,12 +59,32 @@ static __always_inline u64 mix(u64 a, u64 b)
 
 static __always_inline u64 id_of(const struct place *place, struct told_ids *memory)
 {
-	// The verifier allows no arithmetic on pointers but their difference, which is as good: the other one stays where it is.
-	u64 h = mix(place->dentry - (u64)memory, config.secret);
+	u64 dentry, mount; // a file may be seen in several places
+
+	if (bpf_ksym_exists(bpf_rdonly_cast)) {
+		// The verifier allows no arithmetic on pointers but their difference, which is as good: the other one stays where it is.
+		dentry = place->dentry - (u64)memory;
+		mount = place->mount - (u64)memory;
+	} else {
+		// Some are numbers here, from which it allows no pointer to be taken away.
+		bpf_probe_read_kernel(&dentry, sizeof(dentry), &place->dentry);
+		bpf_probe_read_kernel(&mount, sizeof(mount), &place->mount);
+	}
+	u64 h = mix(dentry, config.secret);
+	h = mix(h, mount);
 	h = mix(h, place->name_hash);
 	h = mix(h, place->inode_number ^ (u64)place->generation << 32);
 	h = mix(h, memory->renames);
 	return h | 1; // 0 means none
+}
+
+// Names of objects without a directory have no hash, and some of them share an inode: `[eventfd]` is told from `[timerfd]` by its letters.
+static __always_inline u64 letters_of(struct dentry *raw)
+{
+	u64 letters[2] = {};
+
+	bpf_probe_read_kernel(letters, sizeof(letters), BPF_CORE_READ(raw, d_name.name));
+	return mix(letters[0], letters[1]);
 }
 
 static __always_inline void place_of_dentry(struct place *place, struct dentry *raw)
@@ -78,6 +98,8 @@ static __always_inline void place_of_dentry(struct place *place, struct dentry *
 		place->inode_number = inode->i_ino;
 		place->generation = inode->i_generation;
 		place->mode = inode->i_mode;
+		if (!(u32)place->name_hash)
+			place->name_hash ^= letters_of(raw);
 		return;
 	}
 	struct inode *inode = BPF_CORE_READ(raw, d_inode);
@@ -86,6 +108,8 @@ static __always_inline void place_of_dentry(struct place *place, struct dentry *
 	place->inode_number = BPF_CORE_READ(inode, i_ino);
 	place->generation = BPF_CORE_READ(inode, i_generation);
 	place->mode = BPF_CORE_READ(inode, i_mode);
+	if (!(u32)place->name_hash)
+		place->name_hash ^= letters_of(raw);
 }
 
 struct walk {

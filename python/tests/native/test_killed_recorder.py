@@ -1,0 +1,226 @@
+"""A recorder that is killed, or whose disk is full: the command goes on, and what was recorded can be read."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from recorders import Recorder, recorder_or_skip
+from sysdock.library import Library
+from sysdock.recording import Recording, connect
+
+PROGRAM = Path(__file__).resolve().parents[3] / "testdata" / "programs" / "counter.c"
+KILLS = int(os.environ.get("SYSDOCK_KILLS", "20"))
+# What may be missing before a kill [s]. A machine that is busy with other tests may need some more.
+MISSING = 1.0
+RECORD = 16
+
+
+@pytest.fixture(scope="module")
+def counter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, compiled."""
+    path = tmp_path_factory.mktemp("compiled") / PROGRAM.stem
+    subprocess.run(["gcc", "-O1", "-o", path, PROGRAM], check=True)
+    return path
+
+
+@pytest.fixture
+def kernel(native: Path) -> Recorder:
+    """The kernel recorder: strace's checkpoints are further apart, see test_record.py."""
+    return recorder_or_skip(native, "kernel")
+
+
+def rows(recording: Path, sql: str, table: str = "calls") -> list[tuple]:
+    """Rows as every analysis sees them."""
+    return connect(Recording.open(recording), Library(), [table]).execute(sql).fetchall()
+
+
+def wait_for(condition: Callable[[], object], what: str, seconds: float = 20) -> None:
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.005)
+
+
+def size(path: Path) -> int:
+    """Of a file that may not be there yet [B]."""
+    return path.stat().st_size if path.exists() else 0
+
+
+def salvage(native: Path, out: Path) -> None:
+    """`sysdock-native salvage`."""
+    done = subprocess.run([native, "salvage", out], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("number", range(KILLS))
+def test_a_killed_recorder_has_all_but_the_last_second_and_the_command_does_not_notice(
+    kernel: Recorder, counter: Path, tmp_path: Path, manifest: Callable[[Path], dict], number: int
+) -> None:
+    out, file = tmp_path / "rec", tmp_path / "file"
+    stop, done = (file.with_name(f"file.{word}") for word in ("stop", "done"))
+    recorder = subprocess.Popen(
+        kernel.command(out, counter, file, str(10**12), "20000"),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        wait_for(lambda: size(file), "the first write")
+        time.sleep(random.Random(number).uniform(0, 2.5))
+        before = time.time_ns()
+        recorder.kill()
+        assert recorder.wait(10) == -signal.SIGKILL
+        at_the_kill = size(file)
+        wait_for(lambda: size(file) > at_the_kill + 100 * RECORD, "writes behind the kill")
+    finally:
+        stop.touch()
+        wait_for(done.exists, "the end of the command")
+    assert recorder.stderr.read() == b""
+    written = struct.iter_unpack("<qq", file.read_bytes())
+    times = [time_ns for time_ns, _ in written]
+    wait_for(lambda: done.read_text(), "the last word of the command")
+    assert int(done.read_text()) == len(times)
+
+    salvage(kernel.native, out)
+    stated = manifest(out)
+    assert (stated["complete"], stated["recorder"], stated["lost_events"]) == (False, "kernel", 0)
+    sql = f"SELECT offset_bytes, ts_ns FROM calls WHERE call = 'pwrite64' AND path = '{file}' AND moved_bytes = {RECORD} ORDER BY ts_ns"
+    found = rows(out, sql)
+    numbers = [offset // RECORD for offset, _ in found]
+    assert numbers == sorted(set(numbers))
+    # Of what came later the events of one CPU may be there and those of another not.
+    due = [number for number, time_ns in enumerate(times) if time_ns < before - MISSING * 1e9]
+    assert set(due) - set(numbers) == set()
+    # Each began right behind the moment that the program noted; clocks are compared twice a second.
+    gaps = [ts_ns - times[offset // RECORD] for offset, ts_ns in found]
+    assert all(gap > -1_000_000 for gap in gaps), min(gaps)
+    if due:
+        assert rows(out, "SELECT execs FROM processes", "processes") == [(1,)]
+    assert not (out / "spool").exists()
+
+
+def test_a_salvaged_recording_cannot_be_salvaged_again_and_stays(
+    kernel: Recorder, counter: Path, tmp_path: Path
+) -> None:
+    out, file = tmp_path / "rec", tmp_path / "file"
+    recorder = subprocess.Popen(
+        kernel.command(out, counter, file, "60000", "20000"), stdin=subprocess.DEVNULL
+    )
+    wait_for(lambda: size(file), "the first write")
+    time.sleep(1.2)
+    recorder.kill()
+    recorder.wait(10)
+    file.with_name("file.stop").touch()
+    salvage(kernel.native, out)
+    before = rows(out, "SELECT count(*) FROM calls")
+    assert before[0][0] > 1000
+    subprocess.run([kernel.native, "salvage", out], capture_output=True, timeout=60)
+    assert rows(out, "SELECT count(*) FROM calls") == before
+
+
+def test_a_recorder_that_lives_cannot_be_salvaged(kernel: Recorder, tmp_path: Path) -> None:
+    out = tmp_path / "rec"
+    recorder = subprocess.Popen(
+        kernel.command(out, "sh", "-c", "echo ready; read line"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert recorder.stdout.readline() == "ready\n"
+    done = subprocess.run([kernel.native, "salvage", out], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "hint: " in done.stderr
+    recorder.communicate("\n", timeout=20)
+    assert recorder.returncode == 0
+    assert json.loads((out / "recording.json").read_text())["complete"] is True
+
+
+def groups() -> set[Path]:
+    """Control groups of recorders."""
+    mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    found = [Path(mount[4]) for mount in mounts if "cgroup2" in mount]
+    return {group for folder in found for group in folder.rglob("sysdock-*") if group.is_dir()}
+
+
+def test_the_control_group_of_a_killed_recorder_goes_with_the_next_recording(
+    kernel: Recorder, tmp_path: Path
+) -> None:
+    before = groups()
+    recorder = subprocess.Popen(
+        kernel.command(tmp_path / "killed", "sh", "-c", "echo ready; read line"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert recorder.stdout.readline() == "ready\n"
+    left = groups() - before
+    if not left:
+        pytest.skip("this process may not make control groups here")
+    recorder.kill()
+    recorder.wait(10)
+    assert kernel.record(tmp_path / "one", "/bin/true").returncode == 0
+    assert left <= groups()  # the command is still in it
+    recorder.stdin.close()
+    assert recorder.stdout.read() == ""
+    assert kernel.record(tmp_path / "another", "/bin/true").returncode == 0
+    assert groups() & left == set()
+
+
+# A full disk
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True, text=True
+    )
+    if made.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {made.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_command(
+    recorder: Recorder, counter: Path, tmp_path: Path, small_disk: Path
+) -> None:
+    file = tmp_path / "file"
+    fill = 0 if recorder.name == "kernel" else 1_000_000
+    (small_disk / "other").write_bytes(bytes(fill))
+    done = recorder.record(small_disk / "rec", counter, file, "60000", "0")
+    assert size(file) == 60_000 * RECORD
+    assert file.with_name("file.done").read_text() == "60000\n"
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr or "full" in done.stderr
+    assert "hint: " in done.stderr
+
+
+def test_what_was_recorded_until_the_disk_was_full_can_be_read(
+    kernel: Recorder, counter: Path, tmp_path: Path, small_disk: Path, manifest: Callable[[Path], dict]
+) -> None:
+    """The events take all of the disk, so that tables of them find room elsewhere, or when room was made."""
+    file = tmp_path / "file"
+    kernel.record(small_disk / "rec", counter, file, "60000", "0")
+    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    if (small_disk / "rec" / "spool").exists():
+        salvage(kernel.native, small_disk / "rec")
+    stated = manifest(small_disk / "rec")
+    # The reason was not written down where there was no room for it.
+    assert (stated["complete"], stated["ended_by"]) in [(False, "write error"), (False, "interrupted")]
+    where = f"FROM calls WHERE call = 'pwrite64' AND path = '{file}'"
+    offsets = [
+        offset for (offset,) in rows(small_disk / "rec", f"SELECT offset_bytes {where} ORDER BY ts_ns")
+    ]
+    assert len(offsets) > 1000
+    assert offsets == [RECORD * i for i in range(len(offsets))]
