@@ -168,7 +168,7 @@ pub(crate) fn spool(path: &std::path::Path, cpus: &[&[Bytes]]) {
     spool
         .note(&Note::Start(crate::Start {
             command: Some("make all".into()),
-            directory: Some("/work".into()),
+            directory: Some("/srv".into()),
             pid: Some(7),
             ..Default::default()
         }))
