@@ -10,7 +10,7 @@ import click
 
 from sysdock.cli.options import recorder_options
 
-_EPILOG = """Examples:
+_EPILOG = """Example:
 
 \b
   sysdock record -o rec -p 4242 --for 30s        what a process that runs does, for half a minute

@@ -506,19 +506,24 @@ def test_reads_at_one_position_that_overlap_are_uncertain_and_the_others_are_rig
     options: str, compiled: Compile, tmp_path: Path, import_log: Import
 ) -> None:
     """One log shows by its lines which calls overlap; in a set only the times tell, and they are microseconds."""
-    logs = read_by(2, options, compiled, tmp_path)
-    everything = reads_of(logs)
-    moving = [read for read in everything if read.offset is not None]
+    # On a busy machine the two threads may hardly run at the same time: then once more.
+    for attempt in range(5):
+        (tmp_path / str(attempt)).mkdir()
+        logs = read_by(2, options, compiled, tmp_path / str(attempt))
+        everything = reads_of(logs)
+        moving = [read for read in everything if read.offset is not None]
+        if len(logs) == 1:
+            surely, perhaps = overlapping(moving, "lines", -1), overlapping(everything, "lines", -1)
+        else:
+            surely, perhaps = overlapping(moving, "times", 2000), overlapping(everything, "times", -SLACK_NS)
+        if len(surely) > RECORDS / 10:
+            break
     found = recorded(import_log(*logs))
     assert sum(map(len, found.values())) == len(moving) == RECORDS
     in_order = {tid: iter(reads) for tid, reads in found.items()}
     pairs = {read: next(in_order[read.tid]) for read in moving}
     assert all(row[:2] == read.times for read, row in pairs.items())
     uncertain = {read for read, row in pairs.items() if row[3]}
-    if len(logs) == 1:
-        surely, perhaps = overlapping(moving, "lines", -1), overlapping(everything, "lines", -1)
-    else:
-        surely, perhaps = overlapping(moving, "times", 2000), overlapping(everything, "times", -SLACK_NS)
     assert len(surely) > RECORDS / 10, "the threads were not in each other's way"
     assert surely - uncertain == set()
     assert uncertain - perhaps == set()
