@@ -314,9 +314,9 @@ impl Watch {
     /// The exit status of the command. It is waited for where the recording ended for want of room, not where the user ended it.
     fn wait(&mut self) -> Option<ExitStatus> {
         if self.status.is_none() && !self.interrupted && self.until.is_none_or(|until| Instant::now() < until) {
-            let child = self.child.as_mut()?;
             while self.status.is_none() {
-                self.status = child.try_wait().ok()?;
+                self.heed_signals();
+                self.status = self.child.as_mut()?.try_wait().ok()?;
                 thread::sleep(Duration::from_millis(20));
             }
         }

@@ -216,3 +216,15 @@ def test_requests_of_io_uring_are_rows(native: Path, tmp_path: Path, query: Quer
         "FROM calls JOIN paths USING (path_id) WHERE via = 'io_uring' GROUP BY ALL"
     )
     assert query(tmp_path / "rec", sql) == [("pread64", f"{tmp_path}/data", 1024, 4_194_304, 1024, True)]
+
+
+def test_calls_of_32_bit_programs_are_counted_as_lost(
+    native: Path, tmp_path: Path, manifest: Callable
+) -> None:
+    """The old entry of 32-bit programs works from a 64-bit one too; call 20 is getpid there."""
+    source = 'int main(void) { for (int i = 0; i < 123; i++) { int r = 20; __asm__ volatile("int $0x80" : "+a"(r)); } }'
+    (tmp_path / "old.c").write_text(source)
+    subprocess.run(["cc", "-o", tmp_path / "old", tmp_path / "old.c"], check=True)
+    assert record(native, tmp_path / "rec", str(tmp_path / "old")).returncode == 0
+    stated = manifest(tmp_path / "rec")
+    assert (stated["tables"]["calls"]["lost"], stated["lost_events"]) == (123, 123)

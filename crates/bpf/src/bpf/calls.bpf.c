@@ -50,9 +50,6 @@ struct {
 	__type(value, struct scratch_call);
 } scratch_calls SEC(".maps");
 
-// System calls of 32-bit programs have other numbers: they are counted, not recorded.
-u64 compat_calls = 0;
-
 // A task as a number: the verifier allows no other arithmetic on pointers than their difference.
 static __always_inline u64 number_of(struct task_struct *task)
 {
@@ -87,7 +84,8 @@ int BPF_PROG(enter, struct pt_regs *regs, long number)
 	if (!slot || !is_wanted(task) || (u64)number >= CALLS)
 		return 0;
 	if (task->thread_info.status & TS_COMPAT) {
-		__sync_fetch_and_add(&compat_calls, 1);
+		// Of 32-bit programs, with other numbers.
+		lose_call();
 		return 0;
 	}
 	const volatile struct shape *shape = &config.shapes[number & (CALLS - 1)];
@@ -115,6 +113,8 @@ int BPF_PROG(leave_cpu, bool preempt, struct task_struct *from, struct task_stru
 		struct entry *kept = bpf_task_storage_get(&away, from, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (kept)
 			*kept = slot->entry;
+		else
+			lose_call();
 	}
 	slot->entry.task = 0;
 	return 0;
@@ -139,11 +139,6 @@ static __always_inline bool take_entry(struct task_struct *task, struct entry *e
 	kept->task = 0;
 	return 1;
 }
-
-struct parts { // what stands behind the fixed part of a call event
-	u32 flags;
-	u32 length; // of the paths in the scratch
-};
 
 // A path argument into the scratch, at `at`. Returns the bytes of its block.
 static __noinline u32 read_path(struct scratch_call *scratch, u32 at, const void *text, u64 base)
@@ -253,7 +248,7 @@ static __always_inline s64 offset_argument(struct pt_regs *regs, u8 index, u16 f
 
 // Behind the fixed part: the paths from the scratch, last.
 static __always_inline void write_call(
-	struct entry *entry, struct call_event *fixed, const struct call_second_file *second, const struct call_mapping *mapping,
+	struct call_event *fixed, const struct call_second_file *second, const struct call_mapping *mapping,
 	struct scratch_call *scratch, u32 paths_length, u32 flags, u64 now_ns)
 {
 	struct ring *ring = this_ring();
@@ -377,7 +372,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	}
 	if (shape_flags & SHAPE_RENAMES && result == 0)
 		count_rename();
-	write_call(&entry, &call, &second, &mapping, scratch, paths, flags, now_ns);
+	write_call(&call, &second, &mapping, scratch, paths, flags, now_ns);
 	return 0;
 }
 
@@ -396,6 +391,6 @@ int BPF_PROG(end_in_call, struct task_struct *task)
 	call.tid = task->pid;
 	call.fd = -1;
 	call.offset = -1;
-	write_call(&entry, &call, 0, 0, 0, 0, CALL_UNFINISHED, now_ns);
+	write_call(&call, 0, 0, 0, 0, CALL_UNFINISHED, now_ns);
 	return 0;
 }

@@ -40,6 +40,24 @@ static __always_inline struct ring *this_ring(void)
 	return bpf_map_lookup_elem(&rings, &cpu);
 }
 
+// An event of this kind is lost: the user side reads the counts and says so.
+static __always_inline void ring_lose(struct ring *ring, u32 kind, u64 now_ns)
+{
+	__sync_fetch_and_add(&ring->dropped[kind & (RING_KINDS - 1)], 1);
+	if (!ring->first_drop_ns)
+		ring->first_drop_ns = now_ns;
+	ring->last_drop_ns = now_ns;
+}
+
+// As ring_lose, for a call that never comes so far that it needs room.
+static __always_inline void lose_call(void)
+{
+	struct ring *ring = this_ring();
+
+	if (ring)
+		ring_lose(ring, EVENT_CALL, bpf_ktime_get_ns());
+}
+
 // Takes room for an event: NULL where there is none, which is counted.
 static __always_inline void *ring_take(struct ring *ring, u32 size, u32 kind, u64 now_ns, u64 *position)
 {
@@ -48,10 +66,7 @@ static __always_inline void *ring_take(struct ring *ring, u32 size, u32 kind, u6
 		__sync_fetch_and_add(&ring->produced[kind & (RING_KINDS - 1)], 1);
 	// What interrupts may take between this and the next step is less than the slack.
 	if (head - tail + size + RING_SLACK > (u64)config.ring_mask + 1) {
-		__sync_fetch_and_add(&ring->dropped[kind & (RING_KINDS - 1)], 1);
-		if (!ring->first_drop_ns)
-			ring->first_drop_ns = now_ns;
-		ring->last_drop_ns = now_ns;
+		ring_lose(ring, kind, now_ns);
 		return 0;
 	}
 	*position = __sync_fetch_and_add(&ring->head, (u64)size);

@@ -39,9 +39,6 @@ struct {
 	__type(value, struct request);
 } requests SEC(".maps");
 
-// Requests that found no room in the map: they are lost.
-u64 lost_requests = 0;
-
 static __always_inline bool moves_bytes(u8 op)
 {
 	return op == READ || op == WRITE || op == READ_FIXED || op == WRITE_FIXED || op == READV || op == WRITEV;
@@ -70,7 +67,7 @@ int BPF_PROG(submitted, struct io_kiocb *submission)
 		request.asked = op == READV || op == WRITEV ? -1 : (s64)BPF_CORE_READ(transfer, len);
 	}
 	if (bpf_map_update_elem(&requests, &key, &request, BPF_ANY))
-		__sync_fetch_and_add(&lost_requests, 1);
+		lose_call();
 	return 0;
 }
 
