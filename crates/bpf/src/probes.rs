@@ -6,18 +6,16 @@ use std::{
 };
 
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject};
+use sysdock_table::FamilyState;
 
 use crate::{
     config::{Config, Target},
+    families::{FAMILIES, Family},
     ring::{self, Ring},
 };
 
 const CALLS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/calls.bpf.o"));
-const URING: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/uring.bpf.o"));
 const PROCESSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf.o"));
-
-/// Word for what is recorded of io_uring.
-pub(crate) const IO_URING: &str = "io_uring";
 
 /// What to record, and how.
 #[derive(Clone, Debug)]
@@ -26,6 +24,8 @@ pub struct Settings {
     pub target: Target,
     /// Size of the ring of each CPU [B], a power of two.
     pub ring_bytes: u32,
+    /// What is recorded beside system calls and processes.
+    pub families: Vec<Family>,
     /// Makes ids of files from addresses; another one for each recording.
     pub secret: u64,
     /// Count what was produced, for a test.
@@ -51,10 +51,8 @@ pub struct Probes {
     links: Vec<Link>,
     /// The rings that they write.
     pub rings: Vec<Ring>,
-    /// What is recorded beside system calls and processes, and what could not be, with what the kernel said.
-    pub families: Vec<&'static str>,
-    /// As pairs of family and reason.
-    pub missing: Vec<(&'static str, String)>,
+    /// What became of each family that there is.
+    pub families: Vec<FamilyState>,
 }
 
 impl Probes {
@@ -79,14 +77,16 @@ impl Probes {
         let calls = open.load().map_err(failed("load the programs for system calls"))?;
         let processes = load_beside(PROCESSES, &config, &calls, "load the programs for processes")?;
         let mut objects = vec![processes];
-        let (mut families, mut missing) = (Vec::new(), Vec::new());
-        // A kernel that lacks these, or has them with other arguments, is no reason not to record the rest.
-        match load_beside(URING, &config, &calls, "load the programs for io_uring") {
-            Ok(object) => {
-                objects.push(object);
-                families.push(IO_URING);
-            }
-            Err(error) => missing.push((IO_URING, error.error.to_string())),
+        let mut families = Vec::new();
+        for family in FAMILIES {
+            // A kernel that lacks what one needs, or has it with other arguments, is no reason not to record the rest.
+            let loaded = if settings.families.contains(&family) {
+                load_beside(family.object, &config, &calls, family.shows).map_err(|error| error.error.to_string())
+            } else {
+                Err("not asked for".to_string())
+            };
+            let missing = loaded.map(|object| objects.push(object)).err();
+            families.push(FamilyState { family: family.word.to_string(), missing });
         }
         let map = calls.maps().find(|map| map.name() == OsStr::new("rings")).expect("the object has rings");
         let rings = ring::map(map.as_fd().as_raw_fd(), cpus, settings.ring_bytes)
@@ -98,7 +98,7 @@ impl Probes {
             }
         }
         objects.insert(0, calls);
-        Ok(Probes { objects, links: Vec::new(), rings, families, missing })
+        Ok(Probes { objects, links: Vec::new(), rings, families })
     }
 
     /// Start recording.

@@ -130,6 +130,12 @@ def recorder_options(function: Callable) -> Callable:
             "strace, what runs already by the kernel.",
         ),
         click.option(
+            "--what",
+            metavar="A,B",
+            help="What to record: io (system calls and processes, always), uring (operations of io_uring). "
+            "All of these if not given.",
+        ),
+        click.option(
             "--no-loss",
             is_flag=True,
             help="Hold the processes still where events come too fast, rather than lose any.",
