@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 from sysdock.library import Library
+from sysdock.recording import FORMAT_VERSION
 
 STARTED_NS = 1_700_000_000_000_000_000
 CLASSES = {"openat": "open", "read": "read", "write": "write", "close": "close", "newfstatat": "stat"}
@@ -152,7 +153,7 @@ def part_entry(folder: Path, file: Path, rows: int) -> dict[str, Any]:
 def manifest_of(tables: dict[str, Any], duration_ns: int, lines: int) -> dict[str, Any]:
     """A recording.json for these table entries."""
     return {
-        "format_version": 2,
+        "format_version": FORMAT_VERSION,
         "tool": {"name": "sysdock-native", "version": "0.1.0"},
         "recorder": "strace-log",
         "command": "tar cf /dev/null /usr/share/doc",

@@ -3,6 +3,8 @@
 //! A spool may be cut, damaged or made up, so every length is checked against the bytes that are there. What is too short for what it says
 //! it holds is *broken*: nothing behind it can be found either, because its length was the way there.
 
+use sysdock_calls::Usage;
+
 /// Bytes before what is particular to a kind.
 const HEADER: usize = 8;
 
@@ -192,9 +194,25 @@ impl<'a> Raw<'a> {
 
     /// As the end of a thread.
     pub(crate) fn exit(&self) -> Option<Exit> {
-        let (fixed, _) = self.fixed::<32>()?;
-        let last = fixed.u32(28) != 0;
-        Some(Exit { tid: fixed.u32(16), pid: fixed.u32(20), status: fixed.u32(24), last })
+        let (fixed, _) = self.fixed::<128>()?;
+        let counted = |at| fixed.u64(at).min(i64::MAX.cast_unsigned()).cast_signed();
+        let (user_ns, system_ns) = shares(fixed.u64(32), fixed.u64(40), fixed.u64(120));
+        Some(Exit {
+            tid: fixed.u32(16),
+            pid: fixed.u32(20),
+            status: fixed.u32(24),
+            last: fixed.u32(28) != 0,
+            usage: Usage {
+                user_ns,
+                system_ns,
+                minor_faults: counted(48),
+                major_faults: counted(56),
+                read_chars: counted(64),
+                write_chars: counted(72),
+                device_read_bytes: counted(96),
+                device_write_bytes: counted(104),
+            },
+        })
     }
 
     /// As a signal.
@@ -372,6 +390,7 @@ pub(crate) struct Exit {
     pub(crate) status: u32,
     /// No thread of the process is left.
     pub(crate) last: bool,
+    pub(crate) usage: Usage,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -410,6 +429,14 @@ pub(crate) struct AioDone {
     pub(crate) block: u64,
     pub(crate) result: i64,
     pub(crate) tid: u32,
+}
+
+/// CPU time in programs and in the kernel [ns]: what was measured, divided as it was sampled. The kernel does the same (`cputime_adjust`).
+fn shares(user: u64, system: u64, measured_ns: u64) -> (i64, i64) {
+    let measured_ns = measured_ns.min(i64::MAX.cast_unsigned());
+    let sampled = u128::from(user) + u128::from(system);
+    let system_ns = (u128::from(measured_ns) * u128::from(system)).checked_div(sampled).unwrap_or(0) as u64;
+    ((measured_ns - system_ns).cast_signed(), system_ns.cast_signed())
 }
 
 fn until_nul(text: &[u8]) -> &[u8] {

@@ -150,7 +150,8 @@ pub(crate) fn exec(at_ns: u64, (pid, tid): (u32, u32), old_tid: u32, filename: &
 
 pub(crate) fn exit(at_ns: u64, (pid, tid): (u32, u32), status: u32, last: bool) -> Bytes {
     let head = Bytes::new(kind::EXIT).u64(at_ns).u32(tid).u32(pid).u32(status).u32(last.into());
-    (0..11).fold(head, |event, _| event.u64(0))
+    let head = head.u64(3_000_000).u64(1_000_000).u64(11).u64(12).u64(13).u64(14).u64(15).u64(16);
+    head.u64(17).u64(18).u64(19).u64(2_000_000)
 }
 
 pub(crate) fn signal(at_ns: u64, tid: u32, signal: i32, code: i32, sender: u32) -> Bytes {

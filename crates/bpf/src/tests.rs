@@ -143,6 +143,9 @@ fn calls_tell_what_they_worked_on_and_where() {
     assert_eq!(tables.manifest.issues["unknown_path"], 1);
     let life = tables.show("processes", "pid tid ppid start_ts_ns end_ts_ns comm command execs calls exit_code exit_signal");
     assert_eq!(life, [format!("7 7 - {} {} prog prog -v 1 17 3 -", EPOCH + 5, EPOCH + 176)]);
+    // 2 ms were measured; sampled were 3 and 1.
+    let usage = "user_ns system_ns minor_faults major_faults read_chars write_chars device_read_bytes device_write_bytes";
+    assert_eq!(tables.show("processes", usage), ["1500000 500000 11 12 13 14 17 18"]);
     let manifest = &tables.manifest;
     assert_eq!((manifest.started_ns, manifest.duration_ns, manifest.has_exits), (EPOCH + 5, 171, true));
     assert_eq!((manifest.complete, manifest.exit_code, manifest.command.as_deref()), (true, Some(0), Some("make all")));

@@ -102,6 +102,7 @@ impl Threads {
             calls: 0,
             exit_code: None,
             exit_signal: None,
+            usage: None,
         });
         self.add(tid, self.lives.len() - 1)
     }
@@ -240,6 +241,7 @@ impl Threads {
         let thread = self.remove(event.tid)?;
         let row = &mut self.lives[thread.life];
         row.end_ns = Some(at_ns);
+        row.usage = Some(event.usage);
         match event.status & 0x7f {
             0 => row.exit_code = Some(id(event.status >> 8 & 0xff)),
             signal => row.exit_signal = Some(words::signal(id(signal))),

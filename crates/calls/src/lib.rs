@@ -12,7 +12,7 @@ pub mod syscalls;
 
 pub use call_rows::{CallRow, CallRows, NONE, Numbered, Via, object_id};
 pub use issues::{Issue, Issues};
-pub use lives::{Life, Program, write_commands, write_processes};
+pub use lives::{Life, Program, Usage, write_commands, write_processes};
 pub use names::{Commands, comm, normal};
 pub use objects::{Kind, ObjectId, Objects, readable, write_paths};
 pub use rows::{MappingRow, MappingRows, SignalRow, SignalRows};

@@ -30,6 +30,21 @@ pub struct Life {
     pub calls: i64,
     pub exit_code: Option<i32>,
     pub exit_signal: Option<String>,
+    pub usage: Option<Usage>,
+}
+
+/// What the kernel counted for a thread up to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Usage {
+    pub user_ns: i64,
+    pub system_ns: i64,
+    pub minor_faults: i64,
+    pub major_faults: i64,
+    pub read_chars: i64,
+    pub write_chars: i64,
+    pub device_read_bytes: i64,
+    pub device_write_bytes: i64,
 }
 
 /// Write `commands`.
@@ -45,6 +60,7 @@ pub fn write_processes(recording: &mut Recording, lives: &[Life], sessions: &[St
     let processes = processes(lives);
     let group = |(number, rows): (usize, &[Life])| {
         let from = number * ROWS_PER_GROUP;
+        let used = |field: fn(&Usage) -> i64| Column::Int64(rows.iter().map(|life| life.usage.as_ref().map(field)).collect());
         vec![
             Column::Int32((0..).skip(from).take(rows.len()).map(Some).collect()),
             Column::Int32(processes[from..from + rows.len()].iter().copied().map(Some).collect()),
@@ -62,6 +78,14 @@ pub fn write_processes(recording: &mut Recording, lives: &[Life], sessions: &[St
             Column::Int32(rows.iter().map(|life| life.exit_code).collect()),
             Column::words(rows.iter().map(|life| life.exit_signal.as_deref())),
             Column::words(rows.iter().map(|life| Some(sessions[life.session as usize].as_str()))),
+            used(|usage| usage.user_ns),
+            used(|usage| usage.system_ns),
+            used(|usage| usage.minor_faults),
+            used(|usage| usage.major_faults),
+            used(|usage| usage.read_chars),
+            used(|usage| usage.write_chars),
+            used(|usage| usage.device_read_bytes),
+            used(|usage| usage.device_write_bytes),
         ]
     };
     recording.replace("processes", lives.chunks(ROWS_PER_GROUP).enumerate().map(group))

@@ -314,6 +314,7 @@ impl Threads {
             calls: 0,
             exit_code: None,
             exit_signal: None,
+            usage: None,
         });
         self.lives.len() - 1
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::TableError;
 
 /// Version of the folder format. Raise it when a reader of the old format would read wrong numbers.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// The contents of `recording.json`. Field meanings: `docs/reference/recording.md`.
 #[derive(Clone, Debug, Serialize)]

@@ -16,7 +16,7 @@ from typing import Any
 
 from sysdock.errors import UserError
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 _RECORD_HINT = "a recording is a folder that `sysdock run` or `sysdock import` made"
 _DAMAGE_HINT = (

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from recorders import Recorder
+from recorders import Recorder, recorder_or_skip
+from sysdock.analysis import Session
 from sysdock.library import Library
 from sysdock.recording import Recording, connect
 
@@ -66,3 +68,36 @@ def test_bytes_are_those_that_dd_copied(recorder: Recorder, tmp_path: Path, bloc
         ("read", str(source), copied, blocks + 1),
         ("write", str(target), copied, blocks),
     ]
+
+
+def test_what_the_kernel_counted_of_each_process_is_what_its_calls_moved(
+    native: Path, tmp_path: Path
+) -> None:
+    """Children that only fork; an exec would make the kernel itself read."""
+    recorder = recorder_or_skip(native, "kernel")
+    (tmp_path / "source").write_bytes(bytes(300_000))
+    script = (
+        "import os\n"
+        "for n in range(1, 6):\n"
+        "    if os.fork() == 0:\n"
+        "        data = open('source', 'rb').read(n * 50_000)\n"
+        "        with open(f'target{n}', 'wb') as out: out.write(data + data)\n"
+        "        sum(range(3_000_000)); print(sum(os.times()[:2]), flush=True); os._exit(0)\n"
+        "    os.wait()\n"
+    )
+    done = recorder.record(tmp_path / "rec", sys.executable, "-c", script, cwd=tmp_path)
+    with Session(Recording.open(tmp_path / "rec")) as session:
+        result = session.run(session.library.analysis("processes/accounting"))
+        names = [column.name for column in result.columns]
+        children = [dict(zip(names, row, strict=True)) for row in result.rows()]
+    children = sorted(
+        (child for child in children if child["recorded_write_bytes"] > 90_000),
+        key=lambda child: child["recorded_write_bytes"],
+    )
+    assert [child["recorded_write_bytes"] // 100_000 for child in children] == [1, 2, 3, 4, 5]
+    for child, cpu_s in zip(children, done.stdout.split(), strict=True):
+        assert child["read_chars"] == child["recorded_read_bytes"]
+        assert child["write_chars"] == child["recorded_write_bytes"]
+        assert child["minor_faults"] > 10
+        # What the program was told some moments before its end, in ticks of 10 ms.
+        assert float(cpu_s) - 0.02 <= (child["user_ns"] + child["system_ns"]) / 1e9 <= float(cpu_s) + 0.1

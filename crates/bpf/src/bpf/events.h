@@ -112,10 +112,11 @@ struct exit_event {
 	unsigned int tid, pid;
 	unsigned int status;     // as wait has it
 	unsigned int last;       // 1: no thread of the process is left
-	unsigned long long user_ns, system_ns;     // of the thread
+	unsigned long long user_ns, system_ns;     // of the thread, by the kernel's clock tick: good for their ratio only
 	unsigned long long minor_faults, major_faults;
 	unsigned long long read_chars, write_chars, read_calls, write_calls; // as /proc/PID/io has them, of the thread
 	unsigned long long read_bytes, write_bytes, cancelled_bytes;
+	unsigned long long cpu_ns; // both together, exactly
 };
 
 struct signal_event {

@@ -159,6 +159,10 @@ struct signal_struct {
 	atomic_t live;
 };
 
+struct sched_entity {
+	u64 sum_exec_runtime;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	s32 pid, tgid;
@@ -171,6 +175,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct signal_struct *signal;
 	u64 utime, stime;
+	struct sched_entity se;
 	unsigned long min_flt, maj_flt;
 	struct task_io_accounting ioac;
 	char comm[16];

@@ -118,6 +118,7 @@ int BPF_PROG(ended, struct task_struct *task)
 	event->write_calls = task->ioac.syscw;
 	event->read_bytes = task->ioac.read_bytes;
 	event->write_bytes = task->ioac.write_bytes;
+	event->cpu_ns = task->se.sum_exec_runtime;
 	event->cancelled_bytes = task->ioac.cancelled_write_bytes;
 	ring_give(&event->header, position, sizeof(*event), EVENT_EXIT, 0);
 	if (config.target == TARGET_PROCESSES && task->signal->live.counter == 0)

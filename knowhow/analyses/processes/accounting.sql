@@ -1,0 +1,53 @@
+-- What the kernel counted
+-- CPU time, page faults and bytes of each process as the kernel counted them, beside the bytes of the recorded calls.
+-- needs:  processes, calls
+-- column: process VARCHAR             Program and process id.
+-- column: threads BIGINT              Threads of it that are in the recording.
+-- column: user_ns BIGINT              CPU time outside the kernel; empty where the end of a thread was not seen [ns].
+-- column: system_ns BIGINT            CPU time in the kernel [ns].
+-- column: minor_faults BIGINT         Page faults that needed no device.
+-- column: major_faults BIGINT         Page faults that waited for a device.
+-- column: recorded_read_bytes BIGINT  Bytes of its recorded read calls [B].
+-- column: read_chars BIGINT           The same as the kernel counted them [B].
+-- column: recorded_write_bytes BIGINT Bytes of its recorded write calls [B].
+-- column: write_chars BIGINT          The same as the kernel counted them [B].
+-- column: device_read_bytes BIGINT    Bytes read from devices for it [B].
+-- column: device_write_bytes BIGINT   Bytes it made to be written to devices, now or later [B].
+-- tags:   processes, bytes, time
+WITH moved AS (
+    -- What rchar and wchar count (fs/read_write.c): sockets have calls of their own, which are in neither.
+    SELECT process_id,
+        sum(CASE WHEN call IN ('read', 'pread64', 'readv', 'preadv', 'preadv2', 'sendfile', 'copy_file_range') THEN moved_bytes ELSE 0 END)
+            AS read_bytes,
+        sum(CASE WHEN call IN ('write', 'pwrite64', 'writev', 'pwritev', 'pwritev2', 'sendfile', 'copy_file_range') THEN moved_bytes ELSE 0 END)
+            AS write_bytes
+    FROM calls
+    WHERE via IS NULL AND moved_bytes > 0
+    GROUP BY process_id
+), used AS (
+    -- A sum is known only if every thread told its part.
+    SELECT process_id, min(pid) AS pid, count(*) AS threads, min(start_ts_ns) AS start_ts_ns,
+        count(user_ns) = count(*) AS known,
+        max(CASE WHEN tid = pid THEN comm END) AS comm,
+        sum(user_ns) AS user_ns, sum(system_ns) AS system_ns, sum(minor_faults) AS minor_faults, sum(major_faults) AS major_faults,
+        sum(read_chars) AS read_chars, sum(write_chars) AS write_chars,
+        sum(device_read_bytes) AS device_read_bytes, sum(device_write_bytes) AS device_write_bytes
+    FROM processes
+    GROUP BY process_id
+)
+SELECT
+    concat(coalesce(u.comm, '?'), ' ', CAST(u.pid AS VARCHAR)) AS process,
+    u.threads,
+    CAST(CASE WHEN u.known THEN u.user_ns END AS BIGINT) AS user_ns,
+    CAST(CASE WHEN u.known THEN u.system_ns END AS BIGINT) AS system_ns,
+    CAST(CASE WHEN u.known THEN u.minor_faults END AS BIGINT) AS minor_faults,
+    CAST(CASE WHEN u.known THEN u.major_faults END AS BIGINT) AS major_faults,
+    CAST(coalesce(m.read_bytes, 0) AS BIGINT) AS recorded_read_bytes,
+    CAST(CASE WHEN u.known THEN u.read_chars END AS BIGINT) AS read_chars,
+    CAST(coalesce(m.write_bytes, 0) AS BIGINT) AS recorded_write_bytes,
+    CAST(CASE WHEN u.known THEN u.write_chars END AS BIGINT) AS write_chars,
+    CAST(CASE WHEN u.known THEN u.device_read_bytes END AS BIGINT) AS device_read_bytes,
+    CAST(CASE WHEN u.known THEN u.device_write_bytes END AS BIGINT) AS device_write_bytes
+FROM used AS u
+LEFT JOIN moved AS m ON m.process_id = u.process_id
+ORDER BY coalesce(u.user_ns + u.system_ns, 0) DESC, u.start_ts_ns, u.process_id
