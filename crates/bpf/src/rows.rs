@@ -193,7 +193,7 @@ impl Conversion<'_> {
 
     /// The row in `paths` of a file's id; -1: it has none, or nobody told where it lies.
     #[inline]
-    fn file(&mut self, id: u64) -> i32 {
+    pub(crate) fn file(&mut self, id: u64) -> i32 {
         if id == 0 {
             return -1;
         }
