@@ -93,7 +93,7 @@ def missing(pair: Pair) -> str | None:
     needs = set(pair.needs) | ({"fuse"} if pair.remote else set()) | {pair.language}
     if "fuse" in needs and (os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK)):
         return "needs root and /dev/fuse"
-    if "root" in needs and os.geteuid() != 0:
+    if needs & {"root", "kernel"} and os.geteuid() != 0:
         return "needs root"
     for need, command in (("c", "cc"), ("java", "javac"), ("shell", "bash"), ("fuse", "cc")):
         if need in needs and shutil.which(command) is None:
@@ -173,7 +173,9 @@ class Workshop:
         # A pair may be recorded again while its first recordings are open.
         recording = self.folder / f"{pair.name}-{variant}-{next(self._numbers)}.rec"
         with self.prepared(pair, variant) as (command, scratch):
-            printed = _run([str(NATIVE), "record", "-o", str(recording), "--", *command], scratch)
+            recorder = "kernel" if "kernel" in pair.needs else "auto"
+            record = [str(NATIVE), "record", "--with", recorder, "-o", str(recording)]
+            printed = _run([*record, "--", *command], scratch)
             if pair.output:
                 [output] = _filled([pair.output], scratch, [])
                 printed += hashlib.sha256(Path(output).read_bytes()).hexdigest()
