@@ -13,6 +13,7 @@
 #define NODE_WORDS 32
 #define NODE_MASK 255ull
 #define TREE_DEPTH 8
+#define ATTEMPTS 4
 enum { NODE_LEAF = 1, NODE_RANGES = 2, NODE_RANGES_AND_GAPS = 3 };
 enum { RANGE_PIVOTS = 15, GAP_PIVOTS = 9 };
 enum { RANGE_SLOTS_AT = 16, RANGE_END_AT = 31, GAP_SLOTS_AT = 10, GAP_END_AT = 30 }; // in words
@@ -28,12 +29,14 @@ struct {
 	__type(value, struct tree_node);
 } scratch_nodes SEC(".maps");
 
-// Number of the slot that an address belongs to.
-static __always_inline u32 slot_of(struct tree_node *node, u32 kind, u64 address)
+// Number of the slot that an address belongs to. A function of its own, so that the verifier looks at it once and not for each level.
+__noinline u32 slot_of(struct tree_node *node, u32 kind, u64 address)
 {
 	u32 end = RANGE_PIVOTS;
 	u32 i;
 
+	if (!node)
+		return 0;
 	if (kind == NODE_RANGES_AND_GAPS)
 		end = (u8)node->words[GAP_END_AT];
 	else if (!node->words[RANGE_PIVOTS]) // the last pivot: behind it stands how many there are
@@ -45,7 +48,7 @@ static __always_inline u32 slot_of(struct tree_node *node, u32 kind, u64 address
 }
 
 // The mapping, as a number; 0: not found.
-static __noinline u64 walk_mappings(u64 entry, u64 address)
+__noinline u64 walk_mappings(u64 entry, u64 address)
 {
 	u32 zero = 0;
 	struct tree_node *node = bpf_map_lookup_elem(&scratch_nodes, &zero);
@@ -73,13 +76,15 @@ static __noinline u64 walk_mappings(u64 entry, u64 address)
 	return 0;
 }
 
-// As walk_mappings, and certain: 0 where it was not found.
+// The mapping, if it holds the address. Another thread may change the tree meanwhile; a moment later the way is found.
 static __always_inline struct vm_area_struct *mapping_at(struct mm_struct *memory, u64 address)
 {
 	if (!bpf_core_type_exists(struct maple_tree)) // before 6.1
 		return 0;
-	struct vm_area_struct *mapping = (void *)walk_mappings((u64)BPF_CORE_READ(memory, mm_mt.ma_root), address);
-	if (mapping && BPF_CORE_READ(mapping, vm_start) <= address && address < BPF_CORE_READ(mapping, vm_end))
-		return mapping;
+	for (u32 attempt = 0; attempt < ATTEMPTS; attempt++) {
+		struct vm_area_struct *mapping = (void *)walk_mappings((u64)BPF_CORE_READ(memory, mm_mt.ma_root), address);
+		if (mapping && BPF_CORE_READ(mapping, vm_start) <= address && address < BPF_CORE_READ(mapping, vm_end))
+			return mapping;
+	}
 	return 0;
 }
