@@ -12,23 +12,29 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{BpfError, Group, Note, Probes, Spool, clock_note};
+use crate::{BpfError, Group, Note, Probes, Ring, Spool, clock_note, hold::Hold};
 
-/// Between two looks at the rings. At 2 million events a second a ring of 16 MiB is full after 125 ms.
+/// Between two looks at the rings, at most. At 2 million events a second a ring of 16 MiB is full after 125 ms.
 const PAUSE: Duration = Duration::from_millis(4);
+/// No program makes more on one CPU: 8 million events a second [B/s].
+const FASTEST: u64 = 512 << 20;
 /// What a recorder or machine that dies loses at most.
 const FLUSH: Duration = Duration::from_millis(500);
-/// With `no_loss`, the share of a ring that may be full before the processes are held still, in eighths.
-const HOLD_ABOVE: u64 = 3;
-
 /// Events on their way from the rings to the spool.
 pub struct Capture {
     probes: Option<Probes>,
     spool: Spool,
     stop: Arc<AtomicBool>,
     sync: Option<thread::JoinHandle<Result<(), BpfError>>>,
-    /// Held still while a ring is too full.
-    hold: Option<Group>,
+    hold: Option<Hold>,
+    /// Between two looks at the rings.
+    pause: Duration,
+}
+
+/// A quarter of a small ring must last from one look to the next.
+fn pause_for(probes: &Probes) -> Duration {
+    let bytes = probes.rings.first().map_or(u64::MAX, Ring::bytes);
+    PAUSE.min(Duration::from_nanos((bytes / 4).saturating_mul(1_000_000_000) / FASTEST))
 }
 
 /// What was recorded.
@@ -50,6 +56,8 @@ impl Capture {
     /// Where the spool cannot be written.
     pub fn new(probes: Probes, mut spool: Spool, hold: Option<Group>) -> Result<Capture, BpfError> {
         spool.note(&clock_note())?;
+        let pause = pause_for(&probes);
+        let hold = hold.map(|group| Hold::new(group, probes.rings.iter().map(Ring::level).collect(), pause));
         let stop = Arc::new(AtomicBool::new(false));
         let (syncer, stopped) = (spool.syncer()?, Arc::clone(&stop));
         let sync = thread::spawn(move || {
@@ -59,7 +67,7 @@ impl Capture {
             }
             Ok(())
         });
-        Ok(Capture { probes: Some(probes), spool, stop, sync: Some(sync), hold })
+        Ok(Capture { probes: Some(probes), spool, stop, sync: Some(sync), hold, pause })
     }
 
     /// Read until `is_over`, which is asked every few milliseconds. What was written by then is read to the end.
@@ -68,6 +76,7 @@ impl Capture {
     /// [`BpfError::Full`] or another error of the spool: recording has ended, what was written before is whole.
     pub fn run(&mut self, mut is_over: impl FnMut() -> bool) -> Result<(), BpfError> {
         let mut flushed = Instant::now();
+        let pause = self.pause;
         loop {
             let over = is_over();
             if over {
@@ -84,7 +93,7 @@ impl Capture {
                 self.tell()?;
                 self.spool.flush()?;
             }
-            thread::sleep(PAUSE);
+            thread::sleep(pause);
         }
     }
 
@@ -96,11 +105,6 @@ impl Capture {
 
     fn drain(&mut self) -> Result<(), BpfError> {
         let (Some(probes), spool) = (&mut self.probes, &mut self.spool) else { return Ok(()) };
-        let full = |probes: &Probes| probes.rings.iter().any(|ring| ring.is_above(HOLD_ABOVE));
-        let held = self.hold.as_ref().filter(|_| full(probes));
-        if let Some(group) = held {
-            let _ = group.freeze(true);
-        }
         let mut outcome = Ok(());
         for ring in &mut probes.rings {
             let cpu = ring.cpu;
@@ -112,8 +116,8 @@ impl Capture {
                 }
             }
         }
-        if let Some(group) = held {
-            let _ = group.freeze(false);
+        if let Some(hold) = &self.hold {
+            hold.release();
         }
         outcome
     }

@@ -30,6 +30,8 @@ const MAPPING: u16 = 128;
 const EXEC: u16 = 256;
 const MESSAGE: u16 = 512;
 const HOW: u16 = 1024;
+const SUBMIT: u16 = 2048;
+const REAP: u16 = 4096;
 
 /// `struct shape`: which argument is what.
 #[repr(C)]
@@ -107,9 +109,11 @@ impl CallShape {
             Shape::NewPair(_, argument) => CallShape { flags: PAIR, second_fd: at(argument), ..plain },
             Shape::Map => CallShape { flags: MAPPING, fd: 4, ..plain },
             Shape::ChangeDir => CallShape { path: 0, ..plain },
+            Shape::Submit => CallShape { flags: SUBMIT, ..plain },
+            Shape::Reap => CallShape { flags: REAP, ..plain },
             Shape::Exec if name == "execveat" => CallShape { flags: EXEC, directory: 0, path: 1, ..plain },
             Shape::Exec => CallShape { flags: EXEC, path: 0, ..plain },
-            Shape::Plain | Shape::CloseRange | Shape::Fork | Shape::Unshare | Shape::Submit | Shape::Reap => {
+            Shape::Plain | Shape::CloseRange | Shape::Fork | Shape::Unshare => {
                 debug_assert!(class != Class::Open || name == "pipe" || shape == Shape::Plain);
                 plain
             }

@@ -13,6 +13,7 @@ use sysdock_table::{Cancel, Ending, Manifest, Progress, ROWS_PER_PART, Recording
 
 use crate::{
     BpfError, End, Note, Reason, SPOOL, Start,
+    aio::UnderWay,
     clock::Clock,
     events::{Raw, Signal, kind},
     faults::FaultRows,
@@ -187,6 +188,7 @@ pub(crate) struct Conversion<'a> {
     /// Whether what those do was recorded.
     pub(crate) sees_rings: bool,
     pub(crate) restarted: u64,
+    pub(crate) aio: UnderWay,
     first_ns: Option<i64>,
     last_ns: i64,
     /// Rows at the last checkpoint.
@@ -219,6 +221,7 @@ impl<'a> Conversion<'a> {
             rings: 0,
             sees_rings: false,
             restarted: 0,
+            aio: UnderWay::default(),
             first_ns: None,
             last_ns: i64::MIN,
             rows_written: 0,
@@ -234,6 +237,8 @@ impl<'a> Conversion<'a> {
             kind::EXIT => event.exit().and_then(|exit| self.threads.exit(&exit, at_ns)),
             kind::FAULT => return event.fault().map_or(Ok(()), |fault| self.fault(&fault)),
             kind::SIGNAL => return event.signal().map_or(Ok(()), |signal| self.signal(&signal, at_ns)),
+            kind::AIO_SUBMIT => return event.aio_submit().map_or(Ok(()), |operation| self.aio_submitted(&operation, at_ns)),
+            kind::AIO_DONE => return event.aio_done().map_or(Ok(()), |operation| self.aio_reaped(&operation, at_ns)),
             kind::TASK => {
                 let begun_ns = self.clock.epoch_ns(self.clock.first_ns());
                 let gone = event.task().and_then(|task| self.threads.task(&task, at_ns, begun_ns));
@@ -313,6 +318,7 @@ impl<'a> Conversion<'a> {
                 self.push(&row)?;
             }
         }
+        self.aio_left()?;
         self.count_issues();
         self.rows.flush(self.recording, self.meanings.calls.names())?;
         self.signals.flush(self.recording)?;
@@ -364,7 +370,7 @@ fn sum(one: u64, other: u64) -> u64 {
 /// The table that lacks the lost events of a kind.
 fn table_of(event: u8) -> Option<&'static str> {
     match event {
-        kind::CALL => Some("calls"),
+        kind::CALL | kind::AIO_SUBMIT | kind::AIO_DONE => Some("calls"),
         kind::PATH => Some("paths"),
         kind::FORK | kind::EXEC | kind::EXIT | kind::TASK => Some("processes"),
         kind::SIGNAL => Some("signals"),

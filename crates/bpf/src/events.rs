@@ -16,6 +16,8 @@ pub(crate) mod kind {
     pub(crate) const SIGNAL: u8 = 6;
     pub(crate) const TASK: u8 = 7;
     pub(crate) const FAULT: u8 = 8;
+    pub(crate) const AIO_SUBMIT: u8 = 20;
+    pub(crate) const AIO_DONE: u8 = 21;
 }
 
 const SECOND_FILE: u8 = 1;
@@ -102,7 +104,10 @@ impl<'a> Raw<'a> {
             let (fixed, _) = self.fixed::<24>()?;
             return Some(fixed.u64(8).saturating_add(fixed.u64(16)));
         }
-        let timed = matches!(self.kind, kind::FORK | kind::EXEC | kind::EXIT | kind::SIGNAL | kind::TASK);
+        let timed = matches!(
+            self.kind,
+            kind::FORK | kind::EXEC | kind::EXIT | kind::SIGNAL | kind::TASK | kind::AIO_SUBMIT | kind::AIO_DONE
+        );
         self.fixed::<16>().filter(|_| timed).map(|(fixed, _)| fixed.u64(8))
     }
 
@@ -119,6 +124,8 @@ impl<'a> Raw<'a> {
             kind::SIGNAL => self.signal().is_some(),
             kind::TASK => self.task().is_some(),
             kind::FAULT => self.fault().is_some(),
+            kind::AIO_SUBMIT => self.aio_submit().is_some(),
+            kind::AIO_DONE => self.aio_done().is_some(),
             _ => true,
         }
     }
@@ -217,6 +224,28 @@ impl<'a> Raw<'a> {
             around_page: fixed.u64(56),
             flags: self.flags,
         })
+    }
+
+    /// As the beginning of an operation of libaio.
+    pub(crate) fn aio_submit(&self) -> Option<AioSubmit> {
+        let (fixed, _) = self.fixed::<80>()?;
+        Some(AioSubmit {
+            start_ns: fixed.u64(16),
+            context: fixed.u64(24),
+            block: fixed.u64(32),
+            file: fixed.u64(40),
+            offset: fixed.i64(48),
+            bytes: fixed.i64(56),
+            tid: fixed.u32(64),
+            fd: fixed.i32(68),
+            opcode: fixed.u32(72),
+        })
+    }
+
+    /// As its end.
+    pub(crate) fn aio_done(&self) -> Option<AioDone> {
+        let (fixed, _) = self.fixed::<48>()?;
+        Some(AioDone { context: fixed.u64(16), block: fixed.u64(24), result: fixed.i64(32), tid: fixed.u32(40) })
     }
 
     /// As a thread that was there before.
@@ -428,6 +457,27 @@ impl Fault {
     pub(crate) fn is_in_call(&self) -> bool {
         self.flags & 32 != 0
     }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AioSubmit {
+    pub(crate) start_ns: u64,
+    pub(crate) context: u64,
+    pub(crate) block: u64,
+    pub(crate) file: u64,
+    pub(crate) offset: i64,
+    pub(crate) bytes: i64,
+    pub(crate) tid: u32,
+    pub(crate) fd: i32,
+    pub(crate) opcode: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AioDone {
+    pub(crate) context: u64,
+    pub(crate) block: u64,
+    pub(crate) result: i64,
+    pub(crate) tid: u32,
 }
 
 fn until_nul(text: &[u8]) -> &[u8] {

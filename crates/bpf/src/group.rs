@@ -114,11 +114,12 @@ impl Drop for Group {
     }
 }
 
-/// Remove the groups of recorders that were killed. One with processes in it stays: the kernel refuses.
+/// Remove the groups of recorders that were killed. One with processes in it stays: the kernel refuses. Those go on if they were held still.
 fn remove_abandoned(above: &Path) {
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
         let pid = entry.file_name().to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
         if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = fs::write(entry.path().join("cgroup.freeze"), "0");
             let _ = fs::remove_dir(entry.path());
         }
     }

@@ -2,9 +2,10 @@
 //!
 //! [`probes`] loads the programs of `bpf/`, which write events into a ring for each CPU; [`ring`] reads those. `bpf/events.h` says what
 //! an event is, [`config`] what the programs are told, [`families`] what is recorded on demand. [`gate`] starts a command that waits until it is recorded, [`group`] makes the control
-//! group that it is in, [`tasks`] tells of threads that are there already, [`capture`] empties the rings. While recording, what the rings held goes unparsed into a [`spool`]; afterwards
+//! group that it is in, [`hold`] stops it where events come too fast, [`tasks`] tells of threads that are there already, [`capture`] empties the rings. While recording, what the rings held goes unparsed into a [`spool`]; afterwards
 //! [`convert`] makes the tables of it, or [`salvage`] does where the recorder died.
 
+mod aio;
 mod capture;
 mod clock;
 mod config;
@@ -17,6 +18,7 @@ mod faults;
 mod frames;
 mod gate;
 mod group;
+mod hold;
 mod meanings;
 mod notes;
 mod numbers;

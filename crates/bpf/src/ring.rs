@@ -10,7 +10,7 @@ use std::{
 /// What stands before the events of a ring, and room behind its end for the rest of the last one [B].
 const HEADER: usize = 4096;
 const SLACK: usize = 16_384;
-const KINDS: usize = 16;
+const KINDS: usize = 32;
 /// Where fields of `struct ring` stand.
 const TAIL: usize = 64;
 const PRODUCED: usize = 128;
@@ -53,7 +53,13 @@ pub struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    fn word(&self, offset: usize) -> &AtomicU64 {
+    /// Room for events [B].
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.mask + 1
+    }
+
+    fn word(&self, offset: usize) -> &'static AtomicU64 {
         // SAFETY: within the mapping, which is never unmapped; aligned.
         unsafe { &*self.base.add(offset).cast::<AtomicU64>() }
     }
@@ -94,11 +100,10 @@ impl Ring {
         (written == position as u32 && length >= 8 && length.is_multiple_of(8)).then_some(length)
     }
 
-    /// Whether more than so many eighths of the ring are taken.
+    /// How full it is, for another thread.
     #[must_use]
-    pub fn is_above(&self, eighths: u64) -> bool {
-        let taken = self.word(0).load(Ordering::Relaxed) - self.word(TAIL).load(Ordering::Relaxed);
-        taken > (self.mask + 1) / 8 * eighths
+    pub fn level(&self) -> Level {
+        Level { head: self.word(0), tail: self.word(TAIL), bytes: self.bytes() }
     }
 
     /// Events by kind that found no room.
@@ -118,5 +123,22 @@ impl Ring {
     pub fn drop_times(&self) -> Option<(u64, u64)> {
         let first = self.word(FIRST_DROP).load(Ordering::Relaxed);
         (first > 0).then(|| (first, self.word(FIRST_DROP + 8).load(Ordering::Relaxed)))
+    }
+}
+
+/// How full a ring is. What it refers to stays until the process ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Level {
+    head: &'static AtomicU64,
+    tail: &'static AtomicU64,
+    bytes: u64,
+}
+
+impl Level {
+    /// Whether more than so many eighths of the ring hold events that were not read yet.
+    #[must_use]
+    pub fn is_above(&self, eighths: u64) -> bool {
+        let taken = self.head.load(Ordering::Relaxed).saturating_sub(self.tail.load(Ordering::Relaxed));
+        taken > self.bytes / 8 * eighths
     }
 }

@@ -257,7 +257,7 @@ impl Conversion<'_> {
         Ok(self.mappings.flush(self.recording, false)?)
     }
 
-    fn errno(&mut self, error: u16) -> i16 {
+    pub(crate) fn errno(&mut self, error: u16) -> i16 {
         let place = &mut self.errno_numbers[usize::from(error)];
         if *place < 0 {
             *place = self.rows.errnos.number(words::error(error).as_bytes());
@@ -317,7 +317,7 @@ impl Conversion<'_> {
 
     /// Add a row that is no system call of its own.
     #[inline]
-    fn add(&mut self, row: &CallRow) -> Result<(), BpfError> {
+    pub(crate) fn add(&mut self, row: &CallRow) -> Result<(), BpfError> {
         self.seen(row.ts_ns, row.ts_ns.saturating_add(row.dur_ns.max(0)));
         self.rows.push(row, self.recording, self.meanings.calls.names())?;
         Ok(())

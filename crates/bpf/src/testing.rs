@@ -159,6 +159,17 @@ pub(crate) fn signal(at_ns: u64, tid: u32, signal: i32, code: i32, sender: u32) 
     Bytes::new(kind::SIGNAL).u64(at_ns).u32(tid).u32(signal.cast_unsigned()).u32(code.cast_unsigned()).u32(sender)
 }
 
+/// An operation of libaio, by its control block: it begins.
+pub(crate) fn aio_submit(at_ns: u64, tid: u32, block: u64, opcode: u32, offset: i64, bytes: i64) -> Bytes {
+    let head = Bytes::new(kind::AIO_SUBMIT).u64(at_ns).u64(at_ns - 10).u64(0xc0).u64(block).u64(7);
+    head.i64(offset).i64(bytes).u32(tid).u32(3).u32(opcode).u32(0)
+}
+
+/// Its result is taken.
+pub(crate) fn aio_done(at_ns: u64, tid: u32, block: u64, result: i64) -> Bytes {
+    Bytes::new(kind::AIO_DONE).u64(at_ns).u64(0xc0).u64(block).i64(result).u32(tid).u32(0)
+}
+
 pub(crate) fn task(started_ns: u64, (pid, tid): (u32, u32), parent: u32, comm: &str, arguments: &str) -> Bytes {
     let head = Bytes::new(kind::TASK).u64(started_ns).u32(tid).u32(pid).u32(parent);
     head.u16(u16::try_from(arguments.len()).unwrap()).u16(0).comm(comm).text(arguments.as_bytes())

@@ -8,7 +8,7 @@ use sysdock_table::{Cancel, Ending, Manifest, Recording, TableError};
 
 use crate::{
     BpfError, End, Note, SPOOL, Spool, convert, salvage,
-    testing::{self, Bytes, EPOCH, call, exec, exit, fault, fork, path, place, signal, task},
+    testing::{self, Bytes, EPOCH, aio_done, aio_submit, call, exec, exit, fault, fork, path, place, signal, task},
 };
 
 /// The tables of a recording, read back.
@@ -251,6 +251,41 @@ fn interrupted_calls_are_one_call() {
 }
 
 #[test]
+fn operations_of_libaio_are_joined_with_their_results() {
+    let events = [
+        // Its result was taken before io_submit had returned.
+        aio_done(100, 6, 0xb1, 512),
+        aio_submit(110, 5, 0xb1, 0, 4096, 512),
+        aio_submit(120, 5, 0xb2, 8, 0, 8192),
+        aio_done(150, 5, 0xb2, -28),
+        aio_submit(160, 5, 0xb3, 3, -1, -1),
+        aio_done(170, 5, 0xb3, 0),
+        // Taken by the program itself, and used again; the second one was still under way at the end.
+        aio_submit(200, 5, 0xb4, 0, 1, 2),
+        aio_submit(210, 5, 0xb4, 0, 3, 4),
+        aio_done(300, 5, 0xb9, 1),
+    ];
+    let tables = Tables::of(&[&[task(1, (5, 5), 1, "x", "x\0"), task(1, (5, 6), 1, "x", ""), path(7, &["f"])], &events]);
+    let mut rows: Vec<String> = tables
+        .show("calls", "ts_ns dur_ns call class offset_bytes asked_bytes moved_bytes errno via")
+        .iter()
+        .map(|row| relative(row))
+        .collect();
+    rows.sort();
+    assert_eq!(
+        rows,
+        [
+            "100 0 aio_pread read 4096 512 512 - libaio",
+            "110 40 aio_pwritev write 0 8192 - ENOSPC libaio",
+            "150 20 aio_fsync sync - - - - libaio",
+            "190 - aio_pread read 1 2 - - libaio",
+            "200 - aio_pread read 3 4 - - libaio",
+        ]
+    );
+    assert_eq!(tables.manifest.issues["invisible_io"], 1);
+}
+
+#[test]
 fn signals_have_their_senders() {
     let events = [signal(10, 3, 17, 1, 99), signal(11, 3, 11, 1, 4096), signal(12, 3, 2, 128, 0)];
     let tables = Tables::of(&[&events]);
@@ -301,7 +336,9 @@ fn one_of_each() -> Vec<Bytes> {
         call(2, 50, 5, libc::SYS_mmap, 4096).fd(3).file(F).mapping(1, 2, 3, 4),
         call(2, 60, 5, libc::SYS_sendfile, 5).fd(3).file(F).second(F, 5),
         signal(70, 2, 15, 0, 1),
-        fault(2, (72, 3), F, 4096, 1, (0, 16)),
+        aio_submit(72, 2, 0xb1, 0, 0, 512),
+        aio_done(74, 2, 0xb1, 512),
+        fault(2, (75, 3), F, 4096, 1, (0, 16)),
         exit(80, (2, 2), 15, true),
     ]
 }
@@ -327,7 +364,7 @@ fn a_spool_cut_anywhere_gives_what_stands_before() {
         assert!(rows >= most, "{end}");
         most = rows;
     }
-    assert_eq!(most, 5);
+    assert_eq!(most, 6);
 }
 
 #[test]

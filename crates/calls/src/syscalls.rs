@@ -391,6 +391,30 @@ impl Listed {
     }
 }
 
+/// Operations of libaio (linux/aio_abi.h): number, name in C, and the name and class that its rows have.
+const AIO_OPERATIONS: [(u32, &str, &str, Class); 6] = [
+    (0, "IOCB_CMD_PREAD", "aio_pread", Class::Read),
+    (1, "IOCB_CMD_PWRITE", "aio_pwrite", Class::Write),
+    (2, "IOCB_CMD_FSYNC", "aio_fsync", Class::Sync),
+    (3, "IOCB_CMD_FDSYNC", "aio_fsync", Class::Sync),
+    (7, "IOCB_CMD_PREADV", "aio_preadv", Class::Read),
+    (8, "IOCB_CMD_PWRITEV", "aio_pwritev", Class::Write),
+];
+const OTHER_AIO: (&str, Class) = ("aio_other", Class::Other);
+
+/// Name and class of an operation of libaio, by its number.
+#[must_use]
+pub fn aio_operation(opcode: u32) -> (&'static str, Class) {
+    AIO_OPERATIONS.iter().find(|(number, ..)| *number == opcode).map_or(OTHER_AIO, |(.., call, class)| (*call, *class))
+}
+
+/// Name and class of an operation of libaio, by its name in C.
+#[must_use]
+pub fn aio_operation_named(name: &[u8]) -> (&'static str, Class) {
+    let named = |word: &str| word.as_bytes() == name;
+    AIO_OPERATIONS.iter().find(|(_, word, ..)| named(word)).map_or(OTHER_AIO, |(.., call, class)| (*call, *class))
+}
+
 /// Number of a listed call, or [`UNLISTED`].
 #[inline]
 pub fn number(name: &[u8]) -> u16 {

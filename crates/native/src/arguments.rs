@@ -65,10 +65,9 @@ pub(crate) struct Record {
     /// Folder to make.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
-    /// How to record. `auto`: by the kernel's own events where this may be, else by strace. If not given: a command by strace, what runs
-    /// already by the kernel's events.
-    #[arg(long = "with", value_name = "HOW", value_enum)]
-    pub(crate) recorder: Option<Recorder>,
+    /// How to record. `auto`: by the kernel's own events where this may be, else by strace, with a line that says why.
+    #[arg(long = "with", value_name = "HOW", value_enum, default_value = "auto")]
+    pub(crate) recorder: Recorder,
     #[command(flatten)]
     pub(crate) target: Target,
     /// End after this time, such as 30s, 5m or 1h. The command runs on.

@@ -24,9 +24,7 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Message> {
     }
     let calls_only = arguments.what.iter().all(|word| word == sysdock_bpf::IO);
     let strace_can = !arguments.command.is_empty() && arguments.target.is_empty() && !arguments.no_loss && calls_only;
-    // The rules have not been measured on recordings of the kernel yet, whose calls are as fast as they really are.
-    let usual = if strace_can { Recorder::Strace } else { Recorder::Kernel };
-    match arguments.recorder.unwrap_or(usual) {
+    match arguments.recorder {
         Recorder::Strace if strace_can => by_strace::run(arguments, &arguments.output),
         Recorder::Strace => {
             let hint = "leave out --with strace, or give a command behind --, without --no-loss and --what";

@@ -53,15 +53,8 @@ impl Import<'_> {
     /// The row of one operation, not yet complete.
     fn operation(&mut self, thread: usize, block: &[u8], submit: &CallRow) -> Option<CallRow> {
         let opcode = field(block, b"aio_lio_opcode=")?;
-        let (name, class): (&[u8], Class) = match opcode {
-            b"IOCB_CMD_PREAD" => (b"aio_pread", Class::Read),
-            b"IOCB_CMD_PWRITE" => (b"aio_pwrite", Class::Write),
-            b"IOCB_CMD_PREADV" => (b"aio_preadv", Class::Read),
-            b"IOCB_CMD_PWRITEV" => (b"aio_pwritev", Class::Write),
-            b"IOCB_CMD_FSYNC" | b"IOCB_CMD_FDSYNC" => (b"aio_fsync", Class::Sync),
-            _ => (b"aio_other", Class::Other),
-        };
-        let (number, _) = self.calls.look_up(syscalls::UNLISTED, name);
+        let (name, class) = syscalls::aio_operation_named(opcode);
+        let (number, _) = self.calls.look_up(syscalls::UNLISTED, name.as_bytes());
         let mut row =
             CallRow { call: number, class: class as u8, via: Via::Libaio, ..self.row(thread, number, class, submit.ts_ns) };
         let (fd, tag) = descriptor(field(block, b"aio_fildes=")?)?;

@@ -3,7 +3,7 @@
 -- needs:  file_use, paths, totals
 -- param:  min_percent DOUBLE = 30.0       Least part of the time of writing and closing that closing takes [%].
 -- param:  min_close_ns BIGINT = 1000000   Least mean time of closing a written file [ns].
--- param:  min_share DOUBLE = 0.01         Least part of the elapsed time.
+-- param:  min_share DOUBLE = 0.05         Least part of the elapsed time.
 -- column: subject VARCHAR       The file; of many, the one whose close takes longest.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Part of writing and closing that closing takes [%].

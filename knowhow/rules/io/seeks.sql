@@ -56,8 +56,8 @@ SELECT
     CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' ELSE 'high' END AS certainty,
     f.path AS file,
     CASE WHEN f.path IS NULL AND s.nameless >= $min_seeks THEN 'nameless' END AS variant,
-    -- Where reading takes about as long as seeking, reading again is the reason. With less, seeking back is.
-    CASE WHEN 1e0 * f.read_ns >= 8e-1 * f.cost_ns THEN 'io/rereads' END AS explained_by,
+    -- Where reading takes half as long as seeking or longer, reading again is the reason. With less, seeking back is.
+    CASE WHEN 1e0 * f.read_ns >= 5e-1 * f.cost_ns THEN 'io/rereads' END AS explained_by,
     CAST(f.seeks AS BIGINT) AS seeks,
     CAST(f.moves AS BIGINT) AS moves,
     s.files,

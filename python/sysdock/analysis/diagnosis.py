@@ -91,8 +91,8 @@ def doubts(recording: Recording, sources: Iterable[str]) -> tuple[str, str] | No
     if recording.coverage < ENOUGH_UNDERSTOOD:
         share = percent(manifest["lines_understood"], manifest["lines_total"])
         return (
-            f"Nothing was found, but only {share} of the lines were understood.",
-            f"見つかったものはありませんが、ログの行のうち {share} しか解釈できませんでした。",
+            f"Nothing was found, but only {share} of the {recording.unit} were understood.",
+            f"見つかったものはありませんが、{share} しか解釈できませんでした。",
         )
     lossy = [name for name in sources if name in recording.tables and recording.lost(name)]
     lost = sum(recording.lost(name) for name in lossy) or manifest["lost_events"]

@@ -42,7 +42,8 @@ ORDER BY coalesce(t.time_ns, 0) DESC, t.calls DESC, p.path"""
 _WORDS = {
     "en": {
         "command unknown": "command unknown",
-        "understood": "{share} of {total} lines understood",
+        "lines": "{share} of {total} lines understood",
+        "events": "{share} of {total} events understood",
         "lost": "{lost} events lost",
         "incomplete": "INCOMPLETE ({how})",
         "calls": "Calls by time",
@@ -76,7 +77,8 @@ _WORDS = {
     },
     "ja": {
         "command unknown": "コマンド不明",
-        "understood": "{total} 行のうち {share} を解釈",
+        "lines": "{total} 行のうち {share} を解釈",
+        "events": "{total} イベントのうち {share} を解釈",
         "lost": "失われたイベント {lost}",
         "incomplete": "不完全 ({how})",
         "calls": "時間の長い呼び出し",
@@ -129,7 +131,7 @@ def _head(session: Session, words: dict[str, str]) -> list[str]:
     facts = [
         manifest.get("host") or "-",
         human_ns(manifest["duration_ns"]) if session.recording.has_clock else words["no clock"],
-        words["understood"].format(
+        words[session.recording.unit].format(
             share=percent(manifest["lines_understood"], total), total=human_count(total)
         ),
         words["lost"].format(lost=human_count(manifest["lost_events"])),

@@ -35,7 +35,9 @@ def info_lines(recording: Recording, described: dict[str, Any]) -> list[str]:
     ]
     lines.append(_pair("complete", _completeness(described)))
     understood, total = described["lines_understood"], described["lines_total"]
-    lines.append(_pair(recording.unit, f"{understood:,} of {total:,} understood ({percent(understood, total)})"))
+    lines.append(
+        _pair(recording.unit, f"{understood:,} of {total:,} understood ({percent(understood, total)})")
+    )
     lines.append(
         _pair("lost", f"{described['lost_events']:,} events" if described["lost_events"] else "no events")
     )
@@ -62,7 +64,9 @@ def _families(described: dict[str, Any]) -> list[tuple[str, str]]:
     """What a recorder of the kernel recorded beside calls and processes, and what it did not."""
     states = described["families"] or []
     recorded = ", ".join(str(state.get("family")) for state in states if not state.get("missing"))
-    missing = "; ".join(f"{state.get('family')} ({state['missing']})" for state in states if state.get("missing"))
+    missing = "; ".join(
+        f"{state.get('family')} ({state['missing']})" for state in states if state.get("missing")
+    )
     return [pair for pair in (("families", recorded), ("not recorded", missing)) if pair[1]]
 
 

@@ -126,8 +126,9 @@ def recorder_options(function: Callable) -> Callable:
             "--with",
             "with_",
             type=click.Choice(["auto", "kernel", "strace"]),
-            help="How: by the kernel's own events, by strace, or by the first that may. Else: a command by "
-            "strace, what runs already by the kernel.",
+            default="auto",
+            show_default=True,
+            help="How: by the kernel's own events, by strace, or (auto) by the first of these that may.",
         ),
         click.option(
             "--what",

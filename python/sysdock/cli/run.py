@@ -16,7 +16,7 @@ _EPILOG = """Example:
 \b
   sysdock run -- tar cf /dev/null /usr/share/doc
   sysdock run -o rec -- make -j4
-  sudo sysdock run --with kernel -o rec -- ./simulation     the program runs as you
+  sudo sysdock run -o rec -- ./simulation       the program runs as you
 
 The exit status is the command's; 2 where recording could not start.
 """
@@ -31,9 +31,9 @@ The exit status is the command's; 2 where recording could not start.
 def command(ctx: click.Context, output: Path | None, lang: str, cmd: tuple[str, ...], **options: Any) -> None:
     """Record CMD, then print what holds it back (on standard error) and write a report.
 
-    Standard streams, signals and exit status are the command's own. strace records, unless --with kernel
-    asks for the kernel's own events, which cost a fraction (root, or CAP_BPF and CAP_PERFMON); then CMD runs,
-    under sudo, as the user who called sudo.
+    Standard streams, signals and exit status are the command's own. The kernel's own events are recorded
+    where they may be (root, or CAP_BPF and CAP_PERFMON); under sudo, CMD runs as the user who called sudo.
+    Elsewhere strace records, which slows programs down much more, and a line says why.
     """
     from sysdock.cli.output import remark
     from sysdock.cli.recording import answer, hand_over, recorder_arguments, run_native_recorder

@@ -228,7 +228,9 @@ def _check_manifest(manifest: Any, place: str) -> None:
     if not wrong and manifest["lines_understood"] > manifest["lines_total"]:
         wrong.append("lines_understood")
     wrong += [f"clock.{key}" for key in _wrong_of_clock(manifest.get("clock"))]
-    wrong += [key for key in ("options", "families", "sources") if key not in wrong and not _is_list(manifest, key)]
+    wrong += [
+        key for key in ("options", "families", "sources") if key not in wrong and not _is_list(manifest, key)
+    ]
     if wrong:
         raise UserError(f"`{wrong[0]}` is missing or not of its type", _DAMAGE_HINT, place)
     for name, entry in manifest["tables"].items():

@@ -144,7 +144,9 @@ class TestRun:
         assert json.loads(cli("info", "rec", "--format", "json").stdout)["exit_signal"] == "SIGTERM"
 
     def test_a_recording_that_could_not_begin_is_not_judged(self, cli, tmp_path: Path) -> None:
-        done = cli("run", "-o", "rec", "--", "true", env={"TMPDIR": str(tmp_path / "nowhere")})
+        done = cli(
+            "run", "--with", "strace", "-o", "rec", "--", "true", env={"TMPDIR": str(tmp_path / "nowhere")}
+        )
         assert done.returncode == 2
         assert "is the temporary folder (TMPDIR) writable?" in done.stderr
         assert "Findings" not in done.stderr
@@ -175,7 +177,7 @@ class TestRun:
     def test_without_strace_the_hint_says_how_to_get_it(self, cli, tmp_path: Path) -> None:
         (tmp_path / "bin").mkdir()
         (tmp_path / "bin" / "true").symlink_to(shutil.which("true") or "/bin/true")
-        done = cli("run", "-o", "rec", "--", "true", env={"PATH": str(tmp_path / "bin")})
+        done = cli("run", "--with", "strace", "-o", "rec", "--", "true", env={"PATH": str(tmp_path / "bin")})
         assert done.returncode == 2
         assert "strace" in done.stderr
         assert "hint: " in done.stderr

@@ -168,14 +168,14 @@ class Workshop:
                 # It ends with its last mount; -l: also where a program still holds a file.
                 subprocess.run(["umount", "-l", mount_point], check=True, timeout=PATIENCE_S)
 
-    def record(self, pair: Pair, variant: str) -> tuple[Path, str]:
+    def record(self, pair: Pair, variant: str, recorder: str = "auto") -> tuple[Path, str]:
         """The recording of a run, and its result: what the program printed, and a hash of its output file."""
         # A pair may be recorded again while its first recordings are open.
         recording = self.folder / f"{pair.name}-{variant}-{next(self._numbers)}.rec"
         with self.prepared(pair, variant) as (command, scratch):
-            recorder = "kernel" if "kernel" in pair.needs else "auto"
-            record = [str(NATIVE), "record", "--with", recorder, "-o", str(recording)]
-            printed = _run([*record, "--", *command], scratch)
+            printed = _run(
+                [str(NATIVE), "record", "--with", recorder, "-o", str(recording), "--", *command], scratch
+            )
             if pair.output:
                 [output] = _filled([pair.output], scratch, [])
                 printed += hashlib.sha256(Path(output).read_bytes()).hexdigest()

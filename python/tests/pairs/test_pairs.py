@@ -17,6 +17,9 @@ from sysdock.library import Library
 from sysdock.recording import Recording
 
 TRIES = 3
+# All pairs with the recorder that is used where it may be; some with strace, under which calls take up to a hundred times longer.
+WITH_STRACE = "python"
+RUNS = [(pair, "auto") for pair in load_all()] + [(pair, "strace") for pair in load_all([WITH_STRACE])]
 
 
 @dataclass
@@ -24,6 +27,7 @@ class Recorded:
     """Both runs of a pair: what was printed, and a session on each recording."""
 
     pair: Pair
+    recorder: str
     printed: dict[str, str]
     sessions: dict[str, Session]
 
@@ -35,17 +39,17 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 
 
 @contextmanager
-def runs(pair: Pair, workshop: Workshop, library: Library) -> Iterator[Recorded]:
+def runs(pair: Pair, recorder: str, workshop: Workshop, library: Library) -> Iterator[Recorded]:
     """Runs and records both programs of a pair."""
     printed: dict[str, str] = {}
     sessions: dict[str, Session] = {}
     folders: list[Path] = []
     try:
         for variant in VARIANTS:
-            folder, printed[variant] = workshop.record(pair, variant)
+            folder, printed[variant] = workshop.record(pair, variant, recorder)
             folders.append(folder)
             sessions[variant] = Session(Recording.open(folder), library)
-        yield Recorded(pair, printed, sessions)
+        yield Recorded(pair, recorder, printed, sessions)
     finally:
         for session in sessions.values():
             session.close()
@@ -53,13 +57,15 @@ def runs(pair: Pair, workshop: Workshop, library: Library) -> Iterator[Recorded]
             shutil.rmtree(folder)
 
 
-@pytest.fixture(scope="module", params=load_all(), ids=lambda pair: pair.name)
+@pytest.fixture(scope="module", params=RUNS, ids=lambda run: f"{run[0].name}-{run[1]}")
 def recorded(request: pytest.FixtureRequest, workshop: Workshop, library: Library) -> Iterator[Recorded]:
     """A pair, recorded once for all tests."""
-    pair: Pair = request.param
+    pair, recorder = request.param
     if reason := missing(pair):
         pytest.skip(reason)
-    with runs(pair, workshop, library) as found:
+    if "kernel" in pair.needs and recorder == "strace":
+        pytest.skip("shows what no log of strace has")
+    with runs(pair, recorder, workshop, library) as found:
         yield found
 
 
@@ -70,7 +76,7 @@ def told(recorded: Recorded, workshop: Workshop, library: Library, tell: Callabl
     """
     said = [tell(recorded)]
     while said[-1] is not None and len(said) < TRIES:
-        with runs(recorded.pair, workshop, library) as again:
+        with runs(recorded.pair, recorded.recorder, workshop, library) as again:
             said.append(tell(again))
     return said
 

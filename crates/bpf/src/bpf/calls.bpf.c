@@ -8,6 +8,7 @@
 #include "ring.h"
 #include "target.h"
 #include "files.h"
+#include "aio.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
@@ -205,7 +206,7 @@ static long add_parts(u32 index, struct vector *vector)
 	return 0;
 }
 
-static __noinline s64 vector_bytes(u64 parts, u64 number)
+__noinline s64 vector_bytes(u64 parts, u64 number)
 {
 	struct vector vector = { .parts = parts, .number = number };
 
@@ -221,7 +222,7 @@ static __noinline s64 vector_bytes(u64 parts, u64 number)
 }
 
 // Bytes that a message has, or has room for.
-static __noinline s64 message_bytes(u64 header)
+__noinline s64 message_bytes(u64 header)
 {
 	u64 vector[2]; // msg_iov, msg_iovlen
 
@@ -373,6 +374,12 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	if (shape_flags & SHAPE_RENAMES && result == 0)
 		count_rename();
 	write_call(&call, &second, &mapping, scratch, paths, flags, now_ns);
+	if (shape_flags & (SHAPE_SUBMIT | SHAPE_REAP) && result > 0) {
+		struct aio_call aio = { .context = regs->di, .start_ns = entry.start_ns, .now_ns = now_ns, .number = result };
+		aio.tid = task->pid;
+		aio.list = shape_flags & SHAPE_SUBMIT ? regs->dx : regs->r10;
+		aio_each(&aio, shape_flags & SHAPE_SUBMIT ? EVENT_AIO_SUBMIT : EVENT_AIO_DONE);
+	}
 	return 0;
 }
 

@@ -25,6 +25,8 @@ enum shape_flag {
 	SHAPE_EXEC = 256,      // where it succeeds, its arguments are gone
 	SHAPE_MESSAGE = 512,   // `count` points to a message header, which names the array of buffers
 	SHAPE_HOW = 1024,      // `count` points to a structure that begins with what is meant
+	SHAPE_SUBMIT = 2048,   // io_submit
+	SHAPE_REAP = 4096,     // io_getevents
 };
 
 struct shape {

@@ -13,6 +13,8 @@ enum event_kind {
 	EVENT_SIGNAL = 6, // a signal was delivered to a thread
 	EVENT_TASK = 7,   // a thread that was there when recording began (written by the user side, from /proc)
 	EVENT_FAULT = 8,  // a page fault on a mapped file was served
+	EVENT_AIO_SUBMIT = 20, // an operation of libaio begins
+	EVENT_AIO_DONE = 21,   // its result was taken
 };
 
 // Of event_header.flags, for EVENT_CALL. What a flag announces follows the fixed part, in this order.
@@ -156,4 +158,29 @@ struct fault_event {
 	unsigned long long file;
 	unsigned long long offset;      // of the page in the file [B]
 	unsigned long long around_page; // number of the page in the file
+};
+
+struct aio_submit_event {
+	struct event_header header;
+	unsigned long long at_ns;    // return of io_submit
+	unsigned long long start_ns; // its entry
+	unsigned long long context;  // what io_setup gave
+	unsigned long long block;    // address of the control block: with the context, the operation's name
+	unsigned long long file;     // its id
+	long long offset;            // -1: none
+	long long bytes;             // asked for; -1: no transfer, or not known
+	unsigned int tid;
+	int fd;
+	unsigned int opcode; // IOCB_CMD_*
+	unsigned int pad;
+};
+
+struct aio_done_event {
+	struct event_header header;
+	unsigned long long at_ns; // return of io_getevents
+	unsigned long long context;
+	unsigned long long block;
+	long long result;
+	unsigned int tid; // who took it
+	unsigned int pad;
 };

@@ -4,7 +4,7 @@ import java.io.RandomAccessFile;
 /** Adds up a scan block by block. The place is kept by the file itself, so it is set and asked for all the time. */
 public class Main {
     public static void main(String[] words) throws IOException {
-        byte[] block = new byte[8192];
+        byte[] block = new byte[4096];
         long sum = 0;
         try (RandomAccessFile scan = new RandomAccessFile(words[0], "r")) {
             long length = scan.length();

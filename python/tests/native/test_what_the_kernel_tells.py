@@ -1,0 +1,305 @@
+"""What the kernel recorder tells that a log does not, whom it records, and what it says of what it lacks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from recorders import Recorder, recorder_or_skip
+
+Query = Callable[[Path, str], list[tuple]]
+CALLS = (
+    "SELECT call, path, offset_bytes, moved_bytes FROM calls LEFT JOIN paths USING (path_id) ORDER BY ts_ns"
+)
+
+
+@pytest.fixture
+def kernel(native: Path) -> Recorder:
+    """The recorder under test."""
+    return recorder_or_skip(native, "kernel")
+
+
+@contextmanager
+def loop() -> Iterator[subprocess.Popen]:
+    """A shell that starts `cat` again and again."""
+    shell = subprocess.Popen(["sh", "-c", "while :; do cat /etc/hostname; done"], stdout=subprocess.DEVNULL)
+    try:
+        yield shell
+    finally:
+        shell.kill()
+        shell.wait()
+
+
+def record_running(kernel: Recorder, out: Path, *target: str) -> int:
+    """Record what runs, for a second; returns the recorder's process id."""
+    command = [kernel.native, "record", "-o", out, *target, "--for", "1s"]
+    recorder = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    _, said = recorder.communicate(timeout=60)
+    assert recorder.returncode == 0, said
+    return recorder.pid
+
+
+def fio_or_skip() -> str:
+    """The load generator."""
+    fio = shutil.which("fio")
+    if not fio:
+        pytest.skip("no fio: tools/setup dev")
+    return fio
+
+
+def test_every_transfer_has_its_place(kernel: Recorder, tmp_path: Path, query: Query) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(bytes(5_000_000))
+    kernel.record(tmp_path / "rec", "dd", f"if={source}", f"of={target}", "bs=512", "count=9000")
+    rows = query(tmp_path / "rec", CALLS)
+    for call, path in (("read", source), ("write", target)):
+        assert [row[2:] for row in rows if row[:2] == (call, str(path))] == [
+            (512 * number, 512) for number in range(9000)
+        ]
+
+
+def test_calls_and_errors_are_those_that_strace_counts(
+    kernel: Recorder, tmp_path: Path, query: Query
+) -> None:
+    command = ["ls", "-lR", "/usr/share/doc/bash", "/nowhere"]
+    kernel.record(tmp_path / "rec", *command)
+    subprocess.run(["strace", "-f", "-o", tmp_path / "log", *command], capture_output=True)
+    logged: Counter = Counter()
+    for line in (tmp_path / "log").read_text(errors="replace").splitlines():
+        if "(" in line:
+            logged[line.split()[1].partition("(")[0], " = -1 " in line] += 1
+    sql = "SELECT call, errno IS NOT NULL, count(*) FROM calls GROUP BY ALL"
+    assert {(call, failed): count for call, failed, count in query(tmp_path / "rec", sql)} == logged
+
+
+def test_paths_are_the_kernel_s_own(kernel: Recorder, tmp_path: Path, query: Query) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    script = "cd link; echo 1 > a; exec 5< a; mv a b; read x <&5; rm b; cat <&5; cat ../link/./missing"
+    with open(tmp_path / "input", "w+") as before:
+        kernel.record(tmp_path / "rec", "bash", "-c", script, cwd=tmp_path, stdin=before)
+    sql = "SELECT DISTINCT call, path, errno FROM calls LEFT JOIN paths USING (path_id)"
+    rows = query(tmp_path / "rec", sql)
+    assert ("write", f"{tmp_path}/real/a", None) in rows
+    assert ("read", f"{tmp_path}/real/b", None) in rows
+    assert any(
+        call == "openat" and errno == "ENOENT" and path.endswith("/missing") for call, path, errno in rows
+    )
+
+
+def test_children_and_threads_are_followed(kernel: Recorder, tmp_path: Path, query: Query) -> None:
+    script = "for i in 1 2 3 4 5 6 7 8 9 10; do (exit $i); done; /bin/true"
+    kernel.record(tmp_path / "rec", "sh", "-c", script)
+    rows = query(tmp_path / "rec", "SELECT exit_code, ppid IS NULL FROM processes ORDER BY exit_code, 2")
+    assert rows == [(0, False), (0, True), *((code, False) for code in range(1, 11))]
+
+
+def test_a_process_that_runs_is_recorded_with_its_children(
+    kernel: Recorder, tmp_path: Path, query: Query
+) -> None:
+    with loop() as shell:
+        record_running(kernel, tmp_path / "rec", "-p", str(shell.pid))
+    [(shells, cats, others)] = query(
+        tmp_path / "rec",
+        f"SELECT count(*) FILTER (pid = {shell.pid}), count(*) FILTER (ppid = {shell.pid}), count(*) FROM processes",
+    )
+    assert shells == 1
+    assert cats > 1
+    assert others == shells + cats
+
+
+def test_of_all_processes_those_that_run_are_recorded_and_not_the_recorder(
+    kernel: Recorder, tmp_path: Path, query: Query
+) -> None:
+    with loop() as one, loop() as other:
+        recorder = record_running(kernel, tmp_path / "rec", "-a")
+    parents = {parent for (parent,) in query(tmp_path / "rec", "SELECT DISTINCT ppid FROM processes")}
+    assert {one.pid, other.pid} <= parents
+    own = f"SELECT count(*) FROM calls JOIN processes USING (life_id) WHERE pid = {recorder}"
+    assert query(tmp_path / "rec", own) == [(0,)]
+
+
+def test_of_a_control_group_only_its_processes_are_recorded(
+    kernel: Recorder, tmp_path: Path, query: Query
+) -> None:
+    roots = [
+        path for path in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified") if Path(path, "cgroup.procs").exists()
+    ]
+    group = Path(roots[0] if roots else "/none", f"sysdock-test-{os.getpid()}")
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made: {error}")
+    try:
+        with loop() as inside, loop():
+            (group / "cgroup.procs").write_text(str(inside.pid))
+            record_running(kernel, tmp_path / "rec", "--cgroup", str(group))
+        sql = f"SELECT count(*) > 2, bool_and({inside.pid} IN (pid, ppid)) FROM processes"
+        assert query(tmp_path / "rec", sql) == [(True, True)]
+    finally:
+        deadline = time.monotonic() + 5
+        while (group / "cgroup.procs").read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        group.rmdir()
+
+
+def test_the_recorder_of_a_sudo_user_runs_the_command_as_that_user(kernel: Recorder, tmp_path: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("needs root")
+    environment = os.environ | {"SUDO_UID": "65534", "SUDO_GID": "65534", "SUDO_USER": "nobody"}
+    done = kernel.record(tmp_path / "rec", "id", "-u", env=environment)
+    assert done.stdout == "65534\n", done.stderr
+    command = kernel.command(tmp_path / "root", "id", "-u", options=("--as-root",))
+    assert subprocess.run(command, capture_output=True, text=True, env=environment).stdout == "0\n"
+
+
+def test_without_rights_it_says_which_are_missing(kernel: Recorder, tmp_path: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("needs root, to give it up")
+    command = kernel.command(tmp_path / "rec", "true")
+    done = subprocess.run(command, capture_output=True, text=True, user="nobody", cwd="/")
+    assert done.returncode == 2
+    assert "it needs CAP_BPF and CAP_PERFMON" in done.stderr
+    assert "hint: sudo sysdock run" in done.stderr
+    assert not (tmp_path / "rec").exists()
+
+
+def test_without_rights_strace_records_and_a_line_says_why(
+    kernel: Recorder, tmp_path: Path, manifest: Callable
+) -> None:
+    if os.getuid() != 0:
+        pytest.skip("needs root, to give it up")
+    command = [kernel.native, "record", "-o", tmp_path / "rec", "--", "true"]
+    done = subprocess.run(
+        ["setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-bpf,-sys_admin", *command],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    [line] = done.stderr.splitlines()
+    assert "recording with strace" in line
+    assert line.endswith("it needs CAP_BPF")
+    assert manifest(tmp_path / "rec")["recorder"] == "strace"
+
+
+def test_what_is_not_asked_for_is_not_recorded_and_the_recording_says_so(
+    kernel: Recorder, tmp_path: Path, manifest: Callable
+) -> None:
+    kernel.record(tmp_path / "rec", "true", recorder_options=("--what", "io"))
+    families = manifest(tmp_path / "rec")["families"]
+    assert families
+    assert {state["missing"] for state in families} == {"not asked for"}
+    done = kernel.record(tmp_path / "other", "true", recorder_options=("--what", "io,urine"))
+    assert done.returncode == 2
+    assert "there are io, uring" in done.stderr
+
+
+def test_no_loss_holds_the_program_rather_than_lose(
+    kernel: Recorder, tmp_path: Path, query: Query, manifest: Callable
+) -> None:
+    """With a ring that loses most of it otherwise: see below."""
+    command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=400000"]
+    kernel.record(tmp_path / "rec", *command, recorder_options=("--no-loss", "--ring", "1"))
+    assert manifest(tmp_path / "rec")["lost_events"] == 0
+    sql = (
+        "SELECT path, count(*), sum(moved_bytes) FROM calls JOIN paths USING (path_id) "
+        "WHERE moved_bytes = 1 AND path IN ('/dev/zero', '/dev/null') GROUP BY path ORDER BY path"
+    )
+    assert query(tmp_path / "rec", sql) == [("/dev/null", 400_000, 400_000), ("/dev/zero", 400_000, 400_000)]
+
+
+def test_what_cannot_be_run_leaves_nothing_running(kernel: Recorder, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/shell\n")
+    script.chmod(0o755)
+    command = kernel.command(tmp_path / "rec", script)
+    recorder = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    _, said = recorder.communicate(timeout=60)
+    assert recorder.returncode == 2
+    assert "cannot be run" in said
+    assert list(Path("/sys/fs/cgroup").glob(f"**/sysdock-{recorder.pid}")) == []
+
+
+def test_of_a_ring_that_overflows_every_call_is_stored_or_counted(
+    kernel: Recorder, tmp_path: Path, manifest: Callable
+) -> None:
+    """The recorder is stopped for a while. The program makes the same calls each time."""
+    command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=400000"]
+    stored, lost = [], []
+    for name, size in (("whole", "64"), ("cut", "1")):
+        out = tmp_path / name
+        words = kernel.command(out, *command, options=("--ring", size))
+        recorder = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if name == "cut":
+            deadline = time.monotonic() + 20
+            while not (out / "spool").exists() and time.monotonic() < deadline:
+                time.sleep(0.001)
+            recorder.send_signal(signal.SIGSTOP)
+            time.sleep(1)
+            recorder.send_signal(signal.SIGCONT)
+        assert recorder.wait(timeout=120) == 0
+        stated = manifest(out)
+        stored.append(stated["tables"]["calls"]["rows"])
+        lost.append(stated["tables"]["calls"]["lost"])
+    assert lost[0] == 0
+    assert lost[1] > 0
+    assert stored[1] + lost[1] == stored[0]
+    assert stated["lost_events"] >= lost[1]
+
+
+@pytest.mark.parametrize("thread", ["0", "1"])
+def test_requests_of_io_uring_are_rows(kernel: Recorder, tmp_path: Path, query: Query, thread: str) -> None:
+    """1,024 reads of 4 KiB; with a thread of the kernel that takes them (`sqthread_poll`) there is no call for each at all."""
+    fio = fio_or_skip()
+    (tmp_path / "data").write_bytes(bytes(4 << 20))
+    options = ["--rw=randread", "--bs=4k", "--size=4m", "--ioengine=io_uring", "--iodepth=16"]
+    options += [f"--filename={tmp_path}/data", "--output=/dev/null", f"--sqthread_poll={thread}"]
+    kernel.record(tmp_path / "rec", fio, "--name=x", *options, cwd=tmp_path)
+    sql = (
+        "SELECT call, path, count(*), sum(moved_bytes), count(DISTINCT offset_bytes), min(dur_ns) > 0 "
+        "FROM calls JOIN paths USING (path_id) WHERE via = 'io_uring' GROUP BY ALL"
+    )
+    assert query(tmp_path / "rec", sql) == [("pread64", f"{tmp_path}/data", 1024, 4_194_304, 1024, True)]
+
+
+@pytest.mark.parametrize("depth", ["1", "16"])
+@pytest.mark.parametrize("direct", ["0", "1"])
+def test_operations_of_libaio_are_rows(
+    kernel: Recorder, tmp_path: Path, query: Query, depth: str, direct: str
+) -> None:
+    fio = fio_or_skip()
+    options = ["--rw=randwrite", "--bs=4k", "--size=4m", "--ioengine=libaio", f"--iodepth={depth}"]
+    options += [
+        f"--direct={direct}",
+        f"--filename={tmp_path}/data",
+        "--output=/dev/null",
+        "--iodepth_batch=8",
+    ]
+    kernel.record(tmp_path / "rec", fio, "--name=x", *options, cwd=tmp_path)
+    sql = (
+        "SELECT call, path, count(*), sum(moved_bytes), sum(asked_bytes), count(DISTINCT offset_bytes), min(dur_ns) > 0 "
+        "FROM calls JOIN paths USING (path_id) WHERE via = 'libaio' GROUP BY ALL"
+    )
+    assert query(tmp_path / "rec", sql) == [
+        ("aio_pwrite", f"{tmp_path}/data", 1024, 4_194_304, 4_194_304, 1024, True)
+    ]
+
+
+def test_calls_of_32_bit_programs_are_counted_as_lost(
+    kernel: Recorder, tmp_path: Path, manifest: Callable
+) -> None:
+    """The old entry of 32-bit programs works from a 64-bit one too; call 20 is getpid there."""
+    source = 'int main(void) { for (int i = 0; i < 123; i++) { int r = 20; __asm__ volatile("int $0x80" : "+a"(r)); } }'
+    (tmp_path / "old.c").write_text(source)
+    subprocess.run(["cc", "-o", tmp_path / "old", tmp_path / "old.c"], check=True)
+    assert kernel.record(tmp_path / "rec", str(tmp_path / "old")).returncode == 0
+    stated = manifest(tmp_path / "rec")
+    assert (stated["tables"]["calls"]["lost"], stated["lost_events"]) == (123, 123)
