@@ -16,6 +16,7 @@ use crate::{
     aio::UnderWay,
     clock::Clock,
     events::{Raw, Signal, kind},
+    faults::FaultRows,
     meanings::Meanings,
     places::Places,
     streams::Merge,
@@ -55,6 +56,9 @@ pub fn convert(
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let story = Story::of(&survey);
+    if story.start.records(crate::families::FAULTS) {
+        recording.manifest.tables.entry("file_faults".into()).or_default();
+    }
     let mut conversion = Conversion::new(recording, &survey, cores > 1);
     conversion.describe_source(spool, &survey);
     conversion.sees_rings = story.start.records(crate::families::URING);
@@ -170,6 +174,7 @@ pub(crate) struct Conversion<'a> {
     pub(crate) rows: CallRows,
     signals: SignalRows,
     pub(crate) mappings: MappingRows,
+    pub(crate) faults: FaultRows,
     pub(crate) issues: Issues,
     /// Numbers of errors and open flags in the rows; -1: none yet.
     pub(crate) errno_numbers: Vec<i16>,
@@ -206,6 +211,7 @@ impl<'a> Conversion<'a> {
             rows: CallRows::new(beside),
             signals: SignalRows::default(),
             mappings: MappingRows::default(),
+            faults: FaultRows::default(),
             issues: Issues::default(),
             errno_numbers: vec![-1; 4096],
             open_flag_numbers: FxHashMap::default(),
@@ -229,6 +235,7 @@ impl<'a> Conversion<'a> {
             kind::FORK => event.fork().and_then(|fork| self.threads.fork(&fork, at_ns)),
             kind::EXEC => event.exec().and_then(|exec| self.threads.exec(&exec, at_ns)),
             kind::EXIT => event.exit().and_then(|exit| self.threads.exit(&exit, at_ns)),
+            kind::FAULT => return event.fault().map_or(Ok(()), |fault| self.fault(&fault)),
             kind::SIGNAL => return event.signal().map_or(Ok(()), |signal| self.signal(&signal, at_ns)),
             kind::AIO_SUBMIT => return event.aio_submit().map_or(Ok(()), |operation| self.aio_submitted(&operation, at_ns)),
             kind::AIO_DONE => return event.aio_done().map_or(Ok(()), |operation| self.aio_reaped(&operation, at_ns)),
@@ -316,6 +323,7 @@ impl<'a> Conversion<'a> {
         self.rows.flush(self.recording, self.meanings.calls.names())?;
         self.signals.flush(self.recording)?;
         self.mappings.flush(self.recording, true)?;
+        self.faults.flush(self.recording)?;
         self.issues.flush(self.recording)?;
         write_processes(self.recording, &self.threads.lives, &[String::new()])?;
         write_paths(self.recording, &self.objects)?;
@@ -366,6 +374,7 @@ fn table_of(event: u8) -> Option<&'static str> {
         kind::PATH => Some("paths"),
         kind::FORK | kind::EXEC | kind::EXIT | kind::TASK => Some("processes"),
         kind::SIGNAL => Some("signals"),
+        kind::FAULT => Some("file_faults"),
         _ => None,
     }
 }

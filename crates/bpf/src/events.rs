@@ -17,6 +17,7 @@ pub(crate) mod kind {
     pub(crate) const EXIT: u8 = 5;
     pub(crate) const SIGNAL: u8 = 6;
     pub(crate) const TASK: u8 = 7;
+    pub(crate) const FAULT: u8 = 8;
     pub(crate) const AIO_SUBMIT: u8 = 20;
     pub(crate) const AIO_DONE: u8 = 21;
 }
@@ -94,12 +95,16 @@ impl<'a> Raw<'a> {
         Some((Fixed(fixed), rest))
     }
 
-    /// When it happened, `CLOCK_MONOTONIC` [ns]; of a call its return. `None`: it has no time (paths, unknown kinds), or is broken.
+    /// When it happened, `CLOCK_MONOTONIC` [ns]; of a call or fault its end. `None`: it has no time (paths, unknown kinds), or is broken.
     #[inline]
     pub(crate) fn at_ns(&self) -> Option<u64> {
         if self.kind == kind::CALL {
             let (fixed, _) = self.fixed::<24>()?;
             return Some(fixed.u64(8).saturating_add(fixed.u64(16) >> 16));
+        }
+        if self.kind == kind::FAULT {
+            let (fixed, _) = self.fixed::<24>()?;
+            return Some(fixed.u64(8).saturating_add(fixed.u64(16)));
         }
         let timed = matches!(
             self.kind,
@@ -120,6 +125,7 @@ impl<'a> Raw<'a> {
             kind::EXIT => self.exit().is_some(),
             kind::SIGNAL => self.signal().is_some(),
             kind::TASK => self.task().is_some(),
+            kind::FAULT => self.fault().is_some(),
             kind::AIO_SUBMIT => self.aio_submit().is_some(),
             kind::AIO_DONE => self.aio_done().is_some(),
             _ => true,
@@ -220,6 +226,22 @@ impl<'a> Raw<'a> {
         let (fixed, _) = self.fixed::<32>()?;
         let (tid, sender_pid) = (fixed.u32(16), fixed.u32(28));
         Some(Signal { tid, signal: fixed.i32(20), code: fixed.i32(24), sender_pid })
+    }
+
+    /// As a page fault.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        let (fixed, _) = self.fixed::<64>()?;
+        Some(Fault {
+            start_ns: fixed.u64(8),
+            duration_ns: fixed.u64(16),
+            tid: fixed.u32(24),
+            around_pages: fixed.u32(28),
+            address: fixed.u64(32),
+            file: fixed.u64(40),
+            offset: fixed.u64(48),
+            around_page: fixed.u64(56),
+            flags: self.flags,
+        })
     }
 
     /// As the beginning of an operation of libaio.
@@ -408,6 +430,52 @@ pub(crate) struct Task<'a> {
     pub(crate) parent_pid: u32,
     pub(crate) comm: &'a [u8],
     pub(crate) arguments: &'a [u8],
+}
+
+/// A page fault on a mapped file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fault {
+    pub(crate) start_ns: u64,
+    pub(crate) duration_ns: u64,
+    pub(crate) tid: u32,
+    /// Pages that were offered to be mapped at once, from `around_page` on; 0: not known.
+    pub(crate) around_pages: u32,
+    pub(crate) address: u64,
+    pub(crate) file: u64,
+    pub(crate) offset: u64,
+    pub(crate) around_page: u64,
+    flags: u8,
+}
+
+impl Fault {
+    /// It had to wait for the page.
+    pub(crate) fn is_major(&self) -> bool {
+        self.flags & 1 != 0
+    }
+
+    pub(crate) fn is_write(&self) -> bool {
+        self.flags & 2 != 0
+    }
+
+    /// Of an instruction.
+    pub(crate) fn is_fetch(&self) -> bool {
+        self.flags & 4 != 0
+    }
+
+    /// What is written reaches the file.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.flags & 8 != 0
+    }
+
+    /// The page was there already, but not for what was tried.
+    pub(crate) fn was_mapped(&self) -> bool {
+        self.flags & 16 != 0
+    }
+
+    /// The kernel touched the page, for a system call.
+    pub(crate) fn is_in_call(&self) -> bool {
+        self.flags & 32 != 0
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,8 @@ pub struct Family {
     /// Whether it is recorded unless something else is asked for.
     pub is_usual: bool,
     pub(crate) object: &'static [u8],
+    /// Names of programs that it can do without, where a kernel lacks what they need.
+    pub(crate) optional: &'static [&'static str],
 }
 
 /// Operations of io_uring.
@@ -19,10 +21,20 @@ pub(crate) const URING: Family = Family {
     shows: "operations of io_uring",
     is_usual: true,
     object: include_bytes!(concat!(env!("OUT_DIR"), "/uring.bpf.o")),
+    optional: &[],
+};
+
+/// Page faults on mapped files.
+pub(crate) const FAULTS: Family = Family {
+    word: "faults",
+    shows: "page faults on mapped files",
+    is_usual: true,
+    object: include_bytes!(concat!(env!("OUT_DIR"), "/faults.bpf.o")),
+    optional: &["map_around"],
 };
 
 /// All there are.
-pub const FAMILIES: [Family; 1] = [URING];
+pub const FAMILIES: [Family; 2] = [URING, FAULTS];
 
 /// What `--what` calls the system calls and processes, which are always recorded.
 pub const IO: &str = "io";

@@ -5,11 +5,12 @@ use std::{
     os::fd::{AsFd, AsRawFd},
 };
 
-use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject};
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, ProgramMut, ProgramType};
 use sysdock_table::FamilyState;
 
 use crate::{
     config::{Config, Target},
+    counters,
     families::{FAMILIES, Family},
     ring::{self, Ring},
 };
@@ -45,9 +46,16 @@ fn failed(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> ProbeError {
     move |error| ProbeError { step, error }
 }
 
+/// Programs that belong together.
+struct Loaded {
+    object: Object,
+    /// Where the recording is worth something without them.
+    family: Option<Family>,
+}
+
 /// Programs in the kernel. They go when this is dropped.
 pub struct Probes {
-    objects: Vec<Object>,
+    objects: Vec<Loaded>,
     links: Vec<Link>,
     /// The rings that they write.
     pub rings: Vec<Ring>,
@@ -75,17 +83,17 @@ impl Probes {
             map.set_value_size(ring::stride(settings.ring_bytes)).map_err(failed("size the rings"))?;
         }
         let calls = open.load().map_err(failed("load the programs for system calls"))?;
-        let processes = load_beside(PROCESSES, &config, &calls, "load the programs for processes")?;
-        let mut objects = vec![processes];
+        let processes = load_beside(PROCESSES, &config, &calls, &[], "load the programs for processes")?;
+        let mut objects = vec![Loaded { object: processes, family: None }];
         let mut families = Vec::new();
         for family in FAMILIES {
             // A kernel that lacks what one needs, or has it with other arguments, is no reason not to record the rest.
             let loaded = if settings.families.contains(&family) {
-                load_beside(family.object, &config, &calls, family.shows).map_err(|error| error.error.to_string())
+                load_family(family, &config, &calls).map_err(|error| error.error.to_string())
             } else {
                 Err("not asked for".to_string())
             };
-            let missing = loaded.map(|object| objects.push(object)).err();
+            let missing = loaded.map(|object| objects.push(Loaded { object, family: Some(family) })).err();
             families.push(FamilyState { family: family.word.to_string(), missing });
         }
         let map = calls.maps().find(|map| map.name() == OsStr::new("rings")).expect("the object has rings");
@@ -97,7 +105,7 @@ impl Probes {
                 map.update(&pid.to_ne_bytes(), &[1], MapFlags::ANY).map_err(failed("name the processes"))?;
             }
         }
-        objects.insert(0, calls);
+        objects.insert(0, Loaded { object: calls, family: None });
         Ok(Probes { objects, links: Vec::new(), rings, families })
     }
 
@@ -106,9 +114,14 @@ impl Probes {
     /// # Errors
     /// [`ProbeError`] where the kernel refuses.
     pub fn attach(&mut self) -> Result<(), ProbeError> {
-        for object in &self.objects {
-            for program in object.progs_mut() {
-                self.links.push(program.attach().map_err(failed("attach a program"))?);
+        for Loaded { object, family } in &self.objects {
+            match (attach_all(object), family) {
+                (Ok(links), _) => self.links.extend(links),
+                (Err(error), None) => return Err(failed("attach a program")(error)),
+                (Err(error), Some(family)) => {
+                    let state = self.families.iter_mut().find(|state| state.family == family.word);
+                    state.expect("each family has a state").missing = Some(error.to_string());
+                }
             }
         }
         Ok(())
@@ -120,10 +133,50 @@ impl Probes {
     }
 }
 
-/// Load an object that uses the maps of `first` where both have one of a name.
-fn load_beside(object: &[u8], config: &Config, first: &Object, step: &'static str) -> Result<Object, ProbeError> {
+fn attach_all(object: &Object) -> libbpf_rs::Result<Vec<Link>> {
+    let mut links = Vec::new();
+    for program in object.progs_mut().filter(|program| program.autoload()) {
+        match counter_of(&program) {
+            Some(event) => links.extend(counters::attach(&program, event)?),
+            None => links.push(program.attach()?),
+        }
+    }
+    Ok(links)
+}
+
+/// The software event that a program is run at; others say by themselves where they belong.
+fn counter_of(program: &ProgramMut<'_>) -> Option<u64> {
+    let is_major = program.name() == OsStr::new("end_major");
+    (program.prog_type() == ProgramType::PerfEvent).then_some(if is_major {
+        counters::MAJOR_FAULTS
+    } else {
+        counters::MINOR_FAULTS
+    })
+}
+
+/// Load the programs of a family, without the optional ones where the kernel refuses those.
+fn load_family(family: Family, config: &Config, first: &Object) -> Result<Object, ProbeError> {
+    let whole = load_beside(family.object, config, first, &[], family.shows);
+    if whole.is_ok() || family.optional.is_empty() {
+        return whole;
+    }
+    load_beside(family.object, config, first, family.optional, family.shows)
+}
+
+/// Load an object that uses the maps of `first` where both have one of a name; programs named in `without` are left out.
+fn load_beside(
+    object: &[u8],
+    config: &Config,
+    first: &Object,
+    without: &[&str],
+    step: &'static str,
+) -> Result<Object, ProbeError> {
     const SHARED: [&str; 3] = ["rings", "processes", "told"];
     let mut open = open(object, config)?;
+    for mut program in open.progs_mut() {
+        let left_out = without.iter().any(|name| program.name() == OsStr::new(name));
+        program.set_autoload(!left_out);
+    }
     for mut map in open.maps_mut() {
         let name = map.name().to_owned();
         if SHARED.iter().any(|shared| name == OsStr::new(shared)) {

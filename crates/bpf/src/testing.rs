@@ -1,5 +1,7 @@
 //! Writes events as the kernel side does, for tests: the layout once more, by hand, so that a slip in the reader shows.
 
+use sysdock_table::FamilyState;
+
 use crate::{Note, Spool, events::kind};
 
 /// Numbers that look random and are the same each time (xorshift).
@@ -174,6 +176,19 @@ pub(crate) fn task(started_ns: u64, (pid, tid): (u32, u32), parent: u32, comm: &
     head.u16(u16::try_from(arguments.len()).unwrap()).u16(0).comm(comm).text(arguments.as_bytes())
 }
 
+/// A page fault; `around` is a range of pages.
+pub(crate) fn fault(
+    tid: u32,
+    (start_ns, duration_ns): (u64, u64),
+    file: u64,
+    offset: u64,
+    flags: u8,
+    around: (u64, u32),
+) -> Bytes {
+    let head = Bytes::new(kind::FAULT).u64(start_ns).u64(duration_ns).u32(tid).u32(around.1);
+    head.u64(0x7f00_0000_0000 + offset).u64(file).u64(offset).u64(around.0).flag(flags)
+}
+
 /// Write a spool: events of CPUs, between a start and an end. The clocks differ by `EPOCH`.
 pub(crate) fn spool(path: &std::path::Path, cpus: &[&[Bytes]]) {
     let mut spool = Spool::create(path).unwrap();
@@ -182,6 +197,7 @@ pub(crate) fn spool(path: &std::path::Path, cpus: &[&[Bytes]]) {
             command: Some("make all".into()),
             directory: Some("/srv".into()),
             pid: Some(7),
+            families: vec![FamilyState { family: "faults".into(), missing: None }],
             ..Default::default()
         }))
         .unwrap();

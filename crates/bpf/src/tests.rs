@@ -8,7 +8,7 @@ use sysdock_table::{Cancel, Ending, Manifest, Recording, TableError};
 
 use crate::{
     BpfError, End, Note, SPOOL, Spool, convert, salvage,
-    testing::{self, Bytes, EPOCH, aio_done, aio_submit, call, exec, exit, fork, path, place, signal, task},
+    testing::{self, Bytes, EPOCH, aio_done, aio_submit, call, exec, exit, fault, fork, path, place, signal, task},
 };
 
 /// The tables of a recording, read back.
@@ -34,8 +34,9 @@ impl Tables {
 
     fn read(folder: &Path, manifest: Manifest) -> Tables {
         let mut rows = HashMap::new();
-        for table in ["calls", "paths", "processes", "commands", "signals", "mappings", "import_issues"] {
-            let parts = &manifest.tables[table].parts;
+        for table in ["calls", "paths", "processes", "commands", "signals", "mappings", "file_faults", "import_issues"] {
+            // Tables of families that were not recorded are not there.
+            let parts = manifest.tables.get(table).map_or(&[][..], |entry| &entry.parts);
             rows.insert(table, parts.iter().flat_map(|part| read_part(&folder.join(&part.file))).collect());
         }
         Tables { manifest, rows }
@@ -340,6 +341,7 @@ fn one_of_each() -> Vec<Bytes> {
         signal(70, 2, 15, 0, 1),
         aio_submit(72, 2, 0xb1, 0, 0, 512),
         aio_done(74, 2, 0xb1, 512),
+        fault(2, (75, 3), F, 4096, 1, (0, 16)),
         exit(80, (2, 2), 15, true),
     ]
 }
@@ -442,4 +444,26 @@ fn a_directory_that_was_entered_is_the_one_after_the_call() {
     assert_eq!(tables.show("calls", "path comm"), expected);
     let kinds = tables.show("paths", "path kind");
     assert_eq!(kinds, ["/srv/prog file", "/home/sub directory", "/home/sub/none file", "/etc directory", "./other file"]);
+}
+
+#[test]
+fn faults_tell_what_was_touched_and_how() {
+    let events = [
+        path(F, &["data", "home"]),
+        fault(7, (10, 5), F, 8192, 8, (0, 16)),
+        fault(7, (20, 5), F, 4096, 1 | 2, (0, 0)),
+        fault(7, (30, 5), F, 0, 2 | 8 | 16, (0, 0)),
+        fault(8, (40, 5), 99, 0, 1 | 4 | 32, (5, 3)),
+    ];
+    let tables = Tables::of(&[&events]);
+    let columns =
+        "ts_ns dur_ns life_id path offset_bytes access major shared was_mapped in_call around_offset_bytes around_bytes";
+    let expected = [
+        "10 5 0 /home/data 8192 read false true false false 0 65536",
+        "20 5 0 /home/data 4096 write true false false false - -",
+        "30 5 0 /home/data 0 write false true true false - -",
+        "40 5 1 - 0 execute true false false true 20480 12288",
+    ];
+    assert_eq!(tables.show("file_faults", columns).iter().map(|row| relative(row)).collect::<Vec<_>>(), expected);
+    assert_eq!(tables.manifest.issues["unknown_path"], 1);
 }

@@ -10,6 +10,7 @@ from typing import Any
 
 from sysdock.analysis.compare import blessed, difference, picked
 from sysdock.analysis.errors import engine_errors
+from sysdock.analysis.example_rows import add_rows
 from sysdock.analysis.portable import violations
 from sysdock.analysis.rule_check import SENTENCES, page_problems, sentence_problems, with_sentences
 from sysdock.analysis.session import Session
@@ -264,12 +265,14 @@ def _check_example(
 
 
 def run_example(library: Library, analysis: Analysis, example: Example) -> list[tuple]:
-    """Imports the log of an example and runs the analysis on it."""
+    """Imports the log of an example, adds its rows, and runs the analysis on it."""
     with tempfile.TemporaryDirectory(prefix="sysdock-check-") as folder:
         log = Path(folder) / "example.log"
         log.write_text(example.log_text, "utf-8")
         recording = Path(folder) / "rec"
         import_quietly(log, recording)
+        for table, rows in example.rows.items():
+            add_rows(recording, library, table, rows)
         with Session(Recording.open(recording), library) as session:
             result = session.run(analysis, example.params)
             rows = result.rows()

@@ -26,8 +26,16 @@ MOST_SUBJECTS = 10
 
 def diagnose(session: Session) -> list[Finding]:
     """Findings of all rules, most to win first, what another explains behind it; then unknown, then ok."""
-    found = [finding for rule in session.library.rules() for finding in judge(session, rule)]
+    rules = [rule for rule in session.library.rules() if not _is_beyond(session, rule)]
+    found = [finding for rule in rules for finding in judge(session, rule)]
     return fold(sorted(found, key=_order))
+
+
+def _is_beyond(session: Session, rule: Analysis) -> bool:
+    """Whether a rule asks for what the recorder of this recording never records: it has nothing to say."""
+    recorder = session.recording.manifest.get("recorder")
+    others = (session.library.table(name).recorder for name in session.missing(rule))
+    return any(other not in (None, recorder) for other in others)
 
 
 def judge(session: Session, rule: Analysis) -> list[Finding]:

@@ -133,8 +133,8 @@ def recorder_options(function: Callable) -> Callable:
         click.option(
             "--what",
             metavar="A,B",
-            help="What to record: io (system calls and processes, always), uring (operations of io_uring). "
-            "All of these if not given.",
+            help="What to record: io (system calls and processes, always), uring (operations of io_uring), "
+            "faults (page faults on mapped files). All of these if not given.",
         ),
         click.option(
             "--no-loss",

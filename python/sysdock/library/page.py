@@ -1,11 +1,12 @@
 """Reads the Markdown page of an analysis or a rule: its titles, sections and examples.
 
-States while reading lines: in prose, in a fenced block, in a table. A `strace` block starts an example, a
-`params` block adds to it, and the next table is its result.
+States while reading lines: in prose, in a fenced block, in a table. A `strace` block starts an example,
+`rows TABLE` and `params` blocks add to it, and the next table is its result.
 """
 
 from __future__ import annotations
 
+import csv
 import re
 import tomllib
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ _ESCAPES = {"\\": "\\", "|": "|", "n": "\n", "r": "\r", "t": "\t"}
 
 @dataclass
 class Example:
-    """A log, parameters, and the table that the SQL makes of them.
+    """A log, rows of tables that no log has, parameters, and the table that the SQL makes of them.
 
     `expected_rows` holds cells as written (None for an empty one). `line_no` is where the log's block begins;
     `table_lines` is the half-open range of the table's lines, from 1, or None where there is no table.
@@ -37,6 +38,7 @@ class Example:
     line_no: int
     table_lines: tuple[int, int] | None = None
     insert_at: int = 0
+    rows: dict[str, list[dict[str, str]]] = field(default_factory=dict)
 
 
 @dataclass
@@ -138,14 +140,25 @@ class _Reader:
         if name == "strace":
             log = "\n".join(body) + "\n" if body else ""
             self.examples.append(Example(log, {}, [], [], start + 1, None, self.at))
-        elif name == "params":
-            if not self.examples or self.examples[-1].table_lines:
-                raise self.error(start + 1, "a `params` block without a `strace` block before it")
-            try:
-                self.examples[-1].params = tomllib.loads("\n".join(body))
-            except tomllib.TOMLDecodeError as error:
-                raise self.error(start + 1, f"not `name = value`: {error}") from None
-            self.examples[-1].insert_at = self.at
+        elif name in ("params", "rows"):
+            self.add_block(words, body, start + 1)
+
+    def add_block(self, words: list[str], body: list[str], line_no: int) -> None:
+        """Adds a `params` or `rows TABLE` block to the last example."""
+        name = words[0]
+        if not self.examples or self.examples[-1].table_lines:
+            raise self.error(line_no, f"a `{name}` block without a `strace` block before it")
+        example = self.examples[-1]
+        example.insert_at = self.at
+        if name == "rows":
+            if len(words) != 2:
+                raise self.error(line_no, "a `rows` block names one table", "```rows TABLE")
+            example.rows[words[1]] = list(csv.DictReader(body))
+            return
+        try:
+            example.params = tomllib.loads("\n".join(body))
+        except tomllib.TOMLDecodeError as error:
+            raise self.error(line_no, f"not `name = value`: {error}") from None
 
     def is_table(self) -> bool:
         following = self.lines[self.at + 1] if self.at + 1 < len(self.lines) else ""

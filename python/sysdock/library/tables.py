@@ -61,6 +61,7 @@ class Table:
     """A table: its own columns, those its view computes and joins, and whether a recording stores it.
 
     `sql` of a summary is the SELECT over other tables that gives its own columns; `needs` names those tables.
+    `recorder` is the only one that fills the table, where not all do.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Table:
     joined: tuple[JoinedColumn, ...] = field(default=())
     sql: str | None = None
     needs: tuple[str, ...] = ()
+    recorder: str | None = None
 
     @property
     def all_columns(self) -> tuple[TableColumn, ...]:
@@ -125,7 +127,8 @@ def parse_table(path: Path) -> Table:
         sql = data.get("sql")
         stored = data.get("stored", sql is None)
         needs = tuple(data.get("needs", ()))
-        table = Table(data["name"], data["text"], data["order"], stored, columns, derived, joined, sql, needs)
+        head = data["name"], data["text"], data["order"], stored
+        table = Table(*head, columns, derived, joined, sql, needs, data.get("recorder"))
     except KeyError as error:
         raise UserError(f"key {error} is missing", place=str(path)) from None
     for column in table.all_columns:

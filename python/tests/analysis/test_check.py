@@ -49,6 +49,42 @@ def test_parameters_of_an_example(pack, native: Path) -> None:
     assert run(pack.root)[:3] == (3, 0, 0)
 
 
+ROWS_SQL = """\
+-- Faults
+-- needs:  file_faults
+-- column: path VARCHAR      File.
+-- column: tid INTEGER       Thread.
+-- column: dur_ns BIGINT     Time [ns].
+SELECT path, tid, dur_ns FROM file_faults ORDER BY dur_ns
+"""
+
+
+def test_rows_of_a_table_that_no_log_has(pack, native: Path) -> None:
+    rows = "```rows file_faults\nts_ns,dur_ns,tid,path,around_bytes\n1,7,1,/tmp/a,\n1,8,1,,\n```\n"
+    table = "| path | tid | dur_ns |\n|---|---|---|\n| /tmp/a | 1 | 7 |\n|  | 1 | 8 |\n"
+    pack.add("a/x", ROWS_SQL, f"# Faults\n\n{LOG}\n{rows}\n{table}")
+    assert run(pack.root)[1:3] == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("table", "head", "row", "fact"),
+    [
+        ("file_faults", "path", "/tmp/b", "the log has no path `/tmp/b`"),
+        ("file_faults", "tid", "x", "the log has no tid `x`"),
+        ("file_faults", "size", "1", "has no column `size`"),
+        ("file_faults", "ts_ns", "1,2", "has no column `None`"),
+        ("file_faults", "ts_ns", "soon", "could not convert"),
+        ("faults", "ts_ns", "1", "faults"),
+    ],
+)
+def test_wrong_rows_are_named(pack, native: Path, table: str, head: str, row: str, fact: str) -> None:
+    rows = f"```rows {table}\n{head}\n{row}\n```\n"
+    pack.add("a/x", ROWS_SQL, f"# Faults\n\n{LOG}\n{rows}\n| path |\n|---|\n")
+    _, failed, _, text = run(pack.root)
+    assert failed == 1
+    assert fact in text
+
+
 def test_a_difference_is_shown_and_blessed(pack, native: Path) -> None:
     wrong = TABLE.replace("0.667", "0.7").replace("| close | 0.33 |\n", "")
     page = pack.add("a/x", SQL, f"# Calls\n\n{LOG}\n{wrong}\nText after it.\n").with_suffix(".md")

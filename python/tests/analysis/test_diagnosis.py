@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from make_recording import RecordingMaker
 from sysdock.analysis.finding import Finding, fold
@@ -124,6 +126,17 @@ def test_a_missing_table_is_unknown(maker: RecordingMaker, open_session, pack) -
     [finding] = open_session(maker.write({"paths": []}), pack.library).diagnose()
     assert finding.status == "unknown"
     assert finding.reason == "The recording has no table calls."
+
+
+def test_what_a_recorder_never_records_is_no_question(maker: RecordingMaker, open_session) -> None:
+    """A log of strace has no page faults; a recording by the kernel without them could have had them."""
+    for recorder, expected in (("strace", []), ("kernel", ["unknown"])):
+        folder = maker.make(name=recorder, recorder=recorder)
+        content = json.loads((folder / "recording.json").read_text())
+        del content["tables"]["file_faults"]
+        (folder / "recording.json").write_text(json.dumps(content))
+        found = [f.status for f in open_session(folder).diagnose() if f.rule == "io/random_faults"]
+        assert found == expected
 
 
 @pytest.mark.parametrize("rows", [[("x", "fine", 1)], []])

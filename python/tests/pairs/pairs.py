@@ -93,7 +93,7 @@ def missing(pair: Pair) -> str | None:
     needs = set(pair.needs) | ({"fuse"} if pair.remote else set()) | {pair.language}
     if "fuse" in needs and (os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK)):
         return "needs root and /dev/fuse"
-    if "root" in needs and os.geteuid() != 0:
+    if needs & {"root", "kernel"} and os.geteuid() != 0:
         return "needs root"
     for need, command in (("c", "cc"), ("java", "javac"), ("shell", "bash"), ("fuse", "cc")):
         if need in needs and shutil.which(command) is None:

@@ -12,6 +12,7 @@ enum event_kind {
 	EVENT_EXIT = 5,   // a thread ended
 	EVENT_SIGNAL = 6, // a signal was delivered to a thread
 	EVENT_TASK = 7,   // a thread that was there when recording began (written by the user side, from /proc)
+	EVENT_FAULT = 8,  // a page fault on a mapped file was served
 	EVENT_AIO_SUBMIT = 20, // an operation of libaio begins
 	EVENT_AIO_DONE = 21,   // its result was taken
 };
@@ -136,6 +137,28 @@ struct task_event {
 	unsigned short pad;
 	char comm[16];
 	char arguments[]; // each ended by NUL; padded to 8
+};
+
+// Of event_header.flags, for EVENT_FAULT.
+enum fault_flag {
+	FAULT_MAJOR = 1,   // the page had to be waited for
+	FAULT_WRITE = 2,
+	FAULT_FETCH = 4,   // of an instruction
+	FAULT_SHARED = 8,  // what is written reaches the file
+	FAULT_MAPPED = 16, // the page was mapped already, but not for what was tried
+	FAULT_IN_CALL = 32, // the kernel touched the page, for a system call
+};
+
+struct fault_event {
+	struct event_header header;
+	unsigned long long start_ns; // CLOCK_MONOTONIC
+	unsigned long long duration_ns;
+	unsigned int tid;
+	unsigned int around_pages; // that were offered to be mapped at once, from `around_page` on; 0: not known, or none
+	unsigned long long address;
+	unsigned long long file;
+	unsigned long long offset;      // of the page in the file [B]
+	unsigned long long around_page; // number of the page in the file
 };
 
 struct aio_submit_event {

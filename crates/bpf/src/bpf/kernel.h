@@ -93,6 +93,11 @@ struct file {
 	u32 f_flags;
 };
 
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
+	struct file *vm_file;
+};
+
 struct fdtable {
 	u32 max_fds;
 	struct file **fd;
@@ -120,7 +125,12 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+struct maple_tree {
+	void *ma_root;
+};
+
 struct mm_struct {
+	struct maple_tree mm_mt;
 	unsigned long arg_start, arg_end;
 };
 

@@ -49,13 +49,18 @@ static __always_inline void ring_lose(struct ring *ring, u32 kind, u64 now_ns)
 	ring->last_drop_ns = now_ns;
 }
 
-// As ring_lose, for a call that never comes so far that it needs room.
-static __always_inline void lose_call(void)
+// As ring_lose, for an event that never comes so far that it needs room.
+static __always_inline void lose(u32 kind)
 {
 	struct ring *ring = this_ring();
 
 	if (ring)
-		ring_lose(ring, EVENT_CALL, bpf_ktime_get_ns());
+		ring_lose(ring, kind, bpf_ktime_get_ns());
+}
+
+static __always_inline void lose_call(void)
+{
+	lose(EVENT_CALL);
 }
 
 // Takes room for an event: NULL where there is none, which is counted.

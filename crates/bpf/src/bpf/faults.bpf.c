@@ -1,0 +1,177 @@
+// Page faults on mapped files: what is read and written without a call. One event for each, written when it has been served.
+//
+// A fault begins at a tracepoint and ends where the kernel counts it, which is a software event of perf: the same counts as getrusage has.
+// Only there is it asked which mapping the address lies in. Faults on other memory pay for that look, and leave no event.
+
+#include "kernel.h"
+#include "events.h"
+#include "ring.h"
+#include "target.h"
+#include "files.h"
+#include "mappings.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define PAGE_SHIFT 12
+#define VM_SHARED 8
+
+// Of the processor's error code (Intel SDM volume 3, 4.7).
+enum { ERROR_PRESENT = 1, ERROR_WRITE = 2, ERROR_USER = 4, ERROR_FETCH = 16 };
+
+struct begun_fault {
+	u64 start_ns; // 0: none is under way
+	u64 address;
+	u64 around_page, around_pages; // what was offered to be mapped with it
+	u32 flags;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct begun_fault);
+} begun SEC(".maps");
+
+static __always_inline void begin(unsigned long address, unsigned long error)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct begun_fault *fault;
+
+	// Memory of the kernel is no program's.
+	if ((s64)address < 0 || !is_wanted(task))
+		return;
+	fault = bpf_task_storage_get(&begun, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!fault) {
+		lose(EVENT_FAULT);
+		return;
+	}
+	fault->address = address;
+	fault->around_pages = 0;
+	fault->flags = (error & ERROR_WRITE ? FAULT_WRITE : 0) | (error & ERROR_FETCH ? FAULT_FETCH : 0) |
+		       (error & ERROR_PRESENT ? FAULT_MAPPED : 0) | (error & ERROR_USER ? 0 : FAULT_IN_CALL);
+	fault->start_ns = bpf_ktime_get_ns();
+}
+
+SEC("tp_btf/page_fault_user")
+int BPF_PROG(begin_in_program, unsigned long address, struct pt_regs *regs, unsigned long error)
+{
+	begin(address, error);
+	return 0;
+}
+
+// A call that reads or writes memory of the program, such as a write from a mapped file.
+SEC("tp_btf/page_fault_kernel")
+int BPF_PROG(begin_in_call, unsigned long address, struct pt_regs *regs, unsigned long error)
+{
+	begin(address, error);
+	return 0;
+}
+
+// Optional: there is no such tracepoint in older kernels.
+SEC("tp_btf/mm_filemap_map_pages")
+int BPF_PROG(map_around, void *mapping, unsigned long first, unsigned long last)
+{
+	struct begun_fault *fault = bpf_task_storage_get(&begun, bpf_get_current_task_btf(), 0, 0);
+
+	if (fault && fault->start_ns) {
+		fault->around_page = first;
+		fault->around_pages = last - first + 1;
+	}
+	return 0;
+}
+
+struct found_mapping {
+	struct place place;
+	u64 address;
+	u64 offset;
+	u32 flags;
+	bool is_file;
+};
+
+static long look_at_mapping(struct task_struct *task, struct vm_area_struct *mapping, struct found_mapping *found)
+{
+	struct file *file = BPF_CORE_READ(mapping, vm_file);
+	s64 position;
+
+	if (!file || !place_of_file(&found->place, file, &position))
+		return 0;
+	u16 kind = found->place.mode & S_IFMT;
+	found->is_file = kind == S_IFREG || kind == S_IFBLK;
+	found->offset = (found->address - BPF_CORE_READ(mapping, vm_start)) + (BPF_CORE_READ(mapping, vm_pgoff) << PAGE_SHIFT);
+	found->flags = BPF_CORE_READ(mapping, vm_flags) & VM_SHARED ? FAULT_SHARED : 0;
+	return 0;
+}
+
+// Whether it could be found out. Where the tree of mappings changes at the very moment, the kernel's helper may still know.
+static __always_inline bool find_mapping(struct task_struct *task, struct found_mapping *found)
+{
+	struct vm_area_struct *mapping = mapping_at(task->mm, found->address);
+
+	if (!mapping)
+		return !bpf_find_vma(task, found->address, look_at_mapping, found, 0);
+	look_at_mapping(task, mapping, found);
+	return 1;
+}
+
+// Memory that programs share (memfd, SysV, MAP_ANONYMOUS) looks like a file, but stands in no directory.
+static __always_inline bool is_in_directory(struct place *place)
+{
+	struct dentry *dentry = (struct dentry *)place->dentry;
+
+	return BPF_CORE_READ(dentry, d_parent) != dentry;
+}
+
+static __always_inline int end(u32 flags)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct begun_fault *fault = bpf_task_storage_get(&begun, task, 0, 0);
+	struct found_mapping found = {};
+	struct fault_event *event;
+	struct ring *ring;
+	u64 position, start_ns;
+
+	if (!fault || !fault->start_ns)
+		return 0;
+	start_ns = fault->start_ns;
+	fault->start_ns = 0;
+	found.address = fault->address & ~((1ull << PAGE_SHIFT) - 1);
+	if (!find_mapping(task, &found)) {
+		lose(EVENT_FAULT); // nobody can say whether it was a file
+		return 0;
+	}
+	if (!found.is_file || !is_in_directory(&found.place))
+		return 0;
+	u64 now_ns = bpf_ktime_get_ns();
+	u64 file = id_told(&found.place, now_ns);
+	ring = this_ring();
+	if (!ring)
+		return 0;
+	event = ring_take(ring, sizeof(*event), EVENT_FAULT, now_ns, &position);
+	if (!event)
+		return 0;
+	event->start_ns = start_ns;
+	event->duration_ns = now_ns - start_ns;
+	event->tid = task->pid;
+	event->around_pages = fault->around_pages;
+	event->address = fault->address;
+	event->file = file;
+	event->offset = found.offset;
+	event->around_page = fault->around_page;
+	ring_give(&event->header, position, sizeof(*event), EVENT_FAULT, flags | fault->flags | found.flags);
+	return 0;
+}
+
+SEC("perf_event")
+int end_minor(void *context)
+{
+	return end(0);
+}
+
+SEC("perf_event")
+int end_major(void *context)
+{
+	return end(FAULT_MAJOR);
+}

@@ -1,0 +1,54 @@
+//! Software events of perf that a program is run at: page faults, where the kernel has served and counted them.
+
+use std::io;
+
+use libbpf_rs::{ErrorExt, Link, ProgramMut, Result};
+
+/// Of `enum perf_type_id` and `enum perf_sw_ids` (linux/perf_event.h).
+const SOFTWARE: u32 = 1;
+pub(crate) const MINOR_FAULTS: u64 = 5;
+pub(crate) const MAJOR_FAULTS: u64 = 6;
+const CLOSE_ON_EXEC: libc::c_ulong = 8;
+
+/// `struct perf_event_attr` in its first version.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    rest: [u64; 5],
+}
+
+/// Run a program at each event of a kind, on every CPU that is there.
+///
+/// # Errors
+/// Where the kernel refuses.
+pub(crate) fn attach(program: &ProgramMut<'_>, event: u64) -> Result<Vec<Link>> {
+    let cpus = libbpf_rs::num_possible_cpus()?;
+    let mut links = Vec::new();
+    for cpu in 0..cpus {
+        match open(event, cpu as i32) {
+            // The link closes it.
+            Ok(counter) => links.push(program.attach_perf_event(counter)?),
+            // This CPU is switched off.
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
+            Err(error) => return Err(libbpf_rs::Error::from(error)).context("failed to open a counter of page faults"),
+        }
+    }
+    Ok(links)
+}
+
+fn open(event: u64, cpu: i32) -> io::Result<i32> {
+    let attributes = Attributes {
+        kind: SOFTWARE,
+        size: size_of::<Attributes>() as u32,
+        config: event,
+        sample_period: 1,
+        ..Attributes::default()
+    };
+    // SAFETY: the structure is as long as it says; the kernel only reads it.
+    let counter = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attributes, -1, cpu, -1, CLOSE_ON_EXEC) };
+    if counter < 0 { Err(io::Error::last_os_error()) } else { Ok(counter as i32) }
+}

@@ -1,0 +1,53 @@
+-- Mapped files
+-- What was read and written through memory: page faults of each mapped file, how many pages they touched, in which order, and their time.
+-- A page counts from its first fault on. The kernel maps neighbours of a page along with it, whose touches are no faults: `bytes` is the
+-- least that was touched.
+-- needs:  file_faults, mappings
+-- column: path VARCHAR           The file.
+-- column: faults BIGINT          Page faults on it.
+-- column: major BIGINT           Of these, faults that waited for the page to be read.
+-- column: pages BIGINT           Different pages that had a fault.
+-- column: bytes BIGINT           Bytes of these pages: the least that was touched [B].
+-- column: mapped_bytes BIGINT    How far its mappings reach; empty if it was mapped before the recording [B].
+-- column: share DOUBLE           Part of that which was touched by faults.
+-- column: near DOUBLE            Part of the faults that came up to 64 KiB behind the one before of the same thread: sequential access.
+-- column: backward DOUBLE        Part of the faults that came before the one before.
+-- column: shared_writes BIGINT   Faults of writes that reach the file.
+-- column: time_ns BIGINT         Time in all faults [ns].
+-- column: longest_ns BIGINT      The longest fault [ns].
+-- tags:   files, bytes, time, offsets
+WITH steps AS (
+    SELECT path, offset_bytes, major, shared, access, dur_ns,
+        offset_bytes - min(offset_bytes) OVER (
+            PARTITION BY path_id, life_id ORDER BY ts_ns, offset_bytes ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING
+        ) AS step
+    FROM file_faults
+    WHERE path IS NOT NULL
+), touched AS (
+    SELECT path, count(*) AS faults, count(*) FILTER (WHERE major) AS major, count(DISTINCT offset_bytes) AS pages,
+        count(*) FILTER (WHERE step > 0 AND step <= 65536) AS near, count(*) FILTER (WHERE step < 0) AS backward, count(step) AS steps,
+        count(*) FILTER (WHERE shared AND access = 'write') AS shared_writes, sum(dur_ns) AS time_ns, max(dur_ns) AS longest_ns
+    FROM steps
+    GROUP BY path
+), mapped AS (
+    SELECT path, max(coalesce(offset_bytes, 0) + length_bytes) AS bytes
+    FROM mappings
+    WHERE path IS NOT NULL
+    GROUP BY path
+)
+SELECT
+    t.path,
+    t.faults,
+    t.major,
+    t.pages,
+    4096 * t.pages AS bytes,
+    CAST(m.bytes AS BIGINT) AS mapped_bytes,
+    CASE WHEN m.bytes > 0 THEN round(least(4096e0 * t.pages / m.bytes, 1e0), 4) END AS share,
+    CASE WHEN t.steps > 0 THEN round(1e0 * t.near / t.steps, 4) END AS near,
+    CASE WHEN t.steps > 0 THEN round(1e0 * t.backward / t.steps, 4) END AS backward,
+    t.shared_writes,
+    CAST(t.time_ns AS BIGINT) AS time_ns,
+    t.longest_ns
+FROM touched AS t
+LEFT JOIN mapped AS m ON m.path = t.path
+ORDER BY t.time_ns DESC, t.path

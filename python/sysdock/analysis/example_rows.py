@@ -1,0 +1,64 @@
+"""Adds rows of a table that no log has to the recording of an example."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sysdock.analysis.errors import engine_errors
+from sysdock.errors import UserError
+from sysdock.library import Library
+from sysdock.recording import Recording, connect
+
+# What stands in a page for an id: the column of the id, and the table that has both.
+_NAMES = {"path": ("path_id", "paths"), "tid": ("life_id", "processes")}
+_PLACE = "rows of the example"
+
+
+def add_rows(folder: Path, library: Library, name: str, rows: Sequence[Mapping[str, str]]) -> None:
+    """Writes `rows` (text, by column) as the table `name` of the recording in `folder`.
+
+    A row may have `path` and `tid` instead of ids; the log of the example must have them. Empty text is NULL.
+    """
+    table = library.table(name)
+    columns = [column.name for column in table.columns]
+    # A line with more cells than the first has them under None.
+    unknown = {key for row in rows for key in row} - {*columns, *_NAMES}
+    if unknown:
+        raise UserError(f"the table `{name}` has no column `{min(map(str, unknown))}`", place=_PLACE)
+    recording = Recording.open(folder)
+    connection = connect(recording, library, ["paths", "processes"])
+    types = ", ".join(f'"{column.name}" {column.sql_type}' for column in table.columns)
+    connection.execute(f"CREATE TEMP TABLE added ({types})")
+    ids: dict[str, dict[str, int]] = {}
+    for key, (id_, side_table) in _NAMES.items():
+        known = connection.execute(f"SELECT {key}, min({id_}) FROM {side_table} GROUP BY 1").fetchall()
+        ids[key] = {str(text): number for text, number in known}
+    marks = ", ".join("?" for _ in columns)
+    for row in rows:
+        full = {**row, **{_NAMES[key][0]: _id(ids, key, row[key]) for key in _NAMES if row.get(key)}}
+        values = [full.get(column) or None for column in columns]
+        with engine_errors(_PLACE):
+            connection.execute(f"INSERT INTO added VALUES ({marks})", values)
+    manifest = recording.manifest
+    manifest["tables"][name] = {"rows": len(rows), "lost": 0, "parts": []}
+    if rows:
+        part = f"{name}/part-0000.parquet"
+        (folder / name).mkdir()
+        connection.execute(f"COPY added TO '{folder / part}' (FORMAT parquet)")
+        data = (folder / part).read_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        stated = {"file": part, "rows": len(rows), "bytes": len(data), "sha256": digest}
+        manifest["tables"][name]["parts"].append(stated)
+    (folder / "recording.json").write_text(json.dumps(manifest), "utf-8")
+
+
+def _id(ids: Mapping[str, Mapping[str, int]], key: str, text: str) -> str:
+    """The id of a path or thread, as text: 0 is an id too."""
+    found = ids[key].get(text)
+    if found is None:
+        fact = f"the log has no {key} `{text}`"
+        raise UserError(fact, "name it in a line of the log", _PLACE)
+    return str(found)
