@@ -9,11 +9,13 @@ mod capture;
 mod clock;
 mod config;
 mod convert;
+mod elf;
 mod error;
 mod events;
 mod frames;
 mod gate;
 mod group;
+mod images;
 mod meanings;
 mod notes;
 mod numbers;
@@ -22,18 +24,21 @@ mod probes;
 mod ring;
 mod rows;
 mod spool;
+mod stacks;
 mod streams;
 mod survey;
+mod symbols;
 mod tasks;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod unwind;
 mod words;
 
 pub use capture::{Capture, Totals};
-pub use config::Target;
+pub use config::{Stacks, Target};
 pub use convert::{RECORDER, convert, salvage};
 pub use error::BpfError;
 pub use gate::Gate;

@@ -8,7 +8,7 @@ use std::{
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject};
 
 use crate::{
-    config::{Config, Target},
+    config::{Config, Stacks, Target},
     ring::{self, Ring},
 };
 
@@ -18,6 +18,8 @@ const PROCESSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf
 
 /// Word for what is recorded of io_uring.
 pub(crate) const IO_URING: &str = "io_uring";
+/// Word for where in a program calls are made.
+pub(crate) const STACKS: &str = "stacks";
 
 /// What to record, and how.
 #[derive(Clone, Debug)]
@@ -30,6 +32,8 @@ pub struct Settings {
     pub secret: u64,
     /// Count what was produced, for a test.
     pub count_produced: bool,
+    /// Where in the program calls are made: of which.
+    pub stacks: Stacks,
 }
 
 /// Why recording cannot start.
@@ -63,23 +67,28 @@ impl Probes {
     /// # Errors
     /// [`ProbeError`]: no permission, or a kernel without what they need.
     pub fn load(settings: &Settings) -> Result<Probes, ProbeError> {
-        let config = Config {
+        let mut config = Config {
             target: settings.target.clone(),
             secret: settings.secret,
             recorder: std::process::id(),
             ring_bytes: settings.ring_bytes,
             count_produced: settings.count_produced,
+            stacks: settings.stacks,
         };
         let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
-        let mut open = open(CALLS, &config)?;
-        for mut map in open.maps_mut().filter(|map| map.name() == OsStr::new("rings")) {
-            map.set_max_entries(cpus as u32).map_err(failed("size the rings"))?;
-            map.set_value_size(ring::stride(settings.ring_bytes)).map_err(failed("size the rings"))?;
-        }
-        let calls = open.load().map_err(failed("load the programs for system calls"))?;
-        let processes = load_beside(PROCESSES, &config, &calls, "load the programs for processes")?;
-        let mut objects = vec![processes];
         let (mut families, mut missing) = (Vec::new(), Vec::new());
+        let (calls, processes) = match load_first(&config, cpus) {
+            Err(error) if config.stacks != Stacks::Off => {
+                config.stacks = Stacks::Off;
+                missing.push((STACKS, error.error.to_string()));
+                load_first(&config, cpus)?
+            }
+            loaded => loaded?,
+        };
+        if config.stacks != Stacks::Off {
+            families.push(STACKS);
+        }
+        let mut objects = vec![processes];
         // A kernel that lacks these, or has them with other arguments, is no reason not to record the rest.
         match load_beside(URING, &config, &calls, "load the programs for io_uring") {
             Ok(object) => {
@@ -120,9 +129,27 @@ impl Probes {
     }
 }
 
+/// Load the programs without which nothing is recorded: for system calls and for processes.
+fn load_first(config: &Config, cpus: usize) -> Result<(Object, Object), ProbeError> {
+    let mut open = open(CALLS, config)?;
+    for mut map in open.maps_mut() {
+        let sized = match map.name().to_str() {
+            Some("rings") => map.set_max_entries(cpus as u32).and_then(|()| map.set_value_size(ring::stride(config.ring_bytes))),
+            // Not needed, so that they take no memory.
+            Some("known_stacks") if config.stacks == Stacks::Off => map.set_value_size(8),
+            Some("layouts") if config.stacks == Stacks::Off => map.set_max_entries(1),
+            _ => Ok(()),
+        };
+        sized.map_err(failed("size the rings"))?;
+    }
+    let calls = open.load().map_err(failed("load the programs for system calls"))?;
+    let processes = load_beside(PROCESSES, config, &calls, "load the programs for processes")?;
+    Ok((calls, processes))
+}
+
 /// Load an object that uses the maps of `first` where both have one of a name.
 fn load_beside(object: &[u8], config: &Config, first: &Object, step: &'static str) -> Result<Object, ProbeError> {
-    const SHARED: [&str; 3] = ["rings", "processes", "told"];
+    const SHARED: [&str; 4] = ["rings", "processes", "told", "layouts"];
     let mut open = open(object, config)?;
     for mut map in open.maps_mut() {
         let name = map.name().to_owned();

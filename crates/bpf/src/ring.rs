@@ -10,7 +10,7 @@ use std::{
 /// What stands before the events of a ring, and room behind its end for the rest of the last one [B].
 const HEADER: usize = 4096;
 const SLACK: usize = 16_384;
-const KINDS: usize = 16;
+const KINDS: usize = 32;
 /// Where fields of `struct ring` stand.
 const TAIL: usize = 64;
 const PRODUCED: usize = 128;

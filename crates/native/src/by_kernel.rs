@@ -130,7 +130,13 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
         )));
     }
     let (target, tasks) = target(arguments, gate.as_ref(), group.as_ref())?;
-    let settings = Settings { target, ring_bytes: arguments.ring << 20, secret: secret(), count_produced: false };
+    let settings = Settings {
+        target,
+        ring_bytes: arguments.ring << 20,
+        secret: secret(),
+        count_produced: false,
+        stacks: arguments.stacks.unwrap_or_default(),
+    };
     let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.error));
     let mut probes = Probes::load(&settings).map_err(refused)?;
     probes.attach().map_err(refused)?;

@@ -11,6 +11,7 @@
 #define RING_CALL 511
 
 enum target { TARGET_ALL, TARGET_CGROUP, TARGET_PROCESSES };
+enum stacks { STACKS_OFF, STACKS_ALL, STACKS_SLOWER, STACKS_EVERY };
 
 // What stands in which argument, 0xff: nowhere. Filled in from the list of system calls before loading.
 enum shape_flag {
@@ -25,6 +26,7 @@ enum shape_flag {
 	SHAPE_EXEC = 256,      // where it succeeds, its arguments are gone
 	SHAPE_MESSAGE = 512,   // `count` points to a message header, which names the array of buffers
 	SHAPE_HOW = 1024,      // `count` points to a structure that begins with what is meant
+	SHAPE_STACK = 2048,    // its stack is wanted, where stacks are
 };
 
 struct shape {
@@ -41,6 +43,9 @@ struct config {
 	u32 recorder_pid; // the recorder does not record itself
 	u32 ring_mask;    // size of a ring - 1
 	u32 count_produced; // 1: count what was produced apart from what was stored and dropped, for a test that the two agree
+	u64 stacks_slower_ns; // STACKS_SLOWER
+	u32 stacks_every;     // STACKS_EVERY
+	u32 stacks;           // of which calls
 	struct shape shapes[CALLS];
 };
 

@@ -29,7 +29,7 @@ enum bpf_func_id { BPF_FUNC_loop = 181 };
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct pt_regs {
-	unsigned long di, si, dx, r10, r8, r9, ax, orig_ax;
+	unsigned long di, si, dx, r10, r8, r9, ax, orig_ax, ip, sp, bp, bx, r12, r13, r14, r15;
 };
 
 struct thread_info {
@@ -93,6 +93,12 @@ struct file {
 	u32 f_flags;
 };
 
+struct mm_struct {
+	unsigned long arg_start, arg_end, start_code, end_code, start_stack;
+	unsigned long saved_auxv[1];
+	struct file *exe_file;
+};
+
 struct fdtable {
 	u32 max_fds;
 	struct file **fd;
@@ -120,9 +126,6 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
-struct mm_struct {
-	unsigned long arg_start, arg_end;
-};
 
 struct task_io_accounting {
 	u64 rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes;

@@ -11,7 +11,7 @@
 #define RING_HEADER 4096
 // Behind the end of the ring: an event that begins before the end is whole.
 #define RING_SLACK 16384
-#define RING_KINDS 16
+#define RING_KINDS 32
 
 struct ring {
 	u64 head; // bytes written since the start; begins at the size of the ring, so that no position is 0
