@@ -112,6 +112,7 @@ impl Frames {
                 Ok(Some(address)) => address,
                 Ok(None) => return (frames, End::Whole),
                 Err(Error::CouldNotReadStack(at)) if copy.ends_before(at) => return (frames, End::CopyEnded),
+                Err(_) if frames.last().is_some_and(|last| self.is_entry(last)) => return (frames, End::Whole),
                 Err(_) => return (frames, End::NoUnwindInformation),
             };
             let Some(frame) = frame(&image.areas, address) else { return (frames, End::NoFile) };
@@ -124,6 +125,14 @@ impl Frames {
                 return (frames, End::NoUnwindInformation);
             }
         }
+    }
+
+    /// Whether a frame is where a program or its loader begins, which has a table of frames only in newer ones.
+    fn is_entry(&self, frame: &Frame) -> bool {
+        /// More than `_start` of any C library has.
+        const LONGEST: u64 = 64;
+        let binary = self.objects.all[frame.object as usize].binary.as_ref();
+        binary.is_some_and(|binary| (binary.entry..binary.entry.saturating_add(LONGEST)).contains(&frame.address))
     }
 
     fn image(&mut self, image: u64, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> Rc<Image> {
