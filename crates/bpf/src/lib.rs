@@ -16,6 +16,7 @@ mod frames;
 mod gate;
 mod group;
 mod images;
+mod layouts;
 mod meanings;
 mod notes;
 mod numbers;

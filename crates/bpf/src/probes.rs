@@ -9,7 +9,10 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject};
 
 use crate::{
     config::{Config, Stacks, Target},
+    layouts::Teller,
+    notes::Note,
     ring::{self, Ring},
+    spool::clock_note,
 };
 
 const CALLS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/calls.bpf.o"));
@@ -59,6 +62,7 @@ pub struct Probes {
     pub families: Vec<&'static str>,
     /// As pairs of family and reason.
     pub missing: Vec<(&'static str, String)>,
+    secret: u64,
 }
 
 impl Probes {
@@ -75,6 +79,8 @@ impl Probes {
             count_produced: settings.count_produced,
             stacks: settings.stacks,
         };
+        // What it has to say is in the errors that it returns.
+        libbpf_rs::set_print(None);
         let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
         let (mut families, mut missing) = (Vec::new(), Vec::new());
         let (calls, processes) = match load_first(&config, cpus) {
@@ -107,7 +113,24 @@ impl Probes {
             }
         }
         objects.insert(0, calls);
-        Ok(Probes { objects, links: Vec::new(), rings, families, missing })
+        Ok(Probes { objects, links: Vec::new(), rings, families, missing, secret: settings.secret })
+    }
+
+    /// Tell what code lies where in processes that are there already, if that is wanted. Returns events for the spool.
+    ///
+    /// # Errors
+    /// [`ProbeError`] where the kernel refuses.
+    pub fn tell_layouts(&self, pids: &[u32]) -> Result<Vec<u8>, ProbeError> {
+        if !self.families.contains(&STACKS) {
+            return Ok(Vec::new());
+        }
+        let map = self.objects[0].maps().find(|map| map.name() == OsStr::new("layouts")).expect("the object has layouts");
+        let mut teller = Teller::new(self.secret, now_ns());
+        for pid in pids {
+            let Some(layout) = teller.layout(*pid) else { continue };
+            map.update(&pid.to_ne_bytes(), &layout, MapFlags::ANY).map_err(failed("tell of the processes"))?;
+        }
+        Ok(teller.events)
     }
 
     /// Start recording.
@@ -129,6 +152,10 @@ impl Probes {
     }
 }
 
+fn now_ns() -> u64 {
+    if let Note::Clock { monotonic_ns, .. } = clock_note() { monotonic_ns } else { 0 }
+}
+
 /// Load the programs without which nothing is recorded: for system calls and for processes.
 fn load_first(config: &Config, cpus: usize) -> Result<(Object, Object), ProbeError> {
     let mut open = open(CALLS, config)?;
@@ -136,7 +163,7 @@ fn load_first(config: &Config, cpus: usize) -> Result<(Object, Object), ProbeErr
         let sized = match map.name().to_str() {
             Some("rings") => map.set_max_entries(cpus as u32).and_then(|()| map.set_value_size(ring::stride(config.ring_bytes))),
             // Not needed, so that they take no memory.
-            Some("known_stacks") if config.stacks == Stacks::Off => map.set_value_size(8),
+            Some("known_stacks" | "learned_tops") if config.stacks == Stacks::Off => map.set_value_size(8),
             Some("layouts") if config.stacks == Stacks::Off => map.set_max_entries(1),
             _ => Ok(()),
         };

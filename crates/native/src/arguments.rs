@@ -84,7 +84,7 @@ pub(crate) struct Record {
     /// Where in the program calls were made, with function and source line where the program tells them: of all calls about files, of
     /// those slower than a time, or of one in N.
     #[arg(long, value_name = "all|slower:TIME|every:N", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = stacks)]
-    pub(crate) stacks: Option<Stacks>,
+    pub(crate) stacks: Option<(String, Stacks)>,
     /// Under sudo: run the command as root, not as the user who called sudo.
     #[arg(long)]
     pub(crate) as_root: bool,
@@ -142,9 +142,10 @@ fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
 }
 
-fn stacks(text: &str) -> Result<Stacks, String> {
+/// The choice, with the words for it.
+fn stacks(text: &str) -> Result<(String, Stacks), String> {
     const FORM: &str = "write all, slower:100us or every:10";
-    match text.split_once(':') {
+    let chosen = match text.split_once(':') {
         None if text == "all" => Ok(Stacks::All),
         Some(("slower", time)) => duration(time).map(Stacks::Slower),
         Some(("every", number)) => match number.parse() {
@@ -152,7 +153,8 @@ fn stacks(text: &str) -> Result<Stacks, String> {
             _ => Err(FORM.into()),
         },
         _ => Err(FORM.into()),
-    }
+    };
+    chosen.map(|stacks| (text.into(), stacks))
 }
 
 fn ring(text: &str) -> Result<u32, String> {

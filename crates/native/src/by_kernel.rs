@@ -108,6 +108,7 @@ fn options(arguments: &arguments::Record) -> Vec<String> {
     options.extend(target.all.then(|| "-a".to_string()));
     options.extend(arguments.time.map(|time| format!("--for {}s", time.as_secs_f64())));
     options.extend(arguments.no_loss.then(|| "--no-loss".to_string()));
+    options.extend(arguments.stacks.as_ref().map(|(text, _)| format!("--stacks={text}")));
     options.push(format!("--ring {}", arguments.ring));
     options
 }
@@ -129,16 +130,20 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
             "leave it out, or run as root",
         )));
     }
-    let (target, tasks) = target(arguments, gate.as_ref(), group.as_ref())?;
+    let (target, mut tasks) = target(arguments, gate.as_ref(), group.as_ref())?;
     let settings = Settings {
         target,
         ring_bytes: arguments.ring << 20,
         secret: secret(),
         count_produced: false,
-        stacks: arguments.stacks.unwrap_or_default(),
+        stacks: arguments.stacks.as_ref().map_or_else(Default::default, |(_, stacks)| *stacks),
     };
     let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.error));
     let mut probes = Probes::load(&settings).map_err(refused)?;
+    if gate.is_none() {
+        let there = processes_there(&arguments.target, group.as_ref());
+        tasks.extend(probes.tell_layouts(&there).map_err(refused)?);
+    }
     probes.attach().map_err(refused)?;
     Ok(Prepared { probes, gate, group, tasks })
 }
@@ -180,6 +185,15 @@ fn target(arguments: &arguments::Record, gate: Option<&Gate>, group: Option<&Gro
         return Err(Message::new(format!("-p {gone}: no such process"), "pgrep -a NAME lists processes by name"));
     }
     Ok((Target::Processes(asked.pid.clone()), task_events(asked.pid.iter().copied())))
+}
+
+/// The processes that are recorded and run already.
+fn processes_there(asked: &arguments::Target, group: Option<&Group>) -> Vec<u32> {
+    match group {
+        Some(group) => group.processes(),
+        None if asked.all => all_processes().unwrap_or_default(),
+        None => asked.pid.clone(),
+    }
 }
 
 /// Not to be guessed: ids of files would tell addresses in the kernel.

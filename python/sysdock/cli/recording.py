@@ -28,6 +28,7 @@ def recorder_arguments(options: Mapping[str, Any]) -> list[str]:
     """The options of `recorder_options` as the native program takes them."""
     words = ["--with", options["with_"]] if options["with_"] else []
     words += ["--ring", str(options["ring"])] if options["ring"] else []
+    words += [f"--stacks={options['stacks']}"] if options["stacks"] else []
     return words + [f"--{name.replace('_', '-')}" for name in ("no_loss", "as_root") if options[name]]
 
 

@@ -11,12 +11,15 @@
 
 #define PROTECTION_EXEC 4
 #define LAYOUT_TAGS 1024
+// The size of a loader is not told; Debian's has 214 kB.
+#define LOADER_BYTES (256 << 10)
 // Bytes of the address space that a tag stands for, as a power of two.
 #define GRANULE_SHIFT 17
 
 struct layout {
 	u64 image;
 	u64 code_start, code_bytes; // of the program itself, which may be larger than all tags
+	u64 low, bytes;             // everything that has tags lies between
 	u16 tags[LAYOUT_TAGS];      // by the lower bits of a granule's number: the upper bits of one that holds code
 };
 
@@ -45,8 +48,10 @@ static __always_inline bool is_text(const struct layout *layout, u64 address)
 {
 	u64 granule = address >> GRANULE_SHIFT;
 
-	return (address - layout->code_start < layout->code_bytes) |
-	       (layout->tags[granule & (LAYOUT_TAGS - 1)] == tag_of(granule));
+	// Most words are neither.
+	if (address - layout->low >= layout->bytes)
+		return address - layout->code_start < layout->code_bytes;
+	return layout->tags[granule & (LAYOUT_TAGS - 1)] == tag_of(granule) || address - layout->code_start < layout->code_bytes;
 }
 
 struct marking {
@@ -62,6 +67,20 @@ static long mark(u32 index, struct marking *marking)
 		return 1;
 	marking->layout->tags[granule & (LAYOUT_TAGS - 1)] = tag_of(granule);
 	return 0;
+}
+
+static __always_inline void mark_text(struct layout *layout, u64 start, u64 end)
+{
+	struct marking marking = { layout, start >> GRANULE_SHIFT, (end - 1) >> GRANULE_SHIFT };
+	u64 low = layout->low, high = low + layout->bytes;
+
+	if (!high || start < low)
+		low = start;
+	if (end > high)
+		high = end;
+	layout->low = low;
+	layout->bytes = high - low;
+	bpf_loop(LAYOUT_TAGS, mark, &marking, 0);
 }
 
 // The layout of a process, a new one if it has none: of what was there before recording, or came in by a group, nothing is known.
@@ -91,8 +110,7 @@ __noinline int tell_mapped(u64 start, u64 length, u64 offset, u64 file, u64 now_
 		return 0;
 	u64 parent = layout->image;
 	u64 image = mix(mix(mix(mix(parent, start), length), offset), file);
-	struct marking marking = { layout, start >> GRANULE_SHIFT, (start + length - 1) >> GRANULE_SHIFT };
-	bpf_loop(LAYOUT_TAGS, mark, &marking, 0);
+	mark_text(layout, start, start + length);
 	layout->image = image;
 	event = ring_take(ring, sizeof(*event), EVENT_MAPPED, now_ns, &position);
 	if (!event)
@@ -141,11 +159,8 @@ __noinline int tell_program(u64 now_ns)
 		if (event->auxiliary[i] == AUXILIARY_BASE)
 			loader = event->auxiliary[i + 1];
 	ring_give(&event->header, position, sizeof(*event), EVENT_PROGRAM, 0);
-	// The loader's size is not known here; Debian's has 250 kB.
-	if (loader) {
-		struct marking marking = { layout, loader >> GRANULE_SHIFT, (loader >> GRANULE_SHIFT) + 2 };
-		bpf_loop(LAYOUT_TAGS, mark, &marking, 0);
-	}
+	if (loader)
+		mark_text(layout, loader, loader + LOADER_BYTES);
 	return 0;
 }
 
