@@ -42,6 +42,8 @@ pub(crate) struct Binary {
     pub(crate) eh_frame: Option<Section>,
     pub(crate) eh_frame_hdr: Option<Section>,
     pub(crate) got: Option<Range<u64>>,
+    /// Where handlers of signals return to.
+    pub(crate) trampolines: Vec<u64>,
 }
 
 /// Open a file to read it, if it is a regular one: opening a pipe would wait.
@@ -94,12 +96,16 @@ impl Binary {
             let name = names.get(section.u32(0) as usize..)?.split(|byte| *byte == 0).next()?;
             let (address, length) = (section.u64(16), section.u64(32));
             let range = address..address.checked_add(length)?;
-            let data = || {
+            let data = || -> Option<Section> {
                 let there = section.u32(4) != SHT_NOBITS && length <= LONGEST_TABLE;
-                there.then(|| Bytes::read(file, section.u64(24), length)).flatten().map(|bytes| (range.clone(), bytes.0.into()))
+                let bytes = there.then(|| Bytes::read(file, section.u64(24), length)).flatten()?;
+                Some((range.clone(), bytes.0.into()))
             };
             match name {
-                b".text" => self.text = Some(range),
+                b".text" => {
+                    self.trampolines = data().map_or(Vec::new(), |(_, code)| trampolines(range.start, &code));
+                    self.text = Some(range);
+                }
                 b".got" => self.got = Some(range),
                 b".eh_frame" => self.eh_frame = data(),
                 b".eh_frame_hdr" => self.eh_frame_hdr = data(),
@@ -127,6 +133,13 @@ impl Binary {
         let end = self.segments.iter().map(|segment| segment.address + segment.bytes_in_memory).max().unwrap_or(0);
         start..end
     }
+}
+
+/// Addresses of the code that ends a signal handler, which every C library has in the same form: `mov $15, %rax; syscall` (rt_sigreturn).
+fn trampolines(start: u64, code: &[u8]) -> Vec<u64> {
+    const MOST: usize = 16;
+    let found = memchr::memmem::find_iter(code, b"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05");
+    found.take(MOST).map(|at| start.wrapping_add(at as u64)).collect()
 }
 
 /// The headers of segments or sections, each of at least `least` bytes.

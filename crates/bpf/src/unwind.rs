@@ -105,34 +105,35 @@ impl Frames {
     pub(crate) fn of(&mut self, copy: &Copy, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> (Vec<Frame>, End) {
         let image = self.image(copy.image, places, epoch_ns);
         let mut read = |address| copy.read(address).ok_or(());
-        let mut steps = image.unwinder.iter_frames(copy.registers[0], copy.registers(), &mut self.cache, &mut read);
+        let mut registers = copy.registers();
+        let mut address = FrameAddress::from_instruction_pointer(copy.registers[0]);
         let mut frames = Vec::new();
         loop {
-            let address = match steps.next() {
-                Ok(Some(address)) => address,
-                Ok(None) => return (frames, End::Whole),
-                Err(Error::CouldNotReadStack(at)) if copy.ends_before(at) => return (frames, End::CopyEnded),
-                Err(_) if frames.last().is_some_and(|last| self.is_entry(last)) => return (frames, End::Whole),
-                Err(_) => return (frames, End::NoUnwindInformation),
-            };
             let Some(frame) = frame(&image.areas, address) else { return (frames, End::NoFile) };
             if frames.len() >= MOST_FRAMES {
                 return (frames, End::TooDeep);
             }
             frames.push(frame);
-            // Without its file, what is found above is a guess by frame pointers.
-            if self.objects.all[frame.object as usize].binary.as_ref().is_none_or(|binary| binary.eh_frame.is_none()) {
+            let Some(binary) = self.objects.all[frame.object as usize].binary.as_ref() else {
+                return (frames, End::NoUnwindInformation);
+            };
+            if binary.trampolines.contains(&frame.address) {
+                let Some(interrupted) = interrupted(copy, &mut registers) else { return (frames, End::CopyEnded) };
+                address = FrameAddress::from_instruction_pointer(interrupted);
+                continue;
+            }
+            // Without its tables, what is found above would be a guess by frame pointers.
+            if binary.eh_frame.is_none() {
                 return (frames, End::NoUnwindInformation);
             }
+            address = match image.unwinder.unwind_frame(address, &mut registers, &mut self.cache, &mut read) {
+                Ok(Some(caller)) => FrameAddress::from_return_address(caller).unwrap_or(address),
+                Ok(None) => return (frames, End::Whole),
+                Err(_) if is_entry(binary, frame.address) => return (frames, End::Whole),
+                Err(Error::CouldNotReadStack(at)) if copy.ends_before(at) => return (frames, End::CopyEnded),
+                Err(_) => return (frames, End::NoUnwindInformation),
+            };
         }
-    }
-
-    /// Whether a frame is where a program or its loader begins, which has a table of frames only in newer ones.
-    fn is_entry(&self, frame: &Frame) -> bool {
-        /// More than `_start` of any C library has.
-        const LONGEST: u64 = 64;
-        let binary = self.objects.all[frame.object as usize].binary.as_ref();
-        binary.is_some_and(|binary| (binary.entry..binary.entry.saturating_add(LONGEST)).contains(&frame.address))
     }
 
     fn image(&mut self, image: u64, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> Rc<Image> {
@@ -160,6 +161,27 @@ impl Copy {
     fn ends_before(&self, address: u64) -> bool {
         address >= self.registers[1].saturating_add(self.bytes.len() as u64).saturating_sub(7)
     }
+}
+
+/// Whether this is where a program or its loader begins, which has a table of frames only in newer ones.
+fn is_entry(binary: &Binary, address: u64) -> bool {
+    /// More than `_start` of any C library has.
+    const LONGEST: u64 = 64;
+    (binary.entry..binary.entry.saturating_add(LONGEST)).contains(&address)
+}
+
+/// Where a signal interrupted a thread: the handler has returned, so that `struct ucontext` of the kernel (asm/ucontext.h, asm/sigcontext.h)
+/// stands on top of the stack. The registers become those of then.
+fn interrupted(copy: &Copy, registers: &mut UnwindRegsX86_64) -> Option<u64> {
+    const PLACES: [(Reg, u64); 7] =
+        [(Reg::R12, 72), (Reg::R13, 80), (Reg::R14, 88), (Reg::R15, 96), (Reg::RBP, 120), (Reg::RBX, 128), (Reg::RSP, 160)];
+    let context = registers.sp();
+    for (register, place) in PLACES {
+        registers.set(register, copy.read(context.checked_add(place)?)?);
+    }
+    let address = copy.read(context.checked_add(168)?)?;
+    registers.set_ip(address);
+    Some(address)
 }
 
 fn frame(areas: &[Area], address: FrameAddress) -> Option<Frame> {

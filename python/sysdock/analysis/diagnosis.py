@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sysdock.analysis.finding import Finding, fold
+from sysdock.analysis.source_lines import with_source_lines
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Page
 from sysdock.library.rule_shape import CERTAINTIES, STATUSES
@@ -27,7 +28,7 @@ MOST_SUBJECTS = 10
 def diagnose(session: Session) -> list[Finding]:
     """Findings of all rules, most to win first, what another explains behind it; then unknown, then ok."""
     found = [finding for rule in session.library.rules() for finding in judge(session, rule)]
-    return fold(sorted(found, key=_order))
+    return fold(with_source_lines(session, sorted(found, key=_order)))
 
 
 def judge(session: Session, rule: Analysis) -> list[Finding]:
