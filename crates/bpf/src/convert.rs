@@ -57,7 +57,7 @@ pub fn convert(
     let story = Story::of(&survey);
     let mut conversion = Conversion::new(recording, &survey, cores > 1);
     conversion.describe_source(spool, &survey);
-    conversion.sees_rings = story.start.families.iter().any(|family| family == crate::probes::IO_URING);
+    conversion.sees_rings = story.start.records(crate::families::URING);
     let (bytes, events) = (survey.bytes, survey.total());
     let (mut merge, places, images) = {
         let Survey { file, streams, places, images, .. } = survey;
@@ -376,7 +376,8 @@ fn table_of(event: u8) -> Option<&'static str> {
 }
 
 fn describe_command(manifest: &mut Manifest, story: &Story, lives: &[sysdock_calls::Life]) {
-    let Start { command, directory, host, options, pid, .. } = &story.start;
+    let Start { command, directory, host, options, families, pid } = &story.start;
+    manifest.families.clone_from(families);
     manifest.command = manifest.command.take().or_else(|| command.clone());
     manifest.directory = manifest.directory.take().or_else(|| directory.clone());
     manifest.host = manifest.host.take().or_else(|| host.clone());

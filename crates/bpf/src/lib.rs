@@ -1,7 +1,7 @@
 //! Kernel events, by BPF, to the tables about system calls.
 //!
 //! [`probes`] loads the programs of `bpf/`, which write events into a ring for each CPU; [`ring`] reads those. `bpf/events.h` says what
-//! an event is, [`config`] what the programs are told. [`gate`] starts a command that waits until it is recorded, [`group`] makes the control
+//! an event is, [`config`] what the programs are told, [`families`] what is recorded on demand. [`gate`] starts a command that waits until it is recorded, [`group`] makes the control
 //! group that it is in, [`tasks`] tells of threads that are there already, [`capture`] empties the rings. While recording, what the rings held goes unparsed into a [`spool`]; afterwards
 //! [`convert`] makes the tables of it, or [`salvage`] does where the recorder died.
 
@@ -12,6 +12,7 @@ mod convert;
 mod elf;
 mod error;
 mod events;
+mod families;
 mod frames;
 mod gate;
 mod group;
@@ -42,6 +43,7 @@ pub use capture::{Capture, Totals};
 pub use config::{Stacks, Target};
 pub use convert::{RECORDER, convert, salvage};
 pub use error::BpfError;
+pub use families::{FAMILIES, Family, IO, STACKS, chosen};
 pub use gate::Gate;
 pub use group::Group;
 pub use notes::{End, Note, Reason, Start};

@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use sysdock_table::FamilyState;
+
+use crate::families::Family;
+
 /// A note. Unknown ones, of a newer recorder, are skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "note", rename_all = "snake_case")]
@@ -50,8 +54,15 @@ pub struct Start {
     pub options: Vec<String>,
     /// Process id of the command.
     pub pid: Option<u32>,
-    /// What is recorded beside system calls and processes: `io_uring`.
-    pub families: Vec<String>,
+    /// What is recorded beside system calls and processes.
+    pub families: Vec<FamilyState>,
+}
+
+impl Start {
+    /// Whether events of a family are recorded.
+    pub(crate) fn records(&self, family: Family) -> bool {
+        self.families.iter().any(|state| state.family == family.word && state.missing.is_none())
+    }
 }
 
 /// How recording ended.

@@ -6,9 +6,11 @@ use std::{
 };
 
 use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject};
+use sysdock_table::FamilyState;
 
 use crate::{
     config::{Config, Stacks, Target},
+    families::{self, FAMILIES, Family},
     layouts::Teller,
     notes::Note,
     ring::{self, Ring},
@@ -16,13 +18,7 @@ use crate::{
 };
 
 const CALLS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/calls.bpf.o"));
-const URING: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/uring.bpf.o"));
 const PROCESSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf.o"));
-
-/// Word for what is recorded of io_uring.
-pub(crate) const IO_URING: &str = "io_uring";
-/// Word for where in a program calls are made.
-pub(crate) const STACKS: &str = "stacks";
 
 /// What to record, and how.
 #[derive(Clone, Debug)]
@@ -31,6 +27,8 @@ pub struct Settings {
     pub target: Target,
     /// Size of the ring of each CPU [B], a power of two.
     pub ring_bytes: u32,
+    /// What is recorded beside system calls and processes.
+    pub families: Vec<Family>,
     /// Makes ids of files from addresses; another one for each recording.
     pub secret: u64,
     /// Count what was produced, for a test.
@@ -58,10 +56,8 @@ pub struct Probes {
     links: Vec<Link>,
     /// The rings that they write.
     pub rings: Vec<Ring>,
-    /// What is recorded beside system calls and processes, and what could not be, with what the kernel said.
-    pub families: Vec<&'static str>,
-    /// As pairs of family and reason.
-    pub missing: Vec<(&'static str, String)>,
+    /// What became of each family that there is.
+    pub families: Vec<FamilyState>,
     secret: u64,
 }
 
@@ -82,26 +78,28 @@ impl Probes {
         // What it has to say is in the errors that it returns.
         libbpf_rs::set_print(None);
         let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
-        let (mut families, mut missing) = (Vec::new(), Vec::new());
+        let mut without_stacks = "not asked for".to_string();
         let (calls, processes) = match load_first(&config, cpus) {
             Err(error) if config.stacks != Stacks::Off => {
                 config.stacks = Stacks::Off;
-                missing.push((STACKS, error.error.to_string()));
+                without_stacks = error.error.to_string();
                 load_first(&config, cpus)?
             }
             loaded => loaded?,
         };
-        if config.stacks != Stacks::Off {
-            families.push(STACKS);
-        }
         let mut objects = vec![processes];
-        // A kernel that lacks these, or has them with other arguments, is no reason not to record the rest.
-        match load_beside(URING, &config, &calls, "load the programs for io_uring") {
-            Ok(object) => {
-                objects.push(object);
-                families.push(IO_URING);
-            }
-            Err(error) => missing.push((IO_URING, error.error.to_string())),
+        let mut families = Vec::new();
+        for family in FAMILIES {
+            // A kernel that lacks what one needs, or has it with other arguments, is no reason not to record the rest.
+            let missing = if family == families::STACKS {
+                (config.stacks == Stacks::Off).then(|| without_stacks.clone())
+            } else if settings.families.contains(&family) {
+                let loaded = load_beside(family.object, &config, &calls, family.shows).map_err(|error| error.error.to_string());
+                loaded.map(|object| objects.push(object)).err()
+            } else {
+                Some("not asked for".to_string())
+            };
+            families.push(FamilyState { family: family.word.to_string(), missing });
         }
         let map = calls.maps().find(|map| map.name() == OsStr::new("rings")).expect("the object has rings");
         let rings = ring::map(map.as_fd().as_raw_fd(), cpus, settings.ring_bytes)
@@ -113,7 +111,7 @@ impl Probes {
             }
         }
         objects.insert(0, calls);
-        Ok(Probes { objects, links: Vec::new(), rings, families, missing, secret: settings.secret })
+        Ok(Probes { objects, links: Vec::new(), rings, families, secret: settings.secret })
     }
 
     /// Tell what code lies where in processes that are there already, if that is wanted. Returns events for the spool.
@@ -121,7 +119,7 @@ impl Probes {
     /// # Errors
     /// [`ProbeError`] where the kernel refuses.
     pub fn tell_layouts(&self, pids: &[u32]) -> Result<Vec<u8>, ProbeError> {
-        if !self.families.contains(&STACKS) {
+        if !self.families.iter().any(|state| state.family == families::STACKS.word && state.missing.is_none()) {
             return Ok(Vec::new());
         }
         let map = self.objects[0].maps().find(|map| map.name() == OsStr::new("layouts")).expect("the object has layouts");

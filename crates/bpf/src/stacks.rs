@@ -183,3 +183,65 @@ struct Row {
     source: Option<String>,
     address: Option<i64>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        events::{Mapped, ProgramMapped},
+        testing::Random,
+    };
+
+    #[test]
+    fn whatever_a_spool_says_of_stacks_is_no_reason_to_panic() {
+        let mut random = Random(3);
+        let (mut stacks, places) = (Stacks::default(), Places::default());
+        let odd = |random: &mut Random| match random.below(4) {
+            0 => random.below(5),
+            1 => u64::MAX - random.below(5),
+            _ => random.below(1 << 47),
+        };
+        for _ in 0..20_000 {
+            let [image, parent, start, length, offset, file] = std::array::from_fn(|_| odd(&mut random));
+            match random.below(4) {
+                0 => stacks.frames.images.mapped(Mapped { image, parent, start, length, offset, file, at_ns: 0 }),
+                1 => stacks.frames.images.program(ProgramMapped {
+                    image,
+                    at_ns: 0,
+                    file,
+                    code_start: start,
+                    code_bytes: length,
+                    loader: parent,
+                    entry: offset,
+                }),
+                _ => {
+                    let bytes: Vec<u8> = (0..random.below(300)).map(|_| random.below(256) as u8).collect();
+                    let registers = std::array::from_fn(|_| odd(&mut random));
+                    let (id, tid) = (random.below(9), random.below(100_000) as u32);
+                    let offset = if random.below(2) == 0 { 0 } else { offset as u32 };
+                    let again = random.below(2) == 0;
+                    stacks.part(&StackPart { id, image, registers, tid, offset, again, bytes: &bytes });
+                    let other = if random.below(2) == 0 { tid } else { 1 };
+                    stacks.number(id, other, &places, &|_| 0);
+                }
+            }
+        }
+        assert!(stacks.copies.len() <= MOST_COPIES);
+        assert!(stacks.counts.lost > 0 && stacks.len() > 0);
+    }
+
+    #[test]
+    fn a_copy_is_put_together_from_its_parts_and_no_others() {
+        let mut stacks = Stacks::default();
+        let part = |id, offset, bytes| StackPart { id, image: 1, registers: [0; 8], tid: 7, offset, again: false, bytes };
+        stacks.part(&part(5, 0, &[1; 16]));
+        stacks.part(&part(5, 16, &[2; 8]));
+        // Of another stack, and one with a gap before it.
+        stacks.part(&part(6, 24, &[3; 8]));
+        stacks.part(&part(5, 32, &[4; 8]));
+        assert_eq!(stacks.copies[&7].2.bytes, [[1; 8], [1; 8], [2; 8]].concat());
+        let number = stacks.number(5, 7, &Places::default(), &|_| 0);
+        assert_eq!((number, stacks.number(5, 8, &Places::default(), &|_| 0)), (0, 0));
+        assert_eq!((stacks.number(6, 7, &Places::default(), &|_| 0), stacks.counts.lost), (-1, 1));
+    }
+}

@@ -11,11 +11,11 @@ use sysdock_table::Cancel;
 use crate::{
     BpfError,
     events::{self, kind},
+    families,
     frames::{Frames, Place},
     images::Images,
     notes::{self, Note},
     places::Places,
-    probes,
     spool::FrameKind,
     streams::Stream,
 };
@@ -170,8 +170,7 @@ impl Look {
         const MOST: usize = 1 << 24;
         let (notes, broken) = notes::parse(payload);
         self.broken_notes += broken;
-        let has_stacks =
-            |note: &Note| matches!(note, Note::Start(start) if start.families.iter().any(|family| family == probes::STACKS));
+        let has_stacks = |note: &Note| matches!(note, Note::Start(start) if start.records(families::STACKS));
         self.places.keeps_files |= notes.iter().any(has_stacks);
         if self.notes.len() < MOST {
             self.notes.extend(notes);

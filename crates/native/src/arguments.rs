@@ -75,6 +75,10 @@ pub(crate) struct Record {
     /// End after this time, such as 30s, 5m or 1h. The command runs on.
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub(crate) time: Option<Duration>,
+    /// What to record, as a list with commas: io (system calls and processes, always), uring (operations of io_uring). If not given: all of
+    /// these.
+    #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = family)]
+    pub(crate) what: Vec<String>,
     /// Hold the processes still where events come faster than they are written, rather than lose any.
     #[arg(long)]
     pub(crate) no_loss: bool,
@@ -155,6 +159,11 @@ fn stacks(text: &str) -> Result<(String, Stacks), String> {
         _ => Err(FORM.into()),
     };
     chosen.map(|stacks| (text.into(), stacks))
+}
+
+fn family(word: &str) -> Result<String, String> {
+    let words = || sysdock_bpf::FAMILIES.iter().fold(sysdock_bpf::IO.to_string(), |words, family| words + ", " + family.word);
+    sysdock_bpf::chosen([word]).map_or_else(|_| Err(format!("there are {}", words())), |_| Ok(word.to_string()))
 }
 
 fn ring(text: &str) -> Result<u32, String> {

@@ -14,10 +14,10 @@ use std::{
 };
 
 use sysdock_bpf::{
-    BpfError, Capture, End, Gate, Group, Note, Probes, Reason, Settings, Spool, Start, Target, all_processes, first_task,
-    task_events,
+    BpfError, Capture, End, Family, Gate, Group, Note, Probes, Reason, Settings, Spool, Stacks, Start, Target, all_processes,
+    first_task, task_events,
 };
-use sysdock_table::{Cancel, Ending, Manifest, Recording};
+use sysdock_table::{Cancel, Ending, FamilyState, Manifest, Recording};
 
 use crate::{
     arguments, environment,
@@ -109,6 +109,7 @@ fn options(arguments: &arguments::Record) -> Vec<String> {
     options.extend(arguments.time.map(|time| format!("--for {}s", time.as_secs_f64())));
     options.extend(arguments.no_loss.then(|| "--no-loss".to_string()));
     options.extend(arguments.stacks.as_ref().map(|(text, _)| format!("--stacks={text}")));
+    options.extend((!arguments.what.is_empty()).then(|| format!("--what {}", arguments.what.join(","))));
     options.push(format!("--ring {}", arguments.ring));
     options
 }
@@ -133,10 +134,11 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
     let (target, mut tasks) = target(arguments, gate.as_ref(), group.as_ref())?;
     let settings = Settings {
         target,
+        families: families(arguments),
         ring_bytes: arguments.ring << 20,
         secret: secret(),
         count_produced: false,
-        stacks: arguments.stacks.as_ref().map_or_else(Default::default, |(_, stacks)| *stacks),
+        stacks: stacks(arguments),
     };
     let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.error));
     let mut probes = Probes::load(&settings).map_err(refused)?;
@@ -146,6 +148,11 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
     }
     probes.attach().map_err(refused)?;
     Ok(Prepared { probes, gate, group, tasks })
+}
+
+/// What was asked for. The command line was refused where it has other words.
+fn families(arguments: &arguments::Record) -> Vec<Family> {
+    sysdock_bpf::chosen(arguments.what.iter().map(String::as_str)).unwrap_or_default()
 }
 
 /// Make the process of the command. It gets the rights that whoever asked for the recording has.
@@ -187,6 +194,13 @@ fn target(arguments: &arguments::Record, gate: Option<&Gate>, group: Option<&Gro
     Ok((Target::Processes(asked.pid.clone()), task_events(asked.pid.iter().copied())))
 }
 
+/// Of which calls it is recorded where they were made.
+fn stacks(arguments: &arguments::Record) -> Stacks {
+    let named = arguments.what.iter().any(|word| word == sysdock_bpf::STACKS.word);
+    let usual = if named { Stacks::All } else { Stacks::Off };
+    arguments.stacks.as_ref().map_or(usual, |(_, stacks)| *stacks)
+}
+
 /// The processes that are recorded and run already.
 fn processes_there(asked: &arguments::Target, group: Option<&Group>) -> Vec<u32> {
     match group {
@@ -208,11 +222,8 @@ fn secret() -> u64 {
 fn record(arguments: &arguments::Record, prepared: Prepared, recording: Recording) -> Result<u8, Message> {
     let Prepared { probes, gate, group, tasks } = prepared;
     let mut spool = Spool::create(&recording.folder().join(sysdock_bpf::SPOOL))?;
-    for (family, reason) in &probes.missing {
-        crate::messages::note(&format!("{family} is not recorded: {reason}"));
-    }
-    let families = probes.families.iter().map(ToString::to_string).collect();
-    spool.note(&Note::Start(Start { families, ..start_note(&recording, gate.as_ref()) }))?;
+    say_what_is_missing(arguments, &probes.families);
+    spool.note(&Note::Start(Start { families: probes.families.clone(), ..start_note(&recording, gate.as_ref()) }))?;
     spool.append(sysdock_bpf::NO_CPU, &tasks)?;
     spool.flush()?;
     let hold = if arguments.no_loss { group.as_ref().and_then(|group| group.again().ok()) } else { None };
@@ -253,6 +264,15 @@ fn record(arguments: &arguments::Record, prepared: Prepared, recording: Recordin
         _ if watch.interrupted => EXIT_INTERRUPTED,
         _ => 0,
     })
+}
+
+fn say_what_is_missing(arguments: &arguments::Record, states: &[FamilyState]) {
+    for family in families(arguments) {
+        let state = states.iter().find(|state| state.family == family.word);
+        if let Some(reason) = state.and_then(|state| state.missing.as_ref()) {
+            messages::note(&format!("{} are not recorded: {reason}", family.shows));
+        }
+    }
 }
 
 fn start_note(recording: &Recording, gate: Option<&Gate>) -> Start {

@@ -22,16 +22,16 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Message> {
     } else if arguments.target.is_empty() {
         return Err(Message::new("nothing to record", "give a command behind --, or -p PID, --cgroup PATH or -a"));
     }
-    let strace_can =
-        !arguments.command.is_empty() && arguments.target.is_empty() && !arguments.no_loss && arguments.stacks.is_none();
+    let calls_only = arguments.what.iter().all(|word| word == sysdock_bpf::IO) && arguments.stacks.is_none();
+    let strace_can = !arguments.command.is_empty() && arguments.target.is_empty() && !arguments.no_loss && calls_only;
     // The rules have not been measured on recordings of the kernel yet, whose calls are as fast as they really are.
     let usual = if strace_can { Recorder::Strace } else { Recorder::Kernel };
     match arguments.recorder.unwrap_or(usual) {
         Recorder::Strace if strace_can => by_strace::run(arguments, &arguments.output),
-        Recorder::Strace => Err(Message::new(
-            "strace records commands only, and without --stacks and --no-loss",
-            "leave out --with strace, or give a command behind --",
-        )),
+        Recorder::Strace => {
+            let hint = "leave out --with strace, or give a command behind --, without --no-loss, --stacks and --what";
+            Err(Message::new("strace records system calls of commands only", hint))
+        }
         Recorder::Kernel => by_kernel::run(arguments).map_err(by_kernel::Refusal::into_message),
         Recorder::Auto => match by_kernel::run(arguments) {
             Err(by_kernel::Refusal::Unable(reason)) if strace_can => {

@@ -31,6 +31,7 @@ pub struct Manifest {
     pub clock: Clock,
     pub has_exits: bool,
     pub options: Vec<String>,
+    pub families: Vec<FamilyState>,
     pub sources: Vec<Source>,
     pub lines_total: u64,
     pub lines_understood: u64,
@@ -62,6 +63,15 @@ pub struct Clock {
     /// What `ts_ns` is the time of: the `entry` into a call or its `return`.
     pub stamps: String,
     pub note: Option<String>,
+}
+
+/// What became of a family of events that a recorder of the kernel knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FamilyState {
+    /// Its word, as in `sysdock record --what`.
+    pub family: String,
+    /// Why it is not recorded: what the kernel said, or that it was not asked for. `None`: it is.
+    pub missing: Option<String>,
 }
 
 /// One input of an import.
@@ -127,6 +137,7 @@ impl Manifest {
             clock: Clock::default(),
             has_exits: false,
             options: Vec::new(),
+            families: Vec::new(),
             sources: Vec::new(),
             lines_total: 0,
             lines_understood: 0,

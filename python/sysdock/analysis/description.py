@@ -23,6 +23,7 @@ _COPIED = (
     "recorder",
     "tool",
     "options",
+    "families",
     "sources",
     "clock",
     "has_exits",

@@ -1,4 +1,4 @@
-"""Where in the program a finding comes from: the line that made most of the calls on its file, where calls have stacks."""
+"""Where in the program a finding comes from: the line that made most of the calls on its file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ALWAYS = 2**62
 
 
 def with_source_lines(session: Session, findings: Sequence[Finding]) -> list[Finding]:
-    """The findings, those about a file with the line that did most of its calls in the time that they are about."""
+    """The findings, those about a file with the line that did most of its calls in their time."""
     if "stacks" not in session.views.available:
         return list(findings)
     return [

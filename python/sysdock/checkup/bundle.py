@@ -48,7 +48,7 @@ _PLAIN_OPTIONS = re.compile(r"[a-z_]+(=\d+[kmg]?)?")
 _KNOWN_KEYS = {
     "format_version", "tool", "recorder", "started_ns", "duration_ns", "exit_code", "exit_signal", "clock",
     "has_exits", "lines_total", "lines_understood", "restarted_calls", "issues", "lost_events",
-    "complete", "ended_by",
+    "families", "complete", "ended_by",
 }  # fmt: skip
 _FOLDER = "checkup"
 _README = """What is in this folder, made by `sysdock checkup`:

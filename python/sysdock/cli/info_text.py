@@ -25,16 +25,17 @@ def info_lines(recording: Recording, described: dict[str, Any]) -> list[str]:
         _pair("ended", _ended(described)),
         _pair("recorded by", f"{described['recorder']} {' '.join(described['options'] or [])}".rstrip()),
     ]
+    lines += [_pair(head, text) for head, text in _families(described)]
     if clock.get("note"):
         lines.append(_pair("clock", clock["note"]))
     lines += [
         _pair("from", f"{source.get('path')}  {human_bytes(source.get('bytes'))}")
         # What a recorder wrote for itself is gone by now.
-        for source in (described["sources"] or [] if described["recorder"] != "strace" else [])
+        for source in ([] if recording.recorders_own else described["sources"] or [])
     ]
     lines.append(_pair("complete", _completeness(described)))
     understood, total = described["lines_understood"], described["lines_total"]
-    lines.append(_pair("lines", f"{understood:,} of {total:,} understood ({percent(understood, total)})"))
+    lines.append(_pair(recording.unit, f"{understood:,} of {total:,} understood ({percent(understood, total)})"))
     lines.append(
         _pair("lost", f"{described['lost_events']:,} events" if described["lost_events"] else "no events")
     )
@@ -55,6 +56,14 @@ def _duration(recording: Recording) -> str:
 def _no_start(described: dict[str, Any]) -> str:
     known = described["clock"].get("kind") not in ("relative", "order")
     return "unknown" if known else "unknown: the clock of the log knows no date"
+
+
+def _families(described: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a recorder of the kernel recorded beside calls and processes, and what it did not."""
+    states = described["families"] or []
+    recorded = ", ".join(str(state.get("family")) for state in states if not state.get("missing"))
+    missing = "; ".join(f"{state.get('family')} ({state['missing']})" for state in states if state.get("missing"))
+    return [pair for pair in (("families", recorded), ("not recorded", missing)) if pair[1]]
 
 
 def _ended(described: dict[str, Any]) -> str:

@@ -130,6 +130,12 @@ def recorder_options(function: Callable) -> Callable:
             "strace, what runs already by the kernel.",
         ),
         click.option(
+            "--what",
+            metavar="A,B",
+            help="What to record: io (system calls and processes, always), uring (operations of io_uring). "
+            "All of these if not given.",
+        ),
+        click.option(
             "--no-loss",
             is_flag=True,
             help="Hold the processes still where events come too fast, rather than lose any.",
@@ -142,7 +148,7 @@ def recorder_options(function: Callable) -> Callable:
             is_flag=False,
             flag_value="all",
             metavar="[all|slower:TIME|every:N]",
-            help="Where in the program calls were made: of all about files, of slow ones, of one in N. By the kernel.",
+            help="Where in the program calls about files were made: all, slow ones, one in N. Not by strace.",
         ),
         click.option("--as-root", is_flag=True, help="Under sudo: run CMD as root, not as the caller."),
     )

@@ -27,6 +27,7 @@ def run_with_progress(arguments: Sequence[str], forward: Sequence[signal.Signals
 def recorder_arguments(options: Mapping[str, Any]) -> list[str]:
     """The options of `recorder_options` as the native program takes them."""
     words = ["--with", options["with_"]] if options["with_"] else []
+    words += ["--what", options["what"]] if options["what"] else []
     words += ["--ring", str(options["ring"])] if options["ring"] else []
     words += [f"--stacks={options['stacks']}"] if options["stacks"] else []
     return words + [f"--{name.replace('_', '-')}" for name in ("no_loss", "as_root") if options[name]]

@@ -45,6 +45,7 @@ _OPTIONAL = {
     "has_exits": bool,
     "tool": dict,
     "options": list,
+    "families": list,
     "sources": list,
 }
 _COUNTS = ("duration_ns", "lines_total", "lines_understood", "lost_events")
@@ -107,6 +108,16 @@ class Recording:
     def has_durations(self) -> bool:
         """Whether the log tells how long calls took."""
         return self.manifest["clock"].get("has_durations") is not False
+
+    @property
+    def recorders_own(self) -> bool:
+        """Whether it was made by the recorder, not imported: what it was made from is gone by now."""
+        return self.manifest.get("recorder") in ("kernel", "strace")
+
+    @property
+    def unit(self) -> str:
+        """What was counted as its input: `events` of the kernel, or `lines` of a log."""
+        return "events" if self.manifest.get("recorder") == "kernel" else "lines"
 
     @property
     def coverage(self) -> float:
@@ -217,7 +228,7 @@ def _check_manifest(manifest: Any, place: str) -> None:
     if not wrong and manifest["lines_understood"] > manifest["lines_total"]:
         wrong.append("lines_understood")
     wrong += [f"clock.{key}" for key in _wrong_of_clock(manifest.get("clock"))]
-    wrong += [key for key in ("options", "sources") if key not in wrong and not _is_list(manifest, key)]
+    wrong += [key for key in ("options", "families", "sources") if key not in wrong and not _is_list(manifest, key)]
     if wrong:
         raise UserError(f"`{wrong[0]}` is missing or not of its type", _DAMAGE_HINT, place)
     for name, entry in manifest["tables"].items():
@@ -239,11 +250,11 @@ def _wrong_of_clock(clock: Any) -> list[str]:
 
 
 def _is_list(manifest: dict[str, Any], key: str) -> bool:
-    """Whether `options` are words, and `sources` objects with a path and a size."""
+    """Whether `options` are words, and `families` and `sources` objects of texts and sizes."""
     entries = manifest.get(key) or []
     if key == "options":
         return all(isinstance(entry, str) for entry in entries)
-    types = {"path": str, "bytes": int}
+    types = {"path": str, "bytes": int, "family": str, "missing": str}
     return all(
         isinstance(entry, dict)
         and all(entry.get(name) is None or _is(entry[name], type_) for name, type_ in types.items())

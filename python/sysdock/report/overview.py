@@ -143,6 +143,8 @@ def _coverage(session: Session) -> str:
     if not total:
         return both("no lines", "行なし")
     share = percent(understood, total)
+    if session.recording.unit == "events":
+        return both(f"{share} of {total:,} events", f"{total:,} イベントの {share}")
     return both(f"{share} of {total:,} lines", f"{total:,} 行の {share}")
 
 
@@ -157,7 +159,7 @@ def _ended(session: Session) -> str:
 
 def _sources(session: Session) -> str:
     """The logs that were imported; what a recorder wrote for itself is of no interest."""
-    if session.recording.manifest.get("recorder") == "strace":
+    if session.recording.recorders_own:
         return ""
     sources = session.recording.manifest.get("sources") or []
     shown = [f"{text(source.get('path'))} ({size(source.get('bytes'))})" for source in sources[:3]]
