@@ -267,7 +267,11 @@ fn record(arguments: &arguments::Record, prepared: Prepared, recording: Recordin
 }
 
 fn say_what_is_missing(arguments: &arguments::Record, states: &[FamilyState]) {
-    for family in families(arguments) {
+    let mut asked = families(arguments);
+    if stacks(arguments) != Stacks::Off && !asked.contains(&sysdock_bpf::STACKS) {
+        asked.push(sysdock_bpf::STACKS);
+    }
+    for family in asked {
         let state = states.iter().find(|state| state.family == family.word);
         if let Some(reason) = state.and_then(|state| state.missing.as_ref()) {
             messages::note(&format!("{} are not recorded: {reason}", family.shows));

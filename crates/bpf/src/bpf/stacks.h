@@ -42,7 +42,7 @@ struct learned_top {
 };
 
 struct learned_tops {
-	struct learned_top tops[LEARNED_TOPS];
+	struct learned_top tops[LEARNED_TOPS]; // in groups of KNOWN_PLACES
 };
 
 struct {
@@ -207,15 +207,25 @@ static long mix_place(u32 index, struct further *further)
 }
 
 // The fingerprint of what stands behind the words on top, whose fingerprint is `h`.
-static __always_inline u64 mix_further(struct scratch_stack *scratch, struct layout *layout, u64 sp, u64 end, u64 h)
+static __always_inline u64 mix_further(struct scratch_stack *scratch, struct layout *layout, u64 sp, u64 end, u64 h, u64 now_ns)
 {
 	u32 zero = 0;
 	struct learned_tops *all = bpf_map_lookup_elem(&learned_tops, &zero);
 
 	if (!all)
 		return h;
-	struct further further = { .top = &all->tops[h >> 24 & (LEARNED_TOPS - 1)], .layout = layout, .sp = sp, .h = h };
-	if (further.top->top != h) {
+	struct learned_top *group = &all->tops[h >> 24 & (LEARNED_TOPS - KNOWN_PLACES)];
+	struct further further = { .layout = layout, .sp = sp, .h = h };
+	if (group[0].top == h)
+		further.top = group;
+	else if (group[1].top == h)
+		further.top = group + 1;
+	else if (group[2].top == h)
+		further.top = group + 2;
+	else if (group[3].top == h)
+		further.top = group + 3;
+	else {
+		further.top = group + (now_ns / 64 & (KNOWN_PLACES - 1));
 		struct learning learning = { scratch, layout, further.top, sp, end };
 		further.top->number = 0;
 		bpf_loop(STACK_PAGES * PAGE / 8 / TOP_WORDS, learn_words, &learning, 0);
@@ -248,7 +258,7 @@ __noinline u64 stack_of(u64 now_ns)
 		if (is_text(layout, word))
 			h = mix(h, word);
 	}
-	h = mix_further(scratch, layout, sp, end, h);
+	h = mix_further(scratch, layout, sp, end, h, now_ns);
 	u64 id = h | 1;
 	u64 *places = &known->ids[h >> 40 & (KNOWN_STACKS - KNOWN_PLACES)];
 	if (places[0] == id || places[1] == id || places[2] == id || places[3] == id) {
