@@ -29,6 +29,8 @@ pub struct Capture {
     hold: Option<Hold>,
     /// Between two looks at the rings.
     pause: Duration,
+    /// What detaching took.
+    detached: Duration,
 }
 
 /// A quarter of a small ring must last from one look to the next.
@@ -44,6 +46,8 @@ pub struct Totals {
     pub dropped: u64,
     /// Bytes of the spool.
     pub bytes: u64,
+    /// What taking the programs out of the kernel took.
+    pub detach: Duration,
 }
 
 impl Capture {
@@ -65,7 +69,7 @@ impl Capture {
             }
             Ok(())
         });
-        Ok(Capture { probes: Some(probes), spool, stop, sync: Some(sync), hold, pause })
+        Ok(Capture { probes: Some(probes), spool, stop, sync: Some(sync), hold, pause, detached: Duration::ZERO })
     }
 
     /// Read until `is_over`, which is asked every few milliseconds. What was written by then is read to the end.
@@ -97,7 +101,9 @@ impl Capture {
 
     fn detach(&mut self) {
         if let Some(probes) = &mut self.probes {
+            let begun = Instant::now();
             probes.detach();
+            self.detached = self.detached.max(begun.elapsed());
         }
     }
 
@@ -161,7 +167,7 @@ impl Capture {
     }
 
     fn totals(&self) -> Totals {
-        let mut totals = Totals { bytes: self.spool.bytes(), ..Totals::default() };
+        let mut totals = Totals { bytes: self.spool.bytes(), detach: self.detached, ..Totals::default() };
         for ring in self.probes.iter().flat_map(|probes| &probes.rings) {
             totals.dropped += ring.dropped().iter().sum::<u64>();
         }

@@ -90,7 +90,8 @@ impl Frames {
             let place = Place { offset: from + HEADER as u64, length: header.length };
             self.file.read_exact_at(payload, place.offset)?;
             let behind = place.offset + u64::from(header.length);
-            if crc32c::crc32c(payload) != header.crc {
+            // Who makes up spools (`fuzz/`) does not come past checksums.
+            if !cfg!(fuzzing) && crc32c::crc32c(payload) != header.crc {
                 self.skip_damaged(behind, header.length)?;
                 continue;
             }

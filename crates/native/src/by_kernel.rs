@@ -62,6 +62,8 @@ struct Prepared {
     group: Option<Group>,
     /// Events about the threads that are there.
     tasks: Vec<u8>,
+    /// What loading and attaching the programs took.
+    attach: Duration,
 }
 
 /// Record; returns the exit status of the command, as a shell would, or 0.
@@ -85,7 +87,7 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Refusal> {
     environment::write(&mut recording, &rows).map_err(Message::from)?;
     // Listed from here on, so that salvage finds it.
     recording.checkpoint().map_err(Message::from)?;
-    Ok(record(arguments, prepared, recording)?)
+    Ok(record(arguments, prepared, recording, rows)?)
 }
 
 fn manifest(arguments: &arguments::Record, directory: Option<String>) -> Manifest {
@@ -140,13 +142,14 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
         stacks: stacks(arguments),
     };
     let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.error));
+    let begun = Instant::now();
     let mut probes = Probes::load(&settings).map_err(refused)?;
     if gate.is_none() {
         let there = processes_there(&arguments.target, group.as_ref());
         tasks.extend(probes.tell_layouts(&there).map_err(refused)?);
     }
     probes.attach().map_err(refused)?;
-    Ok(Prepared { probes, gate, group, tasks })
+    Ok(Prepared { probes, gate, group, tasks, attach: begun.elapsed() })
 }
 
 /// What was asked for. The command line was refused where it has other words.
@@ -218,8 +221,13 @@ fn secret() -> u64 {
 }
 
 /// Let the command run and record it to its end.
-fn record(arguments: &arguments::Record, prepared: Prepared, recording: Recording) -> Result<u8, Message> {
-    let Prepared { probes, gate, group, tasks } = prepared;
+fn record(
+    arguments: &arguments::Record,
+    prepared: Prepared,
+    mut recording: Recording,
+    mut rows: Vec<environment::Row>,
+) -> Result<u8, Message> {
+    let Prepared { probes, gate, group, tasks, attach } = prepared;
     let mut spool = Spool::create(&recording.folder().join(sysdock_bpf::SPOOL))?;
     say_what_is_missing(arguments, &probes.families);
     spool.note(&Note::Start(Start { families: probes.families.clone(), ..start_note(&recording, gate.as_ref()) }))?;
@@ -243,7 +251,9 @@ fn record(arguments: &arguments::Record, prepared: Prepared, recording: Recordin
     let status = watch.wait();
     let finished = capture.finish(|_| Note::End(end_note(status, reason)));
     if reason != Reason::Full {
-        finished?;
+        let totals = finished?;
+        rows.extend(environment::of_the_recorder(attach, totals.detach));
+        environment::write(&mut recording, &rows)?;
     }
     let folder = recording.folder().to_path_buf();
     let closed = close(recording, &arguments.progress, reason);

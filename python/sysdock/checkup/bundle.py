@@ -41,7 +41,7 @@ _PATHS = {
 }  # fmt: skip
 _SINGLE = {("commands", "comm"), ("stacks", "function")}
 # What is in `environment` and tells nothing about user, host or site.
-_PLAIN_SECTIONS = ("kernel", "cpu", "memory", "tool")
+_PLAIN_SECTIONS = ("kernel", "cpu", "memory", "tool", "recorder")
 _PLAIN_OF_HOST = ("operating system", "machine")
 _NAME_IN_MOUNT = re.compile(r"^(\S+) on (\S+) (\(.*\))$", re.DOTALL)
 _PLAIN_OPTIONS = re.compile(r"[a-z_]+(=\d+[kmg]?)?")
