@@ -33,8 +33,17 @@ pub(crate) const FAULTS: Family = Family {
     optional: &["map_around"],
 };
 
+/// What the page cache has a block device do for files.
+pub(crate) const CACHE: Family = Family {
+    word: "cache",
+    shows: "reads and writes of the disk for files",
+    is_usual: true,
+    object: include_bytes!(concat!(env!("OUT_DIR"), "/cache.bpf.o")),
+    optional: &[],
+};
+
 /// All there are.
-pub const FAMILIES: [Family; 2] = [URING, FAULTS];
+pub const FAMILIES: [Family; 3] = [URING, FAULTS, CACHE];
 
 /// What `--what` calls the system calls and processes, which are always recorded.
 pub const IO: &str = "io";

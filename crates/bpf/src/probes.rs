@@ -11,7 +11,7 @@ use sysdock_table::FamilyState;
 use crate::{
     config::{Config, Target},
     counters,
-    families::{FAMILIES, Family},
+    families::{CACHE, FAMILIES, Family},
     ring::{self, Ring},
 };
 
@@ -81,6 +81,10 @@ impl Probes {
         for mut map in open.maps_mut().filter(|map| map.name() == OsStr::new("rings")) {
             map.set_max_entries(cpus as u32).map_err(failed("size the rings"))?;
             map.set_value_size(ring::stride(settings.ring_bytes)).map_err(failed("size the rings"))?;
+        }
+        if !settings.families.contains(&CACHE) {
+            let mut unused = open.maps_mut().filter(|map| map.name() == OsStr::new("inode_ids"));
+            unused.try_for_each(|mut map| map.set_max_entries(1)).map_err(failed("size the table of files"))?;
         }
         let calls = open.load().map_err(failed("load the programs for system calls"))?;
         let processes = load_beside(PROCESSES, &config, &calls, &[], "load the programs for processes")?;
@@ -171,7 +175,7 @@ fn load_beside(
     without: &[&str],
     step: &'static str,
 ) -> Result<Object, ProbeError> {
-    const SHARED: [&str; 3] = ["rings", "processes", "told"];
+    const SHARED: [&str; 5] = ["rings", "processes", "told", "inode_ids", "inodes_left_out"];
     let mut open = open(object, config)?;
     for mut program in open.progs_mut() {
         let left_out = without.iter().any(|name| program.name() == OsStr::new(name));

@@ -76,7 +76,8 @@ impl Survey {
 
     /// Events of kinds that this version does not know.
     pub(crate) fn unknown(&self) -> u64 {
-        let known = [kind::CALL, kind::PATH, kind::FORK, kind::EXEC, kind::EXIT, kind::SIGNAL, kind::TASK, kind::FAULT];
+        let known =
+            [kind::CALL, kind::PATH, kind::FORK, kind::EXEC, kind::EXIT, kind::SIGNAL, kind::TASK, kind::FAULT, kind::PAGE_IO];
         let known: u64 = known.iter().map(|kind| self.events[usize::from(*kind)]).sum();
         self.total() - known
     }
