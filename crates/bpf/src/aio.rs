@@ -60,7 +60,7 @@ impl Conversion<'_> {
     }
 
     fn process_of(&mut self, thread: usize) -> i32 {
-        let life = self.threads.get_mut(thread).life as usize;
+        let life = self.threads.get_mut(thread).life;
         self.threads.lives[life].pid
     }
 

@@ -10,6 +10,7 @@ pub struct Family {
     pub shows: &'static str,
     /// Whether it is recorded unless something else is asked for.
     pub is_usual: bool,
+    /// Its programs; none: it is a part of those for system calls.
     pub(crate) object: &'static [u8],
     /// Names of programs that it can do without, where a kernel lacks what they need.
     pub(crate) optional: &'static [&'static str],
@@ -42,8 +43,12 @@ pub(crate) const CACHE: Family = Family {
     optional: &[],
 };
 
+/// Where in programs calls are made.
+pub const STACKS: Family =
+    Family { word: "stacks", shows: "where in programs calls are made", is_usual: false, optional: &[], object: &[] };
+
 /// All there are.
-pub const FAMILIES: [Family; 3] = [URING, FAULTS, CACHE];
+pub const FAMILIES: [Family; 4] = [URING, FAULTS, CACHE, STACKS];
 
 /// What `--what` calls the system calls and processes, which are always recorded.
 pub const IO: &str = "io";

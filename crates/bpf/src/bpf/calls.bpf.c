@@ -9,6 +9,7 @@
 #include "target.h"
 #include "files.h"
 #include "aio.h"
+#include "stacks.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
@@ -28,7 +29,8 @@ struct entry {
 
 struct slot { // a cache line: neighbours do not disturb each other
 	struct entry entry;
-	u64 pad[4];
+	u64 calls; // STACKS_EVERY
+	u64 pad[3];
 };
 
 struct slot slots[CPUS];
@@ -250,7 +252,7 @@ static __always_inline s64 offset_argument(struct pt_regs *regs, u8 index, u16 f
 // Behind the fixed part: the paths from the scratch, last.
 static __always_inline void write_call(
 	struct call_event *fixed, const struct call_second_file *second, const struct call_mapping *mapping,
-	struct scratch_call *scratch, u32 paths_length, u32 flags, u64 now_ns)
+	u64 stack, struct scratch_call *scratch, u32 paths_length, u32 flags, u64 now_ns)
 {
 	struct ring *ring = this_ring();
 	u64 position;
@@ -262,6 +264,9 @@ static __always_inline void write_call(
 		size += sizeof(*second);
 	if (flags & CALL_MAPPING)
 		size += sizeof(*mapping);
+	u32 stack_at = size;
+	if (flags & CALL_STACK)
+		size += sizeof(stack);
 	paths_length &= 0x3fff;
 	if (paths_length > 2 * (PATH_MAX + 32))
 		return;
@@ -280,6 +285,8 @@ static __always_inline void write_call(
 		*(struct call_second_file *)(event + 1) = *second;
 	if (flags & CALL_MAPPING) // never with a second file
 		*(struct call_mapping *)(event + 1) = *mapping;
+	if (flags & CALL_STACK)
+		*(u64 *)((void *)event + stack_at) = stack;
 	if (flags & (CALL_PATH | CALL_SECOND_PATH))
 		bpf_probe_read_kernel((void *)event + size, paths_length, scratch->paths);
 	ring_give(&event->header, position, size + paths_length, EVENT_CALL, flags);
@@ -295,6 +302,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	struct scratch_call *scratch = 0;
 	struct entry entry;
 	u32 flags = 0, paths = 0, zero = 0;
+	u64 stack = 0;
 	s64 position = -1;
 
 	// A child returns from the call that made it, without an entry; what was under way at the start has none either.
@@ -354,6 +362,8 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		mapping.protection = argument(regs, 2);
 		mapping.flags = argument(regs, 3);
 		mapping.offset = argument(regs, 5);
+		if (config.stacks && mapping.protection & PROTECTION_EXEC && call.file && (u64)result < ~4095ULL)
+			tell_mapped(result, mapping.length, mapping.offset, call.file, now_ns);
 	}
 	if (shape->path != NONE && !(shape_flags & SHAPE_EXEC && result == 0)) {
 		scratch = bpf_map_lookup_elem(&scratch_calls, &zero);
@@ -373,7 +383,14 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	}
 	if (shape_flags & SHAPE_RENAMES && result == 0)
 		count_rename();
-	write_call(&call, &second, &mapping, scratch, paths, flags, now_ns);
+	if (config.stacks && shape_flags & SHAPE_STACK && !(shape_flags & SHAPE_EXEC && result == 0)) {
+		struct slot *slot = this_slot();
+		if (slot && wants_stack(now_ns - entry.start_ns, &slot->calls))
+			stack = stack_of(now_ns);
+		if (stack)
+			flags |= CALL_STACK;
+	}
+	write_call(&call, &second, &mapping, stack, scratch, paths, flags, now_ns);
 	if (shape_flags & (SHAPE_SUBMIT | SHAPE_REAP) && result > 0) {
 		struct aio_call aio = { .context = regs->di, .start_ns = entry.start_ns, .now_ns = now_ns, .number = result };
 		aio.tid = task->pid;
@@ -398,6 +415,6 @@ int BPF_PROG(end_in_call, struct task_struct *task)
 	call.tid = task->pid;
 	call.fd = -1;
 	call.offset = -1;
-	write_call(&call, 0, 0, 0, 0, CALL_UNFINISHED, now_ns);
+	write_call(&call, 0, 0, 0, 0, 0, CALL_UNFINISHED, now_ns);
 	return 0;
 }
