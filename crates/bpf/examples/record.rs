@@ -23,14 +23,7 @@ fn record(path: &Path, command: &[String]) -> Result<u64, Box<dyn Error>> {
     start.args(&command[1..]);
     let gate = Gate::close(start, || Ok(()))?;
     let target = Target::Processes(vec![gate.pid()]);
-    let settings = Settings {
-        target,
-        families: Vec::new(),
-        ring_bytes: 1 << 24,
-        secret: 42,
-        count_produced: true,
-        stacks: Default::default(),
-    };
+    let settings = Settings { target, families: Vec::new(), ring_bytes: 1 << 24, secret: 42, stacks: Default::default() };
     let mut probes = Probes::load(&settings).map_err(|error| format!("{}: {}", error.step, error.error))?;
     probes.attach().map_err(|error| format!("{}: {}", error.step, error.error))?;
     let mut spool = Spool::create(path)?;
@@ -45,7 +38,7 @@ fn record(path: &Path, command: &[String]) -> Result<u64, Box<dyn Error>> {
         status.is_some()
     })?;
     let exit_code = status.and_then(|status| status.code());
-    let totals = capture.finish(|totals| Note::End(End { exit_code, produced: totals.produced.clone(), ..End::default() }))?;
+    let totals = capture.finish(|totals| Note::End(End { exit_code, ..End::default() }))?;
     eprintln!("{totals:?}");
     Ok(totals.bytes)
 }

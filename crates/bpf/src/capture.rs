@@ -42,8 +42,6 @@ fn pause_for(probes: &Probes) -> Duration {
 pub struct Totals {
     /// Events that found no room.
     pub dropped: u64,
-    /// Events that were produced, by kind, where that was counted.
-    pub produced: Vec<u64>,
     /// Bytes of the spool.
     pub bytes: u64,
 }
@@ -166,10 +164,6 @@ impl Capture {
         let mut totals = Totals { bytes: self.spool.bytes(), ..Totals::default() };
         for ring in self.probes.iter().flat_map(|probes| &probes.rings) {
             totals.dropped += ring.dropped().iter().sum::<u64>();
-            totals.produced.resize(ring.produced().len(), 0);
-            for (sum, count) in totals.produced.iter_mut().zip(ring.produced()) {
-                *sum += count;
-            }
         }
         totals
     }

@@ -188,6 +188,8 @@ pub(crate) struct Conversion<'a> {
     pub(crate) errno_numbers: Vec<i16>,
     pub(crate) open_flag_numbers: FxHashMap<u64, i16>,
     pub(crate) full_path: Vec<u8>,
+    /// By process and descriptor, the last call that moved the position: its end, life and row.
+    pub(crate) last_moves: FxHashMap<(i32, i32), (i64, u32, u64)>,
     /// Process id of the command, -1 if there is none, and the directory that it was started in.
     pub(crate) command: (i64, Vec<u8>),
     pub(crate) unknown_paths: u64,
@@ -226,6 +228,7 @@ impl<'a> Conversion<'a> {
             errno_numbers: vec![-1; 4096],
             open_flag_numbers: FxHashMap::default(),
             full_path: Vec::new(),
+            last_moves: FxHashMap::default(),
             command: (-1, Vec::new()),
             unknown_paths: 0,
             rings: 0,

@@ -75,8 +75,6 @@ pub struct End {
     pub exit_signal: Option<i32>,
     /// Why recording ended.
     pub reason: Reason,
-    /// Events that were produced by kind, dropped ones included, where that was counted.
-    pub produced: Vec<u64>,
 }
 
 /// Why recording ended.

@@ -29,8 +29,6 @@ pub struct Settings {
     pub families: Vec<Family>,
     /// Makes ids of files from addresses; another one for each recording.
     pub secret: u64,
-    /// Count what was produced, for a test.
-    pub count_produced: bool,
     /// Where in the program calls are made: of which.
     pub stacks: Stacks,
 }
@@ -77,7 +75,6 @@ impl Probes {
             secret: settings.secret,
             recorder: std::process::id(),
             ring_bytes: settings.ring_bytes,
-            count_produced: settings.count_produced,
             stacks: settings.stacks,
         };
         // What it has to say is in the errors that it returns.

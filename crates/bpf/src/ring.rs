@@ -13,8 +13,7 @@ const SLACK: usize = 16_384;
 const KINDS: usize = 32;
 /// Where fields of `struct ring` stand.
 const TAIL: usize = 64;
-const PRODUCED: usize = 128;
-const DROPPED: usize = PRODUCED + 8 * KINDS;
+const DROPPED: usize = 128;
 const FIRST_DROP: usize = DROPPED + 8 * KINDS;
 
 /// Bytes of a ring with all that belongs to it.
@@ -110,12 +109,6 @@ impl Ring {
     #[must_use]
     pub fn dropped(&self) -> [u64; KINDS] {
         std::array::from_fn(|kind| self.word(DROPPED + 8 * kind).load(Ordering::Relaxed))
-    }
-
-    /// Events by kind that were produced, where that is counted.
-    #[must_use]
-    pub fn produced(&self) -> [u64; KINDS] {
-        std::array::from_fn(|kind| self.word(PRODUCED + 8 * kind).load(Ordering::Relaxed))
     }
 
     /// When events were dropped first and last, `CLOCK_MONOTONIC` [ns].

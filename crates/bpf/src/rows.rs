@@ -41,6 +41,9 @@ impl Conversion<'_> {
             Shape::Fork if event.result > 0 => self.bore(thread, ts_ns),
             _ => {}
         }
+        if self.threads.have_threads {
+            self.mark_overlap(&mut row, event, &meaning);
+        }
         let error = if event.unfinished { None } else { words::error_of(event.result) };
         let interrupted = error.is_some_and(words::is_restart);
         if !interrupted && self.threads.get_mut(thread).interrupted.is_empty() {
@@ -150,6 +153,31 @@ impl Conversion<'_> {
             }
             Shape::Exec => self.fill_exec(row, thread, event),
             _ => row.object = self.file(event.file),
+        }
+    }
+
+    /// Threads of a process that move the position of one descriptor at the same time: nobody can tell where each of them began.
+    fn mark_overlap(&mut self, row: &mut CallRow, event: &Call<'_>, meaning: &Meaning) {
+        let moves = matches!(meaning.shape, Shape::Seek | Shape::Transfer(_, At::Position));
+        if !moves || event.fd < 0 || row.dur_ns == NONE {
+            return;
+        }
+        let life = row.life;
+        let serial = self.rows.total();
+        let end_ns = row.ts_ns.saturating_add(row.dur_ns);
+        let key = (self.threads.lives[life as usize].pid, event.fd);
+        // Many more than a machine can have open at a time are garbage.
+        if self.last_moves.len() > 1 << 20 {
+            self.last_moves.clear();
+        }
+        // Calls come in the order of their ends.
+        let Some((earlier_end_ns, earlier_life, earlier)) = self.last_moves.insert(key, (end_ns, life, serial)) else { return };
+        if earlier_life == life || row.ts_ns >= earlier_end_ns {
+            return;
+        }
+        row.uncertain = meaning.shape != Shape::Seek && row.offset != NONE;
+        if let Some(earlier) = self.rows.recent(earlier).filter(|row| row.class != Class::Seek as u8) {
+            earlier.uncertain = earlier.offset != NONE;
         }
     }
 

@@ -49,6 +49,8 @@ pub(crate) struct Threads {
     /// First threads that ended before their process: an exec by another thread gives them their place back.
     ended_first: FxHashMap<u32, usize>,
     pub(crate) lives: Vec<Life>,
+    /// Whether any process has more than one thread.
+    pub(crate) have_threads: bool,
     pub(crate) commands: Commands,
 }
 
@@ -87,6 +89,7 @@ impl Threads {
 
     /// A new life. The program is that of the process, where it is a further thread of one.
     fn begin(&mut self, tid: u32, pid: u32, start_ns: i64) -> usize {
+        self.have_threads |= pid != tid;
         let first = self.find(pid).filter(|_| pid != tid).map(|index| self.get_mut(index).life);
         let (program, ppid) = first.map_or((None, None), |first| (self.lives[first].program.clone(), self.lives[first].ppid));
         self.lives.push(Life {
@@ -138,6 +141,7 @@ impl Threads {
     /// A birth. Returns a thread that had the id before.
     pub(crate) fn fork(&mut self, event: &Fork<'_>, at_ns: i64) -> Option<Thread> {
         self.ended_first.remove(&event.tid);
+        self.have_threads |= event.pid != event.tid;
         let parent = self.thread(event.parent_tid, Some(event.parent_pid), at_ns);
         let maker = self.get_mut(parent).life;
         let same_process = event.pid == event.parent_pid;

@@ -137,7 +137,6 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
         families: families(arguments),
         ring_bytes: arguments.ring << 20,
         secret: secret(),
-        count_produced: false,
         stacks: stacks(arguments),
     };
     let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.error));
@@ -242,7 +241,7 @@ fn record(arguments: &arguments::Record, prepared: Prepared, recording: Recordin
     };
     // A full disk ends the recording, not the program.
     let status = watch.wait();
-    let finished = capture.finish(|totals| Note::End(end_note(status, reason, &totals.produced)));
+    let finished = capture.finish(|_| Note::End(end_note(status, reason)));
     if reason != Reason::Full {
         finished?;
     }
@@ -291,14 +290,9 @@ fn start_note(recording: &Recording, gate: Option<&Gate>) -> Start {
     }
 }
 
-fn end_note(status: Option<ExitStatus>, reason: Reason, produced: &[u64]) -> End {
+fn end_note(status: Option<ExitStatus>, reason: Reason) -> End {
     use std::os::unix::process::ExitStatusExt;
-    End {
-        exit_code: status.and_then(|status| status.code()),
-        exit_signal: status.and_then(|status| status.signal()),
-        reason,
-        produced: produced.to_vec(),
-    }
+    End { exit_code: status.and_then(|status| status.code()), exit_signal: status.and_then(|status| status.signal()), reason }
 }
 
 fn cannot_run(arguments: &arguments::Record, error: &std::io::Error) -> Message {

@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +16,7 @@ import pytest
 from recorders import Recorder, recorder_or_skip
 
 Query = Callable[[Path, str], list[tuple]]
+SHARED_POSITION = Path(__file__).resolve().parents[3] / "testdata" / "programs" / "shared_position.c"
 CALLS = (
     "SELECT call, path, offset_bytes, moved_bytes FROM calls LEFT JOIN paths USING (path_id) ORDER BY ts_ns"
 )
@@ -214,6 +215,36 @@ def test_no_loss_holds_the_program_rather_than_lose(
         "WHERE moved_bytes = 1 AND path IN ('/dev/zero', '/dev/null') GROUP BY path ORDER BY path"
     )
     assert query(tmp_path / "rec", sql) == [("/dev/null", 400_000, 400_000), ("/dev/zero", 400_000, 400_000)]
+
+
+def test_places_that_threads_moved_at_the_same_time_are_right_or_marked(
+    kernel: Recorder, tmp_path: Path, query: Query
+) -> None:
+    subprocess.run(["gcc", "-O1", "-pthread", "-o", tmp_path / "program", SHARED_POSITION], check=True)
+    done = kernel.record(tmp_path / "rec", tmp_path / "program", tmp_path / "data")
+    told = defaultdict(list)
+    for line in done.stdout.splitlines():
+        tid, place = map(int, line.split())
+        told[tid].append(place)
+    assert sum(map(len, told.values())) == 100_000
+    rows = query(
+        tmp_path / "rec",
+        "SELECT tid, offset_bytes, offset_uncertain FROM calls JOIN processes USING (life_id) "
+        "JOIN paths USING (path_id) WHERE call = 'read' AND moved_bytes = 512 AND path LIKE '%/data' ORDER BY ts_ns",
+    )
+    recorded = defaultdict(list)
+    for tid, offset, uncertain in rows:
+        recorded[tid].append((offset, uncertain))
+    assert {tid: len(places) for tid, places in told.items()} == {
+        tid: len(places) for tid, places in recorded.items()
+    }
+    wrong = [
+        (offset, place)
+        for tid, places in told.items()
+        for place, (offset, uncertain) in zip(places, recorded[tid], strict=True)
+        if offset != place and not uncertain
+    ]
+    assert wrong == []
 
 
 def test_what_cannot_be_run_leaves_nothing_running(kernel: Recorder, tmp_path: Path) -> None:

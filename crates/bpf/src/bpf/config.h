@@ -44,7 +44,7 @@ struct config {
 	u32 target;
 	u32 recorder_pid; // the recorder does not record itself
 	u32 ring_mask;    // size of a ring - 1
-	u32 count_produced; // 1: count what was produced apart from what was stored and dropped, for a test that the two agree
+	u32 pad;
 	u64 stacks_slower_ns; // STACKS_SLOWER
 	u32 stacks_every;     // STACKS_EVERY
 	u32 stacks;           // of which calls

@@ -18,7 +18,6 @@ struct ring {
 	u64 pad[7];
 	u64 tail; // bytes that the user side has taken
 	u64 pad2[7];
-	u64 produced[RING_KINDS];
 	u64 dropped[RING_KINDS];
 	u64 first_drop_ns, last_drop_ns;
 };
@@ -67,8 +66,6 @@ static __always_inline void lose_call(void)
 static __always_inline void *ring_take(struct ring *ring, u32 size, u32 kind, u64 now_ns, u64 *position)
 {
 	u64 head = *(volatile u64 *)&ring->head, tail = *(volatile u64 *)&ring->tail;
-	if (config.count_produced)
-		__sync_fetch_and_add(&ring->produced[kind & (RING_KINDS - 1)], 1);
 	// What interrupts may take between this and the next step is less than the slack.
 	if (head - tail + size + RING_SLACK > (u64)config.ring_mask + 1) {
 		ring_lose(ring, kind, now_ns);
