@@ -38,7 +38,7 @@ fn record(path: &Path, command: &[String]) -> Result<u64, Box<dyn Error>> {
         status.is_some()
     })?;
     let exit_code = status.and_then(|status| status.code());
-    let totals = capture.finish(|totals| Note::End(End { exit_code, ..End::default() }))?;
+    let totals = capture.finish(|_| Note::End(End { exit_code, ..End::default() }))?;
     eprintln!("{totals:?}");
     Ok(totals.bytes)
 }
