@@ -26,7 +26,8 @@ class RecordingMaker:
         """A recording of `calls`: dicts with `call`, any of t (s), path, to_path, kind, comm, and table columns.
 
         `pid`, `tid` and `result`, which no table of events stores, are turned into what it stores. Rows of
-        `processes`, `signals`, `mappings`, `file_faults`, `stacks` and `import_issues` may be given too.
+        `processes`, `signals`, `mappings`, `file_faults`, `file_cache`, `stacks` and `import_issues` may be given
+        too.
         """
         calls = sample_calls() if calls is None else calls
         paths: dict[str, tuple[int, str]] = {}
@@ -37,6 +38,7 @@ class RecordingMaker:
         signals = [self._event(entry, paths, lives) for entry in manifest.pop("signals", [])]
         mappings = [self._event(entry, paths, lives) for entry in manifest.pop("mappings", [])]
         faults = [self._event(entry, paths, lives) for entry in manifest.pop("file_faults", [])]
+        requests = [self._event(entry, paths, lives) for entry in manifest.pop("file_cache", [])]
         path_rows = [{"path_id": id_, "path": path, "kind": kind} for path, (id_, kind) in paths.items()]
         comm_rows = [{"comm_id": id_, "comm": comm} for comm, id_ in comms.items()]
         tables: dict[str, list[dict[str, Any]]] = {
@@ -46,6 +48,7 @@ class RecordingMaker:
             "processes": lives.rows,
             "mappings": mappings,
             "file_faults": faults,
+            "file_cache": requests,
             "stacks": manifest.pop("stacks", []),
             "import_issues": manifest.pop("import_issues", []),
             "environment": [{"section": "host", "name": "hostname", "value": "box", "source": "recorder"}],

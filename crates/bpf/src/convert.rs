@@ -16,7 +16,9 @@ use crate::{
     aio::UnderWay,
     clock::Clock,
     events::{Raw, Signal, kind},
+    families::{CACHE, FAULTS, URING},
     faults::FaultRows,
+    file_cache::PageIoRows,
     meanings::Meanings,
     places::Places,
     stacks::Stacks,
@@ -57,12 +59,14 @@ pub fn convert(
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let story = Story::of(&survey);
-    if story.start.records(crate::families::FAULTS) {
-        recording.manifest.tables.entry("file_faults".into()).or_default();
+    for (family, table) in [(FAULTS, "file_faults"), (CACHE, "file_cache")] {
+        if story.start.records(family) {
+            recording.manifest.tables.entry(table.into()).or_default();
+        }
     }
     let mut conversion = Conversion::new(recording, &survey, cores > 1);
     conversion.describe_source(spool, &survey);
-    conversion.sees_rings = story.start.records(crate::families::URING);
+    conversion.sees_rings = story.start.records(URING);
     let (bytes, events) = (survey.bytes, survey.total());
     let (mut merge, places, images) = {
         let Survey { file, streams, places, images, .. } = survey;
@@ -177,6 +181,7 @@ pub(crate) struct Conversion<'a> {
     signals: SignalRows,
     pub(crate) mappings: MappingRows,
     pub(crate) faults: FaultRows,
+    pub(crate) page_io: PageIoRows,
     pub(crate) stacks: Stacks,
     pub(crate) issues: Issues,
     /// Numbers of errors and open flags in the rows; -1: none yet.
@@ -217,6 +222,7 @@ impl<'a> Conversion<'a> {
             signals: SignalRows::default(),
             mappings: MappingRows::default(),
             faults: FaultRows::default(),
+            page_io: PageIoRows::default(),
             stacks: Stacks::default(),
             issues: Issues::default(),
             errno_numbers: vec![-1; 4096],
@@ -247,6 +253,7 @@ impl<'a> Conversion<'a> {
             kind::EXEC => event.exec().and_then(|exec| self.threads.exec(&exec, at_ns)),
             kind::EXIT => event.exit().and_then(|exit| self.threads.exit(&exit, at_ns)),
             kind::FAULT => return event.fault().map_or(Ok(()), |fault| self.fault(&fault)),
+            kind::PAGE_IO => return event.page_io().map_or(Ok(()), |request| self.page_io(&request, at_ns)),
             kind::SIGNAL => return event.signal().map_or(Ok(()), |signal| self.signal(&signal, at_ns)),
             kind::AIO_SUBMIT => return event.aio_submit().map_or(Ok(()), |operation| self.aio_submitted(&operation, at_ns)),
             kind::AIO_DONE => return event.aio_done().map_or(Ok(()), |operation| self.aio_reaped(&operation, at_ns)),
@@ -336,6 +343,7 @@ impl<'a> Conversion<'a> {
         self.signals.flush(self.recording)?;
         self.mappings.flush(self.recording, true)?;
         self.faults.flush(self.recording)?;
+        self.page_io.flush(self.recording, true)?;
         self.stacks.write(self.recording)?;
         self.issues.flush(self.recording)?;
         write_processes(self.recording, &self.threads.lives, &[String::new()])?;
@@ -388,6 +396,7 @@ fn table_of(event: u8) -> Option<&'static str> {
         kind::FORK | kind::EXEC | kind::EXIT | kind::TASK => Some("processes"),
         kind::SIGNAL => Some("signals"),
         kind::FAULT => Some("file_faults"),
+        kind::PAGE_IO => Some("file_cache"),
         kind::STACK | kind::MAPPED | kind::PROGRAM => Some("stacks"),
         _ => None,
     }

@@ -18,6 +18,7 @@ pub(crate) mod kind {
     pub(crate) const SIGNAL: u8 = 6;
     pub(crate) const TASK: u8 = 7;
     pub(crate) const FAULT: u8 = 8;
+    pub(crate) const PAGE_IO: u8 = 9;
     pub(crate) const AIO_SUBMIT: u8 = 20;
     pub(crate) const AIO_DONE: u8 = 21;
     pub(crate) const STACK: u8 = 16;
@@ -113,7 +114,15 @@ impl<'a> Raw<'a> {
         }
         let timed = matches!(
             self.kind,
-            kind::FORK | kind::EXEC | kind::EXIT | kind::SIGNAL | kind::TASK | kind::STACK | kind::AIO_SUBMIT | kind::AIO_DONE
+            kind::FORK
+                | kind::EXEC
+                | kind::EXIT
+                | kind::SIGNAL
+                | kind::TASK
+                | kind::PAGE_IO
+                | kind::STACK
+                | kind::AIO_SUBMIT
+                | kind::AIO_DONE
         );
         self.fixed::<16>().filter(|_| timed).map(|(fixed, _)| fixed.u64(8))
     }
@@ -131,6 +140,7 @@ impl<'a> Raw<'a> {
             kind::SIGNAL => self.signal().is_some(),
             kind::TASK => self.task().is_some(),
             kind::FAULT => self.fault().is_some(),
+            kind::PAGE_IO => self.page_io().is_some(),
             kind::AIO_SUBMIT => self.aio_submit().is_some(),
             kind::AIO_DONE => self.aio_done().is_some(),
             kind::STACK => self.stack().is_some(),
@@ -172,6 +182,7 @@ impl<'a> Raw<'a> {
         Some(Path {
             id: fixed.u64(8),
             inode: fixed.u64(16),
+            device: fixed.u32(24),
             size: fixed.u64(40),
             mode: fixed.u16(28),
             magic: fixed.u32(32),
@@ -249,6 +260,20 @@ impl<'a> Raw<'a> {
             file: fixed.u64(40),
             offset: fixed.u64(48),
             around_page: fixed.u64(56),
+            flags: self.flags,
+        })
+    }
+
+    /// As a request to a block device.
+    pub(crate) fn page_io(&self) -> Option<PageIo> {
+        let (fixed, _) = self.fixed::<56>()?;
+        Some(PageIo {
+            file: fixed.u64(16),
+            inode: fixed.u64(24),
+            offset: fixed.i64(32),
+            device: fixed.u32(40),
+            bytes: fixed.u32(44),
+            tid: fixed.u32(48),
             flags: self.flags,
         })
     }
@@ -463,6 +488,7 @@ pub(crate) struct Mapping {
 pub(crate) struct Path<'a> {
     pub(crate) id: u64,
     pub(crate) inode: u64,
+    pub(crate) device: u32,
     /// Of the file, when this was told [B].
     pub(crate) size: u64,
     pub(crate) mode: u16,
@@ -574,6 +600,43 @@ impl Fault {
     /// The kernel touched the page, for a system call.
     pub(crate) fn is_in_call(&self) -> bool {
         self.flags & 32 != 0
+    }
+}
+
+/// A request to a block device, for pages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageIo {
+    /// Id of the file, 0 if nobody had named it yet; then its inode does.
+    pub(crate) file: u64,
+    pub(crate) inode: u64,
+    /// Of the inode.
+    pub(crate) device: u32,
+    /// In the file; -1: the pages are of none, or not in one piece.
+    pub(crate) offset: i64,
+    pub(crate) bytes: u32,
+    /// 0: no thread that is recorded.
+    pub(crate) tid: u32,
+    flags: u8,
+}
+
+impl PageIo {
+    pub(crate) fn is_write(&self) -> bool {
+        self.flags & 1 != 0
+    }
+
+    /// By read-ahead.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.flags & 2 != 0
+    }
+
+    /// The pages are of a block device, not of a file.
+    pub(crate) fn is_device(&self) -> bool {
+        self.flags & 4 != 0
+    }
+
+    /// They are in no page cache.
+    pub(crate) fn is_memory(&self) -> bool {
+        self.flags & 8 != 0
     }
 }
 

@@ -34,12 +34,21 @@ pub(crate) const FAULTS: Family = Family {
     optional: &["map_around"],
 };
 
+/// What the page cache has a block device do for files.
+pub(crate) const CACHE: Family = Family {
+    word: "cache",
+    shows: "reads and writes of the disk for files",
+    is_usual: true,
+    object: include_bytes!(concat!(env!("OUT_DIR"), "/cache.bpf.o")),
+    optional: &[],
+};
+
 /// Where in programs calls are made.
 pub const STACKS: Family =
     Family { word: "stacks", shows: "where in programs calls are made", is_usual: false, optional: &[], object: &[] };
 
 /// All there are.
-pub const FAMILIES: [Family; 3] = [URING, FAULTS, STACKS];
+pub const FAMILIES: [Family; 4] = [URING, FAULTS, CACHE, STACKS];
 
 /// What `--what` calls the system calls and processes, which are always recorded.
 pub const IO: &str = "io";

@@ -16,6 +16,7 @@ mod error;
 mod events;
 mod families;
 mod faults;
+mod file_cache;
 mod frames;
 mod gate;
 mod group;

@@ -7,7 +7,7 @@ use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, OpenObject, ProgramMut, Pr
 use crate::{
     config::{Config, Stacks},
     counters,
-    families::Family,
+    families::{CACHE, Family},
     probes::{ProbeError, failed},
     ring,
 };
@@ -16,7 +16,7 @@ const CALLS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/calls.bpf.o"));
 const PROCESSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf.o"));
 
 /// Load the programs without which nothing is recorded: for system calls and for processes.
-pub(crate) fn load_first(config: &Config, cpus: usize) -> Result<(Object, Object), ProbeError> {
+pub(crate) fn load_first(config: &Config, cpus: usize, families: &[Family]) -> Result<(Object, Object), ProbeError> {
     let mut open = open(CALLS, config)?;
     for mut map in open.maps_mut() {
         let sized = match map.name().to_str() {
@@ -24,6 +24,7 @@ pub(crate) fn load_first(config: &Config, cpus: usize) -> Result<(Object, Object
             // Not needed, so that they take no memory.
             Some("known_stacks" | "learned_tops") if config.stacks == Stacks::Off => map.set_value_size(8),
             Some("layouts") if config.stacks == Stacks::Off => map.set_max_entries(1),
+            Some("inode_ids") if !families.contains(&CACHE) => map.set_max_entries(1),
             _ => Ok(()),
         };
         sized.map_err(failed("size the rings"))?;
@@ -50,7 +51,7 @@ fn load_beside(
     without: &[&str],
     step: &'static str,
 ) -> Result<Object, ProbeError> {
-    const SHARED: [&str; 4] = ["rings", "processes", "told", "layouts"];
+    const SHARED: [&str; 6] = ["rings", "processes", "told", "layouts", "inode_ids", "inodes_left_out"];
     let mut open = open(object, config)?;
     for mut program in open.progs_mut() {
         let left_out = without.iter().any(|name| program.name() == OsStr::new(name));

@@ -40,6 +40,8 @@ pub(crate) struct Places {
     ids: FxHashMap<u64, u32>,
     /// All paths that were told, with their true kinds. Most, not all, become rows of `paths`: some are only where others start from.
     names: Objects,
+    /// Devices and numbers of their inodes, where no id is at hand; the last of the paths that were told.
+    inodes: FxHashMap<(u32, u64), u32>,
     /// The row of each, from its first use on.
     rows: Vec<Option<ObjectId>>,
     buffer: Vec<u8>,
@@ -56,6 +58,7 @@ impl Places {
         let place = self.names.intern(&self.buffer);
         self.names.set_kind(place, kind);
         self.ids.insert(event.id, place);
+        self.inodes.insert((event.device, event.inode), place);
         self.rows.resize(self.names.len(), None);
         if self.keeps_files && event.mode & S_IFMT == 0o100_000 {
             self.files.insert(event.id, (event.inode, event.size));
@@ -76,12 +79,22 @@ impl Places {
     #[inline]
     pub(crate) fn object(&mut self, id: u64, objects: &mut Objects) -> Option<ObjectId> {
         let place = *self.ids.get(&id)?;
-        let row = &mut self.rows[place as usize];
-        Some(*row.get_or_insert_with(|| {
+        Some(self.row(place, objects))
+    }
+
+    /// The row of an inode, by device and number, in `paths`.
+    pub(crate) fn object_of_inode(&mut self, inode: (u32, u64), objects: &mut Objects) -> Option<ObjectId> {
+        let place = *self.inodes.get(&inode)?;
+        Some(self.row(place, objects))
+    }
+
+    #[inline]
+    fn row(&mut self, place: u32, objects: &mut Objects) -> ObjectId {
+        *self.rows[place as usize].get_or_insert_with(|| {
             let object = objects.intern(self.names.name(place));
             objects.set_kind(object, self.names.kind(place));
             object
-        }))
+        })
     }
 
     /// The row of a path that a program gave. Its kind is known if anybody had the file open.

@@ -81,11 +81,11 @@ impl Probes {
         libbpf_rs::set_print(None);
         let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
         let mut without_stacks = "not asked for".to_string();
-        let (calls, processes) = match load_first(&config, cpus) {
+        let (calls, processes) = match load_first(&config, cpus, &settings.families) {
             Err(error) if config.stacks != Stacks::Off => {
                 config.stacks = Stacks::Off;
                 without_stacks = error.error.to_string();
-                load_first(&config, cpus)?
+                load_first(&config, cpus, &settings.families)?
             }
             loaded => loaded?,
         };

@@ -33,6 +33,7 @@ impl Conversion<'_> {
             row.via = Via::IoUring;
             return self.add(&row);
         }
+        self.direct_io(event.tid, &row)?;
         match meaning.shape {
             Shape::Open(..) if !event.unfinished => row.open_flags = self.open_flags(event.extra),
             Shape::Map => self.mapped(event, &row)?,

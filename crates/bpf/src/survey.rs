@@ -24,7 +24,8 @@ use crate::{
 pub(crate) const KINDS: usize = 32;
 
 /// The kinds that this version knows.
-const KNOWN: [u8; 13] = [
+const KNOWN: [u8; 14] = [
+    kind::PAGE_IO,
     kind::CALL,
     kind::PATH,
     kind::FORK,

@@ -189,6 +189,12 @@ pub(crate) fn fault(
     head.u64(0x7f00_0000_0000 + offset).u64(file).u64(offset).u64(around.0).flag(flags)
 }
 
+/// A request to a block device; `file` is an id, or 0 and the inode decides, which all files of [`path`] share.
+pub(crate) fn page_io(at_ns: u64, tid: u32, (file, inode): (u64, u64), (offset, bytes): (i64, u32), flags: u8) -> Bytes {
+    let head = Bytes::new(kind::PAGE_IO).u64(at_ns).u64(file).u64(inode).i64(offset);
+    head.u32(8 << 20).u32(bytes).u32(tid).u32(0).flag(flags)
+}
+
 /// Write a spool: events of CPUs, between a start and an end. The clocks differ by `EPOCH`.
 pub(crate) fn spool(path: &std::path::Path, cpus: &[&[Bytes]]) {
     let mut spool = Spool::create(path).unwrap();
@@ -197,7 +203,7 @@ pub(crate) fn spool(path: &std::path::Path, cpus: &[&[Bytes]]) {
             command: Some("make all".into()),
             directory: Some("/srv".into()),
             pid: Some(7),
-            families: vec![FamilyState { family: "faults".into(), missing: None }],
+            families: ["faults", "cache"].map(|family| FamilyState { family: family.into(), missing: None }).into(),
             ..Default::default()
         }))
         .unwrap();

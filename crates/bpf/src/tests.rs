@@ -8,7 +8,7 @@ use sysdock_table::{Cancel, Ending, Manifest, Recording, TableError};
 
 use crate::{
     BpfError, End, Note, SPOOL, Spool, convert, salvage,
-    testing::{self, Bytes, EPOCH, aio_done, aio_submit, call, exec, exit, fault, fork, path, place, signal, task},
+    testing::{self, Bytes, EPOCH, aio_done, aio_submit, call, exec, exit, fault, fork, page_io, path, place, signal, task},
 };
 
 /// The tables of a recording, read back.
@@ -34,7 +34,9 @@ impl Tables {
 
     fn read(folder: &Path, manifest: Manifest) -> Tables {
         let mut rows = HashMap::new();
-        for table in ["calls", "paths", "processes", "commands", "signals", "mappings", "file_faults", "import_issues"] {
+        for table in
+            ["calls", "paths", "processes", "commands", "signals", "mappings", "file_faults", "file_cache", "import_issues"]
+        {
             // Tables of families that were not recorded are not there.
             let parts = manifest.tables.get(table).map_or(&[][..], |entry| &entry.parts);
             rows.insert(table, parts.iter().flat_map(|part| read_part(&folder.join(&part.file))).collect());
@@ -465,5 +467,38 @@ fn faults_tell_what_was_touched_and_how() {
         "40 5 1 - 0 execute true false false true 20480 12288",
     ];
     assert_eq!(tables.show("file_faults", columns).iter().map(|row| relative(row)).collect::<Vec<_>>(), expected);
+    assert_eq!(tables.manifest.issues["unknown_path"], 1);
+}
+
+#[test]
+fn requests_to_the_disk_tell_whose_pages_they_are() {
+    let events = [
+        path(F, &["data", "home"]),
+        page_io(10, 7, (F, 4242), (8192, 4096), 2),
+        page_io(20, 7, (0, 4242), (-1, 65536), 0),
+        page_io(30, 0, (F, 4242), (0, 4096), 1),
+        page_io(40, 7, (0, 0), (-1, 512), 8),
+        page_io(50, 7, (0, 8), (1024, 1024), 4),
+        page_io(60, 7, (99, 5), (0, 4096), 0),
+        // Only what lies in the time of a call is for its file.
+        page_io(70, 7, (0, 0), (-1, 512), 8),
+        page_io(85, 7, (0, 0), (-1, 1024), 8 | 1),
+        page_io(85, 8, (0, 0), (-1, 2048), 8 | 1),
+        call(7, 80, 10, libc::SYS_pwrite64, 1024).fd(3).file(F).offset(0).extra(1024),
+    ];
+    let tables = Tables::of(&[&events]);
+    let expected = [
+        "10 0 /home/data readahead file 8192 4096",
+        "20 0 /home/data read file - 65536",
+        "30 - /home/data write file 0 4096",
+        "40 0 - read memory - 512",
+        "50 0 - read device 1024 1024",
+        "60 0 - read file 0 4096",
+        "70 0 - read memory - 512",
+        "85 0 /home/data write memory - 1024",
+        "85 1 - write memory - 2048",
+    ];
+    let rows = tables.show("file_cache", "ts_ns life_id path kind pages offset_bytes bytes");
+    assert_eq!(rows.iter().map(|row| relative(row)).collect::<Vec<_>>(), expected);
     assert_eq!(tables.manifest.issues["unknown_path"], 1);
 }

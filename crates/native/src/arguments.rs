@@ -75,7 +75,7 @@ pub(crate) struct Record {
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub(crate) time: Option<Duration>,
     /// What to record, as a list with commas: io (system calls and processes, always), uring (operations of io_uring), faults (page faults on
-    /// mapped files). If not given: all of these.
+    /// mapped files), cache (reads and writes of the disk for files). If not given: all of these.
     #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = family)]
     pub(crate) what: Vec<String>,
     /// Hold the processes still where events come faster than they are written, rather than lose any.

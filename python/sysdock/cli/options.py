@@ -134,7 +134,8 @@ def recorder_options(function: Callable) -> Callable:
             "--what",
             metavar="A,B",
             help="What to record: io (system calls and processes, always), uring (operations of io_uring), "
-            "faults (page faults on mapped files). All of these if not given.",
+            "faults (page faults on mapped files), cache (reads and writes of the disk for files). "
+            "All of these if not given.",
         ),
         click.option(
             "--no-loss",

@@ -13,6 +13,7 @@ enum event_kind {
 	EVENT_SIGNAL = 6, // a signal was delivered to a thread
 	EVENT_TASK = 7,   // a thread that was there when recording began (written by the user side, from /proc)
 	EVENT_FAULT = 8,  // a page fault on a mapped file was served
+	EVENT_PAGE_IO = 9, // a request to a block device, for pages
 	EVENT_STACK = 16, // a part of a stack, before the call that it belongs to
 	EVENT_MAPPED = 17, // code of a file was mapped (of processes that were there before: written by the user side)
 	EVENT_PROGRAM = 18, // a program was mapped by the kernel
@@ -162,6 +163,26 @@ struct fault_event {
 	unsigned long long file;
 	unsigned long long offset;      // of the page in the file [B]
 	unsigned long long around_page; // number of the page in the file
+};
+
+// Of event_header.flags, for EVENT_PAGE_IO.
+enum page_io_flag {
+	PAGE_IO_WRITE = 1,
+	PAGE_IO_AHEAD = 2,  // by read-ahead
+	PAGE_IO_DEVICE = 4, // the pages are of a block device, not of a file: as a rule what the file system notes for itself
+	PAGE_IO_MEMORY = 8, // they are in no page cache
+};
+
+struct page_io_event {
+	struct event_header header;
+	unsigned long long at_ns;
+	unsigned long long file;  // its id; 0: not told yet, or none
+	unsigned long long inode; // by which a path event may tell it later
+	long long offset;         // in the file [B]; -1: none, or not in one piece
+	unsigned int device;      // of the inode: major << 20 | minor
+	unsigned int bytes;
+	unsigned int tid; // 0: none that is recorded
+	unsigned int pad;
 };
 
 struct aio_submit_event {

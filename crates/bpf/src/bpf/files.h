@@ -4,6 +4,7 @@
 
 #include "kernel.h"
 #include "ring.h"
+#include "inodes.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
@@ -192,7 +193,9 @@ __noinline int tell_path(struct place *place, u64 id, u64 now_ns)
 	event->count = walk.count;
 	event->size = BPF_CORE_READ(inode, i_size);
 	bpf_probe_read_kernel(event->names, length, scratch->names);
+	struct inode_key key = { .number = place->inode_number, .device = event->device, .generation = place->generation };
 	ring_give(&event->header, position, size, EVENT_PATH, 0);
+	know_inode(&key, id);
 	return 1;
 }
 

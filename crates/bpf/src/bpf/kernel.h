@@ -98,6 +98,35 @@ struct vm_area_struct {
 	struct file *vm_file;
 };
 
+struct address_space {
+	struct inode *host;
+};
+
+struct page {
+	unsigned long compound_head;
+};
+
+struct folio {
+	struct address_space *mapping;
+	unsigned long index;
+};
+
+struct bio_vec {
+	struct page *bv_page;
+	u32 bv_len, bv_offset;
+};
+
+struct bvec_iter {
+	u32 bi_size, bi_idx, bi_bvec_done;
+};
+
+struct bio {
+	u32 bi_opf;
+	u16 bi_flags, bi_vcnt;
+	struct bvec_iter bi_iter;
+	struct bio_vec *bi_io_vec;
+};
+
 struct maple_tree {
 	void *ma_root;
 };

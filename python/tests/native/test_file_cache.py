@@ -1,0 +1,234 @@
+"""What the disk does for files, against sizes of files, mincore and what the kernel counted of each process."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from recorders import recorder_or_skip
+
+Query = Callable[[Path, str], list[tuple]]
+PAGE = 4096
+MIB = 1 << 20
+# No multiple of a page, nor of what is read ahead at once.
+SIZE = 10 * MIB + 5 * PAGE + 100
+SCRIPT = """
+cat whole > /dev/null
+cat whole > /dev/null
+dd if=start of=/dev/null bs=64k count=1
+cat sparse parted > /dev/null
+dd if=direct of=/dev/null bs=1M iflag=direct
+dd if=/dev/zero of=synced bs=1M count=10 conv=fsync
+dd if=/dev/zero of=written_direct bs=1M count=3 oflag=direct
+dd if=/dev/zero of=later bs=1M count=10
+dd if=/dev/zero of=renamed bs=1M count=2
+mv renamed new_name
+cat mapped > copy
+sync
+"""
+
+
+def rounded(size: int) -> int:
+    """Bytes of the pages of a file."""
+    return -(-size // PAGE) * PAGE
+
+
+def resident(file: Path) -> int:
+    """Bytes of a file that are in the page cache, by mincore."""
+    with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 0) as memory:
+        pages = -(-len(memory) // PAGE)
+        there = (ctypes.c_ubyte * pages)()
+        start = ctypes.c_char.from_buffer(memory)
+        libc = ctypes.CDLL(None, use_errno=True)
+        outcome = libc.mincore(ctypes.c_void_p(ctypes.addressof(start)), ctypes.c_size_t(len(memory)), there)
+        del start
+        assert outcome == 0
+        return PAGE * sum(page & 1 for page in there)
+
+
+def data_of(file: Path) -> int:
+    """Bytes of a file that are no hole."""
+    found, place = 0, 0
+    with file.open("rb") as opened:
+        while place < file.stat().st_size:
+            begin = os.lseek(opened.fileno(), place, os.SEEK_DATA)
+            place = os.lseek(opened.fileno(), begin, os.SEEK_HOLE)
+            found += place - begin
+    return found
+
+
+def make_cold(file: Path, size: int = SIZE) -> None:
+    """A file of which nothing is in memory."""
+    file.write_bytes(os.urandom(size))
+    drop(file)
+
+
+def drop(file: Path) -> None:
+    """Takes a file out of the page cache."""
+    with file.open("r+b") as opened:
+        os.fsync(opened.fileno())
+        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    if resident(file):
+        pytest.skip("files stay in memory here, as on tmpfs")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recording of the script, and what mincore said of its files behind it."""
+
+    rec: Path
+    files: Path
+    resident_at_start: int
+
+
+@pytest.fixture(scope="module")
+def recorded(native: Path, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    recorder = recorder_or_skip(native, "kernel")
+    folder = tmp_path_factory.mktemp("cache")
+    files = folder / "files"
+    files.mkdir()
+    if os.major(files.stat().st_dev) == 0:
+        pytest.skip("temporary files lie on no block device here")
+    for name in ("whole", "start", "direct", "mapped"):
+        make_cold(files / name, 8 * MIB if name == "direct" else SIZE)
+    with (files / "sparse").open("wb") as sparse:
+        for page in range(0, 64, 2):
+            sparse.seek(page * PAGE)
+            sparse.write(os.urandom(PAGE))
+    drop(files / "sparse")
+    # A hole between pages that are neighbours on the disk: one request reads both sides of it.
+    make_cold(files / "parted", 32 * PAGE)
+    insert = ["fallocate", "--insert-range", "--offset", str(16 * PAGE), "--length", str(4 * PAGE)]
+    if subprocess.run([*insert, files / "parted"], capture_output=True, check=False).returncode == 0:
+        drop(files / "parted")
+    # What somebody else wrote: `sync` of the script makes the kernel write that too.
+    (files / "of_others").write_bytes(os.urandom(MIB))
+    done = recorder.record(folder / "rec", "sh", "-e", "-c", SCRIPT, cwd=files)
+    assert done.returncode == 0, done.stderr
+    return Recorded(folder / "rec", files, resident(files / "start"))
+
+
+def bytes_of(recorded: Recorded, query: Query, name: str, where: str) -> int:
+    """Bytes of the requests for a file."""
+    sql = (
+        "SELECT coalesce(sum(bytes), 0)::BIGINT FROM file_cache AS f JOIN paths USING (path_id)"
+        f" WHERE path = '{recorded.files / name}' AND {where}"
+    )
+    return query(recorded.rec, sql)[0][0]
+
+
+READ = "f.kind <> 'write'"
+WRITTEN = "f.kind = 'write'"
+
+
+def test_nothing_is_lost(recorded: Recorded, manifest: Callable) -> None:
+    stated = manifest(recorded.rec)
+    assert (stated["lost_events"], stated["issues"]) == (0, {})
+    assert {"family": "cache", "missing": None} in stated["families"]
+
+
+def test_a_cold_file_is_read_once(recorded: Recorded, query: Query) -> None:
+    """It is read twice; whose calls the device served is that of the first."""
+    assert bytes_of(recorded, query, "whole", READ) == rounded(SIZE)
+    readers = query(
+        recorded.rec,
+        f"SELECT DISTINCT life_id FROM file_cache JOIN paths USING (path_id) WHERE path = '{recorded.files / 'whole'}'",
+    )
+    cats = query(recorded.rec, "SELECT life_id FROM processes WHERE command = 'cat whole' ORDER BY life_id")
+    assert (len(cats), readers) == (2, cats[:1])
+
+
+def test_read_ahead_brings_what_is_in_memory_then(recorded: Recorded, query: Query) -> None:
+    brought = bytes_of(recorded, query, "start", READ)
+    assert 65536 <= brought < SIZE
+    assert brought == recorded.resident_at_start
+
+
+@pytest.mark.parametrize("name", ["sparse", "parted"])
+def test_holes_are_not_read(recorded: Recorded, query: Query, name: str) -> None:
+    assert bytes_of(recorded, query, name, READ) == data_of(recorded.files / name)
+    if data_of(recorded.files / name) < (recorded.files / name).stat().st_size:
+        whole = f"{READ} AND offset_bytes = 0 AND bytes > {16 * PAGE}"
+        assert bytes_of(recorded, query, name, whole) == 0
+
+
+def test_places_are_in_the_file_and_different(recorded: Recorded, query: Query) -> None:
+    """The device gave each page of `whole` once: its requests lie side by side."""
+    rows = query(
+        recorded.rec,
+        "SELECT offset_bytes, bytes FROM file_cache AS f JOIN paths USING (path_id)"
+        f" WHERE path = '{recorded.files / 'whole'}' ORDER BY 1",
+    )
+    place = 0
+    for offset, length in rows:
+        assert offset == place
+        place += length
+    assert place == rounded(SIZE)
+
+
+def test_direct_io_is_of_the_file_of_its_call(recorded: Recorded, query: Query) -> None:
+    assert bytes_of(recorded, query, "direct", f"{READ} AND pages = 'memory'") == 8 * MIB
+    assert bytes_of(recorded, query, "written_direct", f"{WRITTEN} AND pages = 'memory'") == 3 * MIB
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("synced", 10 * MIB), ("later", 10 * MIB), ("renamed", 2 * MIB), ("copy", SIZE)],
+)
+def test_what_was_written_is_written_back(recorded: Recorded, query: Query, name: str, size: int) -> None:
+    """Also by threads of the kernel; a file that was renamed since is known by the name that it was written by."""
+    assert bytes_of(recorded, query, name, WRITTEN) == rounded(size)
+
+
+def test_what_others_wrote_is_not_there(recorded: Recorded, query: Query) -> None:
+    assert bytes_of(recorded, query, "of_others", "true") == 0
+    nameless = "SELECT count(*) FROM file_cache WHERE path_id IS NULL AND pages = 'file'"
+    assert query(recorded.rec, nameless) == [(0,)]
+
+
+def test_reads_are_those_that_the_kernel_counted(recorded: Recorded, query: Query) -> None:
+    """For each process, with what the file system read for itself."""
+    rows = query(
+        recorded.rec,
+        "SELECT command, device_read_bytes, (SELECT coalesce(sum(bytes), 0) FROM file_cache AS f"
+        f" WHERE f.life_id = p.life_id AND {READ}) FROM processes AS p",
+    )
+    assert len(rows) > 10
+    assert [counted for _, counted, _ in rows] == [summed for _, _, summed in rows], rows
+
+
+def test_the_analysis_says_what_came_from_the_cache(recorded: Recorded, open_session: Callable) -> None:
+    result = open_session(recorded.rec).run("io/cache")
+    names = [column.name for column in result.columns]
+    rows = {Path(row[0]).name: dict(zip(names, row, strict=True)) for row in result.rows()}
+    assert rows["whole"]["read_bytes"] == 2 * SIZE
+    assert (rows["whole"]["cached"], rows["whole"]["unasked_bytes"]) == (0.5, rounded(SIZE) - SIZE)
+    assert rows["start"]["cached"] == 0
+    assert rows["start"]["unasked_bytes"] == recorded.resident_at_start - 65536
+    assert (rows["direct"]["direct_bytes"], rows["direct"]["cached"]) == (8 * MIB, None)
+    assert (rows["later"]["written_bytes"], rows["later"]["written_back_bytes"]) == (10 * MIB, 10 * MIB)
+
+
+def test_an_inherited_file_is_known(native: Path, tmp_path: Path, query: Query) -> None:
+    """Its first pages are read before any call on it has ended."""
+    recorder = recorder_or_skip(native, "kernel")
+    file = tmp_path / "inherited"
+    make_cold(file)
+    with file.open("rb") as opened:
+        recorder.record(
+            tmp_path / "rec", "cat", stdin=opened, stdout=subprocess.DEVNULL, capture_output=False
+        )
+    sql = f"SELECT sum(bytes) FROM file_cache JOIN paths USING (path_id) WHERE path = '{file}'"
+    assert query(tmp_path / "rec", sql) == [(rounded(SIZE),)]
+
+
+def test_it_can_be_left_out(native: Path, tmp_path: Path, manifest: Callable) -> None:
+    recorder = recorder_or_skip(native, "kernel")
+    recorder.record(tmp_path / "rec", "true", recorder_options=("--what", "io"))
+    assert "file_cache" not in manifest(tmp_path / "rec")["tables"]
