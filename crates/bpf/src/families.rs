@@ -11,8 +11,8 @@ pub struct Family {
     /// Whether it is recorded unless something else is asked for.
     pub is_usual: bool,
     pub(crate) object: &'static [u8],
-    /// Names of programs that it can do without, where a kernel lacks what they need.
-    pub(crate) optional: &'static [&'static str],
+    /// Names of programs to leave out, because a kernel lacks what they need or they are for other kernels: what is tried, in this order.
+    pub(crate) left_out: &'static [&'static [&'static str]],
 }
 
 /// Operations of io_uring.
@@ -21,7 +21,8 @@ pub(crate) const URING: Family = Family {
     shows: "operations of io_uring",
     is_usual: true,
     object: include_bytes!(concat!(env!("OUT_DIR"), "/uring.bpf.o")),
-    optional: &[],
+    // In 6.1 the tracepoint of the submission has another name, and up to 6.12 that of the completion has other arguments.
+    left_out: &[&["submitted_early", "completed_early"], &["submitted_early", "completed"], &["submitted", "completed"]],
 };
 
 /// Page faults on mapped files.
@@ -30,7 +31,7 @@ pub(crate) const FAULTS: Family = Family {
     shows: "page faults on mapped files",
     is_usual: true,
     object: include_bytes!(concat!(env!("OUT_DIR"), "/faults.bpf.o")),
-    optional: &["map_around"],
+    left_out: &[&[], &["map_around"]],
 };
 
 /// All there are.

@@ -24,6 +24,7 @@ mod notes;
 mod numbers;
 mod places;
 mod probes;
+mod refusal;
 mod ring;
 mod rows;
 mod spool;

@@ -12,6 +12,7 @@ use crate::{
     config::{Config, Target},
     counters,
     families::{FAMILIES, Family},
+    refusal,
     ring::{self, Ring},
 };
 
@@ -39,11 +40,14 @@ pub struct ProbeError {
     /// What was tried.
     pub step: &'static str,
     /// What the kernel said.
-    pub error: libbpf_rs::Error,
+    pub reason: String,
 }
 
 fn failed(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> ProbeError {
-    move |error| ProbeError { step, error }
+    move |error| {
+        let reason = refusal::take().map_or_else(|| error.to_string(), |said| format!("{error}: {said}"));
+        ProbeError { step, reason }
+    }
 }
 
 /// Programs that belong together.
@@ -76,6 +80,7 @@ impl Probes {
             ring_bytes: settings.ring_bytes,
             count_produced: settings.count_produced,
         };
+        refusal::listen();
         let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
         let mut open = open(CALLS, &config)?;
         for mut map in open.maps_mut().filter(|map| map.name() == OsStr::new("rings")) {
@@ -89,7 +94,7 @@ impl Probes {
         for family in FAMILIES {
             // A kernel that lacks what one needs, or has it with other arguments, is no reason not to record the rest.
             let loaded = if settings.families.contains(&family) {
-                load_family(family, &config, &calls).map_err(|error| error.error.to_string())
+                load_family(family, &config, &calls).map_err(|error| error.reason)
             } else {
                 Err("not asked for".to_string())
             };
@@ -98,7 +103,7 @@ impl Probes {
         }
         let map = calls.maps().find(|map| map.name() == OsStr::new("rings")).expect("the object has rings");
         let rings = ring::map(map.as_fd().as_raw_fd(), cpus, settings.ring_bytes)
-            .map_err(|error| ProbeError { step: "map the rings", error: error.into() })?;
+            .map_err(|error| ProbeError { step: "map the rings", reason: error.to_string() })?;
         if let Target::Processes(pids) = &settings.target {
             let map = calls.maps().find(|map| map.name() == OsStr::new("processes")).expect("the object has processes");
             for pid in pids {
@@ -154,13 +159,16 @@ fn counter_of(program: &ProgramMut<'_>) -> Option<u64> {
     })
 }
 
-/// Load the programs of a family, without the optional ones where the kernel refuses those.
+/// Load the programs of a family that fit this kernel. Where none do: what the kernel says of the last ones.
 fn load_family(family: Family, config: &Config, first: &Object) -> Result<Object, ProbeError> {
-    let whole = load_beside(family.object, config, first, &[], family.shows);
-    if whole.is_ok() || family.optional.is_empty() {
-        return whole;
+    let mut tries = family.left_out.iter().map(|without| load_beside(family.object, config, first, without, family.shows));
+    let mut loaded = tries.next().expect("each family has programs to try");
+    while loaded.is_err()
+        && let Some(next) = tries.next()
+    {
+        loaded = next;
     }
-    load_beside(family.object, config, first, family.optional, family.shows)
+    loaded
 }
 
 /// Load an object that uses the maps of `first` where both have one of a name; programs named in `without` are left out.

@@ -138,7 +138,7 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
         secret: secret(),
         count_produced: false,
     };
-    let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.error));
+    let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.reason));
     let mut probes = Probes::load(&settings).map_err(refused)?;
     probes.attach().map_err(refused)?;
     Ok(Prepared { probes, gate, group, tasks })
