@@ -1,5 +1,7 @@
 //! What the programs are told before they are loaded: `struct config` of `bpf/config.h`, made from the list of system calls.
 
+use std::time::Duration;
+
 use sysdock_calls::syscalls::{self, Asked, At, Calls, Class, Shape};
 
 use crate::numbers;
@@ -32,6 +34,21 @@ const MESSAGE: u16 = 512;
 const HOW: u16 = 1024;
 const SUBMIT: u16 = 2048;
 const REAP: u16 = 4096;
+const STACK: u16 = 8192;
+
+/// Of which calls it is recorded where in the program they were made.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Stacks {
+    /// Of none.
+    #[default]
+    Off,
+    /// Of all that are about files.
+    All,
+    /// Of those that take longer.
+    Slower(Duration),
+    /// Of one in so many, on each CPU.
+    Every(u32),
+}
 
 /// `struct shape`: which argument is what.
 #[repr(C)]
@@ -135,6 +152,28 @@ impl CallShape {
     }
 }
 
+impl Stacks {
+    /// `stacks_slower_ns`, `stacks_every`, `stacks`.
+    fn bytes(self) -> [u8; 16] {
+        let (slower_ns, every, kind) = match self {
+            Stacks::Off => (0, 0, 0u32),
+            Stacks::All => (0, 0, 1),
+            Stacks::Slower(time) => (u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), 0, 2),
+            Stacks::Every(number) => (0, number, 3),
+        };
+        let mut out = [0; 16];
+        out[..8].copy_from_slice(&slower_ns.to_le_bytes());
+        out[8..12].copy_from_slice(&every.to_le_bytes());
+        out[12..].copy_from_slice(&kind.to_le_bytes());
+        out
+    }
+}
+
+/// Whether calls of this class are about files.
+fn is_about_files(class: Class) -> bool {
+    !matches!(class, Class::Wait | Class::Process | Class::Memory | Class::Signal | Class::Time | Class::Other)
+}
+
 /// `struct config` as bytes.
 pub(crate) struct Config {
     pub(crate) target: Target,
@@ -142,6 +181,7 @@ pub(crate) struct Config {
     pub(crate) recorder: u32,
     pub(crate) ring_bytes: u32,
     pub(crate) count_produced: bool,
+    pub(crate) stacks: Stacks,
 }
 
 impl Config {
@@ -158,6 +198,7 @@ impl Config {
         out.extend(self.recorder.to_le_bytes());
         out.extend((self.ring_bytes - 1).to_le_bytes());
         out.extend(u32::from(self.count_produced).to_le_bytes());
+        out.extend(self.stacks.bytes());
         for shape in shapes() {
             let CallShape { flags, recorded, fd, count, offset, second_fd, second_offset, .. } = shape;
             out.extend(flags.to_le_bytes());
@@ -175,6 +216,7 @@ fn shapes() -> Vec<CallShape> {
     for (number, name) in numbers::names().into_iter().enumerate().filter(|(_, name)| !name.is_empty()) {
         let (_, (class, shape)) = calls.look_up(syscalls::number(name.as_bytes()), name.as_bytes());
         shapes[number] = CallShape::of(name, *class, *shape);
+        shapes[number].flags |= if is_about_files(*class) { STACK } else { 0 };
     }
     shapes
 }
@@ -187,9 +229,12 @@ mod tests {
     fn arguments_stand_where_the_manual_has_them() {
         let shapes = shapes();
         let of = |number: libc::c_long| shapes[usize::try_from(number).expect("positive")];
-        assert_eq!(of(libc::SYS_pread64), CallShape { fd: 0, count: 2, offset: 3, ..CallShape::PLAIN });
-        assert_eq!(of(libc::SYS_openat), CallShape { flags: NEW_FD, directory: 0, path: 1, count: 2, ..CallShape::PLAIN });
-        assert_eq!(of(libc::SYS_unlinkat), CallShape { directory: 0, path: 1, ..CallShape::PLAIN });
+        assert_eq!(of(libc::SYS_pread64), CallShape { flags: STACK, fd: 0, count: 2, offset: 3, ..CallShape::PLAIN });
+        assert_eq!(
+            of(libc::SYS_openat),
+            CallShape { flags: NEW_FD | STACK, directory: 0, path: 1, count: 2, ..CallShape::PLAIN }
+        );
+        assert_eq!(of(libc::SYS_unlinkat), CallShape { flags: STACK, directory: 0, path: 1, ..CallShape::PLAIN });
         assert_eq!(of(libc::SYS_getpid), CallShape::PLAIN);
         let renamed = of(libc::SYS_renameat2);
         assert_eq!((renamed.directory, renamed.path, renamed.second_directory, renamed.second_path), (0, 1, 2, 3));
@@ -197,7 +242,14 @@ mod tests {
 
     #[test]
     fn the_layout_is_that_of_the_header() {
-        let config = Config { target: Target::All, secret: 1, recorder: 2, ring_bytes: 65_536, count_produced: false };
-        assert_eq!(config.bytes().len(), 32 + CALLS * 12);
+        let config = Config {
+            target: Target::All,
+            secret: 1,
+            recorder: 2,
+            ring_bytes: 65_536,
+            count_produced: false,
+            stacks: Stacks::Off,
+        };
+        assert_eq!(config.bytes().len(), 48 + CALLS * 12);
     }
 }

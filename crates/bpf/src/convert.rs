@@ -19,6 +19,7 @@ use crate::{
     faults::FaultRows,
     meanings::Meanings,
     places::Places,
+    stacks::Stacks,
     streams::Merge,
     survey::Survey,
     threads::{Thread, Threads},
@@ -63,11 +64,12 @@ pub fn convert(
     conversion.describe_source(spool, &survey);
     conversion.sees_rings = story.start.records(crate::families::URING);
     let (bytes, events) = (survey.bytes, survey.total());
-    let (mut merge, places) = {
-        let Survey { file, streams, places, .. } = survey;
-        (Merge::new(file, streams).map_err(|error| BpfError::spool(spool, error))?, places)
+    let (mut merge, places, images) = {
+        let Survey { file, streams, places, images, .. } = survey;
+        (Merge::new(file, streams).map_err(|error| BpfError::spool(spool, error))?, places, images)
     };
     conversion.places = places;
+    conversion.stacks.frames.images = images;
     let Start { pid, directory, .. } = &story.start;
     conversion.command = (pid.map_or(-1, i64::from), directory.clone().unwrap_or_default().into_bytes());
     let mut done = 0u64;
@@ -175,6 +177,7 @@ pub(crate) struct Conversion<'a> {
     signals: SignalRows,
     pub(crate) mappings: MappingRows,
     pub(crate) faults: FaultRows,
+    pub(crate) stacks: Stacks,
     pub(crate) issues: Issues,
     /// Numbers of errors and open flags in the rows; -1: none yet.
     pub(crate) errno_numbers: Vec<i16>,
@@ -212,6 +215,7 @@ impl<'a> Conversion<'a> {
             signals: SignalRows::default(),
             mappings: MappingRows::default(),
             faults: FaultRows::default(),
+            stacks: Stacks::default(),
             issues: Issues::default(),
             errno_numbers: vec![-1; 4096],
             open_flag_numbers: FxHashMap::default(),
@@ -231,6 +235,10 @@ impl<'a> Conversion<'a> {
     fn event(&mut self, event: &Raw<'_>) -> Result<(), BpfError> {
         let at_ns = self.clock.epoch_ns(event.at_ns().unwrap_or(0));
         let gone = match event.kind {
+            kind::STACK => {
+                event.stack().iter().for_each(|part| self.stacks.part(part));
+                return Ok(());
+            }
             kind::CALL => return event.call().map_or(Ok(()), |call| self.call(&call)),
             kind::FORK => event.fork().and_then(|fork| self.threads.fork(&fork, at_ns)),
             kind::EXEC => event.exec().and_then(|exec| self.threads.exec(&exec, at_ns)),
@@ -320,10 +328,12 @@ impl<'a> Conversion<'a> {
         }
         self.aio_left()?;
         self.count_issues();
+        self.count_stack_issues();
         self.rows.flush(self.recording, self.meanings.calls.names())?;
         self.signals.flush(self.recording)?;
         self.mappings.flush(self.recording, true)?;
         self.faults.flush(self.recording)?;
+        self.stacks.write(self.recording)?;
         self.issues.flush(self.recording)?;
         write_processes(self.recording, &self.threads.lives, &[String::new()])?;
         write_paths(self.recording, &self.objects)?;
@@ -375,6 +385,7 @@ fn table_of(event: u8) -> Option<&'static str> {
         kind::FORK | kind::EXEC | kind::EXIT | kind::TASK => Some("processes"),
         kind::SIGNAL => Some("signals"),
         kind::FAULT => Some("file_faults"),
+        kind::STACK | kind::MAPPED | kind::PROGRAM => Some("stacks"),
         _ => None,
     }
 }

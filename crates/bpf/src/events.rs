@@ -20,6 +20,9 @@ pub(crate) mod kind {
     pub(crate) const FAULT: u8 = 8;
     pub(crate) const AIO_SUBMIT: u8 = 20;
     pub(crate) const AIO_DONE: u8 = 21;
+    pub(crate) const STACK: u8 = 16;
+    pub(crate) const MAPPED: u8 = 17;
+    pub(crate) const PROGRAM: u8 = 18;
 }
 
 const SECOND_FILE: u8 = 1;
@@ -35,6 +38,8 @@ const PLAIN: u8 = NO_START | UNFINISHED | RING;
 
 // Of a path, 1 is `PATH_DELETED`: it is shown as it was.
 const CUT: u16 = 2;
+const STACK_AGAIN: u8 = 1;
+const AUXILIARY: usize = 320;
 const NO_DIRECTORY: u16 = 4;
 
 /// One event, not yet looked into.
@@ -108,7 +113,7 @@ impl<'a> Raw<'a> {
         }
         let timed = matches!(
             self.kind,
-            kind::FORK | kind::EXEC | kind::EXIT | kind::SIGNAL | kind::TASK | kind::AIO_SUBMIT | kind::AIO_DONE
+            kind::FORK | kind::EXEC | kind::EXIT | kind::SIGNAL | kind::TASK | kind::STACK | kind::AIO_SUBMIT | kind::AIO_DONE
         );
         self.fixed::<16>().filter(|_| timed).map(|(fixed, _)| fixed.u64(8))
     }
@@ -128,6 +133,9 @@ impl<'a> Raw<'a> {
             kind::FAULT => self.fault().is_some(),
             kind::AIO_SUBMIT => self.aio_submit().is_some(),
             kind::AIO_DONE => self.aio_done().is_some(),
+            kind::STACK => self.stack().is_some(),
+            kind::MAPPED => self.mapped().is_some(),
+            kind::PROGRAM => self.program().is_some(),
             _ => true,
         }
     }
@@ -164,6 +172,7 @@ impl<'a> Raw<'a> {
         Some(Path {
             id: fixed.u64(8),
             inode: fixed.u64(16),
+            size: fixed.u64(40),
             mode: fixed.u16(28),
             magic: fixed.u32(32),
             cut: flags & CUT != 0,
@@ -277,6 +286,92 @@ impl<'a> Raw<'a> {
             arguments: rest.get(..usize::from(fixed.u16(28)))?,
         })
     }
+
+    /// As a part of a stack.
+    pub(crate) fn stack(&self) -> Option<StackPart<'a>> {
+        let (fixed, bytes) = self.fixed::<104>()?;
+        Some(StackPart {
+            id: fixed.u64(16),
+            image: fixed.u64(24),
+            registers: std::array::from_fn(|index| fixed.u64(32 + 8 * index)),
+            tid: fixed.u32(96),
+            offset: fixed.u32(100),
+            again: self.flags & STACK_AGAIN != 0,
+            bytes,
+        })
+    }
+
+    /// As code that was mapped.
+    pub(crate) fn mapped(&self) -> Option<Mapped> {
+        let (fixed, _) = self.fixed::<64>()?;
+        Some(Mapped {
+            image: fixed.u64(8),
+            parent: fixed.u64(16),
+            start: fixed.u64(24),
+            length: fixed.u64(32),
+            offset: fixed.u64(40),
+            file: fixed.u64(48),
+            at_ns: fixed.u64(56),
+        })
+    }
+
+    /// As a program that the kernel mapped.
+    pub(crate) fn program(&self) -> Option<ProgramMapped> {
+        let (fixed, rest) = self.fixed::<48>()?;
+        let (auxiliary, _) = rest.split_first_chunk::<AUXILIARY>()?;
+        let words: Vec<u64> =
+            auxiliary.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes"))).collect();
+        let value = |key: u64| words.chunks_exact(2).find(|pair| pair[0] == key).map_or(0, |pair| pair[1]);
+        Some(ProgramMapped {
+            image: fixed.u64(8),
+            at_ns: fixed.u64(16),
+            file: fixed.u64(24),
+            code_start: fixed.u64(32),
+            code_bytes: fixed.u64(40),
+            loader: value(libc::AT_BASE),
+            entry: value(libc::AT_ENTRY),
+        })
+    }
+}
+
+/// A part of a stack. The first part stands at offset 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StackPart<'a> {
+    pub(crate) id: u64,
+    pub(crate) image: u64,
+    /// ip, sp, bp, bx, r12, r13, r14, r15.
+    pub(crate) registers: [u64; 8],
+    pub(crate) tid: u32,
+    pub(crate) offset: u32,
+    /// The id was told before.
+    pub(crate) again: bool,
+    pub(crate) bytes: &'a [u8],
+}
+
+/// Code of a file that was mapped: `image` is `parent` with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mapped {
+    pub(crate) image: u64,
+    pub(crate) parent: u64,
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+    pub(crate) offset: u64,
+    pub(crate) file: u64,
+    pub(crate) at_ns: u64,
+}
+
+/// A program that the kernel mapped, and its loader: nothing else is in `image`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProgramMapped {
+    pub(crate) image: u64,
+    pub(crate) at_ns: u64,
+    pub(crate) file: u64,
+    pub(crate) code_start: u64,
+    pub(crate) code_bytes: u64,
+    /// Where the loader lies; 0: there is none.
+    pub(crate) loader: u64,
+    /// Where the program begins to run.
+    pub(crate) entry: u64,
 }
 
 /// A system call.
@@ -300,6 +395,8 @@ pub(crate) struct Call<'a> {
     pub(crate) path: Option<PathArgument<'a>>,
     pub(crate) second_path: Option<PathArgument<'a>>,
     pub(crate) mapping: Option<Mapping>,
+    /// Id of the stack; 0: none.
+    pub(crate) stack: u64,
 }
 
 impl<'a> Call<'a> {
@@ -309,19 +406,19 @@ impl<'a> Call<'a> {
             let fixed: Fixed<16> = take(rest)?;
             self.second = Some((fixed.u64(0), fixed.i64(8)));
         }
-        if flags & PATH != 0 {
-            self.path = Some(PathArgument::take(rest)?);
-        }
-        if flags & SECOND_PATH != 0 {
-            self.second_path = Some(PathArgument::take(rest)?);
-        }
         if flags & MAPPING != 0 {
             let fixed: Fixed<24> = take(rest)?;
             let (protection, flags) = (fixed.u32(16), fixed.u32(20));
             self.mapping = Some(Mapping { length: fixed.u64(0), offset: fixed.u64(8), protection, flags });
         }
         if flags & STACK != 0 {
-            let _: Fixed<8> = take(rest)?;
+            self.stack = take::<8>(rest)?.u64(0);
+        }
+        if flags & PATH != 0 {
+            self.path = Some(PathArgument::take(rest)?);
+        }
+        if flags & SECOND_PATH != 0 {
+            self.second_path = Some(PathArgument::take(rest)?);
         }
         Some(())
     }
@@ -366,6 +463,8 @@ pub(crate) struct Mapping {
 pub(crate) struct Path<'a> {
     pub(crate) id: u64,
     pub(crate) inode: u64,
+    /// Of the file, when this was told [B].
+    pub(crate) size: u64,
     pub(crate) mode: u16,
     pub(crate) magic: u32,
     pub(crate) cut: bool,

@@ -10,6 +10,7 @@ pub struct Family {
     pub shows: &'static str,
     /// Whether it is recorded unless something else is asked for.
     pub is_usual: bool,
+    /// Its programs; none: it is a part of those for system calls.
     pub(crate) object: &'static [u8],
     /// Names of programs to leave out, because a kernel lacks what they need or they are for other kernels: what is tried, in this order.
     pub(crate) left_out: &'static [&'static [&'static str]],
@@ -34,8 +35,12 @@ pub(crate) const FAULTS: Family = Family {
     left_out: &[&[], &["map_around"]],
 };
 
+/// Where in programs calls are made.
+pub const STACKS: Family =
+    Family { word: "stacks", shows: "where in programs calls are made", is_usual: false, left_out: &[], object: &[] };
+
 /// All there are.
-pub const FAMILIES: [Family; 2] = [URING, FAULTS];
+pub const FAMILIES: [Family; 3] = [URING, FAULTS, STACKS];
 
 /// What `--what` calls the system calls and processes, which are always recorded.
 pub const IO: &str = "io";

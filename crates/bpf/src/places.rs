@@ -43,6 +43,9 @@ pub(crate) struct Places {
     /// The row of each, from its first use on.
     rows: Vec<Option<ObjectId>>,
     buffer: Vec<u8>,
+    /// Inode and size by id, where binaries are to be looked into.
+    files: FxHashMap<u64, (u64, u64)>,
+    pub(crate) keeps_files: bool,
 }
 
 impl Places {
@@ -54,11 +57,19 @@ impl Places {
         self.names.set_kind(place, kind);
         self.ids.insert(event.id, place);
         self.rows.resize(self.names.len(), None);
+        if self.keeps_files && event.mode & S_IFMT == 0o100_000 {
+            self.files.insert(event.id, (event.inode, event.size));
+        }
     }
 
     /// The path of an id.
     pub(crate) fn path(&self, id: u64) -> Option<&[u8]> {
         self.ids.get(&id).map(|place| self.names.name(*place))
+    }
+
+    /// Inode and size of a file, when its place was told.
+    pub(crate) fn file(&self, id: u64) -> Option<(u64, u64)> {
+        self.files.get(&id).copied()
     }
 
     /// The row of an id in `paths`.

@@ -1,23 +1,23 @@
-//! Loads the BPF programs and attaches them.
+//! The BPF programs of a recording: what is loaded, what could not be, and the rings that they write.
 
 use std::{
     ffi::OsStr,
     os::fd::{AsFd, AsRawFd},
 };
 
-use libbpf_rs::{Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, ProgramMut, ProgramType};
+use libbpf_rs::{Link, MapCore, MapFlags, Object};
 use sysdock_table::FamilyState;
 
 use crate::{
-    config::{Config, Target},
-    counters,
-    families::{FAMILIES, Family},
+    config::{Config, Stacks, Target},
+    families::{self, FAMILIES, Family},
+    layouts::Teller,
+    notes::Note,
+    objects::{attach_all, load_family, load_first},
     refusal,
     ring::{self, Ring},
+    spool::clock_note,
 };
-
-const CALLS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/calls.bpf.o"));
-const PROCESSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf.o"));
 
 /// What to record, and how.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub struct Settings {
     pub secret: u64,
     /// Count what was produced, for a test.
     pub count_produced: bool,
+    /// Where in the program calls are made: of which.
+    pub stacks: Stacks,
 }
 
 /// Why recording cannot start.
@@ -43,7 +45,7 @@ pub struct ProbeError {
     pub reason: String,
 }
 
-fn failed(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> ProbeError {
+pub(crate) fn failed(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> ProbeError {
     move |error| {
         let reason = refusal::take().map_or_else(|| error.to_string(), |said| format!("{error}: {said}"));
         ProbeError { step, reason }
@@ -65,6 +67,7 @@ pub struct Probes {
     pub rings: Vec<Ring>,
     /// What became of each family that there is.
     pub families: Vec<FamilyState>,
+    secret: u64,
 }
 
 impl Probes {
@@ -73,32 +76,37 @@ impl Probes {
     /// # Errors
     /// [`ProbeError`]: no permission, or a kernel without what they need.
     pub fn load(settings: &Settings) -> Result<Probes, ProbeError> {
-        let config = Config {
+        let mut config = Config {
             target: settings.target.clone(),
             secret: settings.secret,
             recorder: std::process::id(),
             ring_bytes: settings.ring_bytes,
             count_produced: settings.count_produced,
+            stacks: settings.stacks,
         };
         refusal::listen();
         let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
-        let mut open = open(CALLS, &config)?;
-        for mut map in open.maps_mut().filter(|map| map.name() == OsStr::new("rings")) {
-            map.set_max_entries(cpus as u32).map_err(failed("size the rings"))?;
-            map.set_value_size(ring::stride(settings.ring_bytes)).map_err(failed("size the rings"))?;
-        }
-        let calls = open.load().map_err(failed("load the programs for system calls"))?;
-        let processes = load_beside(PROCESSES, &config, &calls, &[], "load the programs for processes")?;
+        let mut without_stacks = "not asked for".to_string();
+        let (calls, processes) = match load_first(&config, cpus) {
+            Err(error) if config.stacks != Stacks::Off => {
+                config.stacks = Stacks::Off;
+                without_stacks = error.reason;
+                load_first(&config, cpus)?
+            }
+            loaded => loaded?,
+        };
         let mut objects = vec![Loaded { object: processes, family: None }];
         let mut families = Vec::new();
         for family in FAMILIES {
             // A kernel that lacks what one needs, or has it with other arguments, is no reason not to record the rest.
-            let loaded = if settings.families.contains(&family) {
-                load_family(family, &config, &calls).map_err(|error| error.reason)
+            let missing = if family == families::STACKS {
+                (config.stacks == Stacks::Off).then(|| without_stacks.clone())
+            } else if settings.families.contains(&family) {
+                let loaded = load_family(family, &config, &calls).map_err(|error| error.reason);
+                loaded.map(|object| objects.push(Loaded { object, family: Some(family) })).err()
             } else {
-                Err("not asked for".to_string())
+                Some("not asked for".to_string())
             };
-            let missing = loaded.map(|object| objects.push(Loaded { object, family: Some(family) })).err();
             families.push(FamilyState { family: family.word.to_string(), missing });
         }
         let map = calls.maps().find(|map| map.name() == OsStr::new("rings")).expect("the object has rings");
@@ -111,7 +119,24 @@ impl Probes {
             }
         }
         objects.insert(0, Loaded { object: calls, family: None });
-        Ok(Probes { objects, links: Vec::new(), rings, families })
+        Ok(Probes { objects, links: Vec::new(), rings, families, secret: settings.secret })
+    }
+
+    /// Tell what code lies where in processes that are there already, if that is wanted. Returns events for the spool.
+    ///
+    /// # Errors
+    /// [`ProbeError`] where the kernel refuses.
+    pub fn tell_layouts(&self, pids: &[u32]) -> Result<Vec<u8>, ProbeError> {
+        if !self.families.iter().any(|state| state.family == families::STACKS.word && state.missing.is_none()) {
+            return Ok(Vec::new());
+        }
+        let map = self.objects[0].object.maps().find(|map| map.name() == OsStr::new("layouts")).expect("the object has layouts");
+        let mut teller = Teller::new(self.secret, now_ns());
+        for pid in pids {
+            let Some(layout) = teller.layout(*pid) else { continue };
+            map.update(&pid.to_ne_bytes(), &layout, MapFlags::ANY).map_err(failed("tell of the processes"))?;
+        }
+        Ok(teller.events)
     }
 
     /// Start recording.
@@ -138,69 +163,6 @@ impl Probes {
     }
 }
 
-fn attach_all(object: &Object) -> libbpf_rs::Result<Vec<Link>> {
-    let mut links = Vec::new();
-    for program in object.progs_mut().filter(|program| program.autoload()) {
-        match counter_of(&program) {
-            Some(event) => links.extend(counters::attach(&program, event)?),
-            None => links.push(program.attach()?),
-        }
-    }
-    Ok(links)
-}
-
-/// The software event that a program is run at; others say by themselves where they belong.
-fn counter_of(program: &ProgramMut<'_>) -> Option<u64> {
-    let is_major = program.name() == OsStr::new("end_major");
-    (program.prog_type() == ProgramType::PerfEvent).then_some(if is_major {
-        counters::MAJOR_FAULTS
-    } else {
-        counters::MINOR_FAULTS
-    })
-}
-
-/// Load the programs of a family that fit this kernel. Where none do: what the kernel says of the last ones.
-fn load_family(family: Family, config: &Config, first: &Object) -> Result<Object, ProbeError> {
-    let mut tries = family.left_out.iter().map(|without| load_beside(family.object, config, first, without, family.shows));
-    let mut loaded = tries.next().expect("each family has programs to try");
-    while loaded.is_err()
-        && let Some(next) = tries.next()
-    {
-        loaded = next;
-    }
-    loaded
-}
-
-/// Load an object that uses the maps of `first` where both have one of a name; programs named in `without` are left out.
-fn load_beside(
-    object: &[u8],
-    config: &Config,
-    first: &Object,
-    without: &[&str],
-    step: &'static str,
-) -> Result<Object, ProbeError> {
-    const SHARED: [&str; 3] = ["rings", "processes", "told"];
-    let mut open = open(object, config)?;
-    for mut program in open.progs_mut() {
-        let left_out = without.iter().any(|name| program.name() == OsStr::new(name));
-        program.set_autoload(!left_out);
-    }
-    for mut map in open.maps_mut() {
-        let name = map.name().to_owned();
-        if SHARED.iter().any(|shared| name == OsStr::new(shared)) {
-            let shared = first.maps().find(|map| map.name() == name).expect("the first object has all shared maps");
-            map.reuse_fd(shared.as_fd()).map_err(failed(step))?;
-        }
-    }
-    open.load().map_err(failed(step))
-}
-
-fn open(object: &[u8], config: &Config) -> Result<OpenObject, ProbeError> {
-    let mut open = ObjectBuilder::default().open_memory(object).map_err(failed("read the programs"))?;
-    for mut map in open.maps_mut() {
-        if map.name() == OsStr::new(".rodata.config") {
-            map.set_initial_value(&config.bytes()).map_err(failed("set what to record"))?;
-        }
-    }
-    Ok(open)
+fn now_ns() -> u64 {
+    if let Note::Clock { monotonic_ns, .. } = clock_note() { monotonic_ns } else { 0 }
 }

@@ -12,6 +12,7 @@ use crate::{
     convert::Conversion,
     events::{Call, PathArgument},
     meanings::Meaning,
+    stacks::Counts,
     words,
 };
 
@@ -26,6 +27,7 @@ impl Conversion<'_> {
         let ts_ns = self.clock.epoch_ns(event.start_ns);
         let thread = self.thread(event.tid, ts_ns);
         let mut row = self.row(thread, event, &meaning, ts_ns);
+        row.stack = self.stacks.number(event.stack, event.tid, &self.places, &|ns| self.clock.epoch_ns(ns));
         self.fill(&mut row, thread, event, &meaning);
         if event.ring {
             row.via = Via::IoUring;
@@ -321,6 +323,16 @@ impl Conversion<'_> {
         self.seen(row.ts_ns, row.ts_ns.saturating_add(row.dur_ns.max(0)));
         self.rows.push(row, self.recording, self.meanings.calls.names())?;
         Ok(())
+    }
+
+    /// Count what stacks were found to lack.
+    pub(crate) fn count_stack_issues(&mut self) {
+        let Counts { lost, compared, differed, cut } = self.stacks.counts;
+        self.issues.add_many(Issue::StackLost, 0, lost, format!("{lost} calls have a stack that was lost"));
+        let detail = format!("{cut} of {} stacks end early; their last frame says why", self.stacks.len());
+        self.issues.add_many(Issue::StackCut, 0, cut, detail);
+        let detail = format!("{differed} of {compared} stacks that were copied again had other frames than the first");
+        self.issues.add_many(Issue::StackDiffers, 0, differed, detail);
     }
 
     /// Count what calls were found to lack.

@@ -11,7 +11,9 @@ use sysdock_table::Cancel;
 use crate::{
     BpfError,
     events::{self, kind},
+    families,
     frames::{Frames, Place},
+    images::Images,
     notes::{self, Note},
     places::Places,
     spool::FrameKind,
@@ -19,7 +21,24 @@ use crate::{
 };
 
 /// Kinds of events that are counted one by one; others share the first place.
-pub(crate) const KINDS: usize = 16;
+pub(crate) const KINDS: usize = 32;
+
+/// The kinds that this version knows.
+const KNOWN: [u8; 13] = [
+    kind::CALL,
+    kind::PATH,
+    kind::FORK,
+    kind::EXEC,
+    kind::EXIT,
+    kind::SIGNAL,
+    kind::TASK,
+    kind::STACK,
+    kind::MAPPED,
+    kind::PROGRAM,
+    kind::FAULT,
+    kind::AIO_SUBMIT,
+    kind::AIO_DONE,
+];
 
 /// What a spool holds.
 #[derive(Debug)]
@@ -28,6 +47,7 @@ pub(crate) struct Survey {
     /// By CPU, in order of their first frame.
     pub(crate) streams: Vec<Stream>,
     pub(crate) places: Places,
+    pub(crate) images: Images,
     pub(crate) notes: Vec<Note>,
     /// Whole events, by kind.
     pub(crate) events: [u64; KINDS],
@@ -67,17 +87,29 @@ impl Survey {
         if whole == 0 {
             return Err(BpfError::NotASpool(spool.into()));
         }
-        let Look { streams, places, notes, events, broken, broken_notes, .. } = look;
+        let Look { streams, places, images, notes, events, broken, broken_notes, .. } = look;
         let (damaged_bytes, damages, cut_bytes) = (frames.damaged_bytes, frames.damages, frames.cut_bytes);
         let bytes = frames.length();
         let file = frames.into_file();
-        Ok(Survey { file, streams, places, notes, events, broken, broken_notes, damaged_bytes, damages, cut_bytes, bytes })
+        Ok(Survey {
+            file,
+            streams,
+            places,
+            images,
+            notes,
+            events,
+            broken,
+            broken_notes,
+            damaged_bytes,
+            damages,
+            cut_bytes,
+            bytes,
+        })
     }
 
     /// Events of kinds that this version does not know.
     pub(crate) fn unknown(&self) -> u64 {
-        let known = [kind::CALL, kind::PATH, kind::FORK, kind::EXEC, kind::EXIT, kind::SIGNAL, kind::TASK, kind::FAULT];
-        let known: u64 = known.iter().map(|kind| self.events[usize::from(*kind)]).sum();
+        let known: u64 = KNOWN.iter().map(|kind| self.events[usize::from(*kind)]).sum();
         self.total() - known
     }
 
@@ -94,6 +126,7 @@ struct Look {
     /// Indices of streams by CPU.
     cpus: FxHashMap<u32, usize>,
     places: Places,
+    images: Images,
     notes: Vec<Note>,
     events: [u64; KINDS],
     broken: u64,
@@ -115,10 +148,11 @@ impl Look {
             }
             let place = usize::from(event.kind);
             self.events[if place < KINDS { place } else { 0 }] += 1;
-            if event.kind == kind::PATH
-                && let Some(path) = event.path()
-            {
-                self.places.tell(&path);
+            match event.kind {
+                kind::PATH => event.path().iter().for_each(|path| self.places.tell(path)),
+                kind::MAPPED => event.mapped().into_iter().for_each(|mapped| self.images.mapped(mapped)),
+                kind::PROGRAM => event.program().into_iter().for_each(|program| self.images.program(program)),
+                _ => {}
             }
             rest = behind;
         }
@@ -139,6 +173,8 @@ impl Look {
         const MOST: usize = 1 << 24;
         let (notes, broken) = notes::parse(payload);
         self.broken_notes += broken;
+        let has_stacks = |note: &Note| matches!(note, Note::Start(start) if start.records(families::STACKS));
+        self.places.keeps_files |= notes.iter().any(has_stacks);
         if self.notes.len() < MOST {
             self.notes.extend(notes);
         }

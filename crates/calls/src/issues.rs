@@ -23,6 +23,9 @@ pub enum Issue {
     BrokenEvent,
     UnknownEvent,
     UnknownPath,
+    StackLost,
+    StackCut,
+    StackDiffers,
 }
 
 impl Issue {
@@ -41,6 +44,9 @@ impl Issue {
             Issue::BrokenEvent => "broken_event",
             Issue::UnknownEvent => "unknown_event",
             Issue::UnknownPath => "unknown_path",
+            Issue::StackLost => "stack_lost",
+            Issue::StackCut => "stack_cut",
+            Issue::StackDiffers => "stack_differs",
         }
     }
 

@@ -3,6 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use sysdock_bpf::Stacks;
 
 #[derive(Debug, Parser)]
 #[command(name = "sysdock-native", version, about = "Record programs and import their traces (the native half of sysdock)")]
@@ -19,7 +20,7 @@ pub(crate) enum Verb {
     Import(Import),
     /// Record a command, or processes that run.
     #[command(
-        after_help = "Examples:\n  sysdock-native record -o rec -- tar cf /dev/null /usr/share/doc\n  sysdock-native record -o rec -p 4242 --for 30s\n  sysdock-native record -o rec -a --for 10s"
+        after_help = "Examples:\n  sysdock-native record -o rec -- tar cf /dev/null /usr/share/doc\n  sysdock-native record -o rec -p 4242 --for 30s\n  sysdock-native record -o rec -a --for 10s\n  sysdock-native record -o rec --with kernel --stacks=slower:100us -- ./simulation"
     )]
     Record(Record),
     /// Make a recording readable whose recorder, or machine, died.
@@ -83,6 +84,10 @@ pub(crate) struct Record {
     /// Memory for events of each CPU [MiB], a power of two.
     #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = ring)]
     pub(crate) ring: u32,
+    /// Where in the program calls were made, with function and source line where the program tells them: of all calls about files, of
+    /// those slower than a time, or of one in N.
+    #[arg(long, value_name = "all|slower:TIME|every:N", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = stacks)]
+    pub(crate) stacks: Option<(String, Stacks)>,
     /// Under sudo: run the command as root, not as the user who called sudo.
     #[arg(long)]
     pub(crate) as_root: bool,
@@ -129,6 +134,7 @@ pub(crate) enum Recorder {
 fn duration(text: &str) -> Result<Duration, String> {
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()));
     let factor = match unit {
+        "us" => 0.000_001,
         "ms" => 0.001,
         "" | "s" => 1.0,
         "m" => 60.0,
@@ -137,6 +143,21 @@ fn duration(text: &str) -> Result<Duration, String> {
     };
     let seconds: f64 = digits.parse().map_err(|_| "not a time: write 500ms, 30s, 5m or 1h".to_string())?;
     Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
+}
+
+/// The choice, with the words for it.
+fn stacks(text: &str) -> Result<(String, Stacks), String> {
+    const FORM: &str = "write all, slower:100us or every:10";
+    let chosen = match text.split_once(':') {
+        None if text == "all" => Ok(Stacks::All),
+        Some(("slower", time)) => duration(time).map(Stacks::Slower),
+        Some(("every", number)) => match number.parse() {
+            Ok(number) if number > 0 => Ok(Stacks::Every(number)),
+            _ => Err(FORM.into()),
+        },
+        _ => Err(FORM.into()),
+    };
+    chosen.map(|stacks| (text.into(), stacks))
 }
 
 fn family(word: &str) -> Result<String, String> {

@@ -14,8 +14,8 @@ use std::{
 };
 
 use sysdock_bpf::{
-    BpfError, Capture, End, Family, Gate, Group, Note, Probes, Reason, Settings, Spool, Start, Target, all_processes, first_task,
-    task_events,
+    BpfError, Capture, End, Family, Gate, Group, Note, Probes, Reason, Settings, Spool, Stacks, Start, Target, all_processes,
+    first_task, task_events,
 };
 use sysdock_table::{Cancel, Ending, FamilyState, Manifest, Recording};
 
@@ -108,6 +108,7 @@ fn options(arguments: &arguments::Record) -> Vec<String> {
     options.extend(target.all.then(|| "-a".to_string()));
     options.extend(arguments.time.map(|time| format!("--for {}s", time.as_secs_f64())));
     options.extend(arguments.no_loss.then(|| "--no-loss".to_string()));
+    options.extend(arguments.stacks.as_ref().map(|(text, _)| format!("--stacks={text}")));
     options.extend((!arguments.what.is_empty()).then(|| format!("--what {}", arguments.what.join(","))));
     options.push(format!("--ring {}", arguments.ring));
     options
@@ -130,16 +131,21 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
             "leave it out, or run as root",
         )));
     }
-    let (target, tasks) = target(arguments, gate.as_ref(), group.as_ref())?;
+    let (target, mut tasks) = target(arguments, gate.as_ref(), group.as_ref())?;
     let settings = Settings {
         target,
         families: families(arguments),
         ring_bytes: arguments.ring << 20,
         secret: secret(),
         count_produced: false,
+        stacks: stacks(arguments),
     };
     let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.reason));
     let mut probes = Probes::load(&settings).map_err(refused)?;
+    if gate.is_none() {
+        let there = processes_there(&arguments.target, group.as_ref());
+        tasks.extend(probes.tell_layouts(&there).map_err(refused)?);
+    }
     probes.attach().map_err(refused)?;
     Ok(Prepared { probes, gate, group, tasks })
 }
@@ -186,6 +192,22 @@ fn target(arguments: &arguments::Record, gate: Option<&Gate>, group: Option<&Gro
         return Err(Message::new(format!("-p {gone}: no such process"), "pgrep -a NAME lists processes by name"));
     }
     Ok((Target::Processes(asked.pid.clone()), task_events(asked.pid.iter().copied())))
+}
+
+/// Of which calls it is recorded where they were made.
+fn stacks(arguments: &arguments::Record) -> Stacks {
+    let named = arguments.what.iter().any(|word| word == sysdock_bpf::STACKS.word);
+    let usual = if named { Stacks::All } else { Stacks::Off };
+    arguments.stacks.as_ref().map_or(usual, |(_, stacks)| *stacks)
+}
+
+/// The processes that are recorded and run already.
+fn processes_there(asked: &arguments::Target, group: Option<&Group>) -> Vec<u32> {
+    match group {
+        Some(group) => group.processes(),
+        None if asked.all => all_processes().unwrap_or_default(),
+        None => asked.pid.clone(),
+    }
 }
 
 /// Not to be guessed: ids of files would tell addresses in the kernel.
@@ -245,7 +267,11 @@ fn record(arguments: &arguments::Record, prepared: Prepared, recording: Recordin
 }
 
 fn say_what_is_missing(arguments: &arguments::Record, states: &[FamilyState]) {
-    for family in families(arguments) {
+    let mut asked = families(arguments);
+    if stacks(arguments) != Stacks::Off && !asked.contains(&sysdock_bpf::STACKS) {
+        asked.push(sysdock_bpf::STACKS);
+    }
+    for family in asked {
         let state = states.iter().find(|state| state.family == family.word);
         if let Some(reason) = state.and_then(|state| state.missing.as_ref()) {
             messages::note(&format!("{} are not recorded: {reason}", family.shows));

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sysdock.analysis.finding import Finding, fold
+from sysdock.analysis.source_lines import with_source_lines
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Page
 from sysdock.library.rule_shape import CERTAINTIES, STATUSES
@@ -28,7 +29,7 @@ def diagnose(session: Session) -> list[Finding]:
     """Findings of all rules, most to win first, what another explains behind it; then unknown, then ok."""
     rules = [rule for rule in session.library.rules() if not _is_beyond(session, rule)]
     found = [finding for rule in rules for finding in judge(session, rule)]
-    return fold(sorted(found, key=_order))
+    return fold(with_source_lines(session, sorted(found, key=_order)))
 
 
 def _is_beyond(session: Session, rule: Analysis) -> bool:

@@ -63,6 +63,7 @@ _WORDS = {
         "evidence": "Evidence: ",
         "where": "Where: ",
         "process": "process {process}",
+        "source": "most of the calls at {source}",
         "times": "from {from_} to {until} of the recording",
         "sure": "certainty: {certainty}",
         "explains": "Explains also: ",
@@ -98,6 +99,7 @@ _WORDS = {
         "evidence": "根拠: ",
         "where": "場所: ",
         "process": "プロセス {process}",
+        "source": "呼び出しの多い行 {source}",
         "times": "記録の {from_} から {until} まで",
         "sure": "確かさ: {certainty}",
         "explains": "これで説明できるもの: ",
@@ -289,6 +291,8 @@ def _stated(finding: Finding, words: dict[str, str], room: int) -> list[str]:
     if finding.from_s is not None and finding.until_s is not None:
         times = {"from_": human_ns(finding.from_s * 1e9), "until": human_ns(finding.until_s * 1e9)}
         facts.append(words["times"].format(**times))
+    if finding.source:
+        facts.append(words["source"].format(source=printable(finding.source)))
     if finding.certainty:
         facts.append(words["sure"].format(certainty=words[finding.certainty]))
     return lines + (

@@ -144,6 +144,13 @@ def recorder_options(function: Callable) -> Callable:
         click.option(
             "--ring", type=int, metavar="MIB", help="Memory for events of each CPU: 1 to 64, 16 if not given."
         ),
+        click.option(
+            "--stacks",
+            is_flag=False,
+            flag_value="all",
+            metavar="[all|slower:TIME|every:N]",
+            help="Where in the program calls about files were made: all, slow ones, one in N. Not by strace.",
+        ),
         click.option("--as-root", is_flag=True, help="Under sudo: run CMD as root, not as the caller."),
     )
     for choice in reversed(choices):

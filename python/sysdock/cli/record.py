@@ -16,6 +16,7 @@ _EPILOG = """Example:
   sysdock record -o rec -p 4242 --for 30s        what a process that runs does, for half a minute
   sysdock record -o rec -a --for 10s             all processes
   sysdock record -o rec --cgroup /sys/fs/cgroup/system.slice/nginx.service
+  sysdock record -o rec -p 4242 --stacks=slower:100us      with source lines of slow calls
   sysdock record -o rec -- make -j4              as `sysdock run`, without the answer
 
 Ctrl-C ends it, too; what was recorded until then is there. The exit status is the command's.

@@ -29,6 +29,7 @@ def recorder_arguments(options: Mapping[str, Any]) -> list[str]:
     words = ["--with", options["with_"]]
     words += ["--what", options["what"]] if options["what"] else []
     words += ["--ring", str(options["ring"])] if options["ring"] else []
+    words += [f"--stacks={options['stacks']}"] if options["stacks"] else []
     return words + [f"--{name.replace('_', '-')}" for name in ("no_loss", "as_root") if options[name]]
 
 

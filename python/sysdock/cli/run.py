@@ -17,6 +17,7 @@ _EPILOG = """Example:
   sysdock run -- tar cf /dev/null /usr/share/doc
   sysdock run -o rec -- make -j4
   sudo sysdock run -o rec -- ./simulation       the program runs as you
+  sudo sysdock run --stacks=all -- ./simulation     with source lines
 
 The exit status is the command's; 2 where recording could not start.
 """

@@ -28,6 +28,7 @@ _WORDS = {
         "do": "What to do",
         "explains": "explains also",
         "evidence": "Evidence",
+        "source": "Most of the calls at",
         "facts": "Recording",
         "rows": "the first {shown} of {total} rows",
         "note": "note",
@@ -53,6 +54,7 @@ _WORDS = {
         "do": "どうするか",
         "explains": "これで説明できるもの",
         "evidence": "根拠",
+        "source": "呼び出しの多い行",
         "facts": "記録",
         "rows": "{total} 行のうち先頭 {shown} 行",
         "note": "注意",
@@ -113,6 +115,8 @@ def _findings(session: Session, findings: Sequence[Finding], words: dict[str, st
 
 def _finding(session: Session, finding: Finding, words: dict[str, str]) -> list[str]:
     line = f"- {_code(finding.subject)}: {_plain(finding.reason)}"
+    if finding.source:
+        line += f"\n  {words['source']}: {_code(finding.source)}"
     if not finding.evidence:
         return [line]
     command = f"sysdock show {session.recording.folder.name} {finding.evidence}"
@@ -206,7 +210,7 @@ def as_json(session: Session, lang: str = "en") -> str:
 
 def _finding_object(finding: Finding) -> dict[str, Any]:
     names = ("rule", "status", "subject", "value", "limit_value", "cost_ns", "gain_ns", "certainty", "reason")
-    names += ("title", "advice", "evidence", "file", "process", "from_s", "until_s", "others")
+    names += ("title", "advice", "evidence", "file", "process", "from_s", "until_s", "others", "source")
     found = {name: getattr(finding, name) for name in names}
     part_of = finding.part_of and {"rule": finding.part_of[0], "subject": finding.part_of[1]}
     return {**found, "part_of": part_of}

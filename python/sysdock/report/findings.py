@@ -108,13 +108,16 @@ def _subject(session: Session, finding: Finding, recording: str, findings: Seque
 
 
 def _where(finding: Finding) -> list[str]:
-    """Process, time range and certainty, as HTML."""
+    """Process, time range, source line and certainty, as HTML."""
     found = []
     if finding.process is not None:
         found.append(both(f"process {finding.process}", f"プロセス {finding.process}"))
     if finding.from_s is not None and finding.until_s is not None:
         span = f"{in_words(finding.from_s, 's')} - {in_words(finding.until_s, 's')}"
         found.append(both(f"at {span}", f"時刻 {span}"))
+    if finding.source:
+        line = f"<code>{text(finding.source)}</code>"
+        found.append(both(f"most of the calls at {line}", f"呼び出しの多い行 {line}"))
     if finding.certainty:
         found.append(both(*_CERTAINTY[finding.certainty]))
     return found

@@ -9,6 +9,7 @@
 #include "target.h"
 #include "files.h"
 #include "aio.h"
+#include "stacks.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
@@ -28,7 +29,8 @@ struct entry {
 
 struct slot { // a cache line: neighbours do not disturb each other
 	struct entry entry;
-	u64 pad[4];
+	u64 calls; // STACKS_EVERY
+	u64 pad[3];
 };
 
 struct slot slots[CPUS];
@@ -259,7 +261,7 @@ static __always_inline s64 offset_argument(struct pt_regs *regs, u8 index, u16 f
 
 // Behind the fixed part: the paths from the scratch, last.
 static __always_inline void write_call(
-	struct call_event *fixed, struct scratch_call *scratch, u32 paths_length, u32 flags, u64 now_ns)
+	struct call_event *fixed, struct scratch_call *scratch, u64 stack, u32 paths_length, u32 flags, u64 now_ns)
 {
 	struct ring *ring = this_ring();
 	u64 position;
@@ -271,6 +273,9 @@ static __always_inline void write_call(
 		size += sizeof(struct call_second_file);
 	if (flags & CALL_MAPPING)
 		size += sizeof(struct call_mapping);
+	u32 stack_at = size;
+	if (flags & CALL_STACK)
+		size += sizeof(stack);
 	paths_length &= 0x3fff;
 	if (paths_length > 2 * (PATH_MAX + 32))
 		return;
@@ -289,6 +294,8 @@ static __always_inline void write_call(
 		*(struct call_second_file *)(event + 1) = scratch->second;
 	if (flags & CALL_MAPPING) // never with a second file
 		*(struct call_mapping *)(event + 1) = scratch->mapping;
+	if (flags & CALL_STACK)
+		*(u64 *)((void *)event + stack_at) = stack;
 	if (flags & (CALL_PATH | CALL_SECOND_PATH))
 		bpf_probe_read_kernel((void *)event + size, paths_length, scratch->paths);
 	ring_give(&event->header, position, size + paths_length, EVENT_CALL, flags);
@@ -301,6 +308,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	struct scratch_call *scratch;
 	struct entry entry;
 	u32 flags = 0, paths = 0, zero = 0;
+	u64 stack = 0;
 	s64 position = -1;
 
 	// A child returns from the call that made it, without an entry; what was under way at the start has none either.
@@ -369,6 +377,8 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		scratch->mapping.protection = argument(regs, 2);
 		scratch->mapping.flags = argument(regs, 3);
 		scratch->mapping.offset = argument(regs, 5);
+		if (config.stacks && scratch->mapping.protection & PROTECTION_EXEC && call->file && (u64)result < ~4095ULL)
+			tell_mapped(result, scratch->mapping.length, scratch->mapping.offset, call->file, now_ns);
 	}
 	if (shape->path != NONE && !(shape_flags & SHAPE_EXEC && result == 0)) {
 		flags |= CALL_PATH;
@@ -385,7 +395,14 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	}
 	if (shape_flags & SHAPE_RENAMES && result == 0)
 		count_rename();
-	write_call(call, scratch, paths, flags, now_ns);
+	if (config.stacks && shape_flags & SHAPE_STACK && !(shape_flags & SHAPE_EXEC && result == 0)) {
+		struct slot *slot = this_slot();
+		if (slot && wants_stack(now_ns - entry.start_ns, &slot->calls))
+			stack = stack_of(now_ns);
+		if (stack)
+			flags |= CALL_STACK;
+	}
+	write_call(call, scratch, stack, paths, flags, now_ns);
 	if (shape_flags & (SHAPE_SUBMIT | SHAPE_REAP) && result > 0) {
 		struct aio_call *aio = &scratch->aio;
 		aio->list = shape_flags & SHAPE_SUBMIT ? regs->dx : regs->r10;
@@ -414,6 +431,6 @@ int BPF_PROG(end_in_call, struct task_struct *task)
 	call.tid = task->pid;
 	call.fd = -1;
 	call.offset = -1;
-	write_call(&call, 0, 0, CALL_UNFINISHED, now_ns);
+	write_call(&call, 0, 0, 0, CALL_UNFINISHED, now_ns);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #define RING_CALL 511
 
 enum target { TARGET_ALL, TARGET_CGROUP, TARGET_PROCESSES };
+enum stacks { STACKS_OFF, STACKS_ALL, STACKS_SLOWER, STACKS_EVERY };
 
 // What stands in which argument, 0xff: nowhere. Filled in from the list of system calls before loading.
 enum shape_flag {
@@ -27,6 +28,7 @@ enum shape_flag {
 	SHAPE_HOW = 1024,      // `count` points to a structure that begins with what is meant
 	SHAPE_SUBMIT = 2048,   // io_submit
 	SHAPE_REAP = 4096,     // io_getevents
+	SHAPE_STACK = 8192,    // its stack is wanted, where stacks are
 };
 
 struct shape {
@@ -43,6 +45,9 @@ struct config {
 	u32 recorder_pid; // the recorder does not record itself
 	u32 ring_mask;    // size of a ring - 1
 	u32 count_produced; // 1: count what was produced apart from what was stored and dropped, for a test that the two agree
+	u64 stacks_slower_ns; // STACKS_SLOWER
+	u32 stacks_every;     // STACKS_EVERY
+	u32 stacks;           // of which calls
 	struct shape shapes[CALLS];
 };
 

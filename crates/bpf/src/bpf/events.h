@@ -13,6 +13,9 @@ enum event_kind {
 	EVENT_SIGNAL = 6, // a signal was delivered to a thread
 	EVENT_TASK = 7,   // a thread that was there when recording began (written by the user side, from /proc)
 	EVENT_FAULT = 8,  // a page fault on a mapped file was served
+	EVENT_STACK = 16, // a part of a stack, before the call that it belongs to
+	EVENT_MAPPED = 17, // code of a file was mapped (of processes that were there before: written by the user side)
+	EVENT_PROGRAM = 18, // a program was mapped by the kernel
 	EVENT_AIO_SUBMIT = 20, // an operation of libaio begins
 	EVENT_AIO_DONE = 21,   // its result was taken
 };
@@ -20,11 +23,11 @@ enum event_kind {
 // Of event_header.flags, for EVENT_CALL. What a flag announces follows the fixed part, in this order.
 enum call_flag {
 	CALL_SECOND_FILE = 1, // struct call_second_file
+	CALL_MAPPING = 8,     // struct call_mapping
+	CALL_STACK = 32,      // u64: id of the stack
 	CALL_PATH = 2,        // struct call_path: the path argument
 	CALL_SECOND_PATH = 4, // struct call_path: the other path of rename, link, symlink
-	CALL_MAPPING = 8,     // struct call_mapping
 	CALL_NO_START = 16,   // its start was not seen: start_ns is that of its return
-	CALL_STACK = 32,      // u64: id of the stack
 	CALL_UNFINISHED = 64, // it never returned: the thread ended in it, as in exit_group
 	CALL_RING = 128,      // no system call of its own: submitted to an io_uring; the number is that of the call which does the same
 };
@@ -184,4 +187,39 @@ struct aio_done_event {
 	long long result;
 	unsigned int tid; // who took it
 	unsigned int pad;
+};
+
+enum stack_flag {
+	STACK_AGAIN = 1, // of an id that was told already, to see whether it is the same stack
+};
+
+struct stack_event {
+	struct event_header header;
+	unsigned long long at_ns;
+	unsigned long long id;    // as calls name it
+	unsigned long long image; // what lies where
+	unsigned long long ip, sp, bp, bx, r12, r13, r14, r15; // of the user, at the call; sp is rounded down to 8
+	unsigned int tid;
+	unsigned int offset;      // of these bytes from sp; the parts of a stack come one behind another
+	char bytes[];
+};
+
+struct mapped_event {
+	struct event_header header;
+	unsigned long long image;  // made of
+	unsigned long long parent; // this one, and
+	unsigned long long start, length, offset, file;
+	unsigned long long at_ns;
+};
+
+#define AUXILIARY_WORDS 40
+#define AUXILIARY_BASE 7 // AT_BASE, of the loader
+
+struct program_event {
+	struct event_header header;
+	unsigned long long image;
+	unsigned long long at_ns;
+	unsigned long long file;
+	unsigned long long code_start, code_bytes; // of the program's own code
+	unsigned long long auxiliary[AUXILIARY_WORDS]; // what the kernel tells the program, as pairs: getauxval(3)
 };

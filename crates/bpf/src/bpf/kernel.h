@@ -29,7 +29,7 @@ enum bpf_func_id { BPF_FUNC_loop = 181 };
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct pt_regs {
-	unsigned long di, si, dx, r10, r8, r9, ax, orig_ax;
+	unsigned long di, si, dx, r10, r8, r9, ax, orig_ax, ip, sp, bp, bx, r12, r13, r14, r15;
 };
 
 struct thread_info {
@@ -98,6 +98,17 @@ struct vm_area_struct {
 	struct file *vm_file;
 };
 
+struct maple_tree {
+	void *ma_root;
+};
+
+struct mm_struct {
+	struct maple_tree mm_mt;
+	unsigned long arg_start, arg_end, start_code, end_code, start_stack;
+	unsigned long saved_auxv[1];
+	struct file *exe_file;
+};
+
 struct fdtable {
 	u32 max_fds;
 	struct file **fd;
@@ -123,15 +134,6 @@ struct cgroup {
 
 struct css_set {
 	struct cgroup *dfl_cgrp;
-};
-
-struct maple_tree {
-	void *ma_root;
-};
-
-struct mm_struct {
-	struct maple_tree mm_mt;
-	unsigned long arg_start, arg_end;
 };
 
 struct task_io_accounting {

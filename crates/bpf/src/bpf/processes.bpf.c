@@ -4,6 +4,7 @@
 #include "events.h"
 #include "ring.h"
 #include "target.h"
+#include "layouts.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
@@ -37,6 +38,8 @@ int BPF_PROG(born, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	if (config.target == TARGET_PROCESSES)
 		bpf_map_update_elem(&processes, &pid, &one, BPF_ANY);
+	if (config.stacks)
+		inherit_layout(parent->tgid, pid);
 	event = ring_take(ring, sizeof(*event), EVENT_FORK, now_ns, &position);
 	if (!event)
 		return 0;
@@ -61,6 +64,8 @@ int BPF_PROG(exec, struct task_struct *task, int old_tid, struct linux_binprm *p
 
 	if (!ring || !is_wanted(task))
 		return 0;
+	if (config.stacks)
+		tell_program(now_ns);
 	text = bpf_map_lookup_elem(&scratch_texts, &zero);
 	if (!text)
 		return 0;
@@ -121,8 +126,12 @@ int BPF_PROG(ended, struct task_struct *task)
 	event->cpu_ns = task->se.sum_exec_runtime;
 	event->cancelled_bytes = task->ioac.cancelled_write_bytes;
 	ring_give(&event->header, position, sizeof(*event), EVENT_EXIT, 0);
-	if (config.target == TARGET_PROCESSES && task->signal->live.counter == 0)
-		bpf_map_delete_elem(&processes, &pid);
+	if (task->signal->live.counter == 0) {
+		if (config.target == TARGET_PROCESSES)
+			bpf_map_delete_elem(&processes, &pid);
+		if (config.stacks)
+			bpf_map_delete_elem(&layouts, &pid);
+	}
 	return 0;
 }
 

@@ -1,0 +1,182 @@
+//! What code lies where in processes that are there when recording begins, from /proc: `bpf/layouts.h` has it of those that come later.
+//! What a process maps between this and the first event is not known.
+
+use std::{fs, os::unix::fs::MetadataExt};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// `LAYOUT_TAGS`, `GRANULE_SHIFT` of `bpf/layouts.h`.
+const TAGS: usize = 1024;
+const SHIFT: u32 = 17;
+/// `EVENT_PATH`, `EVENT_MAPPED` of `bpf/events.h`.
+const PATH: u8 = 2;
+const MAPPED: u8 = 17;
+
+/// Code of a file, as a line of /proc/PID/maps has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Code {
+    start: u64,
+    end: u64,
+    offset: u64,
+    path: String,
+}
+
+/// Tells images of processes, and the files in them.
+#[derive(Debug)]
+pub(crate) struct Teller {
+    secret: u64,
+    now_ns: u64,
+    /// Ids of files by path.
+    files: FxHashMap<String, Option<u64>>,
+    images: FxHashSet<u64>,
+    pub(crate) events: Vec<u8>,
+}
+
+impl Teller {
+    pub(crate) fn new(secret: u64, now_ns: u64) -> Self {
+        Teller { secret, now_ns, files: FxHashMap::default(), images: FxHashSet::default(), events: Vec::new() }
+    }
+
+    /// `struct layout` of a process, and the events that tell its image. `None`: it is gone, or may not be looked at.
+    pub(crate) fn layout(&mut self, pid: u32) -> Option<Vec<u8>> {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+        let codes: Vec<Code> = maps.lines().filter_map(parse).collect();
+        let mut image = 0;
+        for code in &codes {
+            image = self.mapped(image, code);
+        }
+        Some(layout(image, &codes))
+    }
+
+    /// Returns the image that `parent` becomes.
+    fn mapped(&mut self, parent: u64, code: &Code) -> u64 {
+        let Some(file) = self.file(&code.path) else { return parent };
+        let length = code.end - code.start;
+        let image = [code.start, length, code.offset, file].into_iter().fold(mix(parent, self.secret), mix) | 1;
+        if self.images.insert(image) {
+            self.event(MAPPED, &[image, parent, code.start, length, code.offset, file, self.now_ns], &[]);
+        }
+        image
+    }
+
+    /// The id of a file; it is told the first time.
+    fn file(&mut self, path: &str) -> Option<u64> {
+        if let Some(known) = self.files.get(path) {
+            return *known;
+        }
+        let id = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|found| {
+            let id = mix(mix(found.ino(), found.dev()), self.secret ^ u64::from(PATH)) | 1;
+            self.path(id, path, &found);
+            id
+        });
+        self.files.insert(path.into(), id);
+        id
+    }
+
+    /// A path event: `struct path_event`.
+    fn path(&mut self, id: u64, path: &str, found: &fs::Metadata) {
+        let mut names = Vec::new();
+        for name in path.split('/').rev().filter(|name| !name.is_empty()) {
+            names.push(name.len().min(255) as u8);
+            names.extend(&name.as_bytes()[..name.len().min(255)]);
+        }
+        let count = path.split('/').filter(|name| !name.is_empty()).count() as u64;
+        let device_and_mode = u64::from(found.mode() & 0xffff) << 32;
+        let lengths = (names.len() as u64) << 32 | count << 48;
+        self.event(PATH, &[id, found.ino(), device_and_mode, lengths, found.size()], &names);
+    }
+
+    fn event(&mut self, kind: u8, words: &[u64], text: &[u8]) {
+        let length = (8 + 8 * words.len() + text.len()).next_multiple_of(8);
+        let start = self.events.len();
+        self.events.extend((start as u32).to_le_bytes());
+        self.events.extend((length as u16).to_le_bytes());
+        self.events.extend([kind, 0]);
+        words.iter().for_each(|word| self.events.extend(word.to_le_bytes()));
+        self.events.extend(text);
+        self.events.resize(start + length, 0);
+    }
+}
+
+fn mix(a: u64, b: u64) -> u64 {
+    let h = (a ^ b).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    h ^ (h >> 29)
+}
+
+/// A line of /proc/PID/maps, if it is code of a file: `start-end perms offset device inode path`.
+fn parse(line: &str) -> Option<Code> {
+    let mut words = line.splitn(6, ' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let permissions = words.next()?;
+    let hex = |word: &str| u64::from_str_radix(word, 16).ok();
+    let offset = hex(words.next()?)?;
+    let path = words.nth(2)?.trim_start();
+    let (start, end) = (hex(start)?, hex(end)?);
+    (permissions.as_bytes().get(2) == Some(&b'x') && path.starts_with('/') && start < end).then(|| Code {
+        start,
+        end,
+        offset,
+        path: path.into(),
+    })
+}
+
+/// `struct layout`: the image, the largest stretch of code, what lies between the first and the last, tags.
+fn layout(image: u64, codes: &[Code]) -> Vec<u8> {
+    let largest = codes.iter().max_by_key(|code| code.end - code.start);
+    let (code_start, code_bytes) = largest.map_or((0, 0), |code| (code.start, code.end - code.start));
+    let others = || codes.iter().filter(|code| Some(*code) != largest);
+    let low = others().map(|code| code.start).min().unwrap_or(0);
+    let high = others().map(|code| code.end).max().unwrap_or(0);
+    let mut tags = vec![0u16; TAGS];
+    for code in others() {
+        for granule in (code.start >> SHIFT..=(code.end - 1) >> SHIFT).take(TAGS) {
+            tags[granule as usize % TAGS] = (granule / TAGS as u64) as u16 + 1;
+        }
+    }
+    let mut out = Vec::new();
+    [image, code_start, code_bytes, low, high - low].iter().for_each(|word| out.extend(word.to_le_bytes()));
+    tags.iter().for_each(|tag| out.extend(tag.to_le_bytes()));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::{self, kind};
+
+    #[test]
+    fn this_process_is_told_as_a_chain_of_mappings() {
+        let mut teller = Teller::new(7, 9);
+        let layout = teller.layout(std::process::id()).unwrap();
+        assert_eq!(layout.len(), 40 + 2 * TAGS);
+        let (mut rest, mut image, mut own) = (&teller.events[..], 0, false);
+        let here = this_process_is_told_as_a_chain_of_mappings as fn() as usize as u64;
+        while let Some((event, behind)) = events::split(rest) {
+            assert!(event.is_whole());
+            if event.kind == kind::MAPPED {
+                let mapped = event.mapped().unwrap();
+                assert_eq!((mapped.parent, mapped.at_ns), (image, 9));
+                image = mapped.image;
+                own |= (mapped.start..mapped.start + mapped.length).contains(&here);
+            } else {
+                let path = event.path().unwrap();
+                let names: Vec<_> = path.names().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+                let path_again = format!("/{}", names.into_iter().rev().collect::<Vec<_>>().join("/"));
+                let found = fs::metadata(path_again).unwrap();
+                assert_eq!((found.ino(), found.len()), (path.inode, path.size));
+            }
+            rest = behind;
+        }
+        assert!(own && layout[..8] == image.to_le_bytes());
+        assert!(teller.layout(u32::MAX).is_none());
+    }
+
+    #[test]
+    fn only_code_of_files_is_taken() {
+        let code = parse("7f00-8000 r-xp 00001000 fe:00 12     /usr/lib/a b.so").unwrap();
+        assert_eq!(code, Code { start: 0x7f00, end: 0x8000, offset: 0x1000, path: "/usr/lib/a b.so".into() });
+        assert_eq!(parse("7f00-8000 rw-p 00001000 fe:00 12     /usr/lib/a.so"), None);
+        assert_eq!(parse("7f00-8000 r-xp 00000000 00:00 0      [vdso]"), None);
+        assert_eq!(parse("garbage"), None);
+    }
+}

@@ -1,0 +1,247 @@
+//! Where in programs calls were made: `stacks`, and the ids of its rows.
+//!
+//! States of an id: *unknown* -> *copied* (parts of its stack have come, those of a thread one behind another) -> *known* (the call behind
+//! them has come: its frames are found, and the copy is gone). Equal frames have one number, whatever their ids.
+
+use rustc_hash::FxHashMap;
+use sysdock_table::{Column, Recording, TableError};
+
+use crate::{
+    events::StackPart,
+    places::Places,
+    symbols::{self, Symbol},
+    unwind::{Copy, End, Frame, Frames},
+};
+
+/// Threads whose stacks may come in parts at a time: of others the copy is given up.
+const MOST_COPIES: usize = 4096;
+/// Longer than the kernel side copies.
+const LONGEST_COPY: usize = 64 << 10;
+const STACKS_PER_GROUP: usize = 16_384;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Calls whose stack was never told.
+    pub(crate) lost: u64,
+    /// Stacks that were copied again, and how many of those had other frames than the first of their id.
+    pub(crate) compared: u64,
+    pub(crate) differed: u64,
+    /// Stacks that end before the place where their thread began.
+    pub(crate) cut: u64,
+}
+
+/// All stacks of a recording.
+#[derive(Default)]
+pub(crate) struct Stacks {
+    pub(crate) frames: Frames,
+    /// By thread.
+    copies: FxHashMap<u32, (u64, bool, Copy)>,
+    numbers: FxHashMap<u64, i32>,
+    /// Frames and end of each number.
+    known: Vec<(Box<[Frame]>, End)>,
+    index: FxHashMap<(Box<[Frame]>, End), i32>,
+    pub(crate) counts: Counts,
+}
+
+impl Stacks {
+    /// A part of a stack.
+    pub(crate) fn part(&mut self, part: &StackPart<'_>) {
+        if part.offset == 0 {
+            if self.copies.len() >= MOST_COPIES {
+                self.copies.clear();
+            }
+            let copy = Copy { image: part.image, registers: part.registers, bytes: part.bytes.to_vec() };
+            self.copies.insert(part.tid, (part.id, part.again, copy));
+            return;
+        }
+        let Some((id, _, copy)) = self.copies.get_mut(&part.tid) else { return };
+        if *id == part.id && copy.bytes.len() == part.offset as usize && copy.bytes.len() + part.bytes.len() <= LONGEST_COPY {
+            copy.bytes.extend_from_slice(part.bytes);
+        }
+    }
+
+    /// The number of the stack of a call; -1: it has none.
+    #[inline]
+    pub(crate) fn number(&mut self, id: u64, tid: u32, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> i32 {
+        if id == 0 {
+            return -1;
+        }
+        if !self.copies.is_empty()
+            && let Some((copied, again, copy)) = self.copies.remove(&tid)
+            && copied == id
+        {
+            return self.copied(id, again, &copy, places, epoch_ns);
+        }
+        let number = self.numbers.get(&id).copied().unwrap_or(-1);
+        self.counts.lost += u64::from(number < 0);
+        number
+    }
+
+    fn copied(&mut self, id: u64, again: bool, copy: &Copy, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> i32 {
+        let (frames, end) = self.frames.of(copy, places, epoch_ns);
+        let key = (frames.into_boxed_slice(), end);
+        let number = self.index.get(&key).copied().unwrap_or_else(|| {
+            let number = i32::try_from(self.known.len()).expect("fewer than 2^31 stacks");
+            self.known.push(key.clone());
+            self.index.insert(key, number);
+            self.counts.cut += u64::from(end != End::Whole);
+            number
+        });
+        let before = *self.numbers.entry(id).or_insert(number);
+        self.counts.compared += u64::from(again);
+        self.counts.differed += u64::from(again && before != number);
+        number
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Write the table.
+    pub(crate) fn write(&self, recording: &mut Recording) -> Result<(), TableError> {
+        let symbols = self.symbols();
+        for first in (0..self.known.len()).step_by(STACKS_PER_GROUP) {
+            let stacks = first..self.known.len().min(first + STACKS_PER_GROUP);
+            recording.write("stacks", self.columns(stacks, &symbols))?;
+        }
+        Ok(())
+    }
+
+    /// Of each frame.
+    fn symbols(&self) -> FxHashMap<Frame, Vec<Symbol>> {
+        let mut by_object: FxHashMap<u32, Vec<Frame>> = FxHashMap::default();
+        let mut all: FxHashMap<Frame, Vec<Symbol>> = FxHashMap::default();
+        for frame in self.known.iter().flat_map(|(frames, _)| frames) {
+            if all.insert(*frame, Vec::new()).is_none() {
+                by_object.entry(frame.object).or_default().push(*frame);
+            }
+        }
+        for (object, mut frames) in by_object {
+            let object = &self.frames.objects.all[object as usize];
+            if object.binary.is_none() {
+                continue;
+            }
+            frames.sort_unstable_by_key(|frame| frame.address);
+            // The call stands before the address that it returns to. So does the instruction that entered the kernel.
+            let addresses: Vec<u64> = frames.iter().map(|frame| frame.address.wrapping_sub(1)).collect();
+            all.extend(frames.into_iter().zip(symbols::symbols(&object.path, &addresses)));
+        }
+        all
+    }
+
+    fn columns(&self, stacks: std::ops::Range<usize>, symbols: &FxHashMap<Frame, Vec<Symbol>>) -> Vec<Column> {
+        let mut rows = Vec::new();
+        for number in stacks {
+            let (frames, end) = &self.known[number];
+            let stack = i32::try_from(number).expect("numbers are small");
+            let mut place = 0..;
+            let mut add = |row: Row| rows.push((stack, place.next().unwrap_or(i32::MAX), row));
+            for frame in frames {
+                self.rows_of(frame, &symbols[frame], &mut add);
+            }
+            if let Some(word) = end.word() {
+                add(Row { function: Some(word.into()), ..Row::default() });
+            }
+        }
+        let texts = |part: fn(&Row) -> Option<&str>| Column::words(rows.iter().map(|(_, _, row)| part(row)));
+        vec![
+            Column::Int32(rows.iter().map(|(stack, ..)| Some(*stack)).collect()),
+            Column::Int32(rows.iter().map(|(_, place, _)| Some(*place)).collect()),
+            texts(|row| row.object.as_deref()),
+            texts(|row| row.function.as_deref()),
+            Column::Int64(rows.iter().map(|(_, _, row)| row.offset).collect()),
+            texts(|row| row.source.as_deref()),
+            Column::Int64(rows.iter().map(|(_, _, row)| row.address).collect()),
+        ]
+    }
+
+    /// One row for each function at the place of a frame.
+    fn rows_of(&self, frame: &Frame, symbols: &[Symbol], add: &mut impl FnMut(Row)) {
+        let object = Some(self.frames.objects.all[frame.object as usize].path.display().to_string());
+        let address = Some(frame.address.cast_signed());
+        if symbols.is_empty() {
+            add(Row { object, address, offset: address, ..Row::default() });
+            return;
+        }
+        for symbol in symbols {
+            let Symbol { function, offset, source } = symbol.clone();
+            // The offset of the address that is shown, not of the call before it.
+            let offset = offset.map(|offset| offset.saturating_add(1));
+            add(Row { object: object.clone(), function, offset, source, address });
+        }
+    }
+}
+
+/// A row, but for its key.
+#[derive(Debug, Default)]
+struct Row {
+    object: Option<String>,
+    function: Option<String>,
+    offset: Option<i64>,
+    source: Option<String>,
+    address: Option<i64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        events::{Mapped, ProgramMapped},
+        testing::Random,
+    };
+
+    #[test]
+    fn whatever_a_spool_says_of_stacks_is_no_reason_to_panic() {
+        let mut random = Random(3);
+        let (mut stacks, places) = (Stacks::default(), Places::default());
+        let odd = |random: &mut Random| match random.below(4) {
+            0 => random.below(5),
+            1 => u64::MAX - random.below(5),
+            _ => random.below(1 << 47),
+        };
+        for _ in 0..20_000 {
+            let [image, parent, start, length, offset, file] = std::array::from_fn(|_| odd(&mut random));
+            match random.below(4) {
+                0 => stacks.frames.images.mapped(Mapped { image, parent, start, length, offset, file, at_ns: 0 }),
+                1 => stacks.frames.images.program(ProgramMapped {
+                    image,
+                    at_ns: 0,
+                    file,
+                    code_start: start,
+                    code_bytes: length,
+                    loader: parent,
+                    entry: offset,
+                }),
+                _ => {
+                    let bytes: Vec<u8> = (0..random.below(300)).map(|_| random.below(256) as u8).collect();
+                    let registers = std::array::from_fn(|_| odd(&mut random));
+                    let (id, tid) = (random.below(9), random.below(100_000) as u32);
+                    let offset = if random.below(2) == 0 { 0 } else { offset as u32 };
+                    let again = random.below(2) == 0;
+                    stacks.part(&StackPart { id, image, registers, tid, offset, again, bytes: &bytes });
+                    let other = if random.below(2) == 0 { tid } else { 1 };
+                    stacks.number(id, other, &places, &|_| 0);
+                }
+            }
+        }
+        assert!(stacks.copies.len() <= MOST_COPIES);
+        assert!(stacks.counts.lost > 0 && stacks.len() > 0);
+    }
+
+    #[test]
+    fn a_copy_is_put_together_from_its_parts_and_no_others() {
+        let mut stacks = Stacks::default();
+        let part = |id, offset, bytes| StackPart { id, image: 1, registers: [0; 8], tid: 7, offset, again: false, bytes };
+        stacks.part(&part(5, 0, &[1; 16]));
+        stacks.part(&part(5, 16, &[2; 8]));
+        // Of another stack, and one with a gap before it.
+        stacks.part(&part(6, 24, &[3; 8]));
+        stacks.part(&part(5, 32, &[4; 8]));
+        assert_eq!(stacks.copies[&7].2.bytes, [[1; 8], [1; 8], [2; 8]].concat());
+        let number = stacks.number(5, 7, &Places::default(), &|_| 0);
+        assert_eq!((number, stacks.number(5, 8, &Places::default(), &|_| 0)), (0, 0));
+        assert_eq!((stacks.number(6, 7, &Places::default(), &|_| 0), stacks.counts.lost), (-1, 1));
+    }
+}
