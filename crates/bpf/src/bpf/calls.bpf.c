@@ -164,10 +164,10 @@ static __noinline u32 read_path(struct scratch_call *scratch, u32 at, const void
 	block->base = base;
 	block->flags = 0;
 	long length = bpf_probe_read_user_str(block->bytes, PATH_MAX, text);
-	if (length <= 0) {
+	if (length < 0)
 		block->flags = 1;
+	if (length <= 0) // older kernels, such as 6.1, say 0 of an empty text, which has one byte
 		length = 1;
-	}
 	block->length = length - 1;
 	return (sizeof(*block) + (length - 1) + 7) & ~7u & 0x1fff;
 }
