@@ -24,8 +24,8 @@ fn record(path: &Path, command: &[String]) -> Result<u64, Box<dyn Error>> {
     let gate = Gate::close(start, || Ok(()))?;
     let target = Target::Processes(vec![gate.pid()]);
     let settings = Settings { target, families: Vec::new(), ring_bytes: 1 << 24, secret: 42, stacks: Default::default() };
-    let mut probes = Probes::load(&settings).map_err(|error| format!("{}: {}", error.step, error.error))?;
-    probes.attach().map_err(|error| format!("{}: {}", error.step, error.error))?;
+    let mut probes = Probes::load(&settings).map_err(|error| format!("{}: {}", error.step, error.reason))?;
+    probes.attach().map_err(|error| format!("{}: {}", error.step, error.reason))?;
     let mut spool = Spool::create(path)?;
     spool.note(&Note::Start(Start { command: Some(command.join(" ")), pid: Some(gate.pid()), ..Start::default() }))?;
     spool.note(&clock_note())?;

@@ -12,8 +12,8 @@ pub struct Family {
     pub is_usual: bool,
     /// Its programs; none: it is a part of those for system calls.
     pub(crate) object: &'static [u8],
-    /// Names of programs that it can do without, where a kernel lacks what they need.
-    pub(crate) optional: &'static [&'static str],
+    /// Names of programs to leave out, because a kernel lacks what they need or they are for other kernels: what is tried, in this order.
+    pub(crate) left_out: &'static [&'static [&'static str]],
 }
 
 /// Operations of io_uring.
@@ -22,7 +22,8 @@ pub(crate) const URING: Family = Family {
     shows: "operations of io_uring",
     is_usual: true,
     object: include_bytes!(concat!(env!("OUT_DIR"), "/uring.bpf.o")),
-    optional: &[],
+    // In 6.1 the tracepoint of the submission has another name, and up to 6.12 that of the completion has other arguments.
+    left_out: &[&["submitted_early", "completed_early"], &["submitted_early", "completed"], &["submitted", "completed"]],
 };
 
 /// Page faults on mapped files.
@@ -31,7 +32,7 @@ pub(crate) const FAULTS: Family = Family {
     shows: "page faults on mapped files",
     is_usual: true,
     object: include_bytes!(concat!(env!("OUT_DIR"), "/faults.bpf.o")),
-    optional: &["map_around"],
+    left_out: &[&[], &["map_around"]],
 };
 
 /// What the page cache has a block device do for files.
@@ -40,12 +41,12 @@ pub(crate) const CACHE: Family = Family {
     shows: "reads and writes of the disk for files",
     is_usual: true,
     object: include_bytes!(concat!(env!("OUT_DIR"), "/cache.bpf.o")),
-    optional: &[],
+    left_out: &[&[]],
 };
 
 /// Where in programs calls are made.
 pub const STACKS: Family =
-    Family { word: "stacks", shows: "where in programs calls are made", is_usual: false, optional: &[], object: &[] };
+    Family { word: "stacks", shows: "where in programs calls are made", is_usual: false, left_out: &[], object: &[] };
 
 /// All there are.
 pub const FAMILIES: [Family; 4] = [URING, FAULTS, CACHE, STACKS];

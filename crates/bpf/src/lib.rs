@@ -1,9 +1,10 @@
 //! Kernel events, by BPF, to the tables about system calls.
 //!
-//! [`probes`] loads the programs of `bpf/`, which write events into a ring for each CPU; [`ring`] reads those. `bpf/events.h` says what
-//! an event is, [`config`] what the programs are told, [`families`] what is recorded on demand. [`gate`] starts a command that waits until it is recorded, [`group`] makes the control
-//! group that it is in, [`hold`] stops it where events come too fast, [`tasks`] tells of threads that are there already, [`capture`] empties the rings. While recording, what the rings held goes unparsed into a [`spool`]; afterwards
-//! [`convert`] makes the tables of it, or [`salvage`] does where the recorder died.
+//! [`probes`] loads the programs of `bpf/` ([`refusal`]: or says why not), which write events into a ring for each CPU; [`ring`] reads
+//! those. `bpf/events.h` says what an event is, [`config`] what the programs are told, [`families`] what is recorded on demand. [`gate`]
+//! starts a command that waits until it is recorded, [`group`] makes the control group that it is in, [`hold`] stops it where events come
+//! too fast, [`tasks`] tells of threads that are there already, [`capture`] empties the rings. While recording, what the rings held goes
+//! unparsed into a [`spool`]; afterwards [`convert`] makes the tables of it, or [`salvage`] does where the recorder died.
 
 mod aio;
 mod capture;
@@ -29,6 +30,7 @@ mod numbers;
 mod objects;
 mod places;
 mod probes;
+mod refusal;
 mod ring;
 mod rows;
 mod spool;

@@ -34,13 +34,16 @@ pub(crate) fn load_first(config: &Config, cpus: usize, families: &[Family]) -> R
     Ok((calls, processes))
 }
 
-/// Load the programs of a family, without the optional ones where the kernel refuses those.
+/// Load the programs of a family that fit this kernel. Where none do: what the kernel says of the last ones.
 pub(crate) fn load_family(family: Family, config: &Config, first: &Object) -> Result<Object, ProbeError> {
-    let whole = load_beside(family.object, config, first, &[], family.shows);
-    if whole.is_ok() || family.optional.is_empty() {
-        return whole;
+    let mut tries = family.left_out.iter().map(|without| load_beside(family.object, config, first, without, family.shows));
+    let mut loaded = tries.next().expect("each family has programs to try");
+    while loaded.is_err()
+        && let Some(next) = tries.next()
+    {
+        loaded = next;
     }
-    load_beside(family.object, config, first, family.optional, family.shows)
+    loaded
 }
 
 /// Load an object that uses the maps of `first` where both have one of a name; programs named in `without` are left out.

@@ -14,6 +14,7 @@ use crate::{
     layouts::Teller,
     notes::Note,
     objects::{attach_all, load_family, load_first},
+    refusal,
     ring::{self, Ring},
     spool::clock_note,
 };
@@ -39,11 +40,14 @@ pub struct ProbeError {
     /// What was tried.
     pub step: &'static str,
     /// What the kernel said.
-    pub error: libbpf_rs::Error,
+    pub reason: String,
 }
 
 pub(crate) fn failed(step: &'static str) -> impl FnOnce(libbpf_rs::Error) -> ProbeError {
-    move |error| ProbeError { step, error }
+    move |error| {
+        let reason = refusal::take().map_or_else(|| error.to_string(), |said| format!("{error}: {said}"));
+        ProbeError { step, reason }
+    }
 }
 
 /// Programs that belong together.
@@ -77,14 +81,13 @@ impl Probes {
             ring_bytes: settings.ring_bytes,
             stacks: settings.stacks,
         };
-        // What it has to say is in the errors that it returns.
-        libbpf_rs::set_print(None);
+        refusal::listen();
         let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
         let mut without_stacks = "not asked for".to_string();
         let (calls, processes) = match load_first(&config, cpus, &settings.families) {
             Err(error) if config.stacks != Stacks::Off => {
                 config.stacks = Stacks::Off;
-                without_stacks = error.error.to_string();
+                without_stacks = error.reason;
                 load_first(&config, cpus, &settings.families)?
             }
             loaded => loaded?,
@@ -96,7 +99,7 @@ impl Probes {
             let missing = if family == families::STACKS {
                 (config.stacks == Stacks::Off).then(|| without_stacks.clone())
             } else if settings.families.contains(&family) {
-                let loaded = load_family(family, &config, &calls).map_err(|error| error.error.to_string());
+                let loaded = load_family(family, &config, &calls).map_err(|error| error.reason);
                 loaded.map(|object| objects.push(Loaded { object, family: Some(family) })).err()
             } else {
                 Some("not asked for".to_string())
@@ -105,7 +108,7 @@ impl Probes {
         }
         let map = calls.maps().find(|map| map.name() == OsStr::new("rings")).expect("the object has rings");
         let rings = ring::map(map.as_fd().as_raw_fd(), cpus, settings.ring_bytes)
-            .map_err(|error| ProbeError { step: "map the rings", error: error.into() })?;
+            .map_err(|error| ProbeError { step: "map the rings", reason: error.to_string() })?;
         if let Target::Processes(pids) = &settings.target {
             let map = calls.maps().find(|map| map.name() == OsStr::new("processes")).expect("the object has processes");
             for pid in pids {

@@ -141,7 +141,7 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
         secret: secret(),
         stacks: stacks(arguments),
     };
-    let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.error));
+    let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.reason));
     let begun = Instant::now();
     let mut probes = Probes::load(&settings).map_err(refused)?;
     if gate.is_none() {

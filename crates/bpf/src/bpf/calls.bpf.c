@@ -42,7 +42,12 @@ struct {
 	__type(value, struct entry);
 } away SEC(".maps");
 
+// A call that returns. Not on the stack: in older kernels, such as 6.1, 512 bytes are all that functions have that call each other.
 struct scratch_call {
+	struct call_event call;
+	struct call_second_file second;
+	struct call_mapping mapping;
+	struct aio_call aio;
 	char paths[2 * (PATH_MAX + 64)];
 };
 
@@ -62,7 +67,12 @@ static __always_inline u64 number_of(struct task_struct *task)
 static __always_inline struct slot *this_slot(void)
 {
 	u32 cpu = bpf_get_smp_processor_id();
-	return cpu < CPUS ? &slots[cpu] : 0;
+
+	if (cpu >= CPUS)
+		return 0;
+	// Older verifiers, such as that of 6.1, forget the comparison where the compiler compares a copy.
+	asm volatile("%0 &= %1" : "+r"(cpu) : "i"(CPUS - 1));
+	return &slots[cpu];
 }
 
 static __always_inline u64 argument(struct pt_regs *regs, u8 index)
@@ -154,10 +164,10 @@ static __noinline u32 read_path(struct scratch_call *scratch, u32 at, const void
 	block->base = base;
 	block->flags = 0;
 	long length = bpf_probe_read_user_str(block->bytes, PATH_MAX, text);
-	if (length <= 0) {
+	if (length < 0)
 		block->flags = 1;
+	if (length <= 0) // older kernels, such as 6.1, say 0 of an empty text, which has one byte
 		length = 1;
-	}
 	block->length = length - 1;
 	return (sizeof(*block) + (length - 1) + 7) & ~7u & 0x1fff;
 }
@@ -188,7 +198,7 @@ struct vector {
 };
 
 // Adds the parts from `index * PARTS` on. Returns 1 at the end.
-static long add_parts(u32 index, struct vector *vector)
+static __noinline long add_parts(u32 index, struct vector *vector)
 {
 	struct iovec parts[PARTS];
 	u64 done = (u64)index * PARTS;
@@ -251,8 +261,7 @@ static __always_inline s64 offset_argument(struct pt_regs *regs, u8 index, u16 f
 
 // Behind the fixed part: the paths from the scratch, last.
 static __always_inline void write_call(
-	struct call_event *fixed, const struct call_second_file *second, const struct call_mapping *mapping,
-	u64 stack, struct scratch_call *scratch, u32 paths_length, u32 flags, u64 now_ns)
+	struct call_event *fixed, struct scratch_call *scratch, u64 stack, u32 paths_length, u32 flags, u64 now_ns)
 {
 	struct ring *ring = this_ring();
 	u64 position;
@@ -261,9 +270,9 @@ static __always_inline void write_call(
 	if (!ring)
 		return;
 	if (flags & CALL_SECOND_FILE)
-		size += sizeof(*second);
+		size += sizeof(struct call_second_file);
 	if (flags & CALL_MAPPING)
-		size += sizeof(*mapping);
+		size += sizeof(struct call_mapping);
 	u32 stack_at = size;
 	if (flags & CALL_STACK)
 		size += sizeof(stack);
@@ -282,9 +291,9 @@ static __always_inline void write_call(
 	event->offset = fixed->offset;
 	event->extra = fixed->extra;
 	if (flags & CALL_SECOND_FILE)
-		*(struct call_second_file *)(event + 1) = *second;
+		*(struct call_second_file *)(event + 1) = scratch->second;
 	if (flags & CALL_MAPPING) // never with a second file
-		*(struct call_mapping *)(event + 1) = *mapping;
+		*(struct call_mapping *)(event + 1) = scratch->mapping;
 	if (flags & CALL_STACK)
 		*(u64 *)((void *)event + stack_at) = stack;
 	if (flags & (CALL_PATH | CALL_SECOND_PATH))
@@ -296,10 +305,7 @@ SEC("tp_btf/sys_exit")
 int BPF_PROG(leave, struct pt_regs *regs, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct call_event call = {};
-	struct call_second_file second = {};
-	struct call_mapping mapping = {};
-	struct scratch_call *scratch = 0;
+	struct scratch_call *scratch;
 	struct entry entry;
 	u32 flags = 0, paths = 0, zero = 0;
 	u64 stack = 0;
@@ -308,73 +314,79 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	// A child returns from the call that made it, without an entry; what was under way at the start has none either.
 	if (!take_entry(task, &entry))
 		return 0;
+	scratch = bpf_map_lookup_elem(&scratch_calls, &zero);
+	if (!scratch) {
+		lose_call();
+		return 0;
+	}
+	struct call_event *call = &scratch->call;
+	struct call_second_file *second = &scratch->second;
 	const volatile struct shape *shape = &config.shapes[entry.number & (CALLS - 1)];
 	u16 shape_flags = shape->flags;
 	u64 now_ns = bpf_ktime_get_ns();
 
-	call.start_ns = entry.start_ns;
-	call.duration_ns_and_number = (now_ns - entry.start_ns) << 16 | entry.number;
-	call.tid = task->pid;
-	call.result = result;
-	call.fd = -1;
-	call.offset = -1;
+	call->start_ns = entry.start_ns;
+	call->duration_ns_and_number = (now_ns - entry.start_ns) << 16 | entry.number;
+	call->tid = task->pid;
+	call->result = result;
+	call->fd = -1;
+	call->file = 0;
+	call->offset = -1;
+	call->extra = 0;
 	if (shape_flags & SHAPE_NEW_FD && result >= 0)
-		call.fd = result;
+		call->fd = result;
 	else if (shape->fd != NONE)
-		call.fd = argument(regs, shape->fd);
+		call->fd = argument(regs, shape->fd);
 	if (shape_flags & SHAPE_FILE_BEFORE)
-		call.file = entry.file;
-	else if (call.fd >= 0)
-		call.file = file_at(call.fd, now_ns, &position);
+		call->file = entry.file;
+	else if (call->fd >= 0)
+		call->file = file_at(call->fd, now_ns, &position);
 	if (shape->offset != NONE || shape_flags & SHAPE_POSITION)
-		call.offset = offset_argument(regs, shape->offset, shape_flags, position);
+		call->offset = offset_argument(regs, shape->offset, shape_flags, position);
 	// An offset argument that means the position: where it was before the call. Only here is it known that it does.
 	if (shape->offset != NONE && (shape_flags & (SHAPE_POSITION | SHAPE_OFFSET_POINTER)) == SHAPE_POSITION && result > 0 &&
-	    argument(regs, shape->offset) == -1ULL && call.offset >= result)
-		call.offset -= result;
+	    argument(regs, shape->offset) == -1ULL && call->offset >= result)
+		call->offset -= result;
 	if (shape->count != NONE) {
-		call.extra = argument(regs, shape->count);
+		call->extra = argument(regs, shape->count);
 		if (shape_flags & SHAPE_VECTOR)
-			call.extra = vector_bytes(call.extra, argument(regs, shape->count + 1));
+			call->extra = vector_bytes(call->extra, argument(regs, shape->count + 1));
 		else if (shape_flags & SHAPE_MESSAGE)
-			call.extra = message_bytes(call.extra);
+			call->extra = message_bytes(call->extra);
 		else if (shape_flags & SHAPE_HOW)
-			bpf_probe_read_user(&call.extra, sizeof(call.extra), (void *)call.extra);
+			bpf_probe_read_user(&call->extra, sizeof(call->extra), (void *)call->extra);
 	}
 	if (shape->second_fd != NONE && !(shape_flags & SHAPE_PAIR)) {
 		flags |= CALL_SECOND_FILE;
-		second.file = file_at(argument(regs, shape->second_fd), now_ns, &position);
-		second.offset = offset_argument(regs, shape->second_offset, shape_flags, position);
+		second->file = file_at(argument(regs, shape->second_fd), now_ns, &position);
+		second->offset = offset_argument(regs, shape->second_offset, shape_flags, position);
 	}
 	if (shape_flags & SHAPE_PAIR && result == 0) {
 		int pair[2];
 		if (!bpf_probe_read_user(pair, sizeof(pair), (void *)argument(regs, shape->second_fd))) {
 			flags |= CALL_SECOND_FILE;
-			call.fd = pair[0];
-			call.file = file_at(pair[0], now_ns, &position);
-			second.file = file_at(pair[1], now_ns, &position);
-			second.offset = pair[1];
+			call->fd = pair[0];
+			call->file = file_at(pair[0], now_ns, &position);
+			second->file = file_at(pair[1], now_ns, &position);
+			second->offset = pair[1];
 		}
 	}
 	if (shape_flags & SHAPE_MAPPING) {
 		flags |= CALL_MAPPING;
-		mapping.length = argument(regs, 1);
-		mapping.protection = argument(regs, 2);
-		mapping.flags = argument(regs, 3);
-		mapping.offset = argument(regs, 5);
-		if (config.stacks && mapping.protection & PROTECTION_EXEC && call.file && (u64)result < ~4095ULL)
-			tell_mapped(result, mapping.length, mapping.offset, call.file, now_ns);
+		scratch->mapping.length = argument(regs, 1);
+		scratch->mapping.protection = argument(regs, 2);
+		scratch->mapping.flags = argument(regs, 3);
+		scratch->mapping.offset = argument(regs, 5);
+		if (config.stacks && scratch->mapping.protection & PROTECTION_EXEC && call->file && (u64)result < ~4095ULL)
+			tell_mapped(result, scratch->mapping.length, scratch->mapping.offset, call->file, now_ns);
 	}
 	if (shape->path != NONE && !(shape_flags & SHAPE_EXEC && result == 0)) {
-		scratch = bpf_map_lookup_elem(&scratch_calls, &zero);
-		if (!scratch)
-			return 0;
 		flags |= CALL_PATH;
 		paths = path_argument(scratch, 0, regs, shape->directory, shape->path, now_ns);
 		// An empty path means the descriptor itself.
 		struct call_path *block = (void *)scratch->paths;
-		if (!block->length && !block->flags && shape->directory != NONE && call.fd < 0)
-			call.fd = argument(regs, shape->directory);
+		if (!block->length && !block->flags && shape->directory != NONE && call->fd < 0)
+			call->fd = argument(regs, shape->directory);
 		if (shape->second_path != NONE) {
 			flags |= CALL_SECOND_PATH;
 			paths += path_argument(
@@ -390,12 +402,16 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		if (stack)
 			flags |= CALL_STACK;
 	}
-	write_call(&call, &second, &mapping, stack, scratch, paths, flags, now_ns);
+	write_call(call, scratch, stack, paths, flags, now_ns);
 	if (shape_flags & (SHAPE_SUBMIT | SHAPE_REAP) && result > 0) {
-		struct aio_call aio = { .context = regs->di, .start_ns = entry.start_ns, .now_ns = now_ns, .number = result };
-		aio.tid = task->pid;
-		aio.list = shape_flags & SHAPE_SUBMIT ? regs->dx : regs->r10;
-		aio_each(&aio, shape_flags & SHAPE_SUBMIT ? EVENT_AIO_SUBMIT : EVENT_AIO_DONE);
+		struct aio_call *aio = &scratch->aio;
+		aio->list = shape_flags & SHAPE_SUBMIT ? regs->dx : regs->r10;
+		aio->context = regs->di;
+		aio->start_ns = entry.start_ns;
+		aio->now_ns = now_ns;
+		aio->number = result;
+		aio->tid = task->pid;
+		aio_each(aio, shape_flags & SHAPE_SUBMIT ? EVENT_AIO_SUBMIT : EVENT_AIO_DONE);
 	}
 	return 0;
 }
@@ -415,6 +431,6 @@ int BPF_PROG(end_in_call, struct task_struct *task)
 	call.tid = task->pid;
 	call.fd = -1;
 	call.offset = -1;
-	write_call(&call, 0, 0, 0, 0, 0, CALL_UNFINISHED, now_ns);
+	write_call(&call, 0, 0, 0, CALL_UNFINISHED, now_ns);
 	return 0;
 }

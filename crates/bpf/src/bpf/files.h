@@ -264,16 +264,21 @@ __noinline u64 file_at(int fd, u64 now_ns, s64 *position)
 	return place_of_fd(&place, bpf_get_current_task_btf(), fd, position) ? id_told(&place, now_ns) : 0;
 }
 
-// Id of the directory that a relative path of the running thread starts from.
-__noinline u64 base_of(int directory, u64 now_ns)
+// Id of the working directory of the running thread.
+__noinline u64 working_directory(u64 now_ns)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct place place = {};
-	s64 position;
 
-	if (directory != AT_FDCWD)
-		return file_at(directory, now_ns, &position);
 	place.mount = (u64)task->fs->pwd.mnt;
 	place_of_dentry(&place, task->fs->pwd.dentry);
 	return id_told(&place, now_ns);
+}
+
+// Id of the directory that a relative path of the running thread starts from.
+static __always_inline u64 base_of(int directory, u64 now_ns)
+{
+	s64 position;
+
+	return directory == AT_FDCWD ? working_directory(now_ns) : file_at(directory, now_ns, &position);
 }

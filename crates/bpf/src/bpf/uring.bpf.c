@@ -44,8 +44,7 @@ static __always_inline bool moves_bytes(u8 op)
 	return op == READ || op == WRITE || op == READ_FIXED || op == WRITE_FIXED || op == READV || op == WRITEV;
 }
 
-SEC("tp_btf/io_uring_submit_req")
-int BPF_PROG(submitted, struct io_kiocb *submission)
+static __always_inline void begin(struct io_kiocb *submission)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct request request = { .offset = -1 };
@@ -54,7 +53,7 @@ int BPF_PROG(submitted, struct io_kiocb *submission)
 	u64 key;
 
 	if (!is_wanted(task))
-		return 0;
+		return;
 	// As a number, which it is at the completion: the verifier would not store a pointer as a key.
 	bpf_probe_read_kernel(&key, sizeof(key), &pointer);
 	request.start_ns = bpf_ktime_get_ns();
@@ -68,11 +67,24 @@ int BPF_PROG(submitted, struct io_kiocb *submission)
 	}
 	if (bpf_map_update_elem(&requests, &key, &request, BPF_ANY))
 		lose_call();
+}
+
+// Of these two, and of the two at the completion, the verifier takes the one that fits the kernel's tracepoint.
+SEC("tp_btf/io_uring_submit_req")
+int BPF_PROG(submitted, struct io_kiocb *submission)
+{
+	begin(submission);
 	return 0;
 }
 
-SEC("tp_btf/io_uring_complete")
-int BPF_PROG(completed, void *context, struct io_kiocb *submission, struct io_uring_cqe *completion)
+SEC("tp_btf/io_uring_submit_sqe")
+int BPF_PROG(submitted_early, struct io_kiocb *submission)
+{
+	begin(submission);
+	return 0;
+}
+
+static __always_inline void end(struct io_kiocb *submission, s32 result)
 {
 	u64 key = (u64)submission, position, now_ns;
 	struct ring *ring = this_ring();
@@ -84,7 +96,7 @@ int BPF_PROG(completed, void *context, struct io_kiocb *submission, struct io_ur
 
 	request = bpf_map_lookup_elem(&requests, &key);
 	if (!request || !ring)
-		return 0;
+		return;
 	now_ns = bpf_ktime_get_ns();
 	if (place_of_file(&place, BPF_CORE_READ(submission, file), &unused))
 		file = id_told(&place, now_ns);
@@ -96,12 +108,25 @@ int BPF_PROG(completed, void *context, struct io_kiocb *submission, struct io_ur
 		event->duration_ns_and_number = (now_ns - request->start_ns) << 16 | (number ?: RING_CALL);
 		event->tid = request->tid;
 		event->fd = request->fd;
-		event->result = BPF_CORE_READ(completion, res);
+		event->result = result;
 		event->file = file;
 		event->offset = request->offset;
 		event->extra = request->asked;
 		ring_give(&event->header, position, sizeof(*event), EVENT_CALL, CALL_RING);
 	}
 	bpf_map_delete_elem(&requests, &key);
+}
+
+SEC("tp_btf/io_uring_complete")
+int BPF_PROG(completed, void *context, struct io_kiocb *submission, struct io_uring_cqe *completion)
+{
+	end(submission, completion->res);
+	return 0;
+}
+
+SEC("tp_btf/io_uring_complete")
+int BPF_PROG(completed_early, void *context, struct io_kiocb *submission, u64 user_data, s32 result)
+{
+	end(submission, result);
 	return 0;
 }

@@ -1,0 +1,57 @@
+//! What libbpf says where the kernel refuses a program: kept for the message, and not printed. A kernel that needs another one of several
+//! programs would else look broken.
+
+use std::sync::{Mutex, PoisonError};
+
+use libbpf_rs::PrintLevel;
+
+/// A log of the verifier may have millions of lines; its reason stands at the end of the last part that libbpf passes on.
+const MOST_BYTES: usize = 1 << 25;
+
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+/// From now on nothing is printed.
+pub(crate) fn listen() {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
+        let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.len() + text.len() <= MOST_BYTES {
+            said.push_str(&text);
+        }
+    })));
+    let _ = take();
+}
+
+/// What was said since the last time, in one line; `None`: nothing.
+pub(crate) fn take() -> Option<String> {
+    reason_in(&std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// The verifier's reason stands before its statistics; what stands before its log is about the kernel.
+fn reason_in(said: &str) -> Option<String> {
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let is_statistic =
+        |line: &str| ["processed ", "verification time ", "stack depth "].iter().any(|start| line.starts_with(start));
+    let statistics = lines.iter().position(|line| is_statistic(line));
+    let reason = statistics.and_then(|place| lines.get(place.checked_sub(1)?)).or(lines.first())?;
+    Some(reason.trim_start_matches("libbpf: ").to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_that_of_the_verifier_or_of_the_kernel() {
+        // As a kernel 6.1 said them.
+        let verifier = "libbpf: prog 'enter': BPF program load failed: -EACCES\nlibbpf: prog 'enter': -- BEGIN PROG LOAD LOG --\n\
+            85: (7b) *(u64 *)(r7 +8) = r4\nR7 unbounded memory access, make sure to bounds check any such access\n\
+            processed 968 insns (limit 1000000) max_states_per_insn 3\n-- END PROG LOAD LOG --\n";
+        let reason = "R7 unbounded memory access, make sure to bounds check any such access";
+        assert_eq!(reason_in(verifier), Some(reason.to_string()));
+        let kernel = "libbpf: prog 'submitted': failed to find kernel BTF type ID of 'io_uring_submit_req': -3\n\
+            libbpf: prog 'submitted': failed to prepare load attributes: -3\n";
+        let reason = "prog 'submitted': failed to find kernel BTF type ID of 'io_uring_submit_req': -3";
+        assert_eq!(reason_in(kernel), Some(reason.to_string()));
+        assert_eq!(reason_in(""), None);
+    }
+}
