@@ -147,7 +147,7 @@ fn calls_tell_what_they_worked_on_and_where() {
     let life = tables.show("processes", "pid tid ppid start_ts_ns end_ts_ns comm command execs calls exit_code exit_signal");
     assert_eq!(life, [format!("7 7 - {} {} prog prog -v 1 17 3 -", EPOCH + 5, EPOCH + 176)]);
     // 2 ms were measured; sampled were 3 and 1.
-    let usage = "user_ns system_ns minor_faults major_faults read_chars write_chars device_read_bytes device_write_bytes";
+    let usage = "user_ns system_ns minor_faults major_faults rchar_bytes wchar_bytes device_read_bytes device_write_bytes";
     assert_eq!(tables.show("processes", usage), ["1500000 500000 11 12 13 14 17 18"]);
     let manifest = &tables.manifest;
     assert_eq!((manifest.started_ns, manifest.duration_ns, manifest.has_exits), (EPOCH + 5, 171, true));
@@ -498,7 +498,7 @@ fn requests_to_the_disk_tell_whose_pages_they_are() {
         "85 0 /home/data write memory - 1024",
         "85 1 - write memory - 2048",
     ];
-    let rows = tables.show("file_cache", "ts_ns life_id path kind pages offset_bytes bytes");
+    let rows = tables.show("file_cache", "ts_ns life_id path kind pages offset_bytes length_bytes");
     assert_eq!(rows.iter().map(|row| relative(row)).collect::<Vec<_>>(), expected);
     assert_eq!(tables.manifest.issues["unknown_path"], 1);
 }

@@ -11,7 +11,7 @@
 -- column: written_back_bytes BIGINT Bytes that were written to the device for it [B].
 -- tags:   files, bytes
 WITH requests AS (
-    SELECT path_id, path, kind <> 'write' AS reads, pages = 'file' AS in_cache, offset_bytes, bytes
+    SELECT path_id, path, kind <> 'write' AS reads, pages = 'file' AS in_cache, offset_bytes, length_bytes AS bytes
     FROM file_cache
     WHERE path_id IS NOT NULL
 ), transfers AS (

@@ -8,9 +8,9 @@
 -- column: minor_faults BIGINT         Page faults that needed no device.
 -- column: major_faults BIGINT         Page faults that waited for a device.
 -- column: recorded_read_bytes BIGINT  Bytes of its recorded read calls [B].
--- column: read_chars BIGINT           The same as the kernel counted them [B].
+-- column: rchar_bytes BIGINT           The same as the kernel counted them [B].
 -- column: recorded_write_bytes BIGINT Bytes of its recorded write calls [B].
--- column: write_chars BIGINT          The same as the kernel counted them [B].
+-- column: wchar_bytes BIGINT          The same as the kernel counted them [B].
 -- column: device_read_bytes BIGINT    Bytes read from devices for it [B].
 -- column: device_write_bytes BIGINT   Bytes it made to be written to devices, now or later [B].
 -- tags:   processes, bytes, time
@@ -30,7 +30,7 @@ WITH moved AS (
         count(user_ns) = count(*) AS known,
         max(CASE WHEN tid = pid THEN comm END) AS comm,
         sum(user_ns) AS user_ns, sum(system_ns) AS system_ns, sum(minor_faults) AS minor_faults, sum(major_faults) AS major_faults,
-        sum(read_chars) AS read_chars, sum(write_chars) AS write_chars,
+        sum(rchar_bytes) AS rchar_bytes, sum(wchar_bytes) AS wchar_bytes,
         sum(device_read_bytes) AS device_read_bytes, sum(device_write_bytes) AS device_write_bytes
     FROM processes
     GROUP BY process_id
@@ -43,9 +43,9 @@ SELECT
     CAST(CASE WHEN u.known THEN u.minor_faults END AS BIGINT) AS minor_faults,
     CAST(CASE WHEN u.known THEN u.major_faults END AS BIGINT) AS major_faults,
     CAST(coalesce(m.read_bytes, 0) AS BIGINT) AS recorded_read_bytes,
-    CAST(CASE WHEN u.known THEN u.read_chars END AS BIGINT) AS read_chars,
+    CAST(CASE WHEN u.known THEN u.rchar_bytes END AS BIGINT) AS rchar_bytes,
     CAST(coalesce(m.write_bytes, 0) AS BIGINT) AS recorded_write_bytes,
-    CAST(CASE WHEN u.known THEN u.write_chars END AS BIGINT) AS write_chars,
+    CAST(CASE WHEN u.known THEN u.wchar_bytes END AS BIGINT) AS wchar_bytes,
     CAST(CASE WHEN u.known THEN u.device_read_bytes END AS BIGINT) AS device_read_bytes,
     CAST(CASE WHEN u.known THEN u.device_write_bytes END AS BIGINT) AS device_write_bytes
 FROM used AS u

@@ -117,7 +117,7 @@ def recorded(native: Path, tmp_path_factory: pytest.TempPathFactory) -> Recorded
 def bytes_of(recorded: Recorded, query: Query, name: str, where: str) -> int:
     """Bytes of the requests for a file."""
     sql = (
-        "SELECT coalesce(sum(bytes), 0)::BIGINT FROM file_cache AS f JOIN paths USING (path_id)"
+        "SELECT coalesce(sum(length_bytes), 0)::BIGINT FROM file_cache AS f JOIN paths USING (path_id)"
         f" WHERE path = '{recorded.files / name}' AND {where}"
     )
     return query(recorded.rec, sql)[0][0]
@@ -154,7 +154,7 @@ def test_read_ahead_brings_what_is_in_memory_then(recorded: Recorded, query: Que
 def test_holes_are_not_read(recorded: Recorded, query: Query, name: str) -> None:
     assert bytes_of(recorded, query, name, READ) == data_of(recorded.files / name)
     if data_of(recorded.files / name) < (recorded.files / name).stat().st_size:
-        whole = f"{READ} AND offset_bytes = 0 AND bytes > {16 * PAGE}"
+        whole = f"{READ} AND offset_bytes = 0 AND length_bytes > {16 * PAGE}"
         assert bytes_of(recorded, query, name, whole) == 0
 
 
@@ -162,7 +162,7 @@ def test_places_are_in_the_file_and_different(recorded: Recorded, query: Query) 
     """The device gave each page of `whole` once: its requests lie side by side."""
     rows = query(
         recorded.rec,
-        "SELECT offset_bytes, bytes FROM file_cache AS f JOIN paths USING (path_id)"
+        "SELECT offset_bytes, length_bytes FROM file_cache AS f JOIN paths USING (path_id)"
         f" WHERE path = '{recorded.files / 'whole'}' ORDER BY 1",
     )
     place = 0
@@ -196,7 +196,7 @@ def test_reads_are_those_that_the_kernel_counted(recorded: Recorded, query: Quer
     """For each process, with what the file system read for itself."""
     rows = query(
         recorded.rec,
-        "SELECT command, device_read_bytes, (SELECT coalesce(sum(bytes), 0) FROM file_cache AS f"
+        "SELECT command, device_read_bytes, (SELECT coalesce(sum(length_bytes), 0) FROM file_cache AS f"
         f" WHERE f.life_id = p.life_id AND {READ}) FROM processes AS p",
     )
     assert len(rows) > 10
@@ -224,7 +224,7 @@ def test_an_inherited_file_is_known(native: Path, tmp_path: Path, query: Query) 
         recorder.record(
             tmp_path / "rec", "cat", stdin=opened, stdout=subprocess.DEVNULL, capture_output=False
         )
-    sql = f"SELECT sum(bytes) FROM file_cache JOIN paths USING (path_id) WHERE path = '{file}'"
+    sql = f"SELECT sum(length_bytes) FROM file_cache JOIN paths USING (path_id) WHERE path = '{file}'"
     assert query(tmp_path / "rec", sql) == [(rounded(SIZE),)]
 
 

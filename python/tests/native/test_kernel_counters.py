@@ -96,8 +96,8 @@ def test_what_the_kernel_counted_of_each_process_is_what_its_calls_moved(
     )
     assert [child["recorded_write_bytes"] // 100_000 for child in children] == [1, 2, 3, 4, 5]
     for child, cpu_s in zip(children, done.stdout.split(), strict=True):
-        assert child["read_chars"] == child["recorded_read_bytes"]
-        assert child["write_chars"] == child["recorded_write_bytes"]
+        assert child["rchar_bytes"] == child["recorded_read_bytes"]
+        assert child["wchar_bytes"] == child["recorded_write_bytes"]
         assert child["minor_faults"] > 10
         # What the program was told some moments before its end, in ticks of 10 ms.
         assert float(cpu_s) - 0.02 <= (child["user_ns"] + child["system_ns"]) / 1e9 <= float(cpu_s) + 0.1
