@@ -263,15 +263,15 @@ def test_of_a_ring_that_overflows_every_call_is_stored_or_counted(
     kernel: Recorder, tmp_path: Path, manifest: Callable
 ) -> None:
     """The recorder is stopped for a while. The program makes the same calls each time."""
-    command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=400000"]
+    script = ': > "$0"; exec dd if=/dev/zero of=/dev/null bs=1 count=400000'
     stored, lost = [], []
     for name, size in (("whole", "64"), ("cut", "1")):
-        out = tmp_path / name
-        words = kernel.command(out, *command, options=("--ring", size))
+        out, started = tmp_path / name, tmp_path / f"{name}.started"
+        words = kernel.command(out, "sh", "-c", script, started, options=("--ring", size))
         recorder = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if name == "cut":
             deadline = time.monotonic() + 20
-            while not (out / "spool").exists() and time.monotonic() < deadline:
+            while not started.exists() and time.monotonic() < deadline:
                 time.sleep(0.001)
             recorder.send_signal(signal.SIGSTOP)
             time.sleep(1)
