@@ -1,4 +1,4 @@
-"""Adds up records of a mapped file, in the order of an index. It is said to be random: each page is waited for."""
+"""Adds up records of a mapped file in the order of an index, said to be random: each page is waited for."""
 
 import mmap
 import sys
