@@ -103,7 +103,7 @@ impl Conversion<'_> {
             Some(error) => row.errno = self.errno(error),
             None => row.result = result,
         }
-        if matches!(row.class, class if class == Class::Read as u8 || class == Class::Write as u8) {
+        if [Class::Read as u8, Class::Write as u8].contains(&row.class) {
             row.moved = row.result;
         }
         self.add(&row)

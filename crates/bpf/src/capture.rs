@@ -20,12 +20,14 @@ const PAUSE: Duration = Duration::from_millis(4);
 const FASTEST: u64 = 512 << 20;
 /// What a recorder or machine that dies loses at most.
 const FLUSH: Duration = Duration::from_millis(500);
+
 /// Events on their way from the rings to the spool.
 pub struct Capture {
     probes: Option<Probes>,
     spool: Spool,
     stop: Arc<AtomicBool>,
     sync: Option<thread::JoinHandle<Result<(), BpfError>>>,
+    /// Stops the processes where the rings are too full.
     hold: Option<Hold>,
     /// Between two looks at the rings.
     pause: Duration,

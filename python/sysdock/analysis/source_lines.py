@@ -33,7 +33,8 @@ _ALWAYS = 2**62
 
 def with_source_lines(session: Session, findings: Sequence[Finding]) -> list[Finding]:
     """The findings, those about a file with the line that did most of its calls in their time."""
-    if "stacks" not in session.views.available:
+    # Every recording of the kernel has the table; without rows there is nothing to ask for each finding.
+    if "stacks" not in session.views.available or not session.recording.rows("stacks"):
         return list(findings)
     return [
         dataclasses.replace(each, source=_line(session, each))
