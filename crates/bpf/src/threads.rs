@@ -175,7 +175,7 @@ impl Threads {
 
     /// A program of which only the name is known.
     fn only_named(&mut self, comm: &[u8]) -> Rc<Program> {
-        let command = sysdock_calls::readable(comm).into_owned();
+        let command = sysdock_table::readable(comm).into_owned();
         Rc::new(Program { comm_id: self.commands.intern(comm), command })
     }
 
@@ -201,7 +201,7 @@ impl Threads {
             let mut command = command_line(event.arguments, event.arguments.len() >= ARGUMENT_BYTES);
             if command.is_empty() {
                 // A thread of the kernel, as ps shows it.
-                command = format!("[{}]", sysdock_calls::readable(event.comm));
+                command = format!("[{}]", sysdock_table::readable(event.comm));
             }
             let comm_id = self.commands.intern(event.comm);
             self.set_program(index, Rc::new(Program { comm_id, command }));

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError};
+use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError, readable};
 
-use crate::readable;
 
 /// What can be wrong with a line, an event or a thread; the words of `import_issues.issue`, explained in docs/reference/import-issues.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,5 +14,5 @@ pub use call_rows::{CallRow, CallRows, NONE, Numbered, Via, object_id};
 pub use issues::{Issue, Issues};
 pub use lives::{Life, Program, Usage, write_commands, write_processes};
 pub use names::{Commands, comm, normal};
-pub use objects::{Kind, ObjectId, Objects, readable, write_paths};
+pub use objects::{Kind, ObjectId, Objects, write_paths};
 pub use rows::{MappingRow, MappingRows, SignalRow, SignalRows};

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
+use sysdock_table::readable;
 
-use crate::readable;
 
 /// An absolute path without `//`, `/.` and `/..`. Links are not known from a log, so `a/../b` becomes `b`, as a shell would show it.
 pub fn normal(path: Cow<'_, [u8]>) -> Cow<'_, [u8]> {

@@ -1,13 +1,10 @@
 //! The dictionary of files and other objects: `paths`.
 
-use std::{
-    borrow::Cow,
-    hash::{BuildHasher, BuildHasherDefault},
-};
+use std::hash::{BuildHasher, BuildHasherDefault};
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
-use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError};
+use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError, readable};
 
 /// Number of an object in `paths`.
 pub type ObjectId = u32;
@@ -142,23 +139,6 @@ pub fn write_paths(recording: &mut Recording, objects: &Objects) -> Result<(), T
     recording.replace("paths", all.chunks(ROWS_PER_GROUP).map(group))
 }
 
-/// A path as UTF-8 text; other bytes stand as `\xNN`, so that different names stay different.
-pub fn readable(name: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(name) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => {
-            let mut out = String::new();
-            for chunk in name.utf8_chunks() {
-                out.push_str(chunk.valid());
-                for byte in chunk.invalid() {
-                    out.push_str(&format!("\\x{byte:02x}"));
-                }
-            }
-            Cow::Owned(out)
-        }
-    }
-}
-
 fn slice<'a>(bytes: &'a [u8], ends: &[usize], id: ObjectId) -> &'a [u8] {
     let id = id as usize;
     let start = if id == 0 { 0 } else { ends[id - 1] };
@@ -229,11 +209,5 @@ mod tests {
         for (name, expected) in cases {
             assert_eq!(kind(name.as_bytes()), expected, "{name}");
         }
-    }
-
-    #[test]
-    fn invalid_bytes_stay_visible() {
-        assert_eq!(readable(b"/a\xff\xc3"), "/a\\xff\\xc3");
-        assert_eq!(readable("日".as_bytes()), "日");
     }
 }

@@ -26,6 +26,36 @@ pub(crate) enum Verb {
     /// Make a recording readable whose recorder, or machine, died.
     #[command(after_help = "Example:\n  sysdock-native salvage rec")]
     Salvage(Salvage),
+    /// Where the files of a file system lie on its device.
+    Disk {
+        /// What to do with it.
+        #[command(subcommand)]
+        verb: Disk,
+    },
+}
+
+/// What to do with a file system.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Disk {
+    /// Read which file has which blocks, what is free, and what the file system keeps for itself.
+    #[command(after_help = "Examples:\n  sysdock-native disk scan / -o rec\n  sysdock-native disk scan disk.img -o rec")]
+    Scan(Scan),
+}
+
+/// Arguments of `disk scan`.
+#[derive(Debug, Args)]
+pub(crate) struct Scan {
+    /// A mount point, folder, file, block device or image file.
+    #[arg(value_name = "TARGET")]
+    pub(crate) target: PathBuf,
+    /// Folder to make.
+    #[arg(short, long, value_name = "REC")]
+    pub(crate) output: PathBuf,
+    /// Threads that may ask; 0: two for each core.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) threads: usize,
+    #[command(flatten)]
+    pub(crate) progress: Progress,
 }
 
 /// Arguments of `import`.

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 mod arguments;
 mod by_kernel;
 mod by_strace;
+mod disk;
 mod environment;
 mod import;
 mod messages;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
     let outcome = match verb {
         arguments::Verb::Import(arguments) => import::run(&arguments),
         arguments::Verb::Record(arguments) => record::run(&arguments),
+        arguments::Verb::Disk { verb: arguments::Disk::Scan(arguments) } => disk::scan(&arguments),
         arguments::Verb::Salvage(arguments) => by_kernel::salvage(&arguments),
     };
     match outcome {

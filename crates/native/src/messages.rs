@@ -3,6 +3,7 @@
 use std::{io, path::Path};
 
 use sysdock_bpf::BpfError;
+use sysdock_disk::DiskError;
 use sysdock_strace::{Estimate, ImportError};
 use sysdock_table::TableError;
 
@@ -104,6 +105,29 @@ impl From<BpfError> for Message {
             BpfError::Spool(path, error) if error.kind() == io::ErrorKind::NotFound => Message::new(
                 format!("{}: not there", path.display()),
                 "salvage works on the folder of a recording whose recorder died; one that was closed needs none",
+            ),
+            other => Message::bare(other.to_string()),
+        }
+    }
+}
+
+impl From<DiskError> for Message {
+    fn from(error: DiskError) -> Self {
+        match error {
+            DiskError::Table(error) => error.into(),
+            DiskError::Io(path, error) => {
+                let fact = format!("{}: {error}", path.display());
+                match error.kind() {
+                    io::ErrorKind::NotFound => {
+                        Message::new(fact, "give a mount point, a folder, a file, a block device or an image file")
+                    }
+                    io::ErrorKind::PermissionDenied => Message::new(fact, "run as root, or give a folder that you may read"),
+                    _ => Message::bare(fact),
+                }
+            }
+            DiskError::NoFileSystem(path) => Message::new(
+                format!("{}: no file system that is known", path.display()),
+                "blkid tells what a device holds; a disk with partitions has a device for each",
             ),
             other => Message::bare(other.to_string()),
         }

@@ -322,7 +322,7 @@ impl System {
             let comm_id = self.commands.intern(sysdock_calls::comm(self.objects.name(object)));
             let command = match paths::command_line(context.call.arguments.get(argv)) {
                 // truss prints an address here, and the words below if asked to.
-                line if line.is_empty() && context.call.arguments.truss => sysdock_calls::readable(&path).into_owned(),
+                line if line.is_empty() && context.call.arguments.truss => sysdock_table::readable(&path).into_owned(),
                 line => line,
             };
             self.threads.exec(context.thread, Rc::new(Program { comm_id, command }));

@@ -105,7 +105,7 @@ impl Stacks {
         }
         let words = |part: for<'f> fn(&Frame<'f>) -> Option<&'f [u8]>| {
             let texts: Vec<Option<String>> =
-                frames.iter().map(|(_, _, frame)| part(frame).map(|text| sysdock_calls::readable(text).into_owned())).collect();
+                frames.iter().map(|(_, _, frame)| part(frame).map(|text| sysdock_table::readable(text).into_owned())).collect();
             Column::words(texts.iter().map(Option::as_deref))
         };
         vec![

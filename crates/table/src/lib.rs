@@ -12,6 +12,7 @@ mod manifest;
 mod pages;
 mod recording;
 mod schema;
+mod text;
 
 pub use batch::Column;
 pub use control::{Cancel, Progress};
@@ -21,3 +22,4 @@ pub use manifest::{Clock, Ending, FORMAT_VERSION, FamilyState, Manifest, Part, S
 pub use pages::NULL;
 pub use recording::{ROWS_PER_GROUP, ROWS_PER_PART, Recording};
 pub use schema::{ColumnDef, ColumnType, TableDef, table};
+pub use text::readable;

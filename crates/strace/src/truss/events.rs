@@ -275,7 +275,7 @@ impl Import<'_> {
         joined: impl Fn(&str, &str) -> String,
         words: Option<&[u8]>,
     ) -> Result<(), TableError> {
-        let words = sysdock_calls::readable(words.unwrap_or_default().trim_ascii()).into_owned();
+        let words = sysdock_table::readable(words.unwrap_or_default().trim_ascii()).into_owned();
         let thread = self.truss_thread(item, line)?;
         let before = self.system.threads.get(thread).program.clone();
         let comm_id = match &before {

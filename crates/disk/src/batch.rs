@@ -1,0 +1,124 @@
+//! Files on their way from a method to the tables, many at a time, so that threads can collect them side by side.
+
+use crate::fragments::Fragments;
+
+/// What an inode is; the words of `inodes.kind`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    #[default]
+    File,
+    Directory,
+    Symlink,
+    Other,
+}
+
+pub(crate) const KIND_WORDS: [&str; 4] = ["file", "directory", "symlink", "other"];
+
+impl Kind {
+    /// From the mode of a file.
+    pub(crate) fn of_mode(mode: u32) -> Self {
+        match mode & libc::S_IFMT {
+            libc::S_IFREG => Kind::File,
+            libc::S_IFDIR => Kind::Directory,
+            libc::S_IFLNK => Kind::Symlink,
+            _ => Kind::Other,
+        }
+    }
+}
+
+/// What is special of an extent, as bits.
+pub(crate) mod flag {
+    pub(crate) const UNWRITTEN: u8 = 1;
+    pub(crate) const COMPRESSED: u8 = 2;
+    pub(crate) const ENCRYPTED: u8 = 4;
+    pub(crate) const SHARED: u8 = 8;
+    pub(crate) const DELAYED: u8 = 16;
+    pub(crate) const INLINE: u8 = 32;
+    pub(crate) const PACKED: u8 = 64;
+
+    /// The words of the bits, in order.
+    pub(crate) const WORDS: [&str; 7] = ["unwritten", "compressed", "encrypted", "shared", "delayed", "inline", "packed"];
+    /// It has no place of its own on the device.
+    pub(crate) const NOWHERE: u8 = DELAYED | INLINE;
+}
+
+/// A piece of a file that lies in one piece on the device [B].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) logical: u64,
+    /// Of no meaning with [`flag::NOWHERE`].
+    pub(crate) physical: u64,
+    pub(crate) length: u64,
+    /// What it takes up on the device, where that is another number.
+    pub(crate) stored: Option<u64>,
+    pub(crate) flags: u8,
+    pub(crate) device: u32,
+}
+
+/// What is known of a file beside its extents.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Inode {
+    pub(crate) number: u64,
+    pub(crate) kind: Kind,
+    pub(crate) size: u64,
+    pub(crate) links: u32,
+    pub(crate) modified_ns: Option<i64>,
+}
+
+/// A file as `inodes` has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct File {
+    pub(crate) inode: Inode,
+    pub(crate) allocated: u64,
+    pub(crate) extents: u32,
+    pub(crate) fragments: u32,
+    pub(crate) forgiving_fragments: Option<u32>,
+    pub(crate) has_name: bool,
+}
+
+/// Files, their extents, and their names behind one another.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) files: Vec<File>,
+    pub(crate) extents: Vec<Extent>,
+    names: Vec<u8>,
+    name_ends: Vec<usize>,
+}
+
+impl Batch {
+    /// Add a file; `extents` are in the order of the file.
+    pub(crate) fn add(&mut self, inode: Inode, path: Option<&[u8]>, extents: &[Extent]) {
+        let mut fragments = Fragments::default();
+        extents.iter().for_each(|extent| fragments.add(extent));
+        let taken = |extent: &Extent| if extent.flags & flag::NOWHERE == 0 { extent.stored.unwrap_or(extent.length) } else { 0 };
+        self.files.push(File {
+            inode,
+            allocated: extents.iter().map(taken).sum(),
+            extents: u32::try_from(extents.len()).unwrap_or(u32::MAX),
+            fragments: fragments.count(),
+            forgiving_fragments: None,
+            has_name: path.is_some(),
+        });
+        self.extents.extend_from_slice(extents);
+        if let Some(path) = path {
+            self.names.extend_from_slice(path);
+            self.name_ends.push(self.names.len());
+        }
+    }
+
+    /// Names in the order of the files that have one.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.name_ends.iter().copied());
+        starts.zip(&self.name_ends).map(|(start, end)| &self.names[start..*end])
+    }
+
+    /// Whether it is time to hand it over.
+    pub(crate) fn is_full(&self) -> bool {
+        const MOST: usize = 1 << 15;
+        self.files.len() >= MOST || self.extents.len() >= MOST
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+}

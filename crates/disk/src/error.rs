@@ -1,0 +1,36 @@
+use std::{fmt, io, path::PathBuf};
+
+use sysdock_table::TableError;
+
+/// What can go wrong between a file system and its tables. Text for people is formed in `native`.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum DiskError {
+    /// The target, or the file system it lies in, cannot be read.
+    Io(PathBuf, io::Error),
+    /// A device or image without a file system that is known.
+    NoFileSystem(PathBuf),
+    /// A file system that no method can read as it stands: its name, and why.
+    NotReadable(PathBuf, String, &'static str),
+    /// The recording cannot be written.
+    Table(TableError),
+}
+
+impl From<TableError> for DiskError {
+    fn from(error: TableError) -> Self {
+        DiskError::Table(error)
+    }
+}
+
+impl fmt::Display for DiskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DiskError::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            DiskError::NoFileSystem(path) => write!(f, "{}: no file system", path.display()),
+            DiskError::NotReadable(path, kind, why) => write!(f, "{}: {kind}: {why}", path.display()),
+            DiskError::Table(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for DiskError {}

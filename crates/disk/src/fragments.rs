@@ -1,0 +1,30 @@
+//! How many pieces a file is in.
+
+use crate::batch::{Extent, flag};
+
+/// Counts pieces by the rule of `filefrag` (e2fsprogs 1.47, `filefrag_fiemap`): an extent goes on where the one before it ended, or as far
+/// from it on the device as in the file.
+#[derive(Debug, Default)]
+pub(crate) struct Fragments {
+    count: u32,
+    last: Option<Extent>,
+}
+
+impl Fragments {
+    pub(crate) fn add(&mut self, extent: &Extent) {
+        let goes_on = self.last.is_some_and(|last| {
+            let in_file = last.physical.wrapping_add(extent.logical.wrapping_sub(last.logical));
+            let is_behind = extent.physical == last.physical.wrapping_add(last.length);
+            let has_place = (extent.flags | last.flags) & flag::NOWHERE == 0;
+            has_place && last.device == extent.device && (extent.physical == in_file || is_behind)
+        });
+        if !goes_on {
+            self.count = self.count.saturating_add(1);
+        }
+        self.last = Some(*extent);
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+}

@@ -1,0 +1,124 @@
+//! The map of a mounted file system, as the kernel tells it (GETFSMAP, include/uapi/linux/fsmap.h): ext4 and xfs. Anybody may ask; who may not
+//! know whose blocks these are gets free space and "unknown" on xfs. Not atomic: records are of the moment in which they were asked for.
+
+use std::{io, os::fd::RawFd};
+
+use crate::ioctl;
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Raw {
+    device: u32,
+    flags: u32,
+    physical: u64,
+    owner: u64,
+    offset: u64,
+    length: u64,
+    reserved: [u64; 3],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Head {
+    flags: u32,
+    out_flags: u32,
+    room: u32,
+    entries: u32,
+    reserved: [u64; 6],
+    keys: [Raw; 2],
+}
+
+const FS_IOC_GETFSMAP: libc::Ioctl = ioctl::read_write(b'X', 59, size_of::<Head>());
+
+const SPECIAL_OWNER: u32 = 0x10;
+const LAST: u32 = 0x20;
+
+/// Records asked for at a time.
+const ROOM: usize = 16384;
+
+#[repr(C)]
+struct Request {
+    head: Head,
+    records: [Raw; ROOM],
+}
+
+/// Whose a piece of the device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Free,
+    /// Of the file system itself: the word of `layout.part`.
+    Part(&'static str),
+    /// Of an inode: its number.
+    Inode(u64),
+}
+
+/// A piece of the device [B].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    pub(crate) owner: Owner,
+    pub(crate) physical: u64,
+    pub(crate) length: u64,
+}
+
+/// `FMR_OWNER(type, code)`.
+const fn owner(kind: u8, code: u32) -> u64 {
+    (kind as u64) << 32 | code as u64
+}
+
+/// Owners that are no inodes: of any file system, of ext4 (fs/ext4/fsmap.h) and of xfs (fs/xfs/libxfs/xfs_fs.h).
+const PARTS: [(u64, &str); 15] = [
+    (owner(0, 2), "unknown"),
+    (owner(0, 3), "metadata"),
+    (owner(b'X', 1), "super block"),
+    (owner(b'X', 2), "journal"),
+    (owner(b'X', 3), "group headers"),
+    (owner(b'X', 4), "free space tree"),
+    (owner(b'X', 5), "inode table"),
+    (owner(b'X', 6), "reference counts"),
+    (owner(b'X', 7), "copy on write"),
+    (owner(b'X', 8), "bad blocks"),
+    (owner(b'f', 1), "descriptors"),
+    (owner(b'f', 2), "reserved descriptors"),
+    (owner(b'f', 3), "block bitmap"),
+    (owner(b'f', 4), "inode bitmap"),
+    (owner(0, 0), "metadata"),
+];
+
+impl Raw {
+    fn piece(&self) -> Piece {
+        let owner = match self.owner {
+            number if self.flags & SPECIAL_OWNER == 0 => Owner::Inode(number),
+            number if number == owner(0, 1) => Owner::Free,
+            number => Owner::Part(PARTS.iter().find(|(code, _)| *code == number).map_or("metadata", |(_, word)| word)),
+        };
+        Piece { owner, physical: self.physical, length: self.length }
+    }
+}
+
+/// Every piece of the data device of the file system that an open file or directory lies in, in order of place.
+pub(crate) fn pieces(file: RawFd, device: u64, mut take: impl FnMut(Piece) -> io::Result<()>) -> io::Result<()> {
+    let mut request = Box::new(Request { head: Head::default(), records: [Raw::default(); ROOM] });
+    let everything = Raw { device: u32::MAX, flags: u32::MAX, physical: u64::MAX, owner: u64::MAX, offset: u64::MAX, ..Raw::default() };
+    let mut from = Raw::default();
+    loop {
+        request.head = Head { room: ROOM as u32, keys: [from, everything], ..Head::default() };
+        // SAFETY: the request has the room that it states, and lives through the call.
+        if unsafe { libc::ioctl(file, FS_IOC_GETFSMAP, &raw mut *request) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let records = &request.records[..(request.head.entries as usize).min(ROOM)];
+        // A separate log or realtime device has addresses of its own.
+        let ours = records.iter().filter(|record| u64::from(record.device) == small_device(device));
+        ours.map(Raw::piece).try_for_each(&mut take)?;
+        match records.last() {
+            Some(last) if last.flags & LAST == 0 => from = *last,
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// The kernel's own form of a device number, as `new_encode_dev` makes it.
+fn small_device(device: u64) -> u64 {
+    let (major, minor) = (u64::from(libc::major(device)), u64::from(libc::minor(device)));
+    (minor & 0xff) | major << 8 | (minor & !0xff) << 12
+}

@@ -1,0 +1,20 @@
+//! Where the files of a file system lie on its device, what is free, and what the file system keeps for itself.
+//!
+//! [`Target`] says what a path means, [`scan`] picks a method and fills the tables. Each method gives [`Batch`]es of files to the
+//! [`Tables`]: `walk` asks the kernel file by file (FIEMAP), `fsmap` asks it for the map of a mounted file system (GETFSMAP).
+
+mod batch;
+mod error;
+mod fiemap;
+mod fragments;
+mod fsmap;
+mod ioctl;
+mod mounts;
+mod scan;
+mod tables;
+mod target;
+mod walk;
+
+pub use error::DiskError;
+pub use scan::{Outcome, Settings, scan};
+pub use target::Target;

@@ -1,0 +1,94 @@
+//! What is mounted where (/proc/self/mountinfo, proc_pid_mountinfo(5)).
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+};
+
+/// One mount.
+#[derive(Clone, Debug)]
+pub(crate) struct Mount {
+    pub(crate) point: PathBuf,
+    pub(crate) fs_type: String,
+    /// Device, or what the file system calls itself.
+    pub(crate) source: PathBuf,
+    pub(crate) options: String,
+    /// `st_dev` of what lies in it.
+    device: u64,
+    /// Which part of the file system is mounted: `/` for all.
+    pub(crate) root: PathBuf,
+}
+
+/// All mounts that this process sees.
+pub(crate) fn all() -> io::Result<Vec<Mount>> {
+    let text = fs::read("/proc/self/mountinfo")?;
+    Ok(text.split(|byte| *byte == b'\n').filter_map(parse).collect())
+}
+
+/// The mount of what lies at `device`: the longest mount point above `path`, as one file system may be mounted often.
+pub(crate) fn of(path: &Path, device: u64) -> io::Result<Option<Mount>> {
+    let above = all()?.into_iter().filter(|mount| mount.device == device && path.starts_with(&mount.point));
+    Ok(above.max_by_key(|mount| mount.point.as_os_str().len()))
+}
+
+/// Where a block device is mounted as a whole, if it is.
+pub(crate) fn of_device(device: u64) -> io::Result<Option<Mount>> {
+    Ok(all()?.into_iter().find(|mount| mount.device == device && mount.root == Path::new("/")))
+}
+
+/// `36 35 98:0 /root /point options - type source options`, with optional fields before the dash.
+fn parse(line: &[u8]) -> Option<Mount> {
+    let mut fields = line.split(|byte| *byte == b' ');
+    let device = std::str::from_utf8(fields.nth(2)?).ok()?;
+    let (major, minor) = device.split_once(':')?;
+    let (root, point, options) = (fields.next()?, fields.next()?, fields.next()?);
+    let mut rest = fields.skip_while(|field| *field != b"-").skip(1);
+    let (fs_type, source, of_super) = (rest.next()?, rest.next()?, rest.next()?);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some(Mount {
+        point: unescaped(point),
+        fs_type: text(fs_type),
+        source: unescaped(source),
+        options: format!("{},{}", text(options), text(of_super)),
+        device: libc::makedev(major.parse().ok()?, minor.parse().ok()?),
+        root: unescaped(root),
+    })
+}
+
+/// Blanks and the like stand as `\040`.
+fn unescaped(field: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((first, behind)) = rest.split_first() {
+        let code = (*first == b'\\').then(|| behind.get(..3)).flatten().and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &behind[3..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    OsString::from_vec(bytes).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_told_apart_by_the_dash() {
+        let line = br"36 35 8:1 / /mnt/a\040b rw,noatime master:1 shared:2 - ext4 /dev/sda1 rw,errors=remount-ro";
+        let mount = parse(line).unwrap();
+        assert_eq!((mount.point.to_str(), mount.fs_type.as_str()), (Some("/mnt/a b"), "ext4"));
+        assert_eq!(mount.source, Path::new("/dev/sda1"));
+        assert_eq!(mount.options, "rw,noatime,rw,errors=remount-ro");
+        assert_eq!(mount.device, libc::makedev(8, 1));
+        assert!(parse(b"36 35 8:1 / /mnt").is_none());
+    }
+}

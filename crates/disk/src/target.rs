@@ -1,0 +1,53 @@
+//! What the user means by a path: a whole file system, a folder or a file of it, a device, an image.
+
+use std::{
+    fs, io,
+    os::unix::fs::{FileTypeExt, MetadataExt},
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    DiskError,
+    mounts::{self, Mount},
+};
+
+/// What is to be scanned.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub(crate) path: PathBuf,
+    pub(crate) place: Place,
+}
+
+/// Where it is.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// A mounted file system, as a whole.
+    FileSystem(Mount),
+    /// A folder or file of one.
+    Within(Mount),
+    /// A block device or a file with a file system in it; mounted or not.
+    Image(Option<Mount>),
+}
+
+impl Target {
+    /// Look at a path. A plain file is taken for an image if a file system begins in it.
+    ///
+    /// # Errors
+    /// [`DiskError::Io`] if it is not there, or may not be looked at.
+    pub fn of(path: &Path) -> Result<Target, DiskError> {
+        let failed = |error| DiskError::Io(path.into(), error);
+        let path = path.canonicalize().map_err(failed)?;
+        let status = fs::metadata(&path).map_err(failed)?;
+        let kind = status.file_type();
+        let place = if kind.is_block_device() {
+            Place::Image(mounts::of_device(status.rdev()).map_err(failed)?)
+        } else if kind.is_dir() || kind.is_file() {
+            let none = || failed(io::Error::other("no mount holds it"));
+            let mount = mounts::of(&path, status.dev()).map_err(failed)?.ok_or_else(none)?;
+            if mount.point == path && mount.root == Path::new("/") { Place::FileSystem(mount) } else { Place::Within(mount) }
+        } else {
+            return Err(failed(io::Error::other("neither a folder, a file nor a block device")));
+        };
+        Ok(Target { path, place })
+    }
+}

@@ -1,0 +1,271 @@
+//! Every file below a folder, asked for its extents one by one, by several threads.
+//!
+//! A thread takes a folder, reads its names, and asks for the files in the order of their inodes, which is that of the inode tables as a
+//! rule; folders that it finds are put back for all. It needs no more rights than reading the files; those that it may not read are counted.
+
+use std::{
+    ffi::CString,
+    io,
+    mem::MaybeUninit,
+    os::{
+        fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+        unix::ffi::{OsStrExt, OsStringExt},
+    },
+    path::{Path, PathBuf},
+    sync::{
+        Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+        mpsc::SyncSender,
+    },
+};
+
+use rustc_hash::FxHashSet;
+use sysdock_table::Cancel;
+
+use crate::{
+    batch::{Batch, Extent, Inode, Kind},
+    fiemap::Fiemap,
+};
+
+/// What all threads share.
+pub(crate) struct Walk<'a> {
+    /// `st_dev` of the file system: what else is mounted below is left out.
+    device: u64,
+    cancel: &'a Cancel,
+    waiting: Mutex<Waiting>,
+    more: Condvar,
+    /// Files with several names that were met already.
+    linked: Mutex<FxHashSet<u64>>,
+    /// Files that were met and could not be read.
+    pub(crate) unread: AtomicU64,
+    /// Symbolic links, devices and the like, which have no extents that can be asked for.
+    pub(crate) others: AtomicU64,
+    /// The first reason for one.
+    pub(crate) reason: Mutex<Option<(PathBuf, io::Error)>>,
+}
+
+/// Folders that nobody has read yet, and how many threads are reading one.
+struct Waiting {
+    folders: Vec<Vec<u8>>,
+    busy: usize,
+}
+
+/// An entry of a folder.
+struct Entry {
+    inode: u64,
+    kind: u8,
+    name: CString,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(device: u64, cancel: &'a Cancel) -> Self {
+        Walk {
+            device,
+            cancel,
+            waiting: Mutex::new(Waiting { folders: Vec::new(), busy: 0 }),
+            more: Condvar::new(),
+            linked: Mutex::default(),
+            unread: AtomicU64::new(0),
+            others: AtomicU64::new(0),
+            reason: Mutex::default(),
+        }
+    }
+
+    /// Begin with a folder or a file.
+    pub(crate) fn begin(&self, path: &Path, batches: &SyncSender<Batch>) {
+        let mut worker = Worker::new(self, batches);
+        worker.file(libc::AT_FDCWD, &c_string(path.as_os_str().as_bytes()), path.as_os_str().as_bytes());
+        worker.hand_over();
+        if path.is_dir() {
+            locked(&self.waiting).folders.push(path.as_os_str().as_bytes().to_vec());
+        }
+    }
+
+    /// One thread's work, until no folder is left.
+    pub(crate) fn work(&self, batches: &SyncSender<Batch>) {
+        let mut worker = Worker::new(self, batches);
+        while let Some(folder) = self.next() {
+            worker.folder(&folder);
+            locked(&self.waiting).busy -= 1;
+            self.more.notify_all();
+        }
+        worker.hand_over();
+    }
+
+    /// The next folder; waits while other threads may still find some.
+    fn next(&self) -> Option<Vec<u8>> {
+        let mut waiting = locked(&self.waiting);
+        loop {
+            if self.cancel.requested() {
+                return None;
+            }
+            if let Some(folder) = waiting.folders.pop() {
+                waiting.busy += 1;
+                return Some(folder);
+            }
+            if waiting.busy == 0 {
+                return None;
+            }
+            waiting = self.more.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn refused(&self, path: &[u8], error: io::Error) {
+        self.unread.fetch_add(1, Ordering::Relaxed);
+        locked(&self.reason).get_or_insert_with(|| (PathBuf::from(std::ffi::OsString::from_vec(path.to_vec())), error));
+    }
+}
+
+/// A thread of the walk.
+struct Worker<'a> {
+    walk: &'a Walk<'a>,
+    batches: &'a SyncSender<Batch>,
+    batch: Batch,
+    fiemap: Fiemap,
+    extents: Vec<Extent>,
+    path: Vec<u8>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(walk: &'a Walk<'a>, batches: &'a SyncSender<Batch>) -> Self {
+        let (batch, extents, path) = Default::default();
+        Worker { walk, batches, batch, fiemap: Fiemap::new(), extents, path }
+    }
+
+    fn hand_over(&mut self) {
+        if !self.batch.is_empty() {
+            // Whoever takes them went away: the walk is over.
+            let _ = self.batches.send(std::mem::take(&mut self.batch));
+        }
+    }
+
+    fn folder(&mut self, folder: &[u8]) {
+        let (opened, mut entries) = match open(libc::AT_FDCWD, &c_string(folder), libc::O_DIRECTORY).and_then(|opened| {
+            let entries = entries(opened.as_raw_fd())?;
+            Ok((opened, entries))
+        }) {
+            Ok(found) => found,
+            Err(error) => return self.walk.refused(folder, error),
+        };
+        entries.sort_unstable_by_key(|entry| entry.inode);
+        for entry in &entries {
+            if self.walk.cancel.requested() {
+                return;
+            }
+            let mut path = std::mem::take(&mut self.path);
+            path.clear();
+            path.extend_from_slice(folder);
+            if !path.ends_with(b"/") {
+                path.push(b'/');
+            }
+            path.extend_from_slice(entry.name.as_bytes());
+            match entry.kind {
+                libc::DT_REG | libc::DT_DIR | libc::DT_UNKNOWN => self.file(opened.as_raw_fd(), &entry.name, &path),
+                _ => drop(self.walk.others.fetch_add(1, Ordering::Relaxed)),
+            }
+            self.path = path;
+        }
+    }
+
+    /// Ask for a file or folder; a folder of this file system is kept to be read.
+    fn file(&mut self, folder: RawFd, name: &CString, path: &[u8]) {
+        let read = open(folder, name, libc::O_NOFOLLOW).and_then(|file| Ok((status_of(file.as_raw_fd())?, file)));
+        let (status, file) = match read {
+            Ok(found) => found,
+            Err(error) => return self.walk.refused(path, error),
+        };
+        if status.st_dev != self.walk.device {
+            return;
+        }
+        let kind = Kind::of_mode(status.st_mode);
+        if !matches!(kind, Kind::File | Kind::Directory) {
+            self.walk.others.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        if kind == Kind::File && status.st_nlink > 1 && !locked(&self.walk.linked).insert(status.st_ino) {
+            return;
+        }
+        if kind == Kind::Directory && folder != libc::AT_FDCWD {
+            locked(&self.walk.waiting).folders.push(path.to_vec());
+            self.walk.more.notify_one();
+        }
+        if let Err(error) = self.fiemap.extents(file.as_raw_fd(), &mut self.extents) {
+            // Folders of some file systems have no extents to ask for.
+            if kind == Kind::File || !matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::EINVAL)) {
+                return self.walk.refused(path, error);
+            }
+            self.extents.clear();
+        }
+        self.batch.add(inode(&status, kind), Some(path), &self.extents);
+        if self.batch.is_full() {
+            self.hand_over();
+        }
+    }
+}
+
+fn inode(status: &libc::stat, kind: Kind) -> Inode {
+    let modified_ns = status.st_mtime.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(status.st_mtime_nsec));
+    Inode {
+        number: status.st_ino,
+        kind,
+        size: status.st_size.cast_unsigned(),
+        links: u32::try_from(status.st_nlink).unwrap_or(u32::MAX),
+        modified_ns,
+    }
+}
+
+fn c_string(bytes: &[u8]) -> CString {
+    CString::new(bytes).expect("names of files hold no NUL")
+}
+
+/// Not blocking: a pipe would be waited for.
+fn open(folder: RawFd, name: &CString, flags: i32) -> io::Result<OwnedFd> {
+    // SAFETY: the name ends in NUL.
+    let file = unsafe { libc::openat(folder, name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | flags) };
+    if file < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just opened, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(file) })
+}
+
+fn status_of(file: RawFd) -> io::Result<libc::stat> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the kernel fills it all where it does not fail.
+    unsafe {
+        match libc::fstat(file, status.as_mut_ptr()) {
+            0 => Ok(status.assume_init()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// All names in a folder (getdents64(2)).
+fn entries(folder: RawFd) -> io::Result<Vec<Entry>> {
+    const HEAD: usize = 19; // inode, position, length, kind
+    let mut buffer = vec![0_u8; 1 << 16];
+    let mut found = Vec::new();
+    loop {
+        // SAFETY: the buffer has the room that is stated.
+        let filled = unsafe { libc::syscall(libc::SYS_getdents64, folder, buffer.as_mut_ptr(), buffer.len()) };
+        let Ok(filled) = usize::try_from(filled) else { return Err(io::Error::last_os_error()) };
+        if filled == 0 {
+            return Ok(found);
+        }
+        let mut rest = &buffer[..filled];
+        while rest.len() > HEAD {
+            let inode = u64::from_ne_bytes(rest[..8].try_into().expect("eight bytes"));
+            let length = usize::from(u16::from_ne_bytes([rest[16], rest[17]])).clamp(HEAD + 1, rest.len());
+            let (entry, behind) = rest.split_at(length);
+            let name = entry[HEAD..].split(|byte| *byte == 0).next().unwrap_or_default();
+            if name != b"." && name != b".." {
+                found.push(Entry { inode, kind: entry[18], name: c_string(name) });
+            }
+            rest = behind;
+        }
+    }
+}
