@@ -30,6 +30,10 @@ struct Head {
 
 const FS_IOC_GETFSMAP: libc::Ioctl = ioctl::read_write(b'X', 59, size_of::<Head>());
 
+const UNWRITTEN: u32 = 0x1;
+const ATTRIBUTES: u32 = 0x2;
+const EXTENT_MAP: u32 = 0x4;
+const SHARED: u32 = 0x8;
 const SPECIAL_OWNER: u32 = 0x10;
 const LAST: u32 = 0x20;
 
@@ -58,6 +62,12 @@ pub(crate) struct Piece {
     pub(crate) owner: Owner,
     pub(crate) physical: u64,
     pub(crate) length: u64,
+    /// Where in the file, if it is of one.
+    pub(crate) offset: u64,
+    /// It holds what the file system notes about the inode: attributes, or the map of its extents.
+    pub(crate) is_metadata: bool,
+    pub(crate) is_unwritten: bool,
+    pub(crate) is_shared: bool,
 }
 
 /// `FMR_OWNER(type, code)`.
@@ -91,7 +101,15 @@ impl Raw {
             number if number == owner(0, 1) => Owner::Free,
             number => Owner::Part(PARTS.iter().find(|(code, _)| *code == number).map_or("metadata", |(_, word)| word)),
         };
-        Piece { owner, physical: self.physical, length: self.length }
+        Piece {
+            owner,
+            physical: self.physical,
+            length: self.length,
+            offset: self.offset,
+            is_metadata: self.flags & (ATTRIBUTES | EXTENT_MAP) != 0,
+            is_unwritten: self.flags & UNWRITTEN != 0,
+            is_shared: self.flags & SHARED != 0,
+        }
     }
 }
 

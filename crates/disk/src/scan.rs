@@ -13,8 +13,11 @@ use sysdock_table::{Cancel, Column, Ending, Progress, Recording, TableError};
 
 use crate::{
     DiskError,
-    fsmap::{self, Owner},
+    batch::Batch,
+    fs::xfs::{self, Owned},
+    fsmap::{self, Owner, Piece},
     mounts::Mount,
+    names::{Names, SharedNames},
     tables::{Free, Part, Tables},
     target::{Place, Target},
     walk::Walk,
@@ -47,6 +50,7 @@ pub struct Outcome {
 /// The row of `file_systems`.
 struct FileSystem<'a> {
     mount: &'a Mount,
+    uuid: Option<String>,
     block_bytes: u64,
     size_bytes: u64,
     free_bytes: u64,
@@ -67,14 +71,122 @@ pub fn scan(
     report: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, DiskError> {
     match &target.place {
-        Place::FileSystem(mount) => walk(target, mount, true, recording, settings, cancel, report),
-        Place::Within(mount) => walk(target, mount, false, recording, settings, cancel, report),
-        Place::Image(Some(mount)) => {
-            let target = Target { path: mount.point.clone(), place: Place::FileSystem(mount.clone()) };
-            walk(&target, mount, true, recording, settings, cancel, report)
-        }
+        Place::FileSystem(mount) => mounted(mount, recording, settings, cancel, report),
+        Place::Within(mount) => walk(target, mount, false, String::new(), recording, settings, cancel, report),
+        Place::Image(Some(mount)) => mounted(mount, recording, settings, cancel, report),
         Place::Image(None) => Err(DiskError::NoFileSystem(target.path.clone())),
     }
+}
+
+/// A whole file system that is mounted: by what its type tells, or file by file.
+fn mounted(
+    mount: &Mount,
+    recording: &mut Recording,
+    settings: Settings,
+    cancel: &Cancel,
+    report: &mut dyn FnMut(Progress),
+) -> Result<Outcome, DiskError> {
+    let target = Target { path: mount.point.clone(), place: Place::FileSystem(mount.clone()) };
+    let mut why_not = String::new();
+    if mount.fs_type == "xfs" {
+        match by_owners(&target, mount, recording, settings, cancel, report) {
+            Ok(outcome) => return Ok(outcome),
+            Err(Unable::Because(reason)) => why_not = reason,
+            Err(Unable::Failed(error)) => return Err(error),
+        }
+    }
+    walk(&target, mount, true, why_not, recording, settings, cancel, report)
+}
+
+/// A method that cannot be used here, or that failed.
+enum Unable {
+    Because(String),
+    Failed(DiskError),
+}
+
+impl From<TableError> for Unable {
+    fn from(error: TableError) -> Self {
+        Unable::Failed(error.into())
+    }
+}
+
+/// xfs, by its reverse map.
+fn by_owners(
+    target: &Target,
+    mount: &Mount,
+    recording: &mut Recording,
+    settings: Settings,
+    cancel: &Cancel,
+    report: &mut dyn FnMut(Progress),
+) -> Result<Outcome, Unable> {
+    let failed = |error| Unable::Failed(DiskError::Io(target.path.clone(), error));
+    let folder = File::open(&target.path).map_err(failed)?;
+    let status = folder.metadata().map_err(failed)?;
+    let facts = xfs::facts(folder.as_raw_fd()).map_err(failed)?;
+    if !facts.has_owners {
+        return Err(Unable::Because("it has no reverse map (mkfs.xfs -m rmapbt=1)".into()));
+    }
+    // Asked first of all: it tells whether this may be asked.
+    let may_ask = xfs::inodes(folder.as_raw_fd(), &mut |_: &_| Ok(false));
+    if let Err(error) = may_ask {
+        return Err(Unable::Because(format!("who owns its blocks is told to root only ({error})")));
+    }
+    let mut tables = Tables::new(recording);
+    for number in 0..facts.size_bytes.div_ceil(facts.group_bytes.max(1)) {
+        let physical = number * facts.group_bytes;
+        let length = facts.group_bytes.min(facts.size_bytes - physical);
+        tables.part(Part { part: "group", number: i32::try_from(number).ok(), inode: None, physical, length, device: 0 })?;
+    }
+    let mut owned = Owned::default();
+    pieces(&folder, status.dev(), &mut tables, &mut |piece| owned.take(piece)).map_err(|refused| match refused {
+        Refused::Kernel(error) => failed(error),
+        Refused::Table(error) => error.into(),
+    })?;
+    let names = names(&target.path, status.dev(), status.ino(), settings, cancel);
+    let mut not_written = None;
+    let gone = owned
+        .files(folder.as_raw_fd(), &names, &mut |batch: &Batch| {
+            let written = tables.batch(batch);
+            report(Progress { bytes_done: 0, bytes_total: None, lines: tables.taken });
+            written.map(|()| !cancel.requested()).map_err(|error| {
+                not_written = Some(error);
+                io::Error::other("not written")
+            })
+        })
+        .map_err(|error| not_written.take().map_or_else(|| failed(error), Unable::from))?;
+    let files = tables.taken;
+    tables.finish()?;
+    let space = space(&target.path).map_err(failed)?;
+    let moment = if gone == 0 { "unknown" } else { "many" };
+    let uuid = Some(hyphenated(facts.uuid));
+    let row = FileSystem { mount, uuid, block_bytes: space.0, size_bytes: facts.size_bytes, free_bytes: space.2, is_whole: true, moment };
+    let reason = "xfs keeps a reverse map, which names the owner of every block".to_string();
+    write_file_system(recording, &row, "fsmap", &reason, files, 0)?;
+    let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
+    Ok(Outcome { ending, method: "fsmap", reason, files, unread: 0, example: None })
+}
+
+/// The name of every inode of a file system.
+fn names(path: &Path, device: u64, inode: u64, settings: Settings, cancel: &Cancel) -> Names {
+    let names = SharedNames::of(path, inode);
+    let walk = Walk::new(device, cancel, Some(&names));
+    thread::scope(|scope| {
+        // Nothing is sent.
+        let (sender, _batches) = mpsc::sync_channel(1);
+        walk.begin(path, &sender);
+        for _ in 0..threads(settings) {
+            let sender = sender.clone();
+            let walk = &walk;
+            scope.spawn(move || walk.work(&sender));
+        }
+    });
+    names.into_names()
+}
+
+fn hyphenated(uuid: [u8; 16]) -> String {
+    let hex: Vec<String> = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+    let parts = [0..4, 4..6, 6..8, 8..10, 10..16];
+    parts.map(|part| hex[part].concat()).join("-")
 }
 
 /// File by file, through the kernel.
@@ -82,6 +194,7 @@ fn walk(
     target: &Target,
     mount: &Mount,
     is_whole: bool,
+    why_not: String,
     recording: &mut Recording,
     settings: Settings,
     cancel: &Cancel,
@@ -89,10 +202,13 @@ fn walk(
 ) -> Result<Outcome, DiskError> {
     let failed = |error| DiskError::Io(target.path.clone(), error);
     let device = fs::metadata(&target.path).map_err(failed)?.dev();
-    let walk = Walk::new(device, cancel);
+    let walk = Walk::new(device, cancel, None);
     let mut tables = Tables::new(recording);
     gather(&walk, &target.path, threads(settings), &mut tables, report)?;
     let mut reason = format!("{} is mounted: its files are asked for one by one", mount.fs_type);
+    if !why_not.is_empty() {
+        reason += &format!(", as {why_not}");
+    }
     if is_whole {
         match free_space(&target.path, device, &mut tables) {
             Ok(()) => reason += ", and the kernel for what is free",
@@ -104,7 +220,7 @@ fn walk(
     tables.finish()?;
     let unread = walk.unread.load(Ordering::Relaxed);
     let space = space(&target.path).map_err(failed)?;
-    let row = FileSystem { mount, block_bytes: space.0, size_bytes: space.1, free_bytes: space.2, is_whole, moment: "unknown" };
+    let row = FileSystem { mount, uuid: None, block_bytes: space.0, size_bytes: space.1, free_bytes: space.2, is_whole, moment: "unknown" };
     write_file_system(recording, &row, "fiemap", &reason, files, unread)?;
     let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
     let example = walk.reason.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -150,16 +266,31 @@ enum Refused {
 /// What is free, and what the file system keeps for itself, where the kernel tells it.
 fn free_space(path: &Path, device: u64, tables: &mut Tables<'_>) -> Result<(), Refused> {
     let folder = File::open(path).map_err(Refused::Kernel)?;
+    // Files tell of their own pieces.
+    pieces(&folder, device, tables, &mut |piece| matches!(piece.owner, Owner::Inode(_) | Owner::Part("unknown")))
+}
+
+/// Every piece of the device that is not `taken`.
+fn pieces(
+    folder: &File,
+    device: u64,
+    tables: &mut Tables<'_>,
+    taken: &mut dyn FnMut(&Piece) -> bool,
+) -> Result<(), Refused> {
     let mut failed = None;
     let outcome = fsmap::pieces(folder.as_raw_fd(), device, |piece| {
+        if taken(&piece) {
+            return Ok(());
+        }
         let (physical, length) = (piece.physical, piece.length);
-        let written = match piece.owner {
-            Owner::Free => tables.free(Free { physical, length, device: 0 }),
-            Owner::Part(part) if part != "unknown" => {
-                tables.part(Part { part, number: None, inode: None, physical, length, device: 0 })
-            }
-            // Of files, which tell it themselves.
-            Owner::Part(_) | Owner::Inode(_) => Ok(()),
+        let (part, inode) = match piece.owner {
+            Owner::Free => ("", None),
+            Owner::Part(part) => (part, None),
+            Owner::Inode(inode) => ("extent tree", Some(inode)),
+        };
+        let written = match part {
+            "" => tables.free(Free { physical, length, device: 0 }),
+            part => tables.part(Part { part, number: None, inode, physical, length, device: 0 }),
         };
         written.map_err(|error| {
             failed = Some(error);
@@ -203,7 +334,7 @@ fn write_file_system(
         text(&row.mount.source.to_string_lossy()),
         text(&row.mount.point.to_string_lossy()),
         Column::String(vec![None]),
-        Column::String(vec![None]),
+        Column::String(vec![row.uuid.clone()]),
         number(row.block_bytes),
         number(row.size_bytes),
         number(row.free_bytes),

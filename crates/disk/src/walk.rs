@@ -25,6 +25,7 @@ use sysdock_table::Cancel;
 use crate::{
     batch::{Batch, Extent, Inode, Kind},
     fiemap::Fiemap,
+    names::SharedNames,
 };
 
 /// What all threads share.
@@ -32,6 +33,8 @@ pub(crate) struct Walk<'a> {
     /// `st_dev` of the file system: what else is mounted below is left out.
     device: u64,
     cancel: &'a Cancel,
+    /// Where names go, if they are all that is wanted: then files are not opened.
+    names: Option<&'a SharedNames>,
     waiting: Mutex<Waiting>,
     more: Condvar,
     /// Files with several names that were met already.
@@ -62,10 +65,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(device: u64, cancel: &'a Cancel) -> Self {
+    pub(crate) fn new(device: u64, cancel: &'a Cancel, names: Option<&'a SharedNames>) -> Self {
         Walk {
             device,
             cancel,
+            names,
             waiting: Mutex::new(Waiting { folders: Vec::new(), busy: 0 }),
             more: Condvar::new(),
             linked: Mutex::default(),
@@ -78,6 +82,10 @@ impl<'a> Walk<'a> {
     /// Begin with a folder or a file.
     pub(crate) fn begin(&self, path: &Path, batches: &SyncSender<Batch>) {
         let mut worker = Worker::new(self, batches);
+        if self.names.is_some() {
+            locked(&self.waiting).folders.push(path.as_os_str().as_bytes().to_vec());
+            return;
+        }
         worker.file(libc::AT_FDCWD, &c_string(path.as_os_str().as_bytes()), path.as_os_str().as_bytes());
         worker.hand_over();
         if path.is_dir() {
@@ -151,6 +159,9 @@ impl<'a> Worker<'a> {
             Ok(found) => found,
             Err(error) => return self.walk.refused(folder, error),
         };
+        if let Some(names) = self.walk.names {
+            return self.names(names, opened.as_raw_fd(), folder, &entries);
+        }
         entries.sort_unstable_by_key(|entry| entry.inode);
         for entry in &entries {
             if self.walk.cancel.requested() {
@@ -158,17 +169,33 @@ impl<'a> Worker<'a> {
             }
             let mut path = std::mem::take(&mut self.path);
             path.clear();
-            path.extend_from_slice(folder);
-            if !path.ends_with(b"/") {
-                path.push(b'/');
-            }
-            path.extend_from_slice(entry.name.as_bytes());
+            path_in(folder, entry, &mut path);
             match entry.kind {
                 libc::DT_REG | libc::DT_DIR | libc::DT_UNKNOWN => self.file(opened.as_raw_fd(), &entry.name, &path),
                 _ => drop(self.walk.others.fetch_add(1, Ordering::Relaxed)),
             }
             self.path = path;
         }
+    }
+
+    /// Note the names in a folder, and keep the folders in it to be read. What is mounted on one of them is told by its device.
+    fn names(&mut self, names: &SharedNames, opened: RawFd, folder: &[u8], entries: &[Entry]) {
+        if !status_of(opened).is_ok_and(|status| status.st_dev == self.walk.device) {
+            return;
+        }
+        let (mut paths, mut ends) = (std::mem::take(&mut self.path), Vec::with_capacity(entries.len()));
+        paths.clear();
+        for entry in entries {
+            let start = paths.len();
+            path_in(folder, entry, &mut paths);
+            ends.push((start, paths.len()));
+        }
+        names.add_all(entries.iter().zip(&ends).map(|(entry, (start, end))| (entry.inode, &paths[*start..*end])));
+        let is_folder = |entry: &Entry| matches!(entry.kind, libc::DT_DIR);
+        let folders = entries.iter().zip(&ends).filter(|(entry, _)| is_folder(entry));
+        locked(&self.walk.waiting).folders.extend(folders.map(|(_, (start, end))| paths[*start..*end].to_vec()));
+        self.walk.more.notify_all();
+        self.path = paths;
     }
 
     /// Ask for a file or folder; a folder of this file system is kept to be read.
@@ -216,6 +243,15 @@ fn inode(status: &libc::stat, kind: Kind) -> Inode {
         links: u32::try_from(status.st_nlink).unwrap_or(u32::MAX),
         modified_ns,
     }
+}
+
+/// Append the path of an entry.
+fn path_in(folder: &[u8], entry: &Entry, path: &mut Vec<u8>) {
+    path.extend_from_slice(folder);
+    if !folder.ends_with(b"/") {
+        path.push(b'/');
+    }
+    path.extend_from_slice(entry.name.as_bytes());
 }
 
 fn c_string(bytes: &[u8]) -> CString {

@@ -6,18 +6,17 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from sysdock.analysis.compare import blessed, difference, picked
 from sysdock.analysis.errors import engine_errors
-from sysdock.analysis.example_rows import add_rows
+from sysdock.analysis.example_rows import add_rows, begin_without_log, empty_manifest
 from sysdock.analysis.portable import violations
 from sysdock.analysis.rule_check import SENTENCES, page_problems, sentence_problems, with_sentences
 from sysdock.analysis.session import Session
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Example, Library, Page
 from sysdock.library.header import parse
-from sysdock.recording import FORMAT_VERSION, Recording
+from sysdock.recording import Recording
 from sysdock.recording.mentions import mentions
 from sysdock.recording.native import find_native, import_quietly
 
@@ -202,28 +201,13 @@ def _needs_problems(session: Session, analysis: Analysis) -> list[str]:
 def _empty_recording(library: Library) -> Recording:
     """A recording of nothing, which is nowhere on disk."""
     tables = {table.name: {"rows": 0, "lost": 0, "parts": []} for table in library.tables() if table.stored}
-    manifest: dict[str, Any] = {
-        "format_version": FORMAT_VERSION,
-        "command": None,
-        "host": None,
-        "started_ns": 0,
-        "duration_ns": 0,
-        "clock": {"kind": "epoch", "has_durations": True},
-        "has_exits": True,
-        "lines_total": 0,
-        "lines_understood": 0,
-        "restarted_calls": 0,
-        "lost_events": 0,
-        "complete": True,
-        "tables": tables,
-    }
-    return Recording(Path("empty recording"), manifest)
+    return Recording(Path("empty recording"), empty_manifest(tables))
 
 
 def _page_problems(page: Page, kind: str) -> list[str]:
     problems = page_problems(page) if kind == "rule" else []
     if not page.examples:
-        problems.append("no example (a ```strace block and a table)")
+        problems.append("no example (a ```strace or ```rows block, and a table)")
     return problems
 
 
@@ -265,12 +249,15 @@ def _check_example(
 
 
 def run_example(library: Library, analysis: Analysis, example: Example) -> list[tuple]:
-    """Imports the log of an example, adds its rows, and runs the analysis on it."""
+    """Imports the log of an example, if it has one, adds its rows, and runs the analysis on it."""
     with tempfile.TemporaryDirectory(prefix="sysdock-check-") as folder:
-        log = Path(folder) / "example.log"
-        log.write_text(example.log_text, "utf-8")
         recording = Path(folder) / "rec"
-        import_quietly(log, recording)
+        if example.log_text:
+            log = Path(folder) / "example.log"
+            log.write_text(example.log_text, "utf-8")
+            import_quietly(log, recording)
+        else:
+            begin_without_log(recording, library, example.rows)
         for table, rows in example.rows.items():
             add_rows(recording, library, table, rows)
         with Session(Recording.open(recording), library) as session:

@@ -1,4 +1,4 @@
-"""Adds rows of a table that no log has to the recording of an example."""
+"""Adds rows of tables that no log has to the recording of an example, or makes one of nothing else."""
 
 from __future__ import annotations
 
@@ -6,15 +6,52 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from sysdock.analysis.errors import engine_errors
 from sysdock.errors import UserError
 from sysdock.library import Library
-from sysdock.recording import Recording, connect
+from sysdock.recording import FORMAT_VERSION, Recording, connect
 
 # What stands in a page for an id: the column of the id, and the table that has both.
 _NAMES = {"path": ("path_id", "paths"), "tid": ("life_id", "processes")}
 _PLACE = "rows of the example"
+
+
+def empty_manifest(tables: dict[str, Any]) -> dict[str, Any]:
+    """What recording.json says of a recording in which nothing happened."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "command": None,
+        "host": None,
+        "started_ns": 0,
+        "duration_ns": 0,
+        "clock": {"kind": "epoch", "has_durations": True},
+        "has_exits": True,
+        "lines_total": 0,
+        "lines_understood": 0,
+        "restarted_calls": 0,
+        "lost_events": 0,
+        "complete": True,
+        "tables": tables,
+    }
+
+
+def begin_without_log(
+    folder: Path, library: Library, rows: Mapping[str, Sequence[Mapping[str, str]]]
+) -> None:
+    """Makes a recording with the paths that `rows` (by table) name, and no other table."""
+    folder.mkdir()
+    recorders = [library.table(name).recorder for name in rows]
+    manifest = {**empty_manifest({}), "recorder": next(filter(None, recorders), None)}
+    for table in ("paths", "processes", "commands"):
+        manifest["tables"][table] = {"rows": 0, "lost": 0, "parts": []}
+    (folder / "recording.json").write_text(json.dumps(manifest), "utf-8")
+    paths = dict.fromkeys(row["path"] for each in rows.values() for row in each if row.get("path"))
+    named = [
+        {"path_id": str(number), "path": path, "kind": "file"} for number, path in enumerate(paths)
+    ]
+    add_rows(folder, library, "paths", named)
 
 
 def add_rows(folder: Path, library: Library, name: str, rows: Sequence[Mapping[str, str]]) -> None:
@@ -38,7 +75,7 @@ def add_rows(folder: Path, library: Library, name: str, rows: Sequence[Mapping[s
         ids[key] = {str(text): number for text, number in known}
     marks = ", ".join("?" for _ in columns)
     for row in rows:
-        full = {**row, **{_NAMES[key][0]: _id(ids, key, row[key]) for key in _NAMES if row.get(key)}}
+        full = {**row, **{_NAMES[key][0]: _id(ids, key, row[key]) for key in _NAMES if key not in columns and row.get(key)}}
         values = [full.get(column) or None for column in columns]
         with engine_errors(_PLACE):
             connection.execute(f"INSERT INTO added VALUES ({marks})", values)

@@ -28,6 +28,7 @@ VERBS = {
     "checkup": ("checkup", "Does I/O hold a job back? In four steps, each with a verdict."),
     "threshold": ("threshold", "This site's threshold for a check-up, from a year of accounting."),
     "query": ("query", "Ask in SQL."),
+    "disk": ("disk", "Where files lie on a disk, how they break apart, what it costs."),
     "export": ("export", "Write the tables as Parquet or CSV files."),
     "list": ("list_all", "List analyses, rules, charts and tables."),
     "check": ("check", "Run the examples in the pages of analyses and rules."),

@@ -16,7 +16,7 @@ from sysdock.errors import UserError, did_you_mean
 from sysdock.library.rule_shape import KNOWN_COLUMNS, RULE_COLUMNS, Column, Sentences, parse_sentences
 
 KEYS = ("needs", "param", "column", "chart", "says", "evidence", "portable", "tags", "was")
-TAGS = ("calls", "bytes", "time", "size", "errors", "files", "offsets", "processes", "metadata")
+TAGS = ("calls", "bytes", "time", "size", "errors", "files", "offsets", "processes", "metadata", "disk")
 TYPES = ("BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN")
 
 _KEY_LINE = re.compile(r"([a-z_]+):(?:\s+(.*))?$")

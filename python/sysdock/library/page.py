@@ -146,8 +146,12 @@ class _Reader:
     def add_block(self, words: list[str], body: list[str], line_no: int) -> None:
         """Adds a `params` or `rows TABLE` block to the last example."""
         name = words[0]
-        if not self.examples or self.examples[-1].table_lines:
-            raise self.error(line_no, f"a `{name}` block without a `strace` block before it")
+        is_next = self.examples and not self.examples[-1].table_lines
+        if name == "rows" and not is_next:
+            # Of a recording that no log makes, such as a scan of a disk.
+            self.examples.append(Example("", {}, [], [], line_no, None, self.at))
+        elif not is_next:
+            raise self.error(line_no, f"a `{name}` block without a `strace` or `rows` block before it")
         example = self.examples[-1]
         example.insert_at = self.at
         if name == "rows":

@@ -52,13 +52,13 @@ def run_native(
 ) -> int:
     """Runs the native program with inherited streams until it ends, and returns its exit status.
 
-    Progress events are read from a pipe of their own and given to `on_progress` (in a thread). SIGINT is left
+    The first argument is the verb, with those below it (`disk scan`). Progress events are read from a pipe of their own and given to `on_progress` (in a thread). SIGINT is left
     to the native program, which gets it from the terminal too; the signals in `forward` are passed on to it.
     A death by signal N is the status 128 + N.
     """
     read_end, write_end = os.pipe()
     verb, *rest = arguments
-    command = [str(find_native()), verb, "--progress", "--progress-fd", str(write_end), *rest]
+    command = [str(find_native()), *verb.split(), "--progress", "--progress-fd", str(write_end), *rest]
     with passed_on(forward) as child:
         try:
             process = subprocess.Popen(command, pass_fds=[write_end])

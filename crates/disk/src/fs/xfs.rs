@@ -1,0 +1,177 @@
+//! xfs that keeps its reverse map (rmapbt): the kernel names the owner of every piece of the device (GETFSMAP), and gives all inodes at once
+//! (BULKSTAT). Names come from reading the folders. A mounted xfs is never read raw: what is in memory differs from what is on the device.
+//!
+//! Formats: fs/xfs/libxfs/xfs_fs.h of Linux.
+
+use std::{io, os::fd::RawFd};
+
+use crate::{
+    batch::{Batch, Extent, Inode, Kind, flag},
+    fsmap::{Owner, Piece},
+    ioctl,
+    names::Names,
+};
+
+/// `struct xfs_fsop_geom`: the parts that are used.
+#[repr(C)]
+struct Geometry {
+    block_bytes: u32,
+    _realtime_extent: u32,
+    group_blocks: u32,
+    groups: u32,
+    _log_to_inode_share: [u32; 4],
+    data_blocks: u64,
+    _realtime: [u64; 2],
+    log_start: u64,
+    uuid: [u8; 16],
+    _stripe: [u32; 2],
+    _version: i32,
+    flags: u32,
+    _rest: [u8; 256 - 96],
+}
+
+const XFS_IOC_FSGEOMETRY: libc::Ioctl = ioctl::read(b'X', 126, size_of::<Geometry>());
+const HAS_RMAPBT: u32 = 1 << 19;
+
+/// What xfs says of itself.
+pub(crate) struct Facts {
+    pub(crate) has_owners: bool,
+    pub(crate) uuid: [u8; 16],
+    pub(crate) group_bytes: u64,
+    pub(crate) size_bytes: u64,
+}
+
+pub(crate) fn facts(file: RawFd) -> io::Result<Facts> {
+    let mut geometry = std::mem::MaybeUninit::<Geometry>::zeroed();
+    // SAFETY: the kernel fills the struct, which has the size that the number of the ioctl states; all its bits are valid.
+    let geometry = unsafe {
+        if libc::ioctl(file, XFS_IOC_FSGEOMETRY, geometry.as_mut_ptr()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        geometry.assume_init()
+    };
+    let bytes = |blocks: u64| blocks.saturating_mul(u64::from(geometry.block_bytes));
+    Ok(Facts {
+        has_owners: geometry.flags & HAS_RMAPBT != 0,
+        uuid: geometry.uuid,
+        group_bytes: bytes(u64::from(geometry.group_blocks)),
+        size_bytes: bytes(geometry.data_blocks),
+    })
+}
+
+/// `struct xfs_bulk_ireq`.
+#[repr(C)]
+#[derive(Default)]
+struct Head {
+    inode: u64,
+    flags: u32,
+    room: u32,
+    entries: u32,
+    group: u32,
+    reserved: [u64; 5],
+}
+
+/// `struct xfs_bulkstat`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Raw {
+    inode: u64,
+    size: u64,
+    blocks: u64,
+    xflags: u64,
+    times: [i64; 4],
+    owner: [u32; 4],
+    times_ns: [u32; 4],
+    sizes: [u32; 4],
+    links: u32,
+    extents: u32,
+    attribute_extents: u32,
+    version: u16,
+    fork_offset: u16,
+    sick: u16,
+    checked: u16,
+    mode: u16,
+    pad: u16,
+    extents64: u64,
+    reserved: [u64; 6],
+}
+
+const XFS_IOC_BULKSTAT: libc::Ioctl = ioctl::read(b'X', 127, size_of::<Head>());
+const ROOM: usize = 2048;
+/// In `times` and `times_ns`.
+const MODIFIED: usize = 1;
+
+/// Every inode in use, in order of its number, until `take` says that it is enough (`false`). Needs `CAP_SYS_ADMIN`.
+pub(crate) fn inodes(file: RawFd, take: &mut dyn FnMut(&Inode) -> io::Result<bool>) -> io::Result<()> {
+    #[repr(C)]
+    struct Request {
+        head: Head,
+        inodes: [Raw; ROOM],
+    }
+    let mut request = Box::new(Request { head: Head::default(), inodes: [Raw::default(); ROOM] });
+    request.head.room = ROOM as u32;
+    loop {
+        // SAFETY: the request has the room that it states, and lives through the call.
+        if unsafe { libc::ioctl(file, XFS_IOC_BULKSTAT, &raw mut *request) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let entries = (request.head.entries as usize).min(ROOM);
+        if entries == 0 {
+            return Ok(());
+        }
+        for raw in &request.inodes[..entries] {
+            if !take(&inode(raw))? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn inode(raw: &Raw) -> Inode {
+    let modified_ns =
+        raw.times[MODIFIED].checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(raw.times_ns[MODIFIED].into()));
+    Inode { number: raw.inode, kind: Kind::of_mode(raw.mode.into()), size: raw.size, links: raw.links, modified_ns }
+}
+
+/// Pieces of files, collected in order of place, and given back in that of files.
+#[derive(Default)]
+pub(crate) struct Owned(Vec<(u64, Extent)>);
+
+impl Owned {
+    /// Take a piece if it is of a file's data; `false`: it is something else.
+    pub(crate) fn take(&mut self, piece: &Piece) -> bool {
+        let Owner::Inode(inode) = piece.owner else { return false };
+        if piece.is_metadata {
+            return false;
+        }
+        let flags = if piece.is_unwritten { flag::UNWRITTEN } else { 0 } | if piece.is_shared { flag::SHARED } else { 0 };
+        let (logical, physical, length) = (piece.offset, piece.physical, piece.length);
+        self.0.push((inode, Extent { logical, physical, length, flags, ..Extent::default() }));
+        true
+    }
+
+    /// All inodes with their extents, in order of their number, until `full` says that it is enough. Returns how many inodes have extents
+    /// and no facts, as they were made or removed between the two questions.
+    pub(crate) fn files(
+        mut self,
+        file: RawFd,
+        names: &Names,
+        full: &mut dyn FnMut(&Batch) -> io::Result<bool>,
+    ) -> io::Result<u64> {
+        self.0.sort_unstable_by_key(|(inode, extent)| (*inode, extent.logical));
+        let (mut batch, mut extents, mut left, mut gone) = (Batch::default(), Vec::new(), self.0.as_slice(), 0);
+        inodes(file, &mut |inode| {
+            let known = left.iter().take_while(|(number, _)| *number < inode.number).count();
+            gone += left[..known].chunk_by(|one, other| one.0 == other.0).count() as u64;
+            left = &left[known..];
+            let own = left.iter().take_while(|(number, _)| *number == inode.number).count();
+            extents.clear();
+            extents.extend(left[..own].iter().map(|(_, extent)| *extent));
+            left = &left[own..];
+            batch.add(*inode, names.of(inode.number), &extents);
+            if batch.is_full() { full(&std::mem::take(&mut batch)) } else { Ok(true) }
+        })?;
+        full(&batch)?;
+        Ok(gone + left.chunk_by(|one, other| one.0 == other.0).count() as u64)
+    }
+}

@@ -1,0 +1,57 @@
+//! The name of every inode below a folder: folders are read, files are not opened.
+
+use std::{
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
+
+use rustc_hash::FxHashMap;
+
+/// Paths behind one another, found by inode. Of several names of a file the first is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    of_inode: FxHashMap<u64, u32>,
+}
+
+impl Names {
+    pub(crate) fn add(&mut self, inode: u64, path: &[u8]) {
+        let Ok(number) = u32::try_from(self.ends.len()) else { return };
+        if let std::collections::hash_map::Entry::Vacant(place) = self.of_inode.entry(inode) {
+            place.insert(number);
+            self.bytes.extend_from_slice(path);
+            self.ends.push(self.bytes.len());
+        }
+    }
+
+    pub(crate) fn of(&self, inode: u64) -> Option<&[u8]> {
+        let number = *self.of_inode.get(&inode)? as usize;
+        let start = if number == 0 { 0 } else { self.ends[number - 1] };
+        Some(&self.bytes[start..self.ends[number]])
+    }
+}
+
+/// Names that several threads find.
+#[derive(Debug, Default)]
+pub(crate) struct SharedNames(Mutex<Names>);
+
+impl SharedNames {
+    /// With the folder that the search begins at.
+    pub(crate) fn of(root: &Path, inode: u64) -> Self {
+        use std::os::unix::ffi::OsStrExt;
+        let mut names = Names::default();
+        names.add(inode, root.as_os_str().as_bytes());
+        SharedNames(Mutex::new(names))
+    }
+
+    /// Those of one folder at a time.
+    pub(crate) fn add_all<'a>(&self, found: impl Iterator<Item = (u64, &'a [u8])>) {
+        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        found.for_each(|(inode, path)| names.add(inode, path));
+    }
+
+    pub(crate) fn into_names(self) -> Names {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}

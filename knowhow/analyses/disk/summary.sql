@@ -1,0 +1,49 @@
+-- A file system's space
+-- What was scanned, by which method, how much of it could be read, and where its space went.
+-- needs:  file_systems, inodes, extents, free_extents
+-- column: fs_type VARCHAR           Type of the file system.
+-- column: source VARCHAR            Device or image.
+-- column: method VARCHAR            How it was read.
+-- column: moment VARCHAR            Whether the map is of one moment, of many, or nobody knows.
+-- column: size_bytes BIGINT         All of it [B].
+-- column: free_bytes BIGINT         Free, as the file system counts it [B].
+-- column: free_extents BIGINT       Pieces of free space; empty where they could not be read.
+-- column: files BIGINT              Files and directories that were met.
+-- column: unread_files BIGINT       Those whose blocks could not be read.
+-- column: allocated_bytes BIGINT    What the extents of files take up [B].
+-- column: extents BIGINT            Extents of files.
+-- column: fragmented_files BIGINT   Files in more than one piece.
+-- column: share_fragmented DOUBLE   Part of the files with extents that are in more than one piece.
+-- column: layout_score DOUBLE       Part of the blocks of files, but for the first of each, that lie right behind the block before: 1 is best.
+-- tags:   disk, files
+WITH of_files AS (
+    SELECT
+        count(*) FILTER (WHERE fragments > 1) AS fragmented, count(*) FILTER (WHERE extents > 0) AS stored,
+        sum(allocated_bytes) AS allocated_bytes, sum(greatest(fragments - 1, 0)) AS breaks, count(*) FILTER (WHERE allocated_bytes > 0) AS held
+    FROM inodes
+    WHERE kind IN ('file', 'directory')
+), of_extents AS (
+    SELECT count(*) AS extents
+    FROM extents
+), of_free AS (
+    SELECT count(*) AS pieces
+    FROM free_extents
+)
+SELECT
+    f.fs_type,
+    f.source,
+    f.method,
+    f.moment,
+    f.size_bytes,
+    f.free_bytes,
+    CASE WHEN e.pieces > 0 THEN e.pieces END AS free_extents,
+    f.files,
+    f.unread_files,
+    CAST(coalesce(o.allocated_bytes, 0) AS BIGINT) AS allocated_bytes,
+    x.extents,
+    o.fragmented AS fragmented_files,
+    CASE WHEN o.stored > 0 THEN round(1e0 * o.fragmented / o.stored, 4) END AS share_fragmented,
+    CASE WHEN o.allocated_bytes / f.block_bytes > o.held
+        THEN round(1e0 - 1e0 * o.breaks / (o.allocated_bytes / f.block_bytes - o.held), 4) END AS layout_score
+FROM file_systems AS f, of_files AS o, of_extents AS x, of_free AS e
+ORDER BY f.source
