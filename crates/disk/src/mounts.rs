@@ -27,9 +27,9 @@ pub(crate) fn all() -> io::Result<Vec<Mount>> {
     Ok(text.split(|byte| *byte == b'\n').filter_map(parse).collect())
 }
 
-/// The mount of what lies at `device`: the longest mount point above `path`, as one file system may be mounted often.
-pub(crate) fn of(path: &Path, device: u64) -> io::Result<Option<Mount>> {
-    let above = all()?.into_iter().filter(|mount| mount.device == device && path.starts_with(&mount.point));
+/// The mount that a path lies in: of those above it the nearest, and the last one there. (Subvolumes of btrfs have devices that no mount has.)
+pub(crate) fn of(path: &Path) -> io::Result<Option<Mount>> {
+    let above = all()?.into_iter().filter(|mount| path.starts_with(&mount.point));
     Ok(above.max_by_key(|mount| mount.point.as_os_str().len()))
 }
 

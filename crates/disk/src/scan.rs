@@ -14,7 +14,7 @@ use sysdock_table::{Cancel, Column, Ending, Progress, Recording, TableError};
 use crate::{
     DiskError,
     batch::Batch,
-    fs::xfs::{self, Owned},
+    fs::{btrfs::{self, Chunks, Map}, xfs::{self, Owned}},
     fsmap::{self, Owner, Piece},
     mounts::Mount,
     names::{Names, SharedNames},
@@ -87,13 +87,16 @@ fn mounted(
     report: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, DiskError> {
     let target = Target { path: mount.point.clone(), place: Place::FileSystem(mount.clone()) };
-    let mut why_not = String::new();
-    if mount.fs_type == "xfs" {
-        match by_owners(&target, mount, recording, settings, cancel, report) {
-            Ok(outcome) => return Ok(outcome),
-            Err(Unable::Because(reason)) => why_not = reason,
-            Err(Unable::Failed(error)) => return Err(error),
-        }
+    let why_not;
+    let outcome = match mount.fs_type.as_str() {
+        "xfs" => by_owners(&target, mount, recording, settings, cancel, report),
+        "btrfs" => by_trees(&target, mount, recording, cancel, report),
+        _ => Err(Unable::Because(String::new())),
+    };
+    match outcome {
+        Ok(outcome) => return Ok(outcome),
+        Err(Unable::Because(reason)) => why_not = reason,
+        Err(Unable::Failed(error)) => return Err(error),
     }
     walk(&target, mount, true, why_not, recording, settings, cancel, report)
 }
@@ -164,6 +167,57 @@ fn by_owners(
     write_file_system(recording, &row, "fsmap", &reason, files, 0)?;
     let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
     Ok(Outcome { ending, method: "fsmap", reason, files, unread: 0, example: None })
+}
+
+/// btrfs, by its trees.
+fn by_trees(
+    target: &Target,
+    mount: &Mount,
+    recording: &mut Recording,
+    cancel: &Cancel,
+    report: &mut dyn FnMut(Progress),
+) -> Result<Outcome, Unable> {
+    let failed = |error| Unable::Failed(DiskError::Io(target.path.clone(), error));
+    let folder = File::open(&target.path).map_err(failed)?;
+    let file = folder.as_raw_fd();
+    let chunks = match Chunks::of(file) {
+        Ok(chunks) => chunks,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Err(Unable::Because(format!("its trees are shown to root only ({error})")));
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    if chunks.is_striped() {
+        return Err(Unable::Because("it is striped over several devices (RAID0, 5, 6 or 10), which is not mapped yet".into()));
+    }
+    let facts = btrfs::facts(file).map_err(failed)?;
+    let used = btrfs::used(file, facts.node_bytes).map_err(failed)?;
+    let mut tables = Tables::new(recording);
+    let mut map = Map::new(&chunks, &used);
+    let mut not_written = None;
+    for subvolume in btrfs::subvolumes(file).map_err(failed)? {
+        let outcome = btrfs::files(file, &subvolume, target.path.as_os_str().as_encoded_bytes(), &mut |batch| {
+            map.place(batch);
+            let written = tables.batch(batch);
+            report(Progress { bytes_done: 0, bytes_total: None, lines: tables.taken });
+            written.map(|()| !cancel.requested()).map_err(|error| {
+                not_written = Some(error);
+                io::Error::other("not written")
+            })
+        });
+        outcome.map_err(|error| not_written.take().map_or_else(|| failed(error), Unable::from))?;
+    }
+    map.rest(&mut tables)?;
+    let files = tables.taken;
+    tables.finish()?;
+    let space = space(&target.path).map_err(failed)?;
+    let size_bytes = chunks.devices.iter().map(|(_, size)| size).sum();
+    let uuid = Some(hyphenated(facts.uuid));
+    let row = FileSystem { mount, uuid, block_bytes: space.0, size_bytes, free_bytes: space.2, is_whole: true, moment: "unknown" };
+    let reason = "btrfs shows its trees to root".to_string();
+    write_file_system(recording, &row, "tree", &reason, files, 0)?;
+    let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
+    Ok(Outcome { ending, method: "tree", reason, files, unread: 0, example: None })
 }
 
 /// The name of every inode of a file system.

@@ -43,7 +43,7 @@ impl Target {
             Place::Image(mounts::of_device(status.rdev()).map_err(failed)?)
         } else if kind.is_dir() || kind.is_file() {
             let none = || failed(io::Error::other("no mount holds it"));
-            let mount = mounts::of(&path, status.dev()).map_err(failed)?.ok_or_else(none)?;
+            let mount = mounts::of(&path).map_err(failed)?.ok_or_else(none)?;
             if mount.point == path && mount.root == Path::new("/") { Place::FileSystem(mount) } else { Place::Within(mount) }
         } else {
             return Err(failed(io::Error::other("neither a folder, a file nor a block device")));

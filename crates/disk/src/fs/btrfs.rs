@@ -1,0 +1,18 @@
+//! btrfs, by searching its trees through the kernel (`BTRFS_IOC_TREE_SEARCH_V2`): a mounted one is never read raw.
+//!
+//! btrfs has addresses of its own; the chunk tree says where on which device each lies. The extent tree has what is in use, and how often; the
+//! tree of each subvolume has its files. An inode number is unique in its subvolume only: those of the top level (5) keep theirs, others get
+//! the number of their tree in the upper 16 bits.
+//!
+//! Formats: include/uapi/linux/btrfs_tree.h and btrfs.h of Linux.
+
+mod chunks;
+mod files;
+mod map;
+mod search;
+mod used;
+
+pub(crate) use chunks::Chunks;
+pub(crate) use files::{files, subvolumes};
+pub(crate) use map::{Map, facts};
+pub(crate) use used::{Used, used};

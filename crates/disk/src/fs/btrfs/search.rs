@@ -1,0 +1,136 @@
+//! Items of a tree, in order of their keys.
+
+use std::{io, os::fd::RawFd};
+
+use crate::ioctl;
+
+/// `struct btrfs_ioctl_search_key`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Range {
+    tree: u64,
+    first_object: u64,
+    last_object: u64,
+    first_offset: u64,
+    last_offset: u64,
+    first_transaction: u64,
+    last_transaction: u64,
+    first_kind: u32,
+    last_kind: u32,
+    items: u32,
+    unused: u32,
+    unused_too: [u64; 4],
+}
+
+/// `struct btrfs_ioctl_search_args_v2`, with its buffer.
+#[repr(C)]
+struct Request {
+    range: Range,
+    room: u64,
+    buffer: [u8; ROOM],
+}
+
+const ROOM: usize = 1 << 18;
+const HEAD: usize = size_of::<Range>() + size_of::<u64>();
+const BTRFS_IOC_TREE_SEARCH_V2: libc::Ioctl = ioctl::read_write(0x94, 17, HEAD);
+
+/// Trees and kinds of items.
+pub(super) const ROOT_TREE: u64 = 1;
+pub(super) const EXTENT_TREE: u64 = 2;
+pub(super) const CHUNK_TREE: u64 = 3;
+pub(super) const TOP_LEVEL: u64 = 5;
+pub(super) mod kind {
+    pub(in super::super) const INODE: u32 = 1;
+    pub(in super::super) const NAME: u32 = 12;
+    pub(in super::super) const EXTENT_DATA: u32 = 108;
+    pub(in super::super) const ROOT: u32 = 132;
+    pub(in super::super) const ROOT_NAME: u32 = 144;
+    pub(in super::super) const EXTENT: u32 = 168;
+    pub(in super::super) const METADATA: u32 = 169;
+    pub(in super::super) const DEVICE: u32 = 216;
+    pub(in super::super) const CHUNK: u32 = 228;
+}
+
+/// An item: its key, and its data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item<'a> {
+    pub(super) object: u64,
+    pub(super) kind: u32,
+    pub(super) offset: u64,
+    pub(super) data: &'a [u8],
+}
+
+impl Item<'_> {
+    /// A number of `N` bytes; beyond the end of the item it is 0, as a shorter item of an older kernel does not have it.
+    pub(super) fn number<const N: usize>(&self, at: usize) -> u64 {
+        let mut bytes = [0; 8];
+        if let Some(found) = self.data.get(at..at + N) {
+            bytes[..N].copy_from_slice(found);
+        }
+        u64::from_le_bytes(bytes)
+    }
+}
+
+/// Items of the kinds from `kinds.0` to `kinds.1`, until `take` says that it is enough (`false`). Needs `CAP_SYS_ADMIN`.
+pub(super) fn items(
+    file: RawFd,
+    tree: u64,
+    kinds: (u32, u32),
+    take: &mut dyn FnMut(&Item<'_>) -> io::Result<bool>,
+) -> io::Result<()> {
+    let mut request = Box::new(Request { range: Range::default(), room: ROOM as u64, buffer: [0; ROOM] });
+    let mut next = (0, 0, 0);
+    loop {
+        let (first_object, first_kind, first_offset) = next;
+        request.range = Range {
+            tree,
+            first_object,
+            last_object: u64::MAX,
+            first_offset,
+            last_offset: u64::MAX,
+            last_transaction: u64::MAX,
+            first_kind,
+            last_kind: u32::from(u8::MAX),
+            items: u32::MAX,
+            ..Range::default()
+        };
+        request.room = ROOM as u64;
+        // SAFETY: the buffer has the room that is stated, and lives through the call.
+        if unsafe { libc::ioctl(file, BTRFS_IOC_TREE_SEARCH_V2, &raw mut *request) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut last = None;
+        for item in found(&request.buffer, request.range.items) {
+            last = Some((item.object, item.kind, item.offset));
+            if (kinds.0..=kinds.1).contains(&item.kind) && !take(&item)? {
+                return Ok(());
+            }
+        }
+        match last.and_then(behind) {
+            Some(key) => next = key,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// The key right behind another.
+fn behind((object, kind, offset): (u64, u32, u64)) -> Option<(u64, u32, u64)> {
+    match (offset.checked_add(1), kind < u32::from(u8::MAX)) {
+        (Some(offset), _) => Some((object, kind, offset)),
+        (None, true) => Some((object, kind + 1, 0)),
+        (None, false) => Some((object.checked_add(1)?, 0, 0)),
+    }
+}
+
+/// Items in the buffer: a head of 32 bytes (transaction, object, offset, kind, length), and the data.
+fn found(buffer: &[u8], items: u32) -> impl Iterator<Item = Item<'_>> {
+    let mut rest = buffer;
+    (0..items).map_while(move |_| {
+        let (head, behind) = rest.split_at_checked(32)?;
+        let number = |at: usize| u64::from_ne_bytes(head[at..at + 8].try_into().expect("eight bytes"));
+        let small = |at: usize| u32::from_ne_bytes(head[at..at + 4].try_into().expect("four bytes"));
+        let (data, behind) = behind.split_at_checked(small(28) as usize)?;
+        rest = behind;
+        Some(Item { object: number(8), kind: small(24), offset: number(16), data })
+    })
+}
