@@ -12,21 +12,9 @@ from pathlib import Path
 
 import pytest
 from recorders import recorder_or_skip
+from scenes import TOUCHED, build
 
 Query = Callable[[Path, str], list[tuple]]
-PROGRAM = Path(__file__).resolve().parents[3] / "testdata" / "programs" / "mapped_pages.c"
-# Every page of these is touched, in some order, with nothing in the page cache before.
-TOUCHED = (
-    "random",
-    "shared_writes",
-    "reads_then_writes",
-    "private_writes",
-    "deleted",
-    "threads",
-    "child",
-    "call",
-)
-WAYS = (*TOUCHED, "sequence", "heap", "shared_memory")
 
 
 @dataclass(frozen=True)
@@ -55,24 +43,12 @@ class Recorded:
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The compiled program."""
-    out = tmp_path_factory.mktemp("program") / PROGRAM.stem
-    subprocess.run(["gcc", "-O1", "-Wall", "-Werror", "-pthread", "-o", out, PROGRAM], check=True)
-    return out
-
-
-@pytest.fixture(scope="module")
-def recorded(native: Path, program: Path, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+def recorded(scene: Callable[..., Path]) -> Recorded:
     """The program, having gone all its ways."""
-    recorder = recorder_or_skip(native, "kernel")
-    folder = tmp_path_factory.mktemp("faults")
-    (folder / "files").mkdir()
-    done = recorder.record(folder / "rec", program, folder / "files", *WAYS)
-    assert (done.returncode, done.stderr) == (0, "")
+    folder = scene("mapped_pages")
     states = json.loads((folder / "rec" / "recording.json").read_text())["families"]
     assert {"family": "faults", "missing": None} in states
-    return Recorded(folder / "rec", folder / "files", books_of(done.stdout))
+    return Recorded(folder / "rec", folder / "files", books_of((folder / "books").read_text()))
 
 
 def faults_of(recorded: Recorded, query: Query, way: str, what: str) -> list[tuple]:
@@ -169,12 +145,11 @@ def test_memory_that_is_no_file_has_no_rows(recorded: Recorded, query: Query) ->
     assert all(path and path.startswith("/") and path != "/dev/zero" for (path,) in named)
 
 
-def test_a_file_that_was_mapped_before_is_known(
-    native: Path, program: Path, tmp_path: Path, query: Query
-) -> None:
+def test_a_file_that_was_mapped_before_is_known(native: Path, tmp_path: Path, query: Query) -> None:
     recorder_or_skip(native, "kernel")
+    build("mapped_pages", tmp_path)
     (tmp_path / "files").mkdir()
-    words = [program, tmp_path / "files", "when_told"]
+    words = [tmp_path / "programs" / "mapped_pages", tmp_path / "files", "when_told"]
     running = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert running.stdout.readline() == "ready\n"
     command = [
