@@ -250,7 +250,7 @@ impl<'a> Raw<'a> {
 
     /// As a page fault.
     pub(crate) fn fault(&self) -> Option<Fault> {
-        let (fixed, _) = self.fixed::<64>()?;
+        let (fixed, _) = self.fixed::<72>()?;
         Some(Fault {
             start_ns: fixed.u64(8),
             duration_ns: fixed.u64(16),
@@ -260,6 +260,7 @@ impl<'a> Raw<'a> {
             file: fixed.u64(40),
             offset: fixed.u64(48),
             around_page: fixed.u64(56),
+            brought_in_pages: fixed.u32(64),
             flags: self.flags,
         })
     }
@@ -569,6 +570,7 @@ pub(crate) struct Fault {
     pub(crate) file: u64,
     pub(crate) offset: u64,
     pub(crate) around_page: u64,
+    brought_in_pages: u32,
     flags: u8,
 }
 
@@ -595,6 +597,11 @@ impl Fault {
     /// The page was there already, but not for what was tried.
     pub(crate) fn was_mapped(&self) -> bool {
         self.flags & 16 != 0
+    }
+
+    /// Pages that it mapped, this one and neighbours. `None`: not known.
+    pub(crate) fn brought_in_pages(&self) -> Option<u32> {
+        (self.flags & 64 != 0).then_some(self.brought_in_pages)
     }
 
     /// The kernel touched the page, for a system call.

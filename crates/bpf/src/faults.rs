@@ -22,6 +22,7 @@ struct FaultRow {
     in_call: bool,
     around_offset: Option<i64>,
     around_bytes: Option<i64>,
+    brought_in_bytes: Option<i64>,
 }
 
 /// Faults not yet written.
@@ -49,6 +50,7 @@ impl FaultRows {
             Column::Bool(rows.iter().map(|row| row.in_call).collect()),
             Column::Int64(rows.iter().map(|row| row.around_offset).collect()),
             Column::Int64(rows.iter().map(|row| row.around_bytes).collect()),
+            Column::Int64(rows.iter().map(|row| row.brought_in_bytes).collect()),
         ];
         recording.write("file_faults", columns)
     }
@@ -74,7 +76,8 @@ impl Conversion<'_> {
             was_mapped: event.was_mapped(),
             in_call: event.is_in_call(),
             around_offset: has_around.then(|| event.around_page.wrapping_mul(PAGE_BYTES).cast_signed()),
-            around_bytes: has_around.then(|| (u64::from(event.around_pages) * PAGE_BYTES).cast_signed()),
+            around_bytes: has_around.then(|| bytes(event.around_pages)),
+            brought_in_bytes: event.brought_in_pages().map(bytes),
         };
         self.faults.0.push(row);
         if self.faults.0.len() >= ROWS_PER_GROUP {
@@ -82,6 +85,10 @@ impl Conversion<'_> {
         }
         Ok(())
     }
+}
+
+fn bytes(pages: u32) -> i64 {
+    (u64::from(pages) * PAGE_BYTES).cast_signed()
 }
 
 fn access(event: &Fault) -> &'static str {

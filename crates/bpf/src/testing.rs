@@ -176,7 +176,7 @@ pub(crate) fn task(started_ns: u64, (pid, tid): (u32, u32), parent: u32, comm: &
     head.u16(u16::try_from(arguments.len()).unwrap()).u16(0).comm(comm).text(arguments.as_bytes())
 }
 
-/// A page fault; `around` is a range of pages.
+/// A page fault; `around` is a range of pages. It brought in as many, if the flags say so.
 pub(crate) fn fault(
     tid: u32,
     (start_ns, duration_ns): (u64, u64),
@@ -186,7 +186,7 @@ pub(crate) fn fault(
     around: (u64, u32),
 ) -> Bytes {
     let head = Bytes::new(kind::FAULT).u64(start_ns).u64(duration_ns).u32(tid).u32(around.1);
-    head.u64(0x7f00_0000_0000 + offset).u64(file).u64(offset).u64(around.0).flag(flags)
+    head.u64(0x7f00_0000_0000 + offset).u64(file).u64(offset).u64(around.0).u32(around.1).u32(0).flag(flags)
 }
 
 /// A request to a block device; `file` is an id, or 0 and the inode decides, which all files of [`path`] share.

@@ -452,19 +452,19 @@ fn a_directory_that_was_entered_is_the_one_after_the_call() {
 fn faults_tell_what_was_touched_and_how() {
     let events = [
         path(F, &["data", "home"]),
-        fault(7, (10, 5), F, 8192, 8, (0, 16)),
+        fault(7, (10, 5), F, 8192, 8 | 64, (0, 16)),
         fault(7, (20, 5), F, 4096, 1 | 2, (0, 0)),
         fault(7, (30, 5), F, 0, 2 | 8 | 16, (0, 0)),
         fault(8, (40, 5), 99, 0, 1 | 4 | 32, (5, 3)),
     ];
     let tables = Tables::of(&[&events]);
-    let columns =
-        "ts_ns dur_ns life_id path offset_bytes access major shared was_mapped in_call around_offset_bytes around_bytes";
+    let columns = "ts_ns dur_ns life_id path offset_bytes access major shared was_mapped in_call \
+                   around_offset_bytes around_bytes brought_in_bytes";
     let expected = [
-        "10 5 0 /home/data 8192 read false true false false 0 65536",
-        "20 5 0 /home/data 4096 write true false false false - -",
-        "30 5 0 /home/data 0 write false true true false - -",
-        "40 5 1 - 0 execute true false false true 20480 12288",
+        "10 5 0 /home/data 8192 read false true false false 0 65536 65536",
+        "20 5 0 /home/data 4096 write true false false false - - -",
+        "30 5 0 /home/data 0 write false true true false - - -",
+        "40 5 1 - 0 execute true false false true 20480 12288 -",
     ];
     assert_eq!(tables.show("file_faults", columns).iter().map(|row| relative(row)).collect::<Vec<_>>(), expected);
     assert_eq!(tables.manifest.issues["unknown_path"], 1);

@@ -1,13 +1,14 @@
 -- Mapped files
 -- What was read and written through memory: page faults of each mapped file, how many pages they touched, in which order, and their time.
 -- A page counts from its first fault on. The kernel maps neighbours of a page along with it, whose touches are no faults: `bytes` is the
--- least that was touched.
+-- least that was touched, `most_bytes` the most.
 -- needs:  file_faults, mappings
 -- column: path VARCHAR           The file.
 -- column: faults BIGINT          Page faults on it.
 -- column: major BIGINT           Of these, faults that waited for the page to be read.
 -- column: pages BIGINT           Different pages that had a fault.
 -- column: bytes BIGINT           Bytes of these pages: the least that was touched [B].
+-- column: most_bytes BIGINT      All that came into the processes' memory: the most that was touched; empty where the kernel does not tell [B].
 -- column: mapped_bytes BIGINT    How far its mappings reach; empty if it was mapped before the recording [B].
 -- column: share DOUBLE           Part of that which was touched by faults.
 -- column: near DOUBLE            Part of the faults that came up to 64 KiB behind the one before of the same thread: sequential access.
@@ -17,7 +18,7 @@
 -- column: longest_ns BIGINT      The longest fault [ns].
 -- tags:   files, bytes, time, offsets
 WITH steps AS (
-    SELECT path, offset_bytes, major, shared, access, dur_ns,
+    SELECT path, offset_bytes, major, shared, access, dur_ns, brought_in_bytes, was_mapped,
         offset_bytes - min(offset_bytes) OVER (
             PARTITION BY path_id, life_id ORDER BY ts_ns, offset_bytes ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING
         ) AS step
@@ -26,7 +27,9 @@ WITH steps AS (
 ), touched AS (
     SELECT path, count(*) AS faults, count(*) FILTER (WHERE major) AS major, count(DISTINCT offset_bytes) AS pages,
         count(*) FILTER (WHERE step > 0 AND step <= 65536) AS near, count(*) FILTER (WHERE step < 0) AS backward, count(step) AS steps,
-        count(*) FILTER (WHERE shared AND access = 'write') AS shared_writes, sum(dur_ns) AS time_ns, max(dur_ns) AS longest_ns
+        count(*) FILTER (WHERE shared AND access = 'write') AS shared_writes, sum(dur_ns) AS time_ns,
+        CASE WHEN count(brought_in_bytes) = count(*)
+            THEN sum(CASE WHEN NOT was_mapped THEN greatest(brought_in_bytes, 4096) ELSE 0 END) END AS brought_in_bytes, max(dur_ns) AS longest_ns
     FROM steps
     GROUP BY path
 ), mapped AS (
@@ -41,6 +44,7 @@ SELECT
     t.major,
     t.pages,
     4096 * t.pages AS bytes,
+    CASE WHEN t.brought_in_bytes IS NOT NULL THEN CAST(greatest(t.brought_in_bytes, 4096 * t.pages) AS BIGINT) END AS most_bytes,
     CAST(m.bytes AS BIGINT) AS mapped_bytes,
     CASE WHEN m.bytes > 0 THEN round(least(4096e0 * t.pages / m.bytes, 1e0), 4) END AS share,
     CASE WHEN t.steps > 0 THEN round(1e0 * t.near / t.steps, 4) END AS near,

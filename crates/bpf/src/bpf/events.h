@@ -151,6 +151,7 @@ enum fault_flag {
 	FAULT_SHARED = 8,  // what is written reaches the file
 	FAULT_MAPPED = 16, // the page was mapped already, but not for what was tried
 	FAULT_IN_CALL = 32, // the kernel touched the page, for a system call
+	FAULT_COUNTED = 64, // `brought_in_pages` is known
 };
 
 struct fault_event {
@@ -163,6 +164,8 @@ struct fault_event {
 	unsigned long long file;
 	unsigned long long offset;      // of the page in the file [B]
 	unsigned long long around_page; // number of the page in the file
+	unsigned int brought_in_pages;  // that were mapped by it
+	unsigned int pad;
 };
 
 // Of event_header.flags, for EVENT_PAGE_IO.

@@ -9,6 +9,7 @@
 #include "target.h"
 #include "files.h"
 #include "mappings.h"
+#include "percpu.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
@@ -17,14 +18,24 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define PAGE_SHIFT 12
 #define VM_SHARED 8
+#define NO_CPU 0xffffffff
 
 // Of the processor's error code (Intel SDM volume 3, 4.7).
 enum { ERROR_PRESENT = 1, ERROR_WRITE = 2, ERROR_USER = 4, ERROR_FETCH = 16 };
+
+// How many pages of files a process has mapped, in two parts: the count that all CPUs share, and what this CPU has yet to add to it.
+struct mapped_pages {
+	s64 shared;
+	s32 here;
+	u32 cpu; // this one, or NO_CPU: not known
+};
 
 struct begun_fault {
 	u64 start_ns; // 0: none is under way
 	u64 address;
 	u64 around_page, around_pages; // what was offered to be mapped with it
+	struct mapped_pages mapped;
+	u64 switches;
 	u32 flags;
 };
 
@@ -34,6 +45,31 @@ struct {
 	__type(key, int);
 	__type(value, struct begun_fault);
 } begun SEC(".maps");
+
+static __always_inline struct mapped_pages mapped_pages(struct mm_struct *mm)
+{
+	struct mapped_pages pages = {.cpu = NO_CPU};
+	u64 distance = distance_of_this_cpu();
+
+	if (!distance || !bpf_core_field_exists(struct mm_struct, rss_stat[0].counters))
+		return pages;
+	pages.shared = mm->rss_stat[0].count;
+	if (!bpf_probe_read_kernel(&pages.here, sizeof(pages.here), (void *)mm->rss_stat[0].counters + distance))
+		pages.cpu = bpf_get_smp_processor_id();
+	return pages;
+}
+
+// Pages that a fault mapped; -1: nobody can say, as the thread went to another CPU, or another thread of the process may have counted too.
+static __always_inline s64 brought_in(struct task_struct *task, struct begun_fault *fault)
+{
+	struct mapped_pages *before = &fault->mapped, now = mapped_pages(task->mm);
+
+	if (now.cpu == NO_CPU || now.cpu != before->cpu)
+		return -1;
+	if (task->signal->nr_threads > 1 && (now.shared != before->shared || task->nvcsw + task->nivcsw != fault->switches))
+		return -1;
+	return now.shared + now.here - before->shared - before->here;
+}
 
 static __always_inline void begin(unsigned long address, unsigned long error)
 {
@@ -50,6 +86,8 @@ static __always_inline void begin(unsigned long address, unsigned long error)
 	}
 	fault->address = address;
 	fault->around_pages = 0;
+	fault->mapped = mapped_pages(task->mm);
+	fault->switches = task->nvcsw + task->nivcsw;
 	fault->flags = (error & ERROR_WRITE ? FAULT_WRITE : 0) | (error & ERROR_FETCH ? FAULT_FETCH : 0) |
 		       (error & ERROR_PRESENT ? FAULT_MAPPED : 0) | (error & ERROR_USER ? 0 : FAULT_IN_CALL);
 	fault->start_ns = bpf_ktime_get_ns();
@@ -132,6 +170,7 @@ static __always_inline int end(u32 flags)
 	struct fault_event *event;
 	struct ring *ring;
 	u64 position, start_ns;
+	s64 pages;
 
 	if (!fault || !fault->start_ns)
 		return 0;
@@ -144,6 +183,7 @@ static __always_inline int end(u32 flags)
 	}
 	if (!found.is_file || !is_in_directory(&found.place))
 		return 0;
+	pages = brought_in(task, fault);
 	u64 now_ns = bpf_ktime_get_ns();
 	u64 file = id_told(&found.place, now_ns);
 	ring = this_ring();
@@ -160,7 +200,9 @@ static __always_inline int end(u32 flags)
 	event->file = file;
 	event->offset = found.offset;
 	event->around_page = fault->around_page;
-	ring_give(&event->header, position, sizeof(*event), EVENT_FAULT, flags | fault->flags | found.flags);
+	event->brought_in_pages = pages;
+	event->pad = 0;
+	ring_give(&event->header, position, sizeof(*event), EVENT_FAULT, flags | fault->flags | found.flags | (pages < 0 ? 0 : FAULT_COUNTED));
 	return 0;
 }
 

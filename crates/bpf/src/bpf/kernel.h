@@ -131,8 +131,18 @@ struct maple_tree {
 	void *ma_root;
 };
 
+struct percpu_counter {
+	s64 count;
+	s32 *counters; // offset from where each CPU has its variables
+};
+
+struct bpf_array {
+	void *pptrs[1];
+};
+
 struct mm_struct {
 	struct maple_tree mm_mt;
+	struct percpu_counter rss_stat[1]; // of files; Linux 6.2 and later
 	unsigned long arg_start, arg_end, start_code, end_code, start_stack;
 	unsigned long saved_auxv[1];
 	struct file *exe_file;
@@ -198,6 +208,7 @@ struct io_uring_cqe {
 
 struct signal_struct {
 	atomic_t live;
+	s32 nr_threads;
 };
 
 struct sched_entity {
@@ -215,6 +226,7 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct mm_struct *mm;
 	struct signal_struct *signal;
+	unsigned long nvcsw, nivcsw;
 	u64 utime, stime;
 	struct sched_entity se;
 	unsigned long min_flt, maj_flt;
