@@ -256,6 +256,7 @@ def capabilities(recorder: Recorder, folder: Path) -> None:
             if rights == "both" and said[rights][2]:
                 shutil.move(Path(made) / "rec", folder / "rec")
         said["folder"] = made
+    said["perf_event_paranoid"] = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
     (folder / "said.json").write_text(json.dumps(said))
 
 
@@ -292,7 +293,7 @@ LIBRARY = ["libsites.so", *NO_FRAME_POINTERS, "-shared", "-fPIC", PROGRAMS / "ca
 COMPILED: dict[str, list[list[str | Path]]] = {
     "every_file_call": [["every_file_call", "-g", "-O1", *STRICT, PROGRAMS / "every_file_call.c"]],
     "mapped_pages": [["mapped_pages", "-O1", *STRICT, PROGRAMS / "mapped_pages.c"]],
-    "io_counters": [["io_counters", "-O1", "-pthread", PROGRAMS / "io_counters.c"]],
+    "io_counters": [["io_counters", "-O1", "-w", "-pthread", PROGRAMS / "io_counters.c"]],
     "call_sites_pie": [
         ["call_sites", *NO_FRAME_POINTERS, "-fPIE", "-pie", PROGRAMS / "call_sites.c"],
         LIBRARY,

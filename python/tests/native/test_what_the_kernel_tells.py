@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -184,6 +185,39 @@ def test_what_is_not_asked_for_is_not_recorded_and_the_recording_says_so(
     done = kernel.record(tmp_path / "other", "true", recorder_options=("--what", "io,urine"))
     assert done.returncode == 2
     assert "there are io, uring" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("family", "tracepoint"),
+    [("uring", "io_uring_submit"), ("faults", "page_fault_user"), ("cache", "block_bio_queue")],
+)
+def test_where_a_kernel_lacks_a_tracepoint_the_rest_is_recorded(
+    kernel: Recorder, tmp_path: Path, query: Query, manifest: Callable, family: str, tracepoint: str
+) -> None:
+    """A recorder that looks for what no kernel has."""
+    older = Recorder(tmp_path / "sysdock-native", "kernel")
+    unknown = "x" * len(tracepoint)
+    program = kernel.native.read_bytes().replace(
+        f"tp_btf/{tracepoint}".encode(), f"tp_btf/{unknown}".encode()
+    )
+    older.native.write_bytes(program)
+    older.native.chmod(0o755)
+    done = older.record(tmp_path / "rec", "cat", "/etc/hostname")
+    missing = {state["family"]: state["missing"] for state in manifest(tmp_path / "rec")["families"]}
+    reason = missing.pop(family)
+    assert unknown in reason
+    assert set(missing.values()) == {None, "not asked for"}
+    assert done.returncode == 0
+    [line] = done.stderr.splitlines()
+    assert line.endswith(f"are not recorded: {reason}")
+    told = subprocess.run(
+        [sys.executable, "-m", "sysdock", "info", tmp_path / "rec"], capture_output=True, text=True
+    )
+    assert f"{family} ({reason})" in told.stdout
+    reads = (
+        "SELECT count(*) FROM calls JOIN paths USING (path_id) WHERE call = 'read' AND path = '/etc/hostname'"
+    )
+    assert query(tmp_path / "rec", reads) == [(2,)]
 
 
 def test_no_loss_holds_the_program_rather_than_lose(
