@@ -75,25 +75,12 @@ impl Conversion<'_> {
         let is_data = matches!(class, Class::Read | Class::Write);
         let known = |number: i64| if is_data && number >= 0 { number } else { NONE };
         CallRow {
-            ts_ns: self.clock.epoch_ns(event.start_ns),
-            dur_ns: NONE,
             offset: known(event.offset),
             asked: known(event.bytes),
-            moved: NONE,
-            result: NONE,
-            to_offset: NONE,
-            life: life as u32,
-            comm,
             fd: event.fd.max(-1),
             object: self.file(event.file),
-            to_object: -1,
-            stack: -1,
-            call,
-            errno: -1,
-            open_flags: -1,
-            class: class as u8,
             via: Via::Libaio,
-            uncertain: false,
+            ..CallRow::begun(self.clock.epoch_ns(event.start_ns), life as u32, comm, call, class)
         }
     }
 

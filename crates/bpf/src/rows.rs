@@ -62,25 +62,11 @@ impl Conversion<'_> {
         let error = words::error_of(event.result);
         let timed = !event.unfinished && !event.no_start;
         CallRow {
-            ts_ns,
             dur_ns: if timed { event.duration_ns.cast_signed() } else { NONE },
-            offset: NONE,
-            asked: NONE,
-            moved: NONE,
             result: if event.unfinished || error.is_some() { NONE } else { event.result },
-            to_offset: NONE,
-            life: life as u32,
-            comm,
             fd: event.fd.max(-1),
-            object: -1,
-            to_object: -1,
-            stack: -1,
-            call: meaning.call,
             errno: error.filter(|_| !event.unfinished).map_or(-1, |error| self.errno(error)),
-            open_flags: -1,
-            class: meaning.class as u8,
-            via: Via::Call,
-            uncertain: false,
+            ..CallRow::begun(ts_ns, life as u32, comm, meaning.call, meaning.class)
         }
     }
 
@@ -321,7 +307,7 @@ impl Conversion<'_> {
         let mut given_up = None;
         match waiting.last() {
             Some(last) if meaning.goes_on || continues(last, &row) => {
-                row = joined(*last, row);
+                row = last.joined(row);
                 waiting.pop();
                 self.restarted += 1;
             }
@@ -387,13 +373,4 @@ fn begin(position: i64, moved: i64) -> i64 {
 /// Whether a call is the next part of one that was interrupted, as far as its arguments are recorded.
 fn continues(first: &CallRow, next: &CallRow) -> bool {
     first.call == next.call && first.life == next.life && (first.fd, first.object) == (next.fd, next.object)
-}
-
-/// Both parts as one call: it began with the first, ended with the last, and took the time of both.
-fn joined(first: CallRow, last: CallRow) -> CallRow {
-    let dur_ns = if first.dur_ns == NONE || last.dur_ns == NONE { NONE } else { first.dur_ns.saturating_add(last.dur_ns) };
-    if first.call == last.call {
-        return CallRow { ts_ns: first.ts_ns, dur_ns, ..last };
-    }
-    CallRow { dur_ns, result: last.result, errno: last.errno, stack: last.stack, ..first }
 }

@@ -8,7 +8,10 @@ use std::{
 use rustc_hash::FxHashMap;
 use sysdock_table::{EncodedGroup, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording, TableError};
 
-use crate::{objects::ObjectId, syscalls::CLASS_WORDS};
+use crate::{
+    objects::ObjectId,
+    syscalls::{CLASS_WORDS, Class},
+};
 
 /// Stands for NULL in the integer columns of a call.
 pub const NONE: i64 = NULL;
@@ -37,6 +40,43 @@ pub struct CallRow {
     pub via: Via,
     /// Calls on the same open file overlapped: the log cannot tell which came first.
     pub uncertain: bool,
+}
+
+impl CallRow {
+    /// A call that has begun, of which nothing else is known yet.
+    pub fn begun(ts_ns: i64, life: u32, comm: i32, call: u16, class: Class) -> Self {
+        CallRow {
+            ts_ns,
+            dur_ns: NONE,
+            offset: NONE,
+            asked: NONE,
+            moved: NONE,
+            result: NONE,
+            to_offset: NONE,
+            life,
+            comm,
+            fd: -1,
+            object: -1,
+            to_object: -1,
+            stack: -1,
+            call,
+            errno: -1,
+            open_flags: -1,
+            class: class as u8,
+            via: Via::Call,
+            uncertain: false,
+        }
+    }
+
+    /// An interrupted call and its next part as one: it began with the first, ended with the last, and took the time of both.
+    #[must_use]
+    pub fn joined(self, next: CallRow) -> CallRow {
+        let dur_ns = if self.dur_ns == NONE || next.dur_ns == NONE { NONE } else { self.dur_ns.saturating_add(next.dur_ns) };
+        if self.call == next.call {
+            return CallRow { ts_ns: self.ts_ns, dur_ns, ..next };
+        }
+        CallRow { dur_ns, result: next.result, errno: next.errno, stack: next.stack, ..self }
+    }
 }
 
 /// How an operation was issued; the words of `calls.via`.

@@ -1,7 +1,7 @@
 //! What each line of a log adds to the tables.
 
 use sysdock_calls::{
-    CallRow, Issue, NONE, SignalRow, Via, object_id,
+    CallRow, Issue, NONE, SignalRow, object_id,
     syscalls::{Asked, Class, Shape},
 };
 use sysdock_table::TableError;
@@ -224,27 +224,9 @@ impl Import<'_> {
 
     pub(crate) fn row(&self, thread: usize, call: u16, class: Class, ts_ns: i64) -> CallRow {
         let thread = self.system.threads.get(thread);
-        CallRow {
-            ts_ns,
-            dur_ns: NONE,
-            offset: NONE,
-            asked: NONE,
-            moved: NONE,
-            result: NONE,
-            to_offset: NONE,
-            life: u32::try_from(thread.life).expect("fewer than 2^32 threads"),
-            comm: thread.program.as_ref().map_or(-1, |program| program.comm_id),
-            fd: -1,
-            object: -1,
-            to_object: -1,
-            stack: -1,
-            call,
-            errno: -1,
-            open_flags: -1,
-            class: class as u8,
-            via: Via::Call,
-            uncertain: false,
-        }
+        let life = u32::try_from(thread.life).expect("fewer than 2^32 threads");
+        let comm = thread.program.as_ref().map_or(-1, |program| program.comm_id);
+        CallRow::begun(ts_ns, life, comm, call, class)
     }
 
     fn signal(&mut self, item: &Item<'_>) -> Result<(), TableError> {

@@ -111,7 +111,7 @@ impl Import<'_> {
         match waiting.last_mut() {
             Some(last) if continues(last, &row, call.name, &arguments) => {
                 let first = waiting.pop().expect("there is a last one").row;
-                row = joined(first, row);
+                row = first.joined(row);
                 self.restarted_calls += 1;
             }
             Some(_) if call.name == b"rt_sigreturn" && call.returned.errno == Some(b"EINTR") => {
@@ -187,13 +187,4 @@ fn continues(first: &Interrupted, next: &CallRow, name: &[u8], arguments: &[Box<
     let same = |(one, other): (&[u8], &[u8])| one == other || !(number(one) && number(other));
     let mut pairs = first.arguments.iter().map(AsRef::as_ref).zip(arguments.iter().map(AsRef::as_ref));
     name == b"restart_syscall" || (first.row.call == next.call && pairs.all(same))
-}
-
-/// Both parts as one call: it began with the first, ended with the last, and took the time of both.
-fn joined(first: CallRow, last: CallRow) -> CallRow {
-    let dur_ns = if first.dur_ns == NONE || last.dur_ns == NONE { NONE } else { first.dur_ns.saturating_add(last.dur_ns) };
-    if first.call == last.call {
-        return CallRow { ts_ns: first.ts_ns, dur_ns, ..last };
-    }
-    CallRow { dur_ns, result: last.result, errno: last.errno, stack: last.stack, ..first }
 }
