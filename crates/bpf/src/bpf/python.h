@@ -165,17 +165,19 @@ static long walk_frame(u32 index, struct walking *walking)
 	if (!is_11 && (words[8] >> 48 & 0xff) == OWNED_BY_C_STACK) {
 		// Not a frame, but where the evaluation loop was called for the one before.
 		if (number)
-			scratch->frames[number - 1].entry = 1;
+			scratch->frames[at_most(number - 1, PYTHON_FRAMES - 1)].entry = 1;
 	} else {
 		if (bpf_probe_read_user(scratch->code, sizeof(scratch->code), (void *)(code + 8)) ||
 		    scratch->code[0] != walking->python->code_type)
 			return 1;
-		struct python_frame *frame = &scratch->frames[number];
-		frame->code = id_of_code(walking, code);
+		u64 id = id_of_code(walking, code);
+		u64 place = at_most(number, PYTHON_FRAMES - 1);
+		struct python_frame *frame = &scratch->frames[place];
+		scratch->codes[place] = code;
+		frame->code = id;
 		frame->at = words[7] - code;
 		frame->entry = is_entry;
-		walking->h = mix(mix(walking->h, frame->code), frame->at);
-		scratch->codes[number] = code;
+		walking->h = mix(mix(walking->h, id), frame->at);
 		scratch->number = number + 1;
 	}
 	if (previous)
@@ -216,7 +218,7 @@ static __always_inline void read_text(struct python_text *text, u64 object, u32 
 		head += text->state & 64 ? 8 : 16;
 	if ((u64)text->length * kind < bytes)
 		bytes = text->length * kind;
-	if (bytes > PYTHON_NAME_BYTES || bpf_probe_read_user(text->bytes, bytes & (2 * PYTHON_NAME_BYTES - 1), (void *)(object + head)))
+	if (bpf_probe_read_user(text->bytes, at_most(bytes, PYTHON_NAME_BYTES), (void *)(object + head)))
 		text->length = 0;
 }
 
@@ -243,7 +245,7 @@ __noinline int tell_code(u64 code, u64 id, u32 version, u64 now_ns)
 	read_text(&event->file, words[code_word(112)], version);
 	read_text(&event->name, words[code_word(128)], version);
 	event->lines_bytes = lines_bytes;
-	if (bpf_probe_read_user(event->lines, bytes, (void *)(lines + 32)))
+	if (bpf_probe_read_user(event->lines, at_most(bytes, PYTHON_LINES_BYTES), (void *)(lines + 32)))
 		event->lines_bytes = 0;
 	ring_give(&event->header, position, size, EVENT_PYTHON_CODE, 0);
 	return 1;
@@ -260,9 +262,10 @@ static long tell_frame(u32 index, struct telling *telling)
 {
 	if (index >= PYTHON_FRAMES || index >= telling->scratch->number)
 		return 1;
+	index = at_most(index, PYTHON_FRAMES - 1);
 	u64 id = telling->scratch->frames[index].code;
 	u64 *place = &telling->told->ids[id >> 40 & (TOLD_CODES - 1)];
-	if (*place != id && tell_code(telling->scratch->codes[index], id, telling->version, telling->now_ns))
+	if (*place != id && tell_code(telling->scratch->codes[at_most(index, PYTHON_FRAMES - 1)], id, telling->version, telling->now_ns))
 		*place = id;
 	return 0;
 }
@@ -291,7 +294,7 @@ static __always_inline bool tell_python(struct scratch_python *scratch, struct l
 	event->id = id;
 	event->tid = tid;
 	event->number = number;
-	bpf_probe_read_kernel(event->frames, bytes, scratch->frames);
+	bpf_probe_read_kernel(event->frames, at_most(bytes, sizeof(scratch->frames)), scratch->frames);
 	ring_give(&event->header, position, size, EVENT_PYTHON, scratch->flags);
 	return 1;
 }
