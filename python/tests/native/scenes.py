@@ -167,6 +167,12 @@ def call_sites(recorder: Recorder, folder: Path) -> None:
     check(recorder.record(folder / "rec", *words, recorder_options=("--stacks",)))
 
 
+def python_sites(recorder: Recorder, folder: Path) -> None:
+    """The program that notes the functions of Python on its stack at each of its writes."""
+    words = [Path(sys.executable).resolve(), folder / "programs" / "python_sites.py", folder]
+    check(recorder.record(folder / "rec", *words, recorder_options=("--stacks",)))
+
+
 # Asynchronous operations: 1,024 of 4 KiB, by fio
 
 
@@ -277,6 +283,7 @@ SCENES: dict[str, Callable[[Recorder, Path], None]] = {
     "page_cache": page_cache,
     "call_sites_pie": call_sites,
     "call_sites_no_pie": call_sites,
+    "python_sites": python_sites,
     **{f"io_uring_{thread}": io_uring(thread) for thread in (0, 1)},
     **{f"libaio_{depth}_{direct}": libaio(depth, direct) for depth in (1, 16) for direct in (0, 1)},
     "io_counters": io_counters,
@@ -303,10 +310,12 @@ COMPILED: dict[str, list[list[str | Path]]] = {
 
 
 def build(name: str, folder: Path) -> None:
-    """Compile what a scene runs."""
+    """Compile what a scene runs, or lay it ready."""
     (folder / "programs").mkdir(parents=True)
     for out, *options in COMPILED.get(name, []):
         subprocess.run(["gcc", *options, "-o", folder / "programs" / out], check=True)
+    if name == "python_sites":
+        shutil.copy(PROGRAMS / "python_sites.py", folder / "programs")
 
 
 def main() -> None:

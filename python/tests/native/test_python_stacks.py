@@ -54,16 +54,12 @@ def writes(query: Query, recording: Path) -> list[tuple[int, int]]:
     return query(recording, sql)
 
 
-@pytest.mark.parametrize("python", interpreters(), ids=str)
-def test_every_write_has_the_functions_that_it_comes_from(
-    kernel: Recorder, tmp_path: Path, query: Query, manifest: Callable, python: Path
-) -> None:
-    done = kernel.record(tmp_path / "rec", python, PROGRAM, tmp_path, recorder_options=("--stacks",))
-    assert (done.returncode, done.stderr) == (0, "")
-    books = json.loads((tmp_path / "books").read_text())
-    books |= json.loads((tmp_path / "books-of-child").read_text())
-    calls = writes(query, tmp_path / "rec")
-    found = chains(query, tmp_path / "rec")
+def compare(query: Query, manifest: Callable, folder: Path) -> None:
+    """Holds the functions of each write against what the program noted."""
+    books = json.loads((folder / "books").read_text())
+    books |= json.loads((folder / "books-of-child").read_text())
+    calls = writes(query, folder / "rec")
+    found = chains(query, folder / "rec")
     assert len(calls) == len(books) > 3000
     wrong: Counter = Counter()
     for offset, stack in calls:
@@ -71,7 +67,23 @@ def test_every_write_has_the_functions_that_it_comes_from(
         if found.get(stack) != expected:
             wrong[(str(expected[:3]), str(found.get(stack, [])[:3]))] += 1
     assert not wrong, f"{wrong.total()} of {len(calls)}: {wrong.most_common(5)}"
-    assert "stack_differs" not in manifest(tmp_path / "rec")["issues"]
+    assert "stack_differs" not in manifest(folder / "rec")["issues"]
+
+
+@pytest.mark.parametrize("python", interpreters(), ids=str)
+def test_every_write_has_the_functions_that_it_comes_from(
+    kernel: Recorder, tmp_path: Path, query: Query, manifest: Callable, python: Path
+) -> None:
+    done = kernel.record(tmp_path / "rec", python, PROGRAM, tmp_path, recorder_options=("--stacks",))
+    assert (done.returncode, done.stderr) == (0, "")
+    compare(query, manifest, tmp_path)
+
+
+def test_the_same_where_another_kernel_recorded(
+    scene: Callable[..., Path], query: Query, manifest: Callable
+) -> None:
+    """By `tools/vmtest`; else it is this one."""
+    compare(query, manifest, scene("python_sites"))
 
 
 def test_functions_stand_before_the_loop_that_evaluates_them(
