@@ -14,7 +14,7 @@ use sysdock_table::{Cancel, Column, Ending, Progress, Recording, TableError};
 use crate::{
     DiskError,
     batch::Batch,
-    fs::{btrfs::{self, Chunks, Map}, xfs::{self, Owned}},
+    fs::{btrfs::{self, Chunks, Map}, ext, xfs::{self, Owned}},
     fsmap::{self, Owner, Piece},
     mounts::Mount,
     names::{Names, SharedNames},
@@ -45,6 +45,10 @@ pub struct Outcome {
     pub unread: u64,
     /// One of them, and why.
     pub example: Option<(PathBuf, io::Error)>,
+    /// How the file system was made and is used, for `environment`: names and values.
+    pub facts: Vec<(String, String)>,
+    /// What could not be understood: the word of `import_issues.issue`, and its detail.
+    pub issues: Vec<(&'static str, String)>,
 }
 
 /// The row of `file_systems`.
@@ -70,12 +74,34 @@ pub fn scan(
     cancel: &Cancel,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, DiskError> {
+    if let Some(request) = raw_ext(target, settings) {
+        let outcome = ext::scan(&request, recording, cancel, report);
+        let Some(mount) = request.mount else { return outcome };
+        let Err(DiskError::Refused(_, why, _)) = outcome else { return outcome };
+        // Mounted: the kernel can be asked.
+        let target = Target { path: mount.point.clone(), place: Place::FileSystem(mount.clone()) };
+        return walk(&target, mount, true, why, recording, settings, cancel, report);
+    }
     match &target.place {
         Place::FileSystem(mount) => mounted(mount, recording, settings, cancel, report),
         Place::Within(mount) => walk(target, mount, false, String::new(), recording, settings, cancel, report),
         Place::Image(Some(mount)) => mounted(mount, recording, settings, cancel, report),
         Place::Image(None) => Err(DiskError::NoFileSystem(target.path.clone())),
     }
+}
+
+/// A whole ext2, ext3 or ext4 file system whose device or image may be read.
+fn raw_ext(target: &Target, settings: Settings) -> Option<ext::Request<'_>> {
+    let (path, mount) = match &target.place {
+        Place::FileSystem(mount) => (mount.source.as_path(), Some(mount)),
+        Place::Image(mount) => (target.path.as_path(), mount.as_ref()),
+        Place::Within(_) => return None,
+    };
+    if mount.is_some_and(|mount| !mount.fs_type.starts_with("ext") || !mount.is_of(path)) {
+        return None;
+    }
+    let begins = File::open(path).is_ok_and(|file| ext::begins_in(&file));
+    begins.then_some(ext::Request { path, mount, threads: settings.threads })
 }
 
 /// A whole file system that is mounted: by what its type tells, or file by file.
@@ -166,7 +192,7 @@ fn by_owners(
     let reason = "xfs keeps a reverse map, which names the owner of every block".to_string();
     write_file_system(recording, &row, "fsmap", &reason, files, 0)?;
     let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
-    Ok(Outcome { ending, method: "fsmap", reason, files, unread: 0, example: None })
+    Ok(Outcome { ending, method: "fsmap", reason, files, unread: 0, example: None, facts: Vec::new(), issues: Vec::new() })
 }
 
 /// btrfs, by its trees.
@@ -217,7 +243,7 @@ fn by_trees(
     let reason = "btrfs shows its trees to root".to_string();
     write_file_system(recording, &row, "tree", &reason, files, 0)?;
     let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
-    Ok(Outcome { ending, method: "tree", reason, files, unread: 0, example: None })
+    Ok(Outcome { ending, method: "tree", reason, files, unread: 0, example: None, facts: Vec::new(), issues: Vec::new() })
 }
 
 /// The name of every inode of a file system.
@@ -278,7 +304,7 @@ fn walk(
     write_file_system(recording, &row, "fiemap", &reason, files, unread)?;
     let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
     let example = walk.reason.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Outcome { ending, method: "fiemap", reason, files, unread, example })
+    Ok(Outcome { ending, method: "fiemap", reason, files, unread, example, facts: Vec::new(), issues: Vec::new() })
 }
 
 fn threads(settings: Settings) -> usize {
