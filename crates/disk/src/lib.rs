@@ -11,6 +11,7 @@ mod fragments;
 mod fs;
 mod fsmap;
 mod ioctl;
+mod kernel_maps;
 mod mounts;
 mod names;
 mod scan;
