@@ -10,6 +10,7 @@ mod fragments;
 mod fs;
 mod fsmap;
 mod ioctl;
+pub mod map;
 mod mounts;
 mod names;
 mod scan;
