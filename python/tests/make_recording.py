@@ -56,6 +56,51 @@ class RecordingMaker:
         }
         return self.write(tables, name, **manifest)
 
+    def make_scan(self, name: str = "scan") -> Path:
+        """A recording of a small file system, as a scan of a disk makes it."""
+        system = {
+            "fs_type": "ext4",
+            "source": "/dev/sdb1",
+            "block_bytes": 4096,
+            "size_bytes": 1 << 20,
+            "free_bytes": 1 << 19,
+        }
+        system |= {
+            "method": "raw",
+            "reason": "an image",
+            "files": 2,
+            "unread_files": 0,
+            "whole": True,
+            "moment": "one",
+        }
+        file = {
+            "kind": "file",
+            "extents": 2,
+            "fragments": 2,
+            "links": 1,
+            "size_bytes": 8192,
+            "allocated_bytes": 8192,
+        }
+        tables = {
+            "file_systems": [system],
+            "inodes": [{"inode": 12, "path_id": 0, **file}],
+            "extents": [
+                {
+                    "inode": 12,
+                    "logical_bytes": 4096 * at,
+                    "physical_bytes": 65536 * at,
+                    "length_bytes": 4096,
+                    "flags": "",
+                    "device": 0,
+                }
+                for at in (1, 2)
+            ],
+            "free_extents": [{"physical_bytes": 1 << 19, "length_bytes": 1 << 19, "device": 0}],
+            "layout": [{"part": "super block", "physical_bytes": 0, "length_bytes": 4096, "device": 0}],
+            "paths": [{"path_id": 0, "path": "/file", "kind": "file"}],
+        }
+        return self.write(tables, name, recorder="disk")
+
     def write(self, tables: dict[str, list[dict[str, Any]]], name: str = "rec", **manifest: Any) -> Path:
         """A recording of these rows; `manifest` overrides keys of recording.json."""
         folder = self.folder / name

@@ -68,12 +68,13 @@ pub fn convert(
     conversion.describe_source(spool, &survey);
     conversion.sees_rings = story.start.records(URING);
     let (bytes, events) = (survey.bytes, survey.total());
-    let (mut merge, places, images) = {
-        let Survey { file, streams, places, images, .. } = survey;
-        (Merge::new(file, streams).map_err(|error| BpfError::spool(spool, error))?, places, images)
+    let (mut merge, places, images, codes) = {
+        let Survey { file, streams, places, images, codes, .. } = survey;
+        (Merge::new(file, streams).map_err(|error| BpfError::spool(spool, error))?, places, images, codes)
     };
     conversion.places = places;
     conversion.stacks.frames.images = images;
+    conversion.stacks.codes = codes;
     let Start { pid, directory, .. } = &story.start;
     conversion.command = (pid.map_or(-1, i64::from), directory.clone().unwrap_or_default().into_bytes());
     let mut done = 0u64;
@@ -248,6 +249,10 @@ impl<'a> Conversion<'a> {
                 event.stack().iter().for_each(|part| self.stacks.part(part));
                 return Ok(());
             }
+            kind::PYTHON => {
+                event.python().iter().for_each(|frames| self.stacks.python(frames));
+                return Ok(());
+            }
             kind::CALL => return event.call().map_or(Ok(()), |call| self.call(&call)),
             kind::FORK => event.fork().and_then(|fork| self.threads.fork(&fork, at_ns)),
             kind::EXEC => event.exec().and_then(|exec| self.threads.exec(&exec, at_ns)),
@@ -397,7 +402,7 @@ fn table_of(event: u8) -> Option<&'static str> {
         kind::SIGNAL => Some("signals"),
         kind::FAULT => Some("file_faults"),
         kind::PAGE_IO => Some("file_cache"),
-        kind::STACK | kind::MAPPED | kind::PROGRAM => Some("stacks"),
+        kind::STACK | kind::MAPPED | kind::PROGRAM | kind::PYTHON | kind::PYTHON_CODE => Some("stacks"),
         _ => None,
     }
 }

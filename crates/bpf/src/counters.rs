@@ -1,6 +1,6 @@
 //! Software events of perf that a program is run at: page faults, where the kernel has served and counted them.
 
-use std::io;
+use std::{fs, io};
 
 use libbpf_rs::{ErrorExt, Link, ProgramMut, Result};
 
@@ -34,10 +34,25 @@ pub(crate) fn attach(program: &ProgramMut<'_>, event: u64) -> Result<Vec<Link>> 
             Ok(counter) => links.push(program.attach_perf_event(counter)?),
             // This CPU is switched off.
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
-            Err(error) => return Err(libbpf_rs::Error::from(error)).context("failed to open a counter of page faults"),
+            Err(error) => {
+                let reason = reason_of(&error);
+                return Err(libbpf_rs::Error::from(error)).context(reason);
+            }
         }
     }
     Ok(links)
+}
+
+/// Kernels of Debian know a stricter setting than others, which takes from the capability for counters what it is for.
+fn reason_of(error: &io::Error) -> String {
+    let setting = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    let is_stricter = setting.trim().parse::<i32>().is_ok_and(|level| level > 2);
+    let why = if is_stricter && error.kind() == io::ErrorKind::PermissionDenied {
+        format!("; while kernel.perf_event_paranoid is {} it needs CAP_SYS_ADMIN, else CAP_PERFMON", setting.trim())
+    } else {
+        String::new()
+    };
+    format!("failed to open a counter of page faults: {error}{why}")
 }
 
 fn open(event: u64, cpu: i32) -> io::Result<i32> {

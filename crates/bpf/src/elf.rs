@@ -42,6 +42,8 @@ pub(crate) struct Binary {
     pub(crate) eh_frame: Option<Section>,
     pub(crate) eh_frame_hdr: Option<Section>,
     pub(crate) got: Option<Range<u64>>,
+    /// It was made by the compiler of Go, whose functions keep frame pointers.
+    pub(crate) is_go: bool,
     /// Where handlers of signals return to.
     pub(crate) trampolines: Vec<u64>,
 }
@@ -107,6 +109,8 @@ impl Binary {
                     self.text = Some(range);
                 }
                 b".got" => self.got = Some(range),
+                // Its own table of functions.
+                b".gopclntab" | b".data.rel.ro.gopclntab" => self.is_go = true,
                 b".eh_frame" => self.eh_frame = data(),
                 b".eh_frame_hdr" => self.eh_frame_hdr = data(),
                 _ => {}

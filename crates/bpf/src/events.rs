@@ -5,6 +5,10 @@
 
 use sysdock_calls::Usage;
 
+mod python;
+
+pub(crate) use python::{PythonCode, PythonFrames};
+
 /// Bytes before what is particular to a kind.
 const HEADER: usize = 8;
 
@@ -24,6 +28,8 @@ pub(crate) mod kind {
     pub(crate) const STACK: u8 = 16;
     pub(crate) const MAPPED: u8 = 17;
     pub(crate) const PROGRAM: u8 = 18;
+    pub(crate) const PYTHON: u8 = 19;
+    pub(crate) const PYTHON_CODE: u8 = 22;
 }
 
 const SECOND_FILE: u8 = 1;
@@ -121,6 +127,7 @@ impl<'a> Raw<'a> {
                 | kind::TASK
                 | kind::PAGE_IO
                 | kind::STACK
+                | kind::PYTHON
                 | kind::AIO_SUBMIT
                 | kind::AIO_DONE
         );
@@ -146,6 +153,8 @@ impl<'a> Raw<'a> {
             kind::STACK => self.stack().is_some(),
             kind::MAPPED => self.mapped().is_some(),
             kind::PROGRAM => self.program().is_some(),
+            kind::PYTHON => self.python().is_some(),
+            kind::PYTHON_CODE => self.python_code().is_some(),
             _ => true,
         }
     }

@@ -1,13 +1,15 @@
 //! What code lies where in processes that are there when recording begins, from /proc: `bpf/layouts.h` has it of those that come later.
 //! What a process maps between this and the first event is not known.
 
-use std::{fs, os::unix::fs::MetadataExt};
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// `LAYOUT_TAGS`, `GRANULE_SHIFT` of `bpf/layouts.h`.
 const TAGS: usize = 1024;
 const SHIFT: u32 = 17;
+/// Size of `struct python`.
+const PYTHON_BYTES: usize = 48;
 /// `EVENT_PATH`, `EVENT_MAPPED` of `bpf/events.h`.
 const PATH: u8 = 2;
 const MAPPED: u8 = 17;
@@ -45,7 +47,9 @@ impl Teller {
         for code in &codes {
             image = self.mapped(image, code);
         }
-        Some(layout(image, &codes))
+        let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
+        let header = binary_of_python(&maps, program.as_deref().and_then(Path::to_str));
+        Some([layout(image, &codes), python(header)].concat())
     }
 
     /// Returns the image that `parent` becomes.
@@ -120,7 +124,32 @@ fn parse(line: &str) -> Option<Code> {
     })
 }
 
-/// `struct layout`: the image, the largest stretch of code, what lies between the first and the last, tags.
+/// Where the header lies in memory of the binary that may hold an interpreter of Python: a libpython, else the program. 0: of none.
+fn binary_of_python(maps: &str, program: Option<&str>) -> u64 {
+    let header_of = |line: &str| -> Option<(u64, String)> {
+        let mut words = line.splitn(6, ' ');
+        let start = u64::from_str_radix(words.next()?.split_once('-')?.0, 16).ok()?;
+        let offset = words.nth(1)?;
+        let path = words.nth(2)?.trim_start();
+        offset.bytes().all(|digit| digit == b'0').then(|| (start, path.into()))
+    };
+    let headers: Vec<(u64, String)> = maps.lines().filter_map(header_of).collect();
+    let is_library = |path: &str| path.rsplit('/').next().is_some_and(|name| name.starts_with("libpython"));
+    let library = headers.iter().find(|(_, path)| is_library(path));
+    library.or_else(|| headers.iter().find(|(_, path)| Some(path.as_str()) == program)).map_or(0, |(start, _)| *start)
+}
+
+/// `struct python`: it is sought in this binary.
+fn python(header: u64) -> Vec<u8> {
+    const SOUGHT: u32 = 1;
+    let state = if header == 0 { 0 } else { SOUGHT };
+    let mut out = vec![0; PYTHON_BYTES];
+    out[..8].copy_from_slice(&header.to_le_bytes());
+    out[24..28].copy_from_slice(&state.to_le_bytes());
+    out
+}
+
+/// `struct layout` but for its last part: the image, the largest stretch of code, what lies between the first and the last, tags.
 fn layout(image: u64, codes: &[Code]) -> Vec<u8> {
     let largest = codes.iter().max_by_key(|code| code.end - code.start);
     let (code_start, code_bytes) = largest.map_or((0, 0), |code| (code.start, code.end - code.start));
@@ -148,7 +177,7 @@ mod tests {
     fn this_process_is_told_as_a_chain_of_mappings() {
         let mut teller = Teller::new(7, 9);
         let layout = teller.layout(std::process::id()).unwrap();
-        assert_eq!(layout.len(), 40 + 2 * TAGS);
+        assert_eq!(layout.len(), 40 + 2 * TAGS + PYTHON_BYTES);
         let (mut rest, mut image, mut own) = (&teller.events[..], 0, false);
         let here = this_process_is_told_as_a_chain_of_mappings as fn() as usize as u64;
         while let Some((event, behind)) = events::split(rest) {
@@ -169,6 +198,17 @@ mod tests {
         }
         assert!(own && layout[..8] == image.to_le_bytes());
         assert!(teller.layout(u32::MAX).is_none());
+    }
+
+    #[test]
+    fn python_is_sought_in_its_library_else_in_the_program() {
+        let program =
+            "5000-6000 r--p 00000000 fe:00 1 /usr/bin/python3.11\n6000-7000 r-xp 00001000 fe:00 1 /usr/bin/python3.11\n";
+        let library = "7f00-8000 r--p 00000000 fe:00 2                  /opt/lib/libpython3.12.so.1.0\n";
+        assert_eq!(binary_of_python(program, Some("/usr/bin/python3.11")), 0x5000);
+        assert_eq!(binary_of_python(&[program, library].concat(), Some("/usr/bin/python3.11")), 0x7f00);
+        assert_eq!(binary_of_python(library, None), 0x7f00);
+        assert_eq!(binary_of_python("garbage", Some("garbage")), 0);
     }
 
     #[test]

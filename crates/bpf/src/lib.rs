@@ -30,6 +30,7 @@ mod numbers;
 mod objects;
 mod places;
 mod probes;
+mod python;
 mod refusal;
 mod ring;
 mod rows;

@@ -22,7 +22,7 @@ pub(crate) fn load_first(config: &Config, cpus: usize, families: &[Family]) -> R
         let sized = match map.name().to_str() {
             Some("rings") => map.set_max_entries(cpus as u32).and_then(|()| map.set_value_size(ring::stride(config.ring_bytes))),
             // Not needed, so that they take no memory.
-            Some("known_stacks" | "learned_tops") if config.stacks == Stacks::Off => map.set_value_size(8),
+            Some("known_stacks" | "learned_tops" | "told_codes") if config.stacks == Stacks::Off => map.set_value_size(8),
             Some("layouts") if config.stacks == Stacks::Off => map.set_max_entries(1),
             Some("inode_ids") if !families.contains(&CACHE) => map.set_max_entries(1),
             _ => Ok(()),

@@ -7,8 +7,9 @@ use rustc_hash::FxHashMap;
 use sysdock_table::{Column, Recording, TableError};
 
 use crate::{
-    events::StackPart,
+    events::{PythonFrames, StackPart},
     places::Places,
+    python::{Between, Codes, PythonFrame},
     symbols::{self, Symbol},
     unwind::{Copy, End, Frame, Frames},
 };
@@ -18,6 +19,8 @@ const MOST_COPIES: usize = 4096;
 /// Longer than the kernel side copies.
 const LONGEST_COPY: usize = 64 << 10;
 const STACKS_PER_GROUP: usize = 16_384;
+/// At the end of a stack: why there are no more functions of Python.
+const MORE_PYTHON: &str = "[more functions of Python]";
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,16 +34,22 @@ pub(crate) struct Counts {
     pub(crate) cut: u64,
 }
 
+/// A stack: frames of the machine, why there are no more, and frames of Python, of which there may be more than are known.
+type Stack = (Box<[Frame]>, End, Box<[PythonFrame]>, bool);
+
 /// All stacks of a recording.
 #[derive(Default)]
 pub(crate) struct Stacks {
     pub(crate) frames: Frames,
+    pub(crate) codes: Codes,
     /// By thread.
     copies: FxHashMap<u32, (u64, bool, Copy)>,
+    /// Of Python, by thread, with the id of the stack that they belong to.
+    python: FxHashMap<u32, (u64, Box<[PythonFrame]>, bool)>,
     numbers: FxHashMap<u64, i32>,
-    /// Frames and end of each number.
-    known: Vec<(Box<[Frame]>, End)>,
-    index: FxHashMap<(Box<[Frame]>, End), i32>,
+    /// By number.
+    known: Vec<Stack>,
+    index: FxHashMap<Stack, i32>,
     pub(crate) counts: Counts,
 }
 
@@ -61,6 +70,14 @@ impl Stacks {
         }
     }
 
+    /// Functions of Python, before the first part of the stack that they belong to.
+    pub(crate) fn python(&mut self, frames: &PythonFrames<'_>) {
+        if self.python.len() >= MOST_COPIES {
+            self.python.clear();
+        }
+        self.python.insert(frames.tid, (frames.id, self.codes.frames(frames), frames.cut));
+    }
+
     /// The number of the stack of a call; -1: it has none.
     #[inline]
     pub(crate) fn number(&mut self, id: u64, tid: u32, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> i32 {
@@ -71,21 +88,22 @@ impl Stacks {
             && let Some((copied, again, copy)) = self.copies.remove(&tid)
             && copied == id
         {
-            return self.copied(id, again, &copy, places, epoch_ns);
+            let python = self.python.remove(&tid).filter(|(of, ..)| *of == id);
+            let (frames, end) = self.frames.of(&copy, places, epoch_ns);
+            let (python, more) = python.map(|(_, frames, more)| (frames, more)).unwrap_or_default();
+            return self.copied(id, again, (frames.into_boxed_slice(), end, python, more));
         }
         let number = self.numbers.get(&id).copied().unwrap_or(-1);
         self.counts.lost += u64::from(number < 0);
         number
     }
 
-    fn copied(&mut self, id: u64, again: bool, copy: &Copy, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> i32 {
-        let (frames, end) = self.frames.of(copy, places, epoch_ns);
-        let key = (frames.into_boxed_slice(), end);
-        let number = self.index.get(&key).copied().unwrap_or_else(|| {
+    fn copied(&mut self, id: u64, again: bool, stack: Stack) -> i32 {
+        let number = self.index.get(&stack).copied().unwrap_or_else(|| {
             let number = i32::try_from(self.known.len()).expect("fewer than 2^31 stacks");
-            self.known.push(key.clone());
-            self.index.insert(key, number);
-            self.counts.cut += u64::from(end != End::Whole);
+            self.counts.cut += u64::from(stack.1 != End::Whole || stack.3);
+            self.known.push(stack.clone());
+            self.index.insert(stack, number);
             number
         });
         let before = *self.numbers.entry(id).or_insert(number);
@@ -113,7 +131,7 @@ impl Stacks {
     fn symbols(&self) -> FxHashMap<Frame, Vec<Symbol>> {
         let mut by_object: FxHashMap<u32, Vec<Frame>> = FxHashMap::default();
         let mut all: FxHashMap<Frame, Vec<Symbol>> = FxHashMap::default();
-        for frame in self.known.iter().flat_map(|(frames, _)| frames) {
+        for frame in self.known.iter().flat_map(|(frames, ..)| frames) {
             if all.insert(*frame, Vec::new()).is_none() {
                 by_object.entry(frame.object).or_default().push(*frame);
             }
@@ -134,12 +152,22 @@ impl Stacks {
     fn columns(&self, stacks: std::ops::Range<usize>, symbols: &FxHashMap<Frame, Vec<Symbol>>) -> Vec<Column> {
         let mut rows = Vec::new();
         for number in stacks {
-            let (frames, end) = &self.known[number];
+            let (frames, end, python, more) = &self.known[number];
+            let mut python = Between::new(python);
             let stack = i32::try_from(number).expect("numbers are small");
             let mut place = 0..;
             let mut add = |row: Row| rows.push((stack, place.next().unwrap_or(i32::MAX), row));
             for frame in frames {
+                for frame in
+                    symbols[frame].iter().flat_map(|symbol| python.before(symbol.function.as_deref().unwrap_or_default()))
+                {
+                    add(self.python_row(frame));
+                }
                 self.rows_of(frame, &symbols[frame], &mut add);
+            }
+            python.left().iter().for_each(|frame| add(self.python_row(frame)));
+            if *more {
+                add(Row { function: Some(MORE_PYTHON.into()), ..Row::default() });
             }
             if let Some(word) = end.word() {
                 add(Row { function: Some(word.into()), ..Row::default() });
@@ -155,6 +183,11 @@ impl Stacks {
             texts(|row| row.source.as_deref()),
             Column::Int64(rows.iter().map(|(_, _, row)| row.address).collect()),
         ]
+    }
+
+    fn python_row(&self, frame: &PythonFrame) -> Row {
+        let (object, function, source) = self.codes.names(frame);
+        Row { object, function, source, ..Row::default() }
     }
 
     /// One row for each function at the place of a frame.
@@ -188,8 +221,8 @@ struct Row {
 mod tests {
     use super::*;
     use crate::{
-        events::{Mapped, ProgramMapped},
-        testing::Random,
+        events::{self, Mapped, ProgramMapped, kind},
+        testing::{Bytes, Random},
     };
 
     #[test]
@@ -203,7 +236,13 @@ mod tests {
         };
         for _ in 0..20_000 {
             let [image, parent, start, length, offset, file] = std::array::from_fn(|_| odd(&mut random));
-            match random.below(4) {
+            match random.below(5) {
+                4 => {
+                    let of_python = Bytes::new(kind::PYTHON).u64(0).u64(random.below(9)).u32(1).u32(random.below(4) as u32);
+                    let bytes = of_python.u64(image).u64(start).u64(length).u64(offset).bytes();
+                    let (raw, _) = events::split(&bytes).unwrap();
+                    raw.python().iter().for_each(|frames| stacks.python(frames));
+                }
                 0 => stacks.frames.images.mapped(Mapped { image, parent, start, length, offset, file, at_ns: 0 }),
                 1 => stacks.frames.images.program(ProgramMapped {
                     image,

@@ -16,6 +16,7 @@ use crate::{
     images::Images,
     notes::{self, Note},
     places::Places,
+    python::Codes,
     spool::FrameKind,
     streams::Stream,
 };
@@ -24,7 +25,7 @@ use crate::{
 pub(crate) const KINDS: usize = 32;
 
 /// The kinds that this version knows.
-const KNOWN: [u8; 14] = [
+const KNOWN: [u8; 16] = [
     kind::PAGE_IO,
     kind::CALL,
     kind::PATH,
@@ -36,6 +37,8 @@ const KNOWN: [u8; 14] = [
     kind::STACK,
     kind::MAPPED,
     kind::PROGRAM,
+    kind::PYTHON,
+    kind::PYTHON_CODE,
     kind::FAULT,
     kind::AIO_SUBMIT,
     kind::AIO_DONE,
@@ -49,6 +52,7 @@ pub(crate) struct Survey {
     pub(crate) streams: Vec<Stream>,
     pub(crate) places: Places,
     pub(crate) images: Images,
+    pub(crate) codes: Codes,
     pub(crate) notes: Vec<Note>,
     /// Whole events, by kind.
     pub(crate) events: [u64; KINDS],
@@ -88,7 +92,7 @@ impl Survey {
         if whole == 0 {
             return Err(BpfError::NotASpool(spool.into()));
         }
-        let Look { streams, places, images, notes, events, broken, broken_notes, .. } = look;
+        let Look { streams, places, images, codes, notes, events, broken, broken_notes, .. } = look;
         let (damaged_bytes, damages, cut_bytes) = (frames.damaged_bytes, frames.damages, frames.cut_bytes);
         let bytes = frames.length();
         let file = frames.into_file();
@@ -97,6 +101,7 @@ impl Survey {
             streams,
             places,
             images,
+            codes,
             notes,
             events,
             broken,
@@ -128,6 +133,7 @@ struct Look {
     cpus: FxHashMap<u32, usize>,
     places: Places,
     images: Images,
+    codes: Codes,
     notes: Vec<Note>,
     events: [u64; KINDS],
     broken: u64,
@@ -153,6 +159,7 @@ impl Look {
                 kind::PATH => event.path().iter().for_each(|path| self.places.tell(path)),
                 kind::MAPPED => event.mapped().into_iter().for_each(|mapped| self.images.mapped(mapped)),
                 kind::PROGRAM => event.program().into_iter().for_each(|program| self.images.program(program)),
+                kind::PYTHON_CODE => event.python_code().iter().for_each(|code| self.codes.tell(code)),
                 _ => {}
             }
             rest = behind;

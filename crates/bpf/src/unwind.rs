@@ -124,7 +124,15 @@ impl Frames {
             }
             // Without its tables, what is found above would be a guess by frame pointers.
             if binary.eh_frame.is_none() {
-                return (frames, End::NoUnwindInformation);
+                if !binary.is_go {
+                    return (frames, End::NoUnwindInformation);
+                }
+                address = match caller_in_go(copy, &mut registers, frames.len() == 1) {
+                    Ok(Some(caller)) => FrameAddress::from_return_address(caller).unwrap_or(address),
+                    Ok(None) => return (frames, End::Whole),
+                    Err(end) => return (frames, end),
+                };
+                continue;
             }
             address = match image.unwinder.unwind_frame(address, &mut registers, &mut self.cache, &mut read) {
                 Ok(Some(caller)) => FrameAddress::from_return_address(caller).unwrap_or(address),
@@ -182,6 +190,29 @@ fn interrupted(copy: &Copy, registers: &mut UnwindRegsX86_64) -> Option<u64> {
     let address = copy.read(context.checked_add(168)?)?;
     registers.set_ip(address);
     Some(address)
+}
+
+/// The address that a function of Go returns to, by frame pointers; `None`: a goroutine begins here.
+///
+/// What enters the kernel is a function without a frame: its caller stands on top of the stack.
+fn caller_in_go(copy: &Copy, registers: &mut UnwindRegsX86_64, is_first: bool) -> Result<Option<u64>, End> {
+    let read = |address: u64| copy.read(address).ok_or(End::CopyEnded);
+    let (sp, bp) = (registers.sp(), registers.bp());
+    if is_first {
+        registers.set_sp(sp.saturating_add(8));
+        return read(sp).map(Some);
+    }
+    if bp == 0 {
+        return Ok(None);
+    }
+    // Frames follow one another towards the bottom of the stack; where they do not, it is no frame pointer.
+    if bp < sp {
+        return Err(End::NoUnwindInformation);
+    }
+    let (caller_bp, caller) = (read(bp)?, read(bp.saturating_add(8))?);
+    registers.set_bp(caller_bp);
+    registers.set_sp(bp.saturating_add(16));
+    Ok(Some(caller))
 }
 
 fn frame(areas: &[Area], address: FrameAddress) -> Option<Frame> {

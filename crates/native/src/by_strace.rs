@@ -45,6 +45,7 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<u8, Me
     environment::write(&mut recording, &rows)?;
 
     signals::count_signals();
+    signals::ring_alarms();
     let child = start(&strace, &fifo.path, &arguments.command)
         .map_err(|error| Message::new(format!("cannot start strace: {error}"), "is it executable?"))?;
     let cancel = Cancel::default();

@@ -24,6 +24,10 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
     let outcome = sysdock_disk::scan(&target, &mut recording, settings, &cancel, &mut |progress| reporter.report(progress));
     match outcome {
         Ok(outcome) => {
+            // A table without rows says that there was nothing; one that is not there, that nobody looked.
+            for table in ["inodes", "extents", "paths"] {
+                recording.manifest.tables.entry(table.into()).or_default();
+            }
             recording.manifest.duration_ns = started.0.elapsed().as_nanos().try_into().unwrap_or(i64::MAX);
             environment::write(&mut recording, &environment::of_this_machine(&std::env::args_os().collect::<Vec<_>>(), None))?;
             let ending = recording.finish(outcome.ending)?.ended_by;

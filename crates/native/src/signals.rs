@@ -47,13 +47,17 @@ pub(crate) fn cancel_on_signal(cancel: &Cancel) {
     handle(libc::SIGTERM, request_cancel);
 }
 
-/// Count signals instead of dying of them; the recorder decides what they mean. An alarm rings every few seconds, so that a read that
-/// waits for a quiet program returns now and then and the import can make a checkpoint.
+/// Count signals instead of dying of them; the recorder decides what they mean.
 pub(crate) fn count_signals() {
-    const ALARM: libc::timeval = libc::timeval { tv_sec: 5, tv_usec: 0 };
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         handle(signal, count);
     }
+}
+
+/// Ring an alarm every few seconds, so that a read that waits for a quiet program returns now and then and the import can make a checkpoint.
+/// (The kernel gives up a BPF program that it looks through when a signal comes: not while those are loaded.)
+pub(crate) fn ring_alarms() {
+    const ALARM: libc::timeval = libc::timeval { tv_sec: 5, tv_usec: 0 };
     handle(libc::SIGALRM, ignore);
     // SAFETY: the value lives through the call; the handler is set.
     unsafe {

@@ -1,10 +1,10 @@
 -- Calls by source line
 -- Which lines of the program's own source made the calls about files: number, bytes and time, by the innermost frame of each call's
--- stack that lies neither in a library of the system nor in an interpreter. Calls without a stack are left out.
+-- stack that lies neither in a library of the system nor in an interpreter or its modules. Calls without a stack are left out.
 -- needs:  calls, paths, stack_places
 -- column: source VARCHAR      Source file and line; empty without debug information.
 -- column: function VARCHAR    Function that the line is in.
--- column: object VARCHAR      Executable or library that holds it.
+-- column: object VARCHAR      Executable, library or file of Python that holds it.
 -- column: calls BIGINT        Number of calls.
 -- column: errors BIGINT       Calls that returned an error.
 -- column: bytes BIGINT        Bytes moved [B].

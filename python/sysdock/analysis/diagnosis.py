@@ -35,8 +35,10 @@ def diagnose(session: Session) -> list[Finding]:
 def _is_beyond(session: Session, rule: Analysis) -> bool:
     """Whether a rule asks for what the recorder of this recording never records: it has nothing to say."""
     recorder = session.recording.manifest.get("recorder")
-    others = (session.library.table(name).recorder for name in session.missing(rule))
-    return any(other not in (None, recorder) for other in others)
+    others = [session.library.table(name).recorder for name in session.missing(rule)]
+    # What no recorder is named for comes from watching programs: a scan of a disk has none of it.
+    watched = () if recorder == "disk" else (None,)
+    return any(other not in (*watched, recorder) for other in others)
 
 
 def judge(session: Session, rule: Analysis) -> list[Finding]:

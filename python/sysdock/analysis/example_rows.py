@@ -48,9 +48,7 @@ def begin_without_log(
         manifest["tables"][table] = {"rows": 0, "lost": 0, "parts": []}
     (folder / "recording.json").write_text(json.dumps(manifest), "utf-8")
     paths = dict.fromkeys(row["path"] for each in rows.values() for row in each if row.get("path"))
-    named = [
-        {"path_id": str(number), "path": path, "kind": "file"} for number, path in enumerate(paths)
-    ]
+    named = [{"path_id": str(number), "path": path, "kind": "file"} for number, path in enumerate(paths)]
     add_rows(folder, library, "paths", named)
 
 
@@ -75,7 +73,14 @@ def add_rows(folder: Path, library: Library, name: str, rows: Sequence[Mapping[s
         ids[key] = {str(text): number for text, number in known}
     marks = ", ".join("?" for _ in columns)
     for row in rows:
-        full = {**row, **{_NAMES[key][0]: _id(ids, key, row[key]) for key in _NAMES if key not in columns and row.get(key)}}
+        full = {
+            **row,
+            **{
+                _NAMES[key][0]: _id(ids, key, row[key])
+                for key in _NAMES
+                if key not in columns and row.get(key)
+            },
+        }
         values = [full.get(column) or None for column in columns]
         with engine_errors(_PLACE):
             connection.execute(f"INSERT INTO added VALUES ({marks})", values)

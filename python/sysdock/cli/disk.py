@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from sysdock.cli.options import lang_option, recording_argument
+from sysdock.cli.options import format_option, lang_option, recording_argument
 
 _EPILOG = """Example:
 
@@ -32,6 +32,31 @@ _MAP_EPILOG = """Example:
   sysdock disk map rec -o db.png --find /var/lib/db
 """
 _MAP_ENDINGS = (".png", ".html")
+_SNAPSHOT_EPILOG = """Example:
+
+\b
+  sysdock disk snapshot /srv -o /var/lib/sysdock/srv --keep 52   # from cron, or a timer of systemd
+"""
+_SERIES_EPILOG = """Example:
+
+\b
+  sysdock disk series /var/lib/sysdock/srv
+"""
+_DIFF_EPILOG = """Example:
+
+\b
+  sysdock disk scan /srv -o before
+  e4defrag /srv
+  sysdock disk scan /srv -o after
+  sysdock disk diff before after
+"""
+_FRAGMENT_EPILOG = """Example:
+
+\b
+  sysdock disk fragment /mnt/test/broken --files 32 --size 16777216 --piece 4096
+  sysdock disk scan /mnt/test/broken -o rec
+  sysdock show rec disk/files
+"""
 _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -126,6 +151,119 @@ def map_(recording: Path, output: Path | None, size: str, lang: str, **options: 
         content = picture(drawn(recording, wanted), lang, wanted.find)
     write_atomically(path, content)
     remark(f"{path} written")
+
+
+@command.command("snapshot", epilog=_SNAPSHOT_EPILOG)
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="SERIES",
+    required=True,
+    help="Folder of the series.",
+)
+@click.option("--keep", type=click.IntRange(min=1), metavar="N", help="Remove all but the newest N scans.")
+@click.pass_context
+def snapshot(ctx: click.Context, target: Path, output: Path, keep: int | None) -> None:
+    """Scan into a series: a folder with one recording for each scan, named by its time."""
+    from sysdock.cli.output import remark
+    from sysdock.cli.recording import hand_over, run_with_progress
+    from sysdock.disk import series
+
+    output.mkdir(parents=True, exist_ok=True)
+    folder = series.next_name(output)
+    code = run_with_progress(["disk scan", "-o", str(folder), "--", str(target)], _FORWARD)
+    if code == 0:
+        hand_over(folder)
+        for path in series.remove_older(output, keep) if keep else []:
+            remark(f"{path} removed")
+        remark(f"scanned into {folder}; next: sysdock disk series {output}")
+    ctx.exit(code)
+
+
+@command.command("series", epilog=_SERIES_EPILOG)
+@click.argument("series", type=click.Path(path_type=Path), metavar="SERIES")
+@format_option
+def show_series(series: Path, format_: str) -> None:
+    """How a file system aged: a line for each scan of a series."""
+    from sysdock.cli.output import print_rows, terminal_width
+    from sysdock.disk import series as scans
+    from sysdock.library import Library
+
+    print_rows(scans.COLUMNS, list(scans.rows(series, Library())), format_, terminal_width())
+
+
+@command.command("diff", epilog=_DIFF_EPILOG)
+@click.argument("before", type=click.Path(path_type=Path), metavar="A")
+@click.argument("after", type=click.Path(path_type=Path), metavar="B")
+@click.option("--limit", type=click.IntRange(min=0), default=50, help="Files to print; 0: all. Default: 50.")
+@format_option
+def diff(before: Path, after: Path, limit: int, format_: str) -> None:
+    """What is new, lost and moved between two scans of a file system."""
+    from sysdock.cli.output import print_rows, remark, terminal_width
+    from sysdock.disk.difference import COLUMNS, TOTALS, difference
+    from sysdock.library import Library
+    from sysdock.recording import Recording
+
+    found = difference(Recording.open(before), Recording.open(after), Library())
+    shown = found.files[:limit] if limit else found.files
+    if format_ == "table":
+        print_rows(TOTALS, found.totals, format_, terminal_width())
+        sys.stdout.write("\n")
+    print_rows(COLUMNS, shown, format_, terminal_width())
+    if len(found.files) > len(shown):
+        remark(f"{len(found.files) - len(shown):,} more files; `--limit 0` shows all")
+
+
+@command.command("fragment", epilog=_FRAGMENT_EPILOG)
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "--mode",
+    type=click.Choice(["interleave", "comb", "classic"]),
+    default="interleave",
+    help="interleave (default): pieces allocated by turns. comb: into the holes between small files that "
+    "fill the file system. classic: writers that append by turns.",
+)
+@click.option("--files", type=click.IntRange(min=1), default=32, help="Files to make. Default: 32.")
+@click.option(
+    "--size",
+    type=click.IntRange(min=1),
+    default=16 << 20,
+    metavar="BYTES",
+    help="Size of each. Default: 16 MiB.",
+)
+@click.option(
+    "--piece",
+    type=click.IntRange(min=512),
+    default=4096,
+    metavar="BYTES",
+    help="Size of a piece. Default: 4096.",
+)
+@click.option(
+    "--at-once",
+    type=click.IntRange(min=1),
+    default=32,
+    help="Writers at a time, of mode classic. Default: 32.",
+)
+def fragment(folder: Path, mode: str, files: int, size: int, piece: int, at_once: int) -> None:
+    """Make files in many pieces, in a number that is known beforehand: to measure what they cost.
+
+    DIR is made new; comb fills its whole file system meanwhile, so give one that is for nothing else.
+    """
+    from sysdock.cli.output import remark
+    from sysdock.disk.broken_files import MODES, Plan
+    from sysdock.recording.native import refuse_existing
+
+    refuse_existing(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    foretold = MODES[mode](folder, Plan(files, size, piece, at_once))
+    pieces = (
+        f"{foretold:,} fragments"
+        if foretold is not None
+        else "fragments in a number that depends on the file system"
+    )
+    remark(f"{folder}: {files} files of {size:,} bytes, {pieces}; next: sysdock disk scan {folder} -o rec")
 
 
 def _answer(output: Path) -> None:

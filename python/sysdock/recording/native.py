@@ -52,8 +52,9 @@ def run_native(
 ) -> int:
     """Runs the native program with inherited streams until it ends, and returns its exit status.
 
-    The first argument is the verb, with those below it (`disk scan`). Progress events are read from a pipe of their own and given to `on_progress` (in a thread). SIGINT is left
-    to the native program, which gets it from the terminal too; the signals in `forward` are passed on to it.
+    The first argument is the verb, with those below it (`disk scan`). Progress events are read from a pipe of
+    their own and given to `on_progress` (in a thread). SIGINT is left to the native program, which gets it
+    from the terminal too; the signals in `forward` are passed on to it.
     A death by signal N is the status 128 + N.
     """
     read_end, write_end = os.pipe()

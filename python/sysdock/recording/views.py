@@ -6,9 +6,11 @@ are first mentioned.
 
 from __future__ import annotations
 
+import copy
 import re
 import tempfile
 import weakref
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from sysdock.errors import UserError
@@ -127,6 +129,13 @@ class Views:
         self.prepare(table.sql)
         typed = ", ".join(f"CAST({_name(c.name)} AS {c.sql_type}) AS {_name(c.name)}" for c in table.columns)
         self.connection.execute(f"CREATE TEMP TABLE {_sum_of(table)} AS SELECT {typed} FROM ({table.sql})")
+
+    def add_stored(self, other: Recording, suffix: str, tables: Iterable[str]) -> None:
+        """Views of the stored rows of another recording, named with a suffix behind."""
+        beside = copy.copy(self)
+        beside.recording, beside._held = other, {}
+        for name in tables:
+            self._create(f"{name}{suffix}", f"SELECT * FROM {beside._stored(name)}")
 
     def outlive(self) -> None:
         """Leaves the connection to the caller: what it needs on disk is removed when it is gone."""

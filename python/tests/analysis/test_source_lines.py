@@ -68,3 +68,25 @@ def test_libraries_are_not_the_place(maker: RecordingMaker, open_session) -> Non
         (1, "__write", None, False),
         (2, "[no file]", None, False),
     ]
+
+
+def test_code_of_others_that_is_part_of_a_program_is_not_the_place(
+    maker: RecordingMaker, open_session
+) -> None:
+    def python(file: str, function: str, line: int) -> dict[str, object]:
+        return {"object": file, "function": function, "source": f"{file}:{line}"}
+
+    module = python("/usr/lib/python3.11/shutil.py", "copy", 3)
+    frozen = python("<frozen importlib._bootstrap>", "_find_and_load", 4)
+    package = python("/srv/venv/lib/python3.12/site-packages/pandas/io.py", "read_csv", 5)
+    script = python("/srv/job.py", "main", 6)
+    rust = {"object": "/srv/app", "function": "std::fs::read", "source": "/rustc/abc/library/std/src/fs.rs:7"}
+    stacks = [
+        *stack(0, LIBC, module, package, script),
+        *stack(1, LIBC, module, package, frozen),
+        *stack(2, LIBC, frozen, module),
+        *stack(3, LIBC, rust, own(8)),
+    ]
+    session = open_session(maker.make(writes(1, 0, 0), stacks=stacks))
+    places = session.fetch("SELECT function, own FROM stack_places ORDER BY stack_id")
+    assert places == [("main", True), ("read_csv", True), ("__write", False), ("save", True)]

@@ -108,7 +108,7 @@ class TestShow:
         done = cli("show", rec, "io/sumary")
         assert done.returncode == 2
         assert done.stdout == ""
-        hint = "did you mean io/summary or io/stacks or io/source_lines?"
+        hint = "did you mean io/summary or disk/summary or io/stacks?"
         assert done.stderr == f"sysdock: there is no analysis `io/sumary`\n\nhint: {hint}\n"
 
     def test_what_is_missing_is_said(self, cli, maker: RecordingMaker) -> None:

@@ -86,7 +86,7 @@ def test_titles_sections_and_examples(tmp_path: Path) -> None:
     [
         ("no title", "no title"),
         ("# T\n```strace\nx", "the block is not closed"),
-        ("# T\n```params\na = 1\n```\n", "without a `strace` block"),
+        ("# T\n```params\na = 1\n```\n", "without a `strace` or `rows` block"),
         ("# T\n```strace\nx\n```\n```params\na = \n```\n", "not `name = value`"),
         ("# T\n```strace\nx\n```\n```rows\na\n```\n", "names one table"),
         ("# T\n```strace\nx\n```\n| a | b |\n|---|---|\n| 1 |\n", "1 cells under 2 columns"),

@@ -14,8 +14,25 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from recorders import RECORDERS, Recorder, recorder_or_skip
+from scenes import OUTCOME, SCENES, SKIPPED, CannotBeMadeError, build
 
 NATIVE = Path(os.environ.get("SYSDOCK_NATIVE", Path(sys.executable).parent / "sysdock-native"))
+# Scenes that were recorded elsewhere: then only what they hold is tested.
+RECORDED = os.environ.get("SYSDOCK_RECORDED")
+Scene = Callable[..., Path]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where recordings come from elsewhere: leave out the tests that record for themselves, or want those of strace."""
+
+    def compares(item: pytest.Item) -> bool:
+        names = getattr(item, "fixturenames", ())
+        values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        return "scene" in names and "both" not in names and "strace" not in values
+
+    if RECORDED:
+        config.hook.pytest_deselected(items=[item for item in items if not compares(item)])
+        items[:] = [item for item in items if compares(item)]
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +46,38 @@ def native() -> Path:
 def recorder(request: pytest.FixtureRequest, native: Path) -> Recorder:
     """Each recorder; a test is skipped with the reason where one cannot run."""
     return recorder_or_skip(native, request.param)
+
+
+@pytest.fixture(scope="session")
+def scene(native: Path, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """The folder of a scene by its name, recorded once by each recorder."""
+    made: dict[tuple[str, str], Path] = {}
+
+    def folder_of(name: str, recorder: str = "kernel") -> Path:
+        if RECORDED:
+            return recorded_elsewhere(Path(RECORDED) / name)
+        if (name, recorder) not in made:
+            folder = tmp_path_factory.mktemp(f"{name}_{recorder}")
+            how = recorder_or_skip(native, recorder)
+            build(name, folder)
+            try:
+                SCENES[name](how, folder)
+            except CannotBeMadeError as error:
+                pytest.skip(str(error))
+            made[name, recorder] = folder
+        return made[name, recorder]
+
+    return folder_of
+
+
+def recorded_elsewhere(folder: Path) -> Path:
+    """The folder, if its scene came off."""
+    outcome = (folder / OUTCOME).read_text() if (folder / OUTCOME).exists() else "it was not recorded"
+    if outcome.startswith(SKIPPED):
+        pytest.skip(outcome.removeprefix(SKIPPED))
+    if outcome:
+        pytest.fail(f"{folder.name}: {outcome}", pytrace=False)
+    return folder
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 
 @dataclass(frozen=True)
 class Recorder:
@@ -40,6 +38,8 @@ RECORDERS = ["strace", "kernel"]
 
 def recorder_or_skip(native: Path, name: str) -> Recorder:
     """The recorder, or the reason why its tests cannot run here."""
+    import pytest  # where recordings are only made there is none
+
     recorder = Recorder(native, name)
     refusal = refusal_of(recorder)
     if refusal:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import functools
 import re
 import subprocess
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,13 +12,10 @@ from pathlib import Path
 
 import pytest
 from file_calls import COLUMNS, Call, noted, recorded
-from recorders import RECORDERS, Recorder, recorder_or_skip
+from recorders import RECORDERS, Recorder
+from scenes import INPUT_AT
 from sysdock.library import Library
 from sysdock.recording import Recording, connect
-
-PROGRAM = Path(__file__).resolve().parents[3] / "testdata" / "programs" / "every_file_call.c"
-# Standard input stands there when the program starts.
-INPUT_BYTES, INPUT_AT = 1_000_000, 100
 
 
 @dataclass(frozen=True)
@@ -84,41 +80,16 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program, compiled."""
-    path = tmp_path_factory.mktemp("compiled") / PROGRAM.stem
-    warnings = ["-Wall", "-Wextra", "-Werror"]
-    subprocess.run(["gcc", "-g", "-O1", *warnings, "-pthread", "-o", path, PROGRAM], check=True)
-    return path
+def run_by(scene: Callable[..., Path]) -> Callable[[str], Run]:
+    """The program as a recorder saw it."""
 
-
-@pytest.fixture(scope="module")
-def run_by(native: Path, program: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Run]:
-    """Records the program with a recorder, once."""
-    runs: dict[str, Run] = {}
-
+    @functools.cache
     def run_once(name: str) -> Run:
-        if name not in runs:
-            runs[name] = record(recorder_or_skip(native, name), program, tmp_path_factory.mktemp(name))
-        return runs[name]
+        folder = scene("every_file_call", name)
+        own = {(folder / "shared").read_text(): "SHARED", str(folder): "FOLDER"}
+        return Run(name, folder / "rec", noted(folder / "notes"), recorded(folder / "rec"), own)
 
     return run_once
-
-
-def record(recorder: Recorder, program: Path, folder: Path) -> Run:
-    """Record the program; its second file system is the one in memory."""
-    (folder / "files").mkdir()
-    (folder / "input").write_bytes(bytes(INPUT_BYTES))
-    if not os.access("/dev/shm", os.W_OK):
-        pytest.skip("/dev/shm cannot be written")
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as shared, open(folder / "input", "rb") as standard:
-        os.lseek(standard.fileno(), INPUT_AT, os.SEEK_SET)
-        words = [folder / "notes", folder / "files", shared, folder / "input", str(INPUT_AT)]
-        done = recorder.record(folder / "rec", program, *words, stdin=standard)
-        assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
-        assert os.lseek(standard.fileno(), 0, os.SEEK_CUR) == INPUT_AT + 60
-    own = {shared: "SHARED", str(folder): "FOLDER", str(program.parent): "PROGRAM"}
-    return Run(recorder.name, folder / "rec", noted(folder / "notes"), recorded(folder / "rec"), own)
 
 
 @pytest.fixture(scope="module", params=RECORDERS)

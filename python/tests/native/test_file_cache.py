@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import mmap
 import os
 import subprocess
 from collections.abc import Callable
@@ -12,44 +10,14 @@ from pathlib import Path
 
 import pytest
 from recorders import recorder_or_skip
+from scenes import MIB, PAGE, SIZE, CannotBeMadeError, make_cold
 
 Query = Callable[[Path, str], list[tuple]]
-PAGE = 4096
-MIB = 1 << 20
-# No multiple of a page, nor of what is read ahead at once.
-SIZE = 10 * MIB + 5 * PAGE + 100
-SCRIPT = """
-cat whole > /dev/null
-cat whole > /dev/null
-dd if=start of=/dev/null bs=64k count=1
-cat sparse parted > /dev/null
-dd if=direct of=/dev/null bs=1M iflag=direct
-dd if=/dev/zero of=synced bs=1M count=10 conv=fsync
-dd if=/dev/zero of=written_direct bs=1M count=3 oflag=direct
-dd if=/dev/zero of=later bs=1M count=10
-dd if=/dev/zero of=renamed bs=1M count=2
-mv renamed new_name
-cat mapped > copy
-sync
-"""
 
 
 def rounded(size: int) -> int:
     """Bytes of the pages of a file."""
     return -(-size // PAGE) * PAGE
-
-
-def resident(file: Path) -> int:
-    """Bytes of a file that are in the page cache, by mincore."""
-    with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 0) as memory:
-        pages = -(-len(memory) // PAGE)
-        there = (ctypes.c_ubyte * pages)()
-        start = ctypes.c_char.from_buffer(memory)
-        libc = ctypes.CDLL(None, use_errno=True)
-        outcome = libc.mincore(ctypes.c_void_p(ctypes.addressof(start)), ctypes.c_size_t(len(memory)), there)
-        del start
-        assert outcome == 0
-        return PAGE * sum(page & 1 for page in there)
 
 
 def data_of(file: Path) -> int:
@@ -63,21 +31,6 @@ def data_of(file: Path) -> int:
     return found
 
 
-def make_cold(file: Path, size: int = SIZE) -> None:
-    """A file of which nothing is in memory."""
-    file.write_bytes(os.urandom(size))
-    drop(file)
-
-
-def drop(file: Path) -> None:
-    """Takes a file out of the page cache."""
-    with file.open("r+b") as opened:
-        os.fsync(opened.fileno())
-        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    if resident(file):
-        pytest.skip("files stay in memory here, as on tmpfs")
-
-
 @dataclass(frozen=True)
 class Recorded:
     """A recording of the script, and what mincore said of its files behind it."""
@@ -88,30 +41,9 @@ class Recorded:
 
 
 @pytest.fixture(scope="module")
-def recorded(native: Path, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    recorder = recorder_or_skip(native, "kernel")
-    folder = tmp_path_factory.mktemp("cache")
-    files = folder / "files"
-    files.mkdir()
-    if os.major(files.stat().st_dev) == 0:
-        pytest.skip("temporary files lie on no block device here")
-    for name in ("whole", "start", "direct", "mapped"):
-        make_cold(files / name, 8 * MIB if name == "direct" else SIZE)
-    with (files / "sparse").open("wb") as sparse:
-        for page in range(0, 64, 2):
-            sparse.seek(page * PAGE)
-            sparse.write(os.urandom(PAGE))
-    drop(files / "sparse")
-    # A hole between pages that are neighbours on the disk: one request reads both sides of it.
-    make_cold(files / "parted", 32 * PAGE)
-    insert = ["fallocate", "--insert-range", "--offset", str(16 * PAGE), "--length", str(4 * PAGE)]
-    if subprocess.run([*insert, files / "parted"], capture_output=True, check=False).returncode == 0:
-        drop(files / "parted")
-    # What somebody else wrote: `sync` of the script makes the kernel write that too.
-    (files / "of_others").write_bytes(os.urandom(MIB))
-    done = recorder.record(folder / "rec", "sh", "-e", "-c", SCRIPT, cwd=files)
-    assert done.returncode == 0, done.stderr
-    return Recorded(folder / "rec", files, resident(files / "start"))
+def recorded(scene: Callable[..., Path]) -> Recorded:
+    folder = scene("page_cache")
+    return Recorded(folder / "rec", folder / "files", int((folder / "resident").read_text()))
 
 
 def bytes_of(recorded: Recorded, query: Query, name: str, where: str) -> int:
@@ -219,7 +151,10 @@ def test_an_inherited_file_is_known(native: Path, tmp_path: Path, query: Query) 
     """Its first pages are read before any call on it has ended."""
     recorder = recorder_or_skip(native, "kernel")
     file = tmp_path / "inherited"
-    make_cold(file)
+    try:
+        make_cold(file)
+    except CannotBeMadeError as error:
+        pytest.skip(str(error))
     with file.open("rb") as opened:
         recorder.record(
             tmp_path / "rec", "cat", stdin=opened, stdout=subprocess.DEVNULL, capture_output=False

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from recorders import Recorder, recorder_or_skip
+from recorders import RECORDERS, Recorder
 from sysdock.analysis import Session
 from sysdock.library import Library
 from sysdock.recording import Recording, connect
-
-PROGRAM = Path(__file__).resolve().parents[3] / "testdata" / "programs" / "io_counters.c"
 
 # What the kernel counts (fs/read_write.c): of these calls rchar or wchar has the bytes, syscr or syscw the number. Calls of sockets of their
 # own (send, recv), splice, tee, vmsplice, mappings and io by libaio are in none of them.
@@ -39,20 +36,19 @@ def counted(calls: tuple[str, ...], start: int, end: int) -> str:
     )
 
 
-def test_bytes_and_calls_are_those_that_the_kernel_counted(recorder: Recorder, tmp_path: Path) -> None:
-    program = tmp_path / PROGRAM.stem
-    subprocess.run(["gcc", "-O1", "-pthread", "-o", program, PROGRAM], check=True)
-    (tmp_path / "files").mkdir()
-    done = recorder.record(tmp_path / "rec", program, tmp_path / "files")
-    assert (done.returncode, done.stderr) == (0, "")
-    read_bytes, written_bytes, reads, writes = map(int, done.stdout.split())
+@pytest.mark.parametrize("recorder_name", RECORDERS)
+def test_bytes_and_calls_are_those_that_the_kernel_counted(
+    scene: Callable[..., Path], recorder_name: str
+) -> None:
+    folder = scene("io_counters", recorder_name)
+    read_bytes, written_bytes, reads, writes = map(int, (folder / "counted").read_text().split())
     assert read_bytes > 500_000
     (start,), (end,) = rows(
-        tmp_path / "rec", "SELECT ts_ns FROM calls WHERE call = 'getpriority' ORDER BY ts_ns"
+        folder / "rec", "SELECT ts_ns FROM calls WHERE call = 'getpriority' ORDER BY ts_ns"
     )
     # The last read of the counters comes behind the second mark: it does not count itself.
-    assert rows(tmp_path / "rec", counted((*READS, *BOTH), start, end)) == [(read_bytes, reads)]
-    assert rows(tmp_path / "rec", counted((*WRITES, *BOTH), start, end)) == [(written_bytes, writes)]
+    assert rows(folder / "rec", counted((*READS, *BOTH), start, end)) == [(read_bytes, reads)]
+    assert rows(folder / "rec", counted((*WRITES, *BOTH), start, end)) == [(written_bytes, writes)]
 
 
 @pytest.mark.parametrize("block", [512, 65536])
@@ -70,23 +66,9 @@ def test_bytes_are_those_that_dd_copied(recorder: Recorder, tmp_path: Path, bloc
     ]
 
 
-def test_what_the_kernel_counted_of_each_process_is_what_its_calls_moved(
-    native: Path, tmp_path: Path
-) -> None:
-    """Children that only fork; an exec would make the kernel itself read."""
-    recorder = recorder_or_skip(native, "kernel")
-    (tmp_path / "source").write_bytes(bytes(300_000))
-    script = (
-        "import os\n"
-        "for n in range(1, 6):\n"
-        "    if os.fork() == 0:\n"
-        "        data = open('source', 'rb').read(n * 50_000)\n"
-        "        with open(f'target{n}', 'wb') as out: out.write(data + data)\n"
-        "        sum(range(3_000_000)); print(sum(os.times()[:2]), flush=True); os._exit(0)\n"
-        "    os.wait()\n"
-    )
-    done = recorder.record(tmp_path / "rec", sys.executable, "-c", script, cwd=tmp_path)
-    with Session(Recording.open(tmp_path / "rec")) as session:
+def test_what_the_kernel_counted_of_each_process_is_what_its_calls_moved(scene: Callable[..., Path]) -> None:
+    folder = scene("children")
+    with Session(Recording.open(folder / "rec")) as session:
         result = session.run(session.library.analysis("processes/accounting"))
         names = [column.name for column in result.columns]
         children = [dict(zip(names, row, strict=True)) for row in result.rows()]
@@ -95,7 +77,7 @@ def test_what_the_kernel_counted_of_each_process_is_what_its_calls_moved(
         key=lambda child: child["recorded_write_bytes"],
     )
     assert [child["recorded_write_bytes"] // 100_000 for child in children] == [1, 2, 3, 4, 5]
-    for child, cpu_s in zip(children, done.stdout.split(), strict=True):
+    for child, cpu_s in zip(children, (folder / "cpu_s").read_text().split(), strict=True):
         assert child["rchar_bytes"] == child["recorded_read_bytes"]
         assert child["wchar_bytes"] == child["recorded_write_bytes"]
         assert child["minor_faults"] > 10

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -46,14 +46,6 @@ def record_running(kernel: Recorder, out: Path, *target: str) -> int:
     _, said = recorder.communicate(timeout=60)
     assert recorder.returncode == 0, said
     return recorder.pid
-
-
-def fio_or_skip() -> str:
-    """The load generator."""
-    fio = shutil.which("fio")
-    if not fio:
-        pytest.skip("no fio: tools/setup dev")
-    return fio
 
 
 def test_every_transfer_has_its_place(kernel: Recorder, tmp_path: Path, query: Query) -> None:
@@ -174,21 +166,13 @@ def test_without_rights_it_says_which_are_missing(kernel: Recorder, tmp_path: Pa
 
 
 def test_without_rights_strace_records_and_a_line_says_why(
-    kernel: Recorder, tmp_path: Path, manifest: Callable
+    scene: Callable[..., Path], manifest: Callable
 ) -> None:
-    if os.getuid() != 0:
-        pytest.skip("needs root, to give it up")
-    command = [kernel.native, "record", "-o", tmp_path / "rec", "--", "true"]
-    done = subprocess.run(
-        ["setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-bpf,-sys_admin", *command],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    [line] = done.stderr.splitlines()
+    folder = scene("fallback")
+    [line] = (folder / "said").read_text().splitlines()
     assert "recording with strace" in line
     assert line.endswith("it needs CAP_BPF")
-    assert manifest(tmp_path / "rec")["recorder"] == "strace"
+    assert manifest(folder / "rec")["recorder"] == "strace"
 
 
 def test_what_is_not_asked_for_is_not_recorded_and_the_recording_says_so(
@@ -201,6 +185,39 @@ def test_what_is_not_asked_for_is_not_recorded_and_the_recording_says_so(
     done = kernel.record(tmp_path / "other", "true", recorder_options=("--what", "io,urine"))
     assert done.returncode == 2
     assert "there are io, uring" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("family", "tracepoint"),
+    [("uring", "io_uring_submit"), ("faults", "page_fault_user"), ("cache", "block_bio_queue")],
+)
+def test_where_a_kernel_lacks_a_tracepoint_the_rest_is_recorded(
+    kernel: Recorder, tmp_path: Path, query: Query, manifest: Callable, family: str, tracepoint: str
+) -> None:
+    """A recorder that looks for what no kernel has."""
+    older = Recorder(tmp_path / "sysdock-native", "kernel")
+    unknown = "x" * len(tracepoint)
+    program = kernel.native.read_bytes().replace(
+        f"tp_btf/{tracepoint}".encode(), f"tp_btf/{unknown}".encode()
+    )
+    older.native.write_bytes(program)
+    older.native.chmod(0o755)
+    done = older.record(tmp_path / "rec", "cat", "/etc/hostname")
+    missing = {state["family"]: state["missing"] for state in manifest(tmp_path / "rec")["families"]}
+    reason = missing.pop(family)
+    assert unknown in reason
+    assert set(missing.values()) == {None, "not asked for"}
+    assert done.returncode == 0
+    [line] = done.stderr.splitlines()
+    assert line.endswith(f"are not recorded: {reason}")
+    told = subprocess.run(
+        [sys.executable, "-m", "sysdock", "info", tmp_path / "rec"], capture_output=True, text=True
+    )
+    assert f"{family} ({reason})" in told.stdout
+    reads = (
+        "SELECT count(*) FROM calls JOIN paths USING (path_id) WHERE call = 'read' AND path = '/etc/hostname'"
+    )
+    assert query(tmp_path / "rec", reads) == [(2,)]
 
 
 def test_no_loss_holds_the_program_rather_than_lose(
@@ -286,41 +303,28 @@ def test_of_a_ring_that_overflows_every_call_is_stored_or_counted(
     assert stated["lost_events"] >= lost[1]
 
 
-@pytest.mark.parametrize("thread", ["0", "1"])
-def test_requests_of_io_uring_are_rows(kernel: Recorder, tmp_path: Path, query: Query, thread: str) -> None:
-    """1,024 reads of 4 KiB; with a thread of the kernel that takes them (`sqthread_poll`) there is no call for each at all."""
-    fio = fio_or_skip()
-    (tmp_path / "data").write_bytes(bytes(4 << 20))
-    options = ["--rw=randread", "--bs=4k", "--size=4m", "--ioengine=io_uring", "--iodepth=16"]
-    options += [f"--filename={tmp_path}/data", "--output=/dev/null", f"--sqthread_poll={thread}"]
-    kernel.record(tmp_path / "rec", fio, "--name=x", *options, cwd=tmp_path)
+@pytest.mark.parametrize("thread", [0, 1])
+def test_requests_of_io_uring_are_rows(scene: Callable[..., Path], query: Query, thread: int) -> None:
+    folder = scene(f"io_uring_{thread}")
     sql = (
         "SELECT call, path, count(*), sum(moved_bytes), count(DISTINCT offset_bytes), min(dur_ns) > 0 "
         "FROM calls JOIN paths USING (path_id) WHERE via = 'io_uring' GROUP BY ALL"
     )
-    assert query(tmp_path / "rec", sql) == [("pread64", f"{tmp_path}/data", 1024, 4_194_304, 1024, True)]
+    assert query(folder / "rec", sql) == [("pread64", f"{folder}/data", 1024, 4_194_304, 1024, True)]
 
 
-@pytest.mark.parametrize("depth", ["1", "16"])
-@pytest.mark.parametrize("direct", ["0", "1"])
+@pytest.mark.parametrize("depth", [1, 16])
+@pytest.mark.parametrize("direct", [0, 1])
 def test_operations_of_libaio_are_rows(
-    kernel: Recorder, tmp_path: Path, query: Query, depth: str, direct: str
+    scene: Callable[..., Path], query: Query, depth: int, direct: int
 ) -> None:
-    fio = fio_or_skip()
-    options = ["--rw=randwrite", "--bs=4k", "--size=4m", "--ioengine=libaio", f"--iodepth={depth}"]
-    options += [
-        f"--direct={direct}",
-        f"--filename={tmp_path}/data",
-        "--output=/dev/null",
-        "--iodepth_batch=8",
-    ]
-    kernel.record(tmp_path / "rec", fio, "--name=x", *options, cwd=tmp_path)
+    folder = scene(f"libaio_{depth}_{direct}")
     sql = (
         "SELECT call, path, count(*), sum(moved_bytes), sum(asked_bytes), count(DISTINCT offset_bytes), min(dur_ns) > 0 "
         "FROM calls JOIN paths USING (path_id) WHERE via = 'libaio' GROUP BY ALL"
     )
-    assert query(tmp_path / "rec", sql) == [
-        ("aio_pwrite", f"{tmp_path}/data", 1024, 4_194_304, 4_194_304, 1024, True)
+    assert query(folder / "rec", sql) == [
+        ("aio_pwrite", f"{folder}/data", 1024, 4_194_304, 4_194_304, 1024, True)
     ]
 
 

@@ -378,7 +378,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		scratch->mapping.flags = argument(regs, 3);
 		scratch->mapping.offset = argument(regs, 5);
 		if (config.stacks && scratch->mapping.protection & PROTECTION_EXEC && call->file && (u64)result < ~4095ULL)
-			tell_mapped(result, scratch->mapping.length, scratch->mapping.offset, call->file, now_ns);
+			tell_mapped(result, &scratch->mapping, call->file, call->fd, now_ns);
 	}
 	if (shape->path != NONE && !(shape_flags & SHAPE_EXEC && result == 0)) {
 		flags |= CALL_PATH;

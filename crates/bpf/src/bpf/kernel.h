@@ -215,6 +215,10 @@ struct sched_entity {
 	u64 sum_exec_runtime;
 };
 
+struct thread_struct {
+	unsigned long fsbase;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	s32 pid, tgid;
@@ -232,6 +236,7 @@ struct task_struct {
 	unsigned long min_flt, maj_flt;
 	struct task_io_accounting ioac;
 	char comm[16];
+	struct thread_struct thread;
 };
 
 struct linux_binprm {

@@ -15,12 +15,34 @@
 #define LOADER_BYTES (256 << 10)
 // Bytes of the address space that a tag stands for, as a power of two.
 #define GRANULE_SHIFT 17
+// The first eight letters of libpython3.11.so.1.0, as a number.
+#define LIBPYTHO 0x6f6874797062696cULL
+
+enum python_state {
+	PYTHON_NONE,   // nothing looks like an interpreter
+	PYTHON_SOUGHT, // a binary may hold one
+	PYTHON_FOUND,
+};
+
+// Where an interpreter of Python keeps its threads: `interpreters.h`.
+struct python {
+	u64 header;    // of the binary, in the memory of the process
+	u64 runtime;   // _PyRuntime
+	u64 code_type; // PyCode_Type
+	u32 state;
+	u32 tries;
+	// Places of fields: in the runtime, in an interpreter, and in the state of a thread.
+	u16 interpreters, next_interpreter, threads, next_thread, thread_id, frame;
+	u16 version; // 311 means 3.11
+	u16 pad;
+};
 
 struct layout {
 	u64 image;
 	u64 code_start, code_bytes; // of the program itself, which may be larger than all tags
 	u64 low, bytes;             // everything that has tags lies between
 	u16 tags[LAYOUT_TAGS];      // by the lower bits of a granule's number: the upper bits of one that holds code
+	struct python python;
 };
 
 // By process.
@@ -98,16 +120,45 @@ static __always_inline struct layout *layout_of(u32 pid, bool anew)
 	return bpf_map_lookup_elem(&layouts, &pid);
 }
 
+// A binary that may hold an interpreter; its header may not be in memory yet, so nothing is looked at here.
+static __always_inline void seek_python_in(struct layout *layout, u64 header)
+{
+	layout->python.header = header;
+	layout->python.tries = 0;
+	layout->python.state = header ? PYTHON_SOUGHT : PYTHON_NONE;
+}
+
+// Whether a descriptor of the running process is a libpython, by its name.
+__noinline int is_python_library(int fd)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct fdtable *table = task->files->fdt;
+	struct file *file = 0;
+	u64 letters = 0;
+
+	if (fd < 0 || (u32)fd >= table->max_fds)
+		return 0;
+	bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
+	bpf_probe_read_kernel(&letters, sizeof(letters), BPF_CORE_READ(file, f_path.dentry, d_name.name));
+	return letters == LIBPYTHO;
+}
+
 // The running process has mapped code of a file.
-__noinline int tell_mapped(u64 start, u64 length, u64 offset, u64 file, u64 now_ns)
+__noinline int tell_mapped(u64 start, struct call_mapping *mapping, u64 file, int fd, u64 now_ns)
 {
 	struct ring *ring = this_ring();
 	struct mapped_event *event;
 	u64 position;
 
 	struct layout *layout = layout_of(bpf_get_current_task_btf()->tgid, 0);
-	if (!layout || !ring || !length)
+	if (!layout || !ring || !mapping)
 		return 0;
+	u64 length = mapping->length, offset = mapping->offset;
+	if (!length)
+		return 0;
+	// Linkers lay code as far behind the header in memory as in the file.
+	if (is_python_library(fd))
+		seek_python_in(layout, start - offset);
 	u64 parent = layout->image;
 	u64 image = mix(mix(mix(mix(parent, start), length), offset), file);
 	mark_text(layout, start, start + length);
@@ -154,13 +205,18 @@ __noinline int tell_program(u64 now_ns)
 	event->code_start = code_start;
 	event->code_bytes = code_bytes;
 	bpf_probe_read_kernel(event->auxiliary, sizeof(event->auxiliary), mm->saved_auxv);
-	u64 loader = 0;
-	for (int i = 0; i < AUXILIARY_WORDS - 1; i += 2)
+	u64 loader = 0, headers = 0;
+	for (int i = 0; i < AUXILIARY_WORDS - 1; i += 2) {
 		if (event->auxiliary[i] == AUXILIARY_BASE)
 			loader = event->auxiliary[i + 1];
+		if (event->auxiliary[i] == AUXILIARY_HEADERS)
+			headers = event->auxiliary[i + 1];
+	}
 	ring_give(&event->header, position, sizeof(*event), EVENT_PROGRAM, 0);
 	if (loader)
 		mark_text(layout, loader, loader + LOADER_BYTES);
+	// The table of segments follows the header of the file in its first page.
+	seek_python_in(layout, headers & ~4095ULL);
 	return 0;
 }
 

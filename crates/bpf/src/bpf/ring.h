@@ -33,6 +33,14 @@ struct {
 
 #define barrier() asm volatile("" ::: "memory")
 
+// A length that is not more than that. The compiler must not know: kernels such as 6.1 forget what was known of a number once it was put
+// aside on the stack, and want to see it compared again.
+static __always_inline u64 at_most(u64 length, u64 most)
+{
+	asm volatile("" : "+r"(length));
+	return length > most ? most : length;
+}
+
 static __always_inline struct ring *this_ring(void)
 {
 	u32 cpu = bpf_get_smp_processor_id();

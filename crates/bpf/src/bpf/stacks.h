@@ -8,7 +8,7 @@
 // they are looked at too.
 #pragma once
 
-#include "layouts.h"
+#include "python.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
@@ -123,15 +123,22 @@ static __always_inline u64 end_of_stack(struct task_struct *task, u64 sp)
 }
 
 static __always_inline bool copy_stack(
-	struct task_struct *task, struct pt_regs *regs, u64 id, u64 image, u64 end, u64 now_ns, u32 flags)
+	struct task_struct *task, struct pt_regs *regs, struct layout *layout, u64 id, u64 end, u64 now_ns, u32 flags)
 {
 	struct copying copying = {
-		.ring = this_ring(), .regs = regs, .id = id, .image = image, .end = end, .now_ns = now_ns, .flags = flags };
+		.ring = this_ring(), .regs = regs, .id = id, .image = layout->image, .end = end, .now_ns = now_ns, .flags = flags };
+	u32 zero = 0;
 
 	if (!copying.ring)
 		return 0;
 	copying.tid = task->pid;
 	copying.sp = regs->sp & ~7ULL;
+	if (layout->python.state == PYTHON_FOUND) {
+		struct scratch_python *python = bpf_map_lookup_elem(&scratch_pythons, &zero);
+		// Half of it would be another stack.
+		if (!python || !tell_python(python, layout, id, task->pid, now_ns))
+			return 0;
+	}
 	bpf_loop(STACK_PAGES, copy_page, &copying, 0);
 	return !copying.lost;
 }
@@ -236,6 +243,20 @@ static __always_inline u64 mix_further(struct scratch_stack *scratch, struct lay
 	return further.h;
 }
 
+// The fingerprint with that of functions of Python, where there are any.
+static __always_inline u64 with_python(struct task_struct *task, struct layout *layout, u64 h)
+{
+	u32 zero = 0;
+	struct scratch_python *python = bpf_map_lookup_elem(&scratch_pythons, &zero);
+
+	if (layout->python.state == PYTHON_SOUGHT)
+		seek_python(layout);
+	if (!python)
+		return h;
+	python->number = python->flags = 0;
+	return layout->python.state == PYTHON_FOUND ? mix_python(task, layout, python, h) : h;
+}
+
 // The id of the stack of the running thread; 0: it has none.
 __noinline u64 stack_of(u64 now_ns)
 {
@@ -252,8 +273,8 @@ __noinline u64 stack_of(u64 now_ns)
 
 	if (!scratch || !known || !layout)
 		return 0;
-	u64 image = layout->image, sp = regs->sp & ~7ULL, end = end_of_stack(task, sp);
-	u64 h = mix(mix(image, regs->ip), sp);
+	u64 sp = regs->sp & ~7ULL, end = end_of_stack(task, sp);
+	u64 h = mix(mix(layout->image, regs->ip), sp);
 	u32 number = read_words(scratch, sp);
 	for (u32 i = 0; i < TOP_WORDS; i++) {
 		if (i >= number)
@@ -263,14 +284,16 @@ __noinline u64 stack_of(u64 now_ns)
 			h = mix(h, word);
 	}
 	h = mix_further(scratch, layout, sp, end, h, now_ns);
+	if (layout->python.state)
+		h = with_python(task, layout, h);
 	u64 id = h | 1;
 	u64 *places = &known->ids[h >> 40 & (KNOWN_STACKS - KNOWN_PLACES)];
 	if (places[0] == id || places[1] == id || places[2] == id || places[3] == id) {
 		if (++scratch->known % CHECKED_ONCE_IN == 0)
-			copy_stack(task, regs, id, image, end, now_ns, STACK_AGAIN);
+			copy_stack(task, regs, layout, id, end, now_ns, STACK_AGAIN);
 		return id;
 	}
-	if (copy_stack(task, regs, id, image, end, now_ns, 0))
+	if (copy_stack(task, regs, layout, id, end, now_ns, 0))
 		places[now_ns / 64 & (KNOWN_PLACES - 1)] = id;
 	return id;
 }

@@ -1,0 +1,219 @@
+// Where in the memory of a process an interpreter of Python keeps its threads. The binary that may hold it is asked by the tables that
+// the loader uses, as they lie in memory: so it needs no right to look at files, and no time passes in which functions have no names.
+//
+// A page that the program has not touched cannot be read here. Then it is tried again, at the 2nd, 4th, 8th, ... stack.
+#pragma once
+
+#include "layouts.h"
+#include <bpf/bpf_helpers.h>
+
+#define ELF_MAGIC 0x464c457f
+#define PT_LOAD 1
+#define PT_DYNAMIC 2
+#define DT_SYMTAB 6
+#define DT_GNU_HASH 0x6ffffef5
+#define MOST_SEGMENTS 16
+#define MOST_DYNAMIC 64
+#define LONGEST_CHAIN 64
+
+// Results that are no addresses.
+#define ABSENT 0
+#define UNREADABLE 1
+
+// What the loader finds symbols by.
+struct symbols {
+	u64 bias, table, buckets, chain;
+	u32 number, first;
+};
+
+// The beginning of _PyRuntime from 3.13 on (struct _Py_DebugOffsets): what of it is used.
+struct debug_offsets {
+	u64 cookie, version, free_threaded;
+	u64 runtime_size, finalizing, interpreters_head;
+	u64 interpreter_size, id, next_interpreter, threads_head, others[9];
+	u64 thread_size, previous, next_thread, interpreter, current_frame, thread_id, native_thread_id, datastack_chunk, status;
+	u64 frame_size, frame_previous, executable, instruction, localsplus, owner;
+	u64 code_size, filename, name, qualname, lines, first_line, arguments, names, kinds, code;
+};
+
+// What is read on the way. Not on the stack: in older kernels, such as 6.1, 512 bytes are all that functions have that call each other.
+struct seeking {
+	struct symbols symbols;
+	u64 header[8], segment[7], entry[3];
+	u32 hashes[4];
+	struct debug_offsets offsets;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct seeking);
+} scratch_seeking SEC(".maps");
+
+#define read_user(to, from) bpf_probe_read_user(&(to), sizeof(to), (void *)(from))
+
+// The hash of a name, as in DT_GNU_HASH. Of a literal, the compiler makes a number.
+static __always_inline u32 hash_of(const char *name, u32 length)
+{
+	u32 hash = 5381;
+
+#pragma unroll
+	for (u32 i = 0; i < 32; i++)
+		if (i < length)
+			hash = hash * 33 + (u8)name[i];
+	return hash;
+}
+
+#define symbol(seeking, name) address_of(seeking, hash_of(name, sizeof(name) - 1))
+
+// The address of the table of dynamic things; fills in by how much addresses differ from those that the file states.
+__noinline u64 dynamic_of(struct seeking *seeking, u64 header)
+{
+	u64 dynamic = 0;
+
+	if (!seeking || read_user(seeking->header, header))
+		return UNREADABLE;
+	u64 *segment = seeking->segment;
+	if ((u32)seeking->header[0] != ELF_MAGIC)
+		return ABSENT;
+	seeking->symbols.bias = header;
+	for (u32 i = 0; i < MOST_SEGMENTS; i++) {
+		if (i >= (u16)seeking->header[7])
+			break;
+		if (read_user(seeking->segment, header + seeking->header[4] + i * sizeof(seeking->segment)))
+			return UNREADABLE;
+		// offset and address
+		if ((u32)segment[0] == PT_LOAD && !segment[1])
+			seeking->symbols.bias = header - segment[2];
+		if ((u32)segment[0] == PT_DYNAMIC)
+			dynamic = segment[2];
+	}
+	return dynamic ? dynamic + seeking->symbols.bias : ABSENT;
+}
+
+// Returns ABSENT, UNREADABLE, or something else: they are found.
+__noinline u64 find_symbols(struct seeking *seeking, u64 header)
+{
+	u64 table = 0, hashes = 0;
+
+	if (!seeking)
+		return ABSENT;
+	struct symbols *symbols = &seeking->symbols;
+	u64 dynamic = dynamic_of(seeking, header), *entry = seeking->entry;
+	if (dynamic == ABSENT || dynamic == UNREADABLE)
+		return dynamic;
+	for (u32 i = 0; i < MOST_DYNAMIC; i++) {
+		if (bpf_probe_read_user(entry, 16, (void *)(dynamic + i * 16)))
+			return UNREADABLE;
+		if (!entry[0])
+			break;
+		// The loader of glibc has made addresses of them, that of musl has not.
+		u64 address = entry[1] < symbols->bias ? entry[1] + symbols->bias : entry[1];
+		if (entry[0] == DT_SYMTAB)
+			table = address;
+		if (entry[0] == DT_GNU_HASH)
+			hashes = address;
+	}
+	if (!table || !hashes)
+		return ABSENT;
+	if (read_user(seeking->hashes, hashes))
+		return UNREADABLE;
+	symbols->table = table;
+	symbols->number = seeking->hashes[0];
+	symbols->first = seeking->hashes[1];
+	symbols->buckets = hashes + sizeof(seeking->hashes) + 8ULL * seeking->hashes[2];
+	symbols->chain = symbols->buckets + 4ULL * symbols->number;
+	return table;
+}
+
+// The address of a symbol. That another one has the same hash is not thought of: what is found is held against other things.
+__noinline u64 address_of(struct seeking *seeking, u32 hash)
+{
+	u32 index, found;
+
+	if (!seeking || !seeking->symbols.number)
+		return ABSENT;
+	struct symbols *symbols = &seeking->symbols;
+	if (read_user(index, symbols->buckets + 4ULL * (hash % symbols->number)))
+		return UNREADABLE;
+	if (index < symbols->first)
+		return ABSENT;
+	for (u32 i = 0; i < LONGEST_CHAIN; i++, index++) {
+		if (read_user(found, symbols->chain + 4ULL * (index - symbols->first)))
+			return UNREADABLE;
+		if ((found | 1) == (hash | 1)) {
+			if (read_user(seeking->entry, symbols->table + sizeof(seeking->entry) * index))
+				return UNREADABLE;
+			return symbols->bias + seeking->entry[1];
+		}
+		if (found & 1)
+			break;
+	}
+	return ABSENT;
+}
+
+#define COOKIE 0x7970677562656478ULL // "xdebugpy"
+
+// 3.13 and newer. Returns whether its structures are those that `python.h` reads.
+static __always_inline bool use_offsets(struct python *python, struct debug_offsets *offsets)
+{
+	python->interpreters = offsets->interpreters_head;
+	python->next_interpreter = offsets->next_interpreter;
+	python->threads = offsets->threads_head;
+	python->next_thread = offsets->next_thread;
+	python->thread_id = offsets->thread_id;
+	python->frame = offsets->current_frame;
+	python->version = 313;
+	return !offsets->free_threaded && (offsets->version >> 16) == 0x030d && offsets->executable == 0 &&
+	       offsets->frame_previous == 8 && offsets->instruction == 56 && offsets->owner == 70 && offsets->filename == 112 &&
+	       offsets->qualname == 128 && offsets->lines == 136 && offsets->first_line == 68 && offsets->code == 200;
+}
+
+// 3.11 and 3.12 do not tell: these are from their headers.
+static __always_inline void use_known(struct python *python, bool is_12)
+{
+	python->interpreters = 40;
+	python->next_interpreter = 0;
+	python->threads = is_12 ? 72 : 16;
+	python->next_thread = 8;
+	python->thread_id = is_12 ? 136 : 152;
+	python->frame = 56; // of the thread: cframe, which leads to the frame
+	python->version = is_12 ? 312 : 311;
+}
+
+// Looks for the interpreter of a process. Returns UNREADABLE, ABSENT or its runtime.
+static __always_inline u64 look_for_python(struct python *python, struct seeking *seeking)
+{
+	u64 found = find_symbols(seeking, python->header);
+	if (found == ABSENT || found == UNREADABLE)
+		return found;
+	u64 runtime = symbol(seeking, "_PyRuntime");
+	if (runtime == ABSENT || runtime == UNREADABLE)
+		return runtime;
+	python->runtime = runtime;
+	python->code_type = symbol(seeking, "PyCode_Type");
+	u64 in_11 = symbol(seeking, "PyFrame_GetLasti"), in_12 = symbol(seeking, "PyErr_GetRaisedException");
+	if (python->code_type == UNREADABLE || in_11 == UNREADABLE || in_12 == UNREADABLE || read_user(seeking->offsets, runtime))
+		return UNREADABLE;
+	if (seeking->offsets.cookie == COOKIE)
+		return use_offsets(python, &seeking->offsets) ? runtime : ABSENT;
+	use_known(python, in_12 != ABSENT);
+	return in_11 == ABSENT ? ABSENT : runtime;
+}
+
+__noinline int seek_python(struct layout *layout)
+{
+	u32 zero = 0;
+	struct seeking *seeking = bpf_map_lookup_elem(&scratch_seeking, &zero);
+
+	if (!layout || !seeking)
+		return 0;
+	u32 tries = ++layout->python.tries;
+	if (tries & (tries - 1))
+		return 0;
+	u64 found = look_for_python(&layout->python, seeking);
+	if (found != UNREADABLE)
+		layout->python.state = found == ABSENT ? PYTHON_NONE : PYTHON_FOUND;
+	return 0;
+}

@@ -1,0 +1,29 @@
+-- Free space
+-- Pieces of free space by size: whether a large file would still find room in one piece.
+-- needs:  free_extents
+-- column: from_bytes BIGINT       Pieces of this size and more, up to the next line [B].
+-- column: pieces BIGINT           How many there are.
+-- column: bytes BIGINT            What they hold together [B].
+-- column: share DOUBLE            Part of all free space.
+-- column: at_least DOUBLE         Part of all free space in pieces of this size and larger.
+-- chart:  bars x=from_bytes y=bytes
+-- tags:   disk, bytes
+WITH classes AS (
+    SELECT CAST(power(2, floor(log2(greatest(length_bytes, 1)))) AS BIGINT) AS from_bytes, length_bytes
+    FROM free_extents
+), counted AS (
+    SELECT from_bytes, count(*) AS pieces, sum(length_bytes) AS bytes
+    FROM classes
+    GROUP BY from_bytes
+), total AS (
+    SELECT sum(bytes) AS bytes
+    FROM counted
+)
+SELECT
+    c.from_bytes,
+    c.pieces,
+    CAST(c.bytes AS BIGINT) AS bytes,
+    round(1e0 * c.bytes / t.bytes, 4) AS share,
+    round(1e0 * sum(c.bytes) OVER (ORDER BY c.from_bytes DESC) / t.bytes, 4) AS at_least
+FROM counted AS c, total AS t
+ORDER BY c.from_bytes

@@ -1,0 +1,42 @@
+-- Nearly full
+-- A file system with little free space: what is written now is cut up, and writing becomes slow before it fails.
+-- needs:  file_systems
+-- param:  min_free DOUBLE = 0.05          Least part that should be free.
+-- column: subject VARCHAR       The device or image.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          Part of it that is free.
+-- column: limit_value DOUBLE    Below which it is a finding.
+-- column: cost_ns BIGINT        Not known: it is paid by what will be written [ns].
+-- column: gain_ns BIGINT        Not known [ns].
+-- column: certainty VARCHAR     medium.
+-- column: fs_type VARCHAR       Type of the file system.
+-- column: free_bytes BIGINT     Free space [B].
+-- column: size_bytes BIGINT     All of it [B].
+-- says: finding en  This {fs_type} has {free_bytes} free of {size_bytes}: new files are cut up, and writing becomes slow.
+-- says: finding ja  この {fs_type} の空きは {size_bytes} のうち {free_bytes} です。新しいファイルは断片に分かれ、書き込みが遅くなります。
+-- says: ok en       {free_bytes} of {size_bytes} are free.
+-- says: ok ja       {size_bytes} のうち {free_bytes} が空いています。
+-- says: unknown en  The file system does not tell how much is free.
+-- says: unknown ja  空き領域の大きさをファイルシステムが示しません。
+-- evidence: disk/free
+-- tags:   disk, bytes
+WITH spaces AS (
+    SELECT source, fs_type, free_bytes, size_bytes,
+        CASE WHEN size_bytes > 0 THEN 1e0 * free_bytes / size_bytes END AS free_share
+    FROM file_systems
+), state AS (
+    SELECT count(*) AS systems FROM file_systems
+)
+SELECT
+    s.source AS subject,
+    CASE WHEN s.free_share IS NULL THEN 'unknown' WHEN s.free_share < $min_free THEN 'finding' ELSE 'ok' END AS status,
+    round(s.free_share, 4) AS value,
+    CAST($min_free AS DOUBLE) AS limit_value,
+    CAST(NULL AS BIGINT) AS cost_ns,
+    CAST(NULL AS BIGINT) AS gain_ns,
+    CASE WHEN s.free_share < $min_free THEN 'medium' END AS certainty,
+    s.fs_type,
+    s.free_bytes,
+    s.size_bytes
+FROM state AS t
+LEFT JOIN spaces AS s ON t.systems > 0

@@ -1,0 +1,1 @@
+"""What is asked of several scans, and files that are broken on purpose."""

@@ -1,0 +1,120 @@
+"""`sysdock disk fragment`, `diff`, `snapshot` and `series` on a real file system."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from sysdock.cli import sysdock
+from sysdock.library import Library
+
+sys.path.insert(0, str(Path(__file__).parent))
+from mounted import MIB, Scan, mounted
+
+MAKE = {
+    "ext4": ["mkfs.ext4", "-q", "-N", "65536"],
+    "xfs": ["mkfs.xfs", "-q", "-m", "rmapbt=1"],
+    "btrfs": ["mkfs.btrfs", "-q"],
+}
+
+
+@pytest.fixture(params=MAKE)
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """An empty file system."""
+    with mounted(tmp_path / "image", MAKE[request.param], 512 * MIB) as point:
+        yield point
+
+
+@pytest.fixture
+def run() -> Callable[..., Result]:
+    """Runs `sysdock disk`."""
+
+    def run_(*words: object) -> Result:
+        return CliRunner().invoke(
+            sysdock, ["disk", *map(str, words)], catch_exceptions=False, standalone_mode=False
+        )
+
+    return run_
+
+
+def pieces(root: Path, folder: Path, library: Library) -> int:
+    """Fragments of all files in a folder, as a scan finds them."""
+    os.sync()
+    [(count,)] = Scan(root, folder, library).query(
+        "SELECT sum(fragments) FROM inodes WHERE path LIKE '%/part%'"
+    )
+    return count
+
+
+def test_interleaved_files_are_in_as_many_pieces_as_foretold(
+    root: Path, run: Callable, tmp_path: Path, library: Library
+) -> None:
+    run("fragment", root / "broken", "--files", 8, "--size", MIB, "--piece", 8192)
+    assert pieces(root, tmp_path / "rec", library) == 8 * 128
+
+
+@pytest.mark.parametrize("root", ["ext4"], indirect=True)
+def test_files_in_the_holes_of_a_comb_are_in_as_many_pieces_as_foretold(
+    root: Path, run: Callable, tmp_path: Path, library: Library
+) -> None:
+    run("fragment", root / "broken", "--mode", "comb", "--files", 8, "--size", 8 * MIB, "--piece", 16384)
+    assert pieces(root, tmp_path / "rec", library) == pytest.approx(8 * 512, rel=0.01)
+
+
+def test_a_copy_is_told_as_moved(root: Path, run: Callable, tmp_path: Path, library: Library) -> None:
+    run("fragment", root / "broken", "--files", 4, "--size", MIB, "--piece", 8192)
+    os.sync()
+    Scan(root, tmp_path / "before", library)
+    shutil.copyfile(root / "broken" / "part0000", root / "copy")
+    os.rename(root / "copy", root / "broken" / "part0000")
+    (root / "broken" / "part0001").unlink()
+    (root / "new").write_bytes(os.urandom(5000))
+    os.sync()
+    Scan(root, tmp_path / "after", library)
+    done = run("diff", tmp_path / "before", tmp_path / "after", "--format", "json")
+    rows = {
+        Path(row["path"]).name: row
+        for row in json.loads(done.stdout)
+        if row["path"].count("part") or "new" in row["path"]
+    }
+    assert {name: row["state"] for name, row in rows.items()} == {
+        "part0000": "moved",
+        "part0001": "lost",
+        "new": "new",
+    }
+    moved = rows["part0000"]
+    assert (moved["fragments_before"], moved["bytes_before"], moved["bytes_after"]) == (128, MIB, MIB)
+    assert moved["kept_bytes"] + moved["moved_bytes"] == MIB
+    assert moved["kept_bytes"] < MIB / 10
+    assert rows["part0001"]["moved_bytes"] == 0
+
+
+@pytest.mark.parametrize("root", ["ext4"], indirect=True)
+def test_a_series_keeps_the_newest(root: Path, run: Callable, tmp_path: Path) -> None:
+    series = tmp_path / "series"
+    for number in range(3):
+        (root / f"file{number}").write_bytes(os.urandom(5000))
+        os.sync()
+        run("snapshot", root, "-o", series, "--keep", 2)
+    files = [row["files"] for row in json.loads(run("series", series, "--format", "json").stdout)]
+    assert len(files) == 2
+    assert files[1] == files[0] + 1
+
+
+@pytest.mark.parametrize("root", ["ext4"], indirect=True)
+def test_two_file_systems_are_not_compared(
+    root: Path, run: Callable, tmp_path: Path, library: Library
+) -> None:
+    from sysdock.errors import UserError
+
+    with mounted(tmp_path / "other", MAKE["ext4"], 64 * MIB) as other:
+        Scan(root, tmp_path / "a", library)
+        Scan(other, tmp_path / "b", library)
+    with pytest.raises(UserError, match="two file systems"):
+        run("diff", tmp_path / "a", tmp_path / "b")

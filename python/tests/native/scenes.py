@@ -1,0 +1,337 @@
+"""Runs of which tests know all that happened: how they are built and recorded.
+
+Whatever a test compares lies in the folder of its scene afterwards: the recording, and what the program, the kernel or fio said of
+themselves. So it may have been recorded on another machine, at the same path (tools/vmtest does that in guests with other kernels).
+Needs only Python and the recorder.
+
+Usage: scenes.py NATIVE FOLDER      records all scenes with the kernel recorder, each in the folder of its name, where it was built before
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from recorders import Recorder
+
+PROGRAMS = Path(__file__).resolve().parents[3] / "testdata" / "programs"
+PAGE = 4096
+MIB = 1 << 20
+# What became of a scene that was recorded by the main program: empty if all went well.
+OUTCOME = "outcome"
+SKIPPED = "skipped: "
+
+
+class CannotBeMadeError(Exception):
+    """This machine lacks what a scene needs; says what."""
+
+
+def check(done: subprocess.CompletedProcess, printed: str | None = None) -> None:
+    """A recorder must have had nothing to say."""
+    if (done.returncode, done.stderr) != (0, "") or printed not in (None, done.stdout):
+        raise AssertionError(f"exit status {done.returncode}: {done.stdout}{done.stderr}")
+
+
+# Every call on files
+
+# Standard input stands there when the program starts.
+INPUT_BYTES, INPUT_AT = 1_000_000, 100
+
+
+def every_file_call(recorder: Recorder, folder: Path) -> None:
+    """The program that takes notes of its calls; its second file system is the one in memory."""
+    (folder / "files").mkdir()
+    (folder / "input").write_bytes(bytes(INPUT_BYTES))
+    if not os.access("/dev/shm", os.W_OK):
+        raise CannotBeMadeError("/dev/shm cannot be written")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as shared, open(folder / "input", "rb") as standard:
+        os.lseek(standard.fileno(), INPUT_AT, os.SEEK_SET)
+        words = [folder / "notes", folder / "files", shared, folder / "input", str(INPUT_AT)]
+        check(
+            recorder.record(folder / "rec", folder / "programs" / "every_file_call", *words, stdin=standard),
+            printed="",
+        )
+        assert os.lseek(standard.fileno(), 0, os.SEEK_CUR) == INPUT_AT + 60
+    (folder / "shared").write_text(shared)
+
+
+# Page faults
+
+# Every page of these is touched, in some order, with nothing in the page cache before.
+TOUCHED = (
+    *("random", "shared_writes", "reads_then_writes", "private_writes"),
+    *("deleted", "threads", "child", "call"),
+)
+WAYS = (*TOUCHED, "sequence", "heap", "shared_memory")
+
+
+def mapped_pages(recorder: Recorder, folder: Path) -> None:
+    """The program that touches mapped files in all ways, and says what getrusage counted."""
+    (folder / "files").mkdir()
+    done = recorder.record(folder / "rec", folder / "programs" / "mapped_pages", folder / "files", *WAYS)
+    check(done)
+    (folder / "books").write_text(done.stdout)
+
+
+# The page cache
+
+# No multiple of a page, nor of what is read ahead at once.
+SIZE = 10 * MIB + 5 * PAGE + 100
+CACHE_SCRIPT = """
+cat whole > /dev/null
+cat whole > /dev/null
+dd if=start of=/dev/null bs=64k count=1
+cat sparse parted > /dev/null
+dd if=direct of=/dev/null bs=1M iflag=direct
+dd if=/dev/zero of=synced bs=1M count=10 conv=fsync
+dd if=/dev/zero of=written_direct bs=1M count=3 oflag=direct
+dd if=/dev/zero of=later bs=1M count=10
+dd if=/dev/zero of=renamed bs=1M count=2
+mv renamed new_name
+cat mapped > copy
+sync
+"""
+
+
+def resident(file: Path) -> int:
+    """Bytes of a file that are in the page cache, by mincore."""
+    with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 0) as memory:
+        pages = -(-len(memory) // PAGE)
+        there = (ctypes.c_ubyte * pages)()
+        start = ctypes.c_char.from_buffer(memory)
+        libc = ctypes.CDLL(None, use_errno=True)
+        outcome = libc.mincore(ctypes.c_void_p(ctypes.addressof(start)), ctypes.c_size_t(len(memory)), there)
+        del start
+        assert outcome == 0
+        return PAGE * sum(page & 1 for page in there)
+
+
+def make_cold(file: Path, size: int = SIZE) -> None:
+    """A file of which nothing is in memory."""
+    file.write_bytes(os.urandom(size))
+    drop(file)
+
+
+def drop(file: Path) -> None:
+    """Takes a file out of the page cache."""
+    with file.open("r+b") as opened:
+        os.fsync(opened.fileno())
+        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    if resident(file):
+        raise CannotBeMadeError("files stay in memory here, as on tmpfs")
+
+
+def page_cache(recorder: Recorder, folder: Path) -> None:
+    """Files that are read and written in ways that the page cache serves differently."""
+    files = folder / "files"
+    files.mkdir()
+    if os.major(files.stat().st_dev) == 0:
+        raise CannotBeMadeError("temporary files lie on no block device here")
+    for name in ("whole", "start", "direct", "mapped"):
+        make_cold(files / name, 8 * MIB if name == "direct" else SIZE)
+    with (files / "sparse").open("wb") as sparse:
+        for page in range(0, 64, 2):
+            sparse.seek(page * PAGE)
+            sparse.write(os.urandom(PAGE))
+    drop(files / "sparse")
+    # A hole between pages that are neighbours on the disk: one request reads both sides of it.
+    make_cold(files / "parted", 32 * PAGE)
+    insert = ["fallocate", "--insert-range", "--offset", str(16 * PAGE), "--length", str(4 * PAGE)]
+    if subprocess.run([*insert, files / "parted"], capture_output=True, check=False).returncode == 0:
+        drop(files / "parted")
+    # What somebody else wrote: `sync` of the script makes the kernel write that too.
+    (files / "of_others").write_bytes(os.urandom(MIB))
+    done = recorder.record(folder / "rec", "sh", "-e", "-c", CACHE_SCRIPT, cwd=files)
+    assert done.returncode == 0, done.stderr
+    (folder / "resident").write_text(str(resident(files / "start")))
+
+
+# Stacks
+
+
+def call_sites(recorder: Recorder, folder: Path) -> None:
+    """The program each of whose writes goes to a place that tells the line it comes from."""
+    (folder / "files").mkdir()
+    words = [folder / "programs" / "call_sites", folder / "files", folder / "programs" / "libsites.so"]
+    check(recorder.record(folder / "rec", *words, recorder_options=("--stacks",)))
+
+
+def python_sites(recorder: Recorder, folder: Path) -> None:
+    """The program that notes the functions of Python on its stack at each of its writes."""
+    words = [Path(sys.executable).resolve(), folder / "programs" / "python_sites.py", folder]
+    check(recorder.record(folder / "rec", *words, recorder_options=("--stacks",)))
+
+
+# Asynchronous operations: 1,024 of 4 KiB, by fio
+
+
+def fio(recorder: Recorder, folder: Path, *options: str) -> None:
+    """Record fio on a file of 4 MiB."""
+    program = shutil.which("fio")
+    if not program:
+        raise CannotBeMadeError("no fio: tools/setup dev")
+    (folder / "data").write_bytes(bytes(4 * MIB))
+    words = [program, "--name=x", "--bs=4k", "--size=4m", f"--filename={folder}/data", "--output=/dev/null"]
+    done = recorder.record(folder / "rec", *words, *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+def io_uring(thread: int) -> Callable[[Recorder, Path], None]:
+    """With a thread of the kernel that takes them (`sqthread_poll`) there is no call for each at all."""
+    options = ["--rw=randread", "--ioengine=io_uring", "--iodepth=16", f"--sqthread_poll={thread}"]
+    return lambda recorder, folder: fio(recorder, folder, *options)
+
+
+def libaio(depth: int, direct: int) -> Callable[[Recorder, Path], None]:
+    """One after the other, or several at once; through the page cache, or past it."""
+    options = ["--rw=randwrite", "--ioengine=libaio", f"--iodepth={depth}", f"--direct={direct}"]
+    return lambda recorder, folder: fio(recorder, folder, *options, "--iodepth_batch=8")
+
+
+# What the kernel counts of processes
+
+# Children that only fork; an exec would make the kernel itself read.
+CHILDREN = """
+import os
+for n in range(1, 6):
+    if os.fork() == 0:
+        data = open('source', 'rb').read(n * 50_000)
+        with open(f'target{n}', 'wb') as out: out.write(data + data)
+        sum(range(3_000_000)); print(sum(os.times()[:2]), flush=True); os._exit(0)
+    os.wait()
+"""
+
+
+def io_counters(recorder: Recorder, folder: Path) -> None:
+    """The program that reads /proc/self/io before and behind reads and writes in every form."""
+    (folder / "files").mkdir()
+    done = recorder.record(folder / "rec", folder / "programs" / "io_counters", folder / "files")
+    check(done)
+    (folder / "counted").write_text(done.stdout)
+
+
+def children(recorder: Recorder, folder: Path) -> None:
+    """Children of known work, which say how much CPU time they took."""
+    (folder / "source").write_bytes(bytes(300_000))
+    done = recorder.record(folder / "rec", sys.executable, "-c", CHILDREN, cwd=folder)
+    check(done)
+    (folder / "cpu_s").write_text(done.stdout)
+
+
+# Rights
+
+NOBODY = 65534
+# Which capabilities a recorder has.
+RIGHTS = {"both": "+bpf,+perfmon", "bpf": "+bpf", "perfmon": "+perfmon", "none": "-all"}
+
+
+def as_nobody(native: Path, folder: Path, rights: str, *words: Path | str) -> subprocess.CompletedProcess:
+    """Record as a user without any rights but these, in a folder that everybody may write."""
+    if os.getuid() != 0 or not shutil.which("setpriv"):
+        raise CannotBeMadeError("needs root and setpriv, to give up all but some capabilities")
+    executable = folder / "sysdock-native"  # the checkout may be where only root can go
+    shutil.copy(native, executable)
+    # No new ones by sudo or the like; ambient, because the program's file has none.
+    keep = [f"--inh-caps={RIGHTS[rights]}", f"--ambient-caps={RIGHTS[rights]}"]
+    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *keep]
+    command = [*user, executable, "record", "--with", "kernel", "-o", folder / "rec", *words]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=120)
+
+
+def capabilities(recorder: Recorder, folder: Path) -> None:
+    """Recorders with some rights, and what those without enough say."""
+    said = {}
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:
+        os.chmod(made, 0o777)
+        for rights in RIGHTS:
+            (Path(made) / "data").write_bytes(b"x" * 5000)
+            words = ["dd", "if=data", "of=copy", "bs=1000", "status=none"]
+            done = as_nobody(recorder.native, Path(made), rights, "--", *words)
+            said[rights] = [done.returncode, done.stderr, (Path(made) / "rec").exists()]
+            if rights == "both" and said[rights][2]:
+                shutil.move(Path(made) / "rec", folder / "rec")
+        said["folder"] = made
+    said["perf_event_paranoid"] = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+    (folder / "said.json").write_text(json.dumps(said))
+
+
+def fallback(recorder: Recorder, folder: Path) -> None:
+    """Without the rights for the kernel recorder, and without a wish for one."""
+    if os.getuid() != 0:
+        raise CannotBeMadeError("needs root, to give it up")
+    lack = ["setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-bpf,-sys_admin"]
+    command = [*lack, recorder.native, "record", "-o", folder / "rec", "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (folder / "said").write_text(done.stderr)
+
+
+SCENES: dict[str, Callable[[Recorder, Path], None]] = {
+    "every_file_call": every_file_call,
+    "mapped_pages": mapped_pages,
+    "page_cache": page_cache,
+    "call_sites_pie": call_sites,
+    "call_sites_no_pie": call_sites,
+    "python_sites": python_sites,
+    **{f"io_uring_{thread}": io_uring(thread) for thread in (0, 1)},
+    **{f"libaio_{depth}_{direct}": libaio(depth, direct) for depth in (1, 16) for direct in (0, 1)},
+    "io_counters": io_counters,
+    "children": children,
+    "capabilities": capabilities,
+    "fallback": fallback,
+}
+
+STRICT = ["-Wall", "-Wextra", "-Werror", "-pthread"]
+# gcc of distributions: no frame pointers.
+NO_FRAME_POINTERS = ["-O2", "-g", "-fomit-frame-pointer", "-pthread"]
+LIBRARY = ["libsites.so", *NO_FRAME_POINTERS, "-shared", "-fPIC", PROGRAMS / "call_sites_library.c"]
+# What is compiled for a scene: name, and the compiler's options.
+COMPILED: dict[str, list[list[str | Path]]] = {
+    "every_file_call": [["every_file_call", "-g", "-O1", *STRICT, PROGRAMS / "every_file_call.c"]],
+    "mapped_pages": [["mapped_pages", "-O1", *STRICT, PROGRAMS / "mapped_pages.c"]],
+    "io_counters": [["io_counters", "-O1", "-w", "-pthread", PROGRAMS / "io_counters.c"]],
+    "call_sites_pie": [
+        ["call_sites", *NO_FRAME_POINTERS, "-fPIE", "-pie", PROGRAMS / "call_sites.c"],
+        LIBRARY,
+    ],
+    "call_sites_no_pie": [["call_sites", *NO_FRAME_POINTERS, "-no-pie", PROGRAMS / "call_sites.c"], LIBRARY],
+}
+
+
+def build(name: str, folder: Path) -> None:
+    """Compile what a scene runs, or lay it ready."""
+    (folder / "programs").mkdir(parents=True)
+    for out, *options in COMPILED.get(name, []):
+        subprocess.run(["gcc", *options, "-o", folder / "programs" / out], check=True)
+    if name == "python_sites":
+        shutil.copy(PROGRAMS / "python_sites.py", folder / "programs")
+
+
+def main() -> None:
+    """Record all scenes. One that fails leaves the others."""
+    native, root = map(Path, sys.argv[1:])
+    for name, record in SCENES.items():
+        started, outcome = time.monotonic(), ""
+        try:
+            record(Recorder(native, "kernel"), root / name)
+        except CannotBeMadeError as error:
+            outcome = f"{SKIPPED}{error}"
+        except Exception:
+            outcome = traceback.format_exc()
+        (root / name / OUTCOME).write_text(outcome)
+        print(f"{name}: {outcome or 'recorded'} in {time.monotonic() - started:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
