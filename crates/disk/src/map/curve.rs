@@ -19,6 +19,39 @@ const ORIENTATIONS: [[(u32, u32, usize); 4]; 4] = [
     [(1, 1, 2), (0, 1, 3), (0, 0, 3), (1, 0, 0)],
 ];
 
+/// Levels of the curve that [`STEPS`] goes down at once.
+const LEVELS: u32 = 4;
+
+/// By orientation and place along the curve of 2^LEVELS by 2^LEVELS cells: column, row, and the orientation in the cell.
+static STEPS: [[(u8, u8, u8); 1 << (2 * LEVELS)]; 4] = steps();
+
+const fn steps() -> [[(u8, u8, u8); 1 << (2 * LEVELS)]; 4] {
+    let mut found = [[(0, 0, 0); 1 << (2 * LEVELS)]; 4];
+    let mut orientation = 0;
+    while orientation < 4 {
+        let mut index = 0;
+        while index < found[0].len() {
+            let (x, y, next) = descend(LEVELS, index as u64, (0, 0, orientation));
+            found[orientation][index] = (x as u8, y as u8, next as u8);
+            index += 1;
+        }
+        orientation += 1;
+    }
+    found
+}
+
+/// Go down `levels` levels from a cell, one by one.
+const fn descend(levels: u32, index: u64, from: (u32, u32, usize)) -> (u32, u32, usize) {
+    let (mut x, mut y, mut orientation) = from;
+    let mut level = levels;
+    while level > 0 {
+        level -= 1;
+        let (column, row, next) = ORIENTATIONS[orientation][(index >> (2 * level)) as usize & 3];
+        (x, y, orientation) = (x << 1 | column, y << 1 | row, next);
+    }
+    (x, y, orientation)
+}
+
 impl Curve {
     /// Column and row of a cell.
     #[must_use]
@@ -26,11 +59,14 @@ impl Curve {
         match self {
             Curve::Rows => ((index & ((1 << order) - 1)) as u32, (index >> order) as u32),
             Curve::Hilbert => {
-                let (mut x, mut y, mut orientation) = (0, 0, 0);
-                for level in (0..order).rev() {
-                    let quarter = (index >> (2 * level)) as usize & 3;
-                    let (column, row, next) = ORIENTATIONS[orientation][quarter];
-                    (x, y, orientation) = (x << 1 | column, y << 1 | row, next);
+                let mut level = order / LEVELS * LEVELS;
+                let (mut x, mut y, mut orientation) = descend(order - level, index >> (2 * level), (0, 0, 0));
+                while level > 0 {
+                    level -= LEVELS;
+                    let step = (index >> (2 * level)) as usize & ((1 << (2 * LEVELS)) - 1);
+                    let (column, row, next) = STEPS[orientation][step];
+                    (x, y) = (x << LEVELS | u32::from(column), y << LEVELS | u32::from(row));
+                    orientation = usize::from(next);
                 }
                 (x, y)
             }

@@ -72,6 +72,7 @@ fn colour(cell: &Cell, x: u32, y: u32, settings: &Settings) -> [u8; 3] {
 /// The colours of all classes, each by its share.
 fn blend(cell: &Cell, total: u64, x: u32, y: u32) -> [u8; 3] {
     let mut mixed = [0.5_f32; 3];
+    let per_byte = 1.0 / total as f32;
     for class in Class::ALL {
         let bytes = cell.bytes[class as usize];
         if bytes == 0 {
@@ -81,7 +82,7 @@ fn blend(cell: &Cell, total: u64, x: u32, y: u32) -> [u8; 3] {
         if bytes == total {
             return colour;
         }
-        let share = bytes as f32 / total as f32;
+        let share = bytes as f32 * per_byte;
         mixed.iter_mut().zip(colour).for_each(|(sum, value)| *sum += share * f32::from(value));
     }
     mixed.map(|value| value as u8)
