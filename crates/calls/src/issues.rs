@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError, readable};
 
-
 /// What can be wrong with a line, an event or a thread; the words of `import_issues.issue`, explained in docs/reference/import-issues.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]

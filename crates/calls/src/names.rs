@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 use sysdock_table::readable;
 
-
 /// An absolute path without `//`, `/.` and `/..`. Links are not known from a log, so `a/../b` becomes `b`, as a shell would show it.
 pub fn normal(path: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     if path.len() <= 1 || !has_odd_slash(&path) {

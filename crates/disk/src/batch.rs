@@ -10,9 +10,11 @@ pub(crate) enum Kind {
     Directory,
     Symlink,
     Other,
+    /// Of the file system itself: journal, reserved inodes, quota.
+    Internal,
 }
 
-pub(crate) const KIND_WORDS: [&str; 4] = ["file", "directory", "symlink", "other"];
+pub(crate) const KIND_WORDS: [&str; 5] = ["file", "directory", "symlink", "other", "internal"];
 
 impl Kind {
     /// From the mode of a file.
@@ -91,15 +93,21 @@ impl Batch {
         let mut fragments = Fragments::default();
         extents.iter().for_each(|extent| fragments.add(extent));
         let taken = |extent: &Extent| if extent.flags & flag::NOWHERE == 0 { extent.stored.unwrap_or(extent.length) } else { 0 };
-        self.files.push(File {
+        let file = File {
             inode,
             allocated: extents.iter().map(taken).sum(),
             extents: u32::try_from(extents.len()).unwrap_or(u32::MAX),
             fragments: fragments.count(),
             forgiving_fragments: None,
             has_name: path.is_some(),
-        });
+        };
         self.extents.extend_from_slice(extents);
+        self.add_file(file, path);
+    }
+
+    /// Add a file whose extents come or came another way.
+    pub(crate) fn add_file(&mut self, file: File, path: Option<&[u8]>) {
+        self.files.push(file);
         if let Some(path) = path {
             self.names.extend_from_slice(path);
             self.name_ends.push(self.names.len());

@@ -12,6 +12,8 @@ pub enum DiskError {
     NoFileSystem(PathBuf),
     /// A file system that no method can read as it stands: its name, and why.
     NotReadable(PathBuf, String, &'static str),
+    /// A file system that is not read as it stands: why, and what to do.
+    Refused(PathBuf, String, &'static str),
     /// The recording cannot be written.
     Table(TableError),
 }
@@ -28,6 +30,7 @@ impl fmt::Display for DiskError {
             DiskError::Io(path, error) => write!(f, "{}: {error}", path.display()),
             DiskError::NoFileSystem(path) => write!(f, "{}: no file system", path.display()),
             DiskError::NotReadable(path, kind, why) => write!(f, "{}: {kind}: {why}", path.display()),
+            DiskError::Refused(path, why, _) => write!(f, "{}: {why}", path.display()),
             DiskError::Table(error) => error.fmt(f),
         }
     }

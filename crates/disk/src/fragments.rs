@@ -28,3 +28,23 @@ impl Fragments {
         self.count
     }
 }
+
+/// Counts pieces as `e2fsck` does: what lies between two extents that follow one another does not part them where it is the file's own metadata.
+pub(crate) struct Forgiving;
+
+impl Forgiving {
+    /// `is_own` says of a piece of the device, by its ends, whether it holds nothing but metadata of the file.
+    pub(crate) fn count(extents: &[Extent], is_own: impl Fn(u64, u64) -> bool) -> u32 {
+        let mut fragments = Fragments::default();
+        let mut forgiven = 0;
+        for extent in extents {
+            let (before, last) = (fragments.count, fragments.last);
+            fragments.add(extent);
+            let is_joined = before > 0
+                && fragments.count > before
+                && last.is_some_and(|last| is_own(last.physical.saturating_add(last.length), extent.physical));
+            forgiven += u32::from(is_joined);
+        }
+        fragments.count - forgiven
+    }
+}

@@ -116,7 +116,8 @@ impl Raw {
 /// Every piece of the data device of the file system that an open file or directory lies in, in order of place.
 pub(crate) fn pieces(file: RawFd, device: u64, mut take: impl FnMut(Piece) -> io::Result<()>) -> io::Result<()> {
     let mut request = Box::new(Request { head: Head::default(), records: [Raw::default(); ROOM] });
-    let everything = Raw { device: u32::MAX, flags: u32::MAX, physical: u64::MAX, owner: u64::MAX, offset: u64::MAX, ..Raw::default() };
+    let everything =
+        Raw { device: u32::MAX, flags: u32::MAX, physical: u64::MAX, owner: u64::MAX, offset: u64::MAX, ..Raw::default() };
     let mut from = Raw::default();
     loop {
         request.head = Head { room: ROOM as u32, keys: [from, everything], ..Head::default() };

@@ -1,7 +1,8 @@
 //! Where the files of a file system lie on its device, what is free, and what the file system keeps for itself.
 //!
 //! [`Target`] says what a path means, [`scan`] picks a method and fills the tables. Each method gives [`Batch`]es of files to the
-//! [`Tables`]: `walk` asks the kernel file by file (FIEMAP), `fsmap` asks it for the map of a mounted file system (GETFSMAP).
+//! [`Tables`]: `walk` asks the kernel file by file (FIEMAP), `fsmap` asks it for the map of a mounted file system (GETFSMAP), those in `fs`
+//! know one family of file systems.
 
 mod batch;
 mod error;
@@ -10,6 +11,7 @@ mod fragments;
 mod fs;
 mod fsmap;
 mod ioctl;
+mod kernel_maps;
 pub mod map;
 mod mounts;
 mod names;

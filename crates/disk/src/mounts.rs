@@ -3,7 +3,10 @@
 use std::{
     ffi::OsString,
     fs, io,
-    os::unix::ffi::OsStringExt,
+    os::unix::{
+        ffi::OsStringExt,
+        fs::{FileTypeExt, MetadataExt},
+    },
     path::{Path, PathBuf},
 };
 
@@ -19,6 +22,13 @@ pub(crate) struct Mount {
     device: u64,
     /// Which part of the file system is mounted: `/` for all.
     pub(crate) root: PathBuf,
+}
+
+impl Mount {
+    /// Whether a block device is the one that holds it.
+    pub(crate) fn is_of(&self, device: &Path) -> bool {
+        fs::metadata(device).is_ok_and(|status| status.file_type().is_block_device() && status.rdev() == self.device)
+    }
 }
 
 /// All mounts that this process sees.

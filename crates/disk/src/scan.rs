@@ -13,11 +13,10 @@ use sysdock_table::{Cancel, Column, Ending, Progress, Recording, TableError};
 
 use crate::{
     DiskError,
-    batch::Batch,
-    fs::{btrfs::{self, Chunks, Map}, xfs::{self, Owned}},
+    fs::ext,
     fsmap::{self, Owner, Piece},
+    kernel_maps::{self, Unable},
     mounts::Mount,
-    names::{Names, SharedNames},
     tables::{Free, Part, Tables},
     target::{Place, Target},
     walk::Walk,
@@ -45,18 +44,30 @@ pub struct Outcome {
     pub unread: u64,
     /// One of them, and why.
     pub example: Option<(PathBuf, io::Error)>,
+    /// How the file system was made and is used, for `environment`: names and values.
+    pub facts: Vec<(String, String)>,
+    /// What could not be understood: the word of `import_issues.issue`, and its detail.
+    pub issues: Vec<(&'static str, String)>,
 }
 
 /// The row of `file_systems`.
-struct FileSystem<'a> {
-    mount: &'a Mount,
-    uuid: Option<String>,
-    block_bytes: u64,
-    size_bytes: u64,
-    free_bytes: u64,
-    is_whole: bool,
+pub(crate) struct FileSystem<'a> {
+    pub(crate) mount: &'a Mount,
+    pub(crate) uuid: Option<String>,
+    pub(crate) block_bytes: u64,
+    pub(crate) size_bytes: u64,
+    pub(crate) free_bytes: u64,
+    pub(crate) is_whole: bool,
     /// The word of `file_systems.moment`.
-    moment: &'static str,
+    pub(crate) moment: &'static str,
+}
+
+/// What every method works with.
+pub(crate) struct Work<'a> {
+    pub(crate) recording: &'a mut Recording,
+    pub(crate) settings: Settings,
+    pub(crate) cancel: &'a Cancel,
+    pub(crate) report: &'a mut dyn FnMut(Progress),
 }
 
 /// Read where files lie, into the tables of a recording.
@@ -70,201 +81,64 @@ pub fn scan(
     cancel: &Cancel,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, DiskError> {
+    let work = Work { recording, settings, cancel, report };
+    if let Some(request) = raw_ext(target, settings) {
+        let outcome = ext::scan(&request, work.recording, cancel, work.report);
+        let Some(mount) = request.mount else { return outcome };
+        let Err(DiskError::Refused(_, why, _)) = outcome else { return outcome };
+        // Mounted: the kernel can be asked.
+        return walk(&mount.point, mount, true, &why, work);
+    }
     match &target.place {
-        Place::FileSystem(mount) => mounted(mount, recording, settings, cancel, report),
-        Place::Within(mount) => walk(target, mount, false, String::new(), recording, settings, cancel, report),
-        Place::Image(Some(mount)) => mounted(mount, recording, settings, cancel, report),
+        Place::FileSystem(mount) => mounted(mount, work),
+        Place::Within(mount) => walk(&target.path, mount, false, "", work),
+        Place::Image(Some(mount)) => mounted(mount, work),
         Place::Image(None) => Err(DiskError::NoFileSystem(target.path.clone())),
     }
 }
 
+/// A whole ext2, ext3 or ext4 file system whose device or image may be read.
+fn raw_ext(target: &Target, settings: Settings) -> Option<ext::Request<'_>> {
+    let (path, mount) = match &target.place {
+        Place::FileSystem(mount) => (mount.source.as_path(), Some(mount)),
+        Place::Image(mount) => (target.path.as_path(), mount.as_ref()),
+        Place::Within(_) => return None,
+    };
+    if mount.is_some_and(|mount| !mount.fs_type.starts_with("ext") || !mount.is_of(path)) {
+        return None;
+    }
+    let begins = File::open(path).is_ok_and(|file| ext::begins_in(&file));
+    begins.then_some(ext::Request { path, mount, threads: settings.threads })
+}
+
 /// A whole file system that is mounted: by what its type tells, or file by file.
-fn mounted(
-    mount: &Mount,
-    recording: &mut Recording,
-    settings: Settings,
-    cancel: &Cancel,
-    report: &mut dyn FnMut(Progress),
-) -> Result<Outcome, DiskError> {
-    let target = Target { path: mount.point.clone(), place: Place::FileSystem(mount.clone()) };
-    let why_not;
+fn mounted(mount: &Mount, mut work: Work<'_>) -> Result<Outcome, DiskError> {
     let outcome = match mount.fs_type.as_str() {
-        "xfs" => by_owners(&target, mount, recording, settings, cancel, report),
-        "btrfs" => by_trees(&target, mount, recording, cancel, report),
+        "xfs" => kernel_maps::by_owners(mount, &mut work),
+        "btrfs" => kernel_maps::by_trees(mount, &mut work),
         _ => Err(Unable::Because(String::new())),
     };
     match outcome {
-        Ok(outcome) => return Ok(outcome),
-        Err(Unable::Because(reason)) => why_not = reason,
-        Err(Unable::Failed(error)) => return Err(error),
+        Ok(outcome) => Ok(outcome),
+        Err(Unable::Because(reason)) => walk(&mount.point, mount, true, &reason, work),
+        Err(Unable::Failed(error)) => Err(error),
     }
-    walk(&target, mount, true, why_not, recording, settings, cancel, report)
-}
-
-/// A method that cannot be used here, or that failed.
-enum Unable {
-    Because(String),
-    Failed(DiskError),
-}
-
-impl From<TableError> for Unable {
-    fn from(error: TableError) -> Self {
-        Unable::Failed(error.into())
-    }
-}
-
-/// xfs, by its reverse map.
-fn by_owners(
-    target: &Target,
-    mount: &Mount,
-    recording: &mut Recording,
-    settings: Settings,
-    cancel: &Cancel,
-    report: &mut dyn FnMut(Progress),
-) -> Result<Outcome, Unable> {
-    let failed = |error| Unable::Failed(DiskError::Io(target.path.clone(), error));
-    let folder = File::open(&target.path).map_err(failed)?;
-    let status = folder.metadata().map_err(failed)?;
-    let facts = xfs::facts(folder.as_raw_fd()).map_err(failed)?;
-    if !facts.has_owners {
-        return Err(Unable::Because("it has no reverse map (mkfs.xfs -m rmapbt=1)".into()));
-    }
-    // Asked first of all: it tells whether this may be asked.
-    let may_ask = xfs::inodes(folder.as_raw_fd(), &mut |_: &_| Ok(false));
-    if let Err(error) = may_ask {
-        return Err(Unable::Because(format!("who owns its blocks is told to root only ({error})")));
-    }
-    let mut tables = Tables::new(recording);
-    for number in 0..facts.size_bytes.div_ceil(facts.group_bytes.max(1)) {
-        let physical = number * facts.group_bytes;
-        let length = facts.group_bytes.min(facts.size_bytes - physical);
-        tables.part(Part { part: "group", number: i32::try_from(number).ok(), inode: None, physical, length, device: 0 })?;
-    }
-    let mut owned = Owned::default();
-    pieces(&folder, status.dev(), &mut tables, &mut |piece| owned.take(piece)).map_err(|refused| match refused {
-        Refused::Kernel(error) => failed(error),
-        Refused::Table(error) => error.into(),
-    })?;
-    let names = names(&target.path, status.dev(), status.ino(), settings, cancel);
-    let mut not_written = None;
-    let gone = owned
-        .files(folder.as_raw_fd(), &names, &mut |batch: &Batch| {
-            let written = tables.batch(batch);
-            report(Progress { bytes_done: 0, bytes_total: None, lines: tables.taken });
-            written.map(|()| !cancel.requested()).map_err(|error| {
-                not_written = Some(error);
-                io::Error::other("not written")
-            })
-        })
-        .map_err(|error| not_written.take().map_or_else(|| failed(error), Unable::from))?;
-    let files = tables.taken;
-    tables.finish()?;
-    let space = space(&target.path).map_err(failed)?;
-    let moment = if gone == 0 { "unknown" } else { "many" };
-    let uuid = Some(hyphenated(facts.uuid));
-    let row = FileSystem { mount, uuid, block_bytes: space.0, size_bytes: facts.size_bytes, free_bytes: space.2, is_whole: true, moment };
-    let reason = "xfs keeps a reverse map, which names the owner of every block".to_string();
-    write_file_system(recording, &row, "fsmap", &reason, files, 0)?;
-    let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
-    Ok(Outcome { ending, method: "fsmap", reason, files, unread: 0, example: None })
-}
-
-/// btrfs, by its trees.
-fn by_trees(
-    target: &Target,
-    mount: &Mount,
-    recording: &mut Recording,
-    cancel: &Cancel,
-    report: &mut dyn FnMut(Progress),
-) -> Result<Outcome, Unable> {
-    let failed = |error| Unable::Failed(DiskError::Io(target.path.clone(), error));
-    let folder = File::open(&target.path).map_err(failed)?;
-    let file = folder.as_raw_fd();
-    let chunks = match Chunks::of(file) {
-        Ok(chunks) => chunks,
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            return Err(Unable::Because(format!("its trees are shown to root only ({error})")));
-        }
-        Err(error) => return Err(failed(error)),
-    };
-    if chunks.is_striped() {
-        return Err(Unable::Because("it is striped over several devices (RAID0, 5, 6 or 10), which is not mapped yet".into()));
-    }
-    let facts = btrfs::facts(file).map_err(failed)?;
-    let used = btrfs::used(file, facts.node_bytes).map_err(failed)?;
-    let mut tables = Tables::new(recording);
-    let mut map = Map::new(&chunks, &used);
-    let mut not_written = None;
-    for subvolume in btrfs::subvolumes(file).map_err(failed)? {
-        let outcome = btrfs::files(file, &subvolume, target.path.as_os_str().as_encoded_bytes(), &mut |batch| {
-            map.place(batch);
-            let written = tables.batch(batch);
-            report(Progress { bytes_done: 0, bytes_total: None, lines: tables.taken });
-            written.map(|()| !cancel.requested()).map_err(|error| {
-                not_written = Some(error);
-                io::Error::other("not written")
-            })
-        });
-        outcome.map_err(|error| not_written.take().map_or_else(|| failed(error), Unable::from))?;
-    }
-    map.rest(&mut tables)?;
-    let files = tables.taken;
-    tables.finish()?;
-    let space = space(&target.path).map_err(failed)?;
-    let size_bytes = chunks.devices.iter().map(|(_, size)| size).sum();
-    let uuid = Some(hyphenated(facts.uuid));
-    let row = FileSystem { mount, uuid, block_bytes: space.0, size_bytes, free_bytes: space.2, is_whole: true, moment: "unknown" };
-    let reason = "btrfs shows its trees to root".to_string();
-    write_file_system(recording, &row, "tree", &reason, files, 0)?;
-    let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
-    Ok(Outcome { ending, method: "tree", reason, files, unread: 0, example: None })
-}
-
-/// The name of every inode of a file system.
-fn names(path: &Path, device: u64, inode: u64, settings: Settings, cancel: &Cancel) -> Names {
-    let names = SharedNames::of(path, inode);
-    let walk = Walk::new(device, cancel, Some(&names));
-    thread::scope(|scope| {
-        // Nothing is sent.
-        let (sender, _batches) = mpsc::sync_channel(1);
-        walk.begin(path, &sender);
-        for _ in 0..threads(settings) {
-            let sender = sender.clone();
-            let walk = &walk;
-            scope.spawn(move || walk.work(&sender));
-        }
-    });
-    names.into_names()
-}
-
-fn hyphenated(uuid: [u8; 16]) -> String {
-    let hex: Vec<String> = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
-    let parts = [0..4, 4..6, 6..8, 8..10, 10..16];
-    parts.map(|part| hex[part].concat()).join("-")
 }
 
 /// File by file, through the kernel.
-fn walk(
-    target: &Target,
-    mount: &Mount,
-    is_whole: bool,
-    why_not: String,
-    recording: &mut Recording,
-    settings: Settings,
-    cancel: &Cancel,
-    report: &mut dyn FnMut(Progress),
-) -> Result<Outcome, DiskError> {
-    let failed = |error| DiskError::Io(target.path.clone(), error);
-    let device = fs::metadata(&target.path).map_err(failed)?.dev();
+fn walk(path: &Path, mount: &Mount, is_whole: bool, why_not: &str, work: Work<'_>) -> Result<Outcome, DiskError> {
+    let Work { recording, settings, cancel, report } = work;
+    let failed = |error| DiskError::Io(path.into(), error);
+    let device = fs::metadata(path).map_err(failed)?.dev();
     let walk = Walk::new(device, cancel, None);
     let mut tables = Tables::new(recording);
-    gather(&walk, &target.path, threads(settings), &mut tables, report)?;
+    gather(&walk, path, threads(settings), &mut tables, report)?;
     let mut reason = format!("{} is mounted: its files are asked for one by one", mount.fs_type);
     if !why_not.is_empty() {
         reason += &format!(", as {why_not}");
     }
     if is_whole {
-        match free_space(&target.path, device, &mut tables) {
+        match free_space(path, device, &mut tables) {
             Ok(()) => reason += ", and the kernel for what is free",
             Err(Refused::Kernel(error)) => reason += &format!("; what is free is not told: {error}"),
             Err(Refused::Table(error)) => return Err(error.into()),
@@ -273,15 +147,23 @@ fn walk(
     let files = tables.taken + walk.unread.load(Ordering::Relaxed) + walk.others.load(Ordering::Relaxed);
     tables.finish()?;
     let unread = walk.unread.load(Ordering::Relaxed);
-    let space = space(&target.path).map_err(failed)?;
-    let row = FileSystem { mount, uuid: None, block_bytes: space.0, size_bytes: space.1, free_bytes: space.2, is_whole, moment: "unknown" };
+    let space = space(path).map_err(failed)?;
+    let row = FileSystem {
+        mount,
+        uuid: None,
+        block_bytes: space.0,
+        size_bytes: space.1,
+        free_bytes: space.2,
+        is_whole,
+        moment: "unknown",
+    };
     write_file_system(recording, &row, "fiemap", &reason, files, unread)?;
     let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
     let example = walk.reason.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Outcome { ending, method: "fiemap", reason, files, unread, example })
+    Ok(Outcome { ending, method: "fiemap", reason, files, unread, example, facts: Vec::new(), issues: Vec::new() })
 }
 
-fn threads(settings: Settings) -> usize {
+pub(crate) fn threads(settings: Settings) -> usize {
     match settings.threads {
         0 => 2 * thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
@@ -312,7 +194,7 @@ fn gather(
     })
 }
 
-enum Refused {
+pub(crate) enum Refused {
     Kernel(io::Error),
     Table(TableError),
 }
@@ -325,7 +207,7 @@ fn free_space(path: &Path, device: u64, tables: &mut Tables<'_>) -> Result<(), R
 }
 
 /// Every piece of the device that is not `taken`.
-fn pieces(
+pub(crate) fn pieces(
     folder: &File,
     device: u64,
     tables: &mut Tables<'_>,
@@ -358,7 +240,7 @@ fn pieces(
 }
 
 /// Size of blocks, of all of it, and of what is free (statvfs(3)) [B].
-fn space(path: &Path) -> io::Result<(u64, u64, u64)> {
+pub(crate) fn space(path: &Path) -> io::Result<(u64, u64, u64)> {
     use std::os::unix::ffi::OsStrExt;
     let path = std::ffi::CString::new(path.as_os_str().as_bytes())?;
     let mut space = std::mem::MaybeUninit::<libc::statvfs>::uninit();
@@ -373,7 +255,7 @@ fn space(path: &Path) -> io::Result<(u64, u64, u64)> {
     Ok((space.f_bsize, blocks(space.f_blocks), blocks(space.f_bfree)))
 }
 
-fn write_file_system(
+pub(crate) fn write_file_system(
     recording: &mut Recording,
     row: &FileSystem<'_>,
     method: &str,

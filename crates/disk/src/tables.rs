@@ -1,6 +1,6 @@
-//! Writes what a method finds: blocks of rows for `inodes`, `extents`, `paths`, `free_extents` and `layout`.
+//! Writes what a method finds: rows of `inodes`, `extents`, `paths`, `free_extents` and `layout`, encoded a block at a time.
 
-use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError, readable};
+use sysdock_table::{Column, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording, TableError, readable};
 
 use crate::batch::{Batch, Extent, File, KIND_WORDS, flag};
 
@@ -23,15 +23,112 @@ pub(crate) struct Free {
     pub(crate) device: u32,
 }
 
+/// The row of `file_systems`.
+#[derive(Clone, Debug)]
+pub(crate) struct FileSystemRow {
+    pub(crate) fs_type: String,
+    pub(crate) source: String,
+    pub(crate) mount_point: Option<String>,
+    pub(crate) label: Option<String>,
+    pub(crate) uuid: Option<String>,
+    pub(crate) block_bytes: u64,
+    pub(crate) size_bytes: u64,
+    pub(crate) free_bytes: Option<u64>,
+    pub(crate) method: &'static str,
+    pub(crate) reason: String,
+    pub(crate) files: u64,
+    pub(crate) unread_files: u64,
+    pub(crate) is_whole: bool,
+    /// The word of `moment`.
+    pub(crate) moment: &'static str,
+}
+
+impl FileSystemRow {
+    pub(crate) fn write(&self, recording: &mut Recording) -> Result<(), TableError> {
+        let text = |value: &str| Column::String(vec![Some(value.into())]);
+        let number = |value: u64| Column::Int64(vec![Some(value.cast_signed())]);
+        let columns = vec![
+            Column::words([Some(self.fs_type.as_str())]),
+            text(&self.source),
+            Column::String(vec![self.mount_point.clone()]),
+            Column::String(vec![self.label.clone()]),
+            Column::String(vec![self.uuid.clone()]),
+            number(self.block_bytes),
+            number(self.size_bytes),
+            Column::Int64(vec![self.free_bytes.map(u64::cast_signed)]),
+            Column::words([Some(self.method)]),
+            text(&self.reason),
+            number(self.files),
+            number(self.unread_files),
+            Column::Bool(vec![self.is_whole]),
+            Column::words([Some(self.moment)]),
+        ];
+        recording.write("file_systems", columns)
+    }
+}
+
+/// Values of a column for a block of rows, or the one value that all have.
+type Fill<T> = fn(&[T], usize, &mut Vec<i64>) -> Option<i64>;
+
+/// Rows of a table of numbers and words.
+struct Rows<T> {
+    table: &'static str,
+    encoder: GroupEncoder,
+    rows: Vec<T>,
+    fill: Fill<T>,
+    /// What values of its column of words stand for.
+    words: Vec<String>,
+}
+
+impl<T> Rows<T> {
+    fn new(table: &'static str, fill: Fill<T>, words: Vec<String>) -> Self {
+        Rows { table, encoder: GroupEncoder::new(table), rows: Vec::with_capacity(ROWS_PER_BLOCK), fill, words }
+    }
+
+    fn add(&mut self, row: T, recording: &mut Recording) -> Result<(), TableError> {
+        self.rows.push(row);
+        if self.rows.len() < ROWS_PER_BLOCK {
+            return Ok(());
+        }
+        self.encode();
+        if self.encoder.rows() >= ROWS_PER_GROUP { self.finish(recording) } else { Ok(()) }
+    }
+
+    fn encode(&mut self) {
+        let (rows, fill) = (&self.rows, self.fill);
+        self.encoder.block(rows.len(), |column, values| fill(rows, column, values));
+        self.rows.clear();
+    }
+
+    /// Write what is left.
+    fn finish(&mut self, recording: &mut Recording) -> Result<(), TableError> {
+        if !self.rows.is_empty() {
+            self.encode();
+        }
+        if self.encoder.rows() == 0 {
+            return Ok(());
+        }
+        let group = self.encoder.finish(|_, word| self.words[word].clone());
+        recording.append(self.table, group)
+    }
+}
+
+/// The rows of `paths`, whose text is no number.
+#[derive(Default)]
+struct PathRows {
+    text: String,
+    ends: Vec<i32>,
+    kinds: Vec<Option<i32>>,
+}
+
 /// Rows on their way to the recording.
 pub(crate) struct Tables<'a> {
     recording: &'a mut Recording,
-    files: Vec<File>,
-    path_ids: Vec<Option<i32>>,
-    extents: Vec<(u64, Extent)>,
-    paths: Vec<(String, &'static str)>,
-    free: Vec<Free>,
-    parts: Vec<Part>,
+    files: Rows<(File, Option<i32>)>,
+    extents: Rows<(u64, Extent)>,
+    free: Rows<Free>,
+    parts: Rows<(Part, usize)>,
+    paths: PathRows,
     next_path: i32,
     /// Files taken so far.
     pub(crate) taken: u64,
@@ -39,8 +136,16 @@ pub(crate) struct Tables<'a> {
 
 impl<'a> Tables<'a> {
     pub(crate) fn new(recording: &'a mut Recording) -> Self {
-        let (files, path_ids, extents, paths, free, parts) = Default::default();
-        Tables { recording, files, path_ids, extents, paths, free, parts, next_path: 0, taken: 0 }
+        Tables {
+            recording,
+            files: Rows::new("inodes", file_column, KIND_WORDS.map(String::from).to_vec()),
+            extents: Rows::new("extents", extent_column, (0..=u8::MAX).map(flag_words).collect()),
+            free: Rows::new("free_extents", free_column, Vec::new()),
+            parts: Rows::new("layout", part_column, Vec::new()),
+            paths: PathRows::default(),
+            next_path: 0,
+            taken: 0,
+        }
     }
 
     /// All files of a batch.
@@ -49,133 +154,147 @@ impl<'a> Tables<'a> {
         let mut extents = batch.extents.iter();
         for file in &batch.files {
             let path = if file.has_name { names.next() } else { None };
-            self.path_ids.push(path.map(|_| self.next_path));
-            if let Some(path) = path {
-                self.next_path = self.next_path.saturating_add(1);
-                self.paths.push((readable(path).into_owned(), path_kind(file)));
+            self.file(file, path)?;
+            // Those of a method that hands extents over by themselves are not in it.
+            for extent in extents.by_ref().take(file.extents as usize) {
+                self.extent(file.inode.number, extent)?;
             }
-            self.files.push(*file);
-            self.extents.extend(extents.by_ref().take(file.extents as usize).map(|extent| (file.inode.number, *extent)));
         }
-        self.taken += batch.files.len() as u64;
-        self.write_full_groups()
+        Ok(())
+    }
+
+    /// A file; its extents come by [`Tables::extent`].
+    pub(crate) fn file(&mut self, file: &File, path: Option<&[u8]>) -> Result<(), TableError> {
+        self.taken += 1;
+        let path_id = path.map(|_| self.next_path);
+        if let Some(path) = path {
+            self.path(path, file)?;
+        }
+        self.files.add((*file, path_id), self.recording)
+    }
+
+    fn path(&mut self, path: &[u8], file: &File) -> Result<(), TableError> {
+        // More ends than a column of text may have.
+        const MOST: usize = 1 << 28;
+        self.next_path = self.next_path.saturating_add(1);
+        self.paths.text.push_str(&readable(path));
+        self.paths.ends.push(i32::try_from(self.paths.text.len()).expect("written before it grows so long"));
+        self.paths.kinds.push(Some(path_kind(file)));
+        if self.paths.ends.len() >= ROWS_PER_GROUP || self.paths.text.len() >= MOST { self.write_paths() } else { Ok(()) }
+    }
+
+    pub(crate) fn extent(&mut self, inode: u64, extent: &Extent) -> Result<(), TableError> {
+        self.extents.add((inode, *extent), self.recording)
     }
 
     pub(crate) fn free(&mut self, free: Free) -> Result<(), TableError> {
-        self.free.push(free);
-        if self.free.len() >= ROWS_PER_GROUP { self.write_free() } else { Ok(()) }
+        self.free.add(free, self.recording)
     }
 
     pub(crate) fn part(&mut self, part: Part) -> Result<(), TableError> {
-        self.parts.push(part);
-        if self.parts.len() >= ROWS_PER_GROUP { self.write_parts() } else { Ok(()) }
+        let words = &mut self.parts.words;
+        let word = words.iter().position(|word| word == part.part).unwrap_or_else(|| {
+            words.push(part.part.into());
+            words.len() - 1
+        });
+        self.parts.add((part, word), self.recording)
     }
 
     /// Write what is left.
     pub(crate) fn finish(mut self) -> Result<(), TableError> {
-        self.write_files()?;
-        self.write_extents()?;
-        self.write_free()?;
-        self.write_parts()
+        self.write_paths()?;
+        self.files.finish(self.recording)?;
+        self.extents.finish(self.recording)?;
+        self.free.finish(self.recording)?;
+        self.parts.finish(self.recording)
     }
 
-    fn write_full_groups(&mut self) -> Result<(), TableError> {
-        if self.files.len() >= ROWS_PER_GROUP {
-            self.write_files()?;
-        }
-        if self.extents.len() >= ROWS_PER_GROUP { self.write_extents() } else { Ok(()) }
-    }
-
-    fn write_files(&mut self) -> Result<(), TableError> {
-        let paths = std::mem::take(&mut self.paths);
-        let first = i64::from(self.next_path) - paths.len() as i64;
-        if !paths.is_empty() {
-            let kinds = Column::words(paths.iter().map(|(_, kind)| Some(*kind)));
-            let columns = vec![
-                Column::Int32((first..).take(paths.len()).map(|id| i32::try_from(id).ok()).collect()),
-                Column::String(paths.into_iter().map(|(path, _)| Some(path)).collect()),
-                kinds,
-            ];
-            self.recording.write("paths", columns)?;
-        }
-        let (files, path_ids) = (std::mem::take(&mut self.files), std::mem::take(&mut self.path_ids));
-        if files.is_empty() {
+    fn write_paths(&mut self) -> Result<(), TableError> {
+        let PathRows { text, ends, kinds } = std::mem::take(&mut self.paths);
+        if ends.is_empty() {
             return Ok(());
         }
-        let each = |value: fn(&File) -> i64| Column::Int64(files.iter().map(|file| Some(value(file))).collect());
-        let count = |value: fn(&File) -> Option<u32>| {
-            Column::Int32(files.iter().map(|file| value(file).map(|count| count.try_into().unwrap_or(i32::MAX))).collect())
-        };
+        let first = self.next_path.saturating_sub(i32::try_from(ends.len()).unwrap_or(i32::MAX));
         let columns = vec![
-            each(|file| file.inode.number.cast_signed()),
-            Column::Int32(path_ids),
-            Column::words(files.iter().map(|file| Some(KIND_WORDS[file.inode.kind as usize]))),
-            each(|file| file.inode.size.cast_signed()),
-            each(|file| file.allocated.cast_signed()),
-            count(|file| Some(file.extents)),
-            count(|file| Some(file.fragments)),
-            count(|file| file.forgiving_fragments),
-            count(|file| Some(file.inode.links)),
-            Column::Int64(files.iter().map(|file| file.inode.modified_ns).collect()),
+            Column::Int32((first..self.next_path).map(Some).collect()),
+            Column::Text(text, ends),
+            Column::Words(kinds, PATH_KINDS.map(String::from).to_vec()),
         ];
-        self.recording.write("inodes", columns)
-    }
-
-    fn write_extents(&mut self) -> Result<(), TableError> {
-        let rows = std::mem::take(&mut self.extents);
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let has_place = |extent: &Extent| extent.flags & flag::NOWHERE == 0;
-        let words: Vec<String> = (0..=u8::MAX).map(flag_words).collect();
-        let columns = vec![
-            Column::Int64(rows.iter().map(|(inode, _)| Some(inode.cast_signed())).collect()),
-            Column::Int64(rows.iter().map(|(_, extent)| Some(extent.logical.cast_signed())).collect()),
-            Column::Int64(rows.iter().map(|(_, extent)| has_place(extent).then_some(extent.physical.cast_signed())).collect()),
-            Column::Int64(rows.iter().map(|(_, extent)| Some(extent.length.cast_signed())).collect()),
-            Column::Int64(rows.iter().map(|(_, extent)| extent.stored.map(u64::cast_signed)).collect()),
-            Column::words(rows.iter().map(|(_, extent)| Some(words[extent.flags as usize].as_str()))),
-            Column::Int32(rows.iter().map(|(_, extent)| Some(extent.device.cast_signed())).collect()),
-        ];
-        self.recording.write("extents", columns)
-    }
-
-    fn write_free(&mut self) -> Result<(), TableError> {
-        let rows = std::mem::take(&mut self.free);
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let columns = vec![
-            Column::Int64(rows.iter().map(|free| Some(free.physical.cast_signed())).collect()),
-            Column::Int64(rows.iter().map(|free| Some(free.length.cast_signed())).collect()),
-            Column::Int32(rows.iter().map(|free| Some(free.device.cast_signed())).collect()),
-        ];
-        self.recording.write("free_extents", columns)
-    }
-
-    fn write_parts(&mut self) -> Result<(), TableError> {
-        let rows = std::mem::take(&mut self.parts);
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let columns = vec![
-            Column::words(rows.iter().map(|part| Some(part.part))),
-            Column::Int32(rows.iter().map(|part| part.number).collect()),
-            Column::Int64(rows.iter().map(|part| part.inode.map(u64::cast_signed)).collect()),
-            Column::Int64(rows.iter().map(|part| Some(part.physical.cast_signed())).collect()),
-            Column::Int64(rows.iter().map(|part| Some(part.length.cast_signed())).collect()),
-            Column::Int32(rows.iter().map(|part| Some(part.device.cast_signed())).collect()),
-        ];
-        self.recording.write("layout", columns)
+        self.recording.write("paths", columns)
     }
 }
 
-/// The word of `paths.kind`.
-fn path_kind(file: &File) -> &'static str {
+/// Fill a column from each row.
+fn each<T>(rows: &[T], values: &mut Vec<i64>, value: impl Fn(&T) -> i64) -> Option<i64> {
+    values.extend(rows.iter().map(value));
+    None
+}
+
+/// Fill a column that all rows mostly agree in.
+fn equal<T>(rows: &[T], values: &mut Vec<i64>, value: impl Fn(&T) -> i64) -> Option<i64> {
+    let first = rows.first().map_or(NULL, &value);
+    if rows.iter().all(|row| value(row) == first) { Some(first) } else { each(rows, values, value) }
+}
+
+fn count(value: u32) -> i64 {
+    i64::from(value.min(i32::MAX.cast_unsigned()))
+}
+
+fn file_column(rows: &[(File, Option<i32>)], column: usize, values: &mut Vec<i64>) -> Option<i64> {
+    match column {
+        0 => each(rows, values, |(file, _)| file.inode.number.cast_signed()),
+        1 => each(rows, values, |(_, path)| path.map_or(NULL, i64::from)),
+        2 => equal(rows, values, |(file, _)| file.inode.kind as i64),
+        3 => each(rows, values, |(file, _)| file.inode.size.cast_signed()),
+        4 => each(rows, values, |(file, _)| file.allocated.cast_signed()),
+        5 => each(rows, values, |(file, _)| count(file.extents)),
+        6 => each(rows, values, |(file, _)| count(file.fragments)),
+        7 => each(rows, values, |(file, _)| file.forgiving_fragments.map_or(NULL, count)),
+        8 => each(rows, values, |(file, _)| count(file.inode.links)),
+        _ => each(rows, values, |(file, _)| file.inode.modified_ns.unwrap_or(NULL)),
+    }
+}
+
+fn extent_column(rows: &[(u64, Extent)], column: usize, values: &mut Vec<i64>) -> Option<i64> {
+    let place = |extent: &Extent| if extent.flags & flag::NOWHERE == 0 { extent.physical.cast_signed() } else { NULL };
+    match column {
+        0 => each(rows, values, |(inode, _)| inode.cast_signed()),
+        1 => each(rows, values, |(_, extent)| extent.logical.cast_signed()),
+        2 => each(rows, values, |(_, extent)| place(extent)),
+        3 => each(rows, values, |(_, extent)| extent.length.cast_signed()),
+        4 => equal(rows, values, |(_, extent)| extent.stored.map_or(NULL, u64::cast_signed)),
+        5 => equal(rows, values, |(_, extent)| i64::from(extent.flags)),
+        _ => equal(rows, values, |(_, extent)| i64::from(extent.device.cast_signed())),
+    }
+}
+
+fn free_column(rows: &[Free], column: usize, values: &mut Vec<i64>) -> Option<i64> {
+    match column {
+        0 => each(rows, values, |free| free.physical.cast_signed()),
+        1 => each(rows, values, |free| free.length.cast_signed()),
+        _ => equal(rows, values, |free| i64::from(free.device.cast_signed())),
+    }
+}
+
+fn part_column(rows: &[(Part, usize)], column: usize, values: &mut Vec<i64>) -> Option<i64> {
+    match column {
+        0 => equal(rows, values, |(_, word)| *word as i64),
+        1 => each(rows, values, |(part, _)| part.number.map_or(NULL, i64::from)),
+        2 => each(rows, values, |(part, _)| part.inode.map_or(NULL, u64::cast_signed)),
+        3 => each(rows, values, |(part, _)| part.physical.cast_signed()),
+        4 => each(rows, values, |(part, _)| part.length.cast_signed()),
+        _ => equal(rows, values, |(part, _)| i64::from(part.device.cast_signed())),
+    }
+}
+
+const PATH_KINDS: [&str; 3] = ["file", "directory", "unknown"];
+
+/// The word of `paths.kind`, as an index into [`PATH_KINDS`].
+fn path_kind(file: &File) -> i32 {
     match KIND_WORDS[file.inode.kind as usize] {
-        "directory" => "directory",
-        "file" => "file",
-        _ => "unknown",
+        "file" => 0,
+        "directory" => 1,
+        _ => 2,
     }
 }
 

@@ -1,13 +1,15 @@
 //! What the user means by a path: a whole file system, a folder or a file of it, a device, an image.
 
 use std::{
-    fs, io,
+    fs::{File, metadata},
+    io,
     os::unix::fs::{FileTypeExt, MetadataExt},
     path::{Path, PathBuf},
 };
 
 use crate::{
     DiskError,
+    fs::ext,
     mounts::{self, Mount},
 };
 
@@ -37,10 +39,12 @@ impl Target {
     pub fn of(path: &Path) -> Result<Target, DiskError> {
         let failed = |error| DiskError::Io(path.into(), error);
         let path = path.canonicalize().map_err(failed)?;
-        let status = fs::metadata(&path).map_err(failed)?;
+        let status = metadata(&path).map_err(failed)?;
         let kind = status.file_type();
         let place = if kind.is_block_device() {
             Place::Image(mounts::of_device(status.rdev()).map_err(failed)?)
+        } else if kind.is_file() && File::open(&path).is_ok_and(|file| ext::begins_in(&file)) {
+            Place::Image(None)
         } else if kind.is_dir() || kind.is_file() {
             let none = || failed(io::Error::other("no mount holds it"));
             let mount = mounts::of(&path).map_err(failed)?.ok_or_else(none)?;
@@ -49,5 +53,11 @@ impl Target {
             return Err(failed(io::Error::other("neither a folder, a file nor a block device")));
         };
         Ok(Target { path, place })
+    }
+
+    /// Whether it is a device, or a file with a file system in it.
+    #[must_use]
+    pub fn is_image(&self) -> bool {
+        matches!(self.place, Place::Image(_))
     }
 }

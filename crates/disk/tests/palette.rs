@@ -1,6 +1,9 @@
 //! The colours of a map are told apart by everybody: CAM02-UCS over the colour vision deficiencies (Machado, Oliveira and Fernandes 2009, full
 //! severity), and lightness alone.
 
+// The numbers stand in docs/explain/measurements.md.
+#![allow(clippy::print_stdout)]
+
 use sysdock_disk::map::{Class, Pattern};
 
 type Colour = [f64; 3];

@@ -29,7 +29,9 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
                 recording.manifest.tables.entry(table.into()).or_default();
             }
             recording.manifest.duration_ns = started.0.elapsed().as_nanos().try_into().unwrap_or(i64::MAX);
-            environment::write(&mut recording, &environment::of_this_machine(&std::env::args_os().collect::<Vec<_>>(), None))?;
+            let mut rows = environment::of_this_machine(&std::env::args_os().collect::<Vec<_>>(), None);
+            rows.extend(environment::of_file_system(&outcome.facts));
+            environment::write(&mut recording, &rows)?;
             let ending = recording.finish(outcome.ending)?.ended_by;
             said(&outcome);
             Ok(if ending == Ending::Interrupted { EXIT_INTERRUPTED } else { 0 })
@@ -57,6 +59,9 @@ fn manifest(started: SystemTime) -> Manifest {
 /// By which method and why, and what could not be read.
 fn said(outcome: &Outcome) {
     messages::note(&format!("{}: {}", outcome.method, outcome.reason));
+    for (issue, detail) in &outcome.issues {
+        messages::note(&format!("{issue}: {detail}"));
+    }
     if outcome.unread == 0 {
         return;
     }

@@ -69,6 +69,11 @@ pub(crate) fn of_this_machine(command: &[OsString], directory: Option<String>) -
     rows
 }
 
+/// How a file system was made and is used.
+pub(crate) fn of_file_system(facts: &[(String, String)]) -> impl Iterator<Item = Row> {
+    facts.iter().map(|(name, value)| row("file system", name, Some(value.clone())))
+}
+
 /// What an imported log tells about where it was made: next to nothing, and that is said.
 pub(crate) fn of_log(manifest: &Manifest) -> Vec<Row> {
     let command = Row {

@@ -129,6 +129,7 @@ impl From<DiskError> for Message {
                 format!("{}: no file system that is known", path.display()),
                 "blkid tells what a device holds; a disk with partitions has a device for each",
             ),
+            DiskError::Refused(path, why, hint) => Message::new(format!("{}: {why}", path.display()), hint),
             other => Message::bare(other.to_string()),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_buffer::OffsetBuffer;
 
 use crate::{TableDef, TableError};
 
@@ -19,6 +20,8 @@ pub enum Column {
     Bool(Vec<bool>),
     /// `string`
     String(Vec<Option<String>>),
+    /// `string` without NULL, behind one another, and where each of them ends. For columns with many rows.
+    Text(String, Vec<i32>),
     /// `string` with `dictionary = true`: a code per row, and the words the codes stand for.
     Words(Vec<Option<i32>>, Vec<String>),
 }
@@ -31,6 +34,10 @@ impl Column {
             Column::Float64(values) => Arc::new(Float64Array::from(values)),
             Column::Bool(values) => Arc::new(BooleanArray::from(values)),
             Column::String(values) => Arc::new(StringArray::from(values)),
+            Column::Text(text, mut ends) => {
+                ends.insert(0, 0);
+                Arc::new(StringArray::new(OffsetBuffer::new(ends.into()), text.into_bytes().into(), None))
+            }
             Column::Words(codes, words) => {
                 let words = Arc::new(StringArray::from(words));
                 Arc::new(DictionaryArray::new(Int32Array::from(codes), words))

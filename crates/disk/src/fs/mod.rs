@@ -1,4 +1,5 @@
-//! File systems that tell more than the kernel's common questions do: one file for each.
+//! Methods that know one family of file systems: more than the kernel's common questions tell.
 
 pub(crate) mod btrfs;
+pub(crate) mod ext;
 pub(crate) mod xfs;

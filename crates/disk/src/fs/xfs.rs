@@ -128,8 +128,7 @@ pub(crate) fn inodes(file: RawFd, take: &mut dyn FnMut(&Inode) -> io::Result<boo
 }
 
 fn inode(raw: &Raw) -> Inode {
-    let modified_ns =
-        raw.times[MODIFIED].checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(raw.times_ns[MODIFIED].into()));
+    let modified_ns = raw.times[MODIFIED].checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(raw.times_ns[MODIFIED].into()));
     Inode { number: raw.inode, kind: Kind::of_mode(raw.mode.into()), size: raw.size, links: raw.links, modified_ns }
 }
 

@@ -99,8 +99,8 @@ impl Paint {
         let is_second = match self.pattern {
             Pattern::Plain => false,
             Pattern::Checks => (x / 2 + y / 2) % 2 == 1,
-            Pattern::Diagonals => (x + y) % 4 == 0,
-            Pattern::Lines => y % 4 == 0,
+            Pattern::Diagonals => (x + y).is_multiple_of(4),
+            Pattern::Lines => y.is_multiple_of(4),
         };
         if is_second { self.second } else { self.colour }
     }

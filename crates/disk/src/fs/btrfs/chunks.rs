@@ -50,7 +50,9 @@ impl Chunks {
         let number = self.all.partition_point(|chunk| chunk.address <= address);
         let chunk = number.checked_sub(1).map(|number| &self.all[number]);
         let chunk = chunk.filter(|chunk| address - chunk.address < chunk.length);
-        chunk.into_iter().flat_map(move |chunk| chunk.copies.iter().map(move |(device, at)| (*device, at + (address - chunk.address))))
+        chunk
+            .into_iter()
+            .flat_map(move |chunk| chunk.copies.iter().map(move |(device, at)| (*device, at + (address - chunk.address))))
     }
 }
 

@@ -184,7 +184,12 @@ fn extent(item: &Item<'_>) -> Option<Extent> {
         flags |= flag::ENCRYPTED;
     }
     if kind == INLINE {
-        return Some(Extent { logical: item.offset, length: item.number::<8>(8), flags: flags | flag::INLINE, ..Extent::default() });
+        return Some(Extent {
+            logical: item.offset,
+            length: item.number::<8>(8),
+            flags: flags | flag::INLINE,
+            ..Extent::default()
+        });
     }
     if kind == UNWRITTEN {
         flags |= flag::UNWRITTEN;

@@ -108,7 +108,14 @@ impl<'a> Map<'a> {
     }
 
     /// A piece in all its copies, but for the first ones.
-    fn part(&self, tables: &mut Tables<'_>, part: &'static str, address: u64, length: u64, without: usize) -> Result<(), TableError> {
+    fn part(
+        &self,
+        tables: &mut Tables<'_>,
+        part: &'static str,
+        address: u64,
+        length: u64,
+        without: usize,
+    ) -> Result<(), TableError> {
         for (device, physical) in self.chunks.places(address).skip(without) {
             tables.part(Part { part, number: None, inode: None, physical, length, device })?;
         }

@@ -42,7 +42,9 @@ impl Chunks {
             let mine = left.iter().take_while(|piece| piece.address < end).count();
             for piece in &left[..mine] {
                 if piece.address > at {
-                    holes.extend(chunk.copies.iter().map(|(device, place)| (*device, place + (at - chunk.address), piece.address - at)));
+                    holes.extend(
+                        chunk.copies.iter().map(|(device, place)| (*device, place + (at - chunk.address), piece.address - at)),
+                    );
                 }
                 at = at.max(piece.address + piece.length);
             }

@@ -1,0 +1,59 @@
+//! Names in directories (kernel: Documentation/filesystems/ext4/directory.rst). Hashed ones are read as linear ones: the nodes of their index
+//! are made to look like a single unused entry.
+
+use super::{bytes::le16, bytes::le32, inode::Raw, window::Names};
+
+/// Where entries stand, and of which directory.
+pub(super) struct Entries<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) directory: u32,
+    /// Names are ciphertext.
+    pub(super) is_encrypted: bool,
+    /// Inode numbers go up to this.
+    pub(super) inodes: u32,
+}
+
+impl Entries<'_> {
+    /// Take all names but `.` and `..`. False: what follows a wrong length could not be read, or a number is none.
+    pub(super) fn read(&self, names: &mut Names) -> bool {
+        const HEAD: usize = 8;
+        let (mut at, mut is_whole) = (0, true);
+        while at + HEAD <= self.bytes.len() {
+            let entry = &self.bytes[at..];
+            let length = match usize::from(le16(entry, 4)) {
+                // A block of 64 KiB, which the field cannot hold.
+                0 | 65535 if self.bytes.len() >= 65536 => 65536,
+                length => length & !3 | (length & 3) << 16,
+            };
+            let (inode, name_length) = (le32(entry, 0), usize::from(entry[6]));
+            if length < HEAD || length > entry.len() || inode != 0 && HEAD + name_length > length {
+                return false;
+            }
+            let name = entry.get(HEAD..HEAD + name_length).unwrap_or_default();
+            if inode > self.inodes {
+                is_whole = false;
+            } else if inode != 0 && !name.is_empty() && name != b"." && name != b".." {
+                self.take(inode, name, names);
+            }
+            at += length;
+        }
+        is_whole
+    }
+
+    fn take(&self, inode: u32, name: &[u8], names: &mut Names) {
+        if self.is_encrypted {
+            let hex: String = name.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+            names.add(inode, self.directory, hex.as_bytes());
+        } else {
+            names.add(inode, self.directory, name);
+        }
+    }
+}
+
+/// Names that stand in the inode of their directory: behind the number of its parent, and in what did not fit there.
+pub(super) fn read_inline(raw: Raw<'_>, inodes: u32, names: &mut Names) -> bool {
+    let part = |bytes| Entries { bytes, directory: raw.number, is_encrypted: raw.is_encrypted(), inodes };
+    let first = part(&raw.i_block()[4..]).read(names);
+    let rest = raw.inline_rest().is_none_or(|bytes| part(bytes).read(names));
+    first && rest
+}

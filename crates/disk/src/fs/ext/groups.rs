@@ -1,0 +1,118 @@
+//! Block groups (kernel: Documentation/filesystems/ext4/group_descr.rst), and the parts of the device that they fix.
+
+use super::{
+    bytes::{le16, le32, wide},
+    issues::{Issues, word},
+    source::Source,
+    super_block::SuperBlock,
+};
+
+const INODE_UNINIT: u16 = 1;
+const BLOCK_UNINIT: u16 = 2;
+
+/// What a group descriptor says. Places that cannot be are `None`, and counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group {
+    pub(super) block_bitmap: Option<u64>,
+    pub(super) inode_bitmap: Option<u64>,
+    pub(super) inode_table: Option<u64>,
+    pub(super) free_clusters: u32,
+    /// Inodes in use lie before this place in the table.
+    pub(super) used_inodes: u32,
+    /// Its block bitmap was never written: nothing but the fixed parts is in use.
+    pub(super) has_no_bitmap: bool,
+}
+
+/// All descriptors, and a sum by which a later reading of them is compared.
+pub(super) fn read(source: &Source, super_block: &SuperBlock, issues: &mut Issues) -> (Vec<Group>, u64) {
+    let mut groups = Vec::new();
+    let mut sum = 0_u64;
+    let mut buffer = vec![0; super_block.block_bytes as usize];
+    for number in 0..super_block.descriptor_blocks() {
+        let place = super_block.descriptor_block(number);
+        if place < super_block.blocks {
+            source.read_what_can_be(place, &mut buffer);
+        } else {
+            buffer.fill(0);
+        }
+        for bytes in buffer.chunks_exact(super_block.descriptor_bytes) {
+            if groups.len() as u64 == super_block.groups {
+                break;
+            }
+            sum =
+                bytes.chunks(8).fold(sum, |sum, eight| (sum ^ super::bytes::le64(eight, 0)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            groups.push(Group::parse(bytes, super_block, groups.len(), issues));
+        }
+    }
+    (groups, sum)
+}
+
+impl Group {
+    fn parse(bytes: &[u8], super_block: &SuperBlock, number: usize, issues: &mut Issues) -> Self {
+        let high = |at: usize| if bytes.len() >= 64 { at } else { usize::MAX - 8 };
+        let block = |low, high_at| wide(le32(bytes, high(high_at)), le32(bytes, low));
+        let count = |low, high_at| u32::from(le16(bytes, high(high_at))) << 16 | u32::from(le16(bytes, low));
+        let flags = if super_block.has_uninitialized() { le16(bytes, 0x12) } else { 0 };
+        let unused = if super_block.has_uninitialized() { count(0x1c, 0x32) } else { 0 };
+        let mut inside = |first: u64, blocks: u64| {
+            let fits = first >= super_block.first_block && first.checked_add(blocks).is_some_and(|end| end <= super_block.blocks);
+            issues
+                .add(word::BROKEN_GROUP, u64::from(!fits), || format!("group {number}: block {first} is not in the file system"));
+            fits.then_some(first)
+        };
+        Group {
+            block_bitmap: inside(block(0x0, 0x20), 1),
+            inode_bitmap: inside(block(0x4, 0x24), 1),
+            inode_table: inside(block(0x8, 0x28), super_block.inode_table_blocks()),
+            free_clusters: count(0xc, 0x2c),
+            used_inodes: if flags & INODE_UNINIT != 0 { 0 } else { super_block.inodes_per_group.saturating_sub(unused) },
+            has_no_bitmap: flags & BLOCK_UNINIT != 0,
+        }
+    }
+}
+
+/// A part of the device that never moves, in blocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fixed {
+    pub(super) part: &'static str,
+    pub(super) group: Option<u64>,
+    pub(super) first: u64,
+    pub(super) count: u64,
+}
+
+/// Every fixed part, by group.
+pub(super) fn fixed(super_block: &SuperBlock, groups: &[Group], mut take: impl FnMut(Fixed)) {
+    if super_block.block_bytes == 1024 {
+        take(Fixed { part: "boot block", group: None, first: 0, count: 1 });
+    }
+    for (number, group) in (0..).zip(groups) {
+        let end = super_block.group_first_block(number) + super_block.group_blocks(number);
+        let mut part = |part, first: u64, count: u64, end: u64| {
+            let count = count.min(end.saturating_sub(first));
+            if count > 0 {
+                take(Fixed { part, group: Some(number), first, count });
+            }
+        };
+        if super_block.group_has_super(number) {
+            part("super block", super_block.super_block_of(number), 1, end);
+        }
+        if let Some((first, count, reserved)) = super_block.descriptors_in(number) {
+            part("descriptors", first, count, end);
+            part("reserved descriptors", first.saturating_add(count), reserved, end);
+        }
+        // These may lie in other groups.
+        let places = [
+            ("block bitmap", group.block_bitmap, 1),
+            ("inode bitmap", group.inode_bitmap, 1),
+            ("inode table", group.inode_table, super_block.inode_table_blocks()),
+        ];
+        for (name, place, count) in places {
+            if let Some(first) = place {
+                part(name, first, count, super_block.blocks);
+            }
+        }
+    }
+    if let Some(first) = super_block.mmp_block().filter(|block| *block < super_block.blocks) {
+        take(Fixed { part: "multiple mount protection", group: None, first, count: 1 });
+    }
+}

@@ -1,0 +1,43 @@
+//! What cannot be as it stands: counted by kind, with one example each.
+
+use std::collections::BTreeMap;
+
+/// The words of `import_issues.issue` that this reader uses, explained in docs/reference/import-issues.md.
+pub(super) mod word {
+    pub(in super::super) const UNREADABLE_BLOCK: &str = "unreadable_block";
+    pub(in super::super) const BROKEN_GROUP: &str = "broken_group";
+    pub(in super::super) const BROKEN_INODE: &str = "broken_inode";
+    pub(in super::super) const BROKEN_EXTENTS: &str = "broken_extents";
+    pub(in super::super) const BROKEN_DIRECTORY: &str = "broken_directory";
+    pub(in super::super) const CLAIMED_TWICE: &str = "claimed_twice";
+    pub(in super::super) const FREE_BUT_USED: &str = "free_but_used";
+    pub(in super::super) const NO_NAME: &str = "no_name";
+    pub(in super::super) const NAME_WITHOUT_INODE: &str = "name_without_inode";
+    pub(in super::super) const JOURNAL_DAMAGED: &str = "journal_damaged";
+    pub(in super::super) const NOT_REPLAYED: &str = "not_replayed";
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Issues {
+    counts: BTreeMap<&'static str, (u64, String)>,
+}
+
+impl Issues {
+    pub(super) fn add(&mut self, issue: &'static str, count: u64, example: impl FnOnce() -> String) {
+        if count > 0 {
+            self.counts.entry(issue).or_insert_with(|| (0, example())).0 += count;
+        }
+    }
+
+    pub(super) fn merge(&mut self, others: Issues) {
+        for (issue, (count, example)) in others.counts {
+            self.add(issue, count, || example);
+        }
+    }
+
+    /// Kind, and how many of it with the first of them.
+    pub(super) fn details(&self) -> Vec<(&'static str, String)> {
+        let detail = |count: u64, example: &str| if count == 1 { example.into() } else { format!("{count}, such as {example}") };
+        self.counts.iter().map(|(issue, (count, example))| (*issue, detail(*count, example))).collect()
+    }
+}

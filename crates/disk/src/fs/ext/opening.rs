@@ -1,0 +1,175 @@
+//! From a path to a file system that can be read: is it one, is it mounted, does its journal have to be replayed.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Seek, SeekFrom},
+    os::fd::AsRawFd,
+    os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt},
+    path::Path,
+};
+
+use super::{
+    FileSystem,
+    block_set::BlockSet,
+    bytes::le16,
+    groups,
+    inode::{Content, Raw},
+    issues::{Issues, word},
+    journal,
+    mapping::{Mapping, Reading},
+    refusal::Refusal,
+    source::Source,
+    super_block::{self, SuperBlock, compat, incompat},
+};
+use crate::batch::Extent;
+
+/// A file system that is open.
+pub(super) struct Opened {
+    pub(super) fs: FileSystem,
+    pub(super) file: File,
+    /// The kernel has it in use, and replays its journal by itself.
+    pub(super) is_in_use: bool,
+    /// What was found on the way, for `file_systems.reason`.
+    pub(super) notes: Vec<String>,
+    pub(super) issues: Issues,
+}
+
+/// Whether an ext2, ext3 or ext4 file system begins in a file.
+pub(crate) fn begins_in(file: &File) -> bool {
+    let mut magic = [0; 2];
+    file.read_exact_at(&mut magic, super_block::PLACE + 0x38).is_ok() && le16(&magic, 0) == 0xef53
+}
+
+pub(super) fn open(path: &Path, is_mounted: bool) -> Result<Opened, Refusal> {
+    let mut file = File::open(path)?;
+    let is_device = file.metadata()?.file_type().is_block_device();
+    let room = file.seek(SeekFrom::End(0))?;
+    if !begins_in(&file) {
+        return Err(Refusal::NoFileSystem);
+    }
+    let is_in_use = is_mounted || is_device && is_held(path);
+    if !is_device {
+        refuse_below_mount(path)?;
+    }
+    if room < super_block::PLACE + super_block::BYTES as u64 {
+        return Err(Refusal::because("cut off within its super block", "copy the image again"));
+    }
+    let mut source = Source::new(file.try_clone()?, 1024);
+    let read = |source: &Source| source.read_bytes(super_block::PLACE, super_block::BYTES);
+    let mut super_block = SuperBlock::parse(&read(&source)?, room)?;
+    source.block_bytes = super_block.block_bytes;
+    let (mut notes, mut issues) = (Vec::new(), Issues::default());
+    if super_block.has_incompat(incompat::NEEDS_RECOVERY) && !is_in_use {
+        let (next, note) = replay(source, super_block, room, &mut issues)?;
+        (source, super_block) = next;
+        notes.push(note);
+    } else if is_in_use && super_block.has_incompat(incompat::NEEDS_RECOVERY) {
+        notes.push("its journal is the kernel's business".into());
+    }
+    let fs = assemble(source, super_block, &mut issues);
+    Ok(Opened { fs, file, is_in_use, notes, issues })
+}
+
+fn assemble(source: Source, super_block: SuperBlock, issues: &mut Issues) -> FileSystem {
+    let (groups, _) = groups::read(&source, &super_block, issues);
+    let met = BlockSet::new(super_block.blocks);
+    FileSystem { source, super_block, groups, met }
+}
+
+/// Have a mounted file system write back what waits, so that it has a place (syncfs(2)). What cannot be written back is not ours to say.
+pub(super) fn write_back(mount_point: &Path) {
+    if let Ok(folder) = File::open(mount_point) {
+        // SAFETY: the descriptor is open.
+        unsafe { libc::syncfs(folder.as_raw_fd()) };
+    }
+}
+
+/// Whether the kernel keeps a device for itself, as it does while it is mounted, in whatever name space.
+fn is_held(path: &Path) -> bool {
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(path);
+    opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
+}
+
+/// An image below a mounted loop device is older than what is mounted.
+fn refuse_below_mount(path: &Path) -> Result<(), Refusal> {
+    let status = fs::metadata(path)?;
+    for entry in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
+        let Ok(backing) = fs::read_to_string(entry.path().join("loop/backing_file")) else { continue };
+        let is_same = fs::metadata(backing.trim_end_matches('\n'))
+            .is_ok_and(|other| (other.dev(), other.ino()) == (status.dev(), status.ino()));
+        let device = Path::new("/dev").join(entry.file_name());
+        if is_same && is_held(&device) {
+            return Err(Refusal::Because(
+                format!("the image of {}, which is mounted: what is in the file is older", device.display()),
+                "scan the mount point or the loop device",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Read the journal, and what the super block is with it.
+fn replay(
+    source: Source,
+    super_block: SuperBlock,
+    room: u64,
+    issues: &mut Issues,
+) -> Result<((Source, SuperBlock), String), Refusal> {
+    const HINT: &str = "mount it once, or run e2fsck on a copy of it";
+    let Some(number) = super_block.journal_inode() else {
+        let why =
+            if super_block.has_compat(compat::HAS_JOURNAL) { "its journal is on another device" } else { "it has no journal" };
+        return Err(Refusal::because(&format!("it was not unmounted, and {why}"), HINT));
+    };
+    let fs = assemble(source, super_block, &mut Issues::default());
+    let extents =
+        extents_of(&fs, number).ok_or_else(|| Refusal::because("it was not unmounted, and its journal cannot be found", HINT))?;
+    let replay = journal::replay(&fs.source, &fs.super_block, &extents)?;
+    let note = format!("its journal was replayed in memory ({} transactions, {} blocks)", replay.transactions, replay.blocks());
+    issues.add(word::JOURNAL_DAMAGED, replay.damaged, || "copies in the journal with a wrong sum, which were left out".into());
+    issues
+        .add(word::JOURNAL_DAMAGED, u64::from(replay.ends_damaged), || "the journal ends with a block whose sum is wrong".into());
+    issues.add(word::NOT_REPLAYED, u64::from(replay.has_fast_commits), || {
+        "fast commits behind the last transaction: the newest changes are missing; mount it once to have them".into()
+    });
+    let mut source = fs.source;
+    source.set_replay(replay);
+    let block = source.block(super_block::PLACE / source.block_bytes)?;
+    let at = (super_block::PLACE % source.block_bytes) as usize;
+    let super_block = SuperBlock::parse(&block[at..], room)?;
+    Ok(((source, super_block), note))
+}
+
+/// The extents of one inode.
+fn extents_of(fs: &FileSystem, number: u32) -> Option<Vec<Extent>> {
+    let super_block = &fs.super_block;
+    let place = number.checked_sub(1)?;
+    let table = fs.groups.get((place / super_block.inodes_per_group) as usize)?.inode_table?;
+    let at = u64::from(place % super_block.inodes_per_group) * super_block.inode_bytes as u64;
+    let block = fs.source.block(table + at / super_block.block_bytes).ok()?;
+    let at = (at % super_block.block_bytes) as usize;
+    let raw = Raw { number, bytes: block.get(at..at + super_block.inode_bytes)? };
+    let mut mapping = Mapping::default();
+    let mut issues = Issues::default();
+    let mut reading = Reading { fs, issues: &mut issues, numbers: &[number] };
+    match raw.content(super_block) {
+        Content::Extents => mapping.add_tree(raw.i_block(), &mut reading),
+        Content::Indirect => mapping.add_pointers(raw.i_block(), &mut reading),
+        Content::None | Content::Inline => return None,
+    }
+    mapping.read_nodes(&mut reading);
+    let mut extents = Vec::new();
+    mapping.extents_of(0, super_block.block_bytes, 0, &mut extents);
+    (mapping.broken.is_empty() && !extents.is_empty()).then_some(extents)
+}
+
+/// What the kernel calls a block device.
+pub(super) fn device_name(path: &Path) -> io::Result<Option<String>> {
+    let status = fs::metadata(path)?;
+    if !status.file_type().is_block_device() {
+        return Ok(None);
+    }
+    let (major, minor) = (libc::major(status.rdev()), libc::minor(status.rdev()));
+    let link = fs::read_link(format!("/sys/dev/block/{major}:{minor}"))?;
+    Ok(link.file_name().map(|name| name.to_string_lossy().into_owned()))
+}

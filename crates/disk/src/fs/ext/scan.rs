@@ -1,0 +1,345 @@
+//! A scan from the first window to the last row.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{atomic::Ordering, mpsc},
+    thread,
+};
+
+use sysdock_table::{Cancel, Column, Ending, NULL, Progress, Recording, TableError};
+
+use super::{
+    FileSystem, facts,
+    groups::{self, Fixed},
+    inode::ROOT,
+    issues::{Issues, word},
+    moment::Moment,
+    names::{AllNames, Paths},
+    opening::{self, Opened},
+    ordered::in_order,
+    space::{Found, Space},
+    window::{Row, Window},
+};
+use crate::{
+    DiskError, Outcome,
+    batch::{Batch, File, Inode, Kind},
+    mounts::Mount,
+    tables::{FileSystemRow, Free, Part, Tables},
+};
+
+/// Bytes of inode tables that a window spans.
+const WINDOW_BYTES: u64 = 2 << 20;
+const MOST_INODES: u64 = 8192;
+
+/// What to scan.
+pub(crate) struct Request<'a> {
+    /// A block device or an image file.
+    pub(crate) path: &'a Path,
+    /// Where it is mounted as a whole, if it is.
+    pub(crate) mount: Option<&'a Mount>,
+    /// Threads that read; 0: as many requests at a time as help.
+    pub(crate) threads: usize,
+}
+
+/// What is at hand while it is scanned.
+struct Scan<'a> {
+    fs: FileSystem,
+    space: Space,
+    issues: Issues,
+    rows: Vec<Vec<Row>>,
+    names: AllNames,
+    unread: u64,
+    files: u64,
+    cancel: &'a Cancel,
+    threads: usize,
+}
+
+/// Read an ext2, ext3 or ext4 file system into the tables of a recording.
+///
+/// # Errors
+/// [`DiskError`]: it cannot be read as it stands, or the recording cannot be written.
+pub(crate) fn scan(
+    request: &Request<'_>,
+    recording: &mut Recording,
+    cancel: &Cancel,
+    report: &mut dyn FnMut(Progress),
+) -> Result<Outcome, DiskError> {
+    let failed = |error| DiskError::Io(request.path.into(), error);
+    if let Some(mount) = request.mount {
+        opening::write_back(&mount.point);
+    }
+    let Opened { fs, file, is_in_use, mut notes, issues } =
+        opening::open(request.path, request.mount.is_some()).map_err(|refusal| refusal.at(request.path))?;
+    let device_name = opening::device_name(request.path).unwrap_or(None);
+    let moment = || Moment::now(&file, &fs.source, &fs.super_block, device_name.as_deref()).map_err(failed);
+    let before = moment()?;
+    let mut scan = Scan::new(fs, issues, request, cancel);
+    let mut tables = Tables::new(recording);
+    scan.run(&mut tables, request, report)?;
+    tables.finish()?;
+    let after = Moment::now(&file, &scan.fs.source, &scan.fs.super_block, device_name.as_deref()).map_err(failed)?;
+    let is_one = before == after;
+    if let Some(blocks) = after.delayed_blocks().filter(|blocks| *blocks > 0) {
+        notes.push(format!("{blocks} blocks of files that were not written back yet have no place, and are not seen"));
+    }
+    let how = if is_in_use {
+        "mounted, and read through its own device, which shows what the kernel has in memory"
+    } else {
+        "read from its own structures"
+    };
+    let reason = std::iter::once(format!("{} {how}", scan.fs.super_block.fs_type())).chain(notes).collect::<Vec<_>>().join("; ");
+    scan.file_system_row(request, &reason, if is_one { "one" } else { "many" }).write(recording)?;
+    let issues = scan.issues.details();
+    write_issues(&issues, request.path, recording)?;
+    let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
+    let facts = facts::of(&scan.fs.super_block, request.mount.map(|mount| mount.options.as_str()));
+    Ok(Outcome { ending, method: "raw", reason, files: scan.files, unread: scan.unread, example: None, facts, issues })
+}
+
+impl<'a> Scan<'a> {
+    fn new(fs: FileSystem, issues: Issues, request: &Request<'_>, cancel: &'a Cancel) -> Self {
+        // Most of them wait for the device.
+        const READERS: usize = 32;
+        let space = Space::new(&fs.super_block);
+        let names = AllNames::new(fs.super_block.inodes);
+        let threads = if request.threads == 0 { READERS } else { request.threads };
+        Scan { fs, space, issues, rows: Vec::new(), names, unread: 0, files: 0, cancel, threads }
+    }
+
+    fn run(
+        &mut self,
+        tables: &mut Tables<'_>,
+        request: &Request<'_>,
+        report: &mut dyn FnMut(Progress),
+    ) -> Result<(), TableError> {
+        self.fixed_parts(tables)?;
+        self.windows(tables, report)?;
+        if self.cancel.requested() {
+            return Ok(());
+        }
+        let has_root = self.rows.iter().flatten().any(|row| row.number == ROOT && row.kind == Kind::Directory);
+        self.issues.add(word::BROKEN_INODE, u64::from(!has_root), || "inode 2: there is no root directory".into());
+        self.unconnected();
+        let prefix = request.mount.map_or(PathBuf::new(), |mount| mount.point.clone());
+        self.files(prefix.as_os_str().as_encoded_bytes(), tables)?;
+        self.rest(tables)
+    }
+
+    fn bytes(&self, blocks: u64) -> u64 {
+        blocks * self.fs.super_block.block_bytes
+    }
+
+    /// Groups, and what has its place in them once and for all.
+    fn fixed_parts(&mut self, tables: &mut Tables<'_>) -> Result<(), TableError> {
+        let super_block = &self.fs.super_block;
+        for group in 0..super_block.groups {
+            let (first, count) = (super_block.group_first_block(group), super_block.group_blocks(group));
+            tables.part(self.part(&Fixed { part: "group", group: Some(group), first, count }, None))?;
+        }
+        let mut parts = Vec::new();
+        groups::fixed(super_block, &self.fs.groups, |fixed| parts.push(fixed));
+        for fixed in parts {
+            self.space.claim_fixed(&fixed, &mut self.issues);
+            tables.part(self.part(&fixed, None))?;
+        }
+        Ok(())
+    }
+
+    fn part(&self, fixed: &Fixed, inode: Option<u32>) -> Part {
+        Part {
+            part: fixed.part,
+            number: fixed.group.and_then(|group| i32::try_from(group).ok()),
+            inode: inode.map(u64::from),
+            physical: self.bytes(fixed.first),
+            length: self.bytes(fixed.count),
+            device: 0,
+        }
+    }
+
+    /// All inodes.
+    fn windows(&mut self, tables: &mut Tables<'_>, report: &mut dyn FnMut(Progress)) -> Result<(), TableError> {
+        let inodes = u64::from(self.fs.super_block.inodes);
+        let width = (WINDOW_BYTES / self.fs.super_block.inode_bytes as u64).clamp(16, MOST_INODES);
+        let (space, cancel) = (&self.space, self.cancel);
+        let (issues, rows, names) = (&mut self.issues, &mut self.rows, &mut self.names);
+        let (unread, files, fs) = (&mut self.unread, &mut self.files, &self.fs);
+        let count = inodes.div_ceil(width);
+        let read = |number: u64| {
+            let first = 1 + number * width;
+            let end = (first + width).min(inodes + 1);
+            if cancel.requested() { Window::default() } else { Window::read(fs, first as u32..end as u32) }
+        };
+        in_order(count, self.threads.min(count as usize).max(1), read, |window| {
+            take(&window, fs.super_block.block_bytes, space, issues, tables)?;
+            *unread += window.unread;
+            *files += window.rows.len() as u64;
+            issues.merge(window.issues);
+            names.add(window.names);
+            rows.push(window.rows);
+            report(Progress { bytes_done: 0, bytes_total: None, lines: *files });
+            Ok(())
+        })
+    }
+
+    /// Inodes that should have a name, and names without an inode.
+    fn unconnected(&mut self) {
+        let mut rows = self.rows.iter().flatten().map(|row| row.number).peekable();
+        let mut nameless = 0;
+        let mut example = 0;
+        for named in self.names.named() {
+            while rows.next_if(|row| *row < named).is_some() {}
+            if rows.next_if_eq(&named).is_none() {
+                nameless += 1;
+                example = named;
+            }
+        }
+        self.issues.add(word::NAME_WITHOUT_INODE, nameless, || format!("inode {example} has a name, and is not in use"));
+    }
+
+    /// Files with their paths, made by a thread while they are written.
+    fn files(&mut self, prefix: &[u8], tables: &mut Tables<'_>) -> Result<(), TableError> {
+        let (rows, names, cancel) = (std::mem::take(&mut self.rows), &self.names, self.cancel);
+        let prefix = prefix.strip_suffix(b"/").unwrap_or(prefix);
+        let (mut nameless, mut example) = (0, 0);
+        thread::scope(|scope| {
+            let (sender, batches) = mpsc::sync_channel::<Batch>(4);
+            scope.spawn(move || {
+                let mut paths = Paths::new(names, prefix);
+                for rows in rows {
+                    let mut batch = Batch::default();
+                    for row in &rows {
+                        let path = paths.path(row.number);
+                        batch.add_file(row.file(path.is_some()), path);
+                    }
+                    if cancel.requested() || sender.send(batch).is_err() {
+                        break;
+                    }
+                }
+            });
+            for batch in batches {
+                for file in
+                    batch.files.iter().filter(|file| !file.has_name && file.inode.links > 0 && file.inode.kind != Kind::Internal)
+                {
+                    nameless += 1;
+                    example = file.inode.number;
+                }
+                tables.batch(&batch)?;
+            }
+            Ok(())
+        })?;
+        self.issues.add(word::NO_NAME, nameless, || format!("inode {example}: no directory names it"));
+        Ok(())
+    }
+
+    /// Free space, and what is neither free nor anybody's.
+    fn rest(&mut self, tables: &mut Tables<'_>) -> Result<(), TableError> {
+        let bytes = |blocks: u64| blocks * self.fs.super_block.block_bytes;
+        let mut outcome = Ok(());
+        self.space.rest(&self.fs, &mut self.issues, |found| {
+            if outcome.is_err() {
+                return;
+            }
+            outcome = match found {
+                Found::Free(first, count) => tables.free(Free { physical: bytes(first), length: bytes(count), device: 0 }),
+                Found::Unclaimed(first, count, is_shared) => {
+                    let part = if is_shared { "rest of cluster" } else { "unknown" };
+                    tables.part(Part { part, number: None, inode: None, physical: bytes(first), length: bytes(count), device: 0 })
+                }
+            };
+        });
+        let unreadable = self.fs.source.unreadable.load(Ordering::Relaxed);
+        self.issues.add(word::UNREADABLE_BLOCK, unreadable, || "blocks of inodes, directories or maps of files".into());
+        outcome
+    }
+
+    fn file_system_row(&self, request: &Request<'_>, reason: &str, moment: &'static str) -> FileSystemRow {
+        let super_block = &self.fs.super_block;
+        let free: u64 = self.fs.groups.iter().map(|group| u64::from(group.free_clusters)).sum();
+        let mount = request.mount;
+        FileSystemRow {
+            fs_type: mount.map_or_else(|| super_block.fs_type().into(), |mount| mount.fs_type.clone()),
+            source: mount.map_or(request.path, |mount| &mount.source).to_string_lossy().into_owned(),
+            mount_point: mount.map(|mount| mount.point.to_string_lossy().into_owned()),
+            label: super_block.label(),
+            uuid: Some(super_block.uuid()),
+            block_bytes: super_block.block_bytes,
+            size_bytes: super_block.size_bytes(),
+            free_bytes: Some(self.bytes(free * super_block.cluster_blocks)),
+            method: "raw",
+            reason: reason.into(),
+            files: self.files,
+            unread_files: self.unread,
+            is_whole: true,
+            moment,
+        }
+    }
+}
+
+fn write_issues(issues: &[(&'static str, String)], path: &Path, recording: &mut Recording) -> Result<(), TableError> {
+    if issues.is_empty() {
+        return Ok(());
+    }
+    let source = path.to_string_lossy();
+    let columns = vec![
+        Column::words(issues.iter().map(|_| Some(&*source))),
+        Column::Int64(vec![Some(0); issues.len()]),
+        Column::words(issues.iter().map(|(issue, _)| Some(*issue))),
+        Column::Bool(vec![false; issues.len()]),
+        Column::String(issues.iter().map(|(_, detail)| Some(detail.clone())).collect()),
+        Column::String(vec![None; issues.len()]),
+    ];
+    recording.write("import_issues", columns)
+}
+
+impl Row {
+    fn file(&self, has_name: bool) -> File {
+        File {
+            inode: Inode {
+                number: u64::from(self.number),
+                kind: self.kind,
+                size: self.size,
+                links: u32::from(self.links),
+                modified_ns: Some(self.modified_ns).filter(|ns| *ns != NULL),
+            },
+            allocated: self.allocated,
+            extents: self.extents,
+            fragments: self.fragments,
+            forgiving_fragments: Some(self.forgiving),
+            has_name,
+        }
+    }
+}
+
+/// Blocks of a window: extents of files, and what the file system keeps for them.
+fn take(
+    window: &Window,
+    block_bytes: u64,
+    space: &Space,
+    issues: &mut Issues,
+    tables: &mut Tables<'_>,
+) -> Result<(), TableError> {
+    let mut extents = window.extents.iter();
+    for row in &window.rows {
+        for extent in extents.by_ref().take(row.extents as usize) {
+            if extent.flags & crate::batch::flag::NOWHERE == 0 {
+                let whose = || format!("inode {}", row.number);
+                space.claim(extent.physical / block_bytes, extent.length / block_bytes, issues, whose);
+            }
+            tables.extent(u64::from(row.number), extent)?;
+        }
+    }
+    let keep = |inode: u32, part, first: u64, count: u64, tables: &mut Tables<'_>| {
+        let (physical, length) = (first * block_bytes, count * block_bytes);
+        tables.part(Part { part, number: None, inode: Some(u64::from(inode)), physical, length, device: 0 })
+    };
+    for (inode, part, first, count) in &window.parts {
+        space.claim(*first, *count, issues, || format!("{part} of inode {inode}"));
+        keep(*inode, *part, *first, *count, tables)?;
+    }
+    for (inode, block) in &window.attributes {
+        if space.claim_attributes(*block, *inode, issues) {
+            keep(*inode, "attributes", *block, 1, tables)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,311 @@
+//! A window of inode numbers: what is read at a time, by one thread. First its part of the inode tables, then the nodes that lead to blocks,
+//! then directories; each in order of place.
+
+use std::{cell::Cell, ops::Range};
+
+use sysdock_table::NULL;
+
+use super::{
+    FileSystem,
+    bytes::{le64, runs},
+    directory::{self, Entries},
+    inode::{Content, RESIZE, Raw},
+    issues::{Issues, word},
+    mapping::{Mapping, Reading},
+};
+use crate::{
+    batch::{Extent, Kind, flag},
+    fragments::{Forgiving, Fragments},
+};
+
+/// Unused inodes that are read along rather than skipped [B].
+const WORTH_READING: u64 = 1 << 16;
+
+thread_local! {
+    /// A part of an inode table: kept by each thread, as memory that is new to the process costs more than reading into it.
+    static TABLE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// A file on its way to `inodes`. As many are held as there are, so they are small.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub(super) number: u32,
+    pub(super) extents: u32,
+    pub(super) fragments: u32,
+    pub(super) forgiving: u32,
+    pub(super) size: u64,
+    pub(super) allocated: u64,
+    /// Or [`NULL`].
+    pub(super) modified_ns: i64,
+    pub(super) links: u16,
+    pub(super) kind: Kind,
+}
+
+/// Names as they stand in directories.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// Inode, its directory, and where its name begins in the text.
+    pub(super) entries: Vec<(u32, u32, u32)>,
+    /// Each with its length before it.
+    pub(super) text: Vec<u8>,
+    /// Names for which the text had no room.
+    lost: u64,
+}
+
+impl Names {
+    pub(super) fn add(&mut self, inode: u32, directory: u32, name: &[u8]) {
+        let Ok(at) = u32::try_from(self.text.len()) else {
+            self.lost += 1;
+            return;
+        };
+        self.entries.push((inode, directory, at));
+        self.text.extend_from_slice(&(name.len() as u16).to_le_bytes());
+        self.text.extend_from_slice(name);
+    }
+}
+
+/// Everything that was found in a window.
+#[derive(Default)]
+pub(super) struct Window {
+    pub(super) rows: Vec<Row>,
+    /// Extents of the files, as many of each as its row says.
+    pub(super) extents: Vec<Extent>,
+    /// Blocks that the file system keeps for a file: its inode, the word of `layout.part`, first and count.
+    pub(super) parts: Vec<(u32, &'static str, u64, u64)>,
+    /// Blocks with attributes, which files may share.
+    pub(super) attributes: Vec<(u32, u64)>,
+    pub(super) names: Names,
+    pub(super) issues: Issues,
+    /// Files of which blocks are missing.
+    pub(super) unread: u64,
+    /// Files met, and what is needed of them until their blocks are known.
+    numbers: Vec<u32>,
+    notes: Vec<Note>,
+}
+
+/// What is to be done with the extents of a file.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    /// They are no file's: the word of `layout.part` instead.
+    part: Option<&'static str>,
+    flags: u8,
+    is_directory: bool,
+    is_encrypted: bool,
+    is_inline: bool,
+}
+
+impl Window {
+    pub(super) fn read(fs: &FileSystem, numbers: Range<u32>) -> Self {
+        let mut window = Window::default();
+        let mut mapping = Mapping::default();
+        window.inodes(fs, numbers, &mut mapping);
+        let mut reading = Reading { fs, issues: &mut window.issues, numbers: &window.numbers };
+        mapping.read_nodes(&mut reading);
+        let blocks = window.extents(fs, &mapping);
+        window.directories(fs, blocks);
+        window.unread = mapping.broken.len() as u64;
+        window
+    }
+
+    /// The inodes in use of a range of numbers, which count from 1.
+    fn inodes(&mut self, fs: &FileSystem, numbers: Range<u32>, mapping: &mut Mapping) {
+        let per_group = fs.super_block.inodes_per_group;
+        let (first, end) = (numbers.start - 1, numbers.end - 1);
+        for group in first / per_group..end.div_ceil(per_group) {
+            let begin = group * per_group;
+            let state = &fs.groups[group as usize];
+            let places = first.saturating_sub(begin)..(end - begin).min(state.used_inodes);
+            let (Some(bitmap), Some(table)) = (state.inode_bitmap, state.inode_table) else { continue };
+            if places.is_empty() {
+                continue;
+            }
+            match fs.source.block(bitmap) {
+                Ok(bits) => self.table(fs, begin, places, &bits, table, mapping),
+                Err(error) => {
+                    let lost = || format!("inode bitmap of group {group}: {error}; its files are missing");
+                    self.issues.add(word::UNREADABLE_BLOCK, 1, lost);
+                }
+            }
+        }
+    }
+
+    /// The inodes of a table whose bits are set. `begin` is the number of the first inode of the table, from 0.
+    fn table(&mut self, fs: &FileSystem, begin: u32, places: Range<u32>, bits: &[u8], table: u64, mapping: &mut Mapping) {
+        let (block_bytes, inode_bytes) = (fs.super_block.block_bytes, fs.super_block.inode_bytes as u64);
+        let is_used = |place: u32| bits[place as usize / 8] >> (place % 8) & 1 == 1;
+        let mut pieces: Vec<Range<u64>> = Vec::new();
+        runs(
+            u64::from(places.end),
+            |at| le64_of(bits, at),
+            |from, count| {
+                let from = from.max(u64::from(places.start));
+                let end = (from + count).min(u64::from(places.end));
+                match pieces.last_mut() {
+                    _ if from >= end => {}
+                    Some(last) if (from - last.end) * inode_bytes < WORTH_READING => last.end = end,
+                    _ => pieces.push(from..end),
+                }
+            },
+        );
+        let mut buffer = TABLE.take();
+        for piece in pieces {
+            let from_block = piece.start * inode_bytes / block_bytes;
+            let end_block = (piece.end * inode_bytes).div_ceil(block_bytes);
+            buffer.resize(((end_block - from_block) * block_bytes) as usize, 0);
+            fs.source.read_what_can_be(table + from_block, &mut buffer);
+            for place in (piece.start as u32..piece.end as u32).filter(|place| is_used(*place)) {
+                let at = (u64::from(place) * inode_bytes - from_block * block_bytes) as usize;
+                self.inode(fs, Raw { number: begin + place + 1, bytes: &buffer[at..at + inode_bytes as usize] }, mapping);
+            }
+        }
+        TABLE.set(buffer);
+    }
+
+    fn inode(&mut self, fs: &FileSystem, raw: Raw<'_>, mapping: &mut Mapping) {
+        let part = fs.internal_part(raw.number).or_else(|| raw.is_of_attributes().then_some("attributes"));
+        // Reserved numbers that nothing was made of.
+        if part.is_some() && raw.is_blank() {
+            return;
+        }
+        if part.is_none() && !raw.has_known_format() {
+            let example = || format!("inode {}: in use, but of no known kind", raw.number);
+            return self.issues.add(word::BROKEN_INODE, 1, example);
+        }
+        self.rows.push(Row {
+            number: raw.number,
+            extents: 0,
+            fragments: 0,
+            forgiving: 0,
+            size: raw.size(&fs.super_block),
+            allocated: 0,
+            modified_ns: raw.modified_ns().unwrap_or(NULL),
+            links: raw.links(),
+            kind: if part.is_some() { Kind::Internal } else { raw.kind() },
+        });
+        self.numbers.push(raw.number);
+        let content = raw.content(&fs.super_block);
+        self.notes.push(Note {
+            part,
+            flags: if raw.is_encrypted() && raw.kind() == Kind::File { flag::ENCRYPTED } else { 0 },
+            is_directory: part.is_none() && raw.is_directory(),
+            is_encrypted: raw.is_encrypted(),
+            is_inline: content == Content::Inline,
+        });
+        let mut reading = Reading { fs, issues: &mut self.issues, numbers: &self.numbers };
+        match content {
+            // Its other pointers lead to the reserved descriptors.
+            _ if raw.number == RESIZE => mapping.add_none(),
+            Content::None | Content::Inline => mapping.add_none(),
+            Content::Extents => mapping.add_tree(raw.i_block(), &mut reading),
+            Content::Indirect => mapping.add_pointers(raw.i_block(), &mut reading),
+        }
+        self.beside(fs, raw, content);
+    }
+
+    /// What a file has beside its blocks.
+    fn beside(&mut self, fs: &FileSystem, raw: Raw<'_>, content: Content) {
+        let is_inside = |block: u64| block >= fs.super_block.first_block && block < fs.super_block.blocks;
+        if raw.number == RESIZE {
+            let pointers = u64::from(super::bytes::le32(raw.i_block(), 4 * 13));
+            if is_inside(pointers) {
+                self.parts.push((raw.number, "indirect blocks", pointers, 1));
+            }
+        }
+        if let Some(block) = raw.attribute_block() {
+            if is_inside(block) {
+                self.attributes.push((raw.number, block));
+            } else {
+                let example = || format!("inode {}: its block of attributes is not in the file system", raw.number);
+                self.issues.add(word::BROKEN_INODE, 1, example);
+            }
+        }
+        if content == Content::Inline
+            && raw.is_directory()
+            && !directory::read_inline(raw, fs.super_block.inodes, &mut self.names)
+        {
+            self.issues.add(word::BROKEN_DIRECTORY, 1, || format!("directory {}: an entry in its inode is broken", raw.number));
+        }
+    }
+
+    /// Extents, fragments and own blocks of every file. Returns the blocks of directories, and whether the names are encrypted.
+    fn extents(&mut self, fs: &FileSystem, mapping: &Mapping) -> Vec<(u64, (u32, bool))> {
+        let block_bytes = fs.super_block.block_bytes;
+        let mut blocks = Vec::new();
+        for (file, (row, note)) in (0..).zip(self.rows.iter_mut().zip(&self.notes)) {
+            let begin = self.extents.len();
+            if note.is_inline {
+                self.extents.push(Extent { length: row.size, flags: flag::INLINE, ..Extent::default() });
+            }
+            mapping.extents_of(file, block_bytes, note.flags, &mut self.extents);
+            let (own, found) = (mapping.nodes_of(file), &self.extents[begin..]);
+            row.count(found, own, block_bytes);
+            let name = if mapping.is_tree(file) { "extent tree" } else { "indirect blocks" };
+            self.parts.extend(own.iter().map(|(_, block)| (row.number, name, *block, 1)));
+            if note.is_directory {
+                // A block is read as a directory once.
+                let used = blocks_within(found, row.size, block_bytes).filter(|block| fs.met.insert(*block));
+                blocks.extend(used.map(|block| (block, (row.number, note.is_encrypted))));
+            }
+            if let Some(part) = note.part {
+                let placed = found.iter().filter(|extent| extent.flags & flag::NOWHERE == 0);
+                let kept = placed.map(|extent| (row.number, part, extent.physical / block_bytes, extent.length / block_bytes));
+                self.parts.extend(kept);
+                self.extents.truncate(begin);
+            }
+            row.extents = (self.extents.len() - begin) as u32;
+        }
+        blocks
+    }
+
+    fn directories(&mut self, fs: &FileSystem, blocks: Vec<(u64, (u32, bool))>) {
+        let inodes = fs.super_block.inodes;
+        fs.source.each(blocks, |(directory, is_encrypted), bytes| {
+            if !(Entries { bytes, directory, is_encrypted, inodes }).read(&mut self.names) {
+                self.issues
+                    .add(word::BROKEN_DIRECTORY, 1, || format!("directory {directory}: an entry is broken; names are missing"));
+            }
+        });
+        self.issues.add(word::BROKEN_DIRECTORY, self.names.lost, || "directories of more than 4 GiB: names are missing".into());
+    }
+}
+
+impl Row {
+    /// Pieces and blocks of its extents; `own` are the blocks that lead to them.
+    fn count(&mut self, extents: &[Extent], own: &[(u32, u64)], block_bytes: u64) {
+        let mut fragments = Fragments::default();
+        extents.iter().for_each(|extent| fragments.add(extent));
+        self.fragments = fragments.count();
+        self.forgiving = match own {
+            [] => self.fragments,
+            own => Forgiving::count(extents, |from, end| holds_only(own, from, end, block_bytes)),
+        };
+        let placed = extents.iter().filter(|extent| extent.flags & flag::NOWHERE == 0);
+        self.allocated = placed.map(|extent| extent.length).sum();
+    }
+}
+
+/// Blocks of extents that lie within the size of their file.
+fn blocks_within(extents: &[Extent], size: u64, block_bytes: u64) -> impl Iterator<Item = u64> {
+    let placed = extents.iter().filter(|extent| extent.flags & flag::NOWHERE == 0);
+    placed.flat_map(move |extent| {
+        let count = size.saturating_sub(extent.logical).div_ceil(block_bytes).min(extent.length / block_bytes);
+        let first = extent.physical / block_bytes;
+        first..first + count
+    })
+}
+
+/// Whether the blocks between two places [B] are all own ones, of which there are some.
+fn holds_only(own: &[(u32, u64)], from: u64, end: u64, block_bytes: u64) -> bool {
+    let (from, end) = (from / block_bytes, end / block_bytes);
+    let first = own.partition_point(|(_, block)| *block < from);
+    let behind = own.partition_point(|(_, block)| *block < end);
+    from < end && (behind - first) as u64 == end - from
+}
+
+fn le64_of(bits: &[u8], at: u64) -> u64 {
+    match bits.get(at as usize / 8..) {
+        Some(rest) if rest.len() >= 8 => le64(rest, 0),
+        Some(rest) => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        None => 0,
+    }
+}

@@ -1,0 +1,38 @@
+//! Any bytes as an image of ext2, ext3 or ext4: no panic, no endless loop, and no more rows than the image has room for.
+
+#![no_main]
+
+use std::fs;
+
+use libfuzzer_sys::fuzz_target;
+use sysdock_disk::{DiskError, Settings, Target, scan};
+use sysdock_table::{Cancel, Manifest, Recording};
+
+fuzz_target!(|data: &[u8]| {
+    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder");
+    let image = folder.path().join("image");
+    fs::write(&image, data).expect("room on the disk");
+    // Seeds are cut after their last block in use: the rest reads as zeros.
+    let length = data.get(1024..2048).map_or(0, |super_block| {
+        let blocks = u32::from_le_bytes(super_block[4..8].try_into().expect("four bytes"));
+        u64::from(blocks) << (10 + (super_block[24] & 7))
+    });
+    if length > data.len() as u64 && length <= 64 << 20 {
+        fs::File::options().write(true).open(&image).and_then(|file| file.set_len(length)).expect("room on the disk");
+    }
+    let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("fuzz")).expect("an empty folder");
+    let target = Target::of(&image).expect("a file");
+    if !target.is_image() {
+        return recording.abandon();
+    }
+    match scan(&target, &mut recording, Settings { threads: 1 }, &Cancel::default(), &mut |_| {}) {
+        Ok(outcome) => {
+            let manifest = recording.finish(outcome.ending).expect("room on the disk");
+            let rows = |table: &str| manifest.tables.get(table).map_or(0, |table| table.rows);
+            assert!(rows("inodes") <= length / 128);
+            assert!(rows("inodes") > 0 || rows("import_issues") > 0, "nothing, and no word of it");
+        }
+        Err(DiskError::NoFileSystem(_) | DiskError::Refused(..)) => recording.abandon(),
+        Err(error) => panic!("{error}"),
+    }
+});

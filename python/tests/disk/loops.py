@@ -1,0 +1,92 @@
+"""File systems that are really mounted, on loop devices: for root only."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import ext_images
+import pytest
+from ext_images import run
+
+FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
+libc = ctypes.CDLL(None, use_errno=True)
+libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long]
+
+
+def needs_root() -> None:
+    """Skip where no file system can be mounted."""
+    if os.getuid() != 0:
+        pytest.skip("needs root, to mount on a loop device")
+    ext_images.needs("losetup", "mount", "filefrag")
+
+
+@contextmanager
+def loop(image: Path) -> Iterator[Path]:
+    """A loop device over an image."""
+    device = Path(run("losetup", "--find", "--show", image).strip())
+    try:
+        yield device
+    finally:
+        for _ in range(50):
+            if "busy" not in run("losetup", "--detach", device, may_fail=True):
+                break
+            time.sleep(0.1)
+
+
+@contextmanager
+def mounted(device: Path, point: Path, *options: str) -> Iterator[Path]:
+    """A file system on its mount point; skipped where this kernel does not mount it."""
+    point.mkdir(exist_ok=True)
+    answer = run("mount", *options, device, point, may_fail=True)
+    if not os.path.ismount(point):
+        pytest.skip(f"this kernel does not mount it: {answer.strip()}")
+    try:
+        yield point
+    finally:
+        run("umount", point)
+
+
+def allocate(path: Path, begin: int, length: int, mode: int = 0) -> None:
+    """fallocate(2) where the file system has it, else a write."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if libc.fallocate(descriptor, mode, begin, length) != 0 and mode == 0:
+            os.pwrite(descriptor, b"w" * length, begin)
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def fill(root: Path, unit: int) -> None:
+    """Files in many pieces, with holes, unwritten parts, attributes; many in one directory; some deleted."""
+    ext_images.fill_folder(root)
+    for turn in range(40):
+        for number in range(8):
+            allocate(root / f"interleaved{number}", turn * unit, unit)
+    for turn in range(30):
+        allocate(root / "with holes", turn * 3 * unit, unit)
+        allocate(root / "between", turn * unit, unit)
+    allocate(root / "kept", 0, 20 * unit, FALLOC_FL_KEEP_SIZE)
+    allocate(root / "punched", 0, 60 * unit)
+    for turn in range(0, 60, 4):
+        allocate(root / "punched", turn * unit, unit, FALLOC_FL_PUNCH_HOLE)
+    for number in range(0, 400, 3):
+        (root / "many" / f"a rather long name, so that the directory has many blocks: {number:04}").unlink()
+    for number in range(20):
+        path = root / f"attributes{number}"
+        path.touch()
+        for name in range(3):
+            os.setxattr(path, f"user.name{name}", (b"v" if number < 10 else b"%d" % number) * 150)
+    large = root / "large attribute"
+    large.touch()
+    # Without ea_inode there is no room.
+    with suppress(OSError):
+        os.setxattr(large, "user.large", b"v" * 9000)
+    shutil.copytree(root / "deep", root / "copy")
+    os.sync()

@@ -1,0 +1,99 @@
+"""The raw reader on images that are cut or damaged: an error or a counted issue, never a crash, and never nothing without a word."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import ext_images
+import pytest
+
+VARIANTS = ("ext2_1k", "default", "blocks_1k", "inline_data_1k", "bigalloc_1k", "meta_bg_1k", "no_extents")
+
+
+@pytest.fixture(params=VARIANTS, scope="module")
+def image(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sound image."""
+    scratch = tmp_path_factory.mktemp("images")
+    path = scratch / f"{request.param}.img"
+    ext_images.make(path, request.param, scratch)
+    return path
+
+
+def scanned(native: Path, image: Path, folder: Path) -> subprocess.CompletedProcess:
+    """Scan whatever it is."""
+    command = [native, "disk", "scan", image, "-o", folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode in (0, 2), done.stderr
+    assert "panicked" not in done.stderr
+    return done
+
+
+def test_a_cut_image_is_refused(image: Path, native: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut"
+    cut.write_bytes(image.read_bytes()[: 30 << 20])
+    done = scanned(native, cut, tmp_path / "rec")
+    assert done.returncode == 2
+    assert "cut off" in done.stderr
+    assert "hint:" in done.stderr
+
+
+def test_an_image_that_ends_in_its_super_block_is_refused(image: Path, native: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut"
+    cut.write_bytes(image.read_bytes()[:1500])
+    assert "cut off within its super block" in scanned(native, cut, tmp_path / "rec").stderr
+
+
+def test_damage_anywhere_is_survived(image: Path, native: Path, tmp_path: Path) -> None:
+    numbers = random.Random(1)
+    content = image.read_bytes()
+    # Where there is something to damage: not in the content of files.
+    spots = [at for at in range(1024, len(content), 64) if any(content[at : at + 64])]
+    damaged = tmp_path / "damaged"
+    for round_ in range(12):
+        bytes_ = bytearray(content)
+        for _ in range(20 << round_ % 6):
+            at = numbers.choice(spots) + numbers.randrange(64)
+            bytes_[at % len(bytes_)] = numbers.choice((0, 1, 0x7F, 0x80, 0xFF, numbers.randrange(256)))
+        damaged.write_bytes(bytes_)
+        scanned(native, damaged, tmp_path / f"rec{round_}")
+
+
+def test_each_kind_of_damage_is_counted(scan: Callable, tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    ext_images.make(image, "no_checksums", tmp_path)
+    sound = scan(image)
+    assert sound.issues() == {}
+    stat = ext_images.run("debugfs", "-R", "stat /large0", image)
+    tree = int(stat.split("(ETB0):")[1].split(",")[0]) if "(ETB0)" in stat else None
+    assert tree is not None
+    commands = (
+        "set_inode_field /big mode 0170000",
+        "set_inode_field /middle links_count 1",
+        "unlink /middle",
+        "set_inode_field /short file_acl 999999",
+        "freeb 3000 10",
+    )
+    ext_images.run("debugfs", "-w", "-f", "-", image, stdin="\n".join(commands))
+    with open(image, "r+b") as file:
+        file.seek(tree * 1024)
+        file.write(b"\0\0")
+    issues = scan(image).issues()
+    assert {"broken_inode", "no_name", "broken_extents"} <= set(issues)
+    assert scan(image).one("SELECT unread_files FROM file_systems") == 1
+
+
+def test_what_is_no_file_system_is_said(native: Path, tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    image.write_bytes(b"\0" * 1024 + b"\xff" * 55 + b"\xff" + b"\x53\xef" + b"\xff" * 5000)
+    done = scanned(native, image, tmp_path / "rec")
+    assert done.returncode == 2
+    assert not (tmp_path / "rec").exists()
+
+
+def test_any_number_of_threads_gives_the_same(image: Path, scan: Callable) -> None:
+    one, many = scan(image, "--threads", "1"), scan(image, "--threads", "7")
+    for table in ("inodes", "extents", "free_extents", "layout", "paths"):
+        assert one.rows(f"FROM {table}") == many.rows(f"FROM {table}")
