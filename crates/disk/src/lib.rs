@@ -12,6 +12,7 @@ mod fs;
 mod fsmap;
 mod ioctl;
 mod kernel_maps;
+pub mod map;
 mod mounts;
 mod names;
 mod scan;

@@ -40,6 +40,53 @@ pub(crate) enum Disk {
     /// Read which file has which blocks, what is free, and what the file system keeps for itself.
     #[command(after_help = "Examples:\n  sysdock-native disk scan / -o rec\n  sysdock-native disk scan disk.img -o rec")]
     Scan(Scan),
+    /// Draw where files lie in what was scanned: a picture without words, and on standard output what it shows, as JSON.
+    #[command(after_help = "Example:\n  sysdock-native disk map rec -o map.png --size 1024")]
+    Map(Map),
+}
+
+/// Arguments of `disk map`.
+#[derive(Debug, Args)]
+pub(crate) struct Map {
+    /// Folder of a recording that `disk scan` made.
+    #[arg(value_name = "REC")]
+    pub(crate) recording: PathBuf,
+    /// Picture to write (PNG).
+    #[arg(short, long, value_name = "PNG")]
+    pub(crate) output: Option<PathBuf>,
+    /// File to write the pieces to, packed for a page that draws them itself.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pieces: Option<PathBuf>,
+    /// Pieces to write at most: the longest.
+    #[arg(long, value_name = "N", default_value_t = 2_000_000)]
+    pub(crate) most: usize,
+    /// How addresses are laid on the square.
+    #[arg(long, value_enum, default_value = "hilbert")]
+    pub(crate) curve: MapCurve,
+    /// Side of the picture [pixels]: a power of two.
+    #[arg(long, default_value_t = 1024, value_parser = side)]
+    pub(crate) size: u32,
+    /// Paint a cell as a break if a quarter of it is.
+    #[arg(long)]
+    pub(crate) worst: bool,
+    /// Where the window begins [B].
+    #[arg(long, value_name = "BYTE", default_value_t = 0)]
+    pub(crate) from: u64,
+    /// Length of the window [B]. Default: to the end.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) length: Option<u64>,
+    /// Light up what lies at or below this path.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) find: Option<String>,
+}
+
+/// How addresses are laid on the square.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MapCurve {
+    /// What is near on the device is near on the map.
+    Hilbert,
+    /// Line by line.
+    Rows,
 }
 
 /// Arguments of `disk scan`.
@@ -193,6 +240,13 @@ fn stacks(text: &str) -> Result<(String, Stacks), String> {
 fn family(word: &str) -> Result<String, String> {
     let words = || sysdock_bpf::FAMILIES.iter().fold(sysdock_bpf::IO.to_string(), |words, family| words + ", " + family.word);
     sysdock_bpf::chosen([word]).map_or_else(|_| Err(format!("there are {}", words())), |_| Ok(word.to_string()))
+}
+
+fn side(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(pixels) if pixels.is_power_of_two() && (64..=4096).contains(&pixels) => Ok(pixels),
+        _ => Err("not a power of two from 64 to 4096".into()),
+    }
 }
 
 fn ring(text: &str) -> Result<u32, String> {

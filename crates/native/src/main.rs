@@ -6,6 +6,7 @@ mod arguments;
 mod by_kernel;
 mod by_strace;
 mod disk;
+mod disk_map;
 mod environment;
 mod import;
 mod messages;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         arguments::Verb::Import(arguments) => import::run(&arguments),
         arguments::Verb::Record(arguments) => record::run(&arguments),
         arguments::Verb::Disk { verb: arguments::Disk::Scan(arguments) } => disk::scan(&arguments),
+        arguments::Verb::Disk { verb: arguments::Disk::Map(arguments) } => disk_map::run(&arguments),
         arguments::Verb::Salvage(arguments) => by_kernel::salvage(&arguments),
     };
     match outcome {

@@ -3,7 +3,7 @@
 use std::{io, path::Path};
 
 use sysdock_bpf::BpfError;
-use sysdock_disk::DiskError;
+use sysdock_disk::{DiskError, map::MapError};
 use sysdock_strace::{Estimate, ImportError};
 use sysdock_table::TableError;
 
@@ -24,7 +24,7 @@ impl Message {
         Message { fact: fact.into(), hint: Some(hint.into()) }
     }
 
-    fn bare(fact: impl Into<String>) -> Self {
+    pub(crate) fn bare(fact: impl Into<String>) -> Self {
         Message { fact: fact.into(), hint: None }
     }
 }
@@ -131,6 +131,23 @@ impl From<DiskError> for Message {
             ),
             DiskError::Refused(path, why, hint) => Message::new(format!("{}: {why}", path.display()), hint),
             other => Message::bare(other.to_string()),
+        }
+    }
+}
+
+impl From<MapError> for Message {
+    fn from(error: MapError) -> Self {
+        let fact = error.to_string();
+        match error {
+            MapError::Io(_, error) if error.kind() == io::ErrorKind::NotFound => {
+                Message::new(fact, "a recording of a disk is made by: sysdock disk scan TARGET -o REC")
+            }
+            MapError::Damaged(..) => Message::new(fact, "the recording was damaged or changed after it was written; scan again"),
+            MapError::NoTable(..) => Message::new(fact, "a map is drawn of what `sysdock disk scan` recorded"),
+            MapError::NotFound(_) => {
+                Message::new(fact, "give the path of a file or directory as `sysdock show REC disk/files` has it")
+            }
+            _ => Message::bare(fact),
         }
     }
 }

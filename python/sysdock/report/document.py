@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,21 +26,33 @@ _FONT = "system-ui, 'Noto Sans CJK JP', 'Hiragino Sans', 'Yu Gothic', sans-serif
 ASSET = Path(__file__).parent / "assets" / "vega.js"
 
 
-def document(title: str, lang: str, body: str, charts: list[dict[str, Any]]) -> str:
-    """A complete page; chart N of `charts` (Vega-Lite) is drawn into the element with data-chart=N."""
-    style, script = _web("report.css"), _web("report.js")
-    hashes, blocks = [_sha256(script)], []
+def document(
+    title: str,
+    lang: str,
+    body: str,
+    charts: list[dict[str, Any]],
+    *,
+    style: Sequence[str] = ("report.css",),
+    script: str = "report.js",
+    data: Sequence[str] = (),
+) -> str:
+    """A complete page; chart N of `charts` (Vega-Lite) is drawn into the element with data-chart=N.
+
+    `style` and `script` are files of `web`; `data` are blocks as `json_block` makes them.
+    """
+    styles, code = "".join(_web(name) for name in style), _web(script)
+    hashes, blocks = [_sha256(code)], list(data)
     if charts:
         vega = vega_code()
         hashes.append(_sha256(vega))
         themes = {theme: config(theme, _FONT) for theme in ("light", "dark")}
         blocks.append(
-            _json_block("sysdock-charts", {"charts": [_packed(chart) for chart in charts], "themes": themes})
+            json_block("sysdock-charts", {"charts": [_packed(chart) for chart in charts], "themes": themes})
         )
         blocks.append(f'<script type="text/plain" id="sysdock-vega">{_gzip_base64(vega)}</script>')
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
     policy = (
-        f"default-src 'none'; script-src {allowed}; style-src 'sha256-{_sha256(style)}'; img-src data:; "
+        f"default-src 'none'; script-src {allowed}; style-src 'sha256-{_sha256(styles)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     return f"""<!DOCTYPE html>
@@ -53,11 +66,11 @@ def document(title: str, lang: str, body: str, charts: list[dict[str, Any]]) -> 
 <meta name="referrer" content="no-referrer">
 <meta name="generator" content="sysdock {text(sysdock.__version__)}">
 <title>{text(title)}</title>
-<style>{style}</style>
+<style>{styles}</style>
 </head>
 <body>
 {body}
-{"".join(f"{block}{chr(10)}" for block in blocks)}<script>{script}</script>
+{"".join(f"{block}{chr(10)}" for block in blocks)}<script>{code}</script>
 </body>
 </html>
 """
@@ -124,7 +137,8 @@ def _packed(spec: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _json_block(name: str, data: Any) -> str:
+def json_block(name: str, data: Any) -> str:
+    """Data for the page's script, in an element with the id `name`."""
     # An unescaped `<` could end the block, whatever its type.
     packed = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace(
         "<", "\\u003c"

@@ -1,0 +1,23 @@
+//! A map of a device: cells in the order of addresses along a curve, coloured by what lies in them.
+//!
+//! [`read`] makes a [`Space`] of a recording: pieces in order of address that do not overlap. [`Space::cells`] goes over them once and sums
+//! up each cell, [`draw`] gives cells their place ([`Curve`]) and colour ([`Class`]).
+
+mod class;
+mod columns;
+mod curve;
+mod error;
+mod labels;
+mod packed;
+mod picture;
+mod read;
+mod space;
+
+pub use class::{Class, Paint, Pattern};
+pub use curve::Curve;
+pub use error::MapError;
+pub use labels::{Group, Label, labels};
+pub use packed::{Packed, pack};
+pub use picture::{Picture, Settings, draw};
+pub use read::{Facts, Recorded, read};
+pub use space::{Cell, Piece, Space, Window};

@@ -1,0 +1,284 @@
+//! A recording as a [`Space`].
+
+use std::{collections::BTreeMap, path::Path};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{
+    Class, Group, MapError, Piece, Space,
+    columns::{Rows, Tables},
+};
+use crate::{
+    batch::{Extent, flag},
+    fragments::Fragments,
+};
+
+/// What the table of the file system says.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct Facts {
+    pub fs_type: String,
+    pub source: String,
+    /// Devices, and where each begins on the map [B]: several are laid behind one another.
+    pub devices: Vec<(i64, u64)>,
+    /// Rows that cannot be right: without a length, or at a negative place.
+    pub wrong_rows: u64,
+    /// Extents that lie nowhere: in the inode, or not yet on the device.
+    pub nowhere: u64,
+}
+
+/// A recording of a disk.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct Recorded {
+    pub facts: Facts,
+    pub space: Space,
+    /// In order of address.
+    pub groups: Vec<Group>,
+    /// Numbers of inodes by [`Piece::owner`].
+    pub inodes: Vec<i64>,
+}
+
+/// Read the tables of a recording; what lies at or below the path `find` is lit.
+///
+/// # Errors
+/// [`MapError`]: a table is missing or damaged, or nothing has that path.
+pub fn read(folder: &Path, find: Option<&str>) -> Result<Recorded, MapError> {
+    let tables = Tables::open(folder)?;
+    if !tables.has("file_systems") {
+        return Err(MapError::NoTable(folder.into(), "file_systems"));
+    }
+    let mut reader = Reader::default();
+    reader.file_system(&tables)?;
+    reader.internal_inodes(&tables)?;
+    if let Some(path) = find {
+        reader.search(&tables, path)?;
+    }
+    reader.extents(&tables)?;
+    reader.free_space(&tables)?;
+    reader.layout(&tables)?;
+    reader.finish(folder)
+}
+
+#[derive(Default)]
+struct Reader {
+    facts: Facts,
+    size: u64,
+    block: u64,
+    /// Of the file system itself.
+    internal: FxHashSet<i64>,
+    lit: FxHashSet<i64>,
+    devices: BTreeMap<i64, (Vec<Piece>, Vec<Group>)>,
+    inodes: Vec<i64>,
+    owners: FxHashMap<i64, u32>,
+    file: OneFile,
+}
+
+/// The extents of one file, until the next one comes.
+#[derive(Default)]
+struct OneFile {
+    inode: Option<i64>,
+    fragments: Fragments,
+    /// With the device and the count of fragments up to there.
+    pieces: Vec<(i64, Piece, u32)>,
+}
+
+impl Reader {
+    fn file_system(&mut self, tables: &Tables) -> Result<(), MapError> {
+        let columns = ["fs_type", "source", "block_bytes", "size_bytes"];
+        tables.read("file_systems", &columns, |rows| {
+            if self.size == 0 && rows.count() > 0 {
+                (self.block, self.size) = (positive(rows.numbers("block_bytes")?[0]), positive(rows.numbers("size_bytes")?[0]));
+                (self.facts.fs_type, self.facts.source) = (rows.first_text("fs_type")?, rows.first_text("source")?);
+            }
+            Ok(())
+        })
+    }
+
+    fn internal_inodes(&mut self, tables: &Tables) -> Result<(), MapError> {
+        tables.read("inodes", &["inode", "kind"], |rows| {
+            let is_internal = rows.texts("kind", |kind| kind == Some("internal"))?;
+            let inodes = rows.numbers("inode")?.into_iter().zip(is_internal);
+            self.internal.extend(inodes.filter_map(|(inode, is_internal)| inode.filter(|_| is_internal)));
+            Ok(())
+        })
+    }
+
+    /// Files of a path, or below it.
+    fn search(&mut self, tables: &Tables, path: &str) -> Result<(), MapError> {
+        let path = if path.len() > 1 { path.trim_end_matches('/') } else { path };
+        let is_found = |text: Option<&str>| {
+            let rest = text.and_then(|text| text.strip_prefix(path));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || path == "/")
+        };
+        let mut ids = FxHashSet::default();
+        tables.read("paths", &["path_id", "path"], |rows| {
+            let found = rows.texts("path", is_found)?;
+            ids.extend(rows.numbers("path_id")?.into_iter().zip(found).filter_map(|(id, found)| id.filter(|_| found)));
+            Ok(())
+        })?;
+        tables.read("inodes", &["inode", "path_id"], |rows| {
+            let rows = rows.numbers("inode")?.into_iter().zip(rows.numbers("path_id")?);
+            self.lit.extend(rows.filter_map(|(inode, id)| inode.filter(|_| id.is_some_and(|id| ids.contains(&id)))));
+            Ok(())
+        })?;
+        if self.lit.is_empty() { Err(MapError::NotFound(path.into())) } else { Ok(()) }
+    }
+
+    fn extents(&mut self, tables: &Tables) -> Result<(), MapError> {
+        let columns = ["inode", "logical_bytes", "physical_bytes", "length_bytes", "stored_bytes", "flags", "device"];
+        tables.read("extents", &columns, |rows| {
+            let (inodes, flags) = (rows.numbers("inode")?, rows.texts("flags", flag_bits)?);
+            let (logical, physical) = (rows.numbers("logical_bytes")?, rows.numbers("physical_bytes")?);
+            let (length, stored) = (rows.numbers("length_bytes")?, rows.numbers("stored_bytes")?);
+            let devices = rows.numbers("device")?;
+            for row in 0..rows.count() {
+                let inode = inodes[row].unwrap_or(-1);
+                if self.file.inode != Some(inode) {
+                    self.end_of_file();
+                    self.file.inode = Some(inode);
+                }
+                let (place, length) = (physical[row].filter(|_| flags[row] & flag::NOWHERE == 0), length[row]);
+                let stored = stored[row].map(|stored| positive(Some(stored)));
+                let device = devices[row].unwrap_or(0);
+                let extent = Extent {
+                    logical: positive(logical[row]),
+                    physical: positive(place),
+                    length: positive(length),
+                    stored,
+                    flags: if place.is_none() { flags[row] | flag::DELAYED } else { flags[row] },
+                    device: device as u32,
+                };
+                self.extent(extent, device, place);
+            }
+            Ok(())
+        })?;
+        self.end_of_file();
+        Ok(())
+    }
+
+    fn extent(&mut self, extent: Extent, device: i64, place: Option<i64>) {
+        self.file.fragments.add(&extent);
+        let taken = extent.stored.unwrap_or(extent.length);
+        match place {
+            None => self.facts.nowhere += 1,
+            Some(place) if place < 0 || taken == 0 => self.facts.wrong_rows += 1,
+            Some(_) => {
+                let class = match extent.flags {
+                    flags if flags & flag::COMPRESSED != 0 => Class::Compressed,
+                    flags if flags & flag::UNWRITTEN != 0 => Class::Unwritten,
+                    _ => Class::Unfragmented,
+                };
+                let piece = Piece { start: extent.physical, length: taken, class, ..Piece::default() };
+                self.file.pieces.push((device, piece, self.file.fragments.count()));
+            }
+        }
+    }
+
+    /// What each extent is follows from all of its file.
+    fn end_of_file(&mut self) {
+        let file = std::mem::take(&mut self.file);
+        let Some(inode) = file.inode else { return };
+        let number = self.inodes.len() as u32;
+        let owner = *self.owners.entry(inode).or_insert(number);
+        if owner == number {
+            self.inodes.push(inode);
+        }
+        let is_broken = file.fragments.count() > 1;
+        let (is_internal, is_lit) = (self.internal.contains(&inode), self.lit.contains(&inode));
+        let mut last = 1;
+        for (device, mut piece, fragment) in file.pieces {
+            // Compressed extents are small by design, and no fragments.
+            piece.is_break = fragment > last && !is_internal && piece.class != Class::Compressed;
+            last = fragment;
+            piece.class = match piece.class {
+                _ if is_internal => Class::Metadata,
+                Class::Unfragmented if is_broken => Class::Contiguous,
+                class => class,
+            };
+            (piece.owner, piece.is_lit) = (owner, is_lit);
+            self.devices.entry(device).or_default().0.push(piece);
+        }
+    }
+
+    fn free_space(&mut self, tables: &Tables) -> Result<(), MapError> {
+        tables.read("free_extents", &["physical_bytes", "length_bytes", "device"], |rows| {
+            let classes = vec![Class::Free; rows.count()];
+            self.plain(rows, &classes)
+        })
+    }
+
+    fn layout(&mut self, tables: &Tables) -> Result<(), MapError> {
+        tables.read("layout", &["part", "number", "physical_bytes", "length_bytes", "device"], |rows| {
+            let parts = rows.texts("part", |part| match part {
+                Some("group") => None,
+                Some("unknown") => Some(Class::Unknown),
+                _ => Some(Class::Metadata),
+            })?;
+            let numbers = rows.numbers("number")?;
+            let (starts, lengths) = (rows.numbers("physical_bytes")?, rows.numbers("length_bytes")?);
+            let devices = rows.numbers("device")?;
+            for row in (0..rows.count()).filter(|row| parts[*row].is_none()) {
+                let number = numbers[row].unwrap_or(-1) as i32;
+                let group = Group { number, start: positive(starts[row]), length: positive(lengths[row]) };
+                self.devices.entry(devices[row].unwrap_or(0)).or_default().1.push(group);
+            }
+            self.plain(rows, &parts)
+        })
+    }
+
+    /// Rows that belong to no file; those without a class are left out.
+    fn plain(&mut self, rows: &Rows<'_>, classes: &[impl Into<Option<Class>> + Copy]) -> Result<(), String> {
+        let (starts, lengths) = (rows.numbers("physical_bytes")?, rows.numbers("length_bytes")?);
+        let devices = rows.numbers("device")?;
+        for row in 0..rows.count() {
+            let Some(class) = classes[row].into() else { continue };
+            if starts[row].is_none_or(|start| start < 0) || positive(lengths[row]) == 0 {
+                self.facts.wrong_rows += 1;
+                continue;
+            }
+            let (start, length) = (positive(starts[row]), positive(lengths[row]));
+            let piece = Piece { start, length, owner: Piece::NOBODY, class, ..Piece::default() };
+            self.devices.entry(devices[row].unwrap_or(0)).or_default().0.push(piece);
+        }
+        Ok(())
+    }
+
+    /// Lay devices behind one another.
+    fn finish(mut self, folder: &Path) -> Result<Recorded, MapError> {
+        let is_one = self.devices.len() <= 1;
+        let (mut pieces, mut groups, mut base) = (Vec::new(), Vec::new(), 0_u64);
+        for (device, (its_pieces, its_groups)) in std::mem::take(&mut self.devices) {
+            // How large each of several is, is not told: it ends where the last thing known of it ends.
+            let ends = its_pieces.iter().map(|piece| piece.start.saturating_add(piece.length));
+            let known = ends.chain(its_groups.iter().map(|group| group.start.saturating_add(group.length))).max().unwrap_or(0);
+            self.facts.devices.push((device, base));
+            if is_one {
+                pieces = its_pieces;
+                groups = its_groups;
+                base = if self.size == 0 { known } else { self.size };
+                continue;
+            }
+            pieces.extend(its_pieces.into_iter().map(|piece| Piece { start: piece.start.saturating_add(base), ..piece }));
+            groups.extend(its_groups.into_iter().map(|group| Group { start: group.start.saturating_add(base), ..group }));
+            base = base.saturating_add(known);
+        }
+        let size = base.max(if self.facts.devices.is_empty() { self.size } else { 0 });
+        if size == 0 {
+            return Err(MapError::Empty(folder.into()));
+        }
+        groups.sort_unstable_by_key(|group| group.start);
+        let space = Space::new(size, self.block, pieces);
+        Ok(Recorded { facts: self.facts, space, groups, inodes: self.inodes })
+    }
+}
+
+/// 0 for what is missing or negative.
+fn positive(value: Option<i64>) -> u64 {
+    value.and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
+}
+
+fn flag_bits(words: Option<&str>) -> u8 {
+    let bit = |word: &str| flag::WORDS.iter().position(|known| *known == word).map_or(0, |bit| 1 << bit);
+    words.unwrap_or("").split('+').map(bit).sum()
+}

@@ -1,0 +1,60 @@
+"""Lets the native program draw, and takes what it says about the drawing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sysdock.errors import UserError
+from sysdock.recording.native import find_native
+
+
+@dataclass(frozen=True)
+class MapOptions:
+    """What to draw, and how."""
+
+    curve: str = "hilbert"
+    size: int = 1024
+    worst: bool = False
+    from_byte: int = 0
+    length: int | None = None
+    find: str | None = None
+
+    def arguments(self) -> list[str]:
+        """As the native program takes them."""
+        words = [f"--curve={self.curve}", f"--size={self.size}", f"--from={self.from_byte}"]
+        words += ["--worst"] if self.worst else []
+        words += [f"--length={self.length}"] if self.length is not None else []
+        return words + ([f"--find={self.find}"] if self.find is not None else [])
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A map without words (PNG), what it shows, and the packed pieces where they were asked for."""
+
+    png: bytes
+    shown: dict[str, Any]
+    pieces: bytes = b""
+
+
+def drawn(recording: Path, options: MapOptions, *, pieces: bool = False, most: int = 2_000_000) -> Drawn:
+    """Draws a recording of a disk; a UserError has the native program's words."""
+    with tempfile.TemporaryDirectory() as folder:
+        png, packed = Path(folder) / "map.png", Path(folder) / "pieces"
+        wanted = [f"--pieces={packed}", f"--most={most}"] if pieces else [f"--output={png}"]
+        command = [str(find_native()), "disk", "map", *wanted, *options.arguments(), "--", str(recording)]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if done.returncode != 0:
+            raise _error(done.stderr.decode("utf-8", "replace"), done.returncode)
+        shown = json.loads(done.stdout)
+        return Drawn(b"" if pieces else png.read_bytes(), shown, packed.read_bytes() if pieces else b"")
+
+
+def _error(said: str, status: int) -> UserError:
+    """The message of the native program, taken apart, so that it is printed like any other."""
+    fact, _, hint = said.strip().removeprefix("sysdock: ").partition("\n\nhint: ")
+    return UserError(fact or f"the native program ended with status {status}", hint or None)
