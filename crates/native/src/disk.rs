@@ -24,8 +24,8 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
     let outcome = sysdock_disk::scan(&target, &mut recording, settings, &cancel, &mut |progress| reporter.report(progress));
     match outcome {
         Ok(outcome) => {
-            // A table without rows says that there was nothing; one that is not there, that nobody looked.
-            for table in ["inodes", "extents", "paths"] {
+            // Questions about a scan find every table, also where a method, or a folder, has nothing for it.
+            for table in ["inodes", "extents", "free_extents", "layout", "paths"] {
                 recording.manifest.tables.entry(table.into()).or_default();
             }
             recording.manifest.duration_ns = started.0.elapsed().as_nanos().try_into().unwrap_or(i64::MAX);

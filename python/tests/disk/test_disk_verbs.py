@@ -96,6 +96,17 @@ def test_a_copy_is_told_as_moved(root: Path, run: Callable, tmp_path: Path, libr
 
 
 @pytest.mark.parametrize("root", ["ext4"], indirect=True)
+def test_a_folder_and_a_file_are_answered_too(root: Path, run: Callable, tmp_path: Path) -> None:
+    run("fragment", root / "broken", "--files", 2, "--size", MIB, "--piece", 8192)
+    os.sync()
+    of_folder = run("scan", root / "broken", "-o", tmp_path / "folder")
+    of_file = run("scan", root / "broken" / "part0000", "-o", tmp_path / "file")
+    assert "fiemap" in of_folder.stdout
+    assert of_folder.stdout.split()[-2:] != of_file.stdout.split()[-2:]
+    assert (of_folder.exception, of_file.exception) == (None, None)
+
+
+@pytest.mark.parametrize("root", ["ext4"], indirect=True)
 def test_a_series_keeps_the_newest(root: Path, run: Callable, tmp_path: Path) -> None:
     series = tmp_path / "series"
     for number in range(3):
