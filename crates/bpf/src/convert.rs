@@ -3,7 +3,7 @@
 //! Twice over the spool: [`Survey`] finds what is whole, and where files lie; then all events are merged by time and become rows. Calls stand
 //! in the order of their ends, as in a log of strace. Of all that grows with the recording, only paths and lives stay in memory.
 
-use std::path::Path;
+use std::{collections::VecDeque, path::Path};
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::{
@@ -189,8 +189,8 @@ pub(crate) struct Conversion<'a> {
     pub(crate) errno_numbers: Vec<i16>,
     pub(crate) open_flag_numbers: FxHashMap<u64, i16>,
     pub(crate) full_path: Vec<u8>,
-    /// By process and descriptor, the last call that moved the position: its end, life and row.
-    pub(crate) last_moves: FxHashMap<(i32, i32), (i64, u32, u64)>,
+    /// By process and descriptor, the last calls that moved the position: end, life and row of each.
+    pub(crate) last_moves: FxHashMap<(i32, i32), VecDeque<(i64, u32, u64)>>,
     /// Process id of the command, -1 if there is none, and the directory that it was started in.
     pub(crate) command: (i64, Vec<u8>),
     pub(crate) unknown_paths: u64,

@@ -20,6 +20,8 @@ const F_DUPFD: u64 = 0;
 const F_DUPFD_CLOEXEC: u64 = 1030;
 /// `MAP_SHARED` is the lowest bit of the type of a mapping, and part of `MAP_SHARED_VALIDATE`.
 const MAP_SHARED: u32 = 1;
+/// Calls of other threads that may end within one, and be marked with it: that many of them.
+const MOST_WITHIN: usize = 256;
 
 impl Conversion<'_> {
     pub(crate) fn call(&mut self, event: &Call<'_>) -> Result<(), BpfError> {
@@ -153,18 +155,25 @@ impl Conversion<'_> {
         let end_ns = row.ts_ns.saturating_add(row.dur_ns);
         let key = (self.threads.lives[life as usize].pid, event.fd);
         // Many more than a machine can have open at a time are garbage.
-        if self.last_moves.len() > 1 << 20 {
+        if self.last_moves.len() > 1 << 15 {
             self.last_moves.clear();
         }
-        // Calls come in the order of their ends.
-        let Some((earlier_end_ns, earlier_life, earlier)) = self.last_moves.insert(key, (end_ns, life, serial)) else { return };
-        if earlier_life == life || row.ts_ns >= earlier_end_ns {
-            return;
+        // Calls come in the order of their ends: the last ones may all have ended within this one.
+        let moves = self.last_moves.entry(key).or_default();
+        let within = moves.iter().rev().take_while(|(earlier_end_ns, ..)| row.ts_ns < *earlier_end_ns);
+        for (_, earlier_life, earlier) in within {
+            if *earlier_life == life {
+                continue;
+            }
+            row.uncertain = meaning.shape != Shape::Seek && row.offset != NONE;
+            if let Some(earlier) = self.rows.recent(*earlier).filter(|row| row.class != Class::Seek as u8) {
+                earlier.uncertain = earlier.offset != NONE;
+            }
         }
-        row.uncertain = meaning.shape != Shape::Seek && row.offset != NONE;
-        if let Some(earlier) = self.rows.recent(earlier).filter(|row| row.class != Class::Seek as u8) {
-            earlier.uncertain = earlier.offset != NONE;
+        if moves.len() == MOST_WITHIN {
+            moves.pop_front();
         }
+        moves.push_back((end_ns, life, serial));
     }
 
     #[inline]

@@ -261,9 +261,7 @@ def test_places_that_threads_moved_at_the_same_time_are_right_or_marked(
         for place, (offset, uncertain) in zip(places, recorded[tid], strict=True)
         if offset != place and not uncertain
     ]
-    # The position is read some 100 ns behind the time stamp of a call's end. Where the machine takes the CPU
-    # away just then, a whole call of another thread fits in between.
-    assert len(wrong) <= 2
+    assert wrong == []
 
 
 def test_what_cannot_be_run_leaves_nothing_running(kernel: Recorder, tmp_path: Path) -> None:

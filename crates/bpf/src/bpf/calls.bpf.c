@@ -326,7 +326,6 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	u64 now_ns = bpf_ktime_get_ns();
 
 	call->start_ns = entry.start_ns;
-	call->duration_ns_and_number = (now_ns - entry.start_ns) << 16 | entry.number;
 	call->tid = task->pid;
 	call->result = result;
 	call->fd = -1;
@@ -343,6 +342,10 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		call->file = file_at(call->fd, now_ns, &position);
 	if (shape->offset != NONE || shape_flags & SHAPE_POSITION)
 		call->offset = offset_argument(regs, shape->offset, shape_flags, position);
+	// What threads may move is read before the call is told to end: then whoever moved it meanwhile overlaps the call, and that is seen.
+	if (shape_flags & SHAPE_POSITION && task->signal->nr_threads > 1)
+		now_ns = bpf_ktime_get_ns();
+	call->duration_ns_and_number = (now_ns - entry.start_ns) << 16 | entry.number;
 	// An offset argument that means the position: where it was before the call. Only here is it known that it does.
 	if (shape->offset != NONE && (shape_flags & (SHAPE_POSITION | SHAPE_OFFSET_POINTER)) == SHAPE_POSITION && result > 0 &&
 	    argument(regs, shape->offset) == -1ULL && call->offset >= result)
