@@ -28,6 +28,9 @@ use crate::{
     words,
 };
 
+/// A call that moved a position: its end, life and row.
+type Move = (i64, u32, u64);
+
 /// Word for this recorder in recording.json.
 pub const RECORDER: &str = "kernel";
 
@@ -189,8 +192,8 @@ pub(crate) struct Conversion<'a> {
     pub(crate) errno_numbers: Vec<i16>,
     pub(crate) open_flag_numbers: FxHashMap<u64, i16>,
     pub(crate) full_path: Vec<u8>,
-    /// By process and descriptor, the last calls that moved the position: end, life and row of each.
-    pub(crate) last_moves: FxHashMap<(i32, i32), VecDeque<(i64, u32, u64)>>,
+    /// By process and descriptor, the last calls that moved the position.
+    pub(crate) last_moves: FxHashMap<(i32, i32), VecDeque<Move>>,
     /// Process id of the command, -1 if there is none, and the directory that it was started in.
     pub(crate) command: (i64, Vec<u8>),
     pub(crate) unknown_paths: u64,
