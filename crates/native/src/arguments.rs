@@ -75,6 +75,9 @@ pub(crate) struct Map {
     /// Length of the window [B]. Default: to the end.
     #[arg(long, value_name = "BYTES")]
     pub(crate) length: Option<u64>,
+    /// Draw as if the device had at least this size, so that several maps are to one scale [B].
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub(crate) least_size: u64,
     /// Light up what lies at or below this path.
     #[arg(long, value_name = "PATH")]
     pub(crate) find: Option<String>,

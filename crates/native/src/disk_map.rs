@@ -16,7 +16,8 @@ use crate::{
 
 /// Draw; returns the exit status.
 pub(crate) fn run(arguments: &arguments::Map) -> Result<u8, Message> {
-    let recorded = map::read(&arguments.recording, arguments.find.as_deref())?;
+    let mut recorded = map::read(&arguments.recording, arguments.find.as_deref())?;
+    recorded.space.extend_to(arguments.least_size);
     let curve = if arguments.curve == MapCurve::Rows { Curve::Rows } else { Curve::Hilbert };
     let window = Window { from: arguments.from, length: arguments.length.unwrap_or(u64::MAX) };
     let window = recorded.space.clipped(window);

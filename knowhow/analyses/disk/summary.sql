@@ -8,10 +8,13 @@
 -- column: size_bytes BIGINT         All of it [B].
 -- column: free_bytes BIGINT         Free, as the file system counts it [B].
 -- column: free_extents BIGINT       Pieces of free space; empty where they could not be read.
+-- column: largest_free_bytes BIGINT The largest of them [B].
 -- column: files BIGINT              Files and directories that were met.
 -- column: unread_files BIGINT       Those whose blocks could not be read.
 -- column: allocated_bytes BIGINT    What the extents of files take up [B].
 -- column: extents BIGINT            Extents of files.
+-- column: fragments BIGINT          Pieces of all files.
+-- column: per_file DOUBLE           Pieces for each file that has any.
 -- column: fragmented_files BIGINT   Files in more than one piece.
 -- column: share_fragmented DOUBLE   Part of the files with extents that are in more than one piece.
 -- column: layout_score DOUBLE       Part of the blocks of files, but for the first of each, that lie right behind the block before: 1 is best.
@@ -19,6 +22,7 @@
 WITH of_files AS (
     SELECT
         count(*) FILTER (WHERE fragments > 1) AS fragmented, count(*) FILTER (WHERE extents > 0) AS stored,
+        sum(fragments) AS fragments, count(*) FILTER (WHERE fragments > 0) AS in_pieces,
         sum(allocated_bytes) AS allocated_bytes, sum(greatest(fragments - 1, 0)) AS breaks, count(*) FILTER (WHERE allocated_bytes > 0) AS held
     FROM inodes
     WHERE kind IN ('file', 'directory')
@@ -26,7 +30,7 @@ WITH of_files AS (
     SELECT count(*) AS extents
     FROM extents
 ), of_free AS (
-    SELECT count(*) AS pieces
+    SELECT count(*) AS pieces, max(length_bytes) AS largest
     FROM free_extents
 )
 SELECT
@@ -37,10 +41,13 @@ SELECT
     f.size_bytes,
     f.free_bytes,
     CASE WHEN e.pieces > 0 THEN e.pieces END AS free_extents,
+    e.largest AS largest_free_bytes,
     f.files,
     f.unread_files,
     CAST(coalesce(o.allocated_bytes, 0) AS BIGINT) AS allocated_bytes,
     x.extents,
+    CAST(coalesce(o.fragments, 0) AS BIGINT) AS fragments,
+    CASE WHEN o.in_pieces > 0 THEN round(1e0 * o.fragments / o.in_pieces, 3) END AS per_file,
     o.fragmented AS fragmented_files,
     CASE WHEN o.stored > 0 THEN round(1e0 * o.fragmented / o.stored, 4) END AS share_fragmented,
     CASE WHEN o.allocated_bytes / f.block_bytes > o.held

@@ -64,6 +64,14 @@ def table_lines(
     return lines
 
 
+def row_lines(columns: Sequence[Column], row: Sequence[Any]) -> list[str]:
+    """One row as lines of name and value: what would be too wide to read as a table."""
+    heads = [heading(column) for column in columns]
+    room = max(width(head) for head in heads)
+    cells = [cell(value, column) for value, column in zip(row, columns, strict=True)]
+    return [pad(head, room, False) + _GAP + text for head, text in zip(heads, cells, strict=True)]
+
+
 def _fit(widths: list[int], right: list[bool], room: int) -> None:
     """Takes columns from the widest text until the table fits or nothing is left to take."""
     texts = [i for i, is_right in enumerate(right) if not is_right]

@@ -37,7 +37,7 @@ def encode(
 ) -> dict[str, Any]:
     """Values for the placeholders of a template. Changes the rows of `marks`. lang: of titles of axes."""
     chart = _Chart(line, wanted, columns, marks, lang)
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = {"x_type": "quantitative", "x_format": ",.9~g"}
     for step in _STEPS_OF_SHAPES[shape]:
         values |= step(chart)
     return values

@@ -5,11 +5,14 @@ from __future__ import annotations
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sysdock.cli.options import format_option, lang_option, recording_argument
+from sysdock.cli.options import format_option, lang_option, new_recording_option, recording_argument
+
+if TYPE_CHECKING:
+    from sysdock.disk.series import Snapshot, StripOptions
 
 _EPILOG = """Example:
 
@@ -41,6 +44,7 @@ _SERIES_EPILOG = """Example:
 
 \b
   sysdock disk series /var/lib/sysdock/srv
+  sysdock disk series /var/lib/sysdock/srv -o series.html   # film strip and graph; or .png
 """
 _DIFF_EPILOG = """Example:
 
@@ -57,6 +61,14 @@ _FRAGMENT_EPILOG = """Example:
   sysdock disk scan /mnt/test/broken -o rec
   sysdock show rec disk/files
 """
+_curve_option = click.option(
+    "--curve",
+    type=click.Choice(["hilbert", "rows"]),
+    default="hilbert",
+    show_default=True,
+    help="hilbert: what is near on the device is near on the map. rows: line by line.",
+)
+_worst_option = click.option("--worst", is_flag=True, help="Paint a cell as a break if a quarter of it is.")
 _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -67,14 +79,7 @@ def command() -> None:
 
 @command.command("scan", epilog=_SCAN_EPILOG)
 @click.argument("target", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="REC",
-    required=True,
-    help="Folder to make; new.",
-)
+@new_recording_option
 @click.option(
     "--threads", type=int, default=0, metavar="N", help="Threads that ask. Default: two for each core."
 )
@@ -106,13 +111,7 @@ def scan(ctx: click.Context, target: Path, output: Path, threads: int) -> None:
     metavar="OUT.png|html",
     help="Picture, or page with zoom and search. Default: map.png in the recording.",
 )
-@click.option(
-    "--curve",
-    type=click.Choice(["hilbert", "rows"]),
-    default="hilbert",
-    show_default=True,
-    help="hilbert: what is near on the device is near on the map. rows: line by line.",
-)
+@_curve_option
 @click.option(
     "--size",
     type=click.Choice(["512", "1024", "2048", "4096"]),
@@ -120,7 +119,7 @@ def scan(ctx: click.Context, target: Path, output: Path, threads: int) -> None:
     show_default=True,
     help="Side of the picture [pixels].",
 )
-@click.option("--worst", is_flag=True, help="Paint a cell as a break if a quarter of it is.")
+@_worst_option
 @click.option(
     "--from", "from_byte", type=click.IntRange(min=0), default=0, metavar="BYTE", help="Start of the window."
 )
@@ -136,14 +135,10 @@ def map_(recording: Path, output: Path | None, size: str, lang: str, **options: 
     """
     from sysdock.chart.output import write_atomically
     from sysdock.cli.output import remark
-    from sysdock.disk_map import MapOptions, drawn, page, picture
-    from sysdock.errors import UserError
+    from sysdock.disk.map import MapOptions, drawn, page, picture
 
     path = output or recording / "map.png"
-    if path.suffix.lower() not in _MAP_ENDINGS:
-        raise UserError(
-            f"`{path.suffix or path.name}` is no kind of map", "end it in .png or .html", str(path)
-        )
+    _refuse_other_endings(path)
     wanted = MapOptions(size=int(size), **options)
     if path.suffix.lower() == ".html":
         content = page(recording, wanted, lang)
@@ -184,14 +179,54 @@ def snapshot(ctx: click.Context, target: Path, output: Path, keep: int | None) -
 
 @command.command("series", epilog=_SERIES_EPILOG)
 @click.argument("series", type=click.Path(path_type=Path), metavar="SERIES")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="OUT.png|html",
+    help="Film strip and graph, as a picture or a page.",
+)
+@_curve_option
+@_worst_option
 @format_option
-def show_series(series: Path, format_: str) -> None:
-    """How a file system aged: a line for each scan of a series."""
+@lang_option
+def show_series(series: Path, output: Path | None, curve: str, worst: bool, format_: str, lang: str) -> None:
+    """How a file system aged: a line for each scan of a series, or its maps side by side and a graph.
+
+    A file of that name is replaced.
+    """
     from sysdock.cli.output import print_rows, terminal_width
-    from sysdock.disk import series as scans
+    from sysdock.disk import series as of_scans
     from sysdock.library import Library
 
-    print_rows(scans.COLUMNS, list(scans.rows(series, Library())), format_, terminal_width())
+    library = Library()
+    found = of_scans.snapshots(series, library)
+    if output is None:
+        print_rows(of_scans.columns(library), of_scans.rows(found), format_, terminal_width())
+    else:
+        _draw_series(series, found, output, of_scans.StripOptions(curve=curve, worst=worst), lang)
+
+
+def _draw_series(series: Path, found: list[Snapshot], output: Path, options: StripOptions, lang: str) -> None:
+    from sysdock.chart.output import write_atomically
+    from sysdock.cli.output import remark
+    from sysdock.disk import series as of_scans
+    from sysdock.disk.series.graph import specs
+    from sysdock.errors import UserError
+    from sysdock.library import Library
+
+    _refuse_other_endings(output)
+    if not found:
+        hint = "`sysdock disk snapshot TARGET -o SERIES` adds one"
+        raise UserError("the series holds no complete scan", hint, str(series))
+    library = Library()
+    strip, graph = of_scans.film_strip(found, options), specs(found, library, lang)
+    if output.suffix.lower() == ".html":
+        content = of_scans.page(strip, graph, (of_scans.columns(library), of_scans.rows(found)), lang)
+    else:
+        content = of_scans.picture(strip, graph, lang)
+    write_atomically(output, content)
+    remark(f"{output} written")
 
 
 @command.command("diff", epilog=_DIFF_EPILOG)
@@ -266,14 +301,20 @@ def fragment(folder: Path, mode: str, files: int, size: int, piece: int, at_once
     remark(f"{folder}: {files} files of {size:,} bytes, {pieces}; next: sysdock disk scan {folder} -o rec")
 
 
+def _refuse_other_endings(path: Path) -> None:
+    from sysdock.errors import UserError
+
+    if path.suffix.lower() not in _MAP_ENDINGS:
+        fact = f"`{path.suffix or path.name}` is no kind of map"
+        raise UserError(fact, "end it in .png or .html", str(path))
+
+
 def _answer(output: Path) -> None:
     """The summary of a scan, and what to ask next."""
     from sysdock.analysis import Session
-    from sysdock.analysis.writing import table_lines
-    from sysdock.cli.output import remark
+    from sysdock.cli.output import print_result, remark
     from sysdock.recording import Recording
 
     with Session(Recording.open(output)) as session:
-        result = session.run(session.library.analysis("disk/summary"))
-        sys.stdout.write("\n".join(table_lines(result.columns, result.rows())) + "\n")
+        print_result(session.run("disk/summary"), "table", None)
     remark(f"scanned into {output}; next: sysdock show {output} disk/files")

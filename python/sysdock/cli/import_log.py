@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from sysdock.cli.options import lang_option
+from sysdock.cli.options import lang_option, new_recording_option
 
 _EPILOG = """Example:
 
@@ -21,14 +21,7 @@ _EPILOG = """Example:
 
 @click.command("import", epilog=_EPILOG)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="REC",
-    required=True,
-    help="Folder to make; new.",
-)
+@new_recording_option
 @click.option(
     "--date",
     metavar="YYYY-MM-DD",

@@ -21,6 +21,15 @@ recording_argument = click.argument(
     "recording", metavar="REC", type=click.Path(path_type=Path, readable=False)
 )
 
+new_recording_option = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="REC",
+    required=True,
+    help="Folder to make; new.",
+)
+
 format_option = click.option(
     "--format",
     "format_",

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from sysdock.library import Column
 
 TABLE_LIMIT = 50
+# One row that is wider than this is printed as a line for each column, also where there is no terminal.
+_WIDEST_ROW = 130
 
 
 def terminal_width(stream: TextIO | None = None) -> int | None:
@@ -53,16 +55,23 @@ def print_result(result: Result, format_: str, limit: int | None) -> None:
     if format_ != "table":
         result.copy_to(sys.stdout.buffer, format_, limit or None)
         return
-    from sysdock.analysis.writing import table_lines
-
     limit = TABLE_LIMIT if limit is None else limit
     rows = result.rows(limit or None)
-    sys.stdout.write("\n".join(table_lines(result.columns, rows, terminal_width())) + "\n")
+    sys.stdout.write("\n".join(_lines(result.columns, rows)) + "\n")
     more = result.row_count() - len(rows)
     if more:
         remark(f"{more:,} more rows; `--limit 0` shows all")
     if not rows:
         remark("no rows")
+
+
+def _lines(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> list[str]:
+    from sysdock.analysis.writing import row_lines, table_lines
+
+    width = terminal_width()
+    lines = table_lines(columns, rows, width)
+    is_wide = len(rows) == 1 and max(map(len, lines)) > (width or _WIDEST_ROW)
+    return row_lines(columns, rows[0]) if is_wide else lines
 
 
 def print_rows(

@@ -76,6 +76,17 @@ def document(
 """
 
 
+def page_head(lang: str) -> str:
+    """The head of a page of its own, with a switch of languages."""
+    radios = "".join(
+        f'<input type="radio" name="lang" id="lang-{value}" value="{value}"{" checked" * (value == lang)}>'
+        f'<label for="lang-{value}">{words}</label>'
+        for value, words in (("en", "English"), ("ja", "日本語"))
+    )
+    switch = f'<div class="switch" role="radiogroup" aria-label="Language">{radios}</div>'
+    return f'<header class="top"><span class="mark">sysdock</span>{switch}</header>'
+
+
 def chart_page(specs: list[dict[str, Any]], title: str, lang: str) -> str:
     """A page of charts and nothing else."""
     figures = []

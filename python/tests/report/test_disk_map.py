@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from make_recording import RecordingMaker
+from png_pixels import pixels
 from sysdock.cli import sysdock
 from sysdock.library import Library
 
@@ -88,34 +87,6 @@ def run(*words: object) -> str:
     return done.output
 
 
-def pixels(png: bytes) -> tuple[int, int, Callable[[int, int], tuple[int, int, int]]]:
-    """Width, height, and a function that gives a pixel of a picture with four bytes each."""
-    width, height, depth, kind = struct.unpack(">IIBB", png[16:26])
-    assert (depth, kind) == (8, 6)
-    place, packed = 8, b""
-    while place < len(png):
-        length, name = struct.unpack(">I4s", png[place : place + 8])
-        packed += png[place + 8 : place + 8 + length] if name == b"IDAT" else b""
-        place += 12 + length
-    raw = zlib.decompress(packed)
-    rows, before = [], bytes(width * 4)
-    for at in range(height):
-        start = at * (width * 4 + 1)
-        before = _unfiltered(raw[start], bytearray(raw[start + 1 : start + 1 + width * 4]), before)
-        rows.append(before)
-    return width, height, lambda x, y: tuple(rows[y][4 * x : 4 * x + 3])
-
-
-def _unfiltered(kind: int, row: bytearray, above: bytes) -> bytes:
-    for at in range(len(row)):
-        left = row[at - 4] if at >= 4 else 0
-        corner = above[at - 4] if at >= 4 else 0
-        guess = left + above[at] - corner
-        nearest = min((left, above[at], corner), key=lambda value: abs(guess - value))
-        row[at] = (row[at] + (0, left, above[at], (left + above[at]) // 2, nearest)[kind]) & 255
-    return bytes(row)
-
-
 def test_the_picture_shows_the_known_cells(disk: Path, tmp_path: Path) -> None:
     out = tmp_path / "map.png"
     run(disk, "-o", out, "--size", "512", "--curve", "rows", "--lang", "en")
@@ -135,8 +106,8 @@ def test_what_was_searched_for_is_lit(disk: Path, tmp_path: Path) -> None:
 
 
 def test_the_words_are_there_in_both_languages(disk: Path, tmp_path: Path) -> None:
-    from sysdock.disk_map import MapOptions, drawn
-    from sysdock.disk_map.picture import svg
+    from sysdock.disk.map import MapOptions, drawn
+    from sysdock.disk.map.picture import svg
 
     whole = drawn(disk, MapOptions(size=512))
     assert sum(share["bytes"] for share in whole.shown["shares"]) == 16 * BLOCK
@@ -219,7 +190,7 @@ def test_zooming_keeps_the_place_along_the_hilbert_curve(browser: Any, disk: Pat
 
 
 def test_what_is_left_out_of_a_page_is_said(disk: Path) -> None:
-    from sysdock.disk_map import MapOptions, page
+    from sysdock.disk.map import MapOptions, page
 
     text = page(disk, MapOptions(), "en", most=2).decode()
     assert "This page holds the longest 2 pieces" in text

@@ -83,6 +83,11 @@ impl Space {
         space
     }
 
+    /// Make it at least so long [B]. What is added is known to nobody: for maps of several devices, or states of one, to one scale.
+    pub fn extend_to(&mut self, size: u64) {
+        self.size = self.size.max(size);
+    }
+
     /// Its length [B].
     #[must_use]
     pub fn size(&self) -> u64 {

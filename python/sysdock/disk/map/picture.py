@@ -6,8 +6,8 @@ import base64
 from typing import Any
 
 from sysdock.chart.theme import FONT
-from sysdock.disk_map.drawing import Drawn
-from sysdock.disk_map.words import CLASSES, percent_of, remarks, scale, title
+from sysdock.disk.map.drawing import Drawn
+from sysdock.disk.map.words import CLASSES, percent_of, remarks, scale, title
 from sysdock.report.markup import text
 from sysdock.text import human_bytes
 
@@ -34,7 +34,7 @@ def svg(drawn: Drawn, lang: str, find: str | None = None) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="{FONT}">',
         '<rect width="100%" height="100%" fill="#FFFFFF"/>',
-        _patterns(shown),
+        patterns(shown["shares"]),
         f'<text x="{_MARGIN}" y="26" font-size="18" font-weight="bold">{text(title(shown))}</text>',
         f'<text x="{_MARGIN}" y="47" font-size="13" fill="#444444">{text(scale(shown, lang))}</text>',
         f'<image x="{_MARGIN}" y="{_HEAD}" width="{side}" height="{side}" image-rendering="optimizeSpeed" '
@@ -66,8 +66,8 @@ def _labels(shown: dict[str, Any], side: int) -> list[str]:
     return parts
 
 
-def _patterns(shown: dict[str, Any]) -> str:
-    """Fills of the legend, with the patterns of the cells enlarged."""
+def patterns(shares: list[dict[str, Any]]) -> str:
+    """Fills of the legend, with the patterns of the cells enlarged; `fill-CLASS` is the id of each."""
     shapes = {
         "plain": "",
         "checks": '<path d="M0 0h4v8h4v-4h-8z" fill="{0}"/>',
@@ -79,7 +79,7 @@ def _patterns(shown: dict[str, Any]) -> str:
         f'<rect width="8" height="8" fill="{each["colour"]}"/>'
         + shapes[each["pattern"]].format(each["second"])
         + "</pattern>"
-        for each in shown["shares"]
+        for each in shares
     ]
     return f"<defs>{''.join(parts)}</defs>"
 
@@ -90,11 +90,11 @@ def _legend(shown: dict[str, Any], left: int, lang: str, find: str | None) -> li
     for each in shown["shares"]:
         name, meaning = (words[number] for words in CLASSES[each["class"]])
         amount = f"{percent_of(each['bytes'], shown['length'])}, {human_bytes(each['bytes'])}"
-        parts.append(_entry(left, top, f"url(#fill-{each['class']})", f"{name}: {amount}", meaning))
+        parts.append(entry(left, top, f"url(#fill-{each['class']})", f"{name}: {amount}", meaning))
         top += 42
     if find is not None:
         words = f"{find}: {human_bytes(shown['lit_bytes'])}"
-        parts.append(_entry(left, top, _LIT, words if len(words) < 60 else f"...{words[-57:]}", ""))
+        parts.append(entry(left, top, _LIT, words if len(words) < 60 else f"...{words[-57:]}", ""))
         top += 42
     groups = {True: "数字: グループの番号", False: "numbers: groups of the file system"}[lang == "ja"]
     said = [*([groups] if shown["labels"] else []), *remarks(shown, lang)]
@@ -104,7 +104,8 @@ def _legend(shown: dict[str, Any], left: int, lang: str, find: str | None) -> li
     return parts
 
 
-def _entry(left: int, top: int, fill: str, words: str, meaning: str) -> str:
+def entry(left: int, top: int, fill: str, words: str, meaning: str) -> str:
+    """A line of a legend: a field of colour, what it is called, what it means."""
     return (
         f'<rect x="{left}" y="{top}" width="26" height="26" fill="{fill}" stroke="#888888"/>'
         f'<text x="{left + 36}" y="{top + 13}" font-size="13">{text(words)}</text>'

@@ -15,7 +15,7 @@ from sysdock.recording.native import find_native
 
 @dataclass(frozen=True)
 class MapOptions:
-    """What to draw, and how."""
+    """What to draw, and how. `least_size`: of the device, for several maps to one scale [B]."""
 
     curve: str = "hilbert"
     size: int = 1024
@@ -23,10 +23,12 @@ class MapOptions:
     from_byte: int = 0
     length: int | None = None
     find: str | None = None
+    least_size: int = 0
 
     def arguments(self) -> list[str]:
         """As the native program takes them."""
         words = [f"--curve={self.curve}", f"--size={self.size}", f"--from={self.from_byte}"]
+        words += [f"--least-size={self.least_size}"] if self.least_size else []
         words += ["--worst"] if self.worst else []
         words += [f"--length={self.length}"] if self.length is not None else []
         return words + ([f"--find={self.find}"] if self.find is not None else [])

@@ -12,10 +12,10 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from sysdock.disk_map.drawing import MapOptions, drawn
-from sysdock.disk_map.words import CLASSES, percent_of, remarks, title
+from sysdock.disk.map.drawing import MapOptions, drawn
+from sysdock.disk.map.words import CLASSES, percent_of, remarks, title
 from sysdock.errors import UserError
-from sysdock.report.document import document, json_block
+from sysdock.report.document import document, json_block, page_head
 from sysdock.report.markup import both, text
 from sysdock.text import human_bytes
 
@@ -66,12 +66,6 @@ def _packed_block(name: str, content: bytes) -> str:
 
 
 def _body(shown: dict[str, Any], lang: str, find: str | None) -> str:
-    radios = "".join(
-        f'<input type="radio" name="lang" id="lang-{value}" value="{value}"{" checked" * (value == lang)}>'
-        f'<label for="lang-{value}">{words}</label>'
-        for value, words in (("en", "English"), ("ja", "日本語"))
-    )
-    switch = f'<div class="switch" role="radiogroup" aria-label="Language">{radios}</div>'
     help_ = both(
         "Click: whose a cell is. Double click or wheel: zoom. Arrow keys: neighbours.",
         "クリック: マスの内容。ダブルクリックまたはホイール: 拡大。矢印キー: 隣へ移動。",
@@ -79,7 +73,7 @@ def _body(shown: dict[str, Any], lang: str, find: str | None) -> str:
     field = '<input type="search" name="path" placeholder="/var/lib">'
     no_script = both("The map needs JavaScript.", "地図の表示には JavaScript が必要です。")
     label = text(f"Map of {title(shown)}")
-    return f"""<header class="top"><span class="mark">sysdock</span>{switch}</header>
+    return f"""{page_head(lang)}
 <main><h1>{text(title(shown))}</h1>
 <noscript><p class="warn">{no_script}</p></noscript>
 <p class="muted">{help_}</p>

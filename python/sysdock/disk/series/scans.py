@@ -1,0 +1,95 @@
+"""The scans of a series, and what each says by the analysis that a single scan is answered with."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sysdock.analysis import Session
+from sysdock.errors import UserError
+from sysdock.library import Column, Library
+from sysdock.recording import Recording
+
+ANALYSIS = "disk/summary"
+_SHOWN = (
+    "files",
+    "allocated_bytes",
+    "free_bytes",
+    "free_extents",
+    "largest_free_bytes",
+    "fragments",
+    "per_file",
+    "fragmented_files",
+    "layout_score",
+)
+_TIME = Column("time", "VARCHAR", None, "When it was scanned, in UTC.")
+_STAMP = "%Y-%m-%dT%H-%M-%SZ"
+_NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)(-\d+)?$")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One complete scan, and its row of `ANALYSIS` by the names of the columns."""
+
+    folder: Path
+    facts: dict[str, Any]
+
+    @property
+    def time(self) -> datetime.datetime:
+        """When it was made."""
+        found = _NAME.match(self.folder.name)
+        assert found, self.folder
+        return datetime.datetime.strptime(found[1], _STAMP).replace(tzinfo=datetime.UTC)
+
+
+def next_name(series: Path) -> Path:
+    """The folder of a scan that begins now."""
+    now = datetime.datetime.now(datetime.UTC).strftime(_STAMP)
+    names = [series / now, *(series / f"{now}-{number}" for number in range(2, 100))]
+    return next(name for name in names if not name.exists())
+
+
+def remove_older(series: Path, keep: int) -> list[Path]:
+    """Removes all but the newest `keep` scans; returns what was removed."""
+    gone = _folders(series)[:-keep]
+    for path in gone:
+        shutil.rmtree(path)
+    return gone
+
+
+def snapshots(series: Path, library: Library) -> list[Snapshot]:
+    """The complete scans of a series, the oldest first."""
+    opened = [Recording.open(path) for path in _folders(series)]
+    return [snapshot for one in opened if one.manifest["complete"] for snapshot in _summed_up(one, library)]
+
+
+def columns(library: Library) -> tuple[Column, ...]:
+    """What `rows` say, the time first."""
+    known = {column.name: column for column in library.analysis(ANALYSIS).columns}
+    return (_TIME, *(known[name] for name in _SHOWN))
+
+
+def rows(found: Iterable[Snapshot]) -> list[tuple[Any, ...]]:
+    """A row under `columns` for each scan."""
+    return [(each.folder.name, *(each.facts[name] for name in _SHOWN)) for each in found]
+
+
+def _folders(series: Path) -> list[Path]:
+    if not series.is_dir():
+        raise UserError("no such series", "`sysdock disk snapshot TARGET -o SERIES` makes one", str(series))
+    return sorted(
+        path for path in series.iterdir() if _NAME.match(path.name) and (path / "recording.json").exists()
+    )
+
+
+def _summed_up(recording: Recording, library: Library) -> Iterator[Snapshot]:
+    with Session(recording, library) as session:
+        result = session.run(ANALYSIS)
+        names = [column.name for column in result.columns]
+        for row in result.rows(1):
+            yield Snapshot(recording.folder, dict(zip(names, row, strict=True)))

@@ -1,7 +1,0 @@
-"""The map of a disk: where files lie, as a picture or as a page."""
-
-from sysdock.disk_map.drawing import Drawn, MapOptions, drawn
-from sysdock.disk_map.page import page
-from sysdock.disk_map.picture import picture
-
-__all__ = ["Drawn", "MapOptions", "drawn", "page", "picture"]
