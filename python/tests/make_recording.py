@@ -98,6 +98,18 @@ class RecordingMaker:
             "free_extents": [{"physical_bytes": 1 << 19, "length_bytes": 1 << 19, "device": 0}],
             "layout": [{"part": "super block", "physical_bytes": 0, "length_bytes": 4096, "device": 0}],
             "paths": [{"path_id": 0, "path": "/file", "kind": "file"}],
+            "file_usage": [
+                {"inode": 12, "calls": 2, "read_bytes": 8192, "written_bytes": 0, "time_ns": 90_000}
+            ],
+            "environment": [
+                {"section": "device", "name": "one more request", "value": "50000 ns", "source": "recorder"},
+                {
+                    "section": "device",
+                    "name": "reads in order",
+                    "value": "500000000 B/s",
+                    "source": "recorder",
+                },
+            ],
         }
         return self.write(tables, name, recorder="disk")
 

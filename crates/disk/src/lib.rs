@@ -2,9 +2,11 @@
 //!
 //! [`Target`] says what a path means, [`scan`] picks a method and fills the tables. Each method gives [`Batch`]es of files to the
 //! [`Tables`]: `walk` asks the kernel file by file (FIEMAP), `fsmap` asks it for the map of a mounted file system (GETFSMAP), those in `fs`
-//! know one family of file systems.
+//! know one family of file systems. [`measure`] says what a request costs the device, [`add_usage`] how much its
+//! files were used.
 
 mod batch;
+mod cost;
 mod error;
 mod fiemap;
 mod fragments;
@@ -18,8 +20,11 @@ mod names;
 mod scan;
 mod tables;
 mod target;
+mod usage;
 mod walk;
 
+pub use cost::{Cost, measure};
 pub use error::DiskError;
 pub use scan::{Outcome, Settings, scan};
 pub use target::Target;
+pub use usage::{Found, add_usage};

@@ -55,6 +55,30 @@ impl Target {
         Ok(Target { path, place })
     }
 
+    /// The device it lies on, as the kernel or the user names it; of an image file the file itself.
+    #[must_use]
+    pub fn device(&self) -> &Path {
+        match &self.place {
+            Place::FileSystem(mount) | Place::Within(mount) => &mount.source,
+            Place::Image(_) => &self.path,
+        }
+    }
+
+    /// The folder, or the file, below which its files have their paths.
+    ///
+    /// # Errors
+    /// [`DiskError::Refused`]: it is not mounted.
+    pub fn root(&self) -> Result<PathBuf, DiskError> {
+        match &self.place {
+            Place::FileSystem(mount) | Place::Image(Some(mount)) => Ok(mount.point.clone()),
+            Place::Within(_) => Ok(self.path.clone()),
+            Place::Image(None) => {
+                let why = "it is not mounted, so that no path of a recording leads to its files";
+                Err(DiskError::Refused(self.path.clone(), why.into(), "mount it, and scan the mount point"))
+            }
+        }
+    }
+
     /// Whether it is a device, or a file with a file system in it.
     #[must_use]
     pub fn is_image(&self) -> bool {

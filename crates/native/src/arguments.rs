@@ -104,6 +104,12 @@ pub(crate) struct Scan {
     /// Threads that may ask; 0: two for each core.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) threads: usize,
+    /// Do not measure what a request costs the device. Otherwise at most 33 MiB of it are read, in half a second, where it may be read.
+    #[arg(long)]
+    pub(crate) no_measure: bool,
+    /// List of files that were used, and how much: see `sysdock_disk::add_usage`.
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) usage: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) progress: Progress,
 }

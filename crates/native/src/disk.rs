@@ -2,8 +2,8 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use sysdock_disk::{DiskError, Outcome, Settings, Target};
-use sysdock_table::{Cancel, Ending, Manifest, Recording};
+use sysdock_disk::{Cost, DiskError, Found, Outcome, Settings, Target, add_usage};
+use sysdock_table::{Cancel, Ending, Manifest, Recording, TableError};
 
 use crate::{
     arguments, environment,
@@ -17,23 +17,32 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
     let cancel = Cancel::default();
     signals::cancel_on_signal(&cancel);
     let target = Target::of(&arguments.target)?;
+    if arguments.usage.is_some() {
+        target.root()?;
+    }
     let started = (Instant::now(), SystemTime::now());
     let mut recording = Recording::create(&arguments.output, manifest(started.1))?;
     let mut reporter = Reporter::new(&arguments.progress);
     let settings = Settings { threads: arguments.threads };
     let outcome = sysdock_disk::scan(&target, &mut recording, settings, &cancel, &mut |progress| reporter.report(progress));
+    let outcome = outcome.and_then(|outcome| {
+        let list = arguments.usage.as_deref();
+        let used = list.map(|list| add_usage(&target, outcome.method, list, &mut recording)).transpose()?;
+        Ok((outcome, used))
+    });
     match outcome {
-        Ok(outcome) => {
+        Ok((outcome, used)) => {
             // Questions about a scan find every table, also where a method, or a folder, has nothing for it.
-            for table in ["inodes", "extents", "free_extents", "layout", "paths"] {
+            for table in ["inodes", "extents", "free_extents", "layout", "paths", "file_usage"] {
                 recording.manifest.tables.entry(table.into()).or_default();
             }
             recording.manifest.duration_ns = started.0.elapsed().as_nanos().try_into().unwrap_or(i64::MAX);
-            let mut rows = environment::of_this_machine(&std::env::args_os().collect::<Vec<_>>(), None);
-            rows.extend(environment::of_file_system(&outcome.facts));
-            environment::write(&mut recording, &rows)?;
+            let cost = measured(arguments, &target, &cancel);
+            write_environment(&target, &outcome, &cost, &mut recording)?;
             let ending = recording.finish(outcome.ending)?.ended_by;
             said(&outcome);
+            said_of_device(&cost);
+            used.iter().for_each(said_of_usage);
             Ok(if ending == Ending::Interrupted { EXIT_INTERRUPTED } else { 0 })
         }
         Err(DiskError::Table(error)) => {
@@ -45,6 +54,38 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
             Err(error.into())
         }
     }
+}
+
+fn write_environment(
+    target: &Target,
+    outcome: &Outcome,
+    cost: &Result<Cost, String>,
+    recording: &mut Recording,
+) -> Result<(), TableError> {
+    let mut rows = environment::of_this_machine(&std::env::args_os().collect::<Vec<_>>(), None);
+    rows.extend(environment::of_file_system(&outcome.facts));
+    rows.extend(environment::of_device(&target.device().to_string_lossy(), cost));
+    environment::write(recording, &rows)
+}
+
+/// What a request costs the device, or why that was not measured.
+fn measured(arguments: &arguments::Scan, target: &Target, cancel: &Cancel) -> Result<Cost, String> {
+    if arguments.no_measure { Err("--no-measure was given".into()) } else { sysdock_disk::measure(target, cancel) }
+}
+
+fn said_of_device(cost: &Result<Cost, String>) {
+    messages::note(&match cost {
+        Ok(cost) => {
+            let (request, speed) = (cost.request_ns as f64 / 1e3, cost.bytes_per_second as f64 / 1e6);
+            format!("measured: one more request costs the device {request:.1} us; it reads {speed:.0} MB/s in order")
+        }
+        Err(why) => format!("what a request costs was not measured: {why}"),
+    });
+}
+
+fn said_of_usage(found: &Found) {
+    let Found { files, gone, elsewhere } = found;
+    messages::note(&format!("{files} used files are here; {gone} are gone or may not be looked at, {elsewhere} lie elsewhere"));
 }
 
 fn manifest(started: SystemTime) -> Manifest {

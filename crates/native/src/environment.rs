@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use sysdock_disk::Cost;
 use sysdock_table::{Column, Manifest, Recording, TableError};
 
 /// One row: section, name, value, source.
@@ -72,6 +73,18 @@ pub(crate) fn of_this_machine(command: &[OsString], directory: Option<String>) -
 /// How a file system was made and is used.
 pub(crate) fn of_file_system(facts: &[(String, String)]) -> impl Iterator<Item = Row> {
     facts.iter().map(|(name, value)| row("file system", name, Some(value.clone())))
+}
+
+/// What a request costs the device that was scanned; the rules and analyses about disks read these names.
+pub(crate) fn of_device(name: &str, cost: &Result<Cost, String>) -> [Row; 4] {
+    let cost = cost.as_ref();
+    let measurement = cost.map_or_else(|why| format!("none: {why}"), |cost| cost.measurement.clone());
+    [
+        row("device", "name", Some(name.into())),
+        row("device", "one more request", cost.ok().map(|cost| format!("{} ns", cost.request_ns))),
+        row("device", "reads in order", cost.ok().map(|cost| format!("{} B/s", cost.bytes_per_second))),
+        row("device", "measurement", Some(measurement)),
+    ]
 }
 
 /// What an imported log tells about where it was made: next to nothing, and that is said.

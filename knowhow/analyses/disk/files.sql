@@ -1,8 +1,8 @@
 -- Fragmented files
 -- Files in the most pieces, with what reading them costs: requests to the device more than a file in one piece would need, and their time.
 -- Compressed extents are small by design, and are read one by one in any case: they count as no pieces.
--- needs:  inodes, extents
--- param:  request_ns BIGINT = 20000         What one more request costs the device [ns].
+-- needs:  file_pieces, device_cost
+-- param:  request_ns BIGINT = NULL          What one more request costs the device; if not given, as measured by the scan, else 20 us [ns].
 -- column: path VARCHAR                      The file.
 -- column: kind VARCHAR                      file or directory.
 -- column: size_bytes BIGINT                 Its length [B].
@@ -12,28 +12,30 @@
 -- column: mean_bytes BIGINT                 Mean size of a piece [B].
 -- column: more_requests BIGINT              Requests that reading all of it takes beyond those of a file in one piece.
 -- column: cost_ns BIGINT                    Their time, at the cost of one [ns].
+-- column: slowdown DOUBLE                   How many times as long reading it takes as in one piece.
+-- column: request_ns BIGINT                 What one request was taken to cost [ns].
+-- column: by VARCHAR                        Where that is from: measured (by the scan), given, or assumed.
 -- tags:   disk, files, time
-WITH packed AS (
-    SELECT inode, count(*) AS extents
-    FROM extents
-    WHERE flags LIKE '%compressed%'
-    GROUP BY inode
-), pieces AS (
-    SELECT i.path, i.inode, i.kind, i.size_bytes, i.allocated_bytes, i.extents, i.fragments, coalesce(p.extents, 0) AS compressed,
-        greatest(i.fragments - 1 - coalesce(p.extents, 0), 0) AS more_requests
-    FROM inodes AS i
-    LEFT JOIN packed AS p ON p.inode = i.inode
-    WHERE i.fragments > 1
+WITH cost AS (
+    SELECT coalesce($request_ns, request_ns) AS request_ns, bytes_per_second,
+        CASE WHEN $request_ns IS NOT NULL THEN 'given' WHEN measured THEN 'measured' ELSE 'assumed' END AS by
+    FROM device_cost
 )
 SELECT
-    path,
-    kind,
-    size_bytes,
-    CAST(extents AS BIGINT) AS extents,
-    CAST(fragments AS BIGINT) AS fragments,
-    compressed,
-    CAST(floor(1e0 * allocated_bytes / fragments) AS BIGINT) AS mean_bytes,
-    CAST(more_requests AS BIGINT) AS more_requests,
-    CAST(more_requests * $request_ns AS BIGINT) AS cost_ns
-FROM pieces
-ORDER BY cost_ns DESC, fragments DESC, path, inode
+    p.path,
+    p.kind,
+    p.size_bytes,
+    p.extents,
+    p.fragments,
+    p.compressed,
+    CAST(floor(1e0 * p.allocated_bytes / p.fragments) AS BIGINT) AS mean_bytes,
+    p.more_requests,
+    p.more_requests * c.request_ns AS cost_ns,
+    CASE WHEN p.allocated_bytes > 0
+        THEN round(1e0 + 1e-9 * p.more_requests * c.request_ns * c.bytes_per_second / p.allocated_bytes, 2) END AS slowdown,
+    c.request_ns,
+    c.by
+FROM file_pieces AS p
+CROSS JOIN cost AS c
+WHERE p.fragments > 1
+ORDER BY p.more_requests DESC, p.fragments DESC, p.path, p.inode

@@ -9,6 +9,7 @@
 -- column: cost_ns BIGINT        Not known: it is paid by what will be written [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     medium.
+-- column: urgent BOOLEAN        Whether it is: what is written next may fail.
 -- column: fs_type VARCHAR       Type of the file system.
 -- column: free_bytes BIGINT     Free space [B].
 -- column: size_bytes BIGINT     All of it [B].
@@ -35,6 +36,7 @@ SELECT
     CAST(NULL AS BIGINT) AS cost_ns,
     CAST(NULL AS BIGINT) AS gain_ns,
     CASE WHEN s.free_share < $min_free THEN 'medium' END AS certainty,
+    coalesce(s.free_share < $min_free, false) AS urgent,
     s.fs_type,
     s.free_bytes,
     s.size_bytes

@@ -36,9 +36,9 @@ _FIRST_LINES = 3
 def describe(session: Session) -> dict[str, Any]:
     """One object with what recording.json says, the environment, and the issues of the import.
 
-    `tables`: per table `rows`, `lost`, `bytes` on disk. `environment`: rows of that table. `issues`: per kind
-    the number of rows, whether the line itself was understood, and the first places. `damage`: parts that are
-    missing or have a wrong size.
+    `file_systems`: rows of that table, of a scan. `tables`: per table `rows`, `lost`, `bytes` on disk.
+    `environment`: rows of that table. `issues`: per kind the number of rows, whether the line itself was
+    understood, and the first places. `damage`: parts that are missing or have a wrong size.
     """
     recording = session.recording
     described = {name: recording.manifest.get(name) for name in _COPIED}
@@ -50,12 +50,22 @@ def describe(session: Session) -> dict[str, Any]:
         }
         for name in recording.tables
     }
+    described["file_systems"] = _file_systems(session)
     described["damage"] = recording.damage()
     described["environment"] = described["issues"] = []
     if not described["damage"]:
         described["environment"] = _environment(session)
         described["issues"] = issues(session)
     return described
+
+
+def _file_systems(session: Session) -> list[dict[str, Any]]:
+    """What was scanned; none for a recording of programs."""
+    if "file_systems" not in session.recording.tables or session.recording.damage():
+        return []
+    result = session.execute("SELECT * FROM file_systems")
+    names = [column[0] for column in result.description]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
 def _environment(session: Session) -> list[dict[str, Any]]:

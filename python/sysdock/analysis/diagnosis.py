@@ -151,6 +151,7 @@ def _finding(rule: Analysis, page: Page, row: dict[str, Any]) -> Finding:
         reason_ja=reason_ja,
         evidence=_evidence(rule, row) if row["status"] == "finding" else None,
         explained_by=explained_by,
+        urgent=bool(row.get("urgent")),
         **{name: row[name] for name in numbers},
         **{name: row.get(name) for name in places},
         **_words(rule, page),
@@ -202,6 +203,7 @@ def _evidence(rule: Analysis, row: Mapping[str, Any]) -> str | None:
 
 
 def _order(finding: Finding) -> tuple:
+    """What is urgent comes before all that costs time; then what has most to win."""
     gain = finding.gain_ns if finding.gain_ns is not None else -1
     cost = finding.cost_ns if finding.cost_ns is not None else -1
-    return STATUSES.index(finding.status), -gain, -cost, finding.rule, finding.subject
+    return STATUSES.index(finding.status), not finding.urgent, -gain, -cost, finding.rule, finding.subject

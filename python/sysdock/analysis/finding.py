@@ -14,6 +14,7 @@ class Finding:
     `title`, `reason` and `advice` are in the language that was asked for, the `_ja` ones always Japanese.
     `file`, `process` (an id) and the time range (s since the start of the recording) say where to look.
     `source`: the source line that made most of the calls on the file, and its part of them.
+    `urgent`: something fails soon, whatever time it costs.
     `part_of`: rule and subject of the finding that explains this one. `others`: subjects left out.
     """
 
@@ -40,6 +41,7 @@ class Finding:
     part_of: tuple[str, str] | None = None
     others: int = 0
     source: str | None = None
+    urgent: bool = False
 
     @property
     def is_note(self) -> bool:

@@ -26,6 +26,7 @@ _SCAN_EPILOG = """Example:
   sysdock disk scan / -o rec             # a mounted file system
   sysdock disk scan /var/lib/db -o rec   # one folder or file of it
   sysdock disk scan disk.img -o rec      # an image, or a device such as /dev/sda1
+  sysdock disk scan /srv --used-by run -o rec   # with the files that a recorded program used
 """
 _MAP_EPILOG = """Example:
 
@@ -83,19 +84,38 @@ def command() -> None:
 @click.option(
     "--threads", type=int, default=0, metavar="N", help="Threads that ask. Default: two for each core."
 )
+@click.option("--no-measure", is_flag=True, help="Do not measure what a request costs the device.")
+@click.option(
+    "--used-by",
+    type=click.Path(path_type=Path),
+    metavar="REC",
+    help="A recording of calls: note how much its files were used, for `disk/hot_files` and its rule.",
+)
 @click.pass_context
-def scan(ctx: click.Context, target: Path, output: Path, threads: int) -> None:
+def scan(
+    ctx: click.Context, target: Path, output: Path, threads: int, no_measure: bool, used_by: Path | None
+) -> None:
     """Read which file has which blocks, what is free, and what the file system keeps for itself.
 
     TARGET: a mount point, a folder, a file, a block device or an image file. What can be read without root is
-    read without; how much that is, is said.
+    read without; how much that is, is said. Where the device may be read, at most 33 MiB of it are, in half a
+    second, to measure what one more request costs it.
     """
+    import tempfile
+
     from sysdock.cli.recording import hand_over, run_with_progress
     from sysdock.recording.native import refuse_existing
 
     refuse_existing(output)
     options = [f"--threads={threads}"] if threads else []
-    code = run_with_progress(["disk scan", "-o", str(output), *options, "--", str(target)], _FORWARD)
+    options += ["--no-measure"] if no_measure else []
+    with tempfile.TemporaryDirectory() as folder:
+        if used_by is not None:
+            from sysdock.disk.usage import write_list
+
+            write_list(used_by, Path(folder) / "used")
+            options.append(f"--usage={folder}/used")
+        code = run_with_progress(["disk scan", "-o", str(output), *options, "--", str(target)], _FORWARD)
     if (output / "recording.json").exists():
         hand_over(output)
         _answer(output)

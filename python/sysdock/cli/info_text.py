@@ -34,13 +34,7 @@ def info_lines(recording: Recording, described: dict[str, Any]) -> list[str]:
         for source in ([] if recording.recorders_own else described["sources"] or [])
     ]
     lines.append(_pair("complete", _completeness(described)))
-    understood, total = described["lines_understood"], described["lines_total"]
-    lines.append(
-        _pair(recording.unit, f"{understood:,} of {total:,} understood ({percent(understood, total)})")
-    )
-    lines.append(
-        _pair("lost", f"{described['lost_events']:,} events" if described["lost_events"] else "no events")
-    )
+    lines += [_pair(head, text) for head, text in _coverage(recording, described)]
     lines += [_pair("DAMAGED", text) for text in described["damage"]]
     return [*lines, "", *_tables(described), *_issues(described), *_environment(described)]
 
@@ -76,6 +70,32 @@ def _ended(described: dict[str, Any]) -> str:
     if described["exit_code"] is not None:
         return f"exit status {described['exit_code']}"
     return "unknown"
+
+
+def _coverage(recording: Recording, described: dict[str, Any]) -> list[tuple[str, str]]:
+    """How much of what there was is in the tables: of a log, of the kernel's events, of a file system."""
+    if described["file_systems"]:
+        return [
+            pair for system in described["file_systems"] for pair in _of_scan(system, described["tables"])
+        ]
+    understood, total = described["lines_understood"], described["lines_total"]
+    lost = f"{described['lost_events']:,} events" if described["lost_events"] else "no events"
+    return [
+        (recording.unit, f"{understood:,} of {total:,} understood ({percent(understood, total)})"),
+        ("lost", lost),
+    ]
+
+
+def _of_scan(system: dict[str, Any], tables: dict[str, Any]) -> list[tuple[str, str]]:
+    part = "all of it" if system["whole"] else "a part of it"
+    size, place = human_bytes(system["size_bytes"]), system["mount_point"] or "not mounted"
+    read = system["files"] - system["unread_files"]
+    return [
+        ("scanned", f"{system['fs_type']} on {system['source']} ({place}), {size}, {part}"),
+        ("method", f"{system['method']}: {system['reason']}"),
+        ("files", f"{read:,} of {system['files']:,} read ({percent(read, system['files'])})"),
+        ("extents", f"{tables.get('extents', {}).get('rows', 0):,}"),
+    ]
 
 
 def _completeness(described: dict[str, Any]) -> str:

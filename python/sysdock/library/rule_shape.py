@@ -48,6 +48,7 @@ KNOWN_COLUMNS = {
     "process": "INTEGER",  # the process id,
     "from_s": "DOUBLE",  # and the time range, since the start of the recording
     "until_s": "DOUBLE",
+    "urgent": "BOOLEAN",  # it comes before all that only costs time
     "explained_by": "VARCHAR",  # ids of rules, comma separated: a finding of theirs explains this one
 }
 # A rule may leave out these sentences.

@@ -8,11 +8,13 @@
 
 mod chunks;
 mod files;
+mod lookup;
 mod map;
 mod search;
 mod used;
 
 pub(crate) use chunks::Chunks;
 pub(crate) use files::{files, subvolumes};
+pub(crate) use lookup::{tree_of, unique};
 pub(crate) use map::{Map, facts};
 pub(crate) use used::{Used, used};

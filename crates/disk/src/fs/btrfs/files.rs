@@ -4,14 +4,16 @@ use std::{io, os::fd::RawFd};
 
 use rustc_hash::FxHashMap;
 
-use super::search::{Item, ROOT_TREE, TOP_LEVEL, items, kind};
+use super::{
+    lookup::unique,
+    search::{Item, ROOT_TREE, TOP_LEVEL, items, kind},
+};
 use crate::batch::{Batch, Extent, Inode, Kind, flag};
 
 /// The first number that a file, or a subvolume, can have.
 const FIRST_FREE: u64 = 256;
 /// Trees with higher numbers are of btrfs itself.
 const LAST_FREE: u64 = u64::MAX - 255;
-const TREE_SHIFT: u32 = 48;
 
 /// A tree of files.
 #[derive(Clone, Debug)]
@@ -153,9 +155,7 @@ impl Building {
                 path.push(b'/');
                 path.extend_from_slice(&names.path(inode.number));
             }
-            if tree != TOP_LEVEL {
-                inode.number |= tree << TREE_SHIFT;
-            }
+            inode.number = unique(tree, inode.number);
             batch.add(inode, Some(&path), &self.extents);
         }
         self.extents.clear();

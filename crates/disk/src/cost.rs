@@ -1,0 +1,204 @@
+//! What one more request costs a device, and how fast it is read in order: measured with few reads, past the page cache.
+//!
+//! A file in pieces takes T = bytes / bandwidth + pieces * cost of a request. The kernel reads files ahead, with many requests under way at
+//! a time, and so does this: what a request costs is how much later the last of many is done for each that is added.
+
+use std::{
+    alloc::{Layout, alloc, dealloc},
+    fs::{File, OpenOptions, metadata},
+    io::{self, Seek, SeekFrom},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileTypeExt, OpenOptionsExt},
+    },
+    path::Path,
+    ptr::NonNull,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use sysdock_table::Cancel;
+
+use crate::target::Target;
+
+/// Reads at random places, of a size that every device takes past the cache [B].
+const RANDOM: Reads = Reads { count: 128, bytes: 4096, under_way: 8, limit: Duration::from_millis(250) };
+/// Reads in order. Together with the others they stay below 64 MiB and half a second, however slow the device is, but for its last reads.
+const IN_ORDER: Reads = Reads { count: 32, bytes: 1 << 20, under_way: 4, limit: Duration::from_millis(100) };
+/// Below this nothing can be said [reads].
+const FEWEST: usize = 4;
+
+/// How something is read.
+#[derive(Clone, Copy, Debug)]
+struct Reads {
+    count: usize,
+    bytes: usize,
+    /// Requests under way at a time.
+    under_way: usize,
+    /// No read begins later.
+    limit: Duration,
+}
+
+/// What a device was measured to do.
+#[derive(Debug)]
+pub struct Cost {
+    /// What one request more costs, beyond the time of its bytes [ns].
+    pub request_ns: u64,
+    /// In order, in large requests.
+    pub bytes_per_second: u64,
+    /// What was read for it, in words.
+    pub measurement: String,
+}
+
+/// Measure the device that a target lies on; `Err` says why not, in words.
+///
+/// # Errors
+/// The reason: no block device, no right to read it, a read that failed.
+pub fn measure(target: &Target, cancel: &Cancel) -> Result<Cost, String> {
+    let path = target.device();
+    if !metadata(path).is_ok_and(|status| status.file_type().is_block_device()) {
+        return Err(format!("{} is no block device", path.display()));
+    }
+    of_device(path, cancel).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn of_device(path: &Path, cancel: &Cancel) -> io::Result<Cost> {
+    let mut file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path)?;
+    let size = file.seek(SeekFrom::End(0))?;
+    let needed = (IN_ORDER.count * IN_ORDER.bytes) as u64;
+    if size < needed {
+        return Err(io::Error::other(format!("smaller than the {} MiB that are read for it", needed >> 20)));
+    }
+    let start = Instant::now();
+    let seed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
+    let mut random = Random(u64::from(seed) | 1);
+    let mut place = |bytes: u64| random.next() % (size / bytes) * bytes;
+    let places: Vec<u64> = (0..RANDOM.count).map(|_| place(RANDOM.bytes as u64)).collect();
+    let apart = timed(&file, &RANDOM, &places, cancel)?;
+    let first = place(IN_ORDER.bytes as u64).min(size - needed) / RANDOM.bytes as u64 * RANDOM.bytes as u64;
+    let places: Vec<u64> = (0..IN_ORDER.count as u64).map(|number| first + number * IN_ORDER.bytes as u64).collect();
+    let in_order = timed(&file, &IN_ORDER, &places, cancel)?;
+    let (Some(each), Some(large)) = (time_of_each(&apart), time_of_each(&in_order)) else {
+        return Err(io::Error::other("it is too slow to be measured in half a second"));
+    };
+    let bytes_ns = large * RANDOM.bytes as f64 / IN_ORDER.bytes as f64;
+    Ok(Cost {
+        request_ns: (each - bytes_ns).max(1.0) as u64,
+        bytes_per_second: (IN_ORDER.bytes as f64 * 1e9 / large) as u64,
+        measurement: said(&apart, &in_order, start.elapsed()),
+    })
+}
+
+fn said(apart: &[Duration], in_order: &[Duration], time: Duration) -> String {
+    format!(
+        "{} reads of {} B at random places, {} at a time; {} of {} B in order, {} at a time; {:.1} ms in all",
+        apart.len(),
+        RANDOM.bytes,
+        RANDOM.under_way,
+        in_order.len(),
+        IN_ORDER.bytes,
+        IN_ORDER.under_way,
+        time.as_secs_f64() * 1e3
+    )
+}
+
+/// Read at some places; when each read was done, in that order.
+fn timed(file: &File, reads: &Reads, places: &[u64], cancel: &Cancel) -> io::Result<Vec<Duration>> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(places.len()));
+    let start = Instant::now();
+    let work = || -> io::Result<()> {
+        let mut buffer = Buffer::new(reads.bytes);
+        while start.elapsed() < reads.limit && !cancel.requested() {
+            let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+            buffer.fill(file, *place)?;
+            done.lock().unwrap_or_else(PoisonError::into_inner).push(start.elapsed());
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..reads.under_way).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("it does not panic"))
+    })?;
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable();
+    Ok(done)
+}
+
+/// How much later each further read was done [ns]: the slope of the line that lies nearest to all. Devices that let requests through in
+/// bursts, and the moment that threads take to begin, count little in it.
+fn time_of_each(done: &[Duration]) -> Option<f64> {
+    if done.len() < FEWEST {
+        return None;
+    }
+    let count = done.len() as f64;
+    let middle = (count - 1.0) / 2.0;
+    let spread = count * (count * count - 1.0) / 12.0;
+    let slope: f64 = (0_u32..).zip(done).map(|(number, time)| (f64::from(number) - middle) * time.as_nanos() as f64).sum();
+    Some((slope / spread).max(1.0))
+}
+
+/// Xorshift (Marsaglia, 2003): places that differ from one scan to the next, so that no cache of the device has them.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
+/// Memory as O_DIRECT wants it: at the start of a page.
+struct Buffer {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+impl Buffer {
+    fn new(bytes: usize) -> Self {
+        let layout = Layout::from_size_align(bytes, 4096).expect("a power of two that is small");
+        // SAFETY: the layout has a size.
+        let start = NonNull::new(unsafe { alloc(layout) });
+        Buffer { start: start.unwrap_or_else(|| std::alloc::handle_alloc_error(layout)), layout }
+    }
+
+    /// Read all of it from a place.
+    fn fill(&mut self, file: &File, place: u64) -> io::Result<()> {
+        let place = libc::off_t::try_from(place).map_err(io::Error::other)?;
+        // SAFETY: the buffer has that many bytes, and is nobody else's.
+        let read = unsafe { libc::pread(file.as_raw_fd(), self.start.as_ptr().cast(), self.layout.size(), place) };
+        match usize::try_from(read) {
+            Ok(read) if read == self.layout.size() => Ok(()),
+            Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(_) => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_each_read_is_the_slope() {
+        let even: Vec<Duration> = (0..50).map(|number| Duration::from_micros(700 + 20 * number)).collect();
+        assert!((time_of_each(&even).unwrap() - 20_000.0).abs() < 1.0);
+        // 10 at once each 100 ms, as a throttle of 100 a second lets them through.
+        let bursts: Vec<Duration> = (0..40).map(|number| Duration::from_millis(100 * (number / 10))).collect();
+        assert!((time_of_each(&bursts).unwrap() / 1e7 - 1.0).abs() < 0.1);
+        assert!(time_of_each(&even[..3]).is_none());
+    }
+}
