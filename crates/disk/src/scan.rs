@@ -3,7 +3,10 @@
 use std::{
     fs::{self, File},
     io,
-    os::{fd::AsRawFd, unix::fs::MetadataExt},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileExt, MetadataExt},
+    },
     path::{Path, PathBuf},
     sync::{PoisonError, atomic::Ordering, mpsc},
     thread,
@@ -93,7 +96,7 @@ pub fn scan(
         Place::FileSystem(mount) => mounted(mount, work),
         Place::Within(mount) => walk(&target.path, mount, false, "", work),
         Place::Image(Some(mount)) => mounted(mount, work),
-        Place::Image(None) => Err(DiskError::NoFileSystem(target.path.clone())),
+        Place::Image(None) => Err(why_unknown(&target.path)),
     }
 }
 
@@ -109,6 +112,15 @@ fn raw_ext(target: &Target, settings: Settings) -> Option<ext::Request<'_>> {
     }
     let begins = File::open(path).is_ok_and(|file| ext::begins_in(&file));
     begins.then_some(ext::Request { path, mount, threads: settings.threads })
+}
+
+/// A device or image in which no file system was found: there is none, or its beginning cannot be read.
+fn why_unknown(path: &Path) -> DiskError {
+    let mut start = [0; 4096];
+    match File::open(path).and_then(|file| file.read_at(&mut start, 0)) {
+        Ok(_) => DiskError::NoFileSystem(path.into()),
+        Err(error) => DiskError::Io(path.into(), error),
+    }
 }
 
 /// A whole file system that is mounted: by what its type tells, or file by file.

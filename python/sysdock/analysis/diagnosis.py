@@ -60,7 +60,8 @@ def judge(session: Session, rule: Analysis) -> list[Finding]:
     names = [column.name for column in rule.columns]
     findings = [_finding(rule, page, dict(zip(names, row, strict=True))) for row in rows]
     findings = _cut(sorted(findings, key=_order))
-    doubt = doubts(session.recording, session.library.sources(rule.needs))
+    sources = session.library.sources(rule.needs)
+    doubt = doubts(session.recording, sources) or _doubts_of_scan(session, sources)
     if session.filters.only_ok:
         doubt = (
             "Nothing was found, but --only-ok leaves out the calls that failed.",
@@ -105,6 +106,30 @@ def doubts(recording: Recording, sources: Iterable[str]) -> tuple[str, str] | No
             f"見つかったものはありませんが、{lost} 個のイベントが失われています。",
         )
     return None
+
+
+def _doubts_of_scan(session: Session, sources: Iterable[str]) -> tuple[str, str] | None:
+    """The same for what a scan of a disk could not read: blocks, and files."""
+    recording = session.recording
+    if recording.manifest.get("recorder") != "disk" or not {"inodes", "extents", "layout"} & set(sources):
+        return None
+    if "import_issues" in recording.tables:
+        [(kinds,)] = session.fetch("SELECT count(*) FROM import_issues WHERE NOT understood")
+        if kinds:
+            return (
+                "Nothing was found, but parts of the file system could not be read or understood.",
+                "見つかったものはありませんが、ファイルシステムの一部を読めなかったか、解釈できませんでした。",
+            )
+    if "file_systems" not in recording.tables:
+        return None
+    [(files, unread)] = session.fetch("SELECT sum(files), sum(unread_files) FROM file_systems")
+    if not files or (files - unread) / files >= ENOUGH_UNDERSTOOD:
+        return None
+    share = percent(files - unread, files)
+    return (
+        f"Nothing was found, but only {share} of the files could be read.",
+        f"見つかったものはありませんが、読めたのはファイルの {share} だけです。",
+    )
 
 
 def _doubted(finding: Finding, doubt: tuple[str, str]) -> Finding:

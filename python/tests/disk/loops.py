@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +16,7 @@ import ext_images
 import pytest
 from ext_images import run
 
+MIB = 1 << 20
 FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
 libc = ctypes.CDLL(None, use_errno=True)
 libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long]
@@ -50,6 +53,22 @@ def mounted(device: Path, point: Path, *options: str) -> Iterator[Path]:
         yield point
     finally:
         run("umount", point)
+
+
+@contextmanager
+def made(image: Path, make: list[str], size: int, *options: str) -> Iterator[Path]:
+    """Makes a file system with the command `make IMAGE`, and mounts it where everybody may go; gives where."""
+    needs_root()
+    ext_images.needs(make[0])
+    image.touch()
+    os.truncate(image, size)
+    run(*make, image)
+    with tempfile.TemporaryDirectory(prefix="sysdock-mount-") as folder, loop(image) as device:
+        Path(folder).chmod(0o755)
+        with mounted(
+            device, Path(folder) / "point", *(["-o", ",".join(options)] if options else [])
+        ) as point:
+            yield point
 
 
 def allocate(path: Path, begin: int, length: int, mode: int = 0) -> None:
@@ -90,3 +109,44 @@ def fill(root: Path, unit: int) -> None:
         os.setxattr(large, "user.large", b"v" * 9000)
     shutil.copytree(root / "deep", root / "copy")
     os.sync()
+
+
+def interleaved(folder: Path, files: int, pieces: int, piece: int) -> None:
+    """Files that got a piece each by turns, with holes: in as many fragments on any file system."""
+    folder.mkdir()
+    opened = [os.open(folder / f"part{number}", os.O_RDWR | os.O_CREAT) for number in range(files)]
+    for number in range(pieces):
+        for file in opened:
+            os.posix_fallocate(file, 2 * number * piece, piece)
+    for file in opened:
+        os.close(file)
+
+
+def fill_with_all_kinds(root: Path) -> None:
+    """Files of many kinds: small and large, with holes, in pieces, with odd and with several names."""
+    (root / "folder").mkdir()
+    for number in range(300):
+        (root / "folder" / f"small{number}").write_bytes(os.urandom(37 * number))
+    (root / "large").write_bytes(os.urandom(8 * MIB))
+    with (root / "holes").open("wb") as file:
+        for number in range(50):
+            file.seek(number * 65536)
+            file.write(os.urandom(4096))
+    (root / "text").write_bytes(b"the same words again " * 100_000)
+    (root / "empty").touch()
+    os.link(root / "large", root / "folder" / "large too")
+    (root / "link").symlink_to("large")
+    Path(os.fsdecode(os.fsencode(root) + b"/odd\xff\nname")).write_bytes(b"x" * 5000)
+    interleaved(root / "broken", files=8, pieces=60, piece=8192)
+    os.sync()
+
+
+def filefrag(paths: list[Path]) -> dict[Path, int]:
+    """Fragments of each file, as `filefrag` counts them; without those that it cannot be asked about."""
+    counted = {}
+    for path in paths:
+        done = subprocess.run(["filefrag", path], capture_output=True, check=False)
+        words = done.stdout.rpartition(b": ")[2].split()
+        if done.returncode == 0 and words[1:2] and words[1].startswith(b"extent"):
+            counted[path] = int(words[0])
+    return counted

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from sysdock.cli import sysdock
-from sysdock.library import Library
 
 sys.path.insert(0, str(Path(__file__).parent))
-from mounted import MIB, Scan, mounted
+from loops import MIB, made
+from scans import scanned
 
 MAKE = {
     "ext4": ["mkfs.ext4", "-q", "-N", "65536"],
@@ -27,7 +27,7 @@ MAKE = {
 @pytest.fixture(params=MAKE)
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """An empty file system."""
-    with mounted(tmp_path / "image", MAKE[request.param], 512 * MIB) as point:
+    with made(tmp_path / "image", MAKE[request.param], 512 * MIB) as point:
         yield point
 
 
@@ -43,40 +43,38 @@ def run() -> Callable[..., Result]:
     return run_
 
 
-def pieces(root: Path, folder: Path, library: Library) -> int:
+def pieces(root: Path, folder: Path) -> int:
     """Fragments of all files in a folder, as a scan finds them."""
     os.sync()
-    [(count,)] = Scan(root, folder, library).query(
-        "SELECT sum(fragments) FROM inodes WHERE path LIKE '%/part%'"
-    )
+    [(count,)] = scanned(root, folder).query("SELECT sum(fragments) FROM inodes WHERE path LIKE '%/part%'")
     return count
 
 
 def test_interleaved_files_are_in_as_many_pieces_as_foretold(
-    root: Path, run: Callable, tmp_path: Path, library: Library
+    root: Path, run: Callable, tmp_path: Path
 ) -> None:
     run("fragment", root / "broken", "--files", 8, "--size", MIB, "--piece", 8192)
-    assert pieces(root, tmp_path / "rec", library) == 8 * 128
+    assert pieces(root, tmp_path / "rec") == 8 * 128
 
 
 @pytest.mark.parametrize("root", ["ext4"], indirect=True)
 def test_files_in_the_holes_of_a_comb_are_in_as_many_pieces_as_foretold(
-    root: Path, run: Callable, tmp_path: Path, library: Library
+    root: Path, run: Callable, tmp_path: Path
 ) -> None:
     run("fragment", root / "broken", "--mode", "comb", "--files", 8, "--size", 8 * MIB, "--piece", 16384)
-    assert pieces(root, tmp_path / "rec", library) == pytest.approx(8 * 512, rel=0.01)
+    assert pieces(root, tmp_path / "rec") == pytest.approx(8 * 512, rel=0.01)
 
 
-def test_a_copy_is_told_as_moved(root: Path, run: Callable, tmp_path: Path, library: Library) -> None:
+def test_a_copy_is_told_as_moved(root: Path, run: Callable, tmp_path: Path) -> None:
     run("fragment", root / "broken", "--files", 4, "--size", MIB, "--piece", 8192)
     os.sync()
-    Scan(root, tmp_path / "before", library)
+    scanned(root, tmp_path / "before")
     shutil.copyfile(root / "broken" / "part0000", root / "copy")
     os.rename(root / "copy", root / "broken" / "part0000")
     (root / "broken" / "part0001").unlink()
     (root / "new").write_bytes(os.urandom(5000))
     os.sync()
-    Scan(root, tmp_path / "after", library)
+    scanned(root, tmp_path / "after")
     done = run("diff", tmp_path / "before", tmp_path / "after", "--format", "json")
     rows = {
         Path(row["path"]).name: row
@@ -120,13 +118,11 @@ def test_a_series_keeps_the_newest(root: Path, run: Callable, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("root", ["ext4"], indirect=True)
-def test_two_file_systems_are_not_compared(
-    root: Path, run: Callable, tmp_path: Path, library: Library
-) -> None:
+def test_two_file_systems_are_not_compared(root: Path, run: Callable, tmp_path: Path) -> None:
     from sysdock.errors import UserError
 
-    with mounted(tmp_path / "other", MAKE["ext4"], 64 * MIB) as other:
-        Scan(root, tmp_path / "a", library)
-        Scan(other, tmp_path / "b", library)
+    with made(tmp_path / "other", MAKE["ext4"], 64 * MIB) as other:
+        scanned(root, tmp_path / "a")
+        scanned(other, tmp_path / "b")
     with pytest.raises(UserError, match="two file systems"):
         run("diff", tmp_path / "a", tmp_path / "b")

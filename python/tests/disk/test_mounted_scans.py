@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sysdock.library import Library
 
 sys.path.insert(0, str(Path(__file__).parent))
-from mounted import MIB, Scan, filefrag, fill, mounted
+from loops import MIB, filefrag, fill_with_all_kinds, made
+from scans import Scan, scanned
 
 KINDS = {
     "ext4": (["mkfs.ext4", "-q"], 256 * MIB, ""),
@@ -38,15 +38,15 @@ def kind(request: pytest.FixtureRequest) -> str:
 def root(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """One with files in it, mounted."""
     make, size, options = KINDS[kind]
-    with mounted(tmp_path_factory.mktemp("disk") / "image", make, size, options) as point:
-        fill(point)
+    with made(tmp_path_factory.mktemp("disk") / "image", make, size, *filter(None, [options])) as point:
+        fill_with_all_kinds(point)
         yield point
 
 
 @pytest.fixture(scope="module")
-def found(root: Path, tmp_path_factory: pytest.TempPathFactory, library: Library) -> Scan:
+def found(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Scan:
     """Its scan, by root."""
-    return Scan(root, tmp_path_factory.mktemp("scan") / "rec", library)
+    return scanned(root, tmp_path_factory.mktemp("scan") / "rec")
 
 
 def test_fragments_are_those_of_filefrag(root: Path, found: Scan) -> None:
@@ -104,18 +104,18 @@ def test_free_space_is_that_of_e2freefrag(kind: str, root: Path, found: Scan, tm
     assert blocks == block * sum(int(row) for row in re.findall(r":\s+\d+\s+(\d+)\s+[\d.]+%", said))
 
 
-def test_who_may_not_read_is_told_how_much_is_missing(root: Path, library: Library) -> None:
+def test_who_may_not_read_is_told_how_much_is_missing(root: Path) -> None:
     (root / "folder").chmod(0o700)
     with tempfile.TemporaryDirectory(prefix="sysdock-scan-") as folder:
         Path(folder).chmod(0o777)
         try:
-            found = Scan(root, Path(folder) / "rec", library, user=65534)
+            found = scanned(root, Path(folder) / "rec", user=65534)
         finally:
             (root / "folder").chmod(0o755)
         [(method, unread)] = found.query("SELECT method, unread_files FROM file_systems")
     assert method == "fiemap"
     assert unread >= 1
-    assert f"{unread} of " in found.said
+    assert f"{unread} of " in found.messages
 
 
 @pytest.mark.parametrize("kind", ["btrfs with zstd"], indirect=True)

@@ -18,7 +18,7 @@ from sysdock.recording import Recording
 
 sys.path.insert(0, str(Path(__file__).parent))
 from ext_images import run as run_tool
-from mounted import MIB, filefrag, interleaved, mounted
+from loops import MIB, filefrag, interleaved, made
 
 MAKE = {
     "ext4": ["mkfs.ext4", "-q"],
@@ -31,7 +31,7 @@ READ_NS = 40_000_000
 @pytest.fixture(params=MAKE)
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """A file system with a file in pieces, one with two names, and on btrfs one in a subvolume."""
-    with mounted(tmp_path / "image", MAKE[request.param], 512 * MIB) as point:
+    with made(tmp_path / "image", MAKE[request.param], 512 * MIB) as point:
         if request.param == "btrfs":
             run_tool("btrfs", "subvolume", "create", point / "inner")
         else:
