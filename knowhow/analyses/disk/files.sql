@@ -14,11 +14,11 @@
 -- column: cost_ns BIGINT                    Their time, at the cost of one [ns].
 -- column: slowdown DOUBLE                   How many times as long reading it takes as in one piece.
 -- column: request_ns BIGINT                 What one request was taken to cost [ns].
--- column: by VARCHAR                        Where that is from: measured (by the scan), given, or assumed.
+-- column: cost_is VARCHAR                   Where that is from: measured (by the scan), given, or assumed.
 -- tags:   disk, files, time
 WITH cost AS (
     SELECT coalesce($request_ns, request_ns) AS request_ns, bytes_per_second,
-        CASE WHEN $request_ns IS NOT NULL THEN 'given' WHEN measured THEN 'measured' ELSE 'assumed' END AS by
+        CASE WHEN $request_ns IS NOT NULL THEN 'given' WHEN measured THEN 'measured' ELSE 'assumed' END AS cost_is
     FROM device_cost
 )
 SELECT
@@ -34,7 +34,7 @@ SELECT
     CASE WHEN p.allocated_bytes > 0
         THEN round(1e0 + 1e-9 * p.more_requests * c.request_ns * c.bytes_per_second / p.allocated_bytes, 2) END AS slowdown,
     c.request_ns,
-    c.by
+    c.cost_is
 FROM file_pieces AS p
 CROSS JOIN cost AS c
 WHERE p.fragments > 1

@@ -104,9 +104,9 @@ def _same_file(one: Finding, other: Finding) -> bool:
 
 
 def _nested(findings: list[Finding]) -> list[Finding]:
-    """Main findings by rule, that with most to win first, each with its parts behind it; then the rest."""
+    """Main findings by rule: urgent ones, then by what is to win, each with its parts; then the rest."""
     groups = by_rule(main_findings(findings))
-    groups.sort(key=lambda group: -(total_gain(group) or 0))
+    groups.sort(key=lambda group: (not any(each.urgent for each in group), -(total_gain(group) or 0)))
     ordered = [each for group in groups for head in group for each in [head, *parts_of(findings, head)]]
     return ordered + [finding for finding in findings if finding.status != "finding"]
 

@@ -84,6 +84,11 @@ def command() -> None:
 @click.option(
     "--threads", type=int, default=0, metavar="N", help="Threads that ask. Default: two for each core."
 )
+@click.option(
+    "--no-names",
+    is_flag=True,
+    help="Leave out what files are called: folders are not read, and the memory stays small.",
+)
 @click.option("--no-measure", is_flag=True, help="Do not measure what a request costs the device.")
 @click.option(
     "--used-by",
@@ -93,7 +98,7 @@ def command() -> None:
 )
 @click.pass_context
 def scan(
-    ctx: click.Context, target: Path, output: Path, threads: int, no_measure: bool, used_by: Path | None
+    ctx: click.Context, target: Path, output: Path, threads: int, used_by: Path | None, **leave_out: bool
 ) -> None:
     """Read which file has which blocks, what is free, and what the file system keeps for itself.
 
@@ -108,7 +113,7 @@ def scan(
 
     refuse_existing(output)
     options = [f"--threads={threads}"] if threads else []
-    options += ["--no-measure"] if no_measure else []
+    options += [f"--{name.replace('_', '-')}" for name, is_set in leave_out.items() if is_set]
     with tempfile.TemporaryDirectory() as folder:
         if used_by is not None:
             from sysdock.disk.usage import write_list
