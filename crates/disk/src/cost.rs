@@ -29,6 +29,9 @@ use crate::target::Target;
 const RANDOM: Reads = Reads { count: 128, bytes: 4096, under_way: 8, limit: Duration::from_millis(250) };
 /// Reads in order. Together with the others they stay below 64 MiB and half a second, however slow the device is, but for its last reads.
 const IN_ORDER: Reads = Reads { count: 32, bytes: 1 << 20, under_way: 4, limit: Duration::from_millis(100) };
+/// On a device that is done so soon, reads at random places are repeated, and the median counts: a busy machine delays some of them.
+const FAST: Duration = Duration::from_millis(60);
+const ROUNDS: usize = 5;
 /// Below this nothing can be said [reads].
 const FEWEST: usize = 4;
 
@@ -77,29 +80,41 @@ fn of_device(path: &Path, cancel: &Cancel) -> io::Result<Cost> {
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
     let mut random = Random(u64::from(seed) | 1);
     let mut place = |bytes: u64| random.next() % (size / bytes) * bytes;
-    let places: Vec<u64> = (0..RANDOM.count).map(|_| place(RANDOM.bytes as u64)).collect();
-    let apart = timed(&file, &RANDOM, &places, cancel)?;
+    let (mut rounds, mut reads) = (Vec::new(), 0);
+    while rounds.len() < ROUNDS && (rounds.is_empty() || start.elapsed() < FAST) {
+        let places: Vec<u64> = (0..RANDOM.count).map(|_| place(RANDOM.bytes as u64)).collect();
+        let apart = timed(&file, &RANDOM, &places, cancel)?;
+        reads += apart.len();
+        rounds.push(time_of_each(&apart).ok_or_else(too_slow)?);
+    }
     let first = place(IN_ORDER.bytes as u64).min(size - needed) / RANDOM.bytes as u64 * RANDOM.bytes as u64;
     let places: Vec<u64> = (0..IN_ORDER.count as u64).map(|number| first + number * IN_ORDER.bytes as u64).collect();
     let in_order = timed(&file, &IN_ORDER, &places, cancel)?;
-    let (Some(each), Some(large)) = (time_of_each(&apart), time_of_each(&in_order)) else {
-        return Err(io::Error::other("it is too slow to be measured in half a second"));
-    };
+    let (each, large) = (median(rounds), time_of_each(&in_order).ok_or_else(too_slow)?);
     let bytes_ns = large * RANDOM.bytes as f64 / IN_ORDER.bytes as f64;
     Ok(Cost {
         request_ns: (each - bytes_ns).max(1.0) as u64,
         bytes_per_second: (IN_ORDER.bytes as f64 * 1e9 / large) as u64,
-        measurement: said(&apart, &in_order, start.elapsed()),
+        measurement: said(reads, in_order.len(), start.elapsed()),
     })
 }
 
-fn said(apart: &[Duration], in_order: &[Duration], time: Duration) -> String {
+fn too_slow() -> io::Error {
+    io::Error::other("it is too slow to be measured in half a second")
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn said(apart: usize, in_order: usize, time: Duration) -> String {
     format!(
         "{} reads of {} B at random places, {} at a time; {} of {} B in order, {} at a time; {:.1} ms in all",
-        apart.len(),
+        apart,
         RANDOM.bytes,
         RANDOM.under_way,
-        in_order.len(),
+        in_order,
         IN_ORDER.bytes,
         IN_ORDER.under_way,
         time.as_secs_f64() * 1e3

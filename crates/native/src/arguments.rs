@@ -107,7 +107,7 @@ pub(crate) struct Scan {
     /// Leave out what files are called: folders are not read, and the memory stays small.
     #[arg(long)]
     pub(crate) no_names: bool,
-    /// Do not measure what a request costs the device. Otherwise at most 33 MiB of it are read, in half a second, where it may be read.
+    /// Do not measure what a request costs the device. Otherwise at most 35 MiB of it are read, in half a second, where it may be read.
     #[arg(long)]
     pub(crate) no_measure: bool,
     /// List of files that were used, and how much: see `sysdock_disk::add_usage`.

@@ -103,7 +103,7 @@ def scan(
     """Read which file has which blocks, what is free, and what the file system keeps for itself.
 
     TARGET: a mount point, a folder, a file, a block device or an image file. What can be read without root is
-    read without; how much that is, is said. Where the device may be read, at most 33 MiB of it are, in half a
+    read without; how much that is, is said. Where the device may be read, at most 35 MiB of it are, in half a
     second, to measure what one more request costs it.
     """
     import tempfile
