@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sysdock.analysis.compare import blessed, difference, picked
 from sysdock.analysis.errors import engine_errors
-from sysdock.analysis.example_rows import add_rows, begin_without_log, empty_manifest
+from sysdock.analysis.example_rows import add_rows, begin_without_log
 from sysdock.analysis.portable import violations
 from sysdock.analysis.rule_check import SENTENCES, page_problems, sentence_problems, with_sentences
 from sysdock.analysis.session import Session
@@ -19,6 +19,7 @@ from sysdock.library.header import parse
 from sysdock.recording import Recording
 from sysdock.recording.mentions import mentions
 from sysdock.recording.native import find_native, import_quietly
+from sysdock.recording.writing import empty_manifest
 
 _FOLDERS = {"analyses": "analysis", "rules": "rule"}
 # Keys of a `chart:` line that name columns.
