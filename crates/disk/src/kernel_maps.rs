@@ -62,7 +62,10 @@ pub(crate) fn by_owners(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, U
         Refused::Kernel(error) => failed(error),
         Refused::Table(error) => error.into(),
     })?;
-    let names = names(&mount.point, status.dev(), status.ino(), work.settings, work.cancel);
+    let names = match work.settings.without_names {
+        true => Names::default(),
+        false => names(&mount.point, status.dev(), status.ino(), work.settings, work.cancel),
+    };
     let mut not_written = None;
     let gone = owned
         .files(folder.as_raw_fd(), &names, &mut |batch: &Batch| {
@@ -115,7 +118,8 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
     let mut map = Map::new(&chunks, &used);
     let mut not_written = None;
     for subvolume in btrfs::subvolumes(file).map_err(failed)? {
-        let outcome = btrfs::files(file, &subvolume, mount.point.as_os_str().as_encoded_bytes(), &mut |batch| {
+        let prefix = (!work.settings.without_names).then_some(mount.point.as_os_str().as_encoded_bytes());
+        let outcome = btrfs::files(file, &subvolume, prefix, &mut |batch| {
             map.place(batch);
             let written = tables.batch(batch);
             (work.report)(Progress { bytes_done: 0, bytes_total: None, lines: tables.taken });
@@ -143,7 +147,7 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
 /// The name of every inode of a file system.
 fn names(path: &Path, device: u64, inode: u64, settings: Settings, cancel: &Cancel) -> Names {
     let names = SharedNames::of(path, inode);
-    let walk = Walk::new(device, cancel, Some(&names));
+    let walk = Walk::new(device, cancel, Some(&names), false);
     thread::scope(|scope| {
         // Nothing is sent.
         let (sender, _batches) = mpsc::sync_channel(1);

@@ -27,6 +27,8 @@ use crate::{
 pub struct Settings {
     /// Threads that ask; 0: two for each core, as most of them wait for the disk.
     pub threads: usize,
+    /// Leave out what files are called: folders are not read, and whatever the number of files, the memory stays small.
+    pub without_names: bool,
 }
 
 /// What a scan came to.
@@ -108,7 +110,7 @@ fn raw_ext(target: &Target, settings: Settings) -> Option<ext::Request<'_>> {
         return None;
     }
     let begins = File::open(path).is_ok_and(|file| ext::begins_in(&file));
-    begins.then_some(ext::Request { path, mount, threads: settings.threads })
+    begins.then_some(ext::Request { path, mount, threads: threads(settings), without_names: settings.without_names })
 }
 
 /// A whole file system that is mounted: by what its type tells, or file by file.
@@ -130,7 +132,7 @@ fn walk(path: &Path, mount: &Mount, is_whole: bool, why_not: &str, work: Work<'_
     let Work { recording, settings, cancel, report } = work;
     let failed = |error| DiskError::Io(path.into(), error);
     let device = fs::metadata(path).map_err(failed)?.dev();
-    let walk = Walk::new(device, cancel, None);
+    let walk = Walk::new(device, cancel, None, settings.without_names);
     let mut tables = Tables::new(recording);
     gather(&walk, path, threads(settings), &mut tables, report)?;
     let mut reason = format!("{} is mounted: its files are asked for one by one", mount.fs_type);

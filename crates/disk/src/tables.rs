@@ -1,8 +1,8 @@
 //! Writes what a method finds: rows of `inodes`, `extents`, `paths`, `free_extents` and `layout`, encoded a block at a time.
 
-use sysdock_table::{Column, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording, TableError, readable};
+use sysdock_table::{Column, EncodedGroup, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording, TableError, readable};
 
-use crate::batch::{Batch, Extent, File, KIND_WORDS, flag};
+use crate::batch::{Batch, Extent, File, KIND_WORDS, Kind, flag};
 
 /// A piece of the device that the file system keeps for itself [B].
 #[derive(Clone, Copy, Debug)]
@@ -78,11 +78,18 @@ struct Rows<T> {
     fill: Fill<T>,
     /// What values of its column of words stand for.
     words: Vec<String>,
+    /// Groups that lack a column until [`Rows::complete`].
+    waiting: Option<Vec<EncodedGroup>>,
 }
 
 impl<T> Rows<T> {
     fn new(table: &'static str, fill: Fill<T>, words: Vec<String>) -> Self {
-        Rows { table, encoder: GroupEncoder::new(table), rows: Vec::with_capacity(ROWS_PER_BLOCK), fill, words }
+        Rows { table, encoder: GroupEncoder::new(table), rows: Vec::with_capacity(ROWS_PER_BLOCK), fill, words, waiting: None }
+    }
+
+    /// Rows of which a column becomes known when all have come: they wait in memory, encoded.
+    fn without(self, column: &str) -> Self {
+        Rows { encoder: GroupEncoder::of_columns(self.table, |name| name != column), waiting: Some(Vec::new()), ..self }
     }
 
     fn add(&mut self, row: T, recording: &mut Recording) -> Result<(), TableError> {
@@ -109,16 +116,51 @@ impl<T> Rows<T> {
             return Ok(());
         }
         let group = self.encoder.finish(|_, word| self.words[word].clone());
-        recording.append(self.table, group)
+        match &mut self.waiting {
+            Some(groups) => groups.push(group),
+            None => recording.append(self.table, group)?,
+        }
+        Ok(())
+    }
+
+    /// Write the rows that wait, with the values of the column that they lack.
+    fn complete(&mut self, column: &str, mut value: impl FnMut() -> i64, recording: &mut Recording) -> Result<(), TableError> {
+        let mut encoder = GroupEncoder::of_columns(self.table, |name| name == column);
+        for group in self.waiting.take().into_iter().flatten() {
+            for block in (0..group.rows()).step_by(ROWS_PER_BLOCK) {
+                let rows = ROWS_PER_BLOCK.min(group.rows() - block);
+                encoder.block(rows, |_, values| {
+                    values.extend((0..rows).map(|_| value()));
+                    None
+                });
+            }
+            recording.append(self.table, group.with(encoder.finish(|_, _| String::new())))?;
+        }
+        Ok(())
     }
 }
 
 /// The rows of `paths`, whose text is no number.
 #[derive(Default)]
-struct PathRows {
+pub(crate) struct PathRows {
     text: String,
     ends: Vec<i32>,
     kinds: Vec<Option<i32>>,
+}
+
+impl PathRows {
+    pub(crate) fn add(&mut self, path: &[u8], kind: Kind) {
+        self.text.push_str(&readable(path));
+        self.ends.push(i32::try_from(self.text.len()).expect("written before it grows so long"));
+        self.kinds.push(Some(path_kind(kind)));
+    }
+
+    /// Whether it is time to write them.
+    pub(crate) fn is_full(&self) -> bool {
+        // More ends than a column of text may have.
+        const MOST: usize = 1 << 28;
+        self.ends.len() >= ROWS_PER_GROUP || self.text.len() >= MOST
+    }
 }
 
 /// Rows on their way to the recording.
@@ -130,6 +172,8 @@ pub(crate) struct Tables<'a> {
     parts: Rows<(Part, usize)>,
     paths: PathRows,
     next_path: i32,
+    /// Which files have a path, of those that came before their paths.
+    named: Vec<bool>,
     /// Files taken so far.
     pub(crate) taken: u64,
 }
@@ -144,8 +188,15 @@ impl<'a> Tables<'a> {
             parts: Rows::new("layout", part_column, Vec::new()),
             paths: PathRows::default(),
             next_path: 0,
+            named: Vec::new(),
             taken: 0,
         }
+    }
+
+    /// For files that come by [`Tables::unnamed_file`], and whose paths come behind them, by [`Tables::late_paths`].
+    pub(crate) fn with_late_paths(recording: &'a mut Recording) -> Self {
+        let tables = Tables::new(recording);
+        Tables { files: tables.files.without("path_id"), ..tables }
     }
 
     /// All files of a batch.
@@ -168,19 +219,27 @@ impl<'a> Tables<'a> {
         self.taken += 1;
         let path_id = path.map(|_| self.next_path);
         if let Some(path) = path {
-            self.path(path, file)?;
+            self.next_path = self.next_path.saturating_add(1);
+            self.paths.add(path, file.inode.kind);
+            if self.paths.is_full() {
+                self.write_paths()?;
+            }
         }
         self.files.add((*file, path_id), self.recording)
     }
 
-    fn path(&mut self, path: &[u8], file: &File) -> Result<(), TableError> {
-        // More ends than a column of text may have.
-        const MOST: usize = 1 << 28;
-        self.next_path = self.next_path.saturating_add(1);
-        self.paths.text.push_str(&readable(path));
-        self.paths.ends.push(i32::try_from(self.paths.text.len()).expect("written before it grows so long"));
-        self.paths.kinds.push(Some(path_kind(file)));
-        if self.paths.ends.len() >= ROWS_PER_GROUP || self.paths.text.len() >= MOST { self.write_paths() } else { Ok(()) }
+    /// A file whose path comes later.
+    pub(crate) fn unnamed_file(&mut self, file: &File) -> Result<(), TableError> {
+        self.taken += 1;
+        self.files.add((*file, None), self.recording)
+    }
+
+    /// Paths of the next files, for each of which `named` says whether it has one.
+    pub(crate) fn late_paths(&mut self, named: &[bool], paths: PathRows) -> Result<(), TableError> {
+        self.named.extend_from_slice(named);
+        self.next_path = self.next_path.saturating_add(i32::try_from(paths.ends.len()).unwrap_or(i32::MAX));
+        self.paths = paths;
+        self.write_paths()
     }
 
     pub(crate) fn extent(&mut self, inode: u64, extent: &Extent) -> Result<(), TableError> {
@@ -204,6 +263,14 @@ impl<'a> Tables<'a> {
     pub(crate) fn finish(mut self) -> Result<(), TableError> {
         self.write_paths()?;
         self.files.finish(self.recording)?;
+        let (mut named, mut next) = (self.named.into_iter(), 0);
+        let path_id = || {
+            let has_path = named.next().unwrap_or(false);
+            let number = if has_path { next } else { NULL };
+            next += i64::from(has_path);
+            number
+        };
+        self.files.complete("path_id", path_id, self.recording)?;
         self.extents.finish(self.recording)?;
         self.free.finish(self.recording)?;
         self.parts.finish(self.recording)
@@ -290,10 +357,10 @@ fn part_column(rows: &[(Part, usize)], column: usize, values: &mut Vec<i64>) -> 
 const PATH_KINDS: [&str; 3] = ["file", "directory", "unknown"];
 
 /// The word of `paths.kind`, as an index into [`PATH_KINDS`].
-fn path_kind(file: &File) -> i32 {
-    match KIND_WORDS[file.inode.kind as usize] {
-        "file" => 0,
-        "directory" => 1,
+fn path_kind(kind: Kind) -> i32 {
+    match kind {
+        Kind::File => 0,
+        Kind::Directory => 1,
         _ => 2,
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Walk<'a> {
     cancel: &'a Cancel,
     /// Where names go, if they are all that is wanted: then files are not opened.
     names: Option<&'a SharedNames>,
+    /// Files are handed over without their paths.
+    without_names: bool,
     waiting: Mutex<Waiting>,
     more: Condvar,
     /// Files with several names that were met already.
@@ -65,11 +67,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(device: u64, cancel: &'a Cancel, names: Option<&'a SharedNames>) -> Self {
+    pub(crate) fn new(device: u64, cancel: &'a Cancel, names: Option<&'a SharedNames>, without_names: bool) -> Self {
         Walk {
             device,
             cancel,
             names,
+            without_names,
             waiting: Mutex::new(Waiting { folders: Vec::new(), busy: 0 }),
             more: Condvar::new(),
             linked: Mutex::default(),
@@ -227,7 +230,7 @@ impl<'a> Worker<'a> {
             }
             self.extents.clear();
         }
-        self.batch.add(inode(&status, kind), Some(path), &self.extents);
+        self.batch.add(inode(&status, kind), (!self.walk.without_names).then_some(path), &self.extents);
         if self.batch.is_full() {
             self.hand_over();
         }

@@ -101,6 +101,9 @@ pub(crate) struct Scan {
     /// Threads that may ask; 0: two for each core.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) threads: usize,
+    /// Leave out what files are called: folders are not read, and the memory stays small.
+    #[arg(long)]
+    pub(crate) no_names: bool,
     #[command(flatten)]
     pub(crate) progress: Progress,
 }

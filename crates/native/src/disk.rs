@@ -20,7 +20,7 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
     let started = (Instant::now(), SystemTime::now());
     let mut recording = Recording::create(&arguments.output, manifest(started.1))?;
     let mut reporter = Reporter::new(&arguments.progress);
-    let settings = Settings { threads: arguments.threads };
+    let settings = Settings { threads: arguments.threads, without_names: arguments.no_names };
     let outcome = sysdock_disk::scan(&target, &mut recording, settings, &cancel, &mut |progress| reporter.report(progress));
     match outcome {
         Ok(outcome) => {

@@ -26,17 +26,39 @@ pub const ROWS_PER_BLOCK: usize = 4096;
 /// Every value is an `i64`; [`crate::NULL`] stands for NULL, and words are given as indices into a list of words that may grow until the group is
 /// finished. Holds no file: it may run in a thread of its own.
 pub struct GroupEncoder {
-    columns: Vec<ColumnEncoder>,
+    /// By their numbers in the table.
+    columns: Vec<(usize, ColumnEncoder)>,
     schema: SchemaDescPtr,
     rows: usize,
     press: Press,
     values: Vec<i64>,
 }
 
-/// A row group, ready to be appended to a part by [`crate::Recording::append`].
+/// A row group, ready to be appended to a part by [`crate::Recording::append`] once it has all columns.
 pub struct EncodedGroup {
     pub(crate) rows: usize,
-    pub(crate) columns: Vec<(Bytes, ColumnCloseResult)>,
+    /// By their numbers in the table, in order.
+    pub(crate) columns: Vec<(usize, (Bytes, ColumnCloseResult))>,
+}
+
+impl EncodedGroup {
+    /// Rows of it.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// With other columns of the same rows.
+    ///
+    /// # Panics
+    /// If their counts differ: an error in sysdock.
+    #[must_use]
+    pub fn with(mut self, other: EncodedGroup) -> Self {
+        assert_eq!(self.rows, other.rows, "columns of one group");
+        self.columns.extend(other.columns);
+        self.columns.sort_by_key(|(number, _)| *number);
+        self
+    }
 }
 
 struct ColumnEncoder {
@@ -52,8 +74,19 @@ impl GroupEncoder {
     /// If there is no such table, or it has free text: errors in sysdock.
     #[must_use]
     pub fn new(table: &str) -> Self {
+        Self::of_columns(table, |_| true)
+    }
+
+    /// An encoder for the columns of a table that are `wanted` by name. Those left out may be numbers that become known later: encode them by
+    /// themselves, and join them by [`EncodedGroup::with`].
+    ///
+    /// # Panics
+    /// As [`GroupEncoder::new`].
+    #[must_use]
+    pub fn of_columns(table: &str, wanted: impl Fn(&str) -> bool) -> Self {
         let def = schema::table(table);
-        let columns = def.columns.iter().map(ColumnEncoder::new).collect();
+        let columns = def.columns.iter().enumerate().filter(|(_, column)| wanted(&column.name));
+        let columns = columns.map(|(number, column)| (number, ColumnEncoder::new(column))).collect();
         GroupEncoder { columns, schema: parquet_schema(def), rows: 0, press: Press::new(), values: Vec::new() }
     }
 
@@ -64,9 +97,9 @@ impl GroupEncoder {
     /// # Panics
     /// If `fill` does not give `rows` values: an error in sysdock.
     pub fn block(&mut self, rows: usize, mut fill: impl FnMut(usize, &mut Vec<i64>) -> Option<i64>) {
-        for (number, column) in self.columns.iter_mut().enumerate() {
+        for (number, column) in &mut self.columns {
             self.values.clear();
-            let all = fill(number, &mut self.values);
+            let all = fill(*number, &mut self.values);
             assert_eq!(self.values.len(), if all.is_none() { rows } else { 0 }, "column {}", column.def.name);
             column.add(rows, all, &self.values, &mut self.press);
         }
@@ -83,10 +116,11 @@ impl GroupEncoder {
     pub fn finish(&mut self, words: impl Fn(usize, usize) -> String) -> EncodedGroup {
         let rows = std::mem::take(&mut self.rows);
         let (schema, press) = (&self.schema, &mut self.press);
-        let columns = self.columns.iter_mut().enumerate();
-        let columns = columns
-            .map(|(number, column)| column.finish(schema, number, rows, press, |word| words(number, word)).expect("memory only"))
-            .collect();
+        let columns = self.columns.iter_mut().map(|(number, column)| {
+            let number = *number;
+            (number, column.finish(schema, number, rows, press, |word| words(number, word)).expect("memory only"))
+        });
+        let columns = columns.collect();
         EncodedGroup { rows, columns }
     }
 }

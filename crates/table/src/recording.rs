@@ -369,7 +369,7 @@ impl Writer {
 
 fn append_group(writer: &mut SerializedFileWriter<Sink>, group: EncodedGroup) -> ParquetResult<()> {
     let mut row_group = writer.next_row_group()?;
-    for (bytes, close) in group.columns {
+    for (_, (bytes, close)) in group.columns {
         row_group.append_column(&bytes, close)?;
     }
     row_group.close()?;

@@ -49,13 +49,17 @@ fn word(column: usize, index: usize) -> String {
 fn write(folder: &Path, groups: &[usize]) -> Columns {
     let def = table("calls");
     let mut recording = Recording::create(folder, Manifest::new("test")).unwrap();
-    let mut encoder = GroupEncoder::new("calls");
+    // One column by itself, as if its values were known later.
+    let mut encoders = [
+        GroupEncoder::of_columns("calls", |name| name != "life_id"),
+        GroupEncoder::of_columns("calls", |name| name == "life_id"),
+    ];
     let mut expected = Columns::new();
     let mut state = 42;
     for rows in groups {
         for block in (0..*rows).step_by(ROWS_PER_BLOCK) {
             let rows = ROWS_PER_BLOCK.min(rows - block);
-            encoder.block(rows, |number, out| {
+            let mut fill = |number: usize, out: &mut Vec<i64>| {
                 let column = &def.columns[number];
                 out.extend(values(&column.name, rows, &mut state));
                 let shown = out.iter().map(|value| match (*value, column.dictionary, column.name.as_str()) {
@@ -70,9 +74,11 @@ fn write(folder: &Path, groups: &[usize]) -> Columns {
                     out.clear();
                 }
                 equal
-            });
+            };
+            encoders.iter_mut().for_each(|encoder| encoder.block(rows, &mut fill));
         }
-        recording.append("calls", encoder.finish(word)).unwrap();
+        let [most, rest] = encoders.each_mut().map(|encoder| encoder.finish(word));
+        recording.append("calls", rest.with(most)).unwrap();
     }
     recording.finish(Ending::EndOfInput).unwrap();
     expected

@@ -78,8 +78,13 @@ def command() -> None:
 @click.option(
     "--threads", type=int, default=0, metavar="N", help="Threads that ask. Default: two for each core."
 )
+@click.option(
+    "--no-names",
+    is_flag=True,
+    help="Leave out what files are called: folders are not read, and the memory stays small.",
+)
 @click.pass_context
-def scan(ctx: click.Context, target: Path, output: Path, threads: int) -> None:
+def scan(ctx: click.Context, target: Path, output: Path, threads: int, no_names: bool) -> None:
     """Read which file has which blocks, what is free, and what the file system keeps for itself.
 
     TARGET: a mount point, a folder, a file, a block device or an image file. What can be read without root is
@@ -90,6 +95,7 @@ def scan(ctx: click.Context, target: Path, output: Path, threads: int) -> None:
 
     refuse_existing(output)
     options = [f"--threads={threads}"] if threads else []
+    options += ["--no-names"] if no_names else []
     code = run_with_progress(["disk scan", "-o", str(output), *options, "--", str(target)], _FORWARD)
     if (output / "recording.json").exists():
         hand_over(output)

@@ -21,6 +21,18 @@ pub(crate) struct Subvolume {
     path: Vec<u8>,
 }
 
+impl Subvolume {
+    /// The path of its top folder.
+    fn root(&self, prefix: &[u8]) -> Vec<u8> {
+        let mut root = prefix.to_vec();
+        if !self.path.is_empty() {
+            root.push(b'/');
+            root.extend_from_slice(&self.path);
+        }
+        root
+    }
+}
+
 /// Where a subvolume has its name: in which tree, in which folder of that, and which.
 type Place = (u64, u64, Vec<u8>);
 
@@ -104,6 +116,23 @@ impl Names {
     }
 }
 
+/// Paths of the files of a subvolume.
+struct Paths {
+    root: Vec<u8>,
+    names: Names,
+}
+
+impl Paths {
+    fn of(&self, inode: u64) -> Vec<u8> {
+        let mut path = self.root.clone();
+        if inode != FIRST_FREE {
+            path.push(b'/');
+            path.extend_from_slice(&self.names.path(inode));
+        }
+        path
+    }
+}
+
 /// A file under construction.
 #[derive(Default)]
 struct Building {
@@ -111,24 +140,23 @@ struct Building {
     extents: Vec<Extent>,
 }
 
-/// Every file of a subvolume, until `full` says that it is enough. Extents have the addresses of btrfs.
+/// Every file of a subvolume, until `full` says that it is enough; its path begins with `prefix`, or it has none. Extents have the addresses of
+/// btrfs.
 pub(crate) fn files(
     file: RawFd,
     subvolume: &Subvolume,
-    prefix: &[u8],
+    prefix: Option<&[u8]>,
     full: &mut dyn FnMut(&mut Batch) -> io::Result<bool>,
 ) -> io::Result<()> {
-    let names = Names::of(file, subvolume.tree)?;
+    let paths = match prefix {
+        Some(prefix) => Some(Paths { root: subvolume.root(prefix), names: Names::of(file, subvolume.tree)? }),
+        None => None,
+    };
     let (mut batch, mut building) = (Batch::default(), Building::default());
-    let mut root = prefix.to_vec();
-    if !subvolume.path.is_empty() {
-        root.push(b'/');
-        root.extend_from_slice(&subvolume.path);
-    }
     let mut goes_on = true;
     items(file, subvolume.tree, (kind::INODE, kind::EXTENT_DATA), &mut |item| {
         if item.kind == kind::INODE {
-            building.finish(&mut batch, subvolume.tree, &root, &names);
+            building.finish(&mut batch, subvolume.tree, paths.as_ref());
             if batch.is_full() {
                 goes_on = full(&mut std::mem::take(&mut batch))?;
             }
@@ -139,24 +167,20 @@ pub(crate) fn files(
         Ok(goes_on)
     })?;
     if goes_on {
-        building.finish(&mut batch, subvolume.tree, &root, &names);
+        building.finish(&mut batch, subvolume.tree, paths.as_ref());
         full(&mut batch)?;
     }
     Ok(())
 }
 
 impl Building {
-    fn finish(&mut self, batch: &mut Batch, tree: u64, root: &[u8], names: &Names) {
+    fn finish(&mut self, batch: &mut Batch, tree: u64, paths: Option<&Paths>) {
         if let Some(mut inode) = self.inode.take() {
-            let mut path = root.to_vec();
-            if inode.number != FIRST_FREE {
-                path.push(b'/');
-                path.extend_from_slice(&names.path(inode.number));
-            }
+            let path = paths.map(|paths| paths.of(inode.number));
             if tree != TOP_LEVEL {
                 inode.number |= tree << TREE_SHIFT;
             }
-            batch.add(inode, Some(&path), &self.extents);
+            batch.add(inode, path.as_deref(), &self.extents);
         }
         self.extents.clear();
     }

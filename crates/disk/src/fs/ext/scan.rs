@@ -1,6 +1,7 @@
 //! A scan from the first window to the last row.
 
 use std::{
+    mem,
     path::{Path, PathBuf},
     sync::{atomic::Ordering, mpsc},
     thread,
@@ -22,9 +23,9 @@ use super::{
 };
 use crate::{
     DiskError, Outcome,
-    batch::{Batch, File, Inode, Kind},
+    batch::{File, Inode, Kind},
     mounts::Mount,
-    tables::{FileSystemRow, Free, Part, Tables},
+    tables::{FileSystemRow, Free, Part, PathRows, Tables},
 };
 
 /// Bytes of inode tables that a window spans.
@@ -37,8 +38,19 @@ pub(crate) struct Request<'a> {
     pub(crate) path: &'a Path,
     /// Where it is mounted as a whole, if it is.
     pub(crate) mount: Option<&'a Mount>,
-    /// Threads that read; 0: as many requests at a time as help.
+    /// Threads that read.
     pub(crate) threads: usize,
+    /// Directories are not read.
+    pub(crate) without_names: bool,
+}
+
+/// What is kept of a file until its path is known.
+#[derive(Clone, Copy)]
+struct Kept {
+    number: u32,
+    kind: Kind,
+    /// Some directory should name it.
+    needs_name: bool,
 }
 
 /// What is at hand while it is scanned.
@@ -46,12 +58,13 @@ struct Scan<'a> {
     fs: FileSystem,
     space: Space,
     issues: Issues,
-    rows: Vec<Vec<Row>>,
+    kept: Vec<Kept>,
     names: AllNames,
     unread: u64,
     files: u64,
     cancel: &'a Cancel,
     threads: usize,
+    without_names: bool,
 }
 
 /// Read an ext2, ext3 or ext4 file system into the tables of a recording.
@@ -74,7 +87,7 @@ pub(crate) fn scan(
     let moment = || Moment::now(&file, &fs.source, &fs.super_block, device_name.as_deref()).map_err(failed);
     let before = moment()?;
     let mut scan = Scan::new(fs, issues, request, cancel);
-    let mut tables = Tables::new(recording);
+    let mut tables = if request.without_names { Tables::new(recording) } else { Tables::with_late_paths(recording) };
     scan.run(&mut tables, request, report)?;
     tables.finish()?;
     let after = Moment::now(&file, &scan.fs.source, &scan.fs.super_block, device_name.as_deref()).map_err(failed)?;
@@ -98,12 +111,10 @@ pub(crate) fn scan(
 
 impl<'a> Scan<'a> {
     fn new(fs: FileSystem, issues: Issues, request: &Request<'_>, cancel: &'a Cancel) -> Self {
-        // Most of them wait for the device.
-        const READERS: usize = 32;
         let space = Space::new(&fs.super_block);
         let names = AllNames::new(fs.super_block.inodes);
-        let threads = if request.threads == 0 { READERS } else { request.threads };
-        Scan { fs, space, issues, rows: Vec::new(), names, unread: 0, files: 0, cancel, threads }
+        let Request { threads, without_names, .. } = *request;
+        Scan { fs, space, issues, kept: Vec::new(), names, unread: 0, files: 0, cancel, threads, without_names }
     }
 
     fn run(
@@ -117,11 +128,14 @@ impl<'a> Scan<'a> {
         if self.cancel.requested() {
             return Ok(());
         }
-        let has_root = self.rows.iter().flatten().any(|row| row.number == ROOT && row.kind == Kind::Directory);
+        if self.without_names {
+            return self.rest(tables);
+        }
+        let has_root = self.kept.iter().any(|file| file.number == ROOT && file.kind == Kind::Directory);
         self.issues.add(word::BROKEN_INODE, u64::from(!has_root), || "inode 2: there is no root directory".into());
         self.unconnected();
         let prefix = request.mount.map_or(PathBuf::new(), |mount| mount.point.clone());
-        self.files(prefix.as_os_str().as_encoded_bytes(), tables)?;
+        self.paths(prefix.as_os_str().as_encoded_bytes(), tables)?;
         self.rest(tables)
     }
 
@@ -159,23 +173,31 @@ impl<'a> Scan<'a> {
     /// All inodes.
     fn windows(&mut self, tables: &mut Tables<'_>, report: &mut dyn FnMut(Progress)) -> Result<(), TableError> {
         let inodes = u64::from(self.fs.super_block.inodes);
+        // They lie next to one another, those of many groups.
+        let bitmaps = self.fs.groups.iter().flat_map(|group| [group.inode_bitmap, group.block_bitmap]);
+        bitmaps.flatten().for_each(|block| self.fs.source.ask_for(block, 1));
         let width = (WINDOW_BYTES / self.fs.super_block.inode_bytes as u64).clamp(16, MOST_INODES);
-        let (space, cancel) = (&self.space, self.cancel);
-        let (issues, rows, names) = (&mut self.issues, &mut self.rows, &mut self.names);
+        let (space, cancel, with_names) = (&self.space, self.cancel, !self.without_names);
+        let (issues, kept, names) = (&mut self.issues, &mut self.kept, &mut self.names);
         let (unread, files, fs) = (&mut self.unread, &mut self.files, &self.fs);
         let count = inodes.div_ceil(width);
         let read = |number: u64| {
             let first = 1 + number * width;
             let end = (first + width).min(inodes + 1);
-            if cancel.requested() { Window::default() } else { Window::read(fs, first as u32..end as u32) }
+            if cancel.requested() { Window::default() } else { Window::read(fs, first as u32..end as u32, with_names) }
         };
         in_order(count, self.threads.min(count as usize).max(1), read, |window| {
             take(&window, fs.super_block.block_bytes, space, issues, tables)?;
             *unread += window.unread;
             *files += window.rows.len() as u64;
             issues.merge(window.issues);
-            names.add(window.names);
-            rows.push(window.rows);
+            if with_names {
+                names.add(window.names);
+                kept.extend(window.rows.iter().map(Row::kept));
+                window.rows.iter().try_for_each(|row| tables.unnamed_file(&row.file()))?;
+            } else {
+                window.rows.iter().try_for_each(|row| tables.file(&row.file(), None))?;
+            }
             report(Progress { bytes_done: 0, bytes_total: None, lines: *files });
             Ok(())
         })
@@ -183,7 +205,7 @@ impl<'a> Scan<'a> {
 
     /// Inodes that should have a name, and names without an inode.
     fn unconnected(&mut self) {
-        let mut rows = self.rows.iter().flatten().map(|row| row.number).peekable();
+        let mut rows = self.kept.iter().map(|file| file.number).peekable();
         let mut nameless = 0;
         let mut example = 0;
         for named in self.names.named() {
@@ -196,36 +218,15 @@ impl<'a> Scan<'a> {
         self.issues.add(word::NAME_WITHOUT_INODE, nameless, || format!("inode {example} has a name, and is not in use"));
     }
 
-    /// Files with their paths, made by a thread while they are written.
-    fn files(&mut self, prefix: &[u8], tables: &mut Tables<'_>) -> Result<(), TableError> {
-        let (rows, names, cancel) = (std::mem::take(&mut self.rows), &self.names, self.cancel);
+    /// Paths of all files, made by a thread while they are written.
+    fn paths(&mut self, prefix: &[u8], tables: &mut Tables<'_>) -> Result<(), TableError> {
+        let (kept, names, cancel) = (std::mem::take(&mut self.kept), &self.names, self.cancel);
         let prefix = prefix.strip_suffix(b"/").unwrap_or(prefix);
-        let (mut nameless, mut example) = (0, 0);
-        thread::scope(|scope| {
-            let (sender, batches) = mpsc::sync_channel::<Batch>(4);
-            scope.spawn(move || {
-                let mut paths = Paths::new(names, prefix);
-                for rows in rows {
-                    let mut batch = Batch::default();
-                    for row in &rows {
-                        let path = paths.path(row.number);
-                        batch.add_file(row.file(path.is_some()), path);
-                    }
-                    if cancel.requested() || sender.send(batch).is_err() {
-                        break;
-                    }
-                }
-            });
-            for batch in batches {
-                for file in
-                    batch.files.iter().filter(|file| !file.has_name && file.inode.links > 0 && file.inode.kind != Kind::Internal)
-                {
-                    nameless += 1;
-                    example = file.inode.number;
-                }
-                tables.batch(&batch)?;
-            }
-            Ok(())
+        let (nameless, example) = thread::scope(|scope| {
+            let (sender, batches) = mpsc::sync_channel(1);
+            let maker = scope.spawn(move || make_paths(&kept, Paths::new(names, prefix), cancel, &sender));
+            batches.iter().try_for_each(|(named, paths): (Vec<bool>, PathRows)| tables.late_paths(&named, paths))?;
+            Ok(maker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })?;
         self.issues.add(word::NO_NAME, nameless, || format!("inode {example}: no directory names it"));
         Ok(())
@@ -275,6 +276,35 @@ impl<'a> Scan<'a> {
     }
 }
 
+/// Send the paths of files, many at a time, with whether each of them has one. Returns how many lack the name that they should have, and one of them.
+fn make_paths(
+    kept: &[Kept],
+    mut paths: Paths<'_>,
+    cancel: &Cancel,
+    sender: &mpsc::SyncSender<(Vec<bool>, PathRows)>,
+) -> (u64, u32) {
+    let (mut nameless, mut example) = (0, 0);
+    let (mut named, mut rows) = (Vec::new(), PathRows::default());
+    for file in kept {
+        let path = paths.path(file.number);
+        named.push(path.is_some());
+        match path {
+            Some(path) => rows.add(path, file.kind),
+            None if file.needs_name => {
+                nameless += 1;
+                example = file.number;
+            }
+            None => {}
+        }
+        if rows.is_full() && (cancel.requested() || sender.send((mem::take(&mut named), mem::take(&mut rows))).is_err()) {
+            return (nameless, example);
+        }
+    }
+    // Whoever took them has said why, if nobody does any more.
+    let _ = sender.send((named, rows));
+    (nameless, example)
+}
+
 fn write_issues(issues: &[(&'static str, String)], path: &Path, recording: &mut Recording) -> Result<(), TableError> {
     if issues.is_empty() {
         return Ok(());
@@ -292,7 +322,11 @@ fn write_issues(issues: &[(&'static str, String)], path: &Path, recording: &mut 
 }
 
 impl Row {
-    fn file(&self, has_name: bool) -> File {
+    fn kept(&self) -> Kept {
+        Kept { number: self.number, kind: self.kind, needs_name: self.links > 0 && self.kind != Kind::Internal }
+    }
+
+    fn file(&self) -> File {
         File {
             inode: Inode {
                 number: u64::from(self.number),
@@ -305,7 +339,7 @@ impl Row {
             extents: self.extents,
             fragments: self.fragments,
             forgiving_fragments: Some(self.forgiving),
-            has_name,
+            has_name: false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     io,
-    os::unix::fs::FileExt,
+    os::{fd::AsRawFd, unix::fs::FileExt},
     sync::atomic::{AtomicU64, Ordering},
 };
 
@@ -65,33 +65,71 @@ impl Source {
         }
     }
 
-    /// Many single blocks, in order of place; those near one another at once. Such as cannot be read are counted and left out.
-    pub(super) fn each<T>(&self, mut wanted: Vec<(u64, T)>, mut take: impl FnMut(T, &[u8])) {
+    /// Many single blocks, those near one another at once. Such as cannot be read are counted and left out.
+    ///
+    /// What is in memory comes first. All the rest is asked for before any of it is waited for: a device answers many requests sooner than one
+    /// after another.
+    pub(super) fn each<T: Copy>(&self, mut wanted: Vec<(u64, T)>, mut take: impl FnMut(T, &[u8])) {
         wanted.sort_unstable_by_key(|(block, _)| *block);
-        let bytes = self.block_bytes as usize;
-        let most = (MOST_AT_ONCE / bytes).max(1) as u64;
+        let most = (MOST_AT_ONCE / self.block_bytes as usize).max(1) as u64;
+        let near = |run: &[(u64, T)], next: u64| next <= run[run.len() - 1].0 + NEAR && next - run[0].0 < most;
         let mut buffer = Vec::new();
-        let mut rest = wanted.into_iter().peekable();
-        let mut run = Vec::new();
-        while let Some((first, item)) = rest.next() {
-            run.push((first, item));
-            let mut last = first;
-            while let Some(next) = rest.next_if(|(block, _)| *block <= last + NEAR && block - first < most) {
-                last = next.0;
-                run.push(next);
-            }
-            buffer.resize((last - first + 1) as usize * bytes, 0);
-            let whole = self.read(first, &mut buffer).is_ok();
-            for (block, item) in run.drain(..) {
-                let at = (block - first) as usize * bytes;
-                let one = &mut buffer[at..at + bytes];
-                if whole || self.read(block, one).is_ok() {
-                    take(item, one);
-                } else {
-                    self.unreadable.fetch_add(1, Ordering::Relaxed);
-                }
+        let mut later = Vec::new();
+        let mut rest = wanted.as_slice();
+        while !rest.is_empty() {
+            let count = (1..rest.len()).find(|end| !near(&rest[..*end], rest[*end].0)).unwrap_or(rest.len());
+            let (run, behind) = rest.split_at(count);
+            rest = behind;
+            if self.read_from_memory(run[0].0, self.room(&mut buffer, run)) {
+                self.hand_over(run, &mut buffer, true, &mut take);
+            } else {
+                self.ask_for(run[0].0, run[count - 1].0 - run[0].0 + 1);
+                later.push(run);
             }
         }
+        for run in later {
+            let is_whole = self.read(run[0].0, self.room(&mut buffer, run)).is_ok();
+            self.hand_over(run, &mut buffer, is_whole, &mut take);
+        }
+    }
+
+    /// Begin to read blocks into the memory of the kernel, without waiting. It is a hint: nothing depends on it.
+    pub(super) fn ask_for(&self, block: u64, count: u64) {
+        let bytes = |blocks: u64| (blocks * self.block_bytes).cast_signed();
+        // SAFETY: a call without pointers on a descriptor that is open.
+        let _ = unsafe { libc::posix_fadvise(self.file.as_raw_fd(), bytes(block), bytes(count), libc::POSIX_FADV_WILLNEED) };
+    }
+
+    /// Room for a run of blocks and those between them.
+    fn room<'a, T>(&self, buffer: &'a mut Vec<u8>, run: &[(u64, T)]) -> &'a mut [u8] {
+        let bytes = (run[run.len() - 1].0 - run[0].0 + 1) as usize * self.block_bytes as usize;
+        if buffer.len() < bytes {
+            buffer.resize(bytes, 0);
+        }
+        &mut buffer[..bytes]
+    }
+
+    /// The blocks of a run, which `buffer` holds from the first on, or which are read one by one as not all of them could be.
+    fn hand_over<T: Copy>(&self, run: &[(u64, T)], buffer: &mut [u8], is_whole: bool, take: &mut impl FnMut(T, &[u8])) {
+        let bytes = self.block_bytes as usize;
+        for (block, item) in run {
+            let at = (block - run[0].0) as usize * bytes;
+            let one = &mut buffer[at..at + bytes];
+            if is_whole || self.read(*block, one).is_ok() {
+                take(*item, one);
+            } else {
+                self.unreadable.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Whole blocks, if none of them has to be waited for.
+    fn read_from_memory(&self, block: u64, buffer: &mut [u8]) -> bool {
+        let part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        let place = (block * self.block_bytes).cast_signed();
+        // SAFETY: the kernel writes within `buffer`, for as long as the call takes.
+        let read = unsafe { libc::preadv2(self.file.as_raw_fd(), &raw const part, 1, place, libc::RWF_NOWAIT) };
+        usize::try_from(read) == Ok(buffer.len()) && self.replay_over(block, buffer).is_ok()
     }
 
     fn replay_over(&self, block: u64, buffer: &mut [u8]) -> io::Result<()> {

@@ -95,14 +95,16 @@ struct Note {
 }
 
 impl Window {
-    pub(super) fn read(fs: &FileSystem, numbers: Range<u32>) -> Self {
+    pub(super) fn read(fs: &FileSystem, numbers: Range<u32>, with_names: bool) -> Self {
         let mut window = Window::default();
         let mut mapping = Mapping::default();
         window.inodes(fs, numbers, &mut mapping);
         let mut reading = Reading { fs, issues: &mut window.issues, numbers: &window.numbers };
         mapping.read_nodes(&mut reading);
         let blocks = window.extents(fs, &mapping);
-        window.directories(fs, blocks);
+        if with_names {
+            window.directories(fs, blocks);
+        }
         window.unread = mapping.broken.len() as u64;
         window
     }
@@ -148,9 +150,13 @@ impl Window {
             },
         );
         let mut buffer = TABLE.take();
+        let blocks =
+            |piece: &Range<u64>| (piece.start * inode_bytes / block_bytes, (piece.end * inode_bytes).div_ceil(block_bytes));
+        for (from_block, end_block) in pieces.iter().map(blocks) {
+            fs.source.ask_for(table + from_block, end_block - from_block);
+        }
         for piece in pieces {
-            let from_block = piece.start * inode_bytes / block_bytes;
-            let end_block = (piece.end * inode_bytes).div_ceil(block_bytes);
+            let (from_block, end_block) = blocks(&piece);
             buffer.resize(((end_block - from_block) * block_bytes) as usize, 0);
             fs.source.read_what_can_be(table + from_block, &mut buffer);
             for place in (piece.start as u32..piece.end as u32).filter(|place| is_used(*place)) {
