@@ -13,6 +13,6 @@ mod search;
 mod used;
 
 pub(crate) use chunks::Chunks;
-pub(crate) use files::{files, subvolumes};
+pub(crate) use files::{Reading, Subvolume, files, subvolumes, within_subvolume};
 pub(crate) use map::{Map, facts};
 pub(crate) use used::{Used, used};
