@@ -17,6 +17,8 @@ mod kernel_maps;
 pub mod map;
 mod mounts;
 mod names;
+mod ordered;
+mod paths;
 mod scan;
 mod tables;
 mod target;

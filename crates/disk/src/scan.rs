@@ -12,7 +12,7 @@ use std::{
     thread,
 };
 
-use sysdock_table::{Cancel, Column, Ending, Progress, Recording, TableError};
+use sysdock_table::{Cancel, Ending, Progress, Recording, TableError};
 
 use crate::{
     DiskError,
@@ -20,7 +20,7 @@ use crate::{
     fsmap::{self, Owner, Piece},
     kernel_maps::{self, Unable},
     mounts::Mount,
-    tables::{Free, Part, Tables},
+    tables::{FileSystemRow, Free, Part, Tables},
     target::{Place, Target},
     walk::Walk,
 };
@@ -55,16 +55,55 @@ pub struct Outcome {
     pub issues: Vec<(&'static str, String)>,
 }
 
-/// The row of `file_systems`.
-pub(crate) struct FileSystem<'a> {
+/// What the kernel told of a mounted file system.
+pub(crate) struct Told<'a> {
     pub(crate) mount: &'a Mount,
-    pub(crate) uuid: Option<String>,
-    pub(crate) block_bytes: u64,
-    pub(crate) size_bytes: u64,
-    pub(crate) free_bytes: u64,
+    /// A folder or file that was asked about.
+    pub(crate) path: &'a Path,
+    pub(crate) uuid: Option<[u8; 16]>,
+    /// Of all devices; `None`: what statvfs(3) says.
+    pub(crate) size_bytes: Option<u64>,
     pub(crate) is_whole: bool,
     /// The word of `file_systems.moment`.
     pub(crate) moment: &'static str,
+    /// The word of `file_systems.method`.
+    pub(crate) method: &'static str,
+    pub(crate) reason: String,
+    pub(crate) files: u64,
+    pub(crate) unread: u64,
+}
+
+impl Told<'_> {
+    /// Write the row of `file_systems`, and say what the scan came to.
+    pub(crate) fn outcome(self, recording: &mut Recording, cancel: &Cancel) -> Result<Outcome, DiskError> {
+        let space = space(self.path).map_err(|error| DiskError::Io(self.path.into(), error))?;
+        let Told { mount, method, reason, files, unread, .. } = self;
+        let row = FileSystemRow {
+            fs_type: mount.fs_type.clone(),
+            source: mount.source.to_string_lossy().into_owned(),
+            mount_point: Some(mount.point.to_string_lossy().into_owned()),
+            label: None,
+            uuid: self.uuid.map(hyphenated),
+            block_bytes: space.0,
+            size_bytes: self.size_bytes.unwrap_or(space.1),
+            free_bytes: Some(space.2),
+            method,
+            reason: reason.clone(),
+            files,
+            unread_files: unread,
+            is_whole: self.is_whole,
+            moment: self.moment,
+        };
+        row.write(recording)?;
+        let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
+        Ok(Outcome { ending, method, reason, files, unread, example: None, facts: Vec::new(), issues: Vec::new() })
+    }
+}
+
+fn hyphenated(uuid: [u8; 16]) -> String {
+    let hex: Vec<String> = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+    let parts = [0..4, 4..6, 6..8, 8..10, 10..16];
+    parts.map(|part| hex[part].concat()).join("-")
 }
 
 /// What every method works with.
@@ -160,21 +199,20 @@ fn walk(path: &Path, mount: &Mount, is_whole: bool, why_not: &str, work: Work<'_
     }
     let files = tables.taken + walk.unread.load(Ordering::Relaxed) + walk.others.load(Ordering::Relaxed);
     tables.finish()?;
-    let unread = walk.unread.load(Ordering::Relaxed);
-    let space = space(path).map_err(failed)?;
-    let row = FileSystem {
+    let told = Told {
         mount,
+        path,
         uuid: None,
-        block_bytes: space.0,
-        size_bytes: space.1,
-        free_bytes: space.2,
+        size_bytes: None,
         is_whole,
         moment: "unknown",
+        method: "fiemap",
+        reason,
+        files,
+        unread: walk.unread.load(Ordering::Relaxed),
     };
-    write_file_system(recording, &row, "fiemap", &reason, files, unread)?;
-    let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
-    let example = walk.reason.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Outcome { ending, method: "fiemap", reason, files, unread, example, facts: Vec::new(), issues: Vec::new() })
+    let outcome = told.outcome(recording, cancel)?;
+    Ok(Outcome { example: walk.reason.into_inner().unwrap_or_else(PoisonError::into_inner), ..outcome })
 }
 
 pub(crate) fn threads(settings: Settings) -> usize {
@@ -208,9 +246,20 @@ fn gather(
     })
 }
 
+/// Who could not go on.
 pub(crate) enum Refused {
     Kernel(io::Error),
     Table(TableError),
+}
+
+impl Refused {
+    /// `path` is what the kernel was asked about.
+    pub(crate) fn at(self, path: &Path) -> DiskError {
+        match self {
+            Refused::Kernel(error) => DiskError::Io(path.into(), error),
+            Refused::Table(error) => error.into(),
+        }
+    }
 }
 
 /// What is free, and what the file system keeps for itself, where the kernel tells it.
@@ -254,7 +303,7 @@ pub(crate) fn pieces(
 }
 
 /// Size of blocks, of all of it, and of what is free (statvfs(3)) [B].
-pub(crate) fn space(path: &Path) -> io::Result<(u64, u64, u64)> {
+fn space(path: &Path) -> io::Result<(u64, u64, u64)> {
     use std::os::unix::ffi::OsStrExt;
     let path = std::ffi::CString::new(path.as_os_str().as_bytes())?;
     let mut space = std::mem::MaybeUninit::<libc::statvfs>::uninit();
@@ -267,33 +316,4 @@ pub(crate) fn space(path: &Path) -> io::Result<(u64, u64, u64)> {
     };
     let blocks = |count: u64| count.saturating_mul(space.f_frsize);
     Ok((space.f_bsize, blocks(space.f_blocks), blocks(space.f_bfree)))
-}
-
-pub(crate) fn write_file_system(
-    recording: &mut Recording,
-    row: &FileSystem<'_>,
-    method: &str,
-    reason: &str,
-    files: u64,
-    unread: u64,
-) -> Result<(), TableError> {
-    let text = |value: &str| Column::String(vec![Some(value.into())]);
-    let number = |value: u64| Column::Int64(vec![Some(value.cast_signed())]);
-    let columns = vec![
-        Column::words([Some(row.mount.fs_type.as_str())]),
-        text(&row.mount.source.to_string_lossy()),
-        text(&row.mount.point.to_string_lossy()),
-        Column::String(vec![None]),
-        Column::String(vec![row.uuid.clone()]),
-        number(row.block_bytes),
-        number(row.size_bytes),
-        number(row.free_bytes),
-        Column::words([Some(method)]),
-        text(reason),
-        number(files),
-        number(unread),
-        Column::Bool(vec![row.is_whole]),
-        Column::words([Some(row.moment)]),
-    ];
-    recording.write("file_systems", columns)
 }

@@ -193,7 +193,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// For files that come by [`Tables::unnamed_file`], and whose paths come behind them, by [`Tables::late_paths`].
+    /// For files that come without their paths, which follow by [`Tables::late_paths`].
     pub(crate) fn with_late_paths(recording: &'a mut Recording) -> Self {
         let tables = Tables::new(recording);
         Tables { files: tables.files.without("path_id"), ..tables }
@@ -228,13 +228,7 @@ impl<'a> Tables<'a> {
         self.files.add((*file, path_id), self.recording)
     }
 
-    /// A file whose path comes later.
-    pub(crate) fn unnamed_file(&mut self, file: &File) -> Result<(), TableError> {
-        self.taken += 1;
-        self.files.add((*file, None), self.recording)
-    }
-
-    /// Paths of the next files, for each of which `named` says whether it has one.
+    /// Paths of the next of those files that came without; `named` says for each file whether it has one.
     pub(crate) fn late_paths(&mut self, named: &[bool], paths: PathRows) -> Result<(), TableError> {
         self.named.extend_from_slice(named);
         self.next_path = self.next_path.saturating_add(i32::try_from(paths.ends.len()).unwrap_or(i32::MAX));

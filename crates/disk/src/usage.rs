@@ -98,7 +98,7 @@ fn in_btrfs(path: &Path, status: &Metadata, uuid: [u8; 16]) -> io::Result<Option
     if !is_home {
         return Ok(None);
     }
-    Ok(Some(btrfs::unique(btrfs::tree_of(file.as_raw_fd())?, status.ino())))
+    Ok(Some(btrfs::inode_in(btrfs::tree_of(file.as_raw_fd())?, status.ino())))
 }
 
 fn parse(entry: &[u8]) -> Option<(Numbers, PathBuf)> {

@@ -9,18 +9,22 @@ from pathlib import Path
 
 from sysdock.analysis.compare import blessed, difference, picked
 from sysdock.analysis.errors import engine_errors
-from sysdock.analysis.example_rows import add_rows, begin_without_log, empty_manifest
+from sysdock.analysis.example_rows import add_rows, begin_without_log
 from sysdock.analysis.portable import violations
 from sysdock.analysis.rule_check import SENTENCES, page_problems, sentence_problems, with_sentences
 from sysdock.analysis.session import Session
 from sysdock.errors import UserError
-from sysdock.library import Analysis, Example, Library, Page
+from sysdock.library import Analysis, Example, Experiment, Library, Page
+from sysdock.library.experiments import parse_experiment
 from sysdock.library.header import parse
 from sysdock.recording import Recording
 from sysdock.recording.mentions import mentions
 from sysdock.recording.native import find_native, import_quietly
+from sysdock.recording.writing import empty_manifest
 
-_FOLDERS = {"analyses": "analysis", "rules": "rule"}
+_FOLDERS = {"analyses": "analysis", "rules": "rule", "experiments": "experiment"}
+_ENDINGS = {"analyses": (".sql", ".md"), "rules": (".sql", ".md"), "experiments": (".toml",)}
+_HINT = "give an .sql or .md file below `analyses` or `rules`, or a .toml file below `experiments`"
 # Keys of a `chart:` line that name columns.
 _CHANNELS = ("x", "x2", "y", "y2", "color", "size")
 Report = Callable[[str, bool], None]
@@ -71,12 +75,18 @@ class _Checker:
 
 
 def check(
-    paths: Iterable[Path], *, bless: bool = False, report: Report, library: Library | None = None
+    paths: Iterable[Path],
+    *,
+    bless: bool = False,
+    report: Report,
+    library: Library | None = None,
+    experiment_problems: Callable[[Library, Experiment], list[str]] | None = None,
 ) -> Summary:
     """Checks the files at `paths` (default: the whole library) and says of each how it went.
 
     `report` gets a line and whether it matters. With `bless` pages are changed to what the SQL really
-    returns.
+    returns. `experiment_problems` says what is wrong with an experiment: its workloads are not known here,
+    and without it experiments are left out.
     """
     try:
         find_native()
@@ -86,9 +96,12 @@ def check(
     checker = _Checker(report, bless, native)
     targets = _targets(list(paths), library)
     if not targets:
-        raise UserError("no analysis or rule there", "give an .sql or .md file below `analyses` or `rules`")
+        raise UserError("nothing to check there", _HINT)
     for found, sql_path, id_, kind in targets:
-        _check_file(checker, found, sql_path, id_, kind)
+        if kind != "experiment":
+            _check_file(checker, found, sql_path, id_, kind)
+        elif experiment_problems:
+            _check_experiment(checker, found, sql_path, id_, experiment_problems)
     return checker.summary
 
 
@@ -98,16 +111,16 @@ def _targets(paths: list[Path], library: Library | None) -> list[tuple[Library, 
     libraries = {library.root.resolve(): library}
     files: dict[Path, tuple[Library, Path, str, str]] = {}
     for path in paths or [library.root]:
-        found = sorted(path.rglob("*.sql")) + sorted(path.rglob("*.md")) if path.is_dir() else [path]
+        endings = ("*.sql", "*.md", "*.toml")
+        found = [file for end in endings for file in sorted(path.rglob(end))] if path.is_dir() else [path]
         for file in found:
-            place = file.resolve().with_suffix(".sql")
-            parts = place.parts
+            parts = file.resolve().parts
             folder = next((part for part in reversed(parts[:-1]) if part in _FOLDERS), None)
-            if file.suffix not in (".sql", ".md") or folder is None:
+            if folder is None or file.suffix not in _ENDINGS[folder]:
                 if not path.is_dir():
-                    hint = "give an .sql or .md file below `analyses` or `rules`"
-                    raise UserError("not an analysis or a rule", hint, str(file))
+                    raise UserError("not an analysis, a rule or an experiment", _HINT, str(file))
                 continue
+            place = file.resolve().with_suffix(_ENDINGS[folder][0])
             cut = len(parts) - 1 - parts[::-1].index(folder)
             root = Path(*parts[:cut])
             owner = libraries.setdefault(root, Library(root))
@@ -140,6 +153,17 @@ def _check_file(checker: _Checker, library: Library, sql_path: Path, id_: str, k
     if checker.bless and text != page.path.read_text("utf-8"):
         page.path.write_text(text, "utf-8")
         checker.report(f"blessed  {page.path}", True)
+
+
+def _check_experiment(
+    checker: _Checker,
+    library: Library,
+    path: Path,
+    id_: str,
+    problems: Callable[[Library, Experiment], list[str]],
+) -> None:
+    name = f"experiment {id_}: parameters and steps"
+    checker.check(name, lambda: problems(library, parse_experiment(path, id_)))
 
 
 def _header_problems(library: Library, analysis: Analysis) -> list[str]:

@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from sysdock.analysis.errors import engine_errors
 from sysdock.errors import UserError
 from sysdock.library import Library
-from sysdock.recording import FORMAT_VERSION, Recording, connect
+from sysdock.recording import Recording, connect
+from sysdock.recording.writing import add_part, empty_manifest, write_manifest
 
 # What stands in a page for an id: the column of the id, and the table that has both.
 _NAMES = {"path": ("path_id", "paths"), "tid": ("life_id", "processes")}
 _PLACE = "rows of the example"
-
-
-def empty_manifest(tables: dict[str, Any]) -> dict[str, Any]:
-    """What recording.json says of a recording in which nothing happened."""
-    return {
-        "format_version": FORMAT_VERSION,
-        "command": None,
-        "host": None,
-        "started_ns": 0,
-        "duration_ns": 0,
-        "clock": {"kind": "epoch", "has_durations": True},
-        "has_exits": True,
-        "lines_total": 0,
-        "lines_understood": 0,
-        "restarted_calls": 0,
-        "lost_events": 0,
-        "complete": True,
-        "tables": tables,
-    }
 
 
 def begin_without_log(
@@ -46,7 +25,7 @@ def begin_without_log(
     manifest = {**empty_manifest({}), "recorder": next(filter(None, recorders), None)}
     for table in ("paths", "processes", "commands"):
         manifest["tables"][table] = {"rows": 0, "lost": 0, "parts": []}
-    (folder / "recording.json").write_text(json.dumps(manifest), "utf-8")
+    write_manifest(folder, manifest)
     paths = dict.fromkeys(row["path"] for each in rows.values() for row in each if row.get("path"))
     named = [{"path_id": str(number), "path": path, "kind": "file"} for number, path in enumerate(paths)]
     add_rows(folder, library, "paths", named)
@@ -65,13 +44,12 @@ def add_rows(folder: Path, library: Library, name: str, rows: Sequence[Mapping[s
         raise UserError(f"the table `{name}` has no column `{min(map(str, unknown))}`", place=_PLACE)
     recording = Recording.open(folder)
     connection = connect(recording, library, ["paths", "processes"])
-    types = ", ".join(f'"{column.name}" {column.sql_type}' for column in table.columns)
-    connection.execute(f"CREATE TEMP TABLE added ({types})")
     ids: dict[str, dict[str, int]] = {}
     for key, (id_, side_table) in _NAMES.items():
         known = connection.execute(f"SELECT {key}, min({id_}) FROM {side_table} GROUP BY 1").fetchall()
         ids[key] = {str(text): number for text, number in known}
-    marks = ", ".join("?" for _ in columns)
+    connection.close()
+    values = []
     for row in rows:
         full = {
             **row,
@@ -81,20 +59,9 @@ def add_rows(folder: Path, library: Library, name: str, rows: Sequence[Mapping[s
                 if key not in columns and row.get(key)
             },
         }
-        values = [full.get(column) or None for column in columns]
-        with engine_errors(_PLACE):
-            connection.execute(f"INSERT INTO added VALUES ({marks})", values)
-    manifest = recording.manifest
-    manifest["tables"][name] = {"rows": len(rows), "lost": 0, "parts": []}
-    if rows:
-        part = f"{name}/part-0000.parquet"
-        (folder / name).mkdir()
-        connection.execute(f"COPY added TO '{folder / part}' (FORMAT parquet)")
-        data = (folder / part).read_bytes()
-        digest = hashlib.sha256(data).hexdigest()
-        stated = {"file": part, "rows": len(rows), "bytes": len(data), "sha256": digest}
-        manifest["tables"][name]["parts"].append(stated)
-    (folder / "recording.json").write_text(json.dumps(manifest), "utf-8")
+        values.append([full.get(column) or None for column in columns])
+    with engine_errors(_PLACE):
+        add_part(folder, library, name, values)
 
 
 def _id(ids: Mapping[str, Mapping[str, int]], key: str, text: str) -> str:

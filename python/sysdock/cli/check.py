@@ -21,13 +21,19 @@ _EPILOG = """Example:
 @click.option("-q", "--quiet", is_flag=True, help="Only failures and the last line.")
 @click.pass_context
 def command(ctx: click.Context, paths: tuple[Path, ...], bless: bool, quiet: bool) -> None:
-    """Check analyses and rules: run the examples in their pages, compare headers with real columns, and more.
+    """Check analyses, rules, experiments: run the examples in pages, compare headers with columns, and more.
 
-    PATH: an .sql or .md file, or a folder. Without PATH everything in the library is checked.
+    PATH: an .sql, .md or .toml file, or a folder. Without PATH everything in the library is checked.
     """
     from sysdock.analysis.check import check
+    from sysdock.experiment import problems
 
-    summary = check(paths, bless=bless, report=lambda text, failed: _print(text, failed, quiet))
+    summary = check(
+        paths,
+        bless=bless,
+        report=lambda text, failed: _print(text, failed, quiet),
+        experiment_problems=problems,
+    )
     print(f"{summary.passed} passed, {summary.failed} failed, {summary.skipped} skipped")
     if summary.failed:
         ctx.exit(1)

@@ -312,7 +312,8 @@ def fragment(folder: Path, mode: str, files: int, size: int, piece: int, at_once
     DIR is made new; comb fills its whole file system meanwhile, so give one that is for nothing else.
     """
     from sysdock.cli.output import remark
-    from sysdock.disk.broken_files import MODES, Plan
+    from sysdock.disk.broken_files import Plan
+    from sysdock.disk.comb import MODES
     from sysdock.recording.native import refuse_existing
 
     refuse_existing(folder)

@@ -8,7 +8,7 @@ import click
 
 from sysdock.cli.options import format_option
 
-KINDS = ("analyses", "rules", "charts", "tables")
+KINDS = ("analyses", "rules", "charts", "experiments", "tables")
 _EPILOG = """Example:
 
 \b
@@ -20,7 +20,7 @@ _EPILOG = """Example:
 @click.argument("kind", required=False, type=click.Choice(KINDS))
 @format_option
 def command(kind: str | None, format_: str) -> None:
-    """List what sysdock knows: analyses, rules, charts, tables (default: all of them)."""
+    """List what sysdock knows: analyses, rules, charts, experiments, tables (default: all of them)."""
     print_list(kind, format_)
 
 
@@ -34,6 +34,7 @@ def print_list(kind: str | None, format_: str) -> None:
         "analyses": lambda: [(analysis.id, analysis.title) for analysis in library.analyses()],
         "rules": lambda: [(rule.id, rule.title) for rule in library.rules()],
         "charts": lambda: [(chart.name, chart.title) for chart in library.charts()],
+        "experiments": lambda: [(experiment.id, experiment.title) for experiment in library.experiments()],
         "tables": lambda: [(table.name, table.text) for table in library.tables()],
     }
     names = (

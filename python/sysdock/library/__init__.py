@@ -1,6 +1,7 @@
-"""Finds, reads and checks know-how files: analyses, rules, charts and tables."""
+"""Finds, reads and checks know-how files: analyses, rules, charts, experiments and tables."""
 
 from sysdock.library.catalog import ChartTemplate, Library, default_root
+from sysdock.library.experiments import Experiment, Parameter, Step
 from sysdock.library.header import TAGS, Analysis, ChartLine, Param
 from sysdock.library.page import Example, Page, parse_page
 from sysdock.library.rule_shape import RULE_COLUMNS, Column
@@ -21,10 +22,13 @@ __all__ = [
     "Column",
     "DerivedColumn",
     "Example",
+    "Experiment",
     "JoinedColumn",
     "Library",
     "Page",
     "Param",
+    "Parameter",
+    "Step",
     "Table",
     "TableColumn",
     "default_root",

@@ -11,6 +11,7 @@ from typing import Any
 
 import sysdock
 from sysdock.errors import UserError, did_you_mean
+from sysdock.library.experiments import Experiment, parse_experiment
 from sysdock.library.header import Analysis, parse
 from sysdock.library.page import Page, parse_page
 from sysdock.library.tables import Table, parse_table
@@ -76,6 +77,10 @@ class Library:
         """All chart templates, sorted by name."""
         return [ChartTemplate(name, path) for name, path in self._scan("charts", ".json").items()]
 
+    def experiments(self) -> list[Experiment]:
+        """All experiments, sorted by id."""
+        return [self._experiment(id_, path) for id_, path in self._scan("experiments", ".toml").items()]
+
     def tables(self) -> list[Table]:
         """All tables, sorted by name."""
         return [self._cached(path, parse_table) for path in self._table_files.values()]
@@ -94,6 +99,18 @@ class Library:
         if name not in files:
             raise _unknown("chart", name, files)
         return ChartTemplate(name, files[name])
+
+    def experiment(self, id_: str) -> Experiment:
+        """The experiment of that id; UserError with near names where there is none."""
+        files = self._scan("experiments", ".toml")
+        if id_ not in files:
+            raise _unknown("experiment", id_, files)
+        return self._experiment(id_, files[id_])
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this is the know-how that comes with sysdock, not a pack of somebody else's."""
+        return self.root.resolve() == _own_root().resolve()
 
     def table(self, name: str) -> Table:
         """The table of that name; UserError with near names where there is none."""
@@ -143,6 +160,9 @@ class Library:
 
     def _parsed(self, kind: str, id_: str, path: Path) -> Analysis:
         return self._cached(path, lambda file: parse(file, id_, kind))
+
+    def _experiment(self, id_: str, path: Path) -> Experiment:
+        return self._cached(path, lambda file: parse_experiment(file, id_))
 
     def _find(
         self, kind: str, id_: str, files: dict[str, Path], every: Callable[[], list[Analysis]]

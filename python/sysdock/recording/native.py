@@ -91,10 +91,26 @@ def _read_events(read_end: int, on_progress: Callable[[dict[str, Any]], None]) -
 
 def import_quietly(log: Path, folder: Path) -> None:
     """Imports one log into `folder`; what goes wrong is a UserError with the native program's words."""
-    command = [str(find_native()), "import", "-o", str(folder), "--", str(log)]
+    _quietly(["import", "-o", str(folder), "--", str(log)], folder, f"{NAME} could not import it", log)
+
+
+def scan_quietly(target: Path, folder: Path) -> None:
+    """Scans where files lie, into `folder`; a UserError has the native program's words."""
+    _quietly(
+        ["disk", "scan", "-o", str(folder), "--", str(target)], folder, "it could not be scanned", target
+    )
+
+
+def _quietly(arguments: Sequence[str], folder: Path, failed: str, place: Path) -> None:
+    """Runs it to its end; a UserError at `place` says that it `failed` where no recording came of it."""
     done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+        [str(find_native()), *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )
     if done.returncode != 0 or not (folder / "recording.json").exists():
         said = done.stderr.strip() or f"exit status {done.returncode}, and no recording"
-        raise UserError(f"{NAME} could not import it: {said}", place=str(log))
+        raise UserError(f"{failed}: {said}", place=str(place))

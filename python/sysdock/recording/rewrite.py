@@ -5,7 +5,6 @@ Tables in which nothing changes are copied byte for byte.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sysdock.library import Library, Table
 from sysdock.recording.manifest import Recording
 from sysdock.recording.views import SETTINGS
+from sysdock.recording.writing import quoted_path, stated_part
 
 if TYPE_CHECKING:
     import duckdb
@@ -80,14 +80,7 @@ def _table(
             _write(connection, table, source, target, changes)
         else:
             shutil.copyfile(source, target)
-        parts.append(
-            {
-                "file": target.relative_to(folder).as_posix(),
-                "rows": entry["rows"],
-                "bytes": target.stat().st_size,
-                "sha256": _digest(target),
-            }
-        )
+        parts.append(stated_part(folder, target, entry["rows"]))
     return {"rows": old["rows"], "lost": old.get("lost") or 0, "parts": parts}
 
 
@@ -99,7 +92,7 @@ def _write(
     changes: dict[str, Change],
 ) -> None:
     """One part: its rows in their order, with the changed texts from one table per column."""
-    read = f"read_parquet({_quoted(source)}, file_row_number = true)"
+    read = f"read_parquet({quoted_path(source)}, file_row_number = true)"
     joins, selected = [], {column.name: f't."{column.name}"' for column in table.columns}
     for number, (name, change) in enumerate(changes.items()):
         keys = (name, *change.beside)
@@ -110,7 +103,7 @@ def _write(
     columns = ", ".join(f'{expression} AS "{name}"' for name, expression in selected.items())
     select = f"SELECT {columns} FROM {read} AS t {' '.join(joins)} ORDER BY t.file_row_number"
     connection.execute(
-        f"COPY ({select}) TO {_quoted(target)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)"
+        f"COPY ({select}) TO {quoted_path(target)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)"
     )
     for number in range(len(changes)):
         connection.execute(f"DROP TABLE map{number}")
@@ -130,12 +123,3 @@ def _map(
         lists["changed"] = changed
         unnested = ", ".join(f"unnest(CAST(${key} AS VARCHAR[]))" for key in lists)
         connection.execute(f"INSERT INTO {name} SELECT {unnested}", lists)
-
-
-def _quoted(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
-
-
-def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

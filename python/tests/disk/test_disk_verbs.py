@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from click.testing import CliRunner, Result
 from sysdock.cli import sysdock
 
 sys.path.insert(0, str(Path(__file__).parent))
-from loops import MIB, made
+from loops import MIB, filefrag, made
 from scans import scanned
 
 MAKE = {
@@ -57,12 +58,31 @@ def test_interleaved_files_are_in_as_many_pieces_as_foretold(
     assert pieces(root, tmp_path / "rec") == 8 * 128
 
 
-@pytest.mark.parametrize("root", ["ext4"], indirect=True)
+@pytest.mark.parametrize("piece", [16384, 65536])
 def test_files_in_the_holes_of_a_comb_are_in_as_many_pieces_as_foretold(
-    root: Path, run: Callable, tmp_path: Path
+    root: Path, run: Callable, piece: int
 ) -> None:
-    run("fragment", root / "broken", "--mode", "comb", "--files", 8, "--size", 8 * MIB, "--piece", 16384)
-    assert pieces(root, tmp_path / "rec") == pytest.approx(8 * 512, rel=0.01)
+    # The first files leave the inodes of the others in another place than where the free space is.
+    run("fragment", root / "whole", "--files", 4, "--size", 8 * MIB, "--piece", 8 * MIB)
+    done = run(
+        "fragment", root / "broken", "--mode", "comb", "--files", 8, "--size", 8 * MIB, "--piece", piece
+    )
+    foretold = 8 * 8 * MIB // piece
+    assert f"{foretold:,} fragments" in done.stderr
+    counted = sum(filefrag(sorted((root / "broken").glob("part*"))).values())
+    assert counted == pytest.approx(foretold, rel=0.01)
+
+
+def test_what_writers_by_turns_break_is_not_foretold(root: Path, run: Callable, tmp_path: Path) -> None:
+    words = ("--files", 8, "--size", MIB, "--piece", 65536, "--at-once", 4)
+    done = run("fragment", root / "broken", "--mode", "classic", *words)
+    assert "depends on the file system" in done.stderr
+    files = sorted((root / "broken").glob("part*"))
+    assert [file.stat().st_size for file in files] == 8 * [MIB]
+    # Allocated late, by turns or not: at least a piece for each file, at most one for each write.
+    counted = sum(filefrag(files).values())
+    assert 8 <= counted <= 8 * 16
+    assert pieces(root, tmp_path / "rec") == counted
 
 
 def test_a_copy_is_told_as_moved(root: Path, run: Callable, tmp_path: Path) -> None:
@@ -126,3 +146,10 @@ def test_two_file_systems_are_not_compared(root: Path, run: Callable, tmp_path: 
         scanned(other, tmp_path / "b")
     with pytest.raises(UserError, match="two file systems"):
         run("diff", tmp_path / "a", tmp_path / "b")
+
+
+def test_a_comb_needs_to_know_where_files_lie(run: Callable) -> None:
+    from sysdock.errors import UserError
+
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, pytest.raises(UserError, match="FIEMAP"):
+        run("fragment", Path(folder) / "broken", "--mode", "comb")

@@ -111,3 +111,22 @@ def test_the_image_was_sound(image: Path) -> None:
     # mke2fs -d does not count what it fills in into the quota.
     if "quota" not in image.name:
         ext_images.run("e2fsck", "-fn", image)
+
+
+def test_inodes_of_a_group_that_is_read_in_parts_are_met_once(scan: Callable, tmp_path: Path) -> None:
+    """A window of inodes of 1 KiB has 2,048 of them: here, a group of many, every other of them free."""
+    folder, image = tmp_path / "folder", tmp_path / "image"
+    folder.mkdir()
+    for number in range(5000):
+        (folder / f"file{number:04}").write_bytes(b"x")
+    ext_images.run(
+        "mke2fs", "-q", "-t", "ext4", "-b", "4096", "-I", "1024", "-N", "8192", "-d", folder, image, "64M"
+    )
+    removed = "\n".join(f"rm /file{number:04}" for number in range(0, 5000, 2))
+    ext_images.run("debugfs", "-w", "-f", "-", image, stdin=removed)
+    recorded = scan(image)
+    assert recorded.issues() == {}
+    found = recorded.rows(
+        "SELECT path FROM inodes JOIN paths USING (path_id) WHERE path LIKE '/file%' ORDER BY path"
+    )
+    assert found == [(f"/file{number:04}",) for number in range(1, 5000, 2)]

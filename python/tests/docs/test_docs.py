@@ -20,7 +20,9 @@ PAGES = [
     *sorted((ROOT / "knowhow").rglob("*.md")),
     *sorted((ROOT / "testdata").glob("*.md")),
 ]
-GENERATED = {REFERENCE / f"{name}.md" for name in ("commands", "tables", "analyses", "rules", "charts")}
+GENERATED = {
+    REFERENCE / f"{name}.md" for name in ("commands", "tables", "analyses", "rules", "charts", "experiments")
+}
 # Folders at the top that are part of the project, not made by a build.
 TOP = ("crates", "python", "knowhow", "web", "testdata", "docs", "tools")
 

@@ -14,7 +14,7 @@ mod search;
 mod used;
 
 pub(crate) use chunks::Chunks;
-pub(crate) use files::{files, subvolumes};
-pub(crate) use lookup::{tree_of, unique};
+pub(crate) use files::{Reading, Subvolume, files, inode_in, subvolumes, within_subvolume};
+pub(crate) use lookup::tree_of;
 pub(crate) use map::{Map, facts};
 pub(crate) use used::{Used, used};

@@ -3,7 +3,7 @@
 //!
 //! Formats: fs/xfs/libxfs/xfs_fs.h of Linux.
 
-use std::{io, os::fd::RawFd};
+use std::{io, ops::Range, os::fd::RawFd};
 
 use crate::{
     batch::{Batch, Extent, Inode, Kind, flag},
@@ -101,8 +101,8 @@ const ROOM: usize = 2048;
 /// In `times` and `times_ns`.
 const MODIFIED: usize = 1;
 
-/// Every inode in use, in order of its number, until `take` says that it is enough (`false`). Needs `CAP_SYS_ADMIN`.
-pub(crate) fn inodes(file: RawFd, take: &mut dyn FnMut(&Inode) -> io::Result<bool>) -> io::Result<()> {
+/// The inodes in use of a range of numbers, in their order, until `take` says that it is enough (`false`). Needs `CAP_SYS_ADMIN`.
+pub(crate) fn inodes(file: RawFd, numbers: Range<u64>, take: &mut dyn FnMut(&Inode) -> io::Result<bool>) -> io::Result<()> {
     #[repr(C)]
     struct Request {
         head: Head,
@@ -110,6 +110,7 @@ pub(crate) fn inodes(file: RawFd, take: &mut dyn FnMut(&Inode) -> io::Result<boo
     }
     let mut request = Box::new(Request { head: Head::default(), inodes: [Raw::default(); ROOM] });
     request.head.room = ROOM as u32;
+    request.head.inode = numbers.start;
     loop {
         // SAFETY: the request has the room that it states, and lives through the call.
         if unsafe { libc::ioctl(file, XFS_IOC_BULKSTAT, &raw mut *request) } != 0 {
@@ -120,7 +121,7 @@ pub(crate) fn inodes(file: RawFd, take: &mut dyn FnMut(&Inode) -> io::Result<boo
             return Ok(());
         }
         for raw in &request.inodes[..entries] {
-            if !take(&inode(raw))? {
+            if raw.inode >= numbers.end || !take(&inode(raw))? {
                 return Ok(());
             }
         }
@@ -149,17 +150,28 @@ impl Owned {
         true
     }
 
-    /// All inodes with their extents, in order of their number, until `full` says that it is enough. Returns how many inodes have extents
-    /// and no facts, as they were made or removed between the two questions.
-    pub(crate) fn files(
-        mut self,
-        file: RawFd,
-        names: &Names,
-        full: &mut dyn FnMut(&Batch) -> io::Result<bool>,
-    ) -> io::Result<u64> {
+    /// Put them in the order of files. Returns ranges of inode numbers with about as many pieces each, which hold every number there can be.
+    pub(crate) fn sorted(&mut self, ranges: usize) -> Vec<Range<u64>> {
         self.0.sort_unstable_by_key(|(inode, extent)| (*inode, extent.logical));
-        let (mut batch, mut extents, mut left, mut gone) = (Batch::default(), Vec::new(), self.0.as_slice(), 0);
-        inodes(file, &mut |inode| {
+        let mut begins: Vec<u64> = (1..ranges).filter_map(|part| Some(self.0.get(self.0.len() * part / ranges)?.0)).collect();
+        begins.dedup();
+        let ends = begins.iter().copied().chain([u64::MAX]);
+        std::iter::once(0).chain(begins.iter().copied()).zip(ends).map(|(begin, end)| begin..end).collect()
+    }
+
+    /// The inodes of a range with their extents, in order of their number, until `full` says that it is enough. Returns how many inodes have
+    /// extents and no facts, as they were made or removed between the two questions.
+    pub(crate) fn files(
+        &self,
+        file: RawFd,
+        numbers: Range<u64>,
+        names: &Names,
+        full: &mut dyn FnMut(Batch) -> bool,
+    ) -> io::Result<u64> {
+        let begin = self.0.partition_point(|(inode, _)| *inode < numbers.start);
+        let end = self.0.partition_point(|(inode, _)| *inode < numbers.end);
+        let (mut batch, mut extents, mut left, mut gone) = (Batch::default(), Vec::new(), &self.0[begin..end], 0);
+        inodes(file, numbers, &mut |inode| {
             let known = left.iter().take_while(|(number, _)| *number < inode.number).count();
             gone += left[..known].chunk_by(|one, other| one.0 == other.0).count() as u64;
             left = &left[known..];
@@ -168,9 +180,9 @@ impl Owned {
             extents.extend(left[..own].iter().map(|(_, extent)| *extent));
             left = &left[own..];
             batch.add(*inode, names.of(inode.number), &extents);
-            if batch.is_full() { full(&std::mem::take(&mut batch)) } else { Ok(true) }
+            Ok(!batch.is_full() || full(std::mem::take(&mut batch)))
         })?;
-        full(&batch)?;
+        full(batch);
         Ok(gone + left.chunk_by(|one, other| one.0 == other.0).count() as u64)
     }
 }

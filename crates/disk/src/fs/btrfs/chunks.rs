@@ -2,7 +2,7 @@
 
 use std::{io, os::fd::RawFd};
 
-use super::search::{CHUNK_TREE, Item, items, kind};
+use super::search::{ALL, CHUNK_TREE, Item, items, kind};
 
 /// RAID0, RAID10, RAID5 and RAID6: neighbours in the address lie on different devices.
 const STRIPED: u64 = 8 | 64 | 128 | 256;
@@ -29,7 +29,7 @@ pub(crate) struct Chunks {
 impl Chunks {
     pub(crate) fn of(file: RawFd) -> io::Result<Chunks> {
         let mut chunks = Chunks::default();
-        items(file, CHUNK_TREE, (kind::DEVICE, kind::CHUNK), &mut |item| {
+        items(file, CHUNK_TREE, ALL, (kind::DEVICE, kind::CHUNK), &mut |item| {
             match item.kind {
                 kind::DEVICE => chunks.devices.push((item.number::<4>(0) as u32, item.number::<8>(8))),
                 kind::CHUNK => chunks.all.push(chunk(item)),

@@ -1,19 +1,23 @@
 //! Files of one subvolume after another: inodes, names and extents, as its tree has them.
 
-use std::{io, os::fd::RawFd};
+use std::{io, ops::RangeInclusive, os::fd::RawFd};
 
 use rustc_hash::FxHashMap;
+use sysdock_table::Cancel;
 
-use super::{
-    lookup::unique,
-    search::{Item, ROOT_TREE, TOP_LEVEL, items, kind},
+use super::search::{ALL, Item, ROOT_TREE, TOP_LEVEL, items, kind, last_object};
+use crate::{
+    batch::{Batch, Extent, Inode, Kind, flag},
+    ordered::in_order,
+    paths::{NamesByInode, Paths},
+    scan::Refused,
 };
-use crate::batch::{Batch, Extent, Inode, Kind, flag};
 
 /// The first number that a file, or a subvolume, can have.
 const FIRST_FREE: u64 = 256;
 /// Trees with higher numbers are of btrfs itself.
-const LAST_FREE: u64 = u64::MAX - 255;
+const LAST_FREE: u64 = u64::MAX - 256;
+const TREE_SHIFT: u32 = 48;
 
 /// A tree of files.
 #[derive(Clone, Debug)]
@@ -23,26 +27,14 @@ pub(crate) struct Subvolume {
     path: Vec<u8>,
 }
 
-impl Subvolume {
-    /// The path of its top folder.
-    fn root(&self, prefix: &[u8]) -> Vec<u8> {
-        let mut root = prefix.to_vec();
-        if !self.path.is_empty() {
-            root.push(b'/');
-            root.extend_from_slice(&self.path);
-        }
-        root
-    }
-}
-
 /// Where a subvolume has its name: in which tree, in which folder of that, and which.
 type Place = (u64, u64, Vec<u8>);
 
 /// All subvolumes and snapshots. The path of one whose name is not found is its number.
 pub(crate) fn subvolumes(file: RawFd) -> io::Result<Vec<Subvolume>> {
     let (mut trees, mut places) = (vec![TOP_LEVEL], FxHashMap::<u64, Place>::default());
-    items(file, ROOT_TREE, (kind::ROOT, kind::ROOT_NAME), &mut |item| {
-        if item.kind == kind::ROOT && (FIRST_FREE..LAST_FREE).contains(&item.object) && trees.last() != Some(&item.object) {
+    items(file, ROOT_TREE, ALL, (kind::ROOT, kind::ROOT_NAME), &mut |item| {
+        if item.kind == kind::ROOT && (FIRST_FREE..=LAST_FREE).contains(&item.object) && trees.last() != Some(&item.object) {
             trees.push(item.object);
         }
         if item.kind == kind::ROOT_NAME {
@@ -66,7 +58,10 @@ fn path_of_subvolume(file: RawFd, tree: u64, places: &FxHashMap<u64, Place>, dep
     let mut path = path_of_subvolume(file, *parent, places, depth + 1)?;
     if *folder != FIRST_FREE {
         let names = Names::of(file, *parent)?;
-        join(&mut path, &names.path(*folder));
+        join(
+            &mut path,
+            Paths::new(&names, FIRST_FREE, b"").path(*folder).and_then(|path| path.strip_prefix(b"/")).unwrap_or_default(),
+        );
     }
     join(&mut path, name);
     Ok(path)
@@ -81,15 +76,16 @@ fn join(path: &mut Vec<u8>, name: &[u8]) {
 
 /// The folder and the name of every inode of a subvolume; of several names the first.
 #[derive(Default)]
-struct Names {
-    bytes: Vec<u8>,
-    of_inode: FxHashMap<u64, (u64, usize, usize)>,
+pub(crate) struct Names {
+    text: Vec<u8>,
+    /// Inode, folder, and where in the text the name begins and ends; in order of the inodes.
+    places: Vec<(u64, u64, usize, usize)>,
 }
 
 impl Names {
     fn of(file: RawFd, tree: u64) -> io::Result<Names> {
         let mut names = Names::default();
-        items(file, tree, (kind::NAME, kind::NAME), &mut |item| {
+        items(file, tree, ALL, (kind::NAME, kind::NAME), &mut |item| {
             names.add(item);
             Ok(true)
         })?;
@@ -98,40 +94,116 @@ impl Names {
 
     /// `struct btrfs_inode_ref`: a number, the length of the name, the name; the key's offset is the folder.
     fn add(&mut self, item: &Item<'_>) {
+        if self.places.last().is_some_and(|place| place.0 == item.object) {
+            return;
+        }
         let length = item.number::<2>(8) as usize;
-        let name = item.data.get(10..10 + length).unwrap_or_default();
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(name);
-        self.of_inode.entry(item.object).or_insert((item.offset, start, self.bytes.len()));
+        let start = self.text.len();
+        self.text.extend_from_slice(item.data.get(10..10 + length).unwrap_or_default());
+        self.places.push((item.object, item.offset, start, self.text.len()));
     }
 
-    /// The path from the root of the subvolume, without a slash in front.
-    fn path(&self, inode: u64) -> Vec<u8> {
-        let (mut parts, mut at) = (Vec::new(), inode);
-        while at != FIRST_FREE && parts.len() < 4096 {
-            let Some((folder, start, end)) = self.of_inode.get(&at) else { break };
-            parts.push(&self.bytes[*start..*end]);
-            at = *folder;
-        }
-        parts.reverse();
-        parts.join(&b'/')
+    /// Those of later inodes.
+    fn append(&mut self, later: &Names) {
+        let begin = self.text.len();
+        self.text.extend_from_slice(&later.text);
+        self.places.extend(later.places.iter().map(|(inode, folder, start, end)| (*inode, *folder, begin + start, begin + end)));
     }
 }
 
-/// Paths of the files of a subvolume.
-struct Paths {
-    root: Vec<u8>,
+impl NamesByInode for Names {
+    fn name_of(&self, inode: u64) -> Option<(u64, &[u8])> {
+        let place = self.places.binary_search_by_key(&inode, |place| place.0).ok()?;
+        let (_, folder, start, end) = self.places[place];
+        Some((folder, &self.text[start..end]))
+    }
+}
+
+/// How files are read.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub(crate) file: RawFd,
+    pub(crate) threads: usize,
+    pub(crate) cancel: &'a Cancel,
+    pub(crate) without_names: bool,
+}
+
+/// Files of a range of inode numbers.
+#[derive(Default)]
+struct Found {
+    batch: Batch,
     names: Names,
 }
 
-impl Paths {
-    fn of(&self, inode: u64) -> Vec<u8> {
-        let mut path = self.root.clone();
-        if inode != FIRST_FREE {
-            path.push(b'/');
-            path.extend_from_slice(&self.names.path(inode));
+/// Every file of a subvolume, in order of its number. Extents have the addresses of btrfs. Returns what the files are called.
+pub(crate) fn files(
+    reading: Reading<'_>,
+    subvolume: &Subvolume,
+    mut take: impl FnMut(&mut Batch) -> Result<(), Refused>,
+) -> Result<Names, Refused> {
+    /// Inode numbers that a thread asks for at a time.
+    const WIDTH: u64 = 1 << 14;
+    /// The most ranges: numbers may be far apart.
+    const MOST: u64 = 1 << 16;
+    let mut names = Names::default();
+    let last = last_object(reading.file, subvolume.tree, FIRST_FREE..=LAST_FREE).map_err(Refused::Kernel)?;
+    let Some(last) = last else { return Ok(names) };
+    let numbers = last - FIRST_FREE + 1;
+    let width = WIDTH.max(numbers.div_ceil(MOST));
+    let work = |number: u64| {
+        let first = FIRST_FREE + number * width;
+        if reading.cancel.requested() {
+            return Ok(Found::default());
         }
-        path
+        Found::read(reading, subvolume.tree, first..=(first + (width - 1)).min(last))
+    };
+    in_order(numbers.div_ceil(width), reading.threads, work, |found: io::Result<Found>| {
+        let mut found = found.map_err(Refused::Kernel)?;
+        names.append(&found.names);
+        take(&mut found.batch)
+    })?;
+    Ok(names)
+}
+
+impl Subvolume {
+    /// Its files with their paths, as the tables got them and want them.
+    pub(crate) fn paths<'a>(&self, names: &'a Names, mount_point: &[u8]) -> Paths<'a, Names> {
+        let mut root = mount_point.strip_suffix(b"/").unwrap_or(mount_point).to_vec();
+        if !self.path.is_empty() {
+            root.push(b'/');
+            root.extend_from_slice(&self.path);
+        }
+        Paths::new(names, FIRST_FREE, &root)
+    }
+}
+
+/// The number within its subvolume, of a number among all subvolumes.
+pub(crate) fn within_subvolume(number: u64) -> u64 {
+    number & ((1 << TREE_SHIFT) - 1)
+}
+
+pub(crate) fn inode_in(tree: u64, inode: u64) -> u64 {
+    if tree == TOP_LEVEL { inode } else { inode | tree << TREE_SHIFT }
+}
+
+impl Found {
+    fn read(reading: Reading<'_>, tree: u64, inodes: RangeInclusive<u64>) -> io::Result<Found> {
+        let mut found = Found::default();
+        let mut building = Building::default();
+        items(reading.file, tree, inodes, (kind::INODE, kind::EXTENT_DATA), &mut |item| {
+            match item.kind {
+                kind::INODE => {
+                    building.finish(&mut found.batch, tree);
+                    building.inode = Some(inode(item));
+                }
+                kind::NAME if !reading.without_names => found.names.add(item),
+                kind::EXTENT_DATA => building.extents.extend(extent(item)),
+                _ => {}
+            }
+            Ok(!reading.cancel.requested())
+        })?;
+        building.finish(&mut found.batch, tree);
+        Ok(found)
     }
 }
 
@@ -142,45 +214,10 @@ struct Building {
     extents: Vec<Extent>,
 }
 
-/// Every file of a subvolume, until `full` says that it is enough; its path begins with `prefix`, or it has none. Extents have the addresses of
-/// btrfs.
-pub(crate) fn files(
-    file: RawFd,
-    subvolume: &Subvolume,
-    prefix: Option<&[u8]>,
-    full: &mut dyn FnMut(&mut Batch) -> io::Result<bool>,
-) -> io::Result<()> {
-    let paths = match prefix {
-        Some(prefix) => Some(Paths { root: subvolume.root(prefix), names: Names::of(file, subvolume.tree)? }),
-        None => None,
-    };
-    let (mut batch, mut building) = (Batch::default(), Building::default());
-    let mut goes_on = true;
-    items(file, subvolume.tree, (kind::INODE, kind::EXTENT_DATA), &mut |item| {
-        if item.kind == kind::INODE {
-            building.finish(&mut batch, subvolume.tree, paths.as_ref());
-            if batch.is_full() {
-                goes_on = full(&mut std::mem::take(&mut batch))?;
-            }
-            building.inode = (FIRST_FREE..LAST_FREE).contains(&item.object).then(|| inode(item));
-        } else if item.kind == kind::EXTENT_DATA {
-            building.extents.extend(extent(item));
-        }
-        Ok(goes_on)
-    })?;
-    if goes_on {
-        building.finish(&mut batch, subvolume.tree, paths.as_ref());
-        full(&mut batch)?;
-    }
-    Ok(())
-}
-
 impl Building {
-    fn finish(&mut self, batch: &mut Batch, tree: u64, paths: Option<&Paths>) {
-        if let Some(mut inode) = self.inode.take() {
-            let path = paths.map(|paths| paths.of(inode.number));
-            inode.number = unique(tree, inode.number);
-            batch.add(inode, path.as_deref(), &self.extents);
+    fn finish(&mut self, batch: &mut Batch, tree: u64) {
+        if let Some(inode) = self.inode.take() {
+            batch.add(Inode { number: inode_in(tree, inode.number), ..inode }, None, &self.extents);
         }
         self.extents.clear();
     }

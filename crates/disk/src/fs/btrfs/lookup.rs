@@ -1,12 +1,9 @@
-//! The number that a scan gives to a file that can be opened.
+//! Which subvolume a file is of that can be opened.
 
 use std::{io, os::fd::RawFd};
 
-use super::search::TOP_LEVEL;
 use crate::ioctl;
 
-/// Where the number of the tree begins in that of an inode.
-const TREE_SHIFT: u32 = 48;
 /// `BTRFS_FIRST_FREE_OBJECTID`: of it the kernel tells the tree of the file that it is asked by.
 const ASKED: u64 = 256;
 const BTRFS_IOC_INO_LOOKUP: libc::Ioctl = ioctl::read_write(0x94, 18, size_of::<Lookup>());
@@ -17,11 +14,6 @@ struct Lookup {
     tree: u64,
     object: u64,
     name: [u8; 4080],
-}
-
-/// Unique in the whole file system, where an inode number is so in its subvolume only.
-pub(crate) fn unique(tree: u64, inode: u64) -> u64 {
-    if tree == TOP_LEVEL { inode } else { inode | tree << TREE_SHIFT }
 }
 
 /// The subvolume that an open file is of.

@@ -1,6 +1,6 @@
 //! Items of a tree, in order of their keys.
 
-use std::{io, os::fd::RawFd};
+use std::{io, ops::RangeInclusive, os::fd::RawFd};
 
 use crate::ioctl;
 
@@ -71,34 +71,72 @@ impl Item<'_> {
     }
 }
 
-/// Items of the kinds from `kinds.0` to `kinds.1`, until `take` says that it is enough (`false`). Needs `CAP_SYS_ADMIN`.
-pub(super) fn items(
-    file: RawFd,
-    tree: u64,
-    kinds: (u32, u32),
-    take: &mut dyn FnMut(&Item<'_>) -> io::Result<bool>,
-) -> io::Result<()> {
-    let mut request = Box::new(Request { range: Range::default(), room: ROOM as u64, buffer: [0; ROOM] });
-    let mut next = (0, 0, 0);
-    loop {
-        let (first_object, first_kind, first_offset) = next;
-        request.range = Range {
+/// All objects of a tree.
+pub(super) const ALL: RangeInclusive<u64> = 0..=u64::MAX;
+
+impl Request {
+    fn new() -> Box<Self> {
+        Box::new(Request { range: Range::default(), room: ROOM as u64, buffer: [0; ROOM] })
+    }
+
+    /// Fill the buffer with items from a key on, `most` or as many as it holds; their number is then in the range.
+    fn search(&mut self, file: RawFd, tree: u64, from: Key, last_object: u64, most: u32) -> io::Result<()> {
+        let (first_object, first_kind, first_offset) = from;
+        self.range = Range {
             tree,
             first_object,
-            last_object: u64::MAX,
+            last_object,
             first_offset,
             last_offset: u64::MAX,
             last_transaction: u64::MAX,
             first_kind,
             last_kind: u32::from(u8::MAX),
-            items: u32::MAX,
+            items: most,
             ..Range::default()
         };
-        request.room = ROOM as u64;
+        self.room = ROOM as u64;
         // SAFETY: the buffer has the room that is stated, and lives through the call.
-        if unsafe { libc::ioctl(file, BTRFS_IOC_TREE_SEARCH_V2, &raw mut *request) } != 0 {
-            return Err(io::Error::last_os_error());
+        match unsafe { libc::ioctl(file, BTRFS_IOC_TREE_SEARCH_V2, &raw mut *self) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
         }
+    }
+}
+
+/// The greatest object of a tree within a range. `None`: there is none.
+pub(super) fn last_object(file: RawFd, tree: u64, objects: RangeInclusive<u64>) -> io::Result<Option<u64>> {
+    let mut request = Request::new();
+    let (mut from, mut to) = objects.into_inner();
+    let end = to;
+    let mut found = None;
+    while from <= to {
+        let middle = from + (to - from) / 2;
+        request.search(file, tree, (middle, 0, 0), end, 1)?;
+        match self::found(&request.buffer, request.range.items).next() {
+            Some(item) => {
+                found = Some(item.object);
+                let Some(next) = item.object.checked_add(1) else { break };
+                from = next;
+            }
+            None if middle == 0 => break,
+            None => to = middle - 1,
+        }
+    }
+    Ok(found)
+}
+
+/// Items of some objects, of the kinds from `kinds.0` to `kinds.1`, until `take` says that it is enough (`false`). Needs `CAP_SYS_ADMIN`.
+pub(super) fn items(
+    file: RawFd,
+    tree: u64,
+    objects: RangeInclusive<u64>,
+    kinds: (u32, u32),
+    take: &mut dyn FnMut(&Item<'_>) -> io::Result<bool>,
+) -> io::Result<()> {
+    let mut request = Request::new();
+    let mut next = (*objects.start(), 0, 0);
+    loop {
+        request.search(file, tree, next, *objects.end(), u32::MAX)?;
         let mut last = None;
         for item in found(&request.buffer, request.range.items) {
             last = Some((item.object, item.kind, item.offset));
@@ -113,8 +151,11 @@ pub(super) fn items(
     }
 }
 
+/// Object, kind and offset.
+type Key = (u64, u32, u64);
+
 /// The key right behind another.
-fn behind((object, kind, offset): (u64, u32, u64)) -> Option<(u64, u32, u64)> {
+fn behind((object, kind, offset): Key) -> Option<Key> {
     match (offset.checked_add(1), kind < u32::from(u8::MAX)) {
         (Some(offset), _) => Some((object, kind, offset)),
         (None, true) => Some((object, kind + 1, 0)),

@@ -1,11 +1,12 @@
 //! What is in use: every extent of data and of metadata, by address.
 
-use std::{io, os::fd::RawFd};
+use std::{io, ops::RangeInclusive, os::fd::RawFd};
 
 use super::{
     Chunks,
     search::{EXTENT_TREE, items, kind},
 };
+use crate::ordered::in_order;
 
 /// A piece in use [B].
 #[derive(Clone, Copy, Debug)]
@@ -19,10 +20,23 @@ pub(crate) struct Used {
 
 const TREE_BLOCK: u64 = 2;
 
-/// Everything in use, in order of address.
-pub(crate) fn used(file: RawFd, node_bytes: u64) -> io::Result<Vec<Used>> {
+/// Everything in use, in order of address. Each thread asks for another chunk.
+pub(crate) fn used(file: RawFd, chunks: &Chunks, node_bytes: u64, threads: usize) -> io::Result<Vec<Used>> {
+    let mut all = Vec::new();
+    let of_chunk = |number: u64| {
+        let chunk = &chunks.all[number as usize];
+        used_within(file, chunk.address..=chunk.address.saturating_add(chunk.length - 1), node_bytes)
+    };
+    in_order(chunks.all.len() as u64, threads, of_chunk, |found| {
+        all.extend(found?);
+        Ok::<_, io::Error>(())
+    })?;
+    Ok(all)
+}
+
+fn used_within(file: RawFd, addresses: RangeInclusive<u64>, node_bytes: u64) -> io::Result<Vec<Used>> {
     let mut found = Vec::new();
-    items(file, EXTENT_TREE, (kind::EXTENT, kind::METADATA), &mut |item| {
+    items(file, EXTENT_TREE, addresses, (kind::EXTENT, kind::METADATA), &mut |item| {
         let (references, flags) = (item.number::<8>(0), item.number::<8>(16));
         let length = if item.kind == kind::METADATA { node_bytes } else { item.offset };
         let is_metadata = item.kind == kind::METADATA || flags & TREE_BLOCK != 0;

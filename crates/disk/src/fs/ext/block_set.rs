@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-const BLOCKS: u64 = 1 << 15;
+const BLOCKS: u64 = 1 << 12;
 const WORDS: usize = (BLOCKS / 64) as usize;
 
 type Chunk = [AtomicU64; WORDS];

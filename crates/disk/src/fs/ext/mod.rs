@@ -18,7 +18,6 @@ mod mapping;
 mod moment;
 mod names;
 mod opening;
-mod ordered;
 mod refusal;
 mod scan;
 mod source;

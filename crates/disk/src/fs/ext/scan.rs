@@ -3,8 +3,7 @@
 use std::{
     mem,
     path::{Path, PathBuf},
-    sync::{atomic::Ordering, mpsc},
-    thread,
+    sync::atomic::Ordering,
 };
 
 use sysdock_table::{Cancel, Column, Ending, NULL, Progress, Recording, TableError};
@@ -15,9 +14,8 @@ use super::{
     inode::ROOT,
     issues::{Issues, word},
     moment::Moment,
-    names::{AllNames, Paths},
+    names::AllNames,
     opening::{self, Opened},
-    ordered::in_order,
     space::{Found, Space},
     window::{Row, Window},
 };
@@ -25,7 +23,9 @@ use crate::{
     DiskError, Outcome,
     batch::{File, Inode, Kind},
     mounts::Mount,
-    tables::{FileSystemRow, Free, Part, PathRows, Tables},
+    ordered::in_order,
+    paths::{self, NeedsPath, Paths},
+    tables::{FileSystemRow, Free, Part, Tables},
 };
 
 /// Bytes of inode tables that a window spans.
@@ -44,13 +44,13 @@ pub(crate) struct Request<'a> {
     pub(crate) without_names: bool,
 }
 
-/// What is kept of a file until its path is known.
+/// What is kept of a file until its path is known: small, as it is for every file.
 #[derive(Clone, Copy)]
 struct Kept {
     number: u32,
     kind: Kind,
     /// Some directory should name it.
-    needs_name: bool,
+    is_linked: bool,
 }
 
 /// What is at hand while it is scanned.
@@ -194,10 +194,8 @@ impl<'a> Scan<'a> {
             if with_names {
                 names.add(window.names);
                 kept.extend(window.rows.iter().map(Row::kept));
-                window.rows.iter().try_for_each(|row| tables.unnamed_file(&row.file()))?;
-            } else {
-                window.rows.iter().try_for_each(|row| tables.file(&row.file(), None))?;
             }
+            window.rows.iter().try_for_each(|row| tables.file(&row.file(), None))?;
             report(Progress { bytes_done: 0, bytes_total: None, lines: *files });
             Ok(())
         })
@@ -218,17 +216,15 @@ impl<'a> Scan<'a> {
         self.issues.add(word::NAME_WITHOUT_INODE, nameless, || format!("inode {example} has a name, and is not in use"));
     }
 
-    /// Paths of all files, made by a thread while they are written.
     fn paths(&mut self, prefix: &[u8], tables: &mut Tables<'_>) -> Result<(), TableError> {
-        let (kept, names, cancel) = (std::mem::take(&mut self.kept), &self.names, self.cancel);
-        let prefix = prefix.strip_suffix(b"/").unwrap_or(prefix);
-        let (nameless, example) = thread::scope(|scope| {
-            let (sender, batches) = mpsc::sync_channel(1);
-            let maker = scope.spawn(move || make_paths(&kept, Paths::new(names, prefix), cancel, &sender));
-            batches.iter().try_for_each(|(named, paths): (Vec<bool>, PathRows)| tables.late_paths(&named, paths))?;
-            Ok(maker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        })?;
-        self.issues.add(word::NO_NAME, nameless, || format!("inode {example}: no directory names it"));
+        let kept = mem::take(&mut self.kept);
+        let nameless = paths::write(
+            kept.iter().map(Kept::needs_path),
+            Paths::new(&self.names, u64::from(ROOT), prefix),
+            self.cancel,
+            tables,
+        )?;
+        self.issues.add(word::NO_NAME, nameless.count, || format!("inode {}: no directory names it", nameless.example));
         Ok(())
     }
 
@@ -276,35 +272,6 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Send the paths of files, many at a time, with whether each of them has one. Returns how many lack the name that they should have, and one of them.
-fn make_paths(
-    kept: &[Kept],
-    mut paths: Paths<'_>,
-    cancel: &Cancel,
-    sender: &mpsc::SyncSender<(Vec<bool>, PathRows)>,
-) -> (u64, u32) {
-    let (mut nameless, mut example) = (0, 0);
-    let (mut named, mut rows) = (Vec::new(), PathRows::default());
-    for file in kept {
-        let path = paths.path(file.number);
-        named.push(path.is_some());
-        match path {
-            Some(path) => rows.add(path, file.kind),
-            None if file.needs_name => {
-                nameless += 1;
-                example = file.number;
-            }
-            None => {}
-        }
-        if rows.is_full() && (cancel.requested() || sender.send((mem::take(&mut named), mem::take(&mut rows))).is_err()) {
-            return (nameless, example);
-        }
-    }
-    // Whoever took them has said why, if nobody does any more.
-    let _ = sender.send((named, rows));
-    (nameless, example)
-}
-
 fn write_issues(issues: &[(&'static str, String)], path: &Path, recording: &mut Recording) -> Result<(), TableError> {
     if issues.is_empty() {
         return Ok(());
@@ -321,9 +288,15 @@ fn write_issues(issues: &[(&'static str, String)], path: &Path, recording: &mut 
     recording.write("import_issues", columns)
 }
 
+impl Kept {
+    fn needs_path(&self) -> NeedsPath {
+        NeedsPath { number: u64::from(self.number), kind: self.kind, is_linked: self.is_linked }
+    }
+}
+
 impl Row {
     fn kept(&self) -> Kept {
-        Kept { number: self.number, kind: self.kind, needs_name: self.links > 0 && self.kind != Kind::Internal }
+        Kept { number: self.number, kind: self.kind, is_linked: self.links > 0 && self.kind != Kind::Internal }
     }
 
     fn file(&self) -> File {

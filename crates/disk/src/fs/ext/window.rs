@@ -140,8 +140,8 @@ impl Window {
             u64::from(places.end),
             |at| le64_of(bits, at),
             |from, count| {
-                let from = from.max(u64::from(places.start));
                 let end = (from + count).min(u64::from(places.end));
+                let from = from.max(u64::from(places.start));
                 match pieces.last_mut() {
                     _ if from >= end => {}
                     Some(last) if (from - last.end) * inode_bytes < WORTH_READING => last.end = end,

@@ -47,7 +47,7 @@ impl<R> Drop for EndOnDrop<'_, R> {
 
 /// Do `count` pieces of work in `threads` threads. `take` gets the results in order; it ends everything by an error. At most two results for
 /// each thread wait to be taken.
-pub(super) fn in_order<R: Send, E>(
+pub(crate) fn in_order<R: Send, E>(
     count: u64,
     threads: usize,
     work: impl Fn(u64) -> R + Sync,

@@ -1,0 +1,91 @@
+//! btrfs by its trees: what is in use, then the files of one subvolume after another.
+
+use std::{fs::File, io, os::fd::AsRawFd};
+
+use sysdock_table::Progress;
+
+use super::Unable;
+use crate::{
+    DiskError, Outcome,
+    batch::Kind,
+    fs::btrfs::{self, Chunks, Map, Reading, Subvolume},
+    mounts::Mount,
+    paths::{self, NeedsPath},
+    scan::{Refused, Told, Work, threads},
+    tables::Tables,
+};
+
+/// Scan a mounted btrfs.
+pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable> {
+    let failed = |error| DiskError::Io(mount.point.clone(), error);
+    let folder = File::open(&mount.point).map_err(failed)?;
+    let file = folder.as_raw_fd();
+    let chunks = match Chunks::of(file) {
+        Ok(chunks) => chunks,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Err(Unable::Because(format!("its trees are shown to root only ({error})")));
+        }
+        Err(error) => return Err(failed(error).into()),
+    };
+    if chunks.is_striped() {
+        return Err(Unable::Because("it is striped over several devices (RAID0, 5, 6 or 10), which is not mapped yet".into()));
+    }
+    let facts = btrfs::facts(file).map_err(failed)?;
+    let (threads, without_names) = (threads(work.settings), work.settings.without_names);
+    let used = btrfs::used(file, &chunks, facts.node_bytes, threads).map_err(failed)?;
+    let mut tables = if without_names { Tables::new(work.recording) } else { Tables::with_late_paths(work.recording) };
+    let mut scan = Scan {
+        mount,
+        reading: Reading { file, threads, cancel: work.cancel, without_names },
+        map: Map::new(&chunks, &used),
+        report: work.report,
+    };
+    for subvolume in btrfs::subvolumes(file).map_err(failed)? {
+        scan.files(&subvolume, &mut tables).map_err(|refused| refused.at(&mount.point))?;
+    }
+    scan.map.rest(&mut tables)?;
+    let files = tables.taken;
+    tables.finish()?;
+    let told = Told {
+        mount,
+        path: &mount.point,
+        uuid: Some(facts.uuid),
+        size_bytes: Some(chunks.devices.iter().map(|(_, size)| size).sum()),
+        is_whole: true,
+        moment: "unknown",
+        method: "tree",
+        reason: "btrfs shows its trees to root".into(),
+        files,
+        unread: 0,
+    };
+    Ok(told.outcome(work.recording, work.cancel)?)
+}
+
+/// What is at hand while files are read.
+struct Scan<'a> {
+    mount: &'a Mount,
+    reading: Reading<'a>,
+    map: Map<'a>,
+    report: &'a mut dyn FnMut(Progress),
+}
+
+impl Scan<'_> {
+    /// The files of a subvolume, and their paths.
+    fn files(&mut self, subvolume: &Subvolume, tables: &mut Tables<'_>) -> Result<(), Refused> {
+        let mut kept: Vec<(u64, Kind)> = Vec::new();
+        let names = btrfs::files(self.reading, subvolume, |batch| {
+            self.map.place(batch);
+            if !self.reading.without_names {
+                kept.extend(batch.files.iter().map(|file| (file.inode.number, file.inode.kind)));
+            }
+            (self.report)(Progress { bytes_done: 0, bytes_total: None, lines: tables.taken });
+            tables.batch(batch).map_err(Refused::Table)
+        })?;
+        let files = kept.into_iter().map(|(number, kind)| (btrfs::within_subvolume(number), kind));
+        // One without a name was removed, and is still open.
+        let files = files.map(|(number, kind)| NeedsPath { number, kind, is_linked: false });
+        let paths = subvolume.paths(&names, self.mount.point.as_os_str().as_encoded_bytes());
+        paths::write(files, paths, self.reading.cancel, tables).map_err(Refused::Table)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! Paths, from the name of each file and the folder that holds it. A path is put together when its row is written; those of folders are
+//! remembered.
+
+use std::{mem, panic, sync::mpsc, thread};
+
+use rustc_hash::FxHashMap;
+use sysdock_table::{Cancel, TableError};
+
+use crate::{
+    batch::Kind,
+    tables::{PathRows, Tables},
+};
+
+/// The longest path that is put together: longer ones no call can name (PATH_MAX).
+const LONGEST: usize = 4096;
+
+/// What the folders of a file system say.
+pub(crate) trait NamesByInode: Sync {
+    /// The folder that holds an inode, and its name there; of several one.
+    fn name_of(&self, inode: u64) -> Option<(u64, &[u8])>;
+}
+
+/// A file whose row lacks its path.
+pub(crate) struct NeedsPath {
+    pub(crate) number: u64,
+    pub(crate) kind: Kind,
+    /// Some folder should name it.
+    pub(crate) is_linked: bool,
+}
+
+/// Files that some folder should name, and none does.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Nameless {
+    pub(crate) count: u64,
+    /// The last of them.
+    pub(crate) example: u64,
+}
+
+/// Write the paths of `files`, in the order in which they came to the tables. A thread makes them.
+pub(crate) fn write<N: NamesByInode>(
+    files: impl Iterator<Item = NeedsPath> + Send,
+    paths: Paths<'_, N>,
+    cancel: &Cancel,
+    tables: &mut Tables<'_>,
+) -> Result<Nameless, TableError> {
+    thread::scope(|scope| {
+        let (sender, batches) = mpsc::sync_channel(1);
+        let maker = scope.spawn(move || make(files, paths, cancel, &sender));
+        batches.into_iter().try_for_each(|(named, paths): (Vec<bool>, PathRows)| tables.late_paths(&named, paths))?;
+        Ok(maker.join().unwrap_or_else(|panic| panic::resume_unwind(panic)))
+    })
+}
+
+/// Send the paths of files, many at a time, with whether each of them has one.
+fn make<N: NamesByInode>(
+    files: impl Iterator<Item = NeedsPath>,
+    mut paths: Paths<'_, N>,
+    cancel: &Cancel,
+    sender: &mpsc::SyncSender<(Vec<bool>, PathRows)>,
+) -> Nameless {
+    let mut nameless = Nameless::default();
+    let (mut named, mut rows) = (Vec::new(), PathRows::default());
+    for file in files {
+        let path = paths.path(file.number);
+        named.push(path.is_some());
+        match path {
+            Some(path) => rows.add(path, file.kind),
+            None if file.is_linked => nameless = Nameless { count: nameless.count + 1, example: file.number },
+            None => {}
+        }
+        if rows.is_full() && (cancel.requested() || sender.send((mem::take(&mut named), mem::take(&mut rows))).is_err()) {
+            return nameless;
+        }
+    }
+    // Whoever took them has said why, if nobody does any more.
+    let _ = sender.send((named, rows));
+    nameless
+}
+
+/// Puts paths together; remembers those of directories.
+pub(crate) struct Paths<'a, N> {
+    names: &'a N,
+    /// Where the paths of directories stand in `text`; `None`: it is not connected to the root.
+    known: FxHashMap<u64, Option<(usize, usize)>>,
+    text: Vec<u8>,
+    last: (u64, Option<(usize, usize)>),
+    root: u64,
+    path: Vec<u8>,
+}
+
+impl<'a, N: NamesByInode> Paths<'a, N> {
+    /// `prefix` is the path of the inode `root`, with or without a slash at its end.
+    pub(crate) fn new(names: &'a N, root: u64, prefix: &[u8]) -> Self {
+        let prefix = prefix.strip_suffix(b"/").unwrap_or(prefix);
+        let place = Some((0, prefix.len()));
+        let known = FxHashMap::from_iter([(root, place)]);
+        Paths { names, known, text: prefix.to_vec(), last: (root, place), root, path: Vec::new() }
+    }
+
+    /// The path of an inode. `None`: it has none.
+    pub(crate) fn path(&mut self, inode: u64) -> Option<&[u8]> {
+        self.path.clear();
+        let (directory, name) = match self.names.name_of(inode) {
+            _ if inode == self.root => (inode, None),
+            found => found.map(|(directory, name)| (directory, Some(name)))?,
+        };
+        if self.last.0 != directory {
+            self.last = (directory, self.directory(directory));
+        }
+        let (from, end) = self.last.1?;
+        self.path.extend_from_slice(&self.text[from..end]);
+        if let Some(name) = name {
+            self.path.push(b'/');
+            self.path.extend_from_slice(name);
+        } else if self.path.is_empty() {
+            self.path.push(b'/');
+        }
+        (self.path.len() <= LONGEST).then_some(&self.path)
+    }
+
+    /// Where the path of a directory stands. Those above it are found first, from the root down.
+    fn directory(&mut self, inode: u64) -> Option<(usize, usize)> {
+        let mut chain = Vec::new();
+        let mut at = inode;
+        let mut above = loop {
+            if let Some(known) = self.known.get(&at) {
+                break *known;
+            }
+            // A loop ends here too: whoever is met again has no path yet.
+            self.known.insert(at, None);
+            chain.push(at);
+            match self.names.name_of(at) {
+                Some((directory, _)) => at = directory,
+                None => break None,
+            }
+        };
+        for number in chain.into_iter().rev() {
+            above = above.and_then(|(from, end)| {
+                let (_, name) = self.names.name_of(number)?;
+                if end - from + 1 + name.len() > LONGEST {
+                    return None;
+                }
+                let begin = self.text.len();
+                self.text.extend_from_within(from..end);
+                self.text.push(b'/');
+                self.text.extend_from_slice(name);
+                Some((begin, self.text.len()))
+            });
+            self.known.insert(number, above);
+        }
+        above
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl NamesByInode for FxHashMap<u64, (u64, &str)> {
+        fn name_of(&self, inode: u64) -> Option<(u64, &[u8])> {
+            self.get(&inode).map(|(directory, name)| (*directory, name.as_bytes()))
+        }
+    }
+
+    fn paths(entries: &[(u64, u64, &str)], wanted: &[u64]) -> Vec<Option<String>> {
+        let names: FxHashMap<u64, (u64, &str)> =
+            entries.iter().map(|(inode, directory, name)| (*inode, (*directory, *name))).collect();
+        let mut paths = Paths::new(&names, 2, b"/mnt/");
+        wanted.iter().map(|inode| paths.path(*inode).map(|path| String::from_utf8_lossy(path).into_owned())).collect()
+    }
+
+    #[test]
+    fn directories_may_come_in_any_order_and_in_loops() {
+        let entries =
+            [(14, 13, "file"), (13, 12, "b"), (12, 2, "a"), (20, 21, "x"), (21, 20, "y"), (22, 21, "z"), (30, 99, "lost")];
+        let found = paths(&entries, &[14, 2, 12, 22, 20, 30, 50]);
+        let texts: Vec<_> = found.iter().map(Option::as_deref).collect();
+        assert_eq!(texts, [Some("/mnt/a/b/file"), Some("/mnt"), Some("/mnt/a"), None, None, None, None]);
+    }
+
+    #[test]
+    fn a_chain_that_no_call_could_name_has_no_path() {
+        let name = "n".repeat(255);
+        let entries: Vec<(u64, u64, &str)> = (3..60).map(|inode| (inode, inode - 1, name.as_str())).collect();
+        let found = paths(&entries, &[3, 17, 18, 19, 59]);
+        let lengths: Vec<_> = found.iter().map(|path| path.as_ref().map(String::len)).collect();
+        assert_eq!(lengths, [Some(260), Some(4 + 15 * 256), None, None, None]);
+    }
+}

@@ -1,0 +1,69 @@
+"""Workloads are functions that steps name; their keyword-only arguments are what a step must be given."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Function = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A function of a bench and of arguments; `tools` says from these which programs it needs."""
+
+    name: str
+    function: Function
+    tools: Callable[..., tuple[str, ...]]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Its arguments and their types."""
+        hints = typing.get_type_hints(self.function)
+        kinds = inspect.signature(self.function).parameters.values()
+        return {kind.name: hints[kind.name] for kind in kinds if kind.kind is kind.KEYWORD_ONLY}
+
+    @property
+    def text(self) -> str:
+        """The first line of what it says of itself."""
+        return (self.function.__doc__ or "").strip().splitlines()[0]
+
+    def taken(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of `given` that it takes."""
+        return {name: given[name] for name in self.arguments if name in given}
+
+
+WORKLOADS: dict[str, Workload] = {}
+
+
+def workload(tools: Callable[..., tuple[str, ...]] = lambda **_: ()) -> Callable[[Function], Function]:
+    """Makes a function a workload of its name."""
+
+    def add(function: Function) -> Function:
+        WORKLOADS[function.__name__] = Workload(function.__name__, function, tools)
+        return function
+
+    return add
+
+
+def kind_in_words(kind: Any) -> str:
+    """What an argument of this type is."""
+    if typing.get_origin(kind) is typing.Literal:
+        return f"one of {', '.join(typing.get_args(kind))}"
+    return {int: "a number from 1 on", str: "a text"}.get(kind, "a list of texts")
+
+
+def misfit(kind: Any, value: Any) -> str | None:
+    """What an argument of this type should be, where `value` is something else."""
+    if typing.get_origin(kind) is typing.Literal:
+        fits = value in typing.get_args(kind)
+    elif kind is int:
+        fits = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    elif kind is str:
+        fits = isinstance(value, str) and value != ""
+    else:
+        fits = isinstance(value, list) and value != [] and all(isinstance(item, str) for item in value)
+    return None if fits else kind_in_words(kind)

@@ -1,0 +1,82 @@
+"""Writes recordings from Python: few rows, of what no native recorder sees (docs/reference/recording.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sysdock.library import Library
+from sysdock.recording.manifest import FORMAT_VERSION, Recording
+from sysdock.recording.views import SETTINGS
+
+
+def empty_manifest(tables: dict[str, Any]) -> dict[str, Any]:
+    """What recording.json says of a recording in which nothing happened."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "command": None,
+        "host": None,
+        "started_ns": 0,
+        "duration_ns": 0,
+        "clock": {"kind": "epoch", "has_durations": True},
+        "has_exits": True,
+        "lines_total": 0,
+        "lines_understood": 0,
+        "restarted_calls": 0,
+        "lost_events": 0,
+        "complete": True,
+        "tables": tables,
+    }
+
+
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    """Replaces recording.json in one step."""
+    new = folder / "recording.json.new"
+    new.write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
+    os.replace(new, folder / "recording.json")
+
+
+def add_part(folder: Path, library: Library, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Adds `rows`, values in the order of the table's columns, to the table `name`; text becomes its type.
+
+    An engine's error (a value that is not of its column's type) is the caller's.
+    """
+    import duckdb
+
+    manifest = Recording.open(folder).manifest
+    entry = manifest["tables"].setdefault(name, {"rows": 0, "lost": 0, "parts": []})
+    if rows:
+        part = f"{name}/part-{len(entry['parts']):04}.parquet"
+        (folder / name).mkdir(exist_ok=True)
+        connection = duckdb.connect(config=SETTINGS)
+        try:
+            columns = library.table(name).columns
+            types = ", ".join(f'"{column.name}" {column.sql_type}' for column in columns)
+            connection.execute(f"CREATE TEMP TABLE added ({types})")
+            connection.executemany(f"INSERT INTO added VALUES ({', '.join('?' for _ in columns)})", rows)
+            connection.execute(
+                f"COPY added TO {quoted_path(folder / part)} "
+                "(FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)"
+            )
+        finally:
+            connection.close()
+        entry["parts"].append(stated_part(folder, folder / part, len(rows)))
+        entry["rows"] += len(rows)
+    write_manifest(folder, manifest)
+
+
+def stated_part(folder: Path, part: Path, rows: int) -> dict[str, Any]:
+    """What recording.json says of a closed part."""
+    with open(part, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    place = part.relative_to(folder).as_posix()
+    return {"file": place, "rows": rows, "bytes": part.stat().st_size, "sha256": digest}
+
+
+def quoted_path(path: Path) -> str:
+    """A path as text in SQL."""
+    return "'" + str(path).replace("'", "''") + "'"
