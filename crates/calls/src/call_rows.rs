@@ -1,12 +1,9 @@
 //! Rows of `calls`: collected in blocks, sorted and encoded beside the reading.
 
-use std::{
-    sync::mpsc::{self, Receiver, SyncSender},
-    thread,
-};
-
 use rustc_hash::FxHashMap;
-use sysdock_table::{EncodedGroup, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording, TableError};
+use sysdock_table::{
+    Beside, BlockEncoder, EncodedGroup, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording, TableError,
+};
 
 use crate::{
     objects::ObjectId,
@@ -148,7 +145,12 @@ pub struct CallRows {
 impl CallRows {
     /// With `beside`, rows are encoded in a thread of their own.
     pub fn new(beside: bool) -> Self {
-        let encoder = if beside { Encoder::beside() } else { Encoder::Here(Box::new(CallEncoder::new())) };
+        /// Blocks that may wait for the encoder.
+        const WAITING: usize = 16;
+        let encoder = match beside {
+            true => Encoder::Beside(Beside::new(WAITING, CallEncoder::new)),
+            false => Encoder::Here(Box::new(CallEncoder::new())),
+        };
         let block = Vec::with_capacity(ROWS_PER_BLOCK);
         let (errnos, open_flags) = <(Numbered, Numbered)>::default();
         CallRows { block, held: Vec::new(), encoded: 0, before: 0, encoder, errnos, open_flags }
@@ -217,12 +219,7 @@ impl CallRows {
 /// Where blocks become row groups.
 enum Encoder {
     Here(Box<CallEncoder>),
-    Beside { jobs: SyncSender<Job>, groups: Receiver<EncodedGroup>, wanted: usize },
-}
-
-enum Job {
-    Block(Vec<CallRow>),
-    Finish(Words),
+    Beside(Beside<CallEncoder>),
 }
 
 impl std::fmt::Debug for Encoder {
@@ -232,24 +229,6 @@ impl std::fmt::Debug for Encoder {
 }
 
 impl Encoder {
-    fn beside() -> Self {
-        /// Blocks that may wait: enough to even out, few enough for memory.
-        const WAITING: usize = 16;
-        let (jobs, queue) = mpsc::sync_channel(WAITING);
-        let (done, groups) = mpsc::channel();
-        thread::spawn(move || {
-            let mut encoder = CallEncoder::new();
-            for job in queue {
-                match job {
-                    Job::Block(rows) => encoder.block(&rows),
-                    // Whoever wanted it may be gone after an error.
-                    Job::Finish(words) => drop(done.send(encoder.finish(&words))),
-                }
-            }
-        });
-        Encoder::Beside { jobs, groups, wanted: 0 }
-    }
-
     /// Take the rows; `block` is empty afterwards.
     fn block(&mut self, block: &mut Vec<CallRow>) {
         match self {
@@ -257,37 +236,27 @@ impl Encoder {
                 encoder.block(block);
                 block.clear();
             }
-            Encoder::Beside { jobs, .. } => {
-                let rows = std::mem::replace(block, Vec::with_capacity(ROWS_PER_BLOCK));
-                jobs.send(Job::Block(rows)).expect("the encoder lives as long as this");
-            }
+            Encoder::Beside(encoder) => encoder.block(std::mem::replace(block, Vec::with_capacity(ROWS_PER_BLOCK))),
         }
     }
 
     /// End the group. It is appended to the recording now, or when it is done.
     fn finish(&mut self, words: Words, recording: &mut Recording) -> Result<(), TableError> {
         match self {
-            Encoder::Here(encoder) => recording.append("calls", encoder.finish(&words)),
-            Encoder::Beside { jobs, groups, wanted } => {
-                jobs.send(Job::Finish(words)).expect("the encoder lives as long as this");
-                *wanted += 1;
-                while let Ok(group) = groups.try_recv() {
-                    *wanted -= 1;
-                    recording.append("calls", group)?;
-                }
-                Ok(())
+            Encoder::Here(encoder) => recording.append("calls", encoder.finish(words)),
+            Encoder::Beside(encoder) => {
+                encoder.finish(words);
+                std::iter::from_fn(|| encoder.done()).try_for_each(|group| recording.append("calls", group))
             }
         }
     }
 
     /// Append what is not done yet.
     fn wait(&mut self, recording: &mut Recording) -> Result<(), TableError> {
-        if let Encoder::Beside { groups, wanted, .. } = self {
-            for _ in 0..std::mem::take(wanted) {
-                recording.append("calls", groups.recv().expect("the encoder answers"))?;
-            }
+        match self {
+            Encoder::Here(_) => Ok(()),
+            Encoder::Beside(encoder) => encoder.rest().try_for_each(|group| recording.append("calls", group)),
         }
-        Ok(())
     }
 }
 
@@ -300,6 +269,11 @@ impl CallEncoder {
     fn new() -> Self {
         CallEncoder { groups: GroupEncoder::new("calls") }
     }
+}
+
+impl BlockEncoder for CallEncoder {
+    type Row = CallRow;
+    type Words = Words;
 
     fn block(&mut self, rows: &[CallRow]) {
         let order = in_order(rows);
@@ -344,7 +318,7 @@ impl CallEncoder {
         });
     }
 
-    fn finish(&mut self, words: &Words) -> EncodedGroup {
+    fn finish(&mut self, words: Words) -> EncodedGroup {
         self.groups.finish(|column, word| match column {
             4 => words.calls[word].clone(),
             5 => CLASS_WORDS[word].into(),

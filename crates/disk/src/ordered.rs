@@ -45,8 +45,8 @@ impl<R> Drop for EndOnDrop<'_, R> {
     }
 }
 
-/// Do `count` pieces of work in `threads` threads. `take` gets the results in order; it ends everything by an error. At most two results for
-/// each thread wait to be taken.
+/// Do `count` pieces of work in `threads` threads. `take` gets the results in order; it ends everything by an error. At most eight results for
+/// each thread wait to be taken: with fewer, all would wait for one whose thread lost its core.
 pub(crate) fn in_order<R: Send, E>(
     count: u64,
     threads: usize,
@@ -55,7 +55,7 @@ pub(crate) fn in_order<R: Send, E>(
 ) -> Result<(), E> {
     let shared =
         Shared { state: Mutex::new(State { next: 0, taken: 0, done: BTreeMap::new(), is_over: false }), change: Condvar::new() };
-    let ahead = 2 * threads as u64;
+    let ahead = 8 * threads as u64;
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {

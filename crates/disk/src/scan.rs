@@ -28,7 +28,7 @@ use crate::{
 /// How to scan.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
-    /// Threads that ask; 0: two for each core, as most of them wait for the disk.
+    /// Threads that ask; 0: one or two for each core, as the method needs.
     pub threads: usize,
     /// Leave out what files are called: folders are not read, and whatever the number of files, the memory stays small.
     pub without_names: bool,
@@ -151,8 +151,10 @@ fn raw_ext(target: &Target, settings: Settings) -> Option<ext::Request<'_>> {
     if mount.is_some_and(|mount| !mount.fs_type.starts_with("ext") || !mount.is_of(path)) {
         return None;
     }
+    // They ask for much at a time, and wait seldom.
+    let threads = if settings.threads == 0 { cores() } else { settings.threads };
     let begins = File::open(path).is_ok_and(|file| ext::begins_in(&file));
-    begins.then_some(ext::Request { path, mount, threads: threads(settings), without_names: settings.without_names })
+    begins.then_some(ext::Request { path, mount, threads, without_names: settings.without_names })
 }
 
 /// A device or image in which no file system was found: there is none, or its beginning cannot be read.
@@ -215,11 +217,16 @@ fn walk(path: &Path, mount: &Mount, is_whole: bool, why_not: &str, work: Work<'_
     Ok(Outcome { example: walk.reason.into_inner().unwrap_or_else(PoisonError::into_inner), ..outcome })
 }
 
+/// Threads that ask the kernel: most of them wait for it.
 pub(crate) fn threads(settings: Settings) -> usize {
     match settings.threads {
-        0 => 2 * thread::available_parallelism().map_or(1, usize::from),
+        0 => 2 * cores(),
         threads => threads,
     }
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Batches of all threads, into the tables.

@@ -1,6 +1,9 @@
 //! Writes what a method finds: rows of `inodes`, `extents`, `paths`, `free_extents` and `layout`, encoded a block at a time.
 
-use sysdock_table::{Column, EncodedGroup, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording, TableError, readable};
+use sysdock_table::{
+    Beside, BlockEncoder, Column, EncodedGroup, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording, TableError,
+    readable,
+};
 
 use crate::batch::{Batch, Extent, File, KIND_WORDS, Kind, flag};
 
@@ -70,26 +73,47 @@ impl FileSystemRow {
 /// Values of a column for a block of rows, or the one value that all have.
 type Fill<T> = fn(&[T], usize, &mut Vec<i64>) -> Option<i64>;
 
-/// Rows of a table of numbers and words.
-struct Rows<T> {
-    table: &'static str,
+/// Encodes rows of a table of numbers and words.
+struct Columns<T> {
     encoder: GroupEncoder,
-    rows: Vec<T>,
     fill: Fill<T>,
-    /// What values of its column of words stand for.
-    words: Vec<String>,
-    /// Groups that lack a column until [`Rows::complete`].
-    waiting: Option<Vec<EncodedGroup>>,
 }
 
-impl<T> Rows<T> {
-    fn new(table: &'static str, fill: Fill<T>, words: Vec<String>) -> Self {
-        Rows { table, encoder: GroupEncoder::new(table), rows: Vec::with_capacity(ROWS_PER_BLOCK), fill, words, waiting: None }
+impl<T: Send + 'static> BlockEncoder for Columns<T> {
+    type Row = T;
+    /// Of the only column of words.
+    type Words = Vec<String>;
+
+    fn block(&mut self, rows: &[T]) {
+        self.encoder.block(rows.len(), |column, values| (self.fill)(rows, column, values));
     }
 
-    /// Rows of which a column becomes known when all have come: they wait in memory, encoded.
-    fn without(self, column: &str) -> Self {
-        Rows { encoder: GroupEncoder::of_columns(self.table, |name| name != column), waiting: Some(Vec::new()), ..self }
+    fn finish(&mut self, words: Vec<String>) -> EncodedGroup {
+        self.encoder.finish(|_, word| words[word].clone())
+    }
+}
+
+/// Rows of a table on their way through an encoder, which works beside.
+struct Rows<T: Send + 'static> {
+    table: &'static str,
+    encoder: Beside<Columns<T>>,
+    rows: Vec<T>,
+    /// With the encoder, of the group.
+    sent: usize,
+    /// What values of its column of words stand for.
+    words: Vec<String>,
+    /// Groups that lack the column of this name until [`Rows::complete`].
+    late: Option<(&'static str, Vec<EncodedGroup>)>,
+}
+
+impl<T: Send + 'static> Rows<T> {
+    /// Values of the column `late`, if there is one, become known when all rows have come: they wait in memory, encoded.
+    fn new(table: &'static str, fill: Fill<T>, words: Vec<String>, late: Option<&'static str>) -> Self {
+        /// Blocks that may wait for the encoder.
+        const WAITING: usize = 4;
+        let make = move || Columns { encoder: GroupEncoder::of_columns(table, |name| Some(name) != late), fill };
+        let late = late.map(|name| (name, Vec::new()));
+        Rows { table, encoder: Beside::new(WAITING, make), rows: Vec::with_capacity(ROWS_PER_BLOCK), sent: 0, words, late }
     }
 
     fn add(&mut self, row: T, recording: &mut Recording) -> Result<(), TableError> {
@@ -98,39 +122,51 @@ impl<T> Rows<T> {
             return Ok(());
         }
         self.encode();
-        if self.encoder.rows() >= ROWS_PER_GROUP { self.finish(recording) } else { Ok(()) }
+        if self.sent < ROWS_PER_GROUP {
+            return Ok(());
+        }
+        self.end_group();
+        while let Some(group) = self.encoder.done() {
+            self.keep(group, recording)?;
+        }
+        Ok(())
     }
 
     fn encode(&mut self) {
-        let (rows, fill) = (&self.rows, self.fill);
-        self.encoder.block(rows.len(), |column, values| fill(rows, column, values));
-        self.rows.clear();
+        self.sent += self.rows.len();
+        self.encoder.block(std::mem::replace(&mut self.rows, Vec::with_capacity(ROWS_PER_BLOCK)));
     }
 
-    /// Write what is left.
-    fn finish(&mut self, recording: &mut Recording) -> Result<(), TableError> {
+    /// Nothing is waited for.
+    fn end_group(&mut self) {
         if !self.rows.is_empty() {
             self.encode();
         }
-        if self.encoder.rows() == 0 {
-            return Ok(());
+        if std::mem::take(&mut self.sent) > 0 {
+            self.encoder.finish(self.words.clone());
         }
-        let group = self.encoder.finish(|_, word| self.words[word].clone());
-        match &mut self.waiting {
-            Some(groups) => groups.push(group),
+    }
+
+    fn keep(&mut self, group: EncodedGroup, recording: &mut Recording) -> Result<(), TableError> {
+        match &mut self.late {
+            Some((_, groups)) => groups.push(group),
             None => recording.append(self.table, group)?,
         }
         Ok(())
     }
 
-    /// Write the rows that wait, with the values of the column that they lack.
-    fn complete(&mut self, column: &str, mut value: impl FnMut() -> i64, recording: &mut Recording) -> Result<(), TableError> {
+    /// Write what is left, with the values of the late column, of which there are as many as rows.
+    fn finish(&mut self, mut late: impl FnMut() -> i64, recording: &mut Recording) -> Result<(), TableError> {
+        self.end_group();
+        let rest: Vec<EncodedGroup> = self.encoder.rest().collect();
+        rest.into_iter().try_for_each(|group| self.keep(group, recording))?;
+        let Some((column, groups)) = self.late.take() else { return Ok(()) };
         let mut encoder = GroupEncoder::of_columns(self.table, |name| name == column);
-        for group in self.waiting.take().into_iter().flatten() {
+        for group in groups {
             for block in (0..group.rows()).step_by(ROWS_PER_BLOCK) {
                 let rows = ROWS_PER_BLOCK.min(group.rows() - block);
                 encoder.block(rows, |_, values| {
-                    values.extend((0..rows).map(|_| value()));
+                    values.extend((0..rows).map(|_| late()));
                     None
                 });
             }
@@ -159,7 +195,8 @@ impl PathRows {
     pub(crate) fn is_full(&self) -> bool {
         // More ends than a column of text may have.
         const MOST: usize = 1 << 28;
-        self.ends.len() >= ROWS_PER_GROUP || self.text.len() >= MOST
+        // Fewer than of numbers: while some are written, the next can be made.
+        self.ends.len() >= ROWS_PER_GROUP / 8 || self.text.len() >= MOST
     }
 }
 
@@ -180,23 +217,26 @@ pub(crate) struct Tables<'a> {
 
 impl<'a> Tables<'a> {
     pub(crate) fn new(recording: &'a mut Recording) -> Self {
+        Self::with(recording, None)
+    }
+
+    /// For files that come without their paths, which follow by [`Tables::late_paths`].
+    pub(crate) fn with_late_paths(recording: &'a mut Recording) -> Self {
+        Self::with(recording, Some("path_id"))
+    }
+
+    fn with(recording: &'a mut Recording, late: Option<&'static str>) -> Self {
         Tables {
             recording,
-            files: Rows::new("inodes", file_column, KIND_WORDS.map(String::from).to_vec()),
-            extents: Rows::new("extents", extent_column, (0..=u8::MAX).map(flag_words).collect()),
-            free: Rows::new("free_extents", free_column, Vec::new()),
-            parts: Rows::new("layout", part_column, Vec::new()),
+            files: Rows::new("inodes", file_column, KIND_WORDS.map(String::from).to_vec(), late),
+            extents: Rows::new("extents", extent_column, (0..=u8::MAX).map(flag_words).collect(), None),
+            free: Rows::new("free_extents", free_column, Vec::new(), None),
+            parts: Rows::new("layout", part_column, Vec::new(), None),
             paths: PathRows::default(),
             next_path: 0,
             named: Vec::new(),
             taken: 0,
         }
-    }
-
-    /// For files that come without their paths, which follow by [`Tables::late_paths`].
-    pub(crate) fn with_late_paths(recording: &'a mut Recording) -> Self {
-        let tables = Tables::new(recording);
-        Tables { files: tables.files.without("path_id"), ..tables }
     }
 
     /// All files of a batch.
@@ -255,8 +295,10 @@ impl<'a> Tables<'a> {
 
     /// Write what is left.
     pub(crate) fn finish(mut self) -> Result<(), TableError> {
+        // All of them are at their last group at the same time.
+        self.files.end_group();
+        self.extents.end_group();
         self.write_paths()?;
-        self.files.finish(self.recording)?;
         let (mut named, mut next) = (self.named.into_iter(), 0);
         let path_id = || {
             let has_path = named.next().unwrap_or(false);
@@ -264,10 +306,11 @@ impl<'a> Tables<'a> {
             next += i64::from(has_path);
             number
         };
-        self.files.complete("path_id", path_id, self.recording)?;
-        self.extents.finish(self.recording)?;
-        self.free.finish(self.recording)?;
-        self.parts.finish(self.recording)
+        self.files.finish(path_id, self.recording)?;
+        // The others have all their columns.
+        self.extents.finish(|| NULL, self.recording)?;
+        self.free.finish(|| NULL, self.recording)?;
+        self.parts.finish(|| NULL, self.recording)
     }
 
     fn write_paths(&mut self) -> Result<(), TableError> {

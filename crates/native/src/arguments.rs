@@ -101,7 +101,7 @@ pub(crate) struct Scan {
     /// Folder to make.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
-    /// Threads that may ask; 0: two for each core.
+    /// Threads that may ask; 0: one or two for each core, as the method needs.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) threads: usize,
     /// Leave out what files are called: folders are not read, and the memory stays small.

@@ -4,6 +4,7 @@
 //! The format is described in `docs/reference/recording.md`.
 
 mod batch;
+mod beside;
 mod control;
 mod dictionary;
 mod error;
@@ -15,6 +16,7 @@ mod schema;
 mod text;
 
 pub use batch::Column;
+pub use beside::{Beside, BlockEncoder};
 pub use control::{Cancel, Progress};
 pub use error::TableError;
 pub use group::{EncodedGroup, GroupEncoder, ROWS_PER_BLOCK};

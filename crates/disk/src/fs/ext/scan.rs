@@ -184,7 +184,7 @@ impl<'a> Scan<'a> {
         let read = |number: u64| {
             let first = 1 + number * width;
             let end = (first + width).min(inodes + 1);
-            if cancel.requested() { Window::default() } else { Window::read(fs, first as u32..end as u32, with_names) }
+            if cancel.requested() { Window::default() } else { Window::read(fs, first as u32..end as u32, with_names, space) }
         };
         in_order(count, self.threads.min(count as usize).max(1), read, |window| {
             take(&window, fs.super_block.block_bytes, space, issues, tables)?;
@@ -317,7 +317,7 @@ impl Row {
     }
 }
 
-/// Blocks of a window: extents of files, and what the file system keeps for them.
+/// Blocks of a window: extents of files, and what the file system keeps for them. Attributes, which files may share, are claimed in order.
 fn take(
     window: &Window,
     block_bytes: u64,
@@ -328,10 +328,6 @@ fn take(
     let mut extents = window.extents.iter();
     for row in &window.rows {
         for extent in extents.by_ref().take(row.extents as usize) {
-            if extent.flags & crate::batch::flag::NOWHERE == 0 {
-                let whose = || format!("inode {}", row.number);
-                space.claim(extent.physical / block_bytes, extent.length / block_bytes, issues, whose);
-            }
             tables.extent(u64::from(row.number), extent)?;
         }
     }
@@ -340,7 +336,6 @@ fn take(
         tables.part(Part { part, number: None, inode: Some(u64::from(inode)), physical, length, device: 0 })
     };
     for (inode, part, first, count) in &window.parts {
-        space.claim(*first, *count, issues, || format!("{part} of inode {inode}"));
         keep(*inode, *part, *first, *count, tables)?;
     }
     for (inode, block) in &window.attributes {

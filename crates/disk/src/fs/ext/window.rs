@@ -12,6 +12,7 @@ use super::{
     inode::{Content, RESIZE, Raw},
     issues::{Issues, word},
     mapping::{Mapping, Reading},
+    space::Space,
 };
 use crate::{
     batch::{Extent, Kind, flag},
@@ -95,7 +96,8 @@ struct Note {
 }
 
 impl Window {
-    pub(super) fn read(fs: &FileSystem, numbers: Range<u32>, with_names: bool) -> Self {
+    /// What the inodes of a range are, and have; their blocks are claimed in `space`.
+    pub(super) fn read(fs: &FileSystem, numbers: Range<u32>, with_names: bool, space: &Space) -> Self {
         let mut window = Window::default();
         let mut mapping = Mapping::default();
         window.inodes(fs, numbers, &mut mapping);
@@ -106,7 +108,22 @@ impl Window {
             window.directories(fs, blocks);
         }
         window.unread = mapping.broken.len() as u64;
+        window.claim(fs.super_block.block_bytes, space);
         window
+    }
+
+    /// Claim all blocks but those of attributes, which several files may have.
+    fn claim(&mut self, block_bytes: u64, space: &Space) {
+        let mut extents = self.extents.iter();
+        for row in &self.rows {
+            for extent in extents.by_ref().take(row.extents as usize).filter(|extent| extent.flags & flag::NOWHERE == 0) {
+                let whose = || format!("inode {}", row.number);
+                space.claim(extent.physical / block_bytes, extent.length / block_bytes, &mut self.issues, whose);
+            }
+        }
+        for (inode, part, first, count) in &self.parts {
+            space.claim(*first, *count, &mut self.issues, || format!("{part} of inode {inode}"));
+        }
     }
 
     /// The inodes in use of a range of numbers, which count from 1.

@@ -1,0 +1,84 @@
+//! Encoding in a thread of its own, beside the one that makes the rows.
+
+use std::{
+    sync::mpsc::{self, Receiver, SyncSender},
+    thread,
+};
+
+use crate::EncodedGroup;
+
+/// Turns blocks of rows into row groups.
+pub trait BlockEncoder: 'static {
+    /// A row.
+    type Row: Send;
+    /// What the words of a group stand for.
+    type Words: Send;
+
+    /// Add a block.
+    fn block(&mut self, rows: &[Self::Row]);
+    /// Close the group and start anew.
+    fn finish(&mut self, words: Self::Words) -> EncodedGroup;
+}
+
+enum Job<E: BlockEncoder> {
+    Block(Vec<E::Row>),
+    Finish(E::Words),
+}
+
+/// An encoder in a thread, which ends with this.
+pub struct Beside<E: BlockEncoder> {
+    jobs: SyncSender<Job<E>>,
+    groups: Receiver<EncodedGroup>,
+    wanted: usize,
+}
+
+impl<E: BlockEncoder> Beside<E> {
+    /// `make` is called in the thread. At most `waiting` blocks wait for it: enough to even out, few enough for memory.
+    pub fn new(waiting: usize, make: impl FnOnce() -> E + Send + 'static) -> Self {
+        let (jobs, queue) = mpsc::sync_channel(waiting);
+        let (done, groups) = mpsc::channel();
+        thread::spawn(move || {
+            let mut encoder = make();
+            for job in queue {
+                match job {
+                    Job::Block(rows) => encoder.block(&rows),
+                    // Whoever wanted it may be gone after an error.
+                    Job::Finish(words) => drop(done.send(encoder.finish(words))),
+                }
+            }
+        });
+        Beside { jobs, groups, wanted: 0 }
+    }
+
+    /// Add a block to the group.
+    ///
+    /// # Panics
+    /// If the encoder did: an error in sysdock.
+    pub fn block(&self, rows: Vec<E::Row>) {
+        self.jobs.send(Job::Block(rows)).expect("the encoder lives as long as this");
+    }
+
+    /// End the group; [`Beside::done`] or [`Beside::rest`] gives it.
+    ///
+    /// # Panics
+    /// If the encoder did: an error in sysdock.
+    pub fn finish(&mut self, words: E::Words) {
+        self.jobs.send(Job::Finish(words)).expect("the encoder lives as long as this");
+        self.wanted += 1;
+    }
+
+    /// The next group, if it is done.
+    pub fn done(&mut self) -> Option<EncodedGroup> {
+        let group = self.groups.try_recv().ok()?;
+        self.wanted -= 1;
+        Some(group)
+    }
+
+    /// All groups that were ended, in order, waiting for them.
+    ///
+    /// # Panics
+    /// If the encoder did: an error in sysdock.
+    pub fn rest(&mut self) -> impl Iterator<Item = EncodedGroup> {
+        (0..std::mem::take(&mut self.wanted)).map(|_| self.groups.recv().expect("the encoder answers"))
+    }
+}
