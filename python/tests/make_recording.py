@@ -113,6 +113,25 @@ class RecordingMaker:
         }
         return self.write(tables, name, recorder="disk")
 
+    def make_experiment(self, name: str = "experiment") -> Path:
+        """A recording of an experiment of one case and one round."""
+        case = {"file_system": "ext4", "mode": "interleave", "piece_bytes": "65536"}
+        measures = {"requests": 2000.0, "dur_ns": 2e8, "content_bytes": 131_072_000.0}
+        foretold = {"fragments": 2000.0, "predicted_requests": 2020.0, "most_requests": 2020.0}
+        subject = {"case_id": 1, "state": "before", "subject": "broken"}
+        tables = {
+            "experiment_cases": [{"case_id": 1, "parameter": key, "value": case[key]} for key in case],
+            "experiment_results": [
+                *({**subject, "round": 1, "measure": key, "value": measures[key]} for key in measures),
+                *({**subject, "round": None, "measure": key, "value": foretold[key]} for key in foretold),
+            ],
+        }
+        return self.write(tables, name, recorder="experiment")
+
+    def make_each_kind(self) -> list[Path]:
+        """A recording of calls, one of a disk, one of an experiment."""
+        return [self.make(), self.make_scan(), self.make_experiment()]
+
     def write(self, tables: dict[str, list[dict[str, Any]]], name: str = "rec", **manifest: Any) -> Path:
         """A recording of these rows; `manifest` overrides keys of recording.json."""
         folder = self.folder / name
