@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
     if !target.is_image() {
         return recording.abandon();
     }
-    match scan(&target, &mut recording, Settings { threads: 1 }, &Cancel::default(), &mut |_| {}) {
+    match scan(&target, &mut recording, Settings { threads: 1, ..Settings::default() }, &Cancel::default(), &mut |_| {}) {
         Ok(outcome) => {
             let manifest = recording.finish(outcome.ending).expect("room on the disk");
             let rows = |table: &str| manifest.tables.get(table).map_or(0, |table| table.rows);
