@@ -10,4 +10,4 @@ def price_of(item: int) -> int:
     return int(text[start : text.index(b"\n", start + 1)].split(b",")[2])
 
 
-print("total", sum(price_of(order * 7919 % 16000) for order in range(1, 251)))
+print("total", sum(price_of(order * 7919 % 64000) for order in range(1, 251)))
