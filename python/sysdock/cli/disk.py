@@ -82,7 +82,11 @@ def command() -> None:
 @click.argument("target", type=click.Path(path_type=Path))
 @new_recording_option
 @click.option(
-    "--threads", type=int, default=0, metavar="N", help="Threads that ask. Default: one or two for each core."
+    "--threads",
+    type=int,
+    default=0,
+    metavar="N",
+    help="Threads that ask. Default: one or two for each core; 32 for file by file.",
 )
 @click.option(
     "--no-names",
