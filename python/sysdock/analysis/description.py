@@ -36,12 +36,13 @@ _FIRST_LINES = 3
 def describe(session: Session) -> dict[str, Any]:
     """One object with what recording.json says, the environment, and the issues of the import.
 
-    `file_systems`: rows of that table, of a scan. `tables`: per table `rows`, `lost`, `bytes` on disk.
+    `kind`: what it is a recording of. `file_systems`: rows of that table, of a scan. `tables`: per table
+    `rows`, `lost`, `bytes` on disk.
     `environment`: rows of that table. `issues`: per kind the number of rows, whether the line itself was
     understood, and the first places. `damage`: parts that are missing or have a wrong size.
     """
     recording = session.recording
-    described = {name: recording.manifest.get(name) for name in _COPIED}
+    described = {"kind": recording.kind} | {name: recording.manifest.get(name) for name in _COPIED}
     described["tables"] = {
         name: {
             "rows": recording.rows(name),

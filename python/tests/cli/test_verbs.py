@@ -174,6 +174,24 @@ class TestInfo:
         assert "started      2023-11-14 22:13:20 +0000" in text
         assert "8 of 8 understood (100 %)" in text
 
+    @pytest.mark.parametrize(
+        ("recorder", "kind", "coverage"),
+        [
+            ("strace-log", "calls of programs", "lines "),
+            ("disk", "scan of a file system", "scanned      unknown"),
+            ("experiment", "experiment", None),
+        ],
+    )
+    def test_what_was_broken_off_before_its_first_table_still_says_what_it_is(
+        self, cli, maker: RecordingMaker, recorder: str, kind: str, coverage: str | None
+    ) -> None:
+        folder = maker.write({}, recorder=recorder, complete=False, ended_by="running")
+        lines = cli("info", folder).stdout.splitlines()
+        assert f"kind         {kind}" in lines
+        said = [line for line in lines if line.startswith(("lines ", "events ", "scanned "))]
+        assert [line.startswith(coverage) for line in said] == ([True] if coverage else [])
+        assert json.loads(cli("info", folder, "--format", "json").stdout)["kind"] == kind.split()[0]
+
     def test_coverage_is_not_rounded_up(self, cli, maker: RecordingMaker) -> None:
         folder = maker.make(lines_total=100_000, lines_understood=99_999)
         assert "99,999 of 100,000 understood (99.9 %)" in cli("info", folder).stdout
