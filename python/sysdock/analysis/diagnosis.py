@@ -111,7 +111,7 @@ def doubts(recording: Recording, sources: Iterable[str]) -> tuple[str, str] | No
 def _doubts_of_scan(session: Session, sources: Iterable[str]) -> tuple[str, str] | None:
     """The same for what a scan of a disk could not read: blocks, and files."""
     recording = session.recording
-    if recording.kind != "scan" or not {"inodes", "extents", "layout"} & set(sources):
+    if recording.kind != "scan" or not {"inodes", "extents", "layout", "free_extents"} & set(sources):
         return None
     if "import_issues" in recording.tables:
         [(kinds,)] = session.fetch("SELECT count(*) FROM import_issues WHERE NOT understood")
