@@ -12,7 +12,7 @@ use std::{
     thread,
 };
 
-use sysdock_table::{Cancel, Ending, Progress, Recording, TableError};
+use sysdock_table::{Cancel, Column, Ending, Progress, Recording, TableError};
 
 use crate::{
     DiskError,
@@ -55,12 +55,18 @@ pub struct Outcome {
     pub issues: Vec<(&'static str, String)>,
 }
 
+/// Words of `import_issues.issue`, explained in docs/reference/import-issues.md.
+pub(crate) const UNREADABLE_BLOCK: &str = "unreadable_block";
+pub(crate) const BROKEN_OFF: &str = "scan_broken_off";
+
 /// What the kernel told of a mounted file system.
 pub(crate) struct Told<'a> {
     pub(crate) mount: &'a Mount,
     /// A folder or file that was asked about.
     pub(crate) path: &'a Path,
     pub(crate) uuid: Option<[u8; 16]>,
+    /// Asked for before anything else: the device may be gone by now.
+    pub(crate) space: Space,
     /// Of all devices; `None`: what statvfs(3) says.
     pub(crate) size_bytes: Option<u64>,
     pub(crate) is_whole: bool,
@@ -71,22 +77,25 @@ pub(crate) struct Told<'a> {
     pub(crate) reason: String,
     pub(crate) files: u64,
     pub(crate) unread: u64,
+    /// What could not be read: words of `import_issues.issue`, and details.
+    pub(crate) issues: Vec<(&'static str, String)>,
+    /// Why it is not all: the kernel stopped telling.
+    pub(crate) broken: Option<io::Error>,
 }
 
 impl Told<'_> {
-    /// Write the row of `file_systems`, and say what the scan came to.
+    /// Write the row of `file_systems` and the issues, and say what the scan came to.
     pub(crate) fn outcome(self, recording: &mut Recording, cancel: &Cancel) -> Result<Outcome, DiskError> {
-        let space = space(self.path).map_err(|error| DiskError::Io(self.path.into(), error))?;
-        let Told { mount, method, reason, files, unread, .. } = self;
+        let Told { mount, space, method, reason, files, unread, mut issues, .. } = self;
         let row = FileSystemRow {
             fs_type: mount.fs_type.clone(),
             source: mount.source.to_string_lossy().into_owned(),
             mount_point: Some(mount.point.to_string_lossy().into_owned()),
             label: None,
             uuid: self.uuid.map(hyphenated),
-            block_bytes: space.0,
-            size_bytes: self.size_bytes.unwrap_or(space.1),
-            free_bytes: Some(space.2),
+            block_bytes: space.block_bytes,
+            size_bytes: self.size_bytes.unwrap_or(space.size_bytes),
+            free_bytes: Some(space.free_bytes),
             method,
             reason: reason.clone(),
             files,
@@ -95,9 +104,37 @@ impl Told<'_> {
             moment: self.moment,
         };
         row.write(recording)?;
-        let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
-        Ok(Outcome { ending, method, reason, files, unread, example: None, facts: Vec::new(), issues: Vec::new() })
+        issues.extend(self.broken.iter().map(|error| (BROKEN_OFF, format!("{}: {error}", self.path.display()))));
+        write_issues(&issues, self.path, recording)?;
+        let ending = ending(cancel, self.broken.is_some());
+        Ok(Outcome { ending, method, reason, files, unread, example: None, facts: Vec::new(), issues })
     }
+}
+
+/// Why a scan ended that wrote its tables.
+pub(crate) fn ending(cancel: &Cancel, is_broken: bool) -> Ending {
+    match (cancel.requested(), is_broken) {
+        (true, _) => Ending::Interrupted,
+        (false, true) => Ending::InputError,
+        (false, false) => Ending::EndOfInput,
+    }
+}
+
+/// What could not be read or understood of what lies at `path`.
+pub(crate) fn write_issues(issues: &[(&'static str, String)], path: &Path, recording: &mut Recording) -> Result<(), TableError> {
+    if issues.is_empty() {
+        return Ok(());
+    }
+    let source = path.to_string_lossy();
+    let columns = vec![
+        Column::words(issues.iter().map(|_| Some(&*source))),
+        Column::Int64(vec![Some(0); issues.len()]),
+        Column::words(issues.iter().map(|(issue, _)| Some(*issue))),
+        Column::Bool(vec![false; issues.len()]),
+        Column::String(issues.iter().map(|(_, detail)| Some(detail.clone())).collect()),
+        Column::String(vec![None; issues.len()]),
+    ];
+    recording.write("import_issues", columns)
 }
 
 fn hyphenated(uuid: [u8; 16]) -> String {
@@ -185,6 +222,7 @@ fn walk(path: &Path, mount: &Mount, is_whole: bool, why_not: &str, work: Work<'_
     let Work { recording, settings, cancel, report } = work;
     let failed = |error| DiskError::Io(path.into(), error);
     let device = fs::metadata(path).map_err(failed)?.dev();
+    let space = space(path).map_err(failed)?;
     let walk = Walk::new(device, cancel, None, settings.without_names);
     let mut tables = Tables::new(recording);
     gather(&walk, path, walkers(settings), &mut tables, report)?;
@@ -205,6 +243,7 @@ fn walk(path: &Path, mount: &Mount, is_whole: bool, why_not: &str, work: Work<'_
         mount,
         path,
         uuid: None,
+        space,
         size_bytes: None,
         is_whole,
         moment: "unknown",
@@ -212,6 +251,8 @@ fn walk(path: &Path, mount: &Mount, is_whole: bool, why_not: &str, work: Work<'_
         reason,
         files,
         unread: walk.unread.load(Ordering::Relaxed),
+        issues: walk.issues(),
+        broken: None,
     };
     let outcome = told.outcome(recording, cancel)?;
     Ok(Outcome { example: walk.reason.into_inner().unwrap_or_else(PoisonError::into_inner), ..outcome })
@@ -322,8 +363,14 @@ pub(crate) fn pieces(
     }
 }
 
-/// Size of blocks, of all of it, and of what is free (statvfs(3)) [B].
-fn space(path: &Path) -> io::Result<(u64, u64, u64)> {
+/// What statvfs(3) says [B].
+pub(crate) struct Space {
+    block_bytes: u64,
+    size_bytes: u64,
+    free_bytes: u64,
+}
+
+pub(crate) fn space(path: &Path) -> io::Result<Space> {
     use std::os::unix::ffi::OsStrExt;
     let path = std::ffi::CString::new(path.as_os_str().as_bytes())?;
     let mut space = std::mem::MaybeUninit::<libc::statvfs>::uninit();
@@ -335,5 +382,5 @@ fn space(path: &Path) -> io::Result<(u64, u64, u64)> {
         space.assume_init()
     };
     let blocks = |count: u64| count.saturating_mul(space.f_frsize);
-    Ok((space.f_bsize, blocks(space.f_blocks), blocks(space.f_bfree)))
+    Ok(Space { block_bytes: space.f_bsize, size_bytes: blocks(space.f_blocks), free_bytes: blocks(space.f_bfree) })
 }

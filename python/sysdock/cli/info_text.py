@@ -13,10 +13,14 @@ if TYPE_CHECKING:
     from sysdock.recording import Recording
 
 
+_KINDS = {"calls": "calls of programs", "scan": "scan of a file system", "experiment": "experiment"}
+
+
 def info_lines(recording: Recording, described: dict[str, Any]) -> list[str]:
     """What, when, where, how completely; then tables, issues and the environment."""
     clock = described["clock"]
     lines = [
+        _pair("kind", _KINDS[recording.kind]),
         _pair("command", described["command"] or "unknown"),
         _pair("directory", described["directory"] or "unknown"),
         _pair("host", described["host"] or "unknown"),
@@ -74,10 +78,13 @@ def _ended(described: dict[str, Any]) -> str:
 
 def _coverage(recording: Recording, described: dict[str, Any]) -> list[tuple[str, str]]:
     """How much of what there was is in the tables: of a log, of the kernel's events, of a file system."""
-    if described["file_systems"]:
-        return [
-            pair for system in described["file_systems"] for pair in _of_scan(system, described["tables"])
-        ]
+    if recording.kind == "experiment":
+        # It measured; there was no input to understand.
+        return []
+    if recording.kind == "scan":
+        systems = described["file_systems"]
+        scanned = [pair for system in systems for pair in _of_scan(system, described["tables"])]
+        return scanned or [("scanned", "unknown: the recording has no row of `file_systems`")]
     understood, total = described["lines_understood"], described["lines_total"]
     lost = f"{described['lost_events']:,} events" if described["lost_events"] else "no events"
     return [

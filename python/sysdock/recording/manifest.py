@@ -18,6 +18,9 @@ from sysdock.errors import UserError
 
 FORMAT_VERSION = 3
 
+# What a recording is of, by its recorder; all others watch programs, or read logs of watched ones.
+_KINDS = {"disk": "scan", "experiment": "experiment"}
+
 _RECORD_HINT = "a recording is a folder that `sysdock run` or `sysdock import` made"
 _DAMAGE_HINT = (
     "the recording was damaged or changed after it was written; take a good copy, or import the log again"
@@ -93,6 +96,15 @@ class Recording:
     def tables(self) -> list[str]:
         """Names of the tables it holds."""
         return list(self.manifest["tables"])
+
+    @property
+    def kind(self) -> str:
+        """What it is a recording of: `calls` of programs, `scan` of a file system, or `experiment`.
+
+        Who asks so needs no guess by tables, which a recording that was broken off may lack. One that names
+        no recorder (it is of a time before that key) is of calls.
+        """
+        return _KINDS.get(self.manifest.get("recorder") or "", "calls")
 
     @property
     def started_ns(self) -> int:

@@ -2,7 +2,7 @@
 
 use std::{fs::File, io, os::fd::AsRawFd};
 
-use sysdock_table::Progress;
+use sysdock_table::{Progress, TableError};
 
 use super::Unable;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     fs::btrfs::{self, Chunks, Map, Reading, Subvolume},
     mounts::Mount,
     paths::{self, NeedsPath},
-    scan::{Refused, Told, Work, threads},
+    scan::{Told, Work, space, threads},
     tables::Tables,
 };
 
@@ -31,6 +31,7 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
         return Err(Unable::Because("it is striped over several devices (RAID0, 5, 6 or 10), which is not mapped yet".into()));
     }
     let facts = btrfs::facts(file).map_err(failed)?;
+    let space = space(&mount.point).map_err(failed)?;
     let (threads, without_names) = (threads(work.settings), work.settings.without_names);
     let used = btrfs::used(file, &chunks, facts.node_bytes, threads).map_err(failed)?;
     let mut tables = if without_names { Tables::new(work.recording) } else { Tables::with_late_paths(work.recording) };
@@ -40,16 +41,22 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
         map: Map::new(&chunks, &used),
         report: work.report,
     };
+    let mut broken = None;
     for subvolume in btrfs::subvolumes(file).map_err(failed)? {
-        scan.files(&subvolume, &mut tables).map_err(|refused| refused.at(&mount.point))?;
+        broken = scan.files(&subvolume, &mut tables)?;
+        if broken.is_some() {
+            break;
+        }
     }
-    scan.map.rest(&mut tables)?;
+    // Without all files it is not known which pieces are nobody's.
+    scan.map.rest(if broken.is_some() { "unknown" } else { "unreferenced" }, &mut tables)?;
     let files = tables.taken;
     tables.finish()?;
     let told = Told {
         mount,
         path: &mount.point,
         uuid: Some(facts.uuid),
+        space,
         size_bytes: Some(chunks.devices.iter().map(|(_, size)| size).sum()),
         is_whole: true,
         moment: "unknown",
@@ -57,6 +64,8 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
         reason: "btrfs shows its trees to root".into(),
         files,
         unread: 0,
+        issues: Vec::new(),
+        broken,
     };
     Ok(told.outcome(work.recording, work.cancel)?)
 }
@@ -70,22 +79,22 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// The files of a subvolume, and their paths.
-    fn files(&mut self, subvolume: &Subvolume, tables: &mut Tables<'_>) -> Result<(), Refused> {
+    /// The files of a subvolume, and their paths. Returns why these are not all: its tree could not be read on.
+    fn files(&mut self, subvolume: &Subvolume, tables: &mut Tables<'_>) -> Result<Option<io::Error>, TableError> {
         let mut kept: Vec<(u64, Kind)> = Vec::new();
-        let names = btrfs::files(self.reading, subvolume, |batch| {
+        let (names, broken) = btrfs::files(self.reading, subvolume, |batch| {
             self.map.place(batch);
             if !self.reading.without_names {
                 kept.extend(batch.files.iter().map(|file| (file.inode.number, file.inode.kind)));
             }
             (self.report)(Progress { bytes_done: 0, bytes_total: None, lines: tables.taken });
-            tables.batch(batch).map_err(Refused::Table)
+            tables.batch(batch)
         })?;
         let files = kept.into_iter().map(|(number, kind)| (btrfs::within_subvolume(number), kind));
         // One without a name was removed, and is still open.
         let files = files.map(|(number, kind)| NeedsPath { number, kind, is_linked: false });
         let paths = subvolume.paths(&names, self.mount.point.as_os_str().as_encoded_bytes());
-        paths::write(files, paths, self.reading.cancel, tables).map_err(Refused::Table)?;
-        Ok(())
+        paths::write(files, paths, self.reading.cancel, tables)?;
+        Ok(broken)
     }
 }

@@ -71,7 +71,8 @@ impl<'a> Map<'a> {
     }
 
     /// All that is not a file's: metadata, further copies of data, extents or parts of them that no file refers to any more, free space.
-    pub(crate) fn rest(mut self, tables: &mut Tables<'_>) -> Result<(), TableError> {
+    /// `unclaimed` is the word for pieces of data that no file has.
+    pub(crate) fn rest(mut self, unclaimed: &'static str, tables: &mut Tables<'_>) -> Result<(), TableError> {
         for chunk in &self.chunks.all {
             for (device, physical) in &chunk.copies {
                 let (device, physical) = (*device, *physical);
@@ -91,13 +92,13 @@ impl<'a> Map<'a> {
             let mine = left.iter().take_while(|(address, _)| *address < end).count();
             for (address, length) in &left[..mine] {
                 if *address > at {
-                    self.part(tables, "unreferenced", at, address - at, 0)?;
+                    self.part(tables, unclaimed, at, address - at, 0)?;
                 }
                 at = at.max((address + length).min(end));
             }
             left = &left[mine..];
             if end > at {
-                self.part(tables, "unreferenced", at, end - at, 0)?;
+                self.part(tables, unclaimed, at, end - at, 0)?;
             }
             self.part(tables, "copy", piece.address, piece.length, 1)?;
         }
