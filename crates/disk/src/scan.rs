@@ -20,7 +20,8 @@ use crate::{
     fsmap::{self, Owner, Piece},
     kernel_maps::{self, Unable},
     mounts::Mount,
-    tables::{FileSystemRow, Free, Part, Tables},
+    stated::{DeviceRow, FileSystemRow},
+    tables::{Free, Part, Tables},
     target::{Place, Target},
     walk::Walk,
 };
@@ -71,6 +72,8 @@ pub(crate) struct Told<'a> {
     pub(crate) reason: String,
     pub(crate) files: u64,
     pub(crate) unread: u64,
+    /// Of a file system that may have several; file by file, nobody says which there are.
+    pub(crate) devices: Vec<DeviceRow>,
 }
 
 impl Told<'_> {
@@ -95,12 +98,16 @@ impl Told<'_> {
             moment: self.moment,
         };
         row.write(recording)?;
+        match method {
+            "fsmap" => DeviceRow::write(&[DeviceRow::only(&row)], recording)?,
+            _ => DeviceRow::write(&self.devices, recording)?,
+        }
         let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
         Ok(Outcome { ending, method, reason, files, unread, example: None, facts: Vec::new(), issues: Vec::new() })
     }
 }
 
-fn hyphenated(uuid: [u8; 16]) -> String {
+pub(crate) fn hyphenated(uuid: [u8; 16]) -> String {
     let hex: Vec<String> = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
     let parts = [0..4, 4..6, 6..8, 8..10, 10..16];
     parts.map(|part| hex[part].concat()).join("-")
@@ -212,6 +219,7 @@ fn walk(path: &Path, mount: &Mount, is_whole: bool, why_not: &str, work: Work<'_
         reason,
         files,
         unread: walk.unread.load(Ordering::Relaxed),
+        devices: Vec::new(),
     };
     let outcome = told.outcome(recording, cancel)?;
     Ok(Outcome { example: walk.reason.into_inner().unwrap_or_else(PoisonError::into_inner), ..outcome })

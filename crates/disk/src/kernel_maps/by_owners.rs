@@ -73,6 +73,7 @@ pub(crate) fn by_owners(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, U
         reason: "xfs keeps a reverse map, which names the owner of every block".into(),
         files,
         unread: 0,
+        devices: Vec::new(),
     };
     Ok(told.outcome(work.recording, work.cancel)?)
 }

@@ -6,7 +6,7 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use sysdock_table::{Cancel, Column, Ending, NULL, Progress, Recording, TableError};
+use sysdock_table::{Cancel, Ending, NULL, Progress, Recording, TableError};
 
 use super::{
     FileSystem, facts,
@@ -25,7 +25,8 @@ use crate::{
     mounts::Mount,
     ordered::in_order,
     paths::{self, NeedsPath, Paths},
-    tables::{FileSystemRow, Free, Part, Tables},
+    stated::{DeviceRow, FileSystemRow, write_issues},
+    tables::{Free, Part, Tables},
 };
 
 /// Bytes of inode tables that a window spans.
@@ -101,7 +102,9 @@ pub(crate) fn scan(
         "read from its own structures"
     };
     let reason = std::iter::once(format!("{} {how}", scan.fs.super_block.fs_type())).chain(notes).collect::<Vec<_>>().join("; ");
-    scan.file_system_row(request, &reason, if is_one { "one" } else { "many" }).write(recording)?;
+    let row = scan.file_system_row(request, &reason, if is_one { "one" } else { "many" });
+    row.write(recording)?;
+    DeviceRow::write(&[DeviceRow::only(&row)], recording)?;
     let issues = scan.issues.details();
     write_issues(&issues, request.path, recording)?;
     let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
@@ -270,22 +273,6 @@ impl<'a> Scan<'a> {
             moment,
         }
     }
-}
-
-fn write_issues(issues: &[(&'static str, String)], path: &Path, recording: &mut Recording) -> Result<(), TableError> {
-    if issues.is_empty() {
-        return Ok(());
-    }
-    let source = path.to_string_lossy();
-    let columns = vec![
-        Column::words(issues.iter().map(|_| Some(&*source))),
-        Column::Int64(vec![Some(0); issues.len()]),
-        Column::words(issues.iter().map(|(issue, _)| Some(*issue))),
-        Column::Bool(vec![false; issues.len()]),
-        Column::String(issues.iter().map(|(_, detail)| Some(detail.clone())).collect()),
-        Column::String(vec![None; issues.len()]),
-    ];
-    recording.write("import_issues", columns)
 }
 
 impl Kept {
