@@ -31,7 +31,9 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
     };
     let facts = btrfs::facts(file).map_err(failed)?;
     if facts.has_stripe_tree {
-        return Err(Unable::Because("it has a tree of its own for where stripes lie (raid_stripe_tree), which is not read".into()));
+        return Err(Unable::Because(
+            "it has a tree of its own for where stripes lie (raid_stripe_tree), which is not read".into(),
+        ));
     }
     let (threads, without_names) = (threads(work.settings), work.settings.without_names);
     let used = btrfs::used(file, &chunks, facts.node_bytes, threads).map_err(failed)?;
@@ -72,10 +74,12 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
 fn reason(chunks: &Chunks, devices: &[DeviceRow]) -> String {
     let mut reason = String::from("btrfs shows its trees to root");
     if devices.len() > 1 {
-        let profiles: Vec<String> = chunks.profiles().into_iter().map(|(content, profile)| format!("{content} {profile}")).collect();
+        let profiles: Vec<String> =
+            chunks.profiles().into_iter().map(|(content, profile)| format!("{content} {profile}")).collect();
         reason += &format!("; it lies on {} devices ({})", devices.len(), profiles.join(", "));
     }
-    let missing: Vec<String> = devices.iter().filter(|device| device.is_missing).map(|device| device.number.to_string()).collect();
+    let missing: Vec<String> =
+        devices.iter().filter(|device| device.is_missing).map(|device| device.number.to_string()).collect();
     if !missing.is_empty() {
         reason += &format!("; missing: device {}, of which the trees still tell what should lie there", missing.join(" and "));
     }

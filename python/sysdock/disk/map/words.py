@@ -45,6 +45,11 @@ def percent_of(part: int, whole: int) -> str:
     return "< 0.1 %" if 0 < share < 0.1 else f"{share:.1f} %"
 
 
+def device_name(device: dict[str, Any]) -> str:
+    """Number and path of one of several devices."""
+    return f"{device['device']} ({device['path']})" if device["path"] else str(device["device"])
+
+
 def title(shown: dict[str, Any]) -> str:
     """Which file system."""
     return f"{shown['source']} ({shown['fs_type']}, {human_bytes(shown['size_bytes'])})"
@@ -66,13 +71,10 @@ def remarks(shown: dict[str, Any], lang: str) -> list[str]:
     japanese = lang == "ja"
     said = []
     if len(shown["devices"]) > 1:
-        places = ", ".join(f"{each['device']}: {human_bytes(each['from'])}" for each in shown["devices"])
-        words = (
-            "複数の装置を順に並べています。開始位置"
-            if japanese
-            else "devices behind one another, beginning at"
-        )
-        said.append(f"{words} {places}")
+        said += ["装置を順に並べています:" if japanese else "devices behind one another:"]
+        for device in shown["devices"]:
+            name, place = device_name(device), human_bytes(device["from"])
+            said.append(f"装置 {name}: {place} から" if japanese else f"device {name} from {place} on")
     if again := shown["claimed_again_bytes"]:
         words = "複数のファイルが共有 (一度だけ描画)" if japanese else "shared by several files, drawn once:"
         said.append(f"{words} {human_bytes(again)}")

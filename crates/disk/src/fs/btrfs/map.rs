@@ -60,6 +60,9 @@ pub(crate) fn facts(file: RawFd) -> io::Result<Facts> {
     Ok(Facts { uuid: info.uuid, node_bytes: u64::from(info.node_bytes), has_stripe_tree })
 }
 
+/// The word of `import_issues.issue`, explained in docs/reference/import-issues.md.
+const NO_CHUNK: &str = "address_in_no_chunk";
+
 /// What is in use, and which of it files refer to.
 pub(crate) struct Map<'a> {
     chunks: &'a Chunks,
@@ -117,7 +120,7 @@ impl<'a> Map<'a> {
     /// What could not be placed, for `import_issues`.
     pub(crate) fn issues(&self) -> Vec<(&'static str, String)> {
         let said = |(inode, address)| format!("{} extents, such as that of inode {inode} at address {address}", self.astray.0);
-        self.astray.1.map(said).map(|detail| ("address_in_no_chunk", detail)).into_iter().collect()
+        self.astray.1.map(said).map(|detail| (NO_CHUNK, detail)).into_iter().collect()
     }
 
     /// All that is not a file's: metadata, further copies of data, parity, extents or parts of them that no file refers to any more, free space.
@@ -183,12 +186,6 @@ fn parts_of<'a>(
     Ok(&referenced[mine..])
 }
 
-fn part(
-    tables: &mut Tables<'_>,
-    part: &'static str,
-    device: u32,
-    physical: u64,
-    length: u64,
-) -> Result<(), TableError> {
+fn part(tables: &mut Tables<'_>, part: &'static str, device: u32, physical: u64, length: u64) -> Result<(), TableError> {
     tables.part(Part { part, number: None, inode: None, physical, length, device })
 }

@@ -294,3 +294,6 @@ fn gaps(ranges: &[(u64, u64)], end: u64) -> impl Iterator<Item = (u64, u64)> {
     let ends = ranges.iter().map(|range| range.0).chain(iter::once(end));
     begins.zip(ends).filter(|(from, until)| from < until)
 }
+
+#[cfg(test)]
+mod tests;
