@@ -122,7 +122,7 @@ impl Batch {
 
     /// Whether it is time to hand it over.
     pub(crate) fn is_full(&self) -> bool {
-        const MOST: usize = 1 << 15;
+        const MOST: usize = 1 << 12;
         self.files.len() >= MOST || self.extents.len() >= MOST
     }
 

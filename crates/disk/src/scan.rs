@@ -194,7 +194,7 @@ fn walk(path: &Path, mount: &Mount, is_whole: bool, why_not: &str, work: Work<'_
     let device = fs::metadata(path).map_err(failed)?.dev();
     let walk = Walk::new(device, cancel, None, settings.without_names);
     let mut tables = Tables::new(recording);
-    gather(&walk, path, threads(settings), &mut tables, report)?;
+    gather(&walk, path, walkers(settings), &mut tables, report)?;
     let mut reason = format!("{} is mounted: its files are asked for one by one", mount.fs_type);
     if !why_not.is_empty() {
         reason += &format!(", as {why_not}");
@@ -233,9 +233,22 @@ pub(crate) fn threads(settings: Settings) -> usize {
     }
 }
 
+/// Threads that ask file by file: each waits for the device to bring one inode, and then the places of its extents.
+fn walkers(settings: Settings) -> usize {
+    /// As many as a device may well be asked for at a time.
+    const IN_FLIGHT: usize = 32;
+    match settings.threads {
+        0 => threads(settings).max(IN_FLIGHT),
+        threads => threads,
+    }
+}
+
 fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
+
+/// Batches that wait to be taken: whoever has one more waits with it.
+const WAITING: usize = 8;
 
 /// Batches of all threads, into the tables.
 fn gather(
@@ -246,7 +259,7 @@ fn gather(
     report: &mut dyn FnMut(Progress),
 ) -> Result<(), TableError> {
     thread::scope(|scope| {
-        let (sender, batches) = mpsc::sync_channel(2 * threads);
+        let (sender, batches) = mpsc::sync_channel(WAITING);
         walk.begin(path, &sender);
         for _ in 0..threads {
             let sender = sender.clone();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -82,7 +83,11 @@ def command() -> None:
 @click.argument("target", type=click.Path(path_type=Path))
 @new_recording_option
 @click.option(
-    "--threads", type=int, default=0, metavar="N", help="Threads that ask. Default: one or two for each core."
+    "--threads",
+    type=int,
+    default=0,
+    metavar="N",
+    help="Threads that ask. Default: one or two for each core; 32 for file by file.",
 )
 @click.option(
     "--no-names",
@@ -164,6 +169,8 @@ def map_(recording: Path, output: Path | None, size: str, lang: str, **options: 
 
     path = output or recording / "map.png"
     _refuse_other_endings(path)
+    if options["find"]:
+        options["find"] = _as_scanned(options["find"])
     wanted = MapOptions(size=int(size), **options)
     if path.suffix.lower() == ".html":
         content = page(recording, wanted, lang)
@@ -171,6 +178,11 @@ def map_(recording: Path, output: Path | None, size: str, lang: str, **options: 
         content = picture(drawn(recording, wanted), lang, wanted.find)
     write_atomically(path, content)
     remark(f"{path} written")
+
+
+def _as_scanned(path: str) -> str:
+    """A path from here as a scan of a mounted file system names it; of an image it may be another one's."""
+    return path if os.path.isabs(path) or not os.path.exists(path) else os.path.realpath(path)
 
 
 @command.command("snapshot", epilog=_SNAPSHOT_EPILOG)

@@ -42,14 +42,21 @@ class Prediction:
 
 
 def predict(scan: Recording, library: Library, folder: Path, queue: Queue) -> Prediction:
-    """What reading every file of `folder` will cost, each from its beginning to its end; none below it."""
+    """What reading every file of `folder` will cost, each from its beginning to its end; none below it.
+
+    Raises ValueError if the scan knows no file there: a sum over nothing would be a prediction of 0.
+    """
     connection = connect(scan, library, ["file_systems", "inodes", "extents", "layout"])
     try:
-        chosen = {"prefix": f"{folder}/"}
+        # Paths of a scan begin at the mount point as the kernel names it.
+        chosen = {"prefix": f"{folder.resolve()}/"}
         of_files = (
             "SELECT inode FROM inodes WHERE kind = 'file' AND starts_with(path, $prefix) "
             "AND NOT contains(substr(path, length($prefix) + 1), '/')"
         )
+        [(files,)] = connection.execute(f"SELECT count(*) FROM ({of_files})", chosen).fetchall()
+        if not files:
+            raise ValueError(f"the scan has no file in {folder}")
         [(kind, uuid, block)] = connection.execute(
             "SELECT fs_type, uuid, block_bytes FROM file_systems"
         ).fetchall()

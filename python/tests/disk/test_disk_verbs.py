@@ -153,3 +153,15 @@ def test_a_comb_needs_to_know_where_files_lie(run: Callable) -> None:
 
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, pytest.raises(UserError, match="FIEMAP"):
         run("fragment", Path(folder) / "broken", "--mode", "comb")
+
+
+def test_a_path_from_here_is_found_on_a_map(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "file").write_bytes(b"x" * MIB)
+    os.sync()
+    monkeypatch.chdir(tmp_path)
+    run("scan", "data", "-o", "rec", "--no-measure")
+    run("map", "rec", "-o", "map.png", "--size", 512, "--find", "data/file")
+    assert (tmp_path / "map.png").exists()

@@ -106,6 +106,21 @@ def test_a_device_gets_as_many_requests_as_predicted(run: Callable, own: Callabl
 
 
 @pytest.mark.usefixtures("needs_root")
+def test_the_folder_may_be_named_from_here_and_by_a_link(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.chdir(tmp_path / "link")
+    words = ("--rounds", 1, "--set", "file_system=ext4", "--set", "piece_bytes=65536")
+    run("experiment", "run", "disk/fragments", "-o", "rec", *words, *SMALL)
+    (before, *_) = [row for row in results(run, Path("rec")) if row["subject"] == "broken"]
+    assert before["fragments"] == 4 * 64
+    assert before["predicted_requests"] == pytest.approx(before["requests"], rel=0.03)
+    assert left_behind(tmp_path) == []
+
+
+@pytest.mark.usefixtures("needs_root")
 def test_what_comes_with_sysdock_measures_before_and_after_defragmenting(
     run: Callable, tmp_path: Path
 ) -> None:

@@ -40,52 +40,69 @@ pub fn draw(space: &Space, settings: &Settings) -> Picture {
     let order = space.clipped(settings.window).order(space.block(), most);
     let scale = side >> order;
     let mut pixels = vec![0; side as usize * side as usize * 3];
-    let mut sum = Cell::default();
+    let (mut sum, palette) = (Cell::default(), Palette::new());
     space.cells(settings.window, order, |index, cell| {
         sum.include(cell);
         let (column, row) = settings.curve.place(order, index);
         for y in row * scale..(row + 1) * scale {
             for x in column * scale..(column + 1) * scale {
                 let at = (y as usize * side as usize + x as usize) * 3;
-                pixels[at..at + 3].copy_from_slice(&colour(cell, x, y, settings));
+                pixels[at..at + 3].copy_from_slice(&palette.colour(cell, x, y, settings));
             }
         }
     });
     Picture { side, order, sum, pixels }
 }
 
-/// The colour of a pixel of a cell.
-fn colour(cell: &Cell, x: u32, y: u32, settings: &Settings) -> [u8; 3] {
-    if cell.lit > 0 {
-        return LIT;
+/// Columns and rows after which all patterns repeat.
+const PERIOD: u32 = 4;
+
+/// The colours of all classes as numbers to sum up, by the place of a pixel in the patterns. (Four numbers a colour: so they are summed at once.)
+struct Palette([[[f32; 4]; Class::COUNT]; (PERIOD * PERIOD) as usize]);
+
+impl Palette {
+    fn new() -> Self {
+        let number = |place: u32, class: Class| {
+            let [red, green, blue] = class.paint().at(place % PERIOD, place / PERIOD).map(f32::from);
+            [red, green, blue, 0.0]
+        };
+        Palette(std::array::from_fn(|place| Class::ALL.map(|class| number(place as u32, class))))
     }
-    let total = cell.total();
-    let broken = cell.bytes[Class::Break as usize];
-    let colour = if settings.is_worst && broken > 0 && broken >= total / 4 {
-        Class::Break.paint().colour
-    } else {
-        blend(cell, total, x, y)
-    };
-    if settings.is_search { colour.map(|value| (value / 2).saturating_add(0x7B)) } else { colour }
+
+    /// The colour of a pixel of a cell.
+    fn colour(&self, cell: &Cell, x: u32, y: u32, settings: &Settings) -> [u8; 3] {
+        if cell.lit > 0 {
+            return LIT;
+        }
+        let broken = cell.bytes[Class::Break as usize];
+        let colour = if settings.is_worst && broken > 0 && broken >= cell.total() / 4 {
+            Class::Break.paint().colour
+        } else {
+            self.blend(cell, x, y)
+        };
+        if settings.is_search { colour.map(|value| (value / 2).saturating_add(0x7B)) } else { colour }
+    }
+
+    /// The colours of all classes, each by its share. Without a branch for each: which classes a cell holds cannot be foreseen.
+    fn blend(&self, cell: &Cell, x: u32, y: u32) -> [u8; 3] {
+        let colours = &self.0[(y % PERIOD * PERIOD + x % PERIOD) as usize];
+        let total = cell.total();
+        if cell.bytes[cell.last as usize] == total {
+            return bytes(colours[cell.last as usize]);
+        }
+        let per_byte = 1.0 / total as f32;
+        let mut mixed = [0.5_f32; 4];
+        for (bytes, colour) in cell.bytes.iter().zip(colours) {
+            let share = bytes.cast_signed() as f32 * per_byte;
+            mixed.iter_mut().zip(colour).for_each(|(sum, value)| *sum += share * value);
+        }
+        bytes(mixed)
+    }
 }
 
-/// The colours of all classes, each by its share.
-fn blend(cell: &Cell, total: u64, x: u32, y: u32) -> [u8; 3] {
-    let mut mixed = [0.5_f32; 3];
-    let per_byte = 1.0 / total as f32;
-    for class in Class::ALL {
-        let bytes = cell.bytes[class as usize];
-        if bytes == 0 {
-            continue;
-        }
-        let colour = class.paint().at(x, y);
-        if bytes == total {
-            return colour;
-        }
-        let share = bytes as f32 * per_byte;
-        mixed.iter_mut().zip(colour).for_each(|(sum, value)| *sum += share * f32::from(value));
-    }
-    mixed.map(|value| value as u8)
+fn bytes(colour: [f32; 4]) -> [u8; 3] {
+    let [red, green, blue, _] = colour.map(|value| value as u8);
+    [red, green, blue]
 }
 
 impl Picture {

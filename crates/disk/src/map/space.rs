@@ -49,12 +49,14 @@ pub struct Window {
 }
 
 /// What a cell, or all of a window, holds [B].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Cell {
     /// By [`Class`].
     pub bytes: [u64; Class::COUNT],
     /// Of what was searched for.
     pub lit: u64,
+    /// What was found last in it: in most cells of a small window there is nothing else.
+    pub(super) last: Class,
 }
 
 impl Space {
@@ -186,5 +188,6 @@ impl Cell {
             from += broken;
         }
         self.bytes[piece.class as usize] += until - from;
+        self.last = piece.class;
     }
 }
