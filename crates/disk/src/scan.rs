@@ -89,7 +89,8 @@ impl Told<'_> {
             uuid: self.uuid.map(hyphenated),
             block_bytes: space.0,
             size_bytes: self.size_bytes.unwrap_or(space.1),
-            free_bytes: Some(space.2),
+            // btrfs counts room for files, and each copy as the whole: the size is that of all devices.
+            free_bytes: Some(if method == "tree" { space.2.saturating_mul(copies(self.size_bytes, space.1)) } else { space.2 }),
             method,
             reason: reason.clone(),
             files,
@@ -105,6 +106,12 @@ impl Told<'_> {
         let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
         Ok(Outcome { ending, method, reason, files, unread, example: None, facts: Vec::new(), issues: Vec::new() })
     }
+}
+
+/// How many times larger devices are than the room for files on them, which is a little less than they hold.
+fn copies(devices: Option<u64>, room: u64) -> u64 {
+    let devices = devices.filter(|_| room > 0).unwrap_or(room.max(1));
+    (devices.saturating_add(room / 2) / room.max(1)).max(1)
 }
 
 pub(crate) fn hyphenated(uuid: [u8; 16]) -> String {

@@ -22,7 +22,10 @@ CLASSES = {
     ),
     "metadata": (
         ("the file system's own", "メタデータ"),
-        ("inode tables, bitmaps, journal, trees", "inode 表、ビットマップ、ジャーナル、木"),
+        (
+            "inode tables, bitmaps, journal, trees, copies, parity",
+            "inode 表、ビットマップ、ジャーナル、木、写し、パリティ",
+        ),
     ),
     "unwritten": (
         ("allocated, not yet written", "割り当て済みで未書き込み"),
