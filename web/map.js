@@ -222,6 +222,15 @@
     document.getElementById("found").replaceChildren(title, items);
   }
 
+  // An address of the map as one of a device, where several lie behind one another.
+  function onDevice(address) {
+    const bytes = (value) => Math.ceil(value).toLocaleString("en");
+    if (book.devices.length < 2) return bytes(address);
+    const device = book.devices.filter((each) => each.from <= address).pop();
+    const name = device.path || words(`device ${device.device}`, `装置 ${device.device}`);
+    return `${name}: ${bytes(address - device.from)}`;
+  }
+
   function told(start, end) {
     const lines = [];
     let each = pieceAt(start);
@@ -230,11 +239,11 @@
       const name = file ? file[0] : book.shares[pieces.mark[each] & 7].name[japanese() ? 1 : 0];
       const fragments = file ? words(`, ${file[1]} fragments`, `、断片 ${file[1]}`) : "";
       const broken = pieces.mark[each] & 8 ? words(", a break", "、断片の先頭") : "";
-      const at = `${pieces.start[each].toLocaleString("en")} + ${size(pieces.length[each])}`;
+      const at = `${onDevice(pieces.start[each])} + ${size(pieces.length[each])}`;
       lines.push(`${name} (${at}${fragments}${broken})`);
     }
     const more = each < pieces.start.length && pieces.start[each] < end ? words(", the first ones", "、先頭のみ") : "";
-    const range = `${Math.ceil(start).toLocaleString("en")} - ${Math.ceil(end).toLocaleString("en")}`;
+    const range = `${onDevice(start)} - ${onDevice(end)}`;
     list(words(`Bytes ${range}${more}:`, `バイト ${range}${more}:`), lines.length ? lines : [words("in no table", "どの表にもありません")]);
   }
 

@@ -20,6 +20,7 @@ mod names;
 mod ordered;
 mod paths;
 mod scan;
+mod stated;
 mod tables;
 mod target;
 mod usage;

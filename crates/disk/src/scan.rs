@@ -12,7 +12,7 @@ use std::{
     thread,
 };
 
-use sysdock_table::{Cancel, Column, Ending, Progress, Recording, TableError};
+use sysdock_table::{Cancel, Ending, Progress, Recording, TableError};
 
 use crate::{
     DiskError,
@@ -20,7 +20,8 @@ use crate::{
     fsmap::{self, Owner, Piece},
     kernel_maps::{self, Unable},
     mounts::Mount,
-    tables::{FileSystemRow, Free, Part, Tables},
+    stated::{DeviceRow, FileSystemRow, write_issues},
+    tables::{Free, Part, Tables},
     target::{Place, Target},
     walk::Walk,
 };
@@ -81,6 +82,8 @@ pub(crate) struct Told<'a> {
     pub(crate) issues: Vec<(&'static str, String)>,
     /// Why it is not all: the kernel stopped telling.
     pub(crate) broken: Option<io::Error>,
+    /// Of a file system that may have several; file by file, nobody says which there are.
+    pub(crate) devices: Vec<DeviceRow>,
 }
 
 impl Told<'_> {
@@ -95,7 +98,11 @@ impl Told<'_> {
             uuid: self.uuid.map(hyphenated),
             block_bytes: space.block_bytes,
             size_bytes: self.size_bytes.unwrap_or(space.size_bytes),
-            free_bytes: Some(space.free_bytes),
+            // btrfs counts room for files, and each copy as the whole: the size is that of all devices.
+            free_bytes: Some(match method {
+                "tree" => space.free_bytes.saturating_mul(copies(self.size_bytes, space.size_bytes)),
+                _ => space.free_bytes,
+            }),
             method,
             reason: reason.clone(),
             files,
@@ -104,6 +111,10 @@ impl Told<'_> {
             moment: self.moment,
         };
         row.write(recording)?;
+        match method {
+            "fsmap" => DeviceRow::write(&[DeviceRow::only(&row)], recording)?,
+            _ => DeviceRow::write(&self.devices, recording)?,
+        }
         issues.extend(self.broken.iter().map(|error| (BROKEN_OFF, format!("{}: {error}", self.path.display()))));
         write_issues(&issues, self.path, recording)?;
         let ending = ending(cancel, self.broken.is_some());
@@ -120,24 +131,13 @@ pub(crate) fn ending(cancel: &Cancel, is_broken: bool) -> Ending {
     }
 }
 
-/// What could not be read or understood of what lies at `path`.
-pub(crate) fn write_issues(issues: &[(&'static str, String)], path: &Path, recording: &mut Recording) -> Result<(), TableError> {
-    if issues.is_empty() {
-        return Ok(());
-    }
-    let source = path.to_string_lossy();
-    let columns = vec![
-        Column::words(issues.iter().map(|_| Some(&*source))),
-        Column::Int64(vec![Some(0); issues.len()]),
-        Column::words(issues.iter().map(|(issue, _)| Some(*issue))),
-        Column::Bool(vec![false; issues.len()]),
-        Column::String(issues.iter().map(|(_, detail)| Some(detail.clone())).collect()),
-        Column::String(vec![None; issues.len()]),
-    ];
-    recording.write("import_issues", columns)
+/// How many times larger devices are than the room for files on them, which is a little less than they hold.
+fn copies(devices: Option<u64>, room: u64) -> u64 {
+    let devices = devices.filter(|_| room > 0).unwrap_or(room.max(1));
+    (devices.saturating_add(room / 2) / room.max(1)).max(1)
 }
 
-fn hyphenated(uuid: [u8; 16]) -> String {
+pub(crate) fn hyphenated(uuid: [u8; 16]) -> String {
     let hex: Vec<String> = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
     let parts = [0..4, 4..6, 6..8, 8..10, 10..16];
     parts.map(|part| hex[part].concat()).join("-")
@@ -253,6 +253,7 @@ fn walk(path: &Path, mount: &Mount, is_whole: bool, why_not: &str, work: Work<'_
         unread: walk.unread.load(Ordering::Relaxed),
         issues: walk.issues(),
         broken: None,
+        devices: Vec::new(),
     };
     let outcome = told.outcome(recording, cancel)?;
     Ok(Outcome { example: walk.reason.into_inner().unwrap_or_else(PoisonError::into_inner), ..outcome })

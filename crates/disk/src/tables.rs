@@ -26,49 +26,8 @@ pub(crate) struct Free {
     pub(crate) device: u32,
 }
 
-/// The row of `file_systems`.
-#[derive(Clone, Debug)]
-pub(crate) struct FileSystemRow {
-    pub(crate) fs_type: String,
-    pub(crate) source: String,
-    pub(crate) mount_point: Option<String>,
-    pub(crate) label: Option<String>,
-    pub(crate) uuid: Option<String>,
-    pub(crate) block_bytes: u64,
-    pub(crate) size_bytes: u64,
-    pub(crate) free_bytes: Option<u64>,
-    pub(crate) method: &'static str,
-    pub(crate) reason: String,
-    pub(crate) files: u64,
-    pub(crate) unread_files: u64,
-    pub(crate) is_whole: bool,
-    /// The word of `moment`.
-    pub(crate) moment: &'static str,
-}
-
-impl FileSystemRow {
-    pub(crate) fn write(&self, recording: &mut Recording) -> Result<(), TableError> {
-        let text = |value: &str| Column::String(vec![Some(value.into())]);
-        let number = |value: u64| Column::Int64(vec![Some(value.cast_signed())]);
-        let columns = vec![
-            Column::words([Some(self.fs_type.as_str())]),
-            text(&self.source),
-            Column::String(vec![self.mount_point.clone()]),
-            Column::String(vec![self.label.clone()]),
-            Column::String(vec![self.uuid.clone()]),
-            number(self.block_bytes),
-            number(self.size_bytes),
-            Column::Int64(vec![self.free_bytes.map(u64::cast_signed)]),
-            Column::words([Some(self.method)]),
-            text(&self.reason),
-            number(self.files),
-            number(self.unread_files),
-            Column::Bool(vec![self.is_whole]),
-            Column::words([Some(self.moment)]),
-        ];
-        recording.write("file_systems", columns)
-    }
-}
+/// Inode, extent, and its address, or [`NULL`].
+type ExtentRow = (u64, Extent, i64);
 
 /// Values of a column for a block of rows, or the one value that all have.
 type Fill<T> = fn(&[T], usize, &mut Vec<i64>) -> Option<i64>;
@@ -204,7 +163,7 @@ impl PathRows {
 pub(crate) struct Tables<'a> {
     recording: &'a mut Recording,
     files: Rows<(File, Option<i32>)>,
-    extents: Rows<(u64, Extent)>,
+    extents: Rows<ExtentRow>,
     free: Rows<Free>,
     parts: Rows<(Part, usize)>,
     paths: PathRows,
@@ -241,6 +200,15 @@ impl<'a> Tables<'a> {
 
     /// All files of a batch.
     pub(crate) fn batch(&mut self, batch: &Batch) -> Result<(), TableError> {
+        self.batch_by(batch, |tables, inode, extent| tables.extent(inode, extent))
+    }
+
+    /// All files of a batch, whose extents `write` makes rows of.
+    pub(crate) fn batch_by(
+        &mut self,
+        batch: &Batch,
+        mut write: impl FnMut(&mut Self, u64, &Extent) -> Result<(), TableError>,
+    ) -> Result<(), TableError> {
         let mut names = batch.names();
         let mut extents = batch.extents.iter();
         for file in &batch.files {
@@ -248,7 +216,7 @@ impl<'a> Tables<'a> {
             self.file(file, path)?;
             // Those of a method that hands extents over by themselves are not in it.
             for extent in extents.by_ref().take(file.extents as usize) {
-                self.extent(file.inode.number, extent)?;
+                write(self, file.inode.number, extent)?;
             }
         }
         Ok(())
@@ -277,7 +245,12 @@ impl<'a> Tables<'a> {
     }
 
     pub(crate) fn extent(&mut self, inode: u64, extent: &Extent) -> Result<(), TableError> {
-        self.extents.add((inode, *extent), self.recording)
+        self.placed_extent(inode, extent, None)
+    }
+
+    /// One that has an address of its own beside its place on a device.
+    pub(crate) fn placed_extent(&mut self, inode: u64, extent: &Extent, address: Option<u64>) -> Result<(), TableError> {
+        self.extents.add((inode, *extent, address.map_or(NULL, u64::cast_signed)), self.recording)
     }
 
     pub(crate) fn free(&mut self, free: Free) -> Result<(), TableError> {
@@ -359,16 +332,17 @@ fn file_column(rows: &[(File, Option<i32>)], column: usize, values: &mut Vec<i64
     }
 }
 
-fn extent_column(rows: &[(u64, Extent)], column: usize, values: &mut Vec<i64>) -> Option<i64> {
+fn extent_column(rows: &[ExtentRow], column: usize, values: &mut Vec<i64>) -> Option<i64> {
     let place = |extent: &Extent| if extent.flags & flag::NOWHERE == 0 { extent.physical.cast_signed() } else { NULL };
     match column {
-        0 => each(rows, values, |(inode, _)| inode.cast_signed()),
-        1 => each(rows, values, |(_, extent)| extent.logical.cast_signed()),
-        2 => each(rows, values, |(_, extent)| place(extent)),
-        3 => each(rows, values, |(_, extent)| extent.length.cast_signed()),
-        4 => equal(rows, values, |(_, extent)| extent.stored.map_or(NULL, u64::cast_signed)),
-        5 => equal(rows, values, |(_, extent)| i64::from(extent.flags)),
-        _ => equal(rows, values, |(_, extent)| i64::from(extent.device.cast_signed())),
+        0 => each(rows, values, |(inode, ..)| inode.cast_signed()),
+        1 => each(rows, values, |(_, extent, _)| extent.logical.cast_signed()),
+        2 => each(rows, values, |(_, extent, _)| place(extent)),
+        3 => each(rows, values, |(_, extent, _)| extent.length.cast_signed()),
+        4 => equal(rows, values, |(_, extent, _)| extent.stored.map_or(NULL, u64::cast_signed)),
+        5 => equal(rows, values, |(_, extent, _)| i64::from(extent.flags)),
+        6 => equal(rows, values, |(_, extent, _)| i64::from(extent.device.cast_signed())),
+        _ => equal(rows, values, |(.., address)| *address),
     }
 }
 

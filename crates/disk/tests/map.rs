@@ -39,16 +39,7 @@ fn file_system(blocks: i64) -> Vec<Column> {
 fn recording(folder: &Path, size: i64, extents: &[Row], free: &[(i64, i64)], parts: &[(&'static str, i64, i64)]) {
     let mut recording = Recording::create(folder, Manifest::new("disk")).unwrap();
     recording.write("file_systems", file_system(size)).unwrap();
-    let columns = vec![
-        Column::Int64(extents.iter().map(|row| Some(row.0)).collect()),
-        blocks(extents.iter().map(|row| Some(row.1))),
-        blocks(extents.iter().map(|row| row.2)),
-        blocks(extents.iter().map(|row| Some(row.3))),
-        blocks(extents.iter().map(|row| row.4)),
-        Column::words(extents.iter().map(|row| Some(row.5))),
-        Column::Int32(extents.iter().map(|row| Some(row.6)).collect()),
-    ];
-    recording.write("extents", columns).unwrap();
+    recording.write("extents", extent_columns(extents, &vec![None; extents.len()])).unwrap();
     let columns = vec![
         blocks(free.iter().map(|row| Some(row.0))),
         blocks(free.iter().map(|row| Some(row.1))),
@@ -65,6 +56,19 @@ fn recording(folder: &Path, size: i64, extents: &[Row], free: &[(i64, i64)], par
     ];
     recording.write("layout", columns).unwrap();
     recording.finish(Ending::EndOfInput).unwrap();
+}
+
+fn extent_columns(extents: &[Row], addresses: &[Option<i64>]) -> Vec<Column> {
+    vec![
+        Column::Int64(extents.iter().map(|row| Some(row.0)).collect()),
+        blocks(extents.iter().map(|row| Some(row.1))),
+        blocks(extents.iter().map(|row| row.2)),
+        blocks(extents.iter().map(|row| Some(row.3))),
+        blocks(extents.iter().map(|row| row.4)),
+        Column::words(extents.iter().map(|row| Some(row.5))),
+        Column::Int32(extents.iter().map(|row| Some(row.6)).collect()),
+        blocks(addresses.iter().copied()),
+    ]
 }
 
 /// 16 blocks: metadata, a whole file of 2, a broken one of 3 + 2, unwritten, compressed, the rest free but for 2 that are in no table.
@@ -219,13 +223,63 @@ fn rows_that_overlap_or_lie_beyond_the_end_are_counted_and_do_no_harm() {
     assert!(map::pack(&recorded.space, 1).count <= 1);
 }
 
+/// Numbers of devices, and where on the map they begin [blocks].
+fn devices(recorded: &map::Recorded) -> Vec<(i64, u64)> {
+    recorded.facts.devices.iter().map(|device| (device.number, device.start / BLOCK)).collect()
+}
+
 #[test]
 fn devices_are_laid_behind_one_another() {
     let folder = tempfile::tempdir().unwrap();
     recording(folder.path(), 16, &[(12, 0, Some(0), 4, None, "", 1), (13, 0, Some(0), 6, None, "", 2)], &[], &[]);
     let recorded = map::read(folder.path(), None).unwrap();
-    assert_eq!(recorded.facts.devices, [(1, 0), (2, 4 * BLOCK)]);
+    assert_eq!(devices(&recorded), [(1, 0), (2, 4)]);
     assert_eq!(recorded.space.size(), 10 * BLOCK);
+}
+
+#[test]
+fn stripes_are_no_breaks_and_devices_have_their_size() {
+    let folder = tempfile::tempdir().unwrap();
+    // Stripes of two blocks. File 12 is in one piece by its addresses, 13 goes on elsewhere, 14 is one compressed extent of two stripes.
+    let extents = [
+        (12, 0, Some(4), 2, None, "", 1),
+        (12, 2, Some(6), 2, None, "", 2),
+        (12, 4, Some(6), 2, None, "", 1),
+        (13, 0, Some(8), 2, None, "", 2),
+        (13, 2, Some(10), 2, None, "", 2),
+        (14, 0, Some(12), 9, Some(1), "compressed", 1),
+        (14, 9, Some(12), 0, Some(1), "compressed", 2),
+    ];
+    let addresses = [100, 102, 104, 106, 110, 201, 202].map(Some);
+    let mut recording = Recording::create(folder.path(), Manifest::new("disk")).unwrap();
+    recording.write("file_systems", file_system(50)).unwrap();
+    let columns = vec![
+        Column::Int32(vec![Some(1), Some(2), Some(5)]),
+        Column::String(vec![Some("/dev/a".into()), Some("/dev/b".into()), None]),
+        blocks([Some(20), Some(14), Some(16)].into_iter()),
+        blocks([None; 3].into_iter()),
+        blocks([None; 3].into_iter()),
+        Column::Bool(vec![false, false, true]),
+    ];
+    recording.write("devices", columns).unwrap();
+    recording.write("extents", extent_columns(&extents, &addresses)).unwrap();
+    recording.finish(Ending::EndOfInput).unwrap();
+    let recorded = map::read(folder.path(), None).unwrap();
+    assert_eq!(devices(&recorded), [(1, 0), (2, 20), (5, 34)]);
+    assert_eq!(recorded.facts.devices[1].path, "/dev/b");
+    assert_eq!(recorded.space.size(), 50 * BLOCK);
+    let found =
+        recorded.space.pieces().iter().map(|piece| (piece.start / BLOCK, piece.length / BLOCK, piece.class, piece.is_break));
+    let expected = [
+        (4, 4, Class::Unfragmented, false),
+        (12, 1, Class::Compressed, false),
+        (26, 2, Class::Unfragmented, false),
+        (28, 2, Class::Contiguous, false),
+        (30, 2, Class::Contiguous, true),
+        (32, 1, Class::Compressed, false),
+    ];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    assert_eq!((recorded.facts.wrong_rows, recorded.space.beyond), (0, 0));
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
     match outcome {
         Ok((outcome, used)) => {
             // Questions about a scan find every table, also where a method, or a folder, has nothing for it.
-            for table in ["inodes", "extents", "free_extents", "layout", "paths", "file_usage"] {
+            for table in ["inodes", "extents", "free_extents", "layout", "devices", "paths", "file_usage"] {
                 recording.manifest.tables.entry(table.into()).or_default();
             }
             recording.manifest.duration_ns = started.0.elapsed().as_nanos().try_into().unwrap_or(i64::MAX);

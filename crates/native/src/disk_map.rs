@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sysdock_disk::map::{self, Class, Curve, Pattern, Recorded, Settings, Window};
+use sysdock_disk::map::{self, Class, Curve, Device, Pattern, Recorded, Settings, Window};
 
 use crate::{
     arguments::{self, MapCurve},
@@ -55,9 +55,10 @@ fn described(recorded: &Recorded, window: Window, order: u32, curve: Curve) -> V
     let (facts, space) = (&recorded.facts, &recorded.space);
     let labels: Vec<Value> = map::labels(&recorded.groups, window, curve, order)
         .iter()
-        .map(|label| json!({"first": label.groups.0, "last": label.groups.1, "x": label.place.0, "y": label.place.1}))
+        .map(|label| json!({"device": label.device, "first": label.groups.0, "last": label.groups.1, "x": label.place.0, "y": label.place.1}))
         .collect();
-    let devices: Vec<Value> = facts.devices.iter().map(|(device, start)| json!({"device": device, "from": start})).collect();
+    let device = |device: &Device| json!({"device": device.number, "path": device.path, "from": device.start});
+    let devices: Vec<Value> = facts.devices.iter().map(device).collect();
     json!({
         "fs_type": facts.fs_type, "source": facts.source, "size_bytes": space.size(), "block_bytes": space.block(),
         "from": window.from, "length": window.length, "order": order, "devices": devices, "labels": labels,

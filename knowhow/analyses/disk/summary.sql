@@ -1,6 +1,6 @@
 -- A file system's space
 -- What was scanned, by which method, how much of it could be read, and where its space went.
--- needs:  file_systems, inodes, extents, free_extents
+-- needs:  file_systems, inodes, free_extents
 -- column: fs_type VARCHAR           Type of the file system.
 -- column: source VARCHAR            Device or image.
 -- column: method VARCHAR            How it was read.
@@ -27,8 +27,9 @@ WITH of_files AS (
     FROM inodes
     WHERE kind IN ('file', 'directory')
 ), of_extents AS (
-    SELECT count(*) AS extents
-    FROM extents
+    SELECT coalesce(CAST(sum(extents) AS BIGINT), 0) AS extents
+    FROM inodes
+    WHERE kind <> 'internal'
 ), of_free AS (
     SELECT count(*) AS pieces, max(length_bytes) AS largest
     FROM free_extents

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import ext_images
@@ -69,6 +69,28 @@ def made(image: Path, make: list[str], size: int, *options: str) -> Iterator[Pat
             device, Path(folder) / "point", *(["-o", ",".join(options)] if options else [])
         ) as point:
             yield point
+
+
+@contextmanager
+def btrfs_of(folder: Path, devices: int, size: int, *make: str) -> Iterator[dict[str, Path]]:
+    """A btrfs over loop devices, not mounted: by the name of each its image."""
+    needs_root()
+    ext_images.needs("mkfs.btrfs", "btrfs")
+    with ExitStack() as stack:
+        images = {}
+        for number in range(1, devices + 1):
+            image = folder / f"image{number}"
+            image.touch()
+            os.truncate(image, size)
+            images[str(stack.enter_context(loop(image)))] = image
+        run("mkfs.btrfs", "-q", *make, *images)
+        # The kernel has to know all of them before one is mounted.
+        run("btrfs", "device", "scan", *images)
+        try:
+            yield images
+        finally:
+            for device in images:
+                run("btrfs", "device", "scan", "--forget", device, may_fail=True)
 
 
 def allocate(path: Path, begin: int, length: int, mode: int = 0) -> None:

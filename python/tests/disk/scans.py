@@ -13,6 +13,7 @@ from sysdock.recording.native import find_native
 
 TABLES = (
     "file_systems",
+    "devices",
     "inodes",
     "extents",
     "free_extents",

@@ -149,6 +149,43 @@ def opened(browser: Any, disk: Path, tmp_path: Path) -> Iterator[tuple[Any, list
     context.close()
 
 
+def test_of_several_devices_places_are_those_of_the_device(
+    browser: Any, library: Library, tmp_path: Path
+) -> None:
+    """Two devices of 8 blocks; a file in stripes of a block goes on at the start of the second device."""
+    from sysdock.disk.map import MapOptions, drawn
+    from sysdock.disk.map.picture import svg
+
+    row = {"inode": 12, "length_bytes": BLOCK, "flags": ""}
+    extents = [
+        {**row, "logical_bytes": 0, "physical_bytes": BLOCK, "device": 1, "address_bytes": 40 * BLOCK},
+        {**row, "logical_bytes": BLOCK, "physical_bytes": 0, "device": 2, "address_bytes": 41 * BLOCK},
+    ]
+    devices = [
+        {"device": number, "path": path, "size_bytes": 8 * BLOCK, "missing": path is None}
+        for number, path in ((1, None), (2, "/dev/<i>b"))
+    ]
+    groups = [
+        {"part": "group", "number": 7, "physical_bytes": 0, "length_bytes": 8 * BLOCK, "device": number}
+        for number in (1, 2)
+    ]
+    system = {"fs_type": "btrfs", "source": "/dev/a", "block_bytes": BLOCK, "size_bytes": 16 * BLOCK}
+    system |= {"method": "tree", "reason": "", "files": 1, "unread_files": 0, "whole": True, "moment": "one"}
+    tables = {"file_systems": [system], "devices": devices, "extents": extents, "layout": groups}
+    recording = RecordingMaker(library, tmp_path).write(tables, recorder="disk")
+    picture = svg(drawn(recording, MapOptions(size=512)), "en")
+    for words in ("device 1 from 0 B on", "device 2 (/dev/&lt;i&gt;b) from 32.00 KiB on", ">1: 7<", ">2: 7<"):
+        assert words in picture
+    run(recording, "-o", tmp_path / "map.html", "--curve", "rows", "--lang", "en")
+    page = browser.new_page()
+    page.goto((tmp_path / "map.html").as_uri())
+    page.wait_for_selector("#map[data-ready=yes]")
+    side = page.locator("#map").bounding_box()["width"] / 4
+    page.locator("#map").click(position={"x": side / 2, "y": 2.5 * side})
+    assert page.locator("#found li").all_inner_texts() == ["inode 12 (/dev/<i>b: 0 + 4 KiB, 0 fragments)"]
+    page.close()
+
+
 COLOUR = """([column, row]) => {
   const canvas = document.getElementById("map");
   const found = canvas.getContext("2d").getImageData(column * 192 + 21, row * 192 + 21, 1, 1).data;

@@ -84,6 +84,7 @@ pub(crate) fn by_owners(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, U
         unread: untold + unnamed.folders,
         issues: unnamed.issues,
         broken,
+        devices: Vec::new(),
     };
     let outcome = told.outcome(work.recording, work.cancel)?;
     Ok(Outcome { example: unnamed.example, ..outcome })

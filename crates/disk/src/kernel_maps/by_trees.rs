@@ -12,6 +12,7 @@ use crate::{
     mounts::Mount,
     paths::{self, NeedsPath},
     scan::{Told, Work, space, threads},
+    stated::DeviceRow,
     tables::Tables,
 };
 
@@ -25,13 +26,16 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             return Err(Unable::Because(format!("its trees are shown to root only ({error})")));
         }
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(Unable::Because(error.to_string())),
         Err(error) => return Err(failed(error).into()),
     };
-    if chunks.is_striped() {
-        return Err(Unable::Because("it is striped over several devices (RAID0, 5, 6 or 10), which is not mapped yet".into()));
-    }
     let facts = btrfs::facts(file).map_err(failed)?;
     let space = space(&mount.point).map_err(failed)?;
+    if facts.has_stripe_tree {
+        return Err(Unable::Because(
+            "it has a tree of its own for where stripes lie (raid_stripe_tree), which is not read".into(),
+        ));
+    }
     let (threads, without_names) = (threads(work.settings), work.settings.without_names);
     let used = btrfs::used(file, &chunks, facts.node_bytes, threads).map_err(failed)?;
     let mut tables = if without_names { Tables::new(work.recording) } else { Tables::with_late_paths(work.recording) };
@@ -48,10 +52,12 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
             break;
         }
     }
+    let issues = scan.map.issues();
     // Without all files it is not known which pieces are nobody's.
-    scan.map.rest(if broken.is_some() { "unknown" } else { "unreferenced" }, &mut tables)?;
+    let free = scan.map.rest(if broken.is_some() { "unknown" } else { "unreferenced" }, &mut tables)?;
     let files = tables.taken;
     tables.finish()?;
+    let devices = btrfs::devices(file, &facts, &chunks, &free);
     let told = Told {
         mount,
         path: &mount.point,
@@ -61,13 +67,37 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
         is_whole: true,
         moment: "unknown",
         method: "tree",
-        reason: "btrfs shows its trees to root".into(),
+        reason: reason(&chunks, &devices),
         files,
         unread: 0,
-        issues: Vec::new(),
+        issues,
         broken,
+        devices,
     };
-    Ok(told.outcome(work.recording, work.cancel)?)
+    let facts = made(&chunks);
+    Ok(Outcome { facts, ..told.outcome(work.recording, work.cancel)? })
+}
+
+/// Why by this method, and what the map is of.
+fn reason(chunks: &Chunks, devices: &[DeviceRow]) -> String {
+    let mut reason = String::from("btrfs shows its trees to root");
+    if devices.len() > 1 {
+        let profiles: Vec<String> =
+            chunks.profiles().into_iter().map(|(content, profile)| format!("{content} {profile}")).collect();
+        reason += &format!("; it lies on {} devices ({})", devices.len(), profiles.join(", "));
+    }
+    let missing: Vec<String> =
+        devices.iter().filter(|device| device.is_missing).map(|device| device.number.to_string()).collect();
+    if !missing.is_empty() {
+        reason += &format!("; missing: device {}, of which the trees still tell what should lie there", missing.join(" and "));
+    }
+    reason
+}
+
+/// How it was made, for `environment`.
+fn made(chunks: &Chunks) -> Vec<(String, String)> {
+    let profiles = chunks.profiles().into_iter().map(|(content, profile)| (format!("profile of {content}"), profile));
+    std::iter::once(("devices".into(), chunks.devices.len().to_string())).chain(profiles).collect()
 }
 
 /// What is at hand while files are read.
@@ -83,12 +113,12 @@ impl Scan<'_> {
     fn files(&mut self, subvolume: &Subvolume, tables: &mut Tables<'_>) -> Result<Option<io::Error>, TableError> {
         let mut kept: Vec<(u64, Kind)> = Vec::new();
         let (names, broken) = btrfs::files(self.reading, subvolume, |batch| {
-            self.map.place(batch);
             if !self.reading.without_names {
                 kept.extend(batch.files.iter().map(|file| (file.inode.number, file.inode.kind)));
             }
             (self.report)(Progress { bytes_done: 0, bytes_total: None, lines: tables.taken });
-            tables.batch(batch)
+            let map = &mut self.map;
+            tables.batch_by(batch, |tables, inode, extent| map.extent(inode, extent, tables))
         })?;
         let files = kept.into_iter().map(|(number, kind)| (btrfs::within_subvolume(number), kind));
         // One without a name was removed, and is still open.

@@ -121,15 +121,26 @@ impl Rows<'_> {
         Ok(values.iter().map(|value| value.map(i64::from)).collect())
     }
 
+    /// A column of integers that older recordings do not have.
+    pub(super) fn numbers_if_there(&self, name: &str) -> Result<Option<Vec<Option<i64>>>, String> {
+        self.0.column_by_name(name).map(|_| self.numbers(name)).transpose()
+    }
+
     /// The text of the first row; empty where it is NULL.
     pub(super) fn first_text(&self, name: &str) -> Result<String, String> {
+        Ok(self.all_texts(name)?.into_iter().next().unwrap_or_default())
+    }
+
+    /// A column of few texts; empty where they are NULL.
+    pub(super) fn all_texts(&self, name: &str) -> Result<Vec<String>, String> {
         let found = RefCell::new(Vec::new());
         let keep = |text: Option<&str>| {
             found.borrow_mut().push(text.unwrap_or_default().to_string());
             found.borrow().len() - 1
         };
-        let place = self.texts(name, keep)?.first().copied().unwrap_or_default();
-        Ok(found.into_inner().swap_remove(place))
+        let places = self.texts(name, keep)?;
+        let found = found.into_inner();
+        Ok(places.into_iter().map(|place| found[place].clone()).collect())
     }
 
     /// A column of texts, each turned into something by `meaning`: once for each text that a dictionary holds.

@@ -6,6 +6,7 @@ use super::{Curve, Window};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Group {
+    pub device: i64,
     pub number: i32,
     pub start: u64,
     pub length: u64,
@@ -14,6 +15,8 @@ pub struct Group {
 /// A name on the map: of one group, or of several one behind the other where each alone is too small.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Label {
+    /// Which device they lie on.
+    pub device: i64,
     /// The first and the last of them.
     pub groups: (i32, i32),
     /// The middle of their cells, as parts of the side of the picture.
@@ -25,7 +28,7 @@ const MOST: u64 = 256;
 /// Cells of a group that are looked at for its middle.
 const SAMPLES: u64 = 64;
 
-/// Labels for the groups that lie in a window, which are in order of address. Groups are put together until each label has room.
+/// Labels for the groups that lie in a window, which are in order of address. Groups of a device are put together until each label has room.
 #[must_use]
 pub fn labels(groups: &[Group], window: Window, curve: Curve, order: u32) -> Vec<Label> {
     let end = window.from.saturating_add(window.length);
@@ -35,7 +38,8 @@ pub fn labels(groups: &[Group], window: Window, curve: Curve, order: u32) -> Vec
     while shown.len() as u64 / together > MOST {
         together *= 4;
     }
-    shown.chunks(together as usize).filter_map(|some| label(some, window, curve, order)).collect()
+    let by_device = shown.chunk_by(|one, other| one.device == other.device);
+    by_device.flat_map(|of_it| of_it.chunks(together as usize)).filter_map(|some| label(some, window, curve, order)).collect()
 }
 
 fn label(groups: &[&Group], window: Window, curve: Curve, order: u32) -> Option<Label> {
@@ -54,7 +58,11 @@ fn label(groups: &[&Group], window: Window, curve: Curve, order: u32) -> Option<
     let places: Vec<(u32, u32)> = (start..end).step_by(step as usize).map(|index| curve.place(order, index)).collect();
     let side = f64::from(1_u32 << order) * places.len() as f64;
     let middle = |value: fn(&(u32, u32)) -> u32| places.iter().map(|place| f64::from(value(place)) + 0.5).sum::<f64>() / side;
-    Some(Label { groups: (first.number, last.number), place: (middle(|place| place.0), middle(|place| place.1)) })
+    Some(Label {
+        device: first.device,
+        groups: (first.number, last.number),
+        place: (middle(|place| place.0), middle(|place| place.1)),
+    })
 }
 
 #[cfg(test)]
@@ -62,7 +70,7 @@ mod tests {
     use super::*;
 
     fn groups(count: u64) -> Vec<Group> {
-        (0..count).map(|number| Group { number: number as i32, start: number << 20, length: 1 << 20 }).collect()
+        (0..count).map(|number| Group { device: 0, number: number as i32, start: number << 20, length: 1 << 20 }).collect()
     }
 
     #[test]
@@ -83,7 +91,10 @@ mod tests {
 
     #[test]
     fn groups_that_lie_nowhere_do_no_harm() {
-        let hostile = [Group { number: 7, start: u64::MAX, length: u64::MAX }, Group { number: -1, start: 0, length: 0 }];
+        let hostile = [
+            Group { device: 0, number: 7, start: u64::MAX, length: u64::MAX },
+            Group { device: 0, number: -1, start: 0, length: 0 },
+        ];
         assert!(labels(&hostile, Window { from: 0, length: 0 }, Curve::Rows, 0).len() <= 2);
     }
 }

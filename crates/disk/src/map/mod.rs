@@ -19,5 +19,5 @@ pub use error::MapError;
 pub use labels::{Group, Label, labels};
 pub use packed::{Packed, pack};
 pub use picture::{Picture, Settings, draw};
-pub use read::{Facts, Recorded, read};
+pub use read::{Device, Facts, Recorded, read};
 pub use space::{Cell, Piece, Space, Window};

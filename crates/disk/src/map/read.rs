@@ -19,12 +19,23 @@ use crate::{
 pub struct Facts {
     pub fs_type: String,
     pub source: String,
-    /// Devices, and where each begins on the map [B]: several are laid behind one another.
-    pub devices: Vec<(i64, u64)>,
+    /// Several are laid behind one another, in the order of their numbers.
+    pub devices: Vec<Device>,
     /// Rows that cannot be right: without a length, or at a negative place.
     pub wrong_rows: u64,
     /// Extents that lie nowhere: in the inode, or not yet on the device.
     pub nowhere: u64,
+}
+
+/// A device of a file system.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Device {
+    pub number: i64,
+    /// Empty: not told, or missing.
+    pub path: String,
+    /// Where it begins on the map [B].
+    pub start: u64,
 }
 
 /// A recording of a disk.
@@ -50,6 +61,7 @@ pub fn read(folder: &Path, find: Option<&str>) -> Result<Recorded, MapError> {
     }
     let mut reader = Reader::default();
     reader.file_system(&tables)?;
+    reader.devices(&tables)?;
     reader.internal_inodes(&tables)?;
     if let Some(path) = find {
         reader.search(&tables, path)?;
@@ -68,10 +80,33 @@ struct Reader {
     /// Of the file system itself.
     internal: FxHashSet<i64>,
     lit: FxHashSet<i64>,
-    devices: BTreeMap<i64, (Vec<Piece>, Vec<Group>)>,
+    devices: BTreeMap<i64, OnDevice>,
     inodes: Vec<i64>,
     owners: FxHashMap<i64, u32>,
     file: OneFile,
+}
+
+/// What is known of a device.
+#[derive(Default)]
+struct OnDevice {
+    path: String,
+    size: u64,
+    pieces: Vec<Piece>,
+    groups: Vec<Group>,
+}
+
+impl OnDevice {
+    /// A piece of a file. What goes on here after stripes on other devices is one piece.
+    fn add_striped(&mut self, piece: Piece) {
+        let goes_on = |last: &&mut Piece| {
+            let is_behind = last.start.saturating_add(last.length) == piece.start;
+            is_behind && !piece.is_break && (last.owner, last.class, last.is_lit) == (piece.owner, piece.class, piece.is_lit)
+        };
+        match self.pieces.last_mut().filter(goes_on) {
+            Some(last) => last.length = last.length.saturating_add(piece.length),
+            None => self.pieces.push(piece),
+        }
+    }
 }
 
 /// The extents of one file, until the next one comes.
@@ -79,6 +114,7 @@ struct Reader {
 struct OneFile {
     inode: Option<i64>,
     fragments: Fragments,
+    is_striped: bool,
     /// With the device and the count of fragments up to there.
     pieces: Vec<(i64, Piece, u32)>,
 }
@@ -90,6 +126,19 @@ impl Reader {
             if self.size == 0 && rows.count() > 0 {
                 (self.block, self.size) = (positive(rows.numbers("block_bytes")?[0]), positive(rows.numbers("size_bytes")?[0]));
                 (self.facts.fs_type, self.facts.source) = (rows.first_text("fs_type")?, rows.first_text("source")?);
+            }
+            Ok(())
+        })
+    }
+
+    /// Those that are told of; in older recordings none are.
+    fn devices(&mut self, tables: &Tables) -> Result<(), MapError> {
+        tables.read("devices", &["device", "path", "size_bytes"], |rows| {
+            let paths = rows.all_texts("path")?;
+            let rows = rows.numbers("device")?.into_iter().zip(rows.numbers("size_bytes")?).zip(paths);
+            for ((number, size), path) in rows {
+                let device = self.devices.entry(number.unwrap_or(0)).or_default();
+                (device.path, device.size) = (path, positive(size));
             }
             Ok(())
         })
@@ -126,12 +175,13 @@ impl Reader {
     }
 
     fn extents(&mut self, tables: &Tables) -> Result<(), MapError> {
-        let columns = ["inode", "logical_bytes", "physical_bytes", "length_bytes", "stored_bytes", "flags", "device"];
+        let columns =
+            ["inode", "logical_bytes", "physical_bytes", "length_bytes", "stored_bytes", "flags", "device", "address_bytes"];
         tables.read("extents", &columns, |rows| {
             let (inodes, flags) = (rows.numbers("inode")?, rows.texts("flags", flag_bits)?);
             let (logical, physical) = (rows.numbers("logical_bytes")?, rows.numbers("physical_bytes")?);
             let (length, stored) = (rows.numbers("length_bytes")?, rows.numbers("stored_bytes")?);
-            let devices = rows.numbers("device")?;
+            let (devices, addresses) = (rows.numbers("device")?, rows.numbers_if_there("address_bytes")?);
             for row in 0..rows.count() {
                 let inode = inodes[row].unwrap_or(-1);
                 if self.file.inode != Some(inode) {
@@ -149,7 +199,8 @@ impl Reader {
                     flags: if place.is_none() { flags[row] | flag::DELAYED } else { flags[row] },
                     device: device as u32,
                 };
-                self.extent(extent, device, place);
+                let address = addresses.as_ref().and_then(|addresses| addresses[row]);
+                self.extent(extent, device, place, address);
             }
             Ok(())
         })?;
@@ -157,8 +208,14 @@ impl Reader {
         Ok(())
     }
 
-    fn extent(&mut self, extent: Extent, device: i64, place: Option<i64>) {
-        self.file.fragments.add(&extent);
+    fn extent(&mut self, extent: Extent, device: i64, place: Option<i64>, address: Option<i64>) {
+        match address {
+            None => self.file.fragments.add(&extent),
+            // A further stripe of a compressed extent.
+            Some(_) if extent.length == 0 && extent.stored.is_some() => {}
+            Some(_) => self.file.fragments.add(&Extent { physical: positive(address), device: 0, ..extent }),
+        }
+        self.file.is_striped |= address.is_some();
         let taken = extent.stored.unwrap_or(extent.length);
         match place {
             None => self.facts.nowhere += 1,
@@ -197,7 +254,12 @@ impl Reader {
                 class => class,
             };
             (piece.owner, piece.is_lit) = (owner, is_lit);
-            self.devices.entry(device).or_default().0.push(piece);
+            let on_device = self.devices.entry(device).or_default();
+            if file.is_striped {
+                on_device.add_striped(piece);
+            } else {
+                on_device.pieces.push(piece);
+            }
         }
     }
 
@@ -220,8 +282,9 @@ impl Reader {
             let devices = rows.numbers("device")?;
             for row in (0..rows.count()).filter(|row| parts[*row].is_none()) {
                 let number = numbers[row].unwrap_or(-1) as i32;
-                let group = Group { number, start: positive(starts[row]), length: positive(lengths[row]) };
-                self.devices.entry(devices[row].unwrap_or(0)).or_default().1.push(group);
+                let device = devices[row].unwrap_or(0);
+                let group = Group { device, number, start: positive(starts[row]), length: positive(lengths[row]) };
+                self.devices.entry(device).or_default().groups.push(group);
             }
             self.plain(rows, &parts)
         })
@@ -239,7 +302,7 @@ impl Reader {
             }
             let (start, length) = (positive(starts[row]), positive(lengths[row]));
             let piece = Piece { start, length, owner: Piece::NOBODY, class, ..Piece::default() };
-            self.devices.entry(devices[row].unwrap_or(0)).or_default().0.push(piece);
+            self.devices.entry(devices[row].unwrap_or(0)).or_default().pieces.push(piece);
         }
         Ok(())
     }
@@ -248,20 +311,20 @@ impl Reader {
     fn finish(mut self, folder: &Path) -> Result<Recorded, MapError> {
         let is_one = self.devices.len() <= 1;
         let (mut pieces, mut groups, mut base) = (Vec::new(), Vec::new(), 0_u64);
-        for (device, (its_pieces, its_groups)) in std::mem::take(&mut self.devices) {
-            // How large each of several is, is not told: it ends where the last thing known of it ends.
-            let ends = its_pieces.iter().map(|piece| piece.start.saturating_add(piece.length));
-            let known = ends.chain(its_groups.iter().map(|group| group.start.saturating_add(group.length))).max().unwrap_or(0);
-            self.facts.devices.push((device, base));
+        for (number, device) in std::mem::take(&mut self.devices) {
+            let ends = device.pieces.iter().map(|piece| piece.start.saturating_add(piece.length));
+            let known = ends.chain(device.groups.iter().map(|group| group.start.saturating_add(group.length))).max().unwrap_or(0);
+            self.facts.devices.push(Device { number, path: device.path, start: base });
             if is_one {
-                pieces = its_pieces;
-                groups = its_groups;
+                pieces = device.pieces;
+                groups = device.groups;
                 base = if self.size == 0 { known } else { self.size };
                 continue;
             }
-            pieces.extend(its_pieces.into_iter().map(|piece| Piece { start: piece.start.saturating_add(base), ..piece }));
-            groups.extend(its_groups.into_iter().map(|group| Group { start: group.start.saturating_add(base), ..group }));
-            base = base.saturating_add(known);
+            pieces.extend(device.pieces.into_iter().map(|piece| Piece { start: piece.start.saturating_add(base), ..piece }));
+            groups.extend(device.groups.into_iter().map(|group| Group { start: group.start.saturating_add(base), ..group }));
+            // Older recordings do not tell how large it is: it ends where the last thing known of it ends.
+            base = base.saturating_add(known.max(device.size));
         }
         let size = base.max(if self.facts.devices.is_empty() { self.size } else { 0 });
         if size == 0 {

@@ -51,7 +51,9 @@ def _labels(shown: dict[str, Any], side: int) -> list[str]:
     taken: list[tuple[float, float, float, float]] = []
     parts = []
     for label in shown["labels"]:
-        words = str(label["first"])
+        # Of several devices, the number of the device stands first.
+        words = f"{label['device']}: " if len(shown["devices"]) > 1 else ""
+        words += str(label["first"])
         words += "" if label["first"] == label["last"] else f"-{label['last']}"
         half = len(words) * _SMALL * 0.32 + 3
         x, y = _MARGIN + label["x"] * side, _HEAD + label["y"] * side
@@ -84,6 +86,13 @@ def patterns(shares: list[dict[str, Any]]) -> str:
     return f"<defs>{''.join(parts)}</defs>"
 
 
+def _numbers(shown: dict[str, Any], lang: str) -> str:
+    """What the labels are."""
+    if len(shown["devices"]) > 1:
+        return "数字: 装置とグループの番号" if lang == "ja" else "numbers: device: groups of the file system"
+    return "数字: グループの番号" if lang == "ja" else "numbers: groups of the file system"
+
+
 def _legend(shown: dict[str, Any], left: int, lang: str, find: str | None) -> list[str]:
     number = int(lang == "ja")
     parts, top = [], _HEAD
@@ -96,7 +105,7 @@ def _legend(shown: dict[str, Any], left: int, lang: str, find: str | None) -> li
         words = f"{find}: {human_bytes(shown['lit_bytes'])}"
         parts.append(entry(left, top, _LIT, words if len(words) < 60 else f"...{words[-57:]}", ""))
         top += 42
-    groups = {True: "数字: グループの番号", False: "numbers: groups of the file system"}[lang == "ja"]
+    groups = _numbers(shown, lang)
     said = [*([groups] if shown["labels"] else []), *remarks(shown, lang)]
     for line in said:
         parts.append(f'<text x="{left}" y="{top + 14}" font-size="12" fill="#444444">{text(line)}</text>')

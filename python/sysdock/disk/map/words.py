@@ -22,7 +22,10 @@ CLASSES = {
     ),
     "metadata": (
         ("the file system's own", "メタデータ"),
-        ("inode tables, bitmaps, journal, trees", "inode 表、ビットマップ、ジャーナル、木"),
+        (
+            "inode tables, bitmaps, journal, trees, copies, parity",
+            "inode 表、ビットマップ、ジャーナル、木、写し、パリティ",
+        ),
     ),
     "unwritten": (
         ("allocated, not yet written", "割り当て済みで未書き込み"),
@@ -43,6 +46,11 @@ def percent_of(part: int, whole: int) -> str:
     """A share that is never rounded to nothing."""
     share = 100 * part / whole if whole else 0.0
     return "< 0.1 %" if 0 < share < 0.1 else f"{share:.1f} %"
+
+
+def device_name(device: dict[str, Any]) -> str:
+    """Number and path of one of several devices."""
+    return f"{device['device']} ({device['path']})" if device["path"] else str(device["device"])
 
 
 def title(shown: dict[str, Any]) -> str:
@@ -66,13 +74,10 @@ def remarks(shown: dict[str, Any], lang: str) -> list[str]:
     japanese = lang == "ja"
     said = []
     if len(shown["devices"]) > 1:
-        places = ", ".join(f"{each['device']}: {human_bytes(each['from'])}" for each in shown["devices"])
-        words = (
-            "複数の装置を順に並べています。開始位置"
-            if japanese
-            else "devices behind one another, beginning at"
-        )
-        said.append(f"{words} {places}")
+        said += ["装置を順に並べています:" if japanese else "devices behind one another:"]
+        for device in shown["devices"]:
+            name, place = device_name(device), human_bytes(device["from"])
+            said.append(f"装置 {name}: {place} から" if japanese else f"device {name} from {place} on")
     if again := shown["claimed_again_bytes"]:
         words = "複数のファイルが共有 (一度だけ描画)" if japanese else "shared by several files, drawn once:"
         said.append(f"{words} {human_bytes(again)}")

@@ -1,20 +1,25 @@
-//! Where the addresses of btrfs lie on its devices.
+//! The chunks of btrfs, and its devices.
 
 use std::{io, os::fd::RawFd};
 
-use super::search::{ALL, CHUNK_TREE, Item, items, kind};
+use super::{
+    search::{ALL, CHUNK_TREE, Item, items, kind},
+    spread::Spread,
+};
 
-/// RAID0, RAID10, RAID5 and RAID6: neighbours in the address lie on different devices.
-const STRIPED: u64 = 8 | 64 | 128 | 256;
+/// What lies in a chunk: bits of its type, and the words for them.
+pub(super) const CONTENTS: [(u64, &str); 3] = [(1, "data"), (4, "metadata"), (2, "system")];
 
-/// A range of addresses, and where it lies.
+/// A range of addresses, and where it lies: a part of it on each of its slots.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) address: u64,
     pub(crate) length: u64,
-    kind: u64,
-    /// Device and place of each copy.
-    pub(crate) copies: Vec<(u32, u64)>,
+    /// What it holds, and its profile: bits.
+    pub(super) kind: u64,
+    pub(super) spread: Spread,
+    /// Device and place of each.
+    pub(crate) slots: Vec<(u32, u64)>,
 }
 
 /// All chunks, and the devices.
@@ -27,12 +32,13 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
+    /// `InvalidData`: one of them cannot be right.
     pub(crate) fn of(file: RawFd) -> io::Result<Chunks> {
         let mut chunks = Chunks::default();
         items(file, CHUNK_TREE, ALL, (kind::DEVICE, kind::CHUNK), &mut |item| {
             match item.kind {
                 kind::DEVICE => chunks.devices.push((item.number::<4>(0) as u32, item.number::<8>(8))),
-                kind::CHUNK => chunks.all.push(chunk(item)),
+                kind::CHUNK => chunks.all.push(Chunk::of(item).map_err(|why| wrong(item, why))?),
                 _ => {}
             }
             Ok(true)
@@ -40,30 +46,55 @@ impl Chunks {
         Ok(chunks)
     }
 
-    /// Whether a place on a device belongs to each address.
+    /// Whether neighbours in the address may lie on different devices.
     pub(crate) fn is_striped(&self) -> bool {
-        self.all.iter().any(|chunk| chunk.kind & STRIPED != 0)
+        self.all.iter().any(|chunk| chunk.spread.is_striped())
     }
 
-    /// All places of an address: one for each copy.
-    pub(crate) fn places(&self, address: u64) -> impl Iterator<Item = (u32, u64)> {
+    /// The chunk that an address lies in.
+    pub(crate) fn at(&self, address: u64) -> Option<&Chunk> {
         let number = self.all.partition_point(|chunk| chunk.address <= address);
-        let chunk = number.checked_sub(1).map(|number| &self.all[number]);
-        let chunk = chunk.filter(|chunk| address - chunk.address < chunk.length);
-        chunk
-            .into_iter()
-            .flat_map(move |chunk| chunk.copies.iter().map(move |(device, at)| (*device, at + (address - chunk.address))))
+        let chunk = &self.all[number.checked_sub(1)?];
+        (address - chunk.address < chunk.length).then_some(chunk)
+    }
+
+    /// What lies in chunks, and the profiles of those: `data` and `RAID0`.
+    pub(crate) fn profiles(&self) -> Vec<(&'static str, String)> {
+        let of = |(content, word): (u64, &'static str)| {
+            let chunks = self.all.iter().filter(|chunk| chunk.kind & content != 0);
+            let mut profiles: Vec<&str> = chunks.map(|chunk| Spread::profile(chunk.kind)).collect();
+            profiles.sort_unstable();
+            profiles.dedup();
+            (word, profiles.join(" and "))
+        };
+        CONTENTS.into_iter().map(of).filter(|(_, profiles)| !profiles.is_empty()).collect()
     }
 }
 
-/// `struct btrfs_chunk`: 48 bytes, and 32 for each stripe.
-fn chunk(item: &Item<'_>) -> Chunk {
-    let stripes = item.number::<2>(44) as usize;
-    let at = |stripe: usize| 48 + 32 * stripe;
-    Chunk {
-        address: item.offset,
-        length: item.number::<8>(0),
-        kind: item.number::<8>(24),
-        copies: (0..stripes).map(|stripe| (item.number::<8>(at(stripe)) as u32, item.number::<8>(at(stripe) + 8))).collect(),
+fn wrong(item: &Item<'_>, why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("its chunk at {} cannot be right: {why}", item.offset))
+}
+
+impl Chunk {
+    /// `struct btrfs_chunk`: 48 bytes, and 32 for each slot. Nothing in it is trusted: all later arithmetic stays within 64 bits.
+    pub(super) fn of(item: &Item<'_>) -> Result<Chunk, &'static str> {
+        let (length, kind, slots) = (item.number::<8>(0), item.number::<8>(24), item.number::<2>(44));
+        if slots == 0 || item.data.len() < 48 + 32 * slots as usize {
+            return Err("it does not say on which devices it lies");
+        }
+        let spread = Spread::of(kind, slots, item.number::<2>(46), item.number::<8>(16))?;
+        if item.offset.checked_add(length).is_none() || !spread.fits(length) {
+            return Err("of its length");
+        }
+        let at = |slot: usize| 48 + 32 * slot;
+        let slots = (0..slots as usize).map(|slot| (item.number::<8>(at(slot)) as u32, item.number::<8>(at(slot) + 8)));
+        let chunk = Chunk { address: item.offset, length, kind, spread, slots: slots.collect() };
+        let is_beyond = |(_, place): &(u32, u64)| place.checked_add(chunk.slot_bytes()).is_none_or(|end| end > i64::MAX as u64);
+        if chunk.slots.iter().any(is_beyond) { Err("it lies behind the end of any device") } else { Ok(chunk) }
+    }
+
+    /// Behind its last address.
+    pub(super) fn end(&self) -> u64 {
+        self.address + self.length
     }
 }

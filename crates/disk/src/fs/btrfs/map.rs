@@ -2,11 +2,12 @@
 
 use std::{io, mem::MaybeUninit, os::fd::RawFd};
 
+use rustc_hash::FxHashMap;
 use sysdock_table::TableError;
 
-use super::{Chunks, Used};
+use super::{Chunk, Chunks, Used};
 use crate::{
-    batch::{Batch, flag},
+    batch::{Extent, flag},
     ioctl,
     tables::{Free, Part, Tables},
 };
@@ -21,12 +22,26 @@ struct Info {
     _rest: [u8; 1024 - 36],
 }
 
+/// `struct btrfs_ioctl_feature_flags`.
+#[repr(C)]
+#[derive(Default)]
+struct Features {
+    _compatible: u64,
+    _readable: u64,
+    incompatible: u64,
+}
+
 const BTRFS_IOC_FS_INFO: libc::Ioctl = ioctl::read(0x94, 31, size_of::<Info>());
+const BTRFS_IOC_GET_FEATURES: libc::Ioctl = ioctl::read(0x94, 57, size_of::<Features>());
+/// `BTRFS_FEATURE_INCOMPAT_RAID_STRIPE_TREE`.
+const STRIPE_TREE: u64 = 1 << 14;
 
 /// What btrfs says of itself.
 pub(crate) struct Facts {
     pub(crate) uuid: [u8; 16],
     pub(crate) node_bytes: u64,
+    /// Where stripes lie is not computed, but told by a tree of its own (zoned devices).
+    pub(crate) has_stripe_tree: bool,
 }
 
 pub(crate) fn facts(file: RawFd) -> io::Result<Facts> {
@@ -38,88 +53,140 @@ pub(crate) fn facts(file: RawFd) -> io::Result<Facts> {
         }
         info.assume_init()
     };
-    Ok(Facts { uuid: info.uuid, node_bytes: u64::from(info.node_bytes) })
+    let mut features = Features::default();
+    // SAFETY: as above; a kernel without this ioctl leaves the struct as it is.
+    unsafe { libc::ioctl(file, BTRFS_IOC_GET_FEATURES, &raw mut features) };
+    let has_stripe_tree = features.incompatible & STRIPE_TREE != 0;
+    Ok(Facts { uuid: info.uuid, node_bytes: u64::from(info.node_bytes), has_stripe_tree })
 }
+
+/// The word of `import_issues.issue`, explained in docs/reference/import-issues.md.
+const NO_CHUNK: &str = "address_in_no_chunk";
 
 /// What is in use, and which of it files refer to.
 pub(crate) struct Map<'a> {
     chunks: &'a Chunks,
     used: &'a [Used],
+    /// Neighbours in the address may lie on different devices: rows of extents tell the addresses too.
+    is_striped: bool,
     /// Address and length of what files refer to.
     referenced: Vec<(u64, u64)>,
+    /// Extents that lie in no chunk, and the first of them: inode and address.
+    astray: (u64, Option<(u64, u64)>),
 }
 
 impl<'a> Map<'a> {
     pub(crate) fn new(chunks: &'a Chunks, used: &'a [Used]) -> Self {
-        Map { chunks, used, referenced: Vec::new() }
+        Map { chunks, used, is_striped: chunks.is_striped(), referenced: Vec::new(), astray: (0, None) }
     }
 
-    /// Addresses of a batch become places on devices: those of the first copy. (How many pieces a file is in was counted by address, as
-    /// `filefrag` does.)
-    pub(crate) fn place(&mut self, batch: &mut Batch) {
-        for extent in batch.extents.iter_mut().filter(|extent| extent.flags & flag::NOWHERE == 0) {
-            let address = extent.physical;
-            self.referenced.push((address, extent.stored.unwrap_or(extent.length)));
-            let number = self.used.partition_point(|piece| piece.address <= address);
-            if number.checked_sub(1).is_some_and(|number| self.used[number].is_shared) {
-                extent.flags |= flag::SHARED;
-            }
-            if let Some((device, place)) = self.chunks.places(address).next() {
-                (extent.device, extent.physical) = (device, place);
-            }
+    /// Rows of an extent, which has the address of btrfs for a place: where its first copy lies on devices. One that runs over several stripes has
+    /// a row for each piece. (How many fragments a file is in was counted by address, as `filefrag` does.)
+    pub(crate) fn extent(&mut self, inode: u64, extent: &Extent, tables: &mut Tables<'_>) -> Result<(), TableError> {
+        if extent.flags & flag::NOWHERE != 0 {
+            return tables.extent(inode, extent);
         }
+        let address = extent.physical;
+        let taken = extent.stored.unwrap_or(extent.length);
+        self.referenced.push((address, taken));
+        let mut extent = *extent;
+        let number = self.used.partition_point(|piece| piece.address <= address);
+        if number.checked_sub(1).is_some_and(|number| self.used[number].is_shared) {
+            extent.flags |= flag::SHARED;
+        }
+        let Some(chunk) = self.chunks.at(address) else {
+            self.astray = (self.astray.0 + 1, self.astray.1.or(Some((inode, address))));
+            return Ok(());
+        };
+        let begin = extent.logical;
+        for piece in chunk.pieces(address, taken, 0) {
+            (extent.device, extent.physical) = (piece.device, piece.physical);
+            match &mut extent.stored {
+                _ if !chunk.is_striped() => {}
+                // A compressed extent cannot be told apart: all that it holds is told with the first piece.
+                Some(stored) => {
+                    *stored = piece.length;
+                    if piece.address > address {
+                        (extent.logical, extent.length) = (begin + extent.length, 0);
+                    }
+                }
+                None => (extent.logical, extent.length) = (begin + (piece.address - address), piece.length),
+            }
+            tables.placed_extent(inode, &extent, self.is_striped.then_some(piece.address))?;
+        }
+        Ok(())
     }
 
-    /// All that is not a file's: metadata, further copies of data, extents or parts of them that no file refers to any more, free space.
-    /// `unclaimed` is the word for pieces of data that no file has.
-    pub(crate) fn rest(mut self, unclaimed: &'static str, tables: &mut Tables<'_>) -> Result<(), TableError> {
-        for chunk in &self.chunks.all {
-            for (device, physical) in &chunk.copies {
+    /// What could not be placed, for `import_issues`.
+    pub(crate) fn issues(&self) -> Vec<(&'static str, String)> {
+        let said = |(inode, address)| format!("{} extents, such as that of inode {inode} at address {address}", self.astray.0);
+        self.astray.1.map(said).map(|detail| (NO_CHUNK, detail)).into_iter().collect()
+    }
+
+    /// All that is not a file's: metadata, further copies of data, parity, extents or parts of them that no file refers to any more, free space.
+    /// `unclaimed` is the word for pieces of data that no file has. Returns how much of each device is free.
+    pub(crate) fn rest(mut self, unclaimed: &'static str, tables: &mut Tables<'_>) -> Result<FxHashMap<u32, u64>, TableError> {
+        for (number, chunk) in self.chunks.all.iter().enumerate() {
+            let (number, length) = (i32::try_from(number).ok(), chunk.slot_bytes());
+            for (device, physical) in &chunk.slots {
                 let (device, physical) = (*device, *physical);
-                let part = Part { part: "group", number: None, inode: None, physical, length: chunk.length, device };
-                tables.part(part)?;
+                tables.part(Part { part: "group", number, inode: None, physical, length, device })?;
             }
         }
         self.referenced.sort_unstable();
         let mut left = self.referenced.as_slice();
-        for piece in self.used {
-            let end = piece.address + piece.length;
-            if piece.is_metadata {
-                self.part(tables, "metadata", piece.address, piece.length, 0)?;
-                continue;
+        for (chunk, used) in self.chunks.with(self.used) {
+            for piece in used {
+                left = parts_of(chunk, piece, left, unclaimed, tables)?;
             }
-            let mut at = piece.address;
-            let mine = left.iter().take_while(|(address, _)| *address < end).count();
-            for (address, length) in &left[..mine] {
-                if *address > at {
-                    self.part(tables, unclaimed, at, address - at, 0)?;
-                }
-                at = at.max((address + length).min(end));
+            if chunk.has_parity() {
+                chunk.parity(used, |device, physical, length| part(tables, "parity", device, physical, length))?;
             }
-            left = &left[mine..];
-            if end > at {
-                self.part(tables, unclaimed, at, end - at, 0)?;
-            }
-            self.part(tables, "copy", piece.address, piece.length, 1)?;
         }
+        let mut free = FxHashMap::default();
         for (device, physical, length) in self.chunks.free(self.used) {
+            *free.entry(device).or_default() += length;
             tables.free(Free { physical, length, device })?;
         }
-        Ok(())
+        Ok(free)
     }
+}
 
-    /// A piece in all its copies, but for the first ones.
-    fn part(
-        &self,
-        tables: &mut Tables<'_>,
-        part: &'static str,
-        address: u64,
-        length: u64,
-        without: usize,
-    ) -> Result<(), TableError> {
-        for (device, physical) in self.chunks.places(address).skip(without) {
-            tables.part(Part { part, number: None, inode: None, physical, length, device })?;
+/// What files do not tell of a piece in use. `referenced`: what files refer to, from the piece on; what lies behind the piece is returned.
+fn parts_of<'a>(
+    chunk: &Chunk,
+    piece: &Used,
+    referenced: &'a [(u64, u64)],
+    unclaimed: &'static str,
+    tables: &mut Tables<'_>,
+) -> Result<&'a [(u64, u64)], TableError> {
+    let mut write = |word, address: u64, until: u64, first_copy| {
+        if until <= address {
+            return Ok(());
         }
-        Ok(())
+        let range = (address, until - address);
+        chunk.spans(range, first_copy, |device, physical, length| part(tables, word, device, physical, length))
+    };
+    let end = piece.address.saturating_add(piece.length);
+    if piece.is_metadata {
+        write("metadata", piece.address, end, 0)?;
+        return Ok(referenced);
     }
+    // What was told; since `begin`, files refer to it.
+    let (mut at, mut begin) = (piece.address, piece.address);
+    let mine = referenced.iter().take_while(|(address, _)| *address < end).count();
+    for (address, length) in referenced[..mine].iter().copied().chain([(end, 0)]) {
+        if address > at {
+            write("copy", begin, at, 1)?;
+            write(unclaimed, at, address, 0)?;
+            begin = address;
+        }
+        at = at.max(address.saturating_add(length).min(end));
+    }
+    write("copy", begin, end, 1)?;
+    Ok(&referenced[mine..])
+}
+
+fn part(tables: &mut Tables<'_>, part: &'static str, device: u32, physical: u64, length: u64) -> Result<(), TableError> {
+    tables.part(Part { part, number: None, inode: None, physical, length, device })
 }

@@ -1,9 +1,9 @@
 //! What is in use: every extent of data and of metadata, by address.
 
-use std::{io, ops::RangeInclusive, os::fd::RawFd};
+use std::{convert::Infallible, io, iter, ops::RangeInclusive, os::fd::RawFd};
 
 use super::{
-    Chunks,
+    Chunk, Chunks,
     search::{EXTENT_TREE, items, kind},
 };
 use crate::ordered::in_order;
@@ -50,21 +50,21 @@ impl Chunks {
     /// Ranges of devices that hold nothing, in order: device, place and length. `used` is in order of address.
     pub(crate) fn free(&self, used: &[Used]) -> Vec<(u32, u64, u64)> {
         let mut holes = Vec::new();
-        let mut left = used;
-        for chunk in &self.all {
-            let (mut at, end) = (chunk.address, chunk.address + chunk.length);
-            let mine = left.iter().take_while(|piece| piece.address < end).count();
-            for piece in &left[..mine] {
-                if piece.address > at {
-                    holes.extend(
-                        chunk.copies.iter().map(|(device, place)| (*device, place + (at - chunk.address), piece.address - at)),
-                    );
-                }
-                at = at.max(piece.address + piece.length);
+        for (chunk, mine) in self.with(used) {
+            if chunk.has_parity() {
+                chunk.free_with_parity(mine, |device, place, length| holes.push((device, place, length)));
+                continue;
             }
-            left = &left[mine..];
-            if end > at {
-                holes.extend(chunk.copies.iter().map(|(device, place)| (*device, place + (at - chunk.address), end - at)));
+            let mut at = chunk.address;
+            let ends = iter::once((chunk.end(), 0));
+            for (address, length) in mine.iter().map(|piece| (piece.address, piece.length)).chain(ends) {
+                if address > at {
+                    let Ok(()) = chunk.spans((at, address - at), 0, |device, place, length| {
+                        holes.push((device, place, length));
+                        Ok::<(), Infallible>(())
+                    });
+                }
+                at = at.max(address.saturating_add(length));
             }
         }
         holes.extend(self.unallocated());
@@ -72,10 +72,24 @@ impl Chunks {
         merged(&holes)
     }
 
+    /// Each chunk with what is in use in it.
+    pub(crate) fn with<'a>(&'a self, used: &'a [Used]) -> impl Iterator<Item = (&'a Chunk, &'a [Used])> {
+        let mut left = used;
+        self.all.iter().map(move |chunk| {
+            let mine = left.iter().take_while(|piece| piece.address < chunk.end()).count();
+            let (found, behind) = left.split_at(mine);
+            left = behind;
+            (chunk, found)
+        })
+    }
+
     /// What no chunk lies on.
     fn unallocated(&self) -> Vec<(u32, u64, u64)> {
-        let mut taken: Vec<(u32, u64, u64)> =
-            self.all.iter().flat_map(|chunk| chunk.copies.iter().map(|(device, at)| (*device, *at, chunk.length))).collect();
+        let slots = |chunk: &Chunk| {
+            let length = chunk.slot_bytes();
+            chunk.slots.iter().map(move |(device, at)| (*device, *at, length)).collect::<Vec<_>>()
+        };
+        let mut taken: Vec<(u32, u64, u64)> = self.all.iter().flat_map(slots).collect();
         taken.sort_unstable();
         let mut holes = Vec::new();
         for (device, size) in &self.devices {

@@ -25,8 +25,9 @@ use crate::{
     mounts::Mount,
     ordered::in_order,
     paths::{self, NeedsPath, Paths},
-    scan::{BROKEN_OFF, ending, write_issues},
-    tables::{FileSystemRow, Free, Part, Tables},
+    scan::{BROKEN_OFF, ending},
+    stated::{DeviceRow, FileSystemRow, write_issues},
+    tables::{Free, Part, Tables},
 };
 
 /// Bytes of inode tables that a window spans.
@@ -102,7 +103,9 @@ pub(crate) fn scan(
         "read from its own structures"
     };
     let reason = std::iter::once(format!("{} {how}", scan.fs.super_block.fs_type())).chain(notes).collect::<Vec<_>>().join("; ");
-    scan.file_system_row(request, &reason, if is_one { "one" } else { "many" }).write(recording)?;
+    let row = scan.file_system_row(request, &reason, if is_one { "one" } else { "many" });
+    row.write(recording)?;
+    DeviceRow::write(&[DeviceRow::only(&row)], recording)?;
     let mut issues = scan.issues.details();
     // Its first block was readable, and is not any more: the device went away.
     issues.extend(after.as_ref().err().map(|error| (BROKEN_OFF, format!("{}: {error}", request.path.display()))));
