@@ -21,12 +21,11 @@ def info_lines(recording: Recording, described: dict[str, Any]) -> list[str]:
     clock = described["clock"]
     lines = [
         _pair("kind", _KINDS[recording.kind]),
-        _pair("command", described["command"] or "unknown"),
-        _pair("directory", described["directory"] or "unknown"),
+        *_program(recording, described, ("command", "directory")),
         _pair("host", described["host"] or "unknown"),
         _pair("started", start_time(recording) or _no_start(described)),
         _pair("duration", _duration(recording)),
-        _pair("ended", _ended(described)),
+        *([_pair("ended", _ended(described))] if recording.kind == "calls" else []),
         _pair("recorded by", f"{described['recorder']} {' '.join(described['options'] or [])}".rstrip()),
     ]
     lines += [_pair(head, text) for head, text in _families(described)]
@@ -41,6 +40,15 @@ def info_lines(recording: Recording, described: dict[str, Any]) -> list[str]:
     lines += [_pair(head, text) for head, text in _coverage(recording, described)]
     lines += [_pair("DAMAGED", text) for text in described["damage"]]
     return [*lines, "", *_tables(described), *_issues(described), *_environment(described)]
+
+
+def _program(recording: Recording, described: dict[str, Any], names: tuple[str, ...]) -> list[str]:
+    """What is known of the program; that nothing is known matters only where there was one."""
+    return [
+        _pair(name, described[name] or "unknown")
+        for name in names
+        if described[name] or recording.kind == "calls"
+    ]
 
 
 def _pair(name: str, text: object) -> str:
