@@ -44,6 +44,9 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
             said(&outcome);
             said_of_device(&cost);
             used.iter().for_each(said_of_usage);
+            if used.is_none() && arguments.usage.is_some() {
+                messages::note("the used files were not looked up, as the scan broke off");
+            }
             Ok(import::status(ending))
         }
         Err(DiskError::Table(error)) => {

@@ -9,7 +9,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,14 +64,14 @@ def fails(native: Path, tmp_path: Path) -> Callable[..., Failed]:
     """Scans a target with `faults` of strace, of calls on the file `only` if it is given."""
     ext_images.needs("strace")
 
-    def fails_(target: Path, *faults: str, only: Path | None = None) -> Failed:
+    def fails_(target: Path, *faults: str, only: Path | None = None, options: Sequence[str] = ()) -> Failed:
         folder = tmp_path / "failed"
         shutil.rmtree(folder, ignore_errors=True)
         calls = ",".join(fault.partition(":")[0] for fault in faults)
         words = ["strace", "-f", "-qq", "-o", tmp_path / "calls", "-e", f"trace={calls}"]
         words += [word for fault in faults for word in ("-e", f"inject={fault}")]
         words += ["-P", only] if only else []
-        words += [native, "disk", "scan", target, "--no-measure", "--threads", "1", "-o", folder]
+        words += [native, "disk", "scan", target, "--no-measure", "--threads", "1", "-o", folder, *options]
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
         scan = Scan(folder, done.stderr) if (folder / "recording.json").exists() else None
         return Failed(done.returncode, done.stderr, scan)
@@ -153,6 +153,19 @@ def test_files_of_xfs_that_are_not_told_are_counted(
         assert files == sound.one("SELECT files FROM file_systems")
         assert 0 < unread == files - failed.scan.one("SELECT count(*) FROM inodes")
         assert f"{unread} of {files} files could not be read" in failed.said
+
+
+@pytest.mark.parametrize("root", ["xfs"], indirect=True)
+def test_used_files_are_not_looked_up_where_the_device_is_gone(
+    root: Path, fails: Callable, scan: Callable, tmp_path: Path, library: Library
+) -> None:
+    sound = scan(root, "--no-measure")
+    used = tmp_path / "used"
+    used.write_bytes(b"1\t0\t1\t0\t5\t%s/folder0/file0\0" % bytes(root))
+    failed = fails(root, "ioctl:error=EIO:when=4+", only=root, options=[f"--usage={used}"])
+    check(failed, sound, library)
+    assert "the used files were not looked up, as the scan broke off" in failed.said
+    assert failed.manifest["tables"]["file_usage"]["rows"] == 0
 
 
 @pytest.mark.parametrize("root", ["btrfs"], indirect=True)
