@@ -95,7 +95,7 @@ impl<'a> Map<'a> {
     /// Notes that a file refers to a range; returns whether others do so too.
     fn refer(&mut self, address: u64, length: u64) -> bool {
         let used = self.used;
-        let number = near(used, self.last.1, |piece| piece.address <= address);
+        let number = last_of(used, self.last.1, |piece| piece.address <= address);
         let piece = number.map(|number| &used[number]);
         self.last.1 = number.unwrap_or_default();
         if piece.is_some_and(|piece| (piece.address, piece.length) == (address, length)) {
@@ -109,7 +109,7 @@ impl<'a> Map<'a> {
     /// The chunk that an address lies in.
     fn chunk(&mut self, address: u64) -> Option<&'a Chunk> {
         let chunks = self.chunks.all.as_slice();
-        self.last.0 = near(chunks, self.last.0, |chunk| chunk.address <= address)?;
+        self.last.0 = last_of(chunks, self.last.0, |chunk| chunk.address <= address)?;
         Some(&chunks[self.last.0]).filter(|chunk| address < chunk.end())
     }
 
@@ -184,10 +184,19 @@ impl<'a> Map<'a> {
     }
 }
 
-/// The last of some things in order that `begins` holds for: the one of before or the next, or it is searched for.
-fn near<T>(all: &[T], before: usize, begins: impl Fn(&T) -> bool) -> Option<usize> {
-    let is_it = |number: &usize| all.get(*number).is_some_and(&begins) && !all.get(number + 1).is_some_and(&begins);
-    [before, before + 1].into_iter().find(is_it).or_else(|| all.partition_point(&begins).checked_sub(1))
+/// The last of some things in order that `begins` holds for, looked for from `near` on in steps that double.
+fn last_of<T>(all: &[T], near: usize, begins: impl Fn(&T) -> bool) -> Option<usize> {
+    let (mut from, mut until) = (near.min(all.len()), near.min(all.len()));
+    let mut step = 1;
+    while from > 0 && !begins(&all[from - 1]) {
+        (from, until) = (from.saturating_sub(step), from - 1);
+        step *= 2;
+    }
+    while until < all.len() && begins(&all[until]) {
+        (from, until) = (until + 1, all.len().min(until + 1 + step));
+        step *= 2;
+    }
+    (from + all[from..until].partition_point(begins)).checked_sub(1)
 }
 
 /// What files do not tell of a piece in use. `referenced`: whether a file refers to all of it, and what else files refer to, from the piece on; what
@@ -231,4 +240,22 @@ fn parts_of<'a>(
 
 fn part(tables: &mut Tables<'_>, part: &'static str, device: u32, physical: u64, length: u64) -> Result<(), TableError> {
     tables.part(Part { part, number: None, inode: None, physical, length, device })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_is_found_from_everywhere() {
+        for length in 0..40 {
+            let all: Vec<u64> = (0..length).collect();
+            for near in 0..length as usize + 3 {
+                for limit in 0..length + 2 {
+                    let expected = all.iter().rposition(|each| *each < limit);
+                    assert_eq!(last_of(&all, near, |each| *each < limit), expected, "{length} {near} {limit}");
+                }
+            }
+        }
+    }
 }
