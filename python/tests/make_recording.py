@@ -100,7 +100,14 @@ class RecordingMaker:
             "layout": [{"part": "super block", "physical_bytes": 0, "length_bytes": 4096, "device": 0}],
             "paths": [{"path_id": 0, "path": "/file", "kind": "file"}],
             "file_usage": [
-                {"inode": 12, "calls": 2, "read_bytes": 8192, "written_bytes": 0, "time_ns": 90_000}
+                {
+                    "inode": 12,
+                    "calls": 2,
+                    "faults": 1,
+                    "read_bytes": 8192,
+                    "written_bytes": 0,
+                    "time_ns": 90_000,
+                }
             ],
             "environment": [
                 {"section": "device", "name": "one more request", "value": "50000 ns", "source": "recorder"},

@@ -20,7 +20,7 @@ use crate::{
     fsmap::{self, Owner, Piece},
     kernel_maps::{self, Unable},
     mounts::Mount,
-    stated::{DeviceRow, FileSystemRow},
+    stated::{DeviceRow, FileSystemRow, write_issues},
     tables::{Free, Part, Tables},
     target::{Place, Target},
     walk::Walk,
@@ -56,12 +56,18 @@ pub struct Outcome {
     pub issues: Vec<(&'static str, String)>,
 }
 
+/// Words of `import_issues.issue`, explained in docs/reference/import-issues.md.
+pub(crate) const UNREADABLE_BLOCK: &str = "unreadable_block";
+pub(crate) const BROKEN_OFF: &str = "scan_broken_off";
+
 /// What the kernel told of a mounted file system.
 pub(crate) struct Told<'a> {
     pub(crate) mount: &'a Mount,
     /// A folder or file that was asked about.
     pub(crate) path: &'a Path,
     pub(crate) uuid: Option<[u8; 16]>,
+    /// Asked for before anything else: the device may be gone by now.
+    pub(crate) space: Space,
     /// Of all devices; `None`: what statvfs(3) says.
     pub(crate) size_bytes: Option<u64>,
     pub(crate) is_whole: bool,
@@ -72,25 +78,31 @@ pub(crate) struct Told<'a> {
     pub(crate) reason: String,
     pub(crate) files: u64,
     pub(crate) unread: u64,
+    /// What could not be read: words of `import_issues.issue`, and details.
+    pub(crate) issues: Vec<(&'static str, String)>,
+    /// Why it is not all: the kernel stopped telling.
+    pub(crate) broken: Option<io::Error>,
     /// Of a file system that may have several; file by file, nobody says which there are.
     pub(crate) devices: Vec<DeviceRow>,
 }
 
 impl Told<'_> {
-    /// Write the row of `file_systems`, and say what the scan came to.
+    /// Write the row of `file_systems` and the issues, and say what the scan came to.
     pub(crate) fn outcome(self, recording: &mut Recording, cancel: &Cancel) -> Result<Outcome, DiskError> {
-        let space = space(self.path).map_err(|error| DiskError::Io(self.path.into(), error))?;
-        let Told { mount, method, reason, files, unread, .. } = self;
+        let Told { mount, space, method, reason, files, unread, mut issues, .. } = self;
         let row = FileSystemRow {
             fs_type: mount.fs_type.clone(),
             source: mount.source.to_string_lossy().into_owned(),
             mount_point: Some(mount.point.to_string_lossy().into_owned()),
             label: None,
             uuid: self.uuid.map(hyphenated),
-            block_bytes: space.0,
-            size_bytes: self.size_bytes.unwrap_or(space.1),
+            block_bytes: space.block_bytes,
+            size_bytes: self.size_bytes.unwrap_or(space.size_bytes),
             // btrfs counts room for files, and each copy as the whole: the size is that of all devices.
-            free_bytes: Some(if method == "tree" { space.2.saturating_mul(copies(self.size_bytes, space.1)) } else { space.2 }),
+            free_bytes: Some(match method {
+                "tree" => space.free_bytes.saturating_mul(copies(self.size_bytes, space.size_bytes)),
+                _ => space.free_bytes,
+            }),
             method,
             reason: reason.clone(),
             files,
@@ -103,8 +115,19 @@ impl Told<'_> {
             "fsmap" => DeviceRow::write(&[DeviceRow::only(&row)], recording)?,
             _ => DeviceRow::write(&self.devices, recording)?,
         }
-        let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
-        Ok(Outcome { ending, method, reason, files, unread, example: None, facts: Vec::new(), issues: Vec::new() })
+        issues.extend(self.broken.iter().map(|error| (BROKEN_OFF, format!("{}: {error}", self.path.display()))));
+        write_issues(&issues, self.path, recording)?;
+        let ending = ending(cancel, self.broken.is_some());
+        Ok(Outcome { ending, method, reason, files, unread, example: None, facts: Vec::new(), issues })
+    }
+}
+
+/// Why a scan ended that wrote its tables.
+pub(crate) fn ending(cancel: &Cancel, is_broken: bool) -> Ending {
+    match (cancel.requested(), is_broken) {
+        (true, _) => Ending::Interrupted,
+        (false, true) => Ending::InputError,
+        (false, false) => Ending::EndOfInput,
     }
 }
 
@@ -199,6 +222,7 @@ fn walk(path: &Path, mount: &Mount, is_whole: bool, why_not: &str, work: Work<'_
     let Work { recording, settings, cancel, report } = work;
     let failed = |error| DiskError::Io(path.into(), error);
     let device = fs::metadata(path).map_err(failed)?.dev();
+    let space = space(path).map_err(failed)?;
     let walk = Walk::new(device, cancel, None, settings.without_names);
     let mut tables = Tables::new(recording);
     gather(&walk, path, walkers(settings), &mut tables, report)?;
@@ -219,6 +243,7 @@ fn walk(path: &Path, mount: &Mount, is_whole: bool, why_not: &str, work: Work<'_
         mount,
         path,
         uuid: None,
+        space,
         size_bytes: None,
         is_whole,
         moment: "unknown",
@@ -226,6 +251,8 @@ fn walk(path: &Path, mount: &Mount, is_whole: bool, why_not: &str, work: Work<'_
         reason,
         files,
         unread: walk.unread.load(Ordering::Relaxed),
+        issues: walk.issues(),
+        broken: None,
         devices: Vec::new(),
     };
     let outcome = told.outcome(recording, cancel)?;
@@ -337,8 +364,14 @@ pub(crate) fn pieces(
     }
 }
 
-/// Size of blocks, of all of it, and of what is free (statvfs(3)) [B].
-fn space(path: &Path) -> io::Result<(u64, u64, u64)> {
+/// What statvfs(3) says [B].
+pub(crate) struct Space {
+    block_bytes: u64,
+    size_bytes: u64,
+    free_bytes: u64,
+}
+
+pub(crate) fn space(path: &Path) -> io::Result<Space> {
     use std::os::unix::ffi::OsStrExt;
     let path = std::ffi::CString::new(path.as_os_str().as_bytes())?;
     let mut space = std::mem::MaybeUninit::<libc::statvfs>::uninit();
@@ -350,5 +383,5 @@ fn space(path: &Path) -> io::Result<(u64, u64, u64)> {
         space.assume_init()
     };
     let blocks = |count: u64| count.saturating_mul(space.f_frsize);
-    Ok((space.f_bsize, blocks(space.f_blocks), blocks(space.f_bfree)))
+    Ok(Space { block_bytes: space.f_bsize, size_bytes: blocks(space.f_blocks), free_bytes: blocks(space.f_bfree) })
 }

@@ -33,8 +33,8 @@ pub struct Found {
     pub elsewhere: u64,
 }
 
-/// Calls, bytes read, bytes written, time [ns] or [`NULL`].
-type Numbers = [i64; 4];
+/// Calls, page faults, bytes read, bytes written, time [ns] or [`NULL`].
+type Numbers = [i64; 5];
 
 /// Which file system a file must be of, and how its files are numbered.
 enum Home {
@@ -45,7 +45,8 @@ enum Home {
 
 /// Look up the files of a list where they are now, and write what was done with them.
 ///
-/// The list has entries that end in NUL: calls, bytes read, bytes written, time in ns (empty: not known) and path, with tabs between.
+/// The list has entries that end in NUL: calls, page faults, bytes read, bytes written, time in ns (empty: not known) and path, with tabs
+/// between.
 ///
 /// # Errors
 /// [`DiskError`]: the list cannot be read, the target is not mounted, or the recording cannot be written.
@@ -102,12 +103,12 @@ fn in_btrfs(path: &Path, status: &Metadata, uuid: [u8; 16]) -> io::Result<Option
 }
 
 fn parse(entry: &[u8]) -> Option<(Numbers, PathBuf)> {
-    let mut fields = entry.splitn(5, |byte| *byte == b'\t');
+    let mut fields = entry.splitn(6, |byte| *byte == b'\t');
     let mut number = || -> Option<i64> {
         let field = std::str::from_utf8(fields.next()?).ok()?;
         if field.is_empty() { Some(NULL) } else { field.parse().ok() }
     };
-    let numbers = [number()?, number()?, number()?, number()?];
+    let numbers = [number()?, number()?, number()?, number()?, number()?];
     Some((numbers, Path::new(std::ffi::OsStr::from_bytes(fields.next()?)).into()))
 }
 
@@ -126,7 +127,7 @@ fn write(used: FxHashMap<u64, Numbers>, recording: &mut Recording) -> Result<(),
     rows.sort_unstable_by_key(|(inode, _)| *inode);
     let number = |at: usize| Column::Int64(rows.iter().map(|(_, numbers)| Some(numbers[at]).filter(|n| *n != NULL)).collect());
     let inodes = Column::Int64(rows.iter().map(|(inode, _)| Some(inode.cast_signed())).collect());
-    Ok(recording.write("file_usage", vec![inodes, number(0), number(1), number(2), number(3)])?)
+    Ok(recording.write("file_usage", vec![inodes, number(0), number(1), number(2), number(3), number(4)])?)
 }
 
 fn write_issues(counts: &[(&str, u64)], target: &Target, recording: &mut Recording) -> Result<(), DiskError> {

@@ -26,6 +26,7 @@ use crate::{
     batch::{Batch, Extent, Inode, Kind},
     fiemap::Fiemap,
     names::SharedNames,
+    scan::UNREADABLE_BLOCK,
 };
 
 /// What all threads share.
@@ -47,6 +48,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) others: AtomicU64,
     /// The first reason for one.
     pub(crate) reason: Mutex<Option<(PathBuf, io::Error)>>,
+    /// Those of them that the device did not give, and the first of these.
+    read_errors: Mutex<(u64, String)>,
 }
 
 /// Folders that nobody has read yet, and how many threads are reading one.
@@ -79,6 +82,7 @@ impl<'a> Walk<'a> {
             unread: AtomicU64::new(0),
             others: AtomicU64::new(0),
             reason: Mutex::default(),
+            read_errors: Mutex::default(),
         }
     }
 
@@ -128,10 +132,31 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// What the device did not give, as an issue.
+    pub(crate) fn issues(&self) -> Vec<(&'static str, String)> {
+        let (count, example) = &*locked(&self.read_errors);
+        let detail = || format!("{count} files or folders, such as {example}");
+        (*count > 0).then(|| (UNREADABLE_BLOCK, detail())).into_iter().collect()
+    }
+
     fn refused(&self, path: &[u8], error: io::Error) {
         self.unread.fetch_add(1, Ordering::Relaxed);
+        if is_of_device(&error) {
+            let mut errors = locked(&self.read_errors);
+            if errors.0 == 0 {
+                errors.1 = format!("{}: {error}", String::from_utf8_lossy(path));
+            }
+            errors.0 += 1;
+        }
         locked(&self.reason).get_or_insert_with(|| (PathBuf::from(std::ffi::OsString::from_vec(path.to_vec())), error));
     }
+}
+
+/// Whether a device, or a server, could not give what it holds: a matter of the file system, not of rights, or of a file that was just removed.
+fn is_of_device(error: &io::Error) -> bool {
+    const CODES: [i32; 8] =
+        [libc::EIO, libc::ENODEV, libc::ENXIO, libc::EUCLEAN, libc::EBADMSG, libc::ESHUTDOWN, libc::ENOTCONN, libc::ESTALE];
+    error.raw_os_error().is_some_and(|code| CODES.contains(&code))
 }
 
 /// A thread of the walk.
@@ -158,13 +183,15 @@ impl<'a> Worker<'a> {
     }
 
     fn folder(&mut self, folder: &[u8]) {
-        let (opened, mut entries) = match open(libc::AT_FDCWD, &c_string(folder), libc::O_DIRECTORY).and_then(|opened| {
-            let entries = entries(opened.as_raw_fd())?;
-            Ok((opened, entries))
-        }) {
-            Ok(found) => found,
+        let opened = match open(libc::AT_FDCWD, &c_string(folder), libc::O_DIRECTORY) {
+            Ok(opened) => opened,
             Err(error) => return self.walk.refused(folder, error),
         };
+        let mut entries = Vec::new();
+        if let Err(error) = read_entries(opened.as_raw_fd(), &mut entries) {
+            // What it gave until then is there.
+            self.walk.refused(folder, error);
+        }
         if let Some(names) = self.walk.names {
             return self.names(names, opened.as_raw_fd(), folder, &entries);
         }
@@ -186,8 +213,10 @@ impl<'a> Worker<'a> {
 
     /// Note the names in a folder, and keep the folders in it to be read. What is mounted on one of them is told by its device.
     fn names(&mut self, names: &SharedNames, opened: RawFd, folder: &[u8], entries: &[Entry]) {
-        if !status_of(opened).is_ok_and(|status| status.st_dev == self.walk.device) {
-            return;
+        match status_of(opened) {
+            Ok(status) if status.st_dev == self.walk.device => {}
+            Ok(_) => return,
+            Err(error) => return self.walk.refused(folder, error),
         }
         let (mut paths, mut ends) = (std::mem::take(&mut self.path), Vec::with_capacity(entries.len()));
         paths.clear();
@@ -288,17 +317,16 @@ fn status_of(file: RawFd) -> io::Result<libc::stat> {
     }
 }
 
-/// All names in a folder (getdents64(2)).
-fn entries(folder: RawFd) -> io::Result<Vec<Entry>> {
+/// All names in a folder (getdents64(2)), or those before an error.
+fn read_entries(folder: RawFd, found: &mut Vec<Entry>) -> io::Result<()> {
     const HEAD: usize = 19; // inode, position, length, kind
     let mut buffer = vec![0_u8; 1 << 16];
-    let mut found = Vec::new();
     loop {
         // SAFETY: the buffer has the room that is stated.
         let filled = unsafe { libc::syscall(libc::SYS_getdents64, folder, buffer.as_mut_ptr(), buffer.len()) };
         let Ok(filled) = usize::try_from(filled) else { return Err(io::Error::last_os_error()) };
         if filled == 0 {
-            return Ok(found);
+            return Ok(());
         }
         let mut rest = &buffer[..filled];
         while rest.len() > HEAD {

@@ -6,8 +6,8 @@ use sysdock_disk::{Cost, DiskError, Found, Outcome, Settings, Target, add_usage}
 use sysdock_table::{Cancel, Ending, Manifest, Recording, TableError};
 
 use crate::{
-    arguments, environment,
-    messages::{self, EXIT_INTERRUPTED, Message},
+    arguments, environment, import,
+    messages::{self, Message},
     progress::Reporter,
     signals,
 };
@@ -26,7 +26,8 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
     let settings = Settings { threads: arguments.threads, without_names: arguments.no_names };
     let outcome = sysdock_disk::scan(&target, &mut recording, settings, &cancel, &mut |progress| reporter.report(progress));
     let outcome = outcome.and_then(|outcome| {
-        let list = arguments.usage.as_deref();
+        // Of a device that went away nothing can be looked up.
+        let list = arguments.usage.as_deref().filter(|_| outcome.ending != Ending::InputError);
         let used = list.map(|list| add_usage(&target, outcome.method, list, &mut recording)).transpose()?;
         Ok((outcome, used))
     });
@@ -43,7 +44,10 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
             said(&outcome);
             said_of_device(&cost);
             used.iter().for_each(said_of_usage);
-            Ok(if ending == Ending::Interrupted { EXIT_INTERRUPTED } else { 0 })
+            if used.is_none() && arguments.usage.is_some() {
+                messages::note("the used files were not looked up, as the scan broke off");
+            }
+            Ok(import::status(ending))
         }
         Err(DiskError::Table(error)) => {
             let _ = recording.finish(Ending::WriteError);

@@ -65,7 +65,8 @@ fn allow_many_files() {
     }
 }
 
-fn status(ending: Ending) -> u8 {
+/// The exit status for a recording that ended so.
+pub(crate) fn status(ending: Ending) -> u8 {
     match ending {
         Ending::EndOfInput => 0,
         Ending::Interrupted => EXIT_INTERRUPTED,

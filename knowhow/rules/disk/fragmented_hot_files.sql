@@ -2,10 +2,10 @@
 -- Files in pieces that a recorded program read so much that the additional requests took a good part of its time with them.
 -- needs:  file_pieces, file_usage, device_cost
 -- param:  min_paid_ns BIGINT = 10000000 > 0  Less time than this is no finding [ns].
--- param:  min_share DOUBLE = 0.1             Least part of the time in the calls on the file that the requests may have taken.
+-- param:  min_share DOUBLE = 0.1             Least part of the time in the calls and faults on the file that the requests may have taken.
 -- column: subject VARCHAR       Path of the file.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the time in the calls on the file that the additional requests may have taken.
+-- column: value DOUBLE          Part of the time in the calls and faults on the file that the additional requests may have taken.
 -- column: limit_value DOUBLE    From which on it is a finding.
 -- column: cost_ns BIGINT        Time of the additional requests, no more than that of the calls [ns].
 -- column: gain_ns BIGINT        The same: what joining the pieces could save [ns].
@@ -15,7 +15,7 @@
 -- column: size_bytes BIGINT     Length of the file [B].
 -- column: read_bytes BIGINT     What was read of it [B].
 -- column: times DOUBLE          How often that is all of it.
--- column: time_ns BIGINT        Time in the calls on it [ns].
+-- column: time_ns BIGINT        Time in the calls and faults on it [ns].
 -- column: request_ns BIGINT     What one more request costs the device [ns].
 -- column: files BIGINT          Used files looked at.
 -- column: in_pieces BIGINT      Of these, those in several pieces.

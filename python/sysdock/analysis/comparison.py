@@ -101,7 +101,12 @@ class Comparison:
 
 
 def compare(a: Session, b: Session) -> Comparison:
-    """Compares two recordings by totals, findings, calls and files."""
+    """Compares two recordings by totals, findings, calls and files.
+
+    Raises UserError where one of them is not of calls.
+    """
+    for session in (a, b):
+        session.recording.demand_calls()
     return Comparison(
         totals=_totals(a, b),
         findings=_findings(a.diagnose(), b.diagnose()),

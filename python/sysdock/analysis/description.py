@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import shlex
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sysdock.analysis.session import Session
+    from sysdock.library import Analysis
     from sysdock.recording import Recording
 
 _COPIED = (
@@ -36,12 +38,13 @@ _FIRST_LINES = 3
 def describe(session: Session) -> dict[str, Any]:
     """One object with what recording.json says, the environment, and the issues of the import.
 
-    `file_systems`: rows of that table, of a scan. `tables`: per table `rows`, `lost`, `bytes` on disk.
+    `kind`: what it is a recording of. `file_systems`: rows of that table, of a scan. `tables`: per table
+    `rows`, `lost`, `bytes` on disk.
     `environment`: rows of that table. `issues`: per kind the number of rows, whether the line itself was
     understood, and the first places. `damage`: parts that are missing or have a wrong size.
     """
     recording = session.recording
-    described = {name: recording.manifest.get(name) for name in _COPIED}
+    described = {"kind": recording.kind} | {name: recording.manifest.get(name) for name in _COPIED}
     described["tables"] = {
         name: {
             "rows": recording.rows(name),
@@ -97,6 +100,32 @@ def issues(session: Session) -> list[dict[str, Any]]:
         {"issue": issue, "rows": rows, "understood": understood, "places": first[issue]}
         for issue, rows, understood in counted
     ]
+
+
+def of_an_experiment(session: Session, folder: str) -> tuple[str, str, list[str]] | None:
+    """That it is of an experiment, in English and Japanese, and the commands that show its results.
+
+    None for other kinds. `folder`: what the commands call the recording. Who looks for findings must hear
+    it: rules are about programs and disks, and that they are silent is no pass.
+    """
+    if session.recording.kind != "experiment":
+        return None
+    analyses = [analysis for analysis in session.library.analyses() if _is_of_results(session, analysis)]
+    shown = [f"sysdock show {shlex.quote(folder)} {analysis.id}" for analysis in analyses]
+    if not shown:
+        english = "This is the recording of an experiment, and it has no results."
+        return english, "これは実験の記録ですが、結果がありません。", []
+    return (
+        "This is the recording of an experiment: rules do not judge it. Its results:",
+        "これは実験の記録で、ルールの対象ではありません。結果は次のコマンドで表示できます:",
+        shown,
+    )
+
+
+def _is_of_results(session: Session, analysis: Analysis) -> bool:
+    """Whether an analysis reads what only experiments record, and this one has it."""
+    recorders = {session.library.table(name).recorder for name in analysis.needs}
+    return "experiment" in recorders and not session.missing(analysis)
 
 
 def start_time(recording: Recording) -> str | None:

@@ -36,8 +36,8 @@ def _is_beyond(session: Session, rule: Analysis) -> bool:
     """Whether a rule asks for what the recorder of this recording never records: it has nothing to say."""
     recorder = session.recording.manifest.get("recorder")
     others = [session.library.table(name).recorder for name in session.missing(rule)]
-    # What no recorder is named for comes from watching programs: a scan of a disk has none of it.
-    watched = () if recorder == "disk" else (None,)
+    # What no recorder is named for comes from watching programs: scans and experiments have none of it.
+    watched = (None,) if session.recording.kind == "calls" else ()
     return any(other not in (*watched, recorder) for other in others)
 
 
@@ -111,7 +111,7 @@ def doubts(recording: Recording, sources: Iterable[str]) -> tuple[str, str] | No
 def _doubts_of_scan(session: Session, sources: Iterable[str]) -> tuple[str, str] | None:
     """The same for what a scan of a disk could not read: blocks, and files."""
     recording = session.recording
-    if recording.manifest.get("recorder") != "disk" or not {"inodes", "extents", "layout"} & set(sources):
+    if recording.kind != "scan" or not {"inodes", "extents", "layout", "free_extents"} & set(sources):
         return None
     if "import_issues" in recording.tables:
         [(kinds,)] = session.fetch("SELECT count(*) FROM import_issues WHERE NOT understood")

@@ -52,20 +52,28 @@ def command(
     ctx: click.Context, recording: Path, fail_on: str | None, format_: str, lang: str, **options: Any
 ) -> None:
     """Say what is wrong, and what to do about it: findings first, the one with most to win at the top."""
-    from sysdock.cli.output import print_rows, remark_on, terminal_width
+    from sysdock.analysis.description import of_an_experiment
+    from sysdock.cli.output import print_rows, remark, remark_on, terminal_width
     from sysdock.library import Column
+    from sysdock.text import printable
 
     with open_session(recording, options) as session:
         findings = session.diagnose(lang)
+        special = of_an_experiment(session, str(recording))
+        said = [special[lang == "ja"], *(f"  {shown}" for shown in special[2])] if special else []
         if format_ == "table":
             from sysdock.cli.answer import diagnosis_lines
 
-            lines = diagnosis_lines(findings, recording, lang, terminal_width())
+            # Of an experiment only a rule of somebody's own has anything to say.
+            judged = diagnosis_lines(findings, recording, lang, terminal_width())
+            lines = [printable(line) for line in said] + (judged if findings or not said else [])
             sys.stdout.write("\n".join(lines) + "\n")
         else:
             names = (*COLUMNS, "evidence")
             rows = [[_cell(getattr(finding, name)) for name in names] for finding in findings]
             print_rows([Column(name, "VARCHAR", None, "") for name in names], rows, format_)
+            if said:
+                remark("\n".join(said))
         remark_on(session)
     bad = {"finding": {"finding"}, "unknown": {"finding", "unknown"}, None: set()}[fail_on]
     if any(finding.status in bad and not finding.is_note for finding in findings):

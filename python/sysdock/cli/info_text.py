@@ -13,16 +13,19 @@ if TYPE_CHECKING:
     from sysdock.recording import Recording
 
 
+_KINDS = {"calls": "calls of programs", "scan": "scan of a file system", "experiment": "experiment"}
+
+
 def info_lines(recording: Recording, described: dict[str, Any]) -> list[str]:
     """What, when, where, how completely; then tables, issues and the environment."""
     clock = described["clock"]
     lines = [
-        _pair("command", described["command"] or "unknown"),
-        _pair("directory", described["directory"] or "unknown"),
+        _pair("kind", _KINDS[recording.kind]),
+        *_program(recording, described, ("command", "directory")),
         _pair("host", described["host"] or "unknown"),
         _pair("started", start_time(recording) or _no_start(described)),
         _pair("duration", _duration(recording)),
-        _pair("ended", _ended(described)),
+        *([_pair("ended", _ended(described))] if recording.kind == "calls" else []),
         _pair("recorded by", f"{described['recorder']} {' '.join(described['options'] or [])}".rstrip()),
     ]
     lines += [_pair(head, text) for head, text in _families(described)]
@@ -37,6 +40,15 @@ def info_lines(recording: Recording, described: dict[str, Any]) -> list[str]:
     lines += [_pair(head, text) for head, text in _coverage(recording, described)]
     lines += [_pair("DAMAGED", text) for text in described["damage"]]
     return [*lines, "", *_tables(described), *_issues(described), *_environment(described)]
+
+
+def _program(recording: Recording, described: dict[str, Any], names: tuple[str, ...]) -> list[str]:
+    """What is known of the program; that nothing is known matters only where there was one."""
+    return [
+        _pair(name, described[name] or "unknown")
+        for name in names
+        if described[name] or recording.kind == "calls"
+    ]
 
 
 def _pair(name: str, text: object) -> str:
@@ -74,10 +86,13 @@ def _ended(described: dict[str, Any]) -> str:
 
 def _coverage(recording: Recording, described: dict[str, Any]) -> list[tuple[str, str]]:
     """How much of what there was is in the tables: of a log, of the kernel's events, of a file system."""
-    if described["file_systems"]:
-        return [
-            pair for system in described["file_systems"] for pair in _of_scan(system, described["tables"])
-        ]
+    if recording.kind == "experiment":
+        # It measured; there was no input to understand.
+        return []
+    if recording.kind == "scan":
+        systems = described["file_systems"]
+        scanned = [pair for system in systems for pair in _of_scan(system, described["tables"])]
+        return scanned or [("scanned", "unknown: the recording has no row of `file_systems`")]
     understood, total = described["lines_understood"], described["lines_total"]
     lost = f"{described['lost_events']:,} events" if described["lost_events"] else "no events"
     return [

@@ -18,6 +18,21 @@ from sysdock.errors import UserError
 
 FORMAT_VERSION = 3
 
+# What a recording is of, by its recorder; all others watch programs, or read logs of watched ones.
+_KINDS = {"disk": "scan", "experiment": "experiment"}
+
+# By kind: what it is, and what answers in its place.
+_NOT_OF_CALLS = {
+    "scan": (
+        "a scan of a file system, where a recording of calls is needed",
+        "`sysdock disk diff A B` compares two scans; `sysdock run -- CMD` records calls",
+    ),
+    "experiment": (
+        "the result of an experiment, where a recording of calls is needed",
+        "`sysdock diagnose REC` says what shows its results; `sysdock run -- CMD` records calls",
+    ),
+}
+
 _RECORD_HINT = "a recording is a folder that `sysdock run` or `sysdock import` made"
 _DAMAGE_HINT = (
     "the recording was damaged or changed after it was written; take a good copy, or import the log again"
@@ -93,6 +108,21 @@ class Recording:
     def tables(self) -> list[str]:
         """Names of the tables it holds."""
         return list(self.manifest["tables"])
+
+    @property
+    def kind(self) -> str:
+        """What it is a recording of: `calls` of programs, `scan` of a file system, or `experiment`.
+
+        Who asks so needs no guess by tables, which a recording that was broken off may lack. One that names
+        no recorder (it is of a time before that key) is of calls.
+        """
+        return _KINDS.get(self.manifest.get("recorder") or "", "calls")
+
+    def demand_calls(self) -> None:
+        """Raises UserError unless it is of calls: for what can be asked of nothing else."""
+        if self.kind != "calls":
+            fact, hint = _NOT_OF_CALLS[self.kind]
+            raise UserError(fact, hint, str(self.folder))
 
     @property
     def started_ns(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sysdock.analysis import Finding, Session
+from sysdock.analysis.description import of_an_experiment
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.writing import json_text
 from sysdock.library import Column
@@ -77,18 +78,20 @@ def markdown(session: Session, lang: str = "en") -> str:
     words = _WORDS[lang]
     findings = session.diagnose(lang)
     what = session.recording.manifest.get("command") or session.recording.folder.name
-    lines = [f"# {words['title'].format(what=_code(what))}", "", *_findings(session, findings, words)]
+    lines = [f"# {words['title'].format(what=_code(what))}", "", *_findings(session, findings, words, lang)]
     lines += [f"## {words['facts']}", "", *_facts(session, words), ""]
     for name in _SHOWN:
         lines += _analysis(session, name, words, lang)
     return "\n".join(lines) + "\n"
 
 
-def _findings(session: Session, findings: Sequence[Finding], words: dict[str, str]) -> list[str]:
+def _findings(session: Session, findings: Sequence[Finding], words: dict[str, str], lang: str) -> list[str]:
     lines = []
     mains = by_rule(main_findings(findings))
     unknown = [finding for finding in findings if finding.status == "unknown"]
-    if not mains:
+    if not mains and (special := of_an_experiment(session, session.recording.folder.name)):
+        lines += [special[lang == "ja"], "", *(f"    {shown}" for shown in special[2]), ""]
+    elif not mains:
         lines += [words["nothing"] + (f" {words['doubt']}" if unknown else ""), ""]
     else:
         lines += [f"## {words['findings']}", ""]

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from sysdock.analysis import Finding, Session
+from sysdock.analysis.description import of_an_experiment
 from sysdock.analysis.finding import by_rule, main_findings, total_gain
 from sysdock.report.markup import both, join, text
 from sysdock.report.numbers import duration, moment, size
@@ -70,6 +71,9 @@ def title(session: Session) -> str:
 
 def _verdict(session: Session, findings: Sequence[Finding]) -> str:
     found = [finding for finding in main_findings(findings) if not finding.is_note]
+    if not found and (special := of_an_experiment(session, session.recording.folder.name)):
+        shown = join(f"<code>{text(command)}</code>" for command in special[2])
+        return f"{both(text(special[0]), text(special[1]))} {shown}"
     if not found:
         if any(finding.status == "unknown" for finding in findings):
             return both(

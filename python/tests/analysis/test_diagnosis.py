@@ -158,6 +158,12 @@ def test_the_rules_of_the_library_answer(maker: RecordingMaker, open_session) ->
     assert {finding.rule for finding in found} == rules - of_disks
     # A scan of a disk is asked by its own rules only.
     assert {finding.rule for finding in open_session(maker.make_scan()).diagnose()} == of_disks
+    assert open_session(maker.make_experiment()).diagnose() == []
+    # What was broken off before its first table is not beyond the rules of its kind: they could not tell.
+    for recorder, asked in (("strace", rules - of_disks), ("disk", of_disks)):
+        begun = open_session(maker.write({}, f"begun by {recorder}", recorder=recorder)).diagnose()
+        assert {finding.status for finding in begun} == {"unknown"}
+        assert {finding.rule for finding in begun} <= asked
     empty = open_session(maker.make(calls=[], name="empty")).diagnose()
     assert {finding.status for finding in empty} == {"unknown"}
 

@@ -54,3 +54,20 @@ def test_what_is_no_recording_is_named(cli, pair: tuple[Path, Path], tmp_path: P
     done = cli("compare", pair[0], tmp_path / "nothing")
     assert done.returncode == 2
     assert "nothing" in done.stderr
+
+
+def test_what_is_not_of_calls_is_refused(cli, maker: RecordingMaker) -> None:
+    calls, scan, experiment = maker.make_each_kind()
+    for words in (("compare", calls, scan), ("compare", scan, scan), ("checkup", scan)):
+        refused = cli(*words)
+        assert refused.returncode == 2
+        assert f"{scan}: a scan of a file system" in refused.stderr
+        assert "sysdock disk diff" in refused.stderr
+    assert "the result of an experiment" in cli("checkup", experiment).stderr
+
+
+def test_info_asks_for_no_program_where_there_was_none(cli, maker: RecordingMaker) -> None:
+    calls, scan, experiment = (cli("info", folder).stdout for folder in maker.make_each_kind())
+    assert "\ncommand " in calls
+    for text in (scan, experiment):
+        assert "unknown" not in text.split("\ncomplete")[0]

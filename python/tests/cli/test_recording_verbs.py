@@ -49,6 +49,7 @@ class TestImport:
         assert (tmp_path / "rec" / "report.html").exists()
         told = json.loads(cli("info", "rec", "--format", "json").stdout)
         assert (told["lines_total"], told["lines_understood"], told["complete"]) == (5, 5, True)
+        assert told["kind"] == "calls"
 
     def test_in_japanese(self, cli, tmp_path: Path) -> None:
         (tmp_path / "a.log").write_text(LOG)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -174,6 +175,24 @@ class TestInfo:
         assert "started      2023-11-14 22:13:20 +0000" in text
         assert "8 of 8 understood (100 %)" in text
 
+    @pytest.mark.parametrize(
+        ("recorder", "kind", "coverage"),
+        [
+            ("strace-log", "calls of programs", "lines "),
+            ("disk", "scan of a file system", "scanned      unknown"),
+            ("experiment", "experiment", None),
+        ],
+    )
+    def test_what_was_broken_off_before_its_first_table_still_says_what_it_is(
+        self, cli, maker: RecordingMaker, recorder: str, kind: str, coverage: str | None
+    ) -> None:
+        folder = maker.write({}, recorder=recorder, complete=False, ended_by="running")
+        lines = cli("info", folder).stdout.splitlines()
+        assert f"kind         {kind}" in lines
+        said = [line for line in lines if line.startswith(("lines ", "events ", "scanned "))]
+        assert [line.startswith(coverage) for line in said] == ([True] if coverage else [])
+        assert json.loads(cli("info", folder, "--format", "json").stdout)["kind"] == kind.split()[0]
+
     def test_coverage_is_not_rounded_up(self, cli, maker: RecordingMaker) -> None:
         folder = maker.make(lines_total=100_000, lines_understood=99_999)
         assert "99,999 of 100,000 understood (99.9 %)" in cli("info", folder).stdout
@@ -190,6 +209,35 @@ class TestInfo:
 
 class TestDiagnose:
     """`sysdock diagnose`."""
+
+    @pytest.mark.parametrize(("lang", "said"), [("en", "of an experiment"), ("ja", "実験の記録")])
+    def test_an_experiment_is_no_matter_of_rules_and_the_command_that_it_names_works(
+        self, cli, maker: RecordingMaker, lang: str, said: str
+    ) -> None:
+        folder = maker.make_experiment("of disks")
+        done = cli("diagnose", folder, "--lang", lang, "--fail-on", "unknown")
+        first, *commands = done.stdout.splitlines()
+        assert (done.returncode, done.stderr) == (0, "")
+        assert said in first
+        assert [shlex.split(line) for line in commands] == [
+            ["sysdock", "show", str(folder), "disk/cold_reads"]
+        ]
+        shown = [json.loads(cli(*shlex.split(line)[1:], "--format", "json").stdout) for line in commands]
+        assert [len(rows) for rows in shown] == [1]
+        as_rows = cli("diagnose", folder, "--lang", lang, "--format", "json")
+        assert json.loads(as_rows.stdout) == []
+        assert as_rows.stderr.startswith(f"sysdock: {first}\n{commands[0]}")
+        report = cli("report", folder, "--lang", lang, "--format", "md", "-o", "-").stdout
+        assert first in report
+        assert "sysdock show 'of disks' disk/cold_reads" in report
+
+    def test_an_experiment_that_was_broken_off_at_once_has_no_results(
+        self, cli, maker: RecordingMaker
+    ) -> None:
+        folder = maker.write({}, recorder="experiment", complete=False, ended_by="running")
+        done = cli("diagnose", folder)
+        assert done.stdout == "This is the recording of an experiment, and it has no results.\n"
+        assert "incomplete" in done.stderr
 
     def failing(self, maker: RecordingMaker) -> Path:
         """A run with 5,000 failing calls, and little else."""

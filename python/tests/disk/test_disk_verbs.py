@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from sysdock.cli import sysdock
+from sysdock.recording import Recording
 
 sys.path.insert(0, str(Path(__file__).parent))
 from loops import MIB, filefrag, made
@@ -135,6 +136,7 @@ def test_a_series_keeps_the_newest(root: Path, run: Callable, tmp_path: Path) ->
     files = [row["files"] for row in json.loads(run("series", series, "--format", "json").stdout)]
     assert len(files) == 2
     assert files[1] == files[0] + 1
+    assert {Recording.open(folder).kind for folder in series.iterdir()} == {"scan"}
 
 
 @pytest.mark.parametrize("root", ["ext4"], indirect=True)

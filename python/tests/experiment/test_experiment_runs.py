@@ -19,6 +19,7 @@ from sysdock.cli import sysdock
 from sysdock.errors import UserError
 from sysdock.experiment.prediction import content_requests
 from sysdock.experiment.workload import WORKLOADS
+from sysdock.recording import Recording
 
 KNOWHOW = Path(__file__).resolve().parents[3] / "knowhow"
 MIB = 1 << 20
@@ -145,7 +146,8 @@ def test_what_comes_with_sysdock_measures_before_and_after_defragmenting(
     assert list((tmp_path / "rec").rglob("image")) == []
     # Each scan is a recording of its own: a map shows where the pieces lay.
     assert (tmp_path / "rec" / "scans" / "case-003-after" / "recording.json").exists()
-    assert "experiment" in run("info", tmp_path / "rec").stdout
+    assert "kind         experiment\n" in run("info", tmp_path / "rec").stdout
+    assert Recording.open(tmp_path / "rec" / "scans" / "case-003-after").kind == "scan"
 
 
 @pytest.mark.usefixtures("needs_root")

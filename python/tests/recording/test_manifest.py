@@ -29,6 +29,23 @@ def test_a_good_recording(maker: RecordingMaker) -> None:
     assert recording.damage() == []
 
 
+@pytest.mark.parametrize(
+    ("recorder", "kind"),
+    [
+        *((recorder, "calls") for recorder in ("kernel", "strace", "strace-log", "truss-log")),
+        ("disk", "scan"),
+        ("experiment", "experiment"),
+        # Of a time before the key, and of a time to come.
+        (None, "calls"),
+        ("of tomorrow", "calls"),
+    ],
+)
+def test_what_a_recording_is_of_is_known_without_any_table(
+    maker: RecordingMaker, recorder: str | None, kind: str
+) -> None:
+    assert Recording.open(maker.write({}, recorder=recorder)).kind == kind
+
+
 def test_no_such_folder(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such recording"):
         Recording.open(tmp_path / "nowhere")

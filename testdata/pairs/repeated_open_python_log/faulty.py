@@ -1,18 +1,21 @@
-"""Looks for the longest Collatz chain. log() opens the file each time, so that nothing is lost in a crash."""
+"""Looks for long Collatz chains. log() opens the file each time, so that nothing is lost in a crash."""
 
+import os
 import sys
 
 
-def log(*words: object) -> None:
-    with open(sys.argv[1], "a") as out:
-        print(*words, file=out)
+def log(length: int, line: str) -> None:
+    out = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    if length > 170:
+        os.write(out, line.encode())
+    os.close(out)
 
 
 longest = 0
-for start in range(1, 1501):
+for start in range(1, 4001):
     n, length = start, 1
     while n != 1:
         n, length = 3 * n + 1 if n % 2 else n // 2, length + 1
     longest = max(longest, length)
-    log("start", start, "length", length, "longest", longest)
+    log(length, f"start {start} length {length} longest {longest}\n")
 print("longest", longest)

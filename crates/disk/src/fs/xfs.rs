@@ -160,18 +160,18 @@ impl Owned {
     }
 
     /// The inodes of a range with their extents, in order of their number, until `full` says that it is enough. Returns how many inodes have
-    /// extents and no facts, as they were made or removed between the two questions.
+    /// extents and no facts, as they were made or removed between the two questions; of an error, as they were not told.
     pub(crate) fn files(
         &self,
         file: RawFd,
         numbers: Range<u64>,
         names: &Names,
         full: &mut dyn FnMut(Batch) -> bool,
-    ) -> io::Result<u64> {
+    ) -> (u64, io::Result<()>) {
         let begin = self.0.partition_point(|(inode, _)| *inode < numbers.start);
         let end = self.0.partition_point(|(inode, _)| *inode < numbers.end);
         let (mut batch, mut extents, mut left, mut gone) = (Batch::default(), Vec::new(), &self.0[begin..end], 0);
-        inodes(file, numbers, &mut |inode| {
+        let outcome = inodes(file, numbers, &mut |inode| {
             let known = left.iter().take_while(|(number, _)| *number < inode.number).count();
             gone += left[..known].chunk_by(|one, other| one.0 == other.0).count() as u64;
             left = &left[known..];
@@ -181,8 +181,8 @@ impl Owned {
             left = &left[own..];
             batch.add(*inode, names.of(inode.number), &extents);
             Ok(!batch.is_full() || full(std::mem::take(&mut batch)))
-        })?;
+        });
         full(batch);
-        Ok(gone + left.chunk_by(|one, other| one.0 == other.0).count() as u64)
+        (gone + left.chunk_by(|one, other| one.0 == other.0).count() as u64, outcome)
     }
 }

@@ -6,8 +6,9 @@ use std::{
     ops::Range,
     os::{fd::AsRawFd, unix::fs::MetadataExt},
     panic,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
+        PoisonError,
         atomic::{AtomicUsize, Ordering},
         mpsc,
     },
@@ -23,7 +24,7 @@ use crate::{
     fs::xfs::{self, Facts, Owned},
     mounts::Mount,
     names::{Names, SharedNames},
-    scan::{Refused, Told, Work, pieces, threads},
+    scan::{Told, Work, pieces, space, threads},
     tables::{Part, Tables},
     walk::Walk,
 };
@@ -38,17 +39,24 @@ pub(crate) fn by_owners(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, U
     }
     // Asked first of all: it tells whether this may be asked.
     let may_ask = xfs::inodes(folder.as_raw_fd(), 0..u64::MAX, &mut |_: &_| Ok(false));
-    if let Err(error) = may_ask {
-        return Err(Unable::Because(format!("who owns its blocks is told to root only ({error})")));
+    match may_ask {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Err(Unable::Because(format!("who owns its blocks is told to root only ({error})")));
+        }
+        Err(error) if error.raw_os_error() == Some(libc::ENOTTY) => {
+            return Err(Unable::Because(format!("this kernel does not tell about many files at once ({error})")));
+        }
+        asked => asked.map_err(failed)?,
     }
+    let space = space(&mount.point).map_err(failed)?;
     let mut tables = Tables::new(work.recording);
     groups(&facts, &mut tables)?;
     let device = folder.metadata().map_err(failed)?;
     let mut owned = Owned::default();
-    let names = thread::scope(|scope| {
+    let (names, unnamed) = thread::scope(|scope| {
         // The folders are read while the kernel tells its map.
         let names = scope.spawn(|| match work.settings.without_names {
-            true => Names::default(),
+            true => (Names::default(), Unnamed::default()),
             false => names(&mount.point, device.dev(), device.ino(), work.settings, work.cancel),
         });
         let outcome = pieces(&folder, device.dev(), &mut tables, &mut |piece| owned.take(piece));
@@ -59,23 +67,27 @@ pub(crate) fn by_owners(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, U
     // More than threads, as some ranges take longer.
     let ranges = owned.sorted(4 * threads);
     let owners = Owners { folder: &folder, owned: &owned, names: &names, ranges, next: AtomicUsize::new(0), cancel: work.cancel };
-    let gone = owners.write(threads, &mut tables, work.report).map_err(|refused| refused.at(&mount.point))?;
-    let files = tables.taken;
+    let Asked { gone, untold, broken } = owners.write(threads, &mut tables, work.report)?;
+    let files = tables.taken + untold;
     tables.finish()?;
     let told = Told {
         mount,
         path: &mount.point,
         uuid: Some(facts.uuid),
+        space,
         size_bytes: Some(facts.size_bytes),
         is_whole: true,
         moment: if gone == 0 { "unknown" } else { "many" },
         method: "fsmap",
         reason: "xfs keeps a reverse map, which names the owner of every block".into(),
         files,
-        unread: 0,
+        unread: untold + unnamed.folders,
+        issues: unnamed.issues,
+        broken,
         devices: Vec::new(),
     };
-    Ok(told.outcome(work.recording, work.cancel)?)
+    let outcome = told.outcome(work.recording, work.cancel)?;
+    Ok(Outcome { example: unnamed.example, ..outcome })
 }
 
 fn groups(facts: &Facts, tables: &mut Tables<'_>) -> Result<(), TableError> {
@@ -99,36 +111,66 @@ struct Owners<'a> {
     cancel: &'a Cancel,
 }
 
+/// What came of asking for inodes that own pieces.
+#[derive(Default)]
+struct Asked {
+    /// They had changed meanwhile.
+    gone: u64,
+    /// They were not told, for an error.
+    untold: u64,
+    /// The first of these errors.
+    broken: Option<io::Error>,
+}
+
+impl Asked {
+    fn and(self, other: Asked) -> Asked {
+        let (gone, untold) = (self.gone + other.gone, self.untold + other.untold);
+        Asked { gone, untold, broken: self.broken.or(other.broken) }
+    }
+}
+
 impl Owners<'_> {
-    /// One thread's part. Returns how many inodes had changed meanwhile.
-    fn ask(&self, sender: &mpsc::SyncSender<Batch>) -> io::Result<u64> {
-        let mut gone = 0;
+    /// One thread's part. Behind an error it goes on with the next range: what can be told is, and what cannot is counted.
+    fn ask(&self, sender: &mpsc::SyncSender<Batch>) -> Asked {
+        let mut all = Asked::default();
         while let Some(range) = self.ranges.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let mut full = |batch| !self.cancel.requested() && sender.send(batch).is_ok();
-            gone += self.owned.files(self.folder.as_raw_fd(), range.clone(), self.names, &mut full)?;
+            let asked = match self.owned.files(self.folder.as_raw_fd(), range.clone(), self.names, &mut full) {
+                (gone, Ok(())) => Asked { gone, ..Asked::default() },
+                (untold, Err(error)) => Asked { untold, broken: Some(error), ..Asked::default() },
+            };
+            all = all.and(asked);
         }
-        Ok(gone)
+        all
     }
 
-    /// All of them, into the tables. Returns how many had changed meanwhile.
-    fn write(&self, threads: usize, tables: &mut Tables<'_>, report: &mut dyn FnMut(Progress)) -> Result<u64, Refused> {
+    /// All of them, into the tables.
+    fn write(&self, threads: usize, tables: &mut Tables<'_>, report: &mut dyn FnMut(Progress)) -> Result<Asked, TableError> {
         thread::scope(|scope| {
             let (sender, batches) = mpsc::sync_channel(2 * threads);
             let senders: Vec<_> = (0..threads).map(|_| sender.clone()).collect();
             drop(sender);
             let asking: Vec<_> = senders.into_iter().map(|sender| scope.spawn(move || self.ask(&sender))).collect();
             for batch in batches {
-                tables.batch(&batch).map_err(Refused::Table)?;
+                tables.batch(&batch)?;
                 report(Progress { bytes_done: 0, bytes_total: None, lines: tables.taken });
             }
             let ended = asking.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic)));
-            ended.sum::<io::Result<u64>>().map_err(Refused::Kernel)
+            Ok(ended.fold(Asked::default(), Asked::and))
         })
     }
 }
 
+/// Folders that could not be read, so that what lies in them has no name.
+#[derive(Default)]
+struct Unnamed {
+    folders: u64,
+    example: Option<(PathBuf, io::Error)>,
+    issues: Vec<(&'static str, String)>,
+}
+
 /// The name of every inode of a file system.
-fn names(path: &Path, device: u64, inode: u64, settings: Settings, cancel: &Cancel) -> Names {
+fn names(path: &Path, device: u64, inode: u64, settings: Settings, cancel: &Cancel) -> (Names, Unnamed) {
     let names = SharedNames::of(path, inode);
     let walk = Walk::new(device, cancel, Some(&names), false);
     thread::scope(|scope| {
@@ -141,5 +183,7 @@ fn names(path: &Path, device: u64, inode: u64, settings: Settings, cancel: &Canc
             scope.spawn(move || walk.work(&sender));
         }
     });
-    names.into_names()
+    let (folders, issues) = (walk.unread.load(Ordering::Relaxed), walk.issues());
+    let example = walk.reason.into_inner().unwrap_or_else(PoisonError::into_inner);
+    (names.into_names(), Unnamed { folders, example, issues })
 }

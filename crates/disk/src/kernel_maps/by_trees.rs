@@ -2,7 +2,7 @@
 
 use std::{fs::File, io, os::fd::AsRawFd};
 
-use sysdock_table::Progress;
+use sysdock_table::{Progress, TableError};
 
 use super::Unable;
 use crate::{
@@ -11,8 +11,8 @@ use crate::{
     fs::btrfs::{self, Chunks, Map, Reading, Subvolume},
     mounts::Mount,
     paths::{self, NeedsPath},
-    scan::{Refused, Told, Work, threads},
-    stated::{DeviceRow, write_issues},
+    scan::{Told, Work, space, threads},
+    stated::DeviceRow,
     tables::Tables,
 };
 
@@ -30,6 +30,7 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
         Err(error) => return Err(failed(error).into()),
     };
     let facts = btrfs::facts(file).map_err(failed)?;
+    let space = space(&mount.point).map_err(failed)?;
     if facts.has_stripe_tree {
         return Err(Unable::Because(
             "it has a tree of its own for where stripes lie (raid_stripe_tree), which is not read".into(),
@@ -44,19 +45,24 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
         map: Map::new(&chunks, &used),
         report: work.report,
     };
+    let mut broken = None;
     for subvolume in btrfs::subvolumes(file).map_err(failed)? {
-        scan.files(&subvolume, &mut tables).map_err(|refused| refused.at(&mount.point))?;
+        broken = scan.files(&subvolume, &mut tables)?;
+        if broken.is_some() {
+            break;
+        }
     }
     let issues = scan.map.issues();
-    let free = scan.map.rest(&mut tables)?;
+    // Without all files it is not known which pieces are nobody's.
+    let free = scan.map.rest(if broken.is_some() { "unknown" } else { "unreferenced" }, &mut tables)?;
     let files = tables.taken;
     tables.finish()?;
-    write_issues(&issues, &mount.point, work.recording)?;
     let devices = btrfs::devices(file, &facts, &chunks, &free);
     let told = Told {
         mount,
         path: &mount.point,
         uuid: Some(facts.uuid),
+        space,
         size_bytes: Some(chunks.devices.iter().map(|(_, size)| size).sum()),
         is_whole: true,
         moment: "unknown",
@@ -64,10 +70,12 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
         reason: reason(&chunks, &devices),
         files,
         unread: 0,
+        issues,
+        broken,
         devices,
     };
     let facts = made(&chunks);
-    Ok(Outcome { facts, issues, ..told.outcome(work.recording, work.cancel)? })
+    Ok(Outcome { facts, ..told.outcome(work.recording, work.cancel)? })
 }
 
 /// Why by this method, and what the map is of.
@@ -101,22 +109,22 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// The files of a subvolume, and their paths.
-    fn files(&mut self, subvolume: &Subvolume, tables: &mut Tables<'_>) -> Result<(), Refused> {
+    /// The files of a subvolume, and their paths. Returns why these are not all: its tree could not be read on.
+    fn files(&mut self, subvolume: &Subvolume, tables: &mut Tables<'_>) -> Result<Option<io::Error>, TableError> {
         let mut kept: Vec<(u64, Kind)> = Vec::new();
-        let names = btrfs::files(self.reading, subvolume, |batch| {
+        let (names, broken) = btrfs::files(self.reading, subvolume, |batch| {
             if !self.reading.without_names {
                 kept.extend(batch.files.iter().map(|file| (file.inode.number, file.inode.kind)));
             }
             (self.report)(Progress { bytes_done: 0, bytes_total: None, lines: tables.taken });
             let map = &mut self.map;
-            tables.batch_by(batch, |tables, inode, extent| map.extent(inode, extent, tables)).map_err(Refused::Table)
+            tables.batch_by(batch, |tables, inode, extent| map.extent(inode, extent, tables))
         })?;
         let files = kept.into_iter().map(|(number, kind)| (btrfs::within_subvolume(number), kind));
         // One without a name was removed, and is still open.
         let files = files.map(|(number, kind)| NeedsPath { number, kind, is_linked: false });
         let paths = subvolume.paths(&names, self.mount.point.as_os_str().as_encoded_bytes());
-        paths::write(files, paths, self.reading.cancel, tables).map_err(Refused::Table)?;
-        Ok(())
+        paths::write(files, paths, self.reading.cancel, tables)?;
+        Ok(broken)
     }
 }

@@ -14,7 +14,7 @@ public class Main {
 
     public static void main(String[] words) {
         int found = 0;
-        for (int n = 0; n < 620; n++) {
+        for (int n = 0; n < 2560; n++) {
             if (find(words[0].split(":"), String.format("f%05d.dat", n)) != null) {
                 found++;
             }

@@ -12,7 +12,7 @@ public class Main {
             }
         }
         int found = 0;
-        for (int n = 0; n < 620; n++) {
+        for (int n = 0; n < 2560; n++) {
             if (places.get(String.format("f%05d.dat", n)) != null) {
                 found++;
             }

@@ -51,13 +51,6 @@ impl Chunks {
         self.all.iter().any(|chunk| chunk.spread.is_striped())
     }
 
-    /// The chunk that an address lies in.
-    pub(crate) fn at(&self, address: u64) -> Option<&Chunk> {
-        let number = self.all.partition_point(|chunk| chunk.address <= address);
-        let chunk = &self.all[number.checked_sub(1)?];
-        (address - chunk.address < chunk.length).then_some(chunk)
-    }
-
     /// What lies in chunks, and the profiles of those: `data` and `RAID0`.
     pub(crate) fn profiles(&self) -> Vec<(&'static str, String)> {
         let of = |(content, word): (u64, &'static str)| {

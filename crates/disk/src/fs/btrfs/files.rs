@@ -3,7 +3,7 @@
 use std::{io, ops::RangeInclusive, os::fd::RawFd};
 
 use rustc_hash::FxHashMap;
-use sysdock_table::Cancel;
+use sysdock_table::{Cancel, TableError};
 
 use super::search::{ALL, Item, ROOT_TREE, TOP_LEVEL, items, kind, last_object};
 use crate::{
@@ -133,36 +133,45 @@ pub(crate) struct Reading<'a> {
 struct Found {
     batch: Batch,
     names: Names,
+    /// Why those behind them are not there.
+    broken: Option<io::Error>,
 }
 
-/// Every file of a subvolume, in order of its number. Extents have the addresses of btrfs. Returns what the files are called.
+/// Every file of a subvolume, in order of its number. Extents have the addresses of btrfs. Returns what the files are called, and why they are not all:
+/// the kernel stopped telling.
 pub(crate) fn files(
     reading: Reading<'_>,
     subvolume: &Subvolume,
-    mut take: impl FnMut(&mut Batch) -> Result<(), Refused>,
-) -> Result<Names, Refused> {
+    mut take: impl FnMut(&mut Batch) -> Result<(), TableError>,
+) -> Result<(Names, Option<io::Error>), TableError> {
     /// Inode numbers that a thread asks for at a time.
     const WIDTH: u64 = 1 << 14;
     /// The most ranges: numbers may be far apart.
     const MOST: u64 = 1 << 16;
     let mut names = Names::default();
-    let last = last_object(reading.file, subvolume.tree, FIRST_FREE..=LAST_FREE).map_err(Refused::Kernel)?;
-    let Some(last) = last else { return Ok(names) };
+    let last = match last_object(reading.file, subvolume.tree, FIRST_FREE..=LAST_FREE) {
+        Ok(Some(last)) => last,
+        nothing => return Ok((names, nothing.err())),
+    };
     let numbers = last - FIRST_FREE + 1;
     let width = WIDTH.max(numbers.div_ceil(MOST));
     let work = |number: u64| {
         let first = FIRST_FREE + number * width;
         if reading.cancel.requested() {
-            return Ok(Found::default());
+            return Found::default();
         }
         Found::read(reading, subvolume.tree, first..=(first + (width - 1)).min(last))
     };
-    in_order(numbers.div_ceil(width), reading.threads, work, |found: io::Result<Found>| {
-        let mut found = found.map_err(Refused::Kernel)?;
+    let outcome = in_order(numbers.div_ceil(width), reading.threads, work, |mut found: Found| {
         names.append(&found.names);
-        take(&mut found.batch)
-    })?;
-    Ok(names)
+        take(&mut found.batch).map_err(Refused::Table)?;
+        found.broken.map_or(Ok(()), |error| Err(Refused::Kernel(error)))
+    });
+    match outcome {
+        Err(Refused::Table(error)) => Err(error),
+        Err(Refused::Kernel(error)) => Ok((names, Some(error))),
+        Ok(()) => Ok((names, None)),
+    }
 }
 
 impl Subvolume {
@@ -187,10 +196,10 @@ pub(crate) fn inode_in(tree: u64, inode: u64) -> u64 {
 }
 
 impl Found {
-    fn read(reading: Reading<'_>, tree: u64, inodes: RangeInclusive<u64>) -> io::Result<Found> {
+    fn read(reading: Reading<'_>, tree: u64, inodes: RangeInclusive<u64>) -> Found {
         let mut found = Found::default();
         let mut building = Building::default();
-        items(reading.file, tree, inodes, (kind::INODE, kind::EXTENT_DATA), &mut |item| {
+        let outcome = items(reading.file, tree, inodes, (kind::INODE, kind::EXTENT_DATA), &mut |item| {
             match item.kind {
                 kind::INODE => {
                     building.finish(&mut found.batch, tree);
@@ -201,9 +210,13 @@ impl Found {
                 _ => {}
             }
             Ok(!reading.cancel.requested())
-        })?;
-        building.finish(&mut found.batch, tree);
-        Ok(found)
+        });
+        match outcome {
+            Ok(()) => building.finish(&mut found.batch, tree),
+            // More extents of the last file may follow.
+            Err(error) => found.broken = Some(error),
+        }
+        found
     }
 }
 

@@ -69,7 +69,11 @@ pub(crate) struct Map<'a> {
     used: &'a [Used],
     /// Neighbours in the address may lie on different devices: rows of extents tell the addresses too.
     is_striped: bool,
-    /// Address and length of what files refer to.
+    /// Where the last extent was, in `chunks` and in `used`: the next one is not far from it, as a rule.
+    last: (usize, usize),
+    /// Of each piece in use, whether a file refers to all of it by one extent.
+    is_whole: Vec<bool>,
+    /// Address and length of what else files refer to.
     referenced: Vec<(u64, u64)>,
     /// Extents that lie in no chunk, and the first of them: inode and address.
     astray: (u64, Option<(u64, u64)>),
@@ -77,7 +81,36 @@ pub(crate) struct Map<'a> {
 
 impl<'a> Map<'a> {
     pub(crate) fn new(chunks: &'a Chunks, used: &'a [Used]) -> Self {
-        Map { chunks, used, is_striped: chunks.is_striped(), referenced: Vec::new(), astray: (0, None) }
+        Map {
+            chunks,
+            used,
+            is_striped: chunks.is_striped(),
+            last: (0, 0),
+            is_whole: vec![false; used.len()],
+            referenced: Vec::new(),
+            astray: (0, None),
+        }
+    }
+
+    /// Notes that a file refers to a range; returns whether others do so too.
+    fn refer(&mut self, address: u64, length: u64) -> bool {
+        let used = self.used;
+        let number = near(used, self.last.1, |piece| piece.address <= address);
+        let piece = number.map(|number| &used[number]);
+        self.last.1 = number.unwrap_or_default();
+        if piece.is_some_and(|piece| (piece.address, piece.length) == (address, length)) {
+            self.is_whole[self.last.1] = true;
+        } else {
+            self.referenced.push((address, length));
+        }
+        piece.is_some_and(|piece| piece.is_shared)
+    }
+
+    /// The chunk that an address lies in.
+    fn chunk(&mut self, address: u64) -> Option<&'a Chunk> {
+        let chunks = self.chunks.all.as_slice();
+        self.last.0 = near(chunks, self.last.0, |chunk| chunk.address <= address)?;
+        Some(&chunks[self.last.0]).filter(|chunk| address < chunk.end())
     }
 
     /// Rows of an extent, which has the address of btrfs for a place: where its first copy lies on devices. One that runs over several stripes has
@@ -88,13 +121,11 @@ impl<'a> Map<'a> {
         }
         let address = extent.physical;
         let taken = extent.stored.unwrap_or(extent.length);
-        self.referenced.push((address, taken));
         let mut extent = *extent;
-        let number = self.used.partition_point(|piece| piece.address <= address);
-        if number.checked_sub(1).is_some_and(|number| self.used[number].is_shared) {
+        if self.refer(address, taken) {
             extent.flags |= flag::SHARED;
         }
-        let Some(chunk) = self.chunks.at(address) else {
+        let Some(chunk) = self.chunk(address) else {
             self.astray = (self.astray.0 + 1, self.astray.1.or(Some((inode, address))));
             return Ok(());
         };
@@ -124,8 +155,8 @@ impl<'a> Map<'a> {
     }
 
     /// All that is not a file's: metadata, further copies of data, parity, extents or parts of them that no file refers to any more, free space.
-    /// Returns how much of each device is free.
-    pub(crate) fn rest(mut self, tables: &mut Tables<'_>) -> Result<FxHashMap<u32, u64>, TableError> {
+    /// `unclaimed` is the word for pieces of data that no file has. Returns how much of each device is free.
+    pub(crate) fn rest(mut self, unclaimed: &'static str, tables: &mut Tables<'_>) -> Result<FxHashMap<u32, u64>, TableError> {
         for (number, chunk) in self.chunks.all.iter().enumerate() {
             let (number, length) = (i32::try_from(number).ok(), chunk.slot_bytes());
             for (device, physical) in &chunk.slots {
@@ -134,10 +165,11 @@ impl<'a> Map<'a> {
             }
         }
         self.referenced.sort_unstable();
-        let mut left = self.referenced.as_slice();
+        let (mut left, mut is_whole) = (self.referenced.as_slice(), self.is_whole.iter());
         for (chunk, used) in self.chunks.with(self.used) {
             for piece in used {
-                left = parts_of(chunk, piece, left, tables)?;
+                let is_whole = is_whole.next().is_some_and(|is_whole| *is_whole);
+                left = parts_of(chunk, piece, (is_whole, left), unclaimed, tables)?;
             }
             if chunk.has_parity() {
                 chunk.parity(used, |device, physical, length| part(tables, "parity", device, physical, length))?;
@@ -152,11 +184,19 @@ impl<'a> Map<'a> {
     }
 }
 
-/// What files do not tell of a piece in use. `referenced`: what files refer to, from the piece on; what lies behind the piece is returned.
+/// The last of some things in order that `begins` holds for: the one of before or the next, or it is searched for.
+fn near<T>(all: &[T], before: usize, begins: impl Fn(&T) -> bool) -> Option<usize> {
+    let is_it = |number: &usize| all.get(*number).is_some_and(&begins) && !all.get(number + 1).is_some_and(&begins);
+    [before, before + 1].into_iter().find(is_it).or_else(|| all.partition_point(&begins).checked_sub(1))
+}
+
+/// What files do not tell of a piece in use. `referenced`: whether a file refers to all of it, and what else files refer to, from the piece on; what
+/// of that lies behind the piece is returned.
 fn parts_of<'a>(
     chunk: &Chunk,
     piece: &Used,
-    referenced: &'a [(u64, u64)],
+    (is_whole, referenced): (bool, &'a [(u64, u64)]),
+    unclaimed: &'static str,
     tables: &mut Tables<'_>,
 ) -> Result<&'a [(u64, u64)], TableError> {
     let mut write = |word, address: u64, until: u64, first_copy| {
@@ -174,10 +214,13 @@ fn parts_of<'a>(
     // What was told; since `begin`, files refer to it.
     let (mut at, mut begin) = (piece.address, piece.address);
     let mine = referenced.iter().take_while(|(address, _)| *address < end).count();
+    if is_whole {
+        at = end;
+    }
     for (address, length) in referenced[..mine].iter().copied().chain([(end, 0)]) {
         if address > at {
             write("copy", begin, at, 1)?;
-            write("unreferenced", at, address, 0)?;
+            write(unclaimed, at, address, 0)?;
             begin = address;
         }
         at = at.max(address.saturating_add(length).min(end));

@@ -6,7 +6,7 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use sysdock_table::{Cancel, Ending, NULL, Progress, Recording, TableError};
+use sysdock_table::{Cancel, NULL, Progress, Recording, TableError};
 
 use super::{
     FileSystem, facts,
@@ -25,6 +25,7 @@ use crate::{
     mounts::Mount,
     ordered::in_order,
     paths::{self, NeedsPath, Paths},
+    scan::{BROKEN_OFF, ending},
     stated::{DeviceRow, FileSystemRow, write_issues},
     tables::{Free, Part, Tables},
 };
@@ -91,9 +92,9 @@ pub(crate) fn scan(
     let mut tables = if request.without_names { Tables::new(recording) } else { Tables::with_late_paths(recording) };
     scan.run(&mut tables, request, report)?;
     tables.finish()?;
-    let after = Moment::now(&file, &scan.fs.source, &scan.fs.super_block, device_name.as_deref()).map_err(failed)?;
-    let is_one = before == after;
-    if let Some(blocks) = after.delayed_blocks().filter(|blocks| *blocks > 0) {
+    let after = Moment::now(&file, &scan.fs.source, &scan.fs.super_block, device_name.as_deref());
+    let is_one = after.as_ref().is_ok_and(|after| before == *after);
+    if let Some(blocks) = after.as_ref().ok().and_then(Moment::delayed_blocks).filter(|blocks| *blocks > 0) {
         notes.push(format!("{blocks} blocks of files that were not written back yet have no place, and are not seen"));
     }
     let how = if is_in_use {
@@ -105,9 +106,11 @@ pub(crate) fn scan(
     let row = scan.file_system_row(request, &reason, if is_one { "one" } else { "many" });
     row.write(recording)?;
     DeviceRow::write(&[DeviceRow::only(&row)], recording)?;
-    let issues = scan.issues.details();
+    let mut issues = scan.issues.details();
+    // Its first block was readable, and is not any more: the device went away.
+    issues.extend(after.as_ref().err().map(|error| (BROKEN_OFF, format!("{}: {error}", request.path.display()))));
     write_issues(&issues, request.path, recording)?;
-    let ending = if cancel.requested() { Ending::Interrupted } else { Ending::EndOfInput };
+    let ending = ending(cancel, after.is_err());
     let facts = facts::of(&scan.fs.super_block, request.mount.map(|mount| mount.options.as_str()));
     Ok(Outcome { ending, method: "raw", reason, files: scan.files, unread: scan.unread, example: None, facts, issues })
 }
