@@ -83,6 +83,7 @@ class RecordingMaker:
         }
         tables = {
             "file_systems": [system],
+            "devices": [{"device": 0, "path": "/dev/sdb1", "size_bytes": 1 << 20, "missing": False}],
             "inodes": [{"inode": 12, "path_id": 0, **file}],
             "extents": [
                 {
