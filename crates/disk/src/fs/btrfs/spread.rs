@@ -3,7 +3,7 @@
 //! Addresses are cut into stripes (64 KiB). Neighbouring stripes lie in the columns of a row, the next ones in the next row; a slot holds one
 //! stripe of each row, in order. With copies (RAID10) a column has that many slots, one behind the other. With parity (RAID5, RAID6) the columns
 //! of a row are followed by its parities (P, then Q), and with each row all of them move on by one slot. As in `btrfs_map_block` and
-//! `map_blocks_for_raid56` of Linux (fs/btrfs/volumes.c, 6.12), and in the chapter on RAID56 of the developers' documentation of btrfs-progs.
+//! `map_blocks_for_raid56` of Linux (fs/btrfs/volumes.c), and in the chapter on RAID56 of the developers' documentation of btrfs-progs.
 
 use std::{iter, ops::Range};
 
