@@ -40,17 +40,29 @@ fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
     }
 }
 
+/// What was ignored when we were started stays so, for us and for the command: SIGHUP below nohup(1), SIGINT in the background of a script.
+fn handle_unless_ignored(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
+    // SAFETY: asks only; the kernel fills the struct where it does not fail.
+    let is_ignored = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
+    };
+    if !is_ignored {
+        handle(signal, handler);
+    }
+}
+
 /// Let SIGINT and SIGTERM ask `cancel` for an end.
 pub(crate) fn cancel_on_signal(cancel: &Cancel) {
     let _ = CANCEL.set(cancel.flag());
-    handle(libc::SIGINT, request_cancel);
-    handle(libc::SIGTERM, request_cancel);
+    handle_unless_ignored(libc::SIGINT, request_cancel);
+    handle_unless_ignored(libc::SIGTERM, request_cancel);
 }
 
 /// Count signals instead of dying of them; the recorder decides what they mean.
 pub(crate) fn count_signals() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        handle(signal, count);
+        handle_unless_ignored(signal, count);
     }
 }
 

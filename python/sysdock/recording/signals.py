@@ -41,8 +41,8 @@ class Child:
 def passed_on(forward: Sequence[signal.Signals]) -> Iterator[Child]:
     """Passes `forward` on in its body. SIGINT and SIGQUIT a child gets from the terminal by itself.
 
-    The handlers are set before the child starts, so that no signal falls in between. In another than the main
-    thread nothing can be passed on.
+    The handlers are set before the child starts, so that no signal falls in between. What is ignored stays
+    so, for the child too: SIGHUP below nohup(1). In another than the main thread nothing can be passed on.
     """
     child = Child()
 
@@ -59,7 +59,11 @@ def passed_on(forward: Sequence[signal.Signals]) -> Iterator[Child]:
     }
     if threading.current_thread() is not threading.main_thread():
         handlers = {}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    before = {
+        number: signal.signal(number, handler)
+        for number, handler in handlers.items()
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
     try:
         yield child
     finally:

@@ -139,6 +139,13 @@ class TestRun:
         assert "no-such-command" in done.stderr
         assert not (tmp_path / "rec").exists()
 
+    @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+    def test_what_is_ignored_stays_so(self, cli, number: signal.Signals) -> None:
+        """Below nohup(1), or in the background of a script."""
+        command = ("sh", "-c", f"kill -{number.name[3:]} $PPID $$; echo on")
+        done = cli("run", "--", *command, preexec_fn=lambda: signal.signal(number, signal.SIG_IGN))
+        assert (done.returncode, done.stdout.splitlines()[0]) == (0, "on")
+
     def test_a_command_killed_by_a_signal(self, cli) -> None:
         done = cli("run", "-o", "rec", "--", "sh", "-c", "kill -TERM $$")
         assert done.returncode == 128 + signal.SIGTERM

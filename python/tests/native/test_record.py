@@ -46,13 +46,22 @@ def test_streams_and_exit_status_pass_through(
     ) == [(True, True)]
 
 
-def test_the_command_finds_everything_as_it_is_without_a_recorder(recorder: Recorder, tmp_path: Path) -> None:
-    """Descriptors, signals, rights, limits, environment."""
+@pytest.mark.parametrize("ignored", [(), (signal.SIGHUP,), (signal.SIGINT, signal.SIGQUIT)], ids=str)
+def test_the_command_finds_everything_as_it_is_without_a_recorder(
+    recorder: Recorder, tmp_path: Path, ignored: tuple[signal.Signals, ...]
+) -> None:
+    """Descriptors, signals, rights, limits, environment; below nohup(1), and in the background of a script."""
     script = (
         "ls /proc/self/fd; grep -E '^(Sig(Blk|Ign|Cgt)|Cap|Uid|Groups|NoNewPrivs|Seccomp)' /proc/self/status;"
         "ulimit -a; umask; pwd; nice; env | grep -v ^_= | sort"
     )
+
+    def ignore() -> None:
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True, "timeout": 60}
+    options["preexec_fn"] = ignore
     plain = subprocess.run(["sh", "-c", script], **options)
     assert plain.stdout.startswith("0\n1\n2\n3\n")
     recorded = recorder.record(tmp_path / "rec", "sh", "-c", script, capture_output=False, **options)
