@@ -267,8 +267,8 @@ pub(crate) fn threads(settings: Settings) -> usize {
     }
 }
 
-/// Threads that open files or folders: each waits for the device to bring one inode, and then the places of its extents or its names.
-pub(crate) fn walkers(settings: Settings) -> usize {
+/// Threads that ask file by file: each waits for the device to bring one inode, and then the places of its extents.
+fn walkers(settings: Settings) -> usize {
     /// As many as a device may well be asked for at a time.
     const IN_FLIGHT: usize = 32;
     match settings.threads {

@@ -24,7 +24,7 @@ use crate::{
     fs::xfs::{self, Facts, Owned},
     mounts::Mount,
     names::{Names, SharedNames},
-    scan::{Told, Work, pieces, space, threads, walkers},
+    scan::{Told, Work, pieces, space, threads},
     tables::{Part, Tables},
     walk::Walk,
 };
@@ -177,7 +177,7 @@ fn names(path: &Path, device: u64, inode: u64, settings: Settings, cancel: &Canc
         // Nothing is sent.
         let (sender, _batches) = mpsc::sync_channel(1);
         walk.begin(path, &sender);
-        for _ in 0..walkers(settings) {
+        for _ in 0..threads(settings) {
             let sender = sender.clone();
             let walk = &walk;
             scope.spawn(move || walk.work(&sender));
