@@ -21,7 +21,7 @@ def info_lines(recording: Recording, described: dict[str, Any]) -> list[str]:
     clock = described["clock"]
     lines = [
         _pair("kind", _KINDS[recording.kind]),
-        *_program(recording, described, ("command", "directory")),
+        *_program(recording, described),
         _pair("host", described["host"] or "unknown"),
         _pair("started", start_time(recording) or _no_start(described)),
         _pair("duration", _duration(recording)),
@@ -42,11 +42,11 @@ def info_lines(recording: Recording, described: dict[str, Any]) -> list[str]:
     return [*lines, "", *_tables(described), *_issues(described), *_environment(described)]
 
 
-def _program(recording: Recording, described: dict[str, Any], names: tuple[str, ...]) -> list[str]:
+def _program(recording: Recording, described: dict[str, Any]) -> list[str]:
     """What is known of the program; that nothing is known matters only where there was one."""
     return [
         _pair(name, described[name] or "unknown")
-        for name in names
+        for name in ("command", "directory")
         if described[name] or recording.kind == "calls"
     ]
 

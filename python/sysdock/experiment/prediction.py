@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.recording import Recording, connect
 
@@ -44,7 +45,7 @@ class Prediction:
 def predict(scan: Recording, library: Library, folder: Path, queue: Queue) -> Prediction:
     """What reading every file of `folder` will cost, each from its beginning to its end; none below it.
 
-    Raises ValueError if the scan knows no file there: a sum over nothing would be a prediction of 0.
+    Raises UserError if the scan knows no file there: a sum over nothing would be a prediction of 0.
     """
     connection = connect(scan, library, ["file_systems", "inodes", "extents", "layout"])
     try:
@@ -54,9 +55,6 @@ def predict(scan: Recording, library: Library, folder: Path, queue: Queue) -> Pr
             "SELECT inode FROM inodes WHERE kind = 'file' AND starts_with(path, $prefix) "
             "AND NOT contains(substr(path, length($prefix) + 1), '/')"
         )
-        [(files,)] = connection.execute(f"SELECT count(*) FROM ({of_files})", chosen).fetchall()
-        if not files:
-            raise ValueError(f"the scan has no file in {folder}")
         [(kind, uuid, block)] = connection.execute(
             "SELECT fs_type, uuid, block_bytes FROM file_systems"
         ).fetchall()
@@ -65,10 +63,13 @@ def predict(scan: Recording, library: Library, folder: Path, queue: Queue) -> Pr
             f"WHERE physical_bytes IS NOT NULL AND inode IN ({of_files}) ORDER BY inode, logical_bytes",
             chosen,
         ).fetchall()
-        [(fragments,)] = connection.execute(
-            f"SELECT coalesce(CAST(sum(fragments) AS BIGINT), 0) FROM inodes WHERE inode IN ({of_files})",
+        [(files, fragments)] = connection.execute(
+            "SELECT count(*), coalesce(CAST(sum(fragments) AS BIGINT), 0) FROM inodes "
+            f"WHERE inode IN ({of_files})",
             chosen,
         ).fetchall()
+        if not files:
+            raise UserError("the scan has no file there", "let a step before it make files", str(folder))
         [(nodes,)] = connection.execute(
             f"SELECT coalesce(CAST(sum(length_bytes) AS BIGINT), 0) FROM layout WHERE inode IN ({of_files})",
             chosen,

@@ -107,6 +107,15 @@ def test_a_device_gets_as_many_requests_as_predicted(run: Callable, own: Callabl
 
 
 @pytest.mark.usefixtures("needs_root")
+def test_what_is_read_must_be_there(run: Callable, own: Callable, tmp_path: Path) -> None:
+    name = own(READS.replace('subjects = ["broken"]', 'subjects = ["whole"]'))
+    settings = ("--set", "file_system=ext4", "--set", "piece_bytes=262144")
+    with pytest.raises(UserError, match="the scan has no file there"):
+        run("experiment", "run", name, "-o", tmp_path / "rec", "--trust", *settings)
+    assert left_behind(tmp_path) == []
+
+
+@pytest.mark.usefixtures("needs_root")
 def test_the_folder_may_be_named_from_here_and_by_a_link(
     run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
