@@ -20,7 +20,7 @@ fuzz_target!(|data: &[u8]| {
     if length > data.len() as u64 && length <= 64 << 20 {
         fs::File::options().write(true).open(&image).and_then(|file| file.set_len(length)).expect("room on the disk");
     }
-    let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("fuzz")).expect("an empty folder");
+    let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("fuzz", "events", "calls")).expect("an empty folder");
     let target = Target::of(&image).expect("a file");
     if !target.is_image() {
         return recording.abandon();

@@ -19,13 +19,13 @@ fn import(log: &Path, folder: &Path, threads: usize, lines: u64) -> Outcome {
         // The compressed formats refuse what is none.
         Err(_) => return None,
     };
-    let mut recording = Recording::create(folder, Manifest::new("fuzz")).expect("an empty folder");
+    let mut recording = Recording::create(folder, Manifest::new("fuzz", "events", "calls")).expect("an empty folder");
     match logs.import(&mut recording, &options, &Cancel::default(), &mut |_| {}) {
         Ok(ending) => {
             let manifest = recording.finish(ending).expect("room on the disk");
-            assert!(manifest.lines_understood <= manifest.lines_total);
+            assert!(manifest.capture().understood <= manifest.capture().total);
             if lines > 0 {
-                assert_eq!(manifest.lines_total, lines, "every line is counted");
+                assert_eq!(manifest.capture().total, lines, "every line is counted");
             }
             let of = |entry: &sysdock_table::TableEntry| (entry.rows, entry.parts.iter().map(|part| part.sha256.clone()).collect());
             Some(manifest.tables.iter().map(|(name, entry)| (name.clone(), of(entry))).collect())

@@ -13,11 +13,11 @@ fuzz_target!(|data: &[u8]| {
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder");
     let spool = folder.path().join(SPOOL);
     fs::write(&spool, data).expect("room on the disk");
-    let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("fuzz")).expect("an empty folder");
+    let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("fuzz", "events", "calls")).expect("an empty folder");
     match convert(&spool, &mut recording, &Cancel::default(), &mut |_| {}) {
         Ok(ending) => {
             let manifest = recording.finish(ending).expect("room on the disk");
-            assert!(manifest.lines_understood <= manifest.lines_total);
+            assert!(manifest.capture().understood <= manifest.capture().total);
         }
         Err(BpfError::NotASpool(_)) => recording.abandon(),
         Err(error) => panic!("{error}"),

@@ -119,7 +119,7 @@ class RecordingMaker:
                 },
             ],
         }
-        return self.write(tables, name, recorder="disk")
+        return self.write(tables, name, recorder="disk", about="scan")
 
     def make_experiment(self, name: str = "experiment") -> Path:
         """A recording of an experiment of one case and one round."""
@@ -134,7 +134,7 @@ class RecordingMaker:
                 *({**subject, "round": None, "measure": key, "value": foretold[key]} for key in foretold),
             ],
         }
-        return self.write(tables, name, recorder="experiment")
+        return self.write(tables, name, recorder="experiment", about="experiment")
 
     def make_each_kind(self) -> list[Path]:
         """A recording of calls, one of a disk, one of an experiment."""
@@ -146,7 +146,8 @@ class RecordingMaker:
         folder.mkdir()
         entries = {table: self._table(folder, table, rows) for table, rows in tables.items()}
         ends = [row["ts_ns"] + (row.get("dur_ns") or 0) - STARTED_NS for row in tables.get("calls", [])]
-        content = {**manifest_of(entries, max(ends, default=0), len(tables.get("calls", []))), **manifest}
+        content = manifest_of(entries, max(ends, default=0), len(tables.get("calls", [])))
+        content = with_keys(content, manifest)
         (folder / "recording.json").write_text(json.dumps(content))
         return folder
 
@@ -239,12 +240,44 @@ def part_entry(folder: Path, file: Path, rows: int) -> dict[str, Any]:
     }
 
 
+# Keys of recording.json that tests change, and where they stand in its capture.
+OF_CAPTURE = {
+    "lines_total": "total",
+    "lines_understood": "understood",
+    "lost_events": "lost",
+    **{
+        key: key
+        for key in ("recorder", "unit", "clock", "options", "families", "sources", "issues", "ended_by")
+    },
+}
+
+
 def manifest_of(tables: dict[str, Any], duration_ns: int, lines: int) -> dict[str, Any]:
     """A recording.json for these table entries."""
+    capture = {
+        "recorder": "strace-log",
+        "unit": "lines",
+        "total": lines,
+        "understood": lines,
+        "lost": 0,
+        "clock": {
+            "kind": "epoch",
+            "resolution_ns": 1000,
+            "has_durations": True,
+            "includes_tracer": True,
+            "note": None,
+        },
+        "options": ["-f", "-ttt", "-T", "-y"],
+        "families": [{"family": "calls", "missing": None}],
+        "sources": [{"path": "t.log", "bytes": 1000, "lines": lines}],
+        "counts": {"restarted_calls": 0},
+        "issues": {},
+        "complete": True,
+        "ended_by": "end of input",
+    }
     return {
         "format_version": FORMAT_VERSION,
         "tool": {"name": "sysdock-native", "version": "0.1.0"},
-        "recorder": "strace-log",
         "command": "tar cf /dev/null /usr/share/doc",
         "directory": "/tmp",
         "host": "box",
@@ -252,19 +285,22 @@ def manifest_of(tables: dict[str, Any], duration_ns: int, lines: int) -> dict[st
         "duration_ns": duration_ns,
         "exit_code": 0,
         "exit_signal": None,
-        "clock": {"kind": "epoch", "resolution_ns": 1000, "has_durations": True, "note": None},
-        "has_exits": True,
-        "options": ["-f", "-ttt", "-T", "-y"],
-        "sources": [{"path": "t.log", "bytes": 1000, "lines": lines}],
-        "lines_total": lines,
-        "lines_understood": lines,
-        "restarted_calls": 0,
-        "issues": {},
-        "lost_events": 0,
         "complete": True,
-        "ended_by": "end of input",
+        "captures": [capture],
         "tables": tables,
     }
+
+
+def with_keys(manifest: dict[str, Any], keys: dict[str, Any]) -> dict[str, Any]:
+    """The manifest with other values: those of a capture go to its only one, `about` is its family."""
+    [capture] = manifest["captures"]
+    capture = {**capture, **{OF_CAPTURE[key]: value for key, value in keys.items() if key in OF_CAPTURE}}
+    if "about" in keys:
+        capture["families"] = [{"family": keys["about"], "missing": None}]
+    if isinstance(keys.get("complete"), bool):
+        capture["complete"] = keys["complete"]
+    own = {key: value for key, value in keys.items() if key not in OF_CAPTURE and key != "about"}
+    return {**manifest, **own, **({} if "captures" in own else {"captures": [capture]})}
 
 
 def sample_calls() -> list[dict[str, Any]]:

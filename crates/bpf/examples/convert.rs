@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Err(_) => PathBuf::from(what),
     };
     let started = Instant::now();
-    let mut recording = Recording::create(&folder.join("rec"), Manifest::new("kernel"))?;
+    let mut recording = Recording::create(&folder.join("rec"), sysdock_bpf::manifest())?;
     let mut events = 0;
     let ending = convert(&spool, &mut recording, &Cancel::default(), &mut |progress| events = progress.lines)?;
     let manifest = recording.finish(ending)?;

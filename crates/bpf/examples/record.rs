@@ -6,12 +6,12 @@ use std::{env, error::Error, fs, path::Path, process::Command};
 use sysdock_bpf::{
     Capture, End, Gate, NO_CPU, Note, Probes, SPOOL, Settings, Spool, Start, Target, clock_note, convert, first_task,
 };
-use sysdock_table::{Cancel, Manifest, Recording};
+use sysdock_table::{Cancel, Recording};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [folder, command @ ..] = &arguments[..] else { return Err("record REC CMD [ARGUMENT...]".into()) };
-    let recording = Recording::create(Path::new(folder), Manifest::new(sysdock_bpf::RECORDER))?;
+    let recording = Recording::create(Path::new(folder), sysdock_bpf::manifest())?;
     let spool = record(&Path::new(folder).join(SPOOL), command)?;
     eprintln!("spool {spool} B");
     make(recording)
@@ -47,7 +47,7 @@ fn make(mut recording: Recording) -> Result<(), Box<dyn Error>> {
     let spool = recording.folder().join(SPOOL);
     let ending = convert(&spool, &mut recording, &Cancel::default(), &mut |_| {})?;
     let manifest = recording.finish(ending)?;
-    eprintln!("{:?} calls {} issues {:?}", ending, manifest.tables["calls"].rows, manifest.issues);
+    eprintln!("{:?} calls {} issues {:?}", ending, manifest.tables["calls"].rows, manifest.capture().issues);
     if env::var_os("KEEP_SPOOL").is_none() {
         fs::remove_file(spool)?;
     }

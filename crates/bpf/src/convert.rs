@@ -7,7 +7,7 @@ use std::{collections::VecDeque, path::Path};
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::{
-    CallRows, Issue, Issues, MappingRows, Objects, SignalRow, SignalRows, write_commands, write_paths, write_processes,
+    ABOUT, CallRows, RESTARTED_CALLS, Issue, Issues, MappingRows, Objects, SignalRow, SignalRows, write_commands, write_paths, write_processes,
 };
 use sysdock_table::{Cancel, Ending, Manifest, Progress, ROWS_PER_PART, Recording, Source};
 
@@ -32,13 +32,19 @@ use crate::{
 type Move = (i64, u32, u64);
 
 /// Word for this recorder in recording.json.
-pub const RECORDER: &str = "kernel";
+const RECORDER: &str = "kernel";
 
 /// Tables that a conversion fills. Listed from the start: an empty table is a statement, a missing one is not.
 const TABLES: [&str; 8] = ["calls", "commands", "import_issues", "mappings", "paths", "processes", "signals", "stacks"];
 
 /// Events after which progress is reported, and a request to stop is heeded.
 const EVENTS_PER_REPORT: u64 = 65_536;
+
+/// What recording.json says of a recording that the kernel recorder begins.
+#[must_use]
+pub fn manifest() -> Manifest {
+    Manifest::new(RECORDER, "events", ABOUT)
+}
 
 /// Fill the tables of a recording from a spool, and its manifest. Nobody may be writing the spool any more.
 ///
@@ -106,7 +112,7 @@ pub fn salvage(folder: &Path, cancel: &Cancel, progress: &mut dyn FnMut(Progress
     let spool = folder.join(SPOOL);
     // Whoever still writes it is found before anything is changed.
     drop(crate::frames::Frames::open(&spool)?);
-    let mut recording = Recording::reopen(folder, Manifest::new(RECORDER), &["environment"])?;
+    let mut recording = Recording::reopen(folder, manifest(), &["environment"])?;
     let outcome = convert(&spool, &mut recording, cancel, progress);
     let ending = match &outcome {
         Ok(ending) => *ending,
@@ -327,7 +333,7 @@ impl<'a> Conversion<'a> {
     /// What the spool itself lacks.
     fn describe_source(&mut self, spool: &Path, survey: &Survey) {
         let path = spool.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        self.recording.manifest.sources = vec![Source { path, bytes: survey.bytes, lines: survey.total(), ..Source::default() }];
+        self.recording.manifest.capture_mut().sources = vec![Source { path, bytes: survey.bytes, lines: survey.total(), temporary: true, ..Source::default() }];
         let Survey { damaged_bytes, damages, cut_bytes, broken, broken_notes, .. } = *survey;
         let detail = format!("{damaged_bytes} bytes in {damages} places are damaged");
         self.issues.add_many(Issue::DamagedInput, 0, damages, detail);
@@ -364,26 +370,26 @@ impl<'a> Conversion<'a> {
     fn describe(&mut self, story: &Story) {
         let lives = &self.threads.lives;
         let manifest = &mut self.recording.manifest;
-        manifest.recorder = RECORDER.into();
-        manifest.started_ns = self.first_ns.unwrap_or(0);
-        manifest.duration_ns = self.last_ns.saturating_sub(manifest.started_ns).max(0);
-        manifest.lines_total = story.events + story.broken;
-        manifest.lines_understood = story.events - story.unknown;
-        manifest.restarted_calls = self.restarted;
-        manifest.has_exits = lives.iter().all(|life| life.end_ns.is_some());
-        manifest.issues = self.issues.counts.iter().map(|(issue, count)| ((*issue).into(), *count)).collect();
+        manifest.cover(self.first_ns.unwrap_or(0), self.last_ns);
+        let capture = manifest.capture_mut();
+        capture.total = story.events + story.broken;
+        capture.understood = story.events - story.unknown;
+        capture.counts.insert(RESTARTED_CALLS.into(), self.restarted);
+        capture.issues = self.issues.counts.iter().map(|(issue, count)| ((*issue).into(), *count)).collect();
         let kind = if self.clock.is_known() { "epoch" } else { "relative" };
-        manifest.clock = sysdock_table::Clock {
+        capture.clock = sysdock_table::Clock {
             kind: kind.into(),
             resolution_ns: 1,
             has_durations: true,
             durations: "elapsed".into(),
+            includes_tracer: false,
             stamps: "entry".into(),
             note: Some(self.clock.note()),
         };
         describe_command(manifest, story, lives);
         for (kind, count) in &story.lost {
-            manifest.lost_events = sum(manifest.lost_events, *count);
+            let capture = manifest.capture_mut();
+            capture.lost = sum(capture.lost, *count);
             if let Some(table) = table_of(*kind).and_then(|table| manifest.tables.get_mut(table)) {
                 table.lost = sum(table.lost, *count);
             }
@@ -412,12 +418,14 @@ fn table_of(event: u8) -> Option<&'static str> {
 
 fn describe_command(manifest: &mut Manifest, story: &Story, lives: &[sysdock_calls::Life]) {
     let Start { command, directory, host, options, families, pid } = &story.start;
-    manifest.families.clone_from(families);
     manifest.command = manifest.command.take().or_else(|| command.clone());
     manifest.directory = manifest.directory.take().or_else(|| directory.clone());
     manifest.host = manifest.host.take().or_else(|| host.clone());
-    if manifest.options.is_empty() {
-        manifest.options.clone_from(options);
+    let capture = manifest.capture_mut();
+    capture.families.truncate(1);
+    capture.families.extend_from_slice(families);
+    if capture.options.is_empty() {
+        capture.options.clone_from(options);
     }
     let first = pid.and_then(|pid| lives.iter().find(|life| life.tid == pid.cast_signed()));
     if let Some(end) = &story.end {

@@ -50,7 +50,7 @@ mod words;
 
 pub use capture::{Capture, Totals};
 pub use config::{Stacks, Target};
-pub use convert::{RECORDER, convert, salvage};
+pub use convert::{convert, manifest, salvage};
 pub use error::BpfError;
 pub use families::{FAMILIES, Family, IO, STACKS, chosen};
 pub use gate::Gate;

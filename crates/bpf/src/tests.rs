@@ -27,7 +27,7 @@ impl Tables {
 
     fn converted(folder: &Path, spool: &Path) -> Tables {
         let rec = folder.join("rec");
-        let mut recording = Recording::create(&rec, Manifest::new("test")).unwrap();
+        let mut recording = Recording::create(&rec, Manifest::new("test", "events", "calls")).unwrap();
         let ending = convert(spool, &mut recording, &Cancel::default(), &mut |_| {}).unwrap();
         Tables::read(&rec, recording.finish(ending).unwrap())
     }
@@ -143,16 +143,16 @@ fn calls_tell_what_they_worked_on_and_where() {
         tables.show("mappings", "path address length_bytes offset_bytes protection shared"),
         ["/home/data 139637976727552 8192 4096 PROT_READ|PROT_EXEC false"]
     );
-    assert_eq!(tables.manifest.issues["unknown_path"], 1);
+    assert_eq!(tables.manifest.capture().issues["unknown_path"], 1);
     let life = tables.show("processes", "pid tid ppid start_ts_ns end_ts_ns comm command execs calls exit_code exit_signal");
     assert_eq!(life, [format!("7 7 - {} {} prog prog -v 1 17 3 -", EPOCH + 5, EPOCH + 176)]);
     // 2 ms were measured; sampled were 3 and 1.
     let usage = "user_ns system_ns minor_faults major_faults rchar_bytes wchar_bytes device_read_bytes device_write_bytes";
     assert_eq!(tables.show("processes", usage), ["1500000 500000 11 12 13 14 17 18"]);
     let manifest = &tables.manifest;
-    assert_eq!((manifest.started_ns, manifest.duration_ns, manifest.has_exits), (EPOCH + 5, 171, true));
+    assert_eq!((manifest.started_ns, manifest.duration_ns), (EPOCH + 5, 171));
     assert_eq!((manifest.complete, manifest.exit_code, manifest.command.as_deref()), (true, Some(0), Some("make all")));
-    assert_eq!((manifest.recorder.as_str(), manifest.clock.kind.as_str()), ("kernel", "epoch"));
+    assert_eq!((manifest.capture().recorder.as_str(), manifest.capture().clock.kind.as_str()), ("kernel", "epoch"));
 }
 
 /// The time in the first column from the start on.
@@ -202,7 +202,6 @@ fn lives_follow_births_execs_and_ends() {
     let calls = tables.show("calls", "call comm path");
     assert_eq!(calls[0], "execve make /bin/make", "the first exec names the program that it starts");
     assert_eq!(calls[4..6], ["execve make ./cc1plus-long-name-here", "gettid make -"]);
-    assert!(!tables.manifest.has_exits);
 }
 
 #[test]
@@ -251,7 +250,7 @@ fn interrupted_calls_are_one_call() {
             "500 10 wait4 - - ERESTARTSYS",
         ]
     );
-    assert_eq!(tables.manifest.restarted_calls, 2);
+    assert_eq!(tables.manifest.capture().counts["restarted_calls"], 2);
     assert_eq!(tables.show("processes", "calls exit_signal"), ["7 SIGTERM"]);
 }
 
@@ -287,7 +286,7 @@ fn operations_of_libaio_are_joined_with_their_results() {
             "200 - aio_pread read 3 4 - - libaio",
         ]
     );
-    assert_eq!(tables.manifest.issues["invisible_io"], 1);
+    assert_eq!(tables.manifest.capture().issues["invisible_io"], 1);
 }
 
 #[test]
@@ -312,9 +311,9 @@ fn lost_events_are_counted_by_table() {
     drop(spool);
     let tables = Tables::converted(folder.path(), &path);
     let lost = |table: &str| tables.manifest.tables[table].lost;
-    assert_eq!((lost("calls"), lost("processes"), lost("paths"), tables.manifest.lost_events), (10, 2, 0, 13));
-    assert_eq!((tables.manifest.ended_by, tables.manifest.complete), (Ending::Interrupted, false));
-    assert_eq!(tables.manifest.clock.kind, "relative");
+    assert_eq!((lost("calls"), lost("processes"), lost("paths"), tables.manifest.capture().lost), (10, 2, 0, 13));
+    assert_eq!((tables.manifest.capture().ended_by, tables.manifest.complete), (Ending::Interrupted, false));
+    assert_eq!(tables.manifest.capture().clock.kind, "relative");
 }
 
 #[test]
@@ -325,8 +324,8 @@ fn what_cannot_be_read_is_counted() {
     let events = [good.clone(), Bytes::new(200).u64(1), good.clone(), short, good];
     let tables = Tables::of(&[&events]);
     assert_eq!(tables.rows["calls"].len(), 2);
-    assert_eq!((tables.manifest.issues["broken_event"], tables.manifest.issues["unknown_event"]), (1, 1));
-    assert_eq!((tables.manifest.lines_total, tables.manifest.lines_understood), (4, 2));
+    assert_eq!((tables.manifest.capture().issues["broken_event"], tables.manifest.capture().issues["unknown_event"]), (1, 1));
+    assert_eq!((tables.manifest.capture().total, tables.manifest.capture().understood), (4, 2));
 }
 
 /// One event of every kind, with all that may hang on it.
@@ -360,7 +359,7 @@ fn a_spool_cut_anywhere_gives_what_stands_before() {
         let folder = tempfile::tempdir().unwrap();
         let cut = folder.path().join(SPOOL);
         fs::write(&cut, &bytes[..end]).unwrap();
-        let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("test")).unwrap();
+        let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("test", "events", "calls")).unwrap();
         match convert(&cut, &mut recording, &Cancel::default(), &mut |_| {}) {
             Ok(ending) => assert_eq!(ending == Ending::EndOfInput, end == bytes.len()),
             Err(error) => assert!(matches!(error, BpfError::NotASpool(_))),
@@ -396,7 +395,7 @@ fn events_of_garbage_are_no_danger() {
 fn what_a_dead_recorder_left_is_salvaged() {
     let folder = tempfile::tempdir().unwrap();
     let rec = folder.path().join("rec");
-    let recording = Recording::create(&rec, Manifest::new("kernel")).unwrap();
+    let recording = Recording::create(&rec, Manifest::new("kernel", "events", "calls")).unwrap();
     let mut spool = Spool::create(&rec.join(SPOOL)).unwrap();
     spool.append(0, &exec(5, (7, 7), 7, "/bin/x", "x\0").bytes()).unwrap();
     spool.append(0, &call(7, 10, 5, libc::SYS_getpid, 7).bytes()).unwrap();
@@ -409,7 +408,7 @@ fn what_a_dead_recorder_left_is_salvaged() {
     stopped.request();
     salvage(&rec, &stopped, &mut |_| {}).unwrap();
     let manifest = again().unwrap();
-    assert_eq!((manifest.complete, manifest.ended_by), (false, Ending::Interrupted));
+    assert_eq!((manifest.complete, manifest.capture().ended_by), (false, Ending::Interrupted));
     assert_eq!(Tables::read(&rec, manifest).show("calls", "call comm"), ["getpid x"]);
     assert!(rec.join(SPOOL).exists(), "removing it is the caller's");
 
@@ -421,7 +420,7 @@ fn what_a_dead_recorder_left_is_salvaged() {
 fn a_finished_recording_is_not_salvaged() {
     let folder = tempfile::tempdir().unwrap();
     let rec = folder.path().join("rec");
-    Recording::create(&rec, Manifest::new("kernel")).unwrap().finish(Ending::EndOfInput).unwrap();
+    Recording::create(&rec, Manifest::new("kernel", "events", "calls")).unwrap().finish(Ending::EndOfInput).unwrap();
     let mut spool = Spool::create(&rec.join(SPOOL)).unwrap();
     spool.note(&Note::End(End::default())).unwrap();
     drop(spool);
@@ -467,7 +466,7 @@ fn faults_tell_what_was_touched_and_how() {
         "40 5 1 - 0 execute true false false true 20480 12288 -",
     ];
     assert_eq!(tables.show("file_faults", columns).iter().map(|row| relative(row)).collect::<Vec<_>>(), expected);
-    assert_eq!(tables.manifest.issues["unknown_path"], 1);
+    assert_eq!(tables.manifest.capture().issues["unknown_path"], 1);
 }
 
 #[test]
@@ -500,5 +499,5 @@ fn requests_to_the_disk_tell_whose_pages_they_are() {
     ];
     let rows = tables.show("file_cache", "ts_ns life_id path kind pages offset_bytes length_bytes");
     assert_eq!(rows.iter().map(|row| relative(row)).collect::<Vec<_>>(), expected);
-    assert_eq!(tables.manifest.issues["unknown_path"], 1);
+    assert_eq!(tables.manifest.capture().issues["unknown_path"], 1);
 }

@@ -111,7 +111,7 @@ impl Issues {
         if rows.is_empty() {
             return Ok(());
         }
-        let sources: Vec<String> = recording.manifest.sources.iter().map(|source| source.path.clone()).collect();
+        let sources: Vec<String> = recording.manifest.capture().sources.iter().map(|source| source.path.clone()).collect();
         let columns = vec![
             Column::words(rows.iter().map(|row| Some(sources[row.source].as_str()))),
             Column::Int64(rows.iter().map(|row| i64::try_from(row.line).ok()).collect()),

@@ -10,6 +10,11 @@ mod objects;
 mod rows;
 pub mod syscalls;
 
+/// What a recording of system calls is about, as `knowhow/tables` has it.
+pub const ABOUT: &str = "calls";
+/// The count in recording.json of parts of calls that a signal interrupted and the kernel started again.
+pub const RESTARTED_CALLS: &str = "restarted_calls";
+
 pub use call_rows::{CallRow, CallRows, NONE, Numbered, Via, object_id};
 pub use issues::{Issue, Issues};
 pub use lives::{Life, Program, Usage, write_commands, write_processes};

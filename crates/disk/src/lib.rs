@@ -26,6 +26,9 @@ mod target;
 mod usage;
 mod walk;
 
+/// What a scan is about, as `knowhow/tables` has it.
+pub const ABOUT: &str = "scan";
+
 pub use cost::{Cost, measure};
 pub use error::DiskError;
 pub use scan::{Outcome, Settings, scan};

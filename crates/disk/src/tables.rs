@@ -168,6 +168,7 @@ pub(crate) struct Tables<'a> {
     parts: Rows<(Part, usize)>,
     paths: PathRows,
     next_path: i32,
+    first_path: i32,
     /// Which files have a path, of those that came before their paths.
     named: Vec<bool>,
     /// Files taken so far.
@@ -185,6 +186,8 @@ impl<'a> Tables<'a> {
     }
 
     fn with(recording: &'a mut Recording, late: Option<&'static str>) -> Self {
+        // Ids of paths that another capture wrote are taken.
+        let first_path = i32::try_from(recording.rows("paths")).unwrap_or(i32::MAX);
         Tables {
             recording,
             files: Rows::new("inodes", file_column, KIND_WORDS.map(String::from).to_vec(), late),
@@ -192,7 +195,8 @@ impl<'a> Tables<'a> {
             free: Rows::new("free_extents", free_column, Vec::new(), None),
             parts: Rows::new("layout", part_column, Vec::new(), None),
             paths: PathRows::default(),
-            next_path: 0,
+            next_path: first_path,
+            first_path,
             named: Vec::new(),
             taken: 0,
         }
@@ -272,7 +276,7 @@ impl<'a> Tables<'a> {
         self.files.end_group();
         self.extents.end_group();
         self.write_paths()?;
-        let (mut named, mut next) = (self.named.into_iter(), 0);
+        let (mut named, mut next) = (self.named.into_iter(), i64::from(self.first_path));
         let path_id = || {
             let has_path = named.next().unwrap_or(false);
             let number = if has_path { next } else { NULL };

@@ -37,7 +37,7 @@ fn file_system(blocks: i64) -> Vec<Column> {
 
 /// A recording of a device of `size` blocks, with extents, free pieces and parts (name, start, length).
 fn recording(folder: &Path, size: i64, extents: &[Row], free: &[(i64, i64)], parts: &[(&'static str, i64, i64)]) {
-    let mut recording = Recording::create(folder, Manifest::new("disk")).unwrap();
+    let mut recording = Recording::create(folder, Manifest::new("disk", "events", "calls")).unwrap();
     recording.write("file_systems", file_system(size)).unwrap();
     recording.write("extents", extent_columns(extents, &vec![None; extents.len()])).unwrap();
     let columns = vec![
@@ -251,7 +251,7 @@ fn stripes_are_no_breaks_and_devices_have_their_size() {
         (14, 9, Some(12), 0, Some(1), "compressed", 2),
     ];
     let addresses = [100, 102, 104, 106, 110, 201, 202].map(Some);
-    let mut recording = Recording::create(folder.path(), Manifest::new("disk")).unwrap();
+    let mut recording = Recording::create(folder.path(), Manifest::new("disk", "events", "calls")).unwrap();
     recording.write("file_systems", file_system(50)).unwrap();
     let columns = vec![
         Column::Int32(vec![Some(1), Some(2), Some(5)]),
@@ -298,7 +298,7 @@ fn a_damaged_or_missing_table_is_an_error() {
     assert!(matches!(map::read(folder.path(), None), Err(MapError::Io(..))));
     let other = tempfile::tempdir().unwrap();
     assert!(matches!(map::read(other.path(), None), Err(MapError::Io(..))));
-    Recording::create(other.path(), Manifest::new("strace")).unwrap().finish(Ending::EndOfInput).unwrap();
+    Recording::create(other.path(), Manifest::new("strace", "events", "calls")).unwrap().finish(Ending::EndOfInput).unwrap();
     assert!(matches!(map::read(other.path(), None), Err(MapError::NoTable(..))));
 }
 

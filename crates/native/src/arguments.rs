@@ -110,6 +110,9 @@ pub(crate) struct Scan {
     /// Do not measure what a request costs the device. Otherwise at most 35 MiB of it are read, in half a second, where it may be read.
     #[arg(long)]
     pub(crate) no_measure: bool,
+    /// Add the scan to the complete recording REC, beside what it holds.
+    #[arg(long)]
+    pub(crate) into: bool,
     /// List of files that were used, and how much: see `sysdock_disk::add_usage`.
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) usage: Option<PathBuf>,

@@ -91,13 +91,13 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Refusal> {
 }
 
 fn manifest(arguments: &arguments::Record, directory: Option<String>) -> Manifest {
-    let mut manifest = Manifest::new("kernel");
+    let mut manifest = sysdock_bpf::manifest();
     if !arguments.command.is_empty() {
         manifest.command = Some(environment::command_text(&arguments.command));
         manifest.directory = directory;
     }
     manifest.host = environment::host_name();
-    manifest.options = options(arguments);
+    manifest.capture_mut().options = options(arguments);
     manifest
 }
 
@@ -294,7 +294,7 @@ fn start_note(recording: &Recording, gate: Option<&Gate>) -> Start {
         command: manifest.command.clone(),
         directory: manifest.directory.clone(),
         host: manifest.host.clone(),
-        options: manifest.options.clone(),
+        options: manifest.capture().options.clone(),
         pid: gate.map(Gate::pid),
         families: Vec::new(),
     }

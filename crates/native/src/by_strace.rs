@@ -72,11 +72,11 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<u8, Me
 }
 
 fn manifest(command: &[OsString], directory: Option<&Path>) -> Manifest {
-    let mut manifest = Manifest::new("strace");
+    let mut manifest = sysdock_strace::manifest("strace");
     manifest.command = Some(environment::command_text(command));
     manifest.directory = directory.map(|directory| directory.to_string_lossy().into_owned());
     manifest.host = environment::host_name();
-    manifest.options = STRACE_OPTIONS.map(String::from).to_vec();
+    manifest.capture_mut().options = STRACE_OPTIONS.map(String::from).to_vec();
     manifest
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use sysdock_disk::{Cost, DiskError, Found, Outcome, Settings, Target, add_usage};
-use sysdock_table::{Cancel, Ending, Manifest, Recording, TableError};
+use sysdock_table::{Cancel, Capture, Ending, Manifest, Recording, TableError};
 
 use crate::{
     arguments, environment, import,
@@ -21,7 +21,10 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
         target.root()?;
     }
     let started = (Instant::now(), SystemTime::now());
-    let mut recording = Recording::create(&arguments.output, manifest(started.1))?;
+    let mut recording = match arguments.into {
+        true => Recording::extend(&arguments.output, capture())?,
+        false => Recording::create(&arguments.output, manifest(started.1))?,
+    };
     let mut reporter = Reporter::new(&arguments.progress);
     let settings = Settings { threads: arguments.threads, without_names: arguments.no_names };
     let outcome = sysdock_disk::scan(&target, &mut recording, settings, &cancel, &mut |progress| reporter.report(progress));
@@ -37,10 +40,10 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
             for table in ["inodes", "extents", "free_extents", "layout", "devices", "paths", "file_usage"] {
                 recording.manifest.tables.entry(table.into()).or_default();
             }
-            recording.manifest.duration_ns = started.0.elapsed().as_nanos().try_into().unwrap_or(i64::MAX);
+            describe(&mut recording, &outcome, started);
             let cost = measured(arguments, &target, &cancel);
-            write_environment(&target, &outcome, &cost, &mut recording)?;
-            let ending = recording.finish(outcome.ending)?.ended_by;
+            write_environment(arguments, &target, &outcome, &cost, &mut recording)?;
+            let ending = recording.finish(outcome.ending)?.capture().ended_by;
             said(&outcome);
             said_of_device(&cost);
             used.iter().for_each(said_of_usage);
@@ -61,15 +64,20 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
 }
 
 fn write_environment(
+    arguments: &arguments::Scan,
     target: &Target,
     outcome: &Outcome,
     cost: &Result<Cost, String>,
     recording: &mut Recording,
 ) -> Result<(), TableError> {
-    let mut rows = environment::of_this_machine(&std::env::args_os().collect::<Vec<_>>(), None);
+    // The capture before it has told of the machine.
+    let mut rows = match arguments.into {
+        true => Vec::new(),
+        false => environment::of_this_machine(&std::env::args_os().collect::<Vec<_>>(), None),
+    };
     rows.extend(environment::of_file_system(&outcome.facts));
     rows.extend(environment::of_device(&target.device().to_string_lossy(), cost));
-    environment::write(recording, &rows)
+    environment::add(recording, &rows)
 }
 
 /// What a request costs the device, or why that was not measured.
@@ -92,13 +100,35 @@ fn said_of_usage(found: &Found) {
     messages::note(&format!("{files} used files are here; {gone} are gone or may not be looked at, {elsewhere} lie elsewhere"));
 }
 
+/// What the scan as a capture says of itself before it begins.
+fn capture() -> Capture {
+    let mut capture = Capture::new("disk", "files", sysdock_disk::ABOUT);
+    capture.clock.kind = "epoch".into();
+    capture
+}
+
 fn manifest(started: SystemTime) -> Manifest {
-    let mut manifest = Manifest::new("disk");
-    let since_epoch = started.duration_since(UNIX_EPOCH).unwrap_or_default();
-    manifest.started_ns = since_epoch.as_nanos().try_into().unwrap_or(i64::MAX);
+    let mut manifest = Manifest::of(capture());
+    manifest.started_ns = epoch_ns(started);
     manifest.host = environment::host_name();
-    manifest.clock.kind = "epoch".into();
     manifest
+}
+
+fn epoch_ns(time: SystemTime) -> i64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().try_into().unwrap_or(i64::MAX)
+}
+
+/// When the scan ran, and how much of the file system it read.
+fn describe(recording: &mut Recording, outcome: &Outcome, (clock, started): (Instant, SystemTime)) {
+    let start_ns = epoch_ns(started);
+    let dur_ns = clock.elapsed().as_nanos().try_into().unwrap_or(i64::MAX);
+    recording.manifest.cover(start_ns, start_ns.saturating_add(dur_ns));
+    let capture = recording.manifest.capture_mut();
+    capture.total = outcome.files;
+    capture.understood = outcome.files.saturating_sub(outcome.unread);
+    for (issue, _) in &outcome.issues {
+        *capture.issues.entry((*issue).into()).or_default() += 1;
+    }
 }
 
 /// By which method and why, and what could not be read.

@@ -26,13 +26,21 @@ fn row(section: &'static str, name: &str, value: Option<String>) -> Row {
 
 /// Write the rows, in place of those that are there.
 pub(crate) fn write(recording: &mut Recording, rows: &[Row]) -> Result<(), TableError> {
-    let columns = vec![
+    recording.replace("environment", std::iter::once(columns(rows)))
+}
+
+/// Write the rows behind those that another capture wrote.
+pub(crate) fn add(recording: &mut Recording, rows: &[Row]) -> Result<(), TableError> {
+    recording.write("environment", columns(rows))
+}
+
+fn columns(rows: &[Row]) -> Vec<Column> {
+    vec![
         Column::words(rows.iter().map(|row| Some(row.section))),
         Column::String(rows.iter().map(|row| Some(row.name.clone())).collect()),
         Column::String(rows.iter().map(|row| row.value.clone()).collect()),
         Column::words(rows.iter().map(|row| Some(row.source))),
-    ];
-    recording.replace("environment", std::iter::once(columns))
+    ]
 }
 
 /// What the kernel recorder cost. Rates are those of docs/explain/measurements.md; times are measured.

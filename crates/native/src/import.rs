@@ -1,7 +1,7 @@
 //! `sysdock-native import`: logs that exist.
 
 use sysdock_strace::{ImportError, Logs, Options, TrussColumns};
-use sysdock_table::{Cancel, Ending, Manifest, Recording};
+use sysdock_table::{Cancel, Ending, Recording};
 
 use crate::{
     arguments, environment,
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
         options.offsets.extend(estimated_offsets(arguments, &options, &cancel, &mut reporter)?);
     }
     let logs = Logs::open(&arguments.logs, &options)?;
-    let mut recording = Recording::create(&arguments.output, Manifest::new("strace-log"))?;
+    let mut recording = Recording::create(&arguments.output, sysdock_strace::manifest("strace-log"))?;
     let outcome = logs.import(&mut recording, &options, &cancel, &mut |progress| reporter.report(progress)).and_then(|ending| {
         let rows = environment::of_log(&recording.manifest);
         environment::write(&mut recording, &rows)?;
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
 /// Close a recording after its import, or take it away again where there was nothing to record.
 pub(crate) fn finish(recording: Recording, outcome: Result<Ending, ImportError>) -> Result<Ending, Message> {
     match outcome {
-        Ok(ending) => Ok(recording.finish(ending)?.ended_by),
+        Ok(ending) => Ok(recording.finish(ending)?.capture().ended_by),
         Err(ImportError::Table(error)) => {
             // What was closed stays; whether the list of it can be written is another matter on a full disk.
             let _ = recording.finish(Ending::WriteError);
@@ -84,7 +84,7 @@ fn estimated_offsets(
     let logs = Logs::open(&arguments.logs, options)?;
     let mut folder = arguments.output.clone().into_os_string();
     folder.push(".align");
-    let mut scratch = Recording::create(folder.as_ref(), Manifest::new("strace-log"))?;
+    let mut scratch = Recording::create(folder.as_ref(), sysdock_strace::manifest("strace-log"))?;
     let compared = logs.compare_clocks(&mut scratch, options, cancel, &mut |progress| reporter.report(progress));
     scratch.abandon();
     let estimates = compared?;

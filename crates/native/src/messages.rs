@@ -195,6 +195,10 @@ impl From<TableError> for Message {
                 format!("{}: exists and is not empty", path.display()),
                 "name another folder with -o, or remove this one",
             ),
+            (TableError::NotComplete(path), _) => Message::new(
+                format!("{}: not a complete recording of this version", path.display()),
+                "a capture is added to a recording that `sysdock run` or `sysdock import` finished",
+            ),
             (
                 TableError::Io(path, _) | TableError::Parquet(path, _),
                 Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded),

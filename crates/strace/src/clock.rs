@@ -105,6 +105,7 @@ impl Clock {
         }
         let note = (!notes.is_empty()).then(|| notes.join("; "));
         sysdock_table::Clock {
+            includes_tracer: true,
             kind: kind.into(),
             resolution_ns,
             has_durations,

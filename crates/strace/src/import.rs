@@ -9,8 +9,8 @@ use std::{
 };
 
 use chrono::NaiveDate;
-use sysdock_calls::{CallRows, Issue, Issues, MappingRows, SignalRows, syscalls::Calls};
-use sysdock_table::{Cancel, Ending, Progress, ROWS_PER_PART, Recording, Source, TableError};
+use sysdock_calls::{ABOUT, CallRows, RESTARTED_CALLS, Issue, Issues, MappingRows, SignalRows, syscalls::Calls};
+use sysdock_table::{Cancel, Ending, Manifest, Progress, ROWS_PER_PART, Recording, Source, TableError};
 
 use crate::{
     aio::UnderWay,
@@ -85,6 +85,12 @@ impl std::error::Error for ImportError {}
 /// Tables that an import fills. Listed from the start: an empty table is a statement, a missing one is not.
 const TABLES: [&str; 8] = ["calls", "commands", "import_issues", "mappings", "paths", "processes", "signals", "stacks"];
 
+/// What recording.json says of a recording that is made of a log, live or imported, before anything was read.
+#[must_use]
+pub fn manifest(recorder: &str) -> Manifest {
+    Manifest::new(recorder, "lines", ABOUT)
+}
+
 /// Lines after which progress is reported. An input of which nothing was understood by then is refused without reading all of it.
 const LINES_PER_REPORT: u64 = 4096;
 
@@ -153,8 +159,8 @@ impl Logs {
         for table in TABLES {
             recording.manifest.tables.entry(table.into()).or_default();
         }
-        recording.manifest.sources = merge.feeds.iter().map(|feed| source(&feed.input.path, options)).collect();
-        for (source, feed) in recording.manifest.sources.iter_mut().zip(&merge.feeds) {
+        recording.manifest.capture_mut().sources = merge.feeds.iter().map(|feed| source(&feed.input.path, options)).collect();
+        for (source, feed) in recording.manifest.capture_mut().sources.iter_mut().zip(&merge.feeds) {
             source.offset_ns = feed.shift_ns;
         }
         let mut import = Import::new(recording, options, &merge, sessions, threads > 1);
@@ -192,7 +198,8 @@ fn source(path: &Path, options: &Options) -> Source {
         None if path == Path::new("-") => "<stdin>".into(),
         None => path.to_string_lossy().into_owned(),
     };
-    Source { path, ..Source::default() }
+    // A name is given to a pipe from a recorder.
+    Source { path, temporary: options.name.is_some(), ..Source::default() }
 }
 
 /// An import under way.
@@ -398,27 +405,26 @@ impl<'a> Import<'a> {
     fn describe(&mut self, merge: &Merge) {
         let lives = &self.system.threads.lives;
         let manifest = &mut self.recording.manifest;
-        manifest.lines_total = self.lines + merge.left_out();
-        manifest.restarted_calls = self.restarted_calls;
-        manifest.lines_understood = manifest.lines_total - self.issues.lines_lost;
-        manifest.started_ns = self.first_ns.unwrap_or(0);
-        manifest.duration_ns = self.last_ns.saturating_sub(manifest.started_ns).max(0);
-        manifest.clock = merge.feeds[0].describe_clock(self.has_durations);
+        manifest.cover(self.first_ns.unwrap_or(0), self.last_ns);
+        let capture = manifest.capture_mut();
+        capture.total = self.lines + merge.left_out();
+        capture.understood = capture.total - self.issues.lines_lost;
+        capture.counts.insert(RESTARTED_CALLS.into(), self.restarted_calls);
+        capture.clock = merge.feeds[0].describe_clock(self.has_durations);
         if merge.feeds[0].times.is_some() {
-            manifest.recorder = "truss-log".into();
+            capture.recorder = "truss-log".into();
         }
-        manifest.has_exits = lives.iter().all(|life| life.end_ns.is_some());
-        manifest.issues = self.issues.counts.iter().map(|(issue, count)| ((*issue).into(), *count)).collect();
+        capture.issues = self.issues.counts.iter().map(|(issue, count)| ((*issue).into(), *count)).collect();
+        for (source, feed) in capture.sources.iter_mut().zip(&merge.feeds) {
+            source.bytes = feed.bytes();
+            source.lines = feed.line_number;
+        }
         if let Some(first) = lives.first() {
             manifest.exit_code = first.exit_code;
             manifest.exit_signal.clone_from(&first.exit_signal);
             if manifest.command.is_none() {
                 manifest.command = first.program.as_ref().map(|program| program.command.clone());
             }
-        }
-        for (source, feed) in manifest.sources.iter_mut().zip(&merge.feeds) {
-            source.bytes = feed.bytes();
-            source.lines = feed.line_number;
         }
     }
 }

@@ -37,5 +37,5 @@ mod truss;
 pub mod fuzzing;
 
 pub use align::Estimate;
-pub use import::{ImportError, Logs, Options};
+pub use import::{ImportError, Logs, Options, manifest};
 pub use truss::Columns as TrussColumns;

@@ -6,6 +6,8 @@ use std::{fmt, io, path::PathBuf};
 pub enum TableError {
     /// The output folder is there already and not empty.
     Exists(PathBuf),
+    /// The folder holds no complete recording of this version, so nothing can be added to it.
+    NotComplete(PathBuf),
     /// A file or folder could not be made or written.
     Io(PathBuf, io::Error),
     /// The Parquet writer refused; mostly a write error in disguise (see [`TableError::io_kind`]).
@@ -32,6 +34,7 @@ impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TableError::Exists(path) => write!(f, "{}: exists", path.display()),
+            TableError::NotComplete(path) => write!(f, "{}: no complete recording", path.display()),
             TableError::Io(path, error) => write!(f, "{}: {error}", path.display()),
             TableError::Parquet(path, error) => write!(f, "{}: {error}", path.display()),
             TableError::Column(text) => f.write_str(text),

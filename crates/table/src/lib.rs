@@ -20,7 +20,7 @@ pub use beside::{Beside, BlockEncoder};
 pub use control::{Cancel, Progress};
 pub use error::TableError;
 pub use group::{EncodedGroup, GroupEncoder, ROWS_PER_BLOCK};
-pub use manifest::{Clock, Ending, FORMAT_VERSION, FamilyState, Manifest, Part, Source, TableEntry, Tool};
+pub use manifest::{Capture, Clock, Ending, FORMAT_VERSION, FamilyState, Manifest, Part, Source, TableEntry, Tool};
 pub use pages::NULL;
 pub use recording::{ROWS_PER_GROUP, ROWS_PER_PART, Recording};
 pub use schema::{ColumnDef, ColumnType, TableDef, table};

@@ -1,4 +1,7 @@
-//! `recording.json`: who, where, when, clock, losses, and a hash of every part.
+//! `recording.json`: who, where, when, what each capture understood and lost, and a hash of every part.
+//!
+//! A *capture* is one thing that wrote into the recording: a log reader, the kernel recorder, a scan. What a recording holds follows from its
+//! tables; a capture says how complete its share of them is.
 
 use std::{
     collections::BTreeMap,
@@ -12,15 +15,14 @@ use serde::{Deserialize, Serialize};
 use crate::TableError;
 
 /// Version of the folder format. Raise it when a reader of the old format would read wrong numbers.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 /// The contents of `recording.json`. Field meanings: `docs/reference/recording.md`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct Manifest {
     pub format_version: u32,
     pub tool: Tool,
-    pub recorder: String,
     pub command: Option<String>,
     pub directory: Option<String>,
     pub host: Option<String>,
@@ -28,23 +30,41 @@ pub struct Manifest {
     pub duration_ns: i64,
     pub exit_code: Option<i32>,
     pub exit_signal: Option<String>,
-    pub clock: Clock,
-    pub has_exits: bool,
-    pub options: Vec<String>,
-    pub families: Vec<FamilyState>,
-    pub sources: Vec<Source>,
-    pub lines_total: u64,
-    pub lines_understood: u64,
-    pub restarted_calls: u64,
-    pub issues: BTreeMap<String, u64>,
-    pub lost_events: u64,
+    /// Whether all captures came to their ends.
     pub complete: bool,
-    pub ended_by: Ending,
+    /// At least one: the last is the one that is being written.
+    pub captures: Vec<Capture>,
     pub tables: BTreeMap<String, TableEntry>,
 }
 
+/// One thing that wrote into a recording: what it set out to record, and how much of it is there.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Capture {
+    /// What wrote it, as `sysdock info` shows it. Nothing follows from this name.
+    pub recorder: String,
+    /// What `total`, `understood` and `lost` count: `lines`, `events`, `files`, ...
+    pub unit: String,
+    /// Units of input that were seen.
+    pub total: u64,
+    /// Those of them that are in the tables.
+    pub understood: u64,
+    /// Units that happened and were dropped before they were seen, as far as known.
+    pub lost: u64,
+    pub clock: Clock,
+    pub options: Vec<String>,
+    pub families: Vec<FamilyState>,
+    pub sources: Vec<Source>,
+    /// Other counts of what was seen, by name, such as `restarted_calls`.
+    pub counts: BTreeMap<String, u64>,
+    /// Rows of `import_issues`, by kind.
+    pub issues: BTreeMap<String, u64>,
+    pub complete: bool,
+    pub ended_by: Ending,
+}
+
 /// The program that wrote the recording.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct Tool {
     pub name: String,
@@ -52,7 +72,7 @@ pub struct Tool {
 }
 
 /// What `ts_ns` means.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct Clock {
     pub kind: String,
@@ -60,12 +80,14 @@ pub struct Clock {
     pub has_durations: bool,
     /// What kind of time `dur_ns` holds: `elapsed`, `system_cpu` or `none`.
     pub durations: String,
+    /// Whether the durations hold the cost of a tracer that stops the program at each call.
+    pub includes_tracer: bool,
     /// What `ts_ns` is the time of: the `entry` into a call or its `return`.
     pub stamps: String,
     pub note: Option<String>,
 }
 
-/// What became of a family of events that a recorder of the kernel knows.
+/// What became of one family of events that a capture can record: a word of `about` in `knowhow/tables`, or one that adds columns to tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FamilyState {
     /// Its word, as in `sysdock record --what`.
@@ -75,17 +97,19 @@ pub struct FamilyState {
 }
 
 /// One input of an import.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct Source {
     pub path: String,
     pub offset_ns: i64,
     pub bytes: u64,
     pub lines: u64,
+    /// Whether a recorder wrote it for itself: it is gone by now.
+    pub temporary: bool,
 }
 
-/// Why the writing of a recording came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Why a capture came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Ending {
     #[serde(rename = "running")]
@@ -120,13 +144,18 @@ pub struct Part {
 }
 
 impl Manifest {
-    /// An empty manifest of a recording that is being written.
+    /// An empty manifest of a recording that one capture is writing: see [`Capture::new`].
     #[must_use]
-    pub fn new(recorder: &str) -> Self {
+    pub fn new(recorder: &str, unit: &str, about: &str) -> Self {
+        Manifest::of(Capture::new(recorder, unit, about))
+    }
+
+    /// An empty manifest of a recording that this capture is writing.
+    #[must_use]
+    pub fn of(capture: Capture) -> Self {
         Manifest {
             format_version: FORMAT_VERSION,
             tool: Tool { name: "sysdock".into(), version: env!("CARGO_PKG_VERSION").into() },
-            recorder: recorder.into(),
             command: None,
             directory: None,
             host: None,
@@ -134,20 +163,43 @@ impl Manifest {
             duration_ns: 0,
             exit_code: None,
             exit_signal: None,
-            clock: Clock::default(),
-            has_exits: false,
-            options: Vec::new(),
-            families: Vec::new(),
-            sources: Vec::new(),
-            lines_total: 0,
-            lines_understood: 0,
-            restarted_calls: 0,
-            issues: BTreeMap::new(),
-            lost_events: 0,
             complete: false,
-            ended_by: Ending::Running,
+            captures: vec![capture],
             tables: BTreeMap::new(),
         }
+    }
+
+    /// The capture that is being written.
+    ///
+    /// # Panics
+    /// If there is none: a manifest always has one.
+    #[must_use]
+    pub fn capture(&self) -> &Capture {
+        self.captures.last().expect("a manifest has a capture")
+    }
+
+    /// The capture that is being written, to fill in.
+    ///
+    /// # Panics
+    /// If there is none: a manifest always has one.
+    pub fn capture_mut(&mut self) -> &mut Capture {
+        self.captures.last_mut().expect("a manifest has a capture")
+    }
+
+    /// Say how the capture that is being written ended.
+    pub(crate) fn end(&mut self, ending: Ending) {
+        let capture = self.capture_mut();
+        capture.ended_by = ending;
+        capture.complete = ending == Ending::EndOfInput;
+        self.complete = self.captures.iter().all(|capture| capture.complete);
+    }
+
+    /// Make the recording span from its earliest start to `end_ns`, now that a capture ran from `start_ns` to there.
+    pub fn cover(&mut self, start_ns: i64, end_ns: i64) {
+        let known = (self.started_ns, self.started_ns.saturating_add(self.duration_ns));
+        let (start, end) = if self.captures.len() > 1 { (known.0.min(start_ns), known.1.max(end_ns)) } else { (start_ns, end_ns) };
+        self.started_ns = start;
+        self.duration_ns = end.saturating_sub(start).max(0);
     }
 
     /// Replace `folder/recording.json` in one step, so that a reader never sees half of it.
@@ -164,5 +216,28 @@ impl Manifest {
             return Err(failed(error));
         }
         fs::rename(&fresh, &path).map_err(failed)
+    }
+}
+
+impl Capture {
+    /// One that has not seen anything yet: it counts its input in `unit`, and records what the tables with this `about` in `knowhow/tables`
+    /// hold.
+    #[must_use]
+    pub fn new(recorder: &str, unit: &str, about: &str) -> Self {
+        Capture {
+            recorder: recorder.into(),
+            unit: unit.into(),
+            total: 0,
+            understood: 0,
+            lost: 0,
+            clock: Clock::default(),
+            options: Vec::new(),
+            families: vec![FamilyState { family: about.into(), missing: None }],
+            sources: Vec::new(),
+            counts: BTreeMap::new(),
+            issues: BTreeMap::new(),
+            complete: false,
+            ended_by: Ending::Running,
+        }
     }
 }

@@ -25,7 +25,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Column, EncodedGroup, Ending, FORMAT_VERSION, Manifest, Part, TableDef, TableEntry, TableError,
+    Capture, Column, EncodedGroup, Ending, FORMAT_VERSION, Manifest, Part, TableDef, TableEntry, TableError,
     batch::record_batch,
     group::parquet_schema,
     schema::{self, ColumnType},
@@ -47,6 +47,8 @@ pub struct Recording {
     /// Number of the next part of each table. A number is never used twice, so that a part is never overwritten while it is listed.
     part_numbers: BTreeMap<String, usize>,
     outdated: Vec<PathBuf>,
+    /// What recording.json said before a capture was added.
+    before: Option<Box<Manifest>>,
 }
 
 /// What is read of the recording.json that an earlier writer left.
@@ -132,6 +134,7 @@ impl Recording {
             open: BTreeMap::new(),
             part_numbers: BTreeMap::new(),
             outdated: Vec::new(),
+            before: None,
         };
         recording.manifest.save(folder)?;
         Ok(recording)
@@ -164,7 +167,38 @@ impl Recording {
         for table in tables {
             remove_parts(folder, table, listed).map_err(|error| TableError::Io(folder.join(table), error))?;
         }
-        Ok(Recording { folder: folder.into(), manifest, open: BTreeMap::new(), part_numbers, outdated: Vec::new() })
+        Ok(Recording { folder: folder.into(), manifest, open: BTreeMap::new(), part_numbers, outdated: Vec::new(), before: None })
+    }
+
+    /// Open a complete recording to add a capture to it: its tables grow, and nothing that it lists is changed or removed.
+    ///
+    /// # Errors
+    /// [`TableError::NotComplete`] if the folder holds no complete recording of this format; [`TableError::Io`] if it cannot be read.
+    pub fn extend(folder: &Path, capture: Capture) -> Result<Self, TableError> {
+        let refused = || TableError::NotComplete(folder.into());
+        let path = folder.join("recording.json");
+        let text = fs::read(&path).map_err(|error| TableError::Io(path.clone(), error))?;
+        let mut manifest: Manifest = serde_json::from_slice(&text).map_err(|_| refused())?;
+        if !manifest.complete || manifest.format_version != FORMAT_VERSION {
+            return Err(refused());
+        }
+        let mut part_numbers = BTreeMap::new();
+        for (table, entry) in &manifest.tables {
+            part_numbers.insert(table.clone(), next_number(table, &entry.parts).ok_or_else(refused)?);
+        }
+        let before = Some(Box::new(manifest.clone()));
+        manifest.complete = false;
+        manifest.captures.push(capture);
+        manifest.save(folder)?;
+        Ok(Recording { folder: folder.into(), manifest, open: BTreeMap::new(), part_numbers, outdated: Vec::new(), before })
+    }
+
+
+    /// Rows that a table has by now, in closed and open parts.
+    #[must_use]
+    pub fn rows(&self, table: &str) -> u64 {
+        let closed = self.manifest.tables.get(table).map_or(0, |entry| entry.rows);
+        closed + self.open.get(table).map_or(0, |part| part.rows)
     }
 
     /// The folder.
@@ -263,17 +297,22 @@ impl Recording {
                 failed.get_or_insert(error);
             }
         }
-        self.manifest.ended_by = if failed.is_some() { Ending::WriteError } else { ending };
-        self.manifest.complete = self.manifest.ended_by == Ending::EndOfInput;
+        self.manifest.end(if failed.is_some() { Ending::WriteError } else { ending });
         self.manifest.save(&self.folder)?;
         self.remove_outdated();
         failed.map_or(Ok(self.manifest), Err)
     }
 
-    /// Remove the folder again: there was nothing to record.
+    /// There was nothing to record: remove the folder again, or the capture that was to be added.
     pub fn abandon(self) {
-        drop(self.open);
-        let _ = fs::remove_dir_all(&self.folder);
+        for part in self.open.into_values() {
+            let _ = fs::remove_file(part.path);
+        }
+        match self.before {
+            // recording.json then says that the capture is not complete, which is true.
+            Some(manifest) => drop(manifest.save(&self.folder)),
+            None => drop(fs::remove_dir_all(&self.folder)),
+        }
     }
 
     /// Parts that recording.json no longer lists. A file that cannot be removed does no harm.

@@ -20,9 +20,9 @@ pub struct TableDef {
     /// Whether it has Parquet parts (`recording` is a view of recording.json).
     #[serde(default = "yes")]
     pub stored: bool,
-    /// The only recorder that fills it. Not used by writers.
+    /// What it is about: the family of events, of those that captures name, that fills it. Not used by writers.
     #[serde(default)]
-    pub recorder: Option<String>,
+    pub about: Option<String>,
     /// Stored columns, in order.
     pub columns: Vec<ColumnDef>,
     /// Columns that exist in views only. Not used by writers.

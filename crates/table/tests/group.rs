@@ -48,7 +48,7 @@ fn word(column: usize, index: usize) -> String {
 /// Write groups of these sizes; returns what must be read back.
 fn write(folder: &Path, groups: &[usize]) -> Columns {
     let def = table("calls");
-    let mut recording = Recording::create(folder, Manifest::new("test")).unwrap();
+    let mut recording = Recording::create(folder, Manifest::new("test", "events", "calls")).unwrap();
     // One column by itself, as if its values were known later.
     let mut encoders = [
         GroupEncoder::of_columns("calls", |name| name != "life_id"),

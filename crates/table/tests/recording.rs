@@ -18,13 +18,13 @@ fn stated(folder: &Path) -> serde_json::Value {
 fn a_recording_says_that_it_is_running_until_it_is_finished() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rec");
-    let mut recording = Recording::create(&path, Manifest::new("test")).unwrap();
-    assert_eq!(stated(&path)["ended_by"], "running");
+    let mut recording = Recording::create(&path, Manifest::new("test", "lines", "calls")).unwrap();
+    assert_eq!(stated(&path)["captures"][0]["ended_by"], "running");
     recording.write("commands", commands(3)).unwrap();
     assert_eq!(stated(&path)["tables"], serde_json::json!({}), "an open part is not listed");
     recording.finish(Ending::EndOfInput).unwrap();
     let stated = stated(&path);
-    assert_eq!((&stated["complete"], &stated["ended_by"]), (&true.into(), &"end of input".into()));
+    assert_eq!((&stated["complete"], &stated["captures"][0]["ended_by"]), (&true.into(), &"end of input".into()));
     let part = &stated["tables"]["commands"]["parts"][0];
     let bytes = fs::read(path.join(part["file"].as_str().unwrap())).unwrap();
     assert_eq!(part["rows"], 3);
@@ -37,7 +37,7 @@ fn a_recording_says_that_it_is_running_until_it_is_finished() {
 fn a_writer_that_is_dropped_leaves_recording_json_readable() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rec");
-    let mut recording = Recording::create(&path, Manifest::new("test")).unwrap();
+    let mut recording = Recording::create(&path, Manifest::new("test", "lines", "calls")).unwrap();
     recording.write("commands", commands(3)).unwrap();
     drop(recording);
     assert_eq!(stated(&path)["complete"], false);
@@ -46,17 +46,17 @@ fn a_writer_that_is_dropped_leaves_recording_json_readable() {
 #[test]
 fn folders_in_use_are_refused_and_empty_ones_are_not() {
     let folder = tempfile::tempdir().unwrap();
-    Recording::create(folder.path(), Manifest::new("test")).unwrap();
-    assert!(matches!(Recording::create(folder.path(), Manifest::new("test")), Err(TableError::Exists(_))));
+    Recording::create(folder.path(), Manifest::new("test", "lines", "calls")).unwrap();
+    assert!(matches!(Recording::create(folder.path(), Manifest::new("test", "lines", "calls")), Err(TableError::Exists(_))));
     let file = folder.path().join("file");
     fs::write(&file, "x").unwrap();
-    assert!(matches!(Recording::create(&file, Manifest::new("test")), Err(TableError::Exists(_))));
+    assert!(matches!(Recording::create(&file, Manifest::new("test", "lines", "calls")), Err(TableError::Exists(_))));
 }
 
 #[test]
 fn columns_that_do_not_fit_the_definition_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("test")).unwrap();
+    let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("test", "lines", "calls")).unwrap();
     let null = vec![Column::Int32(vec![None]), Column::String(vec![Some("x".into())])];
     assert!(matches!(recording.write("commands", null), Err(TableError::Column(_))), "NULL in a column that has none");
     let types = vec![Column::String(vec![Some("x".into())]), Column::Int32(vec![Some(1)])];
@@ -67,7 +67,7 @@ fn columns_that_do_not_fit_the_definition_are_refused() {
 fn an_abandoned_recording_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rec");
-    let mut recording = Recording::create(&path, Manifest::new("test")).unwrap();
+    let mut recording = Recording::create(&path, Manifest::new("test", "lines", "calls")).unwrap();
     recording.write("commands", commands(1)).unwrap();
     recording.abandon();
     assert!(!path.exists());
@@ -77,7 +77,7 @@ fn an_abandoned_recording_leaves_nothing() {
 fn what_a_dead_writer_left_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rec");
-    let mut recording = Recording::create(&path, Manifest::new("test")).unwrap();
+    let mut recording = Recording::create(&path, Manifest::new("test", "lines", "calls")).unwrap();
     recording.write("commands", commands(3)).unwrap();
     recording.checkpoint().unwrap();
     let words = |text: &str| Column::String(vec![Some(text.into())]);
@@ -87,7 +87,7 @@ fn what_a_dead_writer_left_is_made_anew() {
     drop(recording);
     fs::write(path.join("spool"), "events").unwrap();
 
-    let mut recording = Recording::reopen(&path, Manifest::new("again"), &["commands"]).unwrap();
+    let mut recording = Recording::reopen(&path, Manifest::new("again", "events", "calls"), &["commands"]).unwrap();
     assert_eq!(stated(&path)["recorder"], "again");
     let left: Vec<_> = stated(&path)["tables"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(left, ["commands"]);
@@ -104,9 +104,9 @@ fn what_a_dead_writer_left_is_made_anew() {
 fn only_unfinished_recordings_are_made_anew() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rec");
-    let reopened = |keep: &[&str]| Recording::reopen(&path, Manifest::new("again"), keep);
+    let reopened = |keep: &[&str]| Recording::reopen(&path, Manifest::new("again", "events", "calls"), keep);
     assert!(matches!(reopened(&[]), Err(TableError::Exists(_))), "no folder");
-    let recording = Recording::create(&path, Manifest::new("test")).unwrap();
+    let recording = Recording::create(&path, Manifest::new("test", "lines", "calls")).unwrap();
     recording.finish(Ending::EndOfInput).unwrap();
     assert!(matches!(reopened(&[]), Err(TableError::Exists(_))), "complete");
 

@@ -1,6 +1,6 @@
 -- Log incomplete
 -- What the log does not tell, so that other rules may miss it: lines not understood, lost events, no durations, I/O without calls.
--- needs:  recording, import_issues, totals
+-- needs:  recording, captures, import_issues, totals
 -- column: subject VARCHAR       What is missing.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          How much is there, or is missing.
@@ -29,17 +29,22 @@
 -- says: unknown en            The recording holds no calls.
 -- says: unknown ja            システムコールが記録にありません。
 -- tags:   errors
-WITH gaps AS (
-    SELECT 'lines' AS variant, r.lines_total - r.lines_understood AS missing, r.lines_total AS total,
+WITH seen AS (
+    SELECT sum(total) AS total, sum(understood) AS understood, sum(lost) AS lost, max(CASE WHEN complete THEN 0 ELSE 1 END) AS cut
+    FROM captures WHERE about = 'calls'
+),
+gaps AS (
+    SELECT 'lines' AS variant, s.total - s.understood AS missing, s.total AS total,
         (SELECT min(i.line) FROM import_issues AS i WHERE NOT i.understood) AS line
-    FROM recording AS r
-    WHERE r.lines_understood < r.lines_total
+    FROM seen AS s
+    WHERE s.understood < s.total
     UNION ALL
-    SELECT 'lost' AS variant, r.lost_events AS missing, NULL AS total, NULL AS line FROM recording AS r WHERE r.lost_events > 0
+    SELECT 'lost' AS variant, s.lost AS missing, NULL AS total, NULL AS line FROM seen AS s WHERE s.lost > 0
     UNION ALL
-    SELECT 'cut' AS variant, NULL AS missing, NULL AS total, NULL AS line FROM recording AS r WHERE NOT r.complete
+    SELECT 'cut' AS variant, NULL AS missing, NULL AS total, NULL AS line FROM seen AS s WHERE s.cut = 1
     UNION ALL
-    SELECT 'durations' AS variant, NULL AS missing, r.lines_total AS total, NULL AS line FROM recording AS r
+    SELECT 'durations' AS variant, NULL AS missing, s.total AS total, NULL AS line FROM recording AS r
+    CROSS JOIN seen AS s
     CROSS JOIN totals AS t
     WHERE NOT r.has_durations AND t.calls > 0
     UNION ALL
@@ -60,8 +65,8 @@ SELECT
     CASE WHEN g.variant IS NOT NULL THEN 'high' END AS certainty,
     g.variant,
     CAST(g.missing AS BIGINT) AS missing,
-    CAST(coalesce(g.total, r.lines_total) AS BIGINT) AS total,
+    CAST(coalesce(g.total, s.total) AS BIGINT) AS total,
     CAST(g.line AS BIGINT) AS line
-FROM recording AS r
+FROM seen AS s
 CROSS JOIN totals AS t
 LEFT JOIN gaps AS g ON g.variant <> ''

@@ -20,7 +20,7 @@ from sysdock.library.header import parse
 from sysdock.recording import Recording
 from sysdock.recording.mentions import mentions
 from sysdock.recording.native import find_native, import_quietly
-from sysdock.recording.writing import empty_manifest
+from sysdock.recording.writing import empty_capture, empty_manifest
 
 _FOLDERS = {"analyses": "analysis", "rules": "rule", "experiments": "experiment"}
 _ENDINGS = {"analyses": (".sql", ".md"), "rules": (".sql", ".md"), "experiments": (".toml",)}
@@ -225,7 +225,7 @@ def _needs_problems(session: Session, analysis: Analysis) -> list[str]:
 def _empty_recording(library: Library) -> Recording:
     """A recording of nothing, which is nowhere on disk."""
     tables = {table.name: {"rows": 0, "lost": 0, "parts": []} for table in library.tables() if table.stored}
-    return Recording(Path("empty recording"), empty_manifest(tables))
+    return Recording(Path("empty recording"), empty_manifest(tables, empty_capture("check", "rows", "calls")))
 
 
 def _page_problems(page: Page, kind: str) -> list[str]:

@@ -106,7 +106,7 @@ def compare(a: Session, b: Session) -> Comparison:
     Raises UserError where one of them is not of calls.
     """
     for session in (a, b):
-        session.recording.demand_calls()
+        session.require_about("calls")
     return Comparison(
         totals=_totals(a, b),
         findings=_findings(a.diagnose(), b.diagnose()),

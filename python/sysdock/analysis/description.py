@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import shlex
 from typing import TYPE_CHECKING, Any
+
+from sysdock.sections import Statement, contents, section_of
+from sysdock.sections.scan import file_systems
 
 if TYPE_CHECKING:
     from sysdock.analysis.session import Session
-    from sysdock.library import Analysis
     from sysdock.recording import Recording
 
 _COPIED = (
@@ -16,19 +17,9 @@ _COPIED = (
     "host",
     "started_ns",
     "duration_ns",
-    "lines_total",
-    "lines_understood",
-    "lost_events",
     "complete",
-    "ended_by",
     "directory",
-    "recorder",
     "tool",
-    "options",
-    "families",
-    "sources",
-    "clock",
-    "has_exits",
     "exit_code",
     "exit_signal",
 )
@@ -38,13 +29,15 @@ _FIRST_LINES = 3
 def describe(session: Session) -> dict[str, Any]:
     """One object with what recording.json says, the environment, and the issues of the import.
 
-    `kind`: what it is a recording of. `file_systems`: rows of that table, of a scan. `tables`: per table
-    `rows`, `lost`, `bytes` on disk.
+    `captures`: as recording.json has them; `lines_total`, `lines_understood`, `lost_events`: their sums, in
+    their own units. `kind`: what they set out to record. `file_systems`: rows of that table, of a scan.
+    `tables`: per table `rows`, `lost`, `bytes` on disk.
     `environment`: rows of that table. `issues`: per kind the number of rows, whether the line itself was
     understood, and the first places. `damage`: parts that are missing or have a wrong size.
     """
     recording = session.recording
-    described = {"kind": recording.kind} | {name: recording.manifest.get(name) for name in _COPIED}
+    described = {"kind": ", ".join(contents(recording.captures))}
+    described |= {name: recording.manifest.get(name) for name in _COPIED} | _of_captures(session)
     described["tables"] = {
         name: {
             "rows": recording.rows(name),
@@ -53,7 +46,7 @@ def describe(session: Session) -> dict[str, Any]:
         }
         for name in recording.tables
     }
-    described["file_systems"] = _file_systems(session)
+    described["file_systems"] = file_systems(session)
     described["damage"] = recording.damage()
     described["environment"] = described["issues"] = []
     if not described["damage"]:
@@ -62,13 +55,31 @@ def describe(session: Session) -> dict[str, Any]:
     return described
 
 
-def _file_systems(session: Session) -> list[dict[str, Any]]:
-    """What was scanned; none for a recording of programs."""
-    if "file_systems" not in session.recording.tables or session.recording.damage():
-        return []
-    result = session.execute("SELECT * FROM file_systems")
-    names = [column[0] for column in result.description]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+def _of_captures(session: Session) -> dict[str, Any]:
+    """Totals over all captures, and what the first one says of itself."""
+    recording = session.recording
+    first = recording.captures[0]
+    return {
+        "lines_total": sum(capture["total"] for capture in recording.captures),
+        "lines_understood": sum(capture["understood"] for capture in recording.captures),
+        "lost_events": recording.lost_events,
+        "ended_by": recording.ended_by,
+        "recorder": ", ".join(capture["recorder"] for capture in recording.captures),
+        "options": [word for capture in recording.captures for word in capture.get("options") or []],
+        "families": [state for capture in recording.captures for state in capture.get("families") or []],
+        "sources": recording.sources,
+        "clock": first["clock"],
+        "has_exits": _has_exits(session),
+        "captures": recording.captures,
+    }
+
+
+def _has_exits(session: Session) -> bool | None:
+    """Whether the end of every process was seen; None where no process was."""
+    if "processes" not in session.recording.tables or session.recording.damage():
+        return None
+    [(seen,)] = session.fetch("SELECT coalesce(bool_and(end_ts_ns IS NOT NULL), true) FROM processes")
+    return seen
 
 
 def _environment(session: Session) -> list[dict[str, Any]]:
@@ -102,35 +113,16 @@ def issues(session: Session) -> list[dict[str, Any]]:
     ]
 
 
-def of_an_experiment(session: Session, folder: str) -> tuple[str, str, list[str]] | None:
-    """That it is of an experiment, in English and Japanese, and the commands that show its results.
-
-    None for other kinds. `folder`: what the commands call the recording. Who looks for findings must hear
-    it: rules are about programs and disks, and that they are silent is no pass.
-    """
-    if session.recording.kind != "experiment":
-        return None
-    analyses = [analysis for analysis in session.library.analyses() if _is_of_results(session, analysis)]
-    shown = [f"sysdock show {shlex.quote(folder)} {analysis.id}" for analysis in analyses]
-    if not shown:
-        english = "This is the recording of an experiment, and it has no results."
-        return english, "これは実験の記録ですが、結果がありません。", []
-    return (
-        "This is the recording of an experiment: rules do not judge it. Its results:",
-        "これは実験の記録で、ルールの対象ではありません。結果は次のコマンドで表示できます:",
-        shown,
-    )
-
-
-def _is_of_results(session: Session, analysis: Analysis) -> bool:
-    """Whether an analysis reads what only experiments record, and this one has it."""
-    recorders = {session.library.table(name).recorder for name in analysis.needs}
-    return "experiment" in recorders and not session.missing(analysis)
+def statements(session: Session, folder: str) -> list[Statement]:
+    """What sections say where rules have nothing to judge. `folder`: what commands call the recording."""
+    sections = dict.fromkeys(map(section_of, session.recording.captures))
+    found = [section.statement(session, folder) for section in sections if section and section.statement]
+    return [statement for statement in found if statement]
 
 
 def start_time(recording: Recording) -> str | None:
     """When the recording began, as text; None where its clock knows no date."""
-    kind = recording.manifest["clock"].get("kind")
+    kind = recording.clock.get("kind")
     # A recorder that was killed has not yet written when it began.
     if kind in ("relative", "order") or not recording.started_ns:
         return None
@@ -140,6 +132,6 @@ def start_time(recording: Recording) -> str | None:
         return None
     local = stamp.astimezone()
     if kind == "time_of_day":
-        given = "given" in (recording.manifest["clock"].get("note") or "")
+        given = "given" in (recording.clock.get("note") or "")
         return local.strftime(f"%Y-%m-%d %H:%M:%S (date {'given' if given else 'inferred'})")
     return local.strftime("%Y-%m-%d %H:%M:%S %z")

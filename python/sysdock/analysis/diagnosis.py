@@ -13,7 +13,8 @@ from sysdock.analysis.source_lines import with_source_lines
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Page
 from sysdock.library.rule_shape import CERTAINTIES, STATUSES
-from sysdock.recording import Recording, quote
+from sysdock.recording import quote
+from sysdock.sections import section_of
 from sysdock.text import percent
 
 if TYPE_CHECKING:
@@ -33,12 +34,9 @@ def diagnose(session: Session) -> list[Finding]:
 
 
 def _is_beyond(session: Session, rule: Analysis) -> bool:
-    """Whether a rule asks for what the recorder of this recording never records: it has nothing to say."""
-    recorder = session.recording.manifest.get("recorder")
-    others = [session.library.table(name).recorder for name in session.missing(rule)]
-    # What no recorder is named for comes from watching programs: scans and experiments have none of it.
-    watched = (None,) if session.recording.kind == "calls" else ()
-    return any(other not in (*watched, recorder) for other in others)
+    """Whether a rule asks for what nobody set out to record here: it has nothing to say."""
+    asked = {session.library.table(name).about for name in session.missing(rule)} - {None}
+    return not asked <= session.recording.families | session.contents
 
 
 def judge(session: Session, rule: Analysis) -> list[Finding]:
@@ -60,8 +58,7 @@ def judge(session: Session, rule: Analysis) -> list[Finding]:
     names = [column.name for column in rule.columns]
     findings = [_finding(rule, page, dict(zip(names, row, strict=True))) for row in rows]
     findings = _cut(sorted(findings, key=_order))
-    sources = session.library.sources(rule.needs)
-    doubt = doubts(session.recording, sources) or _doubts_of_scan(session, sources)
+    doubt = doubts(session, session.library.sources(rule.needs))
     if session.filters.only_ok:
         doubt = (
             "Nothing was found, but --only-ok leaves out the calls that failed.",
@@ -84,22 +81,21 @@ def _page(session: Session, rule: Analysis) -> Page:
     return session.library.page(rule)
 
 
-def doubts(recording: Recording, sources: Iterable[str]) -> tuple[str, str] | None:
-    """Why an `ok` read from `sources` cannot be trusted, in English and Japanese; None where it can."""
-    manifest = recording.manifest
-    if not manifest["complete"]:
+def doubts(session: Session, tables: Iterable[str]) -> tuple[str, str] | None:
+    """Why an `ok` read from `tables` cannot be trusted, in English and Japanese; None where it can."""
+    tables = set(tables)
+    about = {session.library.table(name).about for name in tables} - {None}
+    captures = [capture for capture in session.recording.captures if not about or about & _families(capture)]
+    if not all(capture["complete"] for capture in captures):
         return (
             "Nothing was found, but the recording is incomplete.",
             "見つかったものはありませんが、記録が途中で終わっています。",
         )
-    if recording.coverage < ENOUGH_UNDERSTOOD:
-        share = percent(manifest["lines_understood"], manifest["lines_total"])
-        return (
-            f"Nothing was found, but only {share} of the {recording.unit} were understood.",
-            f"見つかったものはありませんが、{share} しか解釈できませんでした。",
-        )
-    lossy = [name for name in sources if name in recording.tables and recording.lost(name)]
-    lost = sum(recording.lost(name) for name in lossy) or manifest["lost_events"]
+    for capture in captures:
+        if doubt := _doubt_of_capture(session, capture, tables):
+            return doubt
+    lossy = [name for name in tables if name in session.recording.tables and session.recording.lost(name)]
+    lost = sum(map(session.recording.lost, lossy)) or sum(capture["lost"] for capture in captures)
     if lost:
         return (
             f"Nothing was found, but {lost} events were lost.",
@@ -108,27 +104,22 @@ def doubts(recording: Recording, sources: Iterable[str]) -> tuple[str, str] | No
     return None
 
 
-def _doubts_of_scan(session: Session, sources: Iterable[str]) -> tuple[str, str] | None:
-    """The same for what a scan of a disk could not read: blocks, and files."""
-    recording = session.recording
-    if recording.kind != "scan" or not {"inodes", "extents", "layout", "free_extents"} & set(sources):
+def _families(capture: Mapping[str, Any]) -> set[str]:
+    return {state["family"] for state in capture.get("families") or []}
+
+
+def _doubt_of_capture(session: Session, capture: dict[str, Any], tables: set[str]) -> tuple[str, str] | None:
+    """That too little of its input was understood, or what else its section knows."""
+    section = section_of(capture)
+    if section and section.doubt:
+        return section.doubt(session, tables)
+    share = capture["understood"] / capture["total"] if capture["total"] else 1.0
+    if share >= ENOUGH_UNDERSTOOD:
         return None
-    if "import_issues" in recording.tables:
-        [(kinds,)] = session.fetch("SELECT count(*) FROM import_issues WHERE NOT understood")
-        if kinds:
-            return (
-                "Nothing was found, but parts of the file system could not be read or understood.",
-                "見つかったものはありませんが、ファイルシステムの一部を読めなかったか、解釈できませんでした。",
-            )
-    if "file_systems" not in recording.tables:
-        return None
-    [(files, unread)] = session.fetch("SELECT sum(files), sum(unread_files) FROM file_systems")
-    if not files or (files - unread) / files >= ENOUGH_UNDERSTOOD:
-        return None
-    share = percent(files - unread, files)
+    shown = percent(capture["understood"], capture["total"])
     return (
-        f"Nothing was found, but only {share} of the files could be read.",
-        f"見つかったものはありませんが、読めたのはファイルの {share} だけです。",
+        f"Nothing was found, but only {shown} of the {capture['unit']} were understood.",
+        f"見つかったものはありませんが、{shown} しか解釈できませんでした。",
     )
 
 

@@ -9,7 +9,7 @@ from sysdock.analysis.errors import engine_errors
 from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.recording import Recording, connect
-from sysdock.recording.writing import add_part, empty_manifest, write_manifest
+from sysdock.recording.writing import add_part, empty_capture, empty_manifest, write_manifest
 
 # What stands in a page for an id: the column of the id, and the table that has both.
 _NAMES = {"path": ("path_id", "paths"), "tid": ("life_id", "processes")}
@@ -21,8 +21,9 @@ def begin_without_log(
 ) -> None:
     """Makes a recording with the paths that `rows` (by table) name, and no other table."""
     folder.mkdir()
-    recorders = [library.table(name).recorder for name in rows]
-    manifest = {**empty_manifest({}), "recorder": next(filter(None, recorders), None)}
+    abouts = [library.table(name).about for name in rows]
+    capture = empty_capture("example", "rows", next(filter(None, abouts), "calls"))
+    manifest = empty_manifest({}, capture)
     for table in ("paths", "processes", "commands"):
         manifest["tables"][table] = {"rows": 0, "lost": 0, "parts": []}
     write_manifest(folder, manifest)

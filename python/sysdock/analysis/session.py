@@ -11,6 +11,7 @@ from sysdock.errors import UserError, did_you_mean
 from sysdock.library import Analysis, Column, Library
 from sysdock.library.header import convert
 from sysdock.recording import Filters, Recording, Views
+from sysdock.sections import all_sections
 
 if TYPE_CHECKING:
     import duckdb
@@ -47,6 +48,24 @@ class Session:
     def notes(self) -> list[str]:
         """What the user should know about the filters."""
         return self.views.notes
+
+    @property
+    def contents(self) -> set[str]:
+        """What the recording is about: `about` of the tables that it holds."""
+        known = {table.name: table.about for table in self.library.tables()}
+        return {about for name in self.recording.tables if (about := known.get(name))}
+
+    def require_about(self, about: str) -> None:
+        """Raises UserError unless the recording holds tables about it: nothing else can be asked this."""
+        known = self.contents or self.recording.families
+        if about not in known:
+            section = next((section for section in all_sections() if section.about == about), None)
+            titles = [section.title[0] for section in all_sections() if section.about in known]
+            held = " and ".join(titles) or "nothing yet"
+            needed = section.title[0] if section else about
+            fact = f"the recording holds {held}, where {needed} are needed"
+            hint = "`sysdock run -- CMD` records calls; `sysdock info REC` says what a recording holds"
+            raise UserError(fact, hint, str(self.recording.folder))
 
     def run(self, analysis: Analysis | str, params: Mapping[str, Any] | None = None) -> Result:
         """Prepares an analysis (object or id) with parameters; the query runs when its rows are asked for.

@@ -47,9 +47,12 @@ _NAME_IN_MOUNT = re.compile(r"^(\S+) on (\S+) (\(.*\))$", re.DOTALL)
 _PLAIN_OPTIONS = re.compile(r"[a-z_]+(=\d+[kmg]?)?")
 # Of recording.json; all others are left out with hashed names.
 _KNOWN_KEYS = {
-    "format_version", "tool", "recorder", "started_ns", "duration_ns", "exit_code", "exit_signal", "clock",
-    "has_exits", "lines_total", "lines_understood", "restarted_calls", "issues", "lost_events",
-    "families", "complete", "ended_by",
+    "format_version", "tool", "started_ns", "duration_ns", "exit_code", "exit_signal", "complete", "captures",
+}  # fmt: skip
+# Of a capture; reasons why a family is missing are texts of the kernel and of sysdock.
+_KNOWN_KEYS_OF_CAPTURE = {
+    "recorder", "unit", "total", "understood", "lost", "clock", "families", "sources", "counts", "issues",
+    "complete", "ended_by",
 }  # fmt: skip
 _FOLDER = "checkup"
 _README = """What is in this folder, made by `sysdock checkup`:
@@ -203,28 +206,30 @@ def _manifest(manifest: dict[str, Any], hasher: Hasher | None, with_commands: bo
     command = manifest.get("command") if with_commands else None
     if hasher is None:
         return {"command": command}
-    sources = [
-        {**source, "path": hasher.path(source["path"]) if source.get("path") else None}
-        for source in manifest.get("sources") or []
-    ]
-    # A note may name logs and hosts.
-    clock = {**manifest["clock"], "note": None}
     return {
         **{key: None for key in manifest if key not in _KNOWN_KEYS},
         "command": command and hasher.command(command),
         "directory": manifest.get("directory") and hasher.path(manifest["directory"]),
         "host": manifest.get("host") and hasher.word(manifest["host"]),
-        "options": None,
-        "sources": sources,
-        "clock": clock,
+        "captures": [_capture(capture, hasher) for capture in manifest["captures"]],
     }
+
+
+def _capture(capture: dict[str, Any], hasher: Hasher) -> dict[str, Any]:
+    sources = [
+        {**source, "path": hasher.path(source["path"]) if source.get("path") else None}
+        for source in capture.get("sources") or []
+    ]
+    known = {key: value for key, value in capture.items() if key in _KNOWN_KEYS_OF_CAPTURE}
+    # A note may name logs and hosts.
+    return {**known, "sources": sources, "clock": {**capture["clock"], "note": None}}
 
 
 def names_in(recording: Recording) -> list[str]:
     """All names that a bundle of the recording hashes, to translate them back."""
     with Session(recording, Library()) as session:
         found = [recording.manifest.get(key) for key in ("command", "directory", "host")]
-        found += [source.get("path") for source in recording.manifest.get("sources") or []]
+        found += [source.get("path") for source in recording.sources]
         for table, column in (("paths", "path"), *sorted(_COMMANDS | _PATHS | _SINGLE)):
             if table in recording.tables:
                 found += [name for (name,) in session.fetch(f"SELECT DISTINCT {column} FROM {table}")]

@@ -80,7 +80,7 @@ def _during(given: Given, session: Session | None) -> tuple[float, float] | None
     """When the job ran, s since the epoch."""
     if given.run:
         return given.run.started_s, given.run.ended_s
-    if session and session.recording.manifest["clock"].get("kind") in ("epoch", "time_of_day"):
+    if session and session.recording.clock.get("kind") in ("epoch", "time_of_day"):
         start = session.recording.started_ns
         return start / 1e9, (start + session.recording.manifest["duration_ns"]) / 1e9
     return None

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
-from sysdock.text import human_bytes, human_count, human_ns, pad, percent, printable, shorten, width, wrapped
+from sysdock.sections import Capture, sections_of
+from sysdock.sections.coverage import unit_words
+from sysdock.text import human_count, human_ns, pad, percent, printable, shorten, width, wrapped
 
 if TYPE_CHECKING:
     from sysdock.analysis import Finding, Session
@@ -21,37 +23,12 @@ _NUMBER = 13
 # A rule gets its title, and at most this many lines of reasons, and of advice.
 _MOST_LINES = 3
 
-_TOP_CALLS_SQL = """SELECT call, count(*) AS calls, count(errno) AS errors,
-    CAST(sum(dur_ns) AS BIGINT) AS time_ns, CAST(sum(moved_bytes) AS BIGINT) AS bytes
-FROM calls GROUP BY call ORDER BY coalesce(time_ns, 0) DESC, calls DESC, call LIMIT 5"""
-# Summed by id first: the paths are then looked up for three rows, not for each call. A copy counts for both
-# its files, as in io/files.
-_TOP_FILES_SQL = """WITH used AS (
-    SELECT path_id, errno, dur_ns, moved_bytes FROM calls WHERE path_id IS NOT NULL
-    UNION ALL
-    SELECT to_path_id, errno, dur_ns, moved_bytes FROM calls
-    WHERE to_path_id IS NOT NULL AND coalesce(path_id, -1) <> to_path_id
-), top AS (
-    SELECT path_id, count(*) AS calls, count(errno) AS errors, CAST(sum(dur_ns) AS BIGINT) AS time_ns,
-        CAST(sum(moved_bytes) AS BIGINT) AS bytes
-    FROM used GROUP BY path_id
-    ORDER BY coalesce(time_ns, 0) DESC, calls DESC, path_id LIMIT 3
-) SELECT p.path, t.calls, t.errors, t.time_ns, t.bytes FROM top AS t JOIN paths AS p ON p.path_id = t.path_id
-ORDER BY coalesce(t.time_ns, 0) DESC, t.calls DESC, p.path"""
-
 _WORDS = {
     "en": {
         "command unknown": "command unknown",
-        "lines": "{share} of {total} lines understood",
-        "events": "{share} of {total} events understood",
+        "understood": "{share} of {total} {unit} understood",
         "lost": "{lost} events lost",
         "incomplete": "INCOMPLETE ({how})",
-        "calls": "Calls by time",
-        "files": "Files by time",
-        "count": "calls",
-        "errors": "errors",
-        "time": "time",
-        "bytes": "bytes",
         "findings": "Findings: {finding} (could not tell: {unknown}, fine: {ok})",
         "gain": "up to {gain} to win",
         "several": "{count} findings",
@@ -78,16 +55,9 @@ _WORDS = {
     },
     "ja": {
         "command unknown": "コマンド不明",
-        "lines": "{total} 行のうち {share} を解釈",
-        "events": "{total} イベントのうち {share} を解釈",
+        "understood": "{total} {unit}のうち {share} を解釈",
         "lost": "失われたイベント {lost}",
         "incomplete": "不完全 ({how})",
-        "calls": "時間の長い呼び出し",
-        "files": "時間の長いファイル",
-        "count": "回数",
-        "errors": "エラー",
-        "time": "時間",
-        "bytes": "バイト",
         "findings": "所見: {finding} (判定不能: {unknown}、問題なし: {ok})",
         "gain": "最大 {gain} 短縮",
         "several": "{count} 件",
@@ -121,43 +91,39 @@ def answer_lines(session: Session, report: Path | None, lang: str, columns: int 
     columns: of the terminal; at most `COLUMNS` are used.
     """
     words, room = _WORDS[lang], min(columns or COLUMNS, COLUMNS)
-    lines = [*_head(session, words), *_tops(session, words, room)]
+    lines = [*_head(session, words, lang), *_tops(session, lang, room)]
     tail = _tail(session, report, words)
     lines += _findings(session.diagnose(lang), words, LINES - len(lines) - len(tail), room)
     return [shorten(line.rstrip(), room) for line in [*lines, *tail]]
 
 
-def _head(session: Session, words: dict[str, str]) -> list[str]:
-    manifest = session.recording.manifest
-    total = manifest["lines_total"]
+def _head(session: Session, words: dict[str, str], lang: str) -> list[str]:
+    recording, manifest = session.recording, session.recording.manifest
     facts = [
         manifest.get("host") or "-",
-        human_ns(manifest["duration_ns"]) if session.recording.has_clock else words["no clock"],
-        words[session.recording.unit].format(
-            share=percent(manifest["lines_understood"], total), total=human_count(total)
-        ),
-        words["lost"].format(lost=human_count(manifest["lost_events"])),
+        human_ns(manifest["duration_ns"]) if recording.has_clock else words["no clock"],
+        *(_coverage(capture, words, lang) for capture in recording.captures),
+        words["lost"].format(lost=human_count(recording.lost_events)),
     ]
     if not manifest["complete"]:
-        facts.append(words["incomplete"].format(how=manifest.get("ended_by")))
+        facts.append(words["incomplete"].format(how=recording.ended_by))
     return [printable(manifest.get("command") or words["command unknown"]), printable(", ".join(facts)), ""]
 
 
-def _tops(session: Session, words: dict[str, str], room: int) -> list[str]:
-    lines = []
-    held = set(session.views.available)
-    tops = (
-        (words["calls"], _TOP_CALLS_SQL, {"calls"}),
-        (words["files"], _TOP_FILES_SQL, {"calls", "paths"}),
-    )
-    for title, sql, needs in tops:
-        rows = session.fetch(sql) if needs <= held else []
-        if rows:
-            names = words["count"], words["errors"], words["time"], words["bytes"]
-            lines.append(_row(title, names, room))
-        for name, calls, errors, time_ns, size in rows:
-            numbers = human_count(calls), human_count(errors), human_ns(time_ns), human_bytes(size)
-            lines.append(_row("  " + printable(name), numbers, room))
+def _coverage(capture: Capture, words: dict[str, str], lang: str) -> str:
+    total, unit = capture["total"], unit_words(capture["unit"])[lang == "ja"]
+    share = percent(capture["understood"], total)
+    return words["understood"].format(share=share, total=human_count(total), unit=unit)
+
+
+def _tops(session: Session, lang: str, room: int) -> list[str]:
+    """The tables of all sections."""
+    number, lines = lang == "ja", []
+    for section in sections_of(session):
+        for table in section.screen(session):
+            heads = [column[number] for column in table.columns]
+            lines.append(_row(table.title[number], heads, room))
+            lines += [_row("  " + printable(name), numbers, room) for name, numbers in table.rows]
     return lines
 
 

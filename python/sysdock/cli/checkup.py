@@ -175,7 +175,7 @@ def _check(
     from sysdock.cli.output import remark_on
 
     with open_session(recording) as session:
-        session.recording.demand_calls()
+        session.require_about("calls")
         bundle: Path | None = options["output"]
         steps = _steps(given, session, bundle, options)
         if bundle:

@@ -52,15 +52,18 @@ def command(
     ctx: click.Context, recording: Path, fail_on: str | None, format_: str, lang: str, **options: Any
 ) -> None:
     """Say what is wrong, and what to do about it: findings first, the one with most to win at the top."""
-    from sysdock.analysis.description import of_an_experiment
+    from sysdock.analysis.description import statements
     from sysdock.cli.output import print_rows, remark, remark_on, terminal_width
     from sysdock.library import Column
     from sysdock.text import printable
 
     with open_session(recording, options) as session:
         findings = session.diagnose(lang)
-        special = of_an_experiment(session, str(recording))
-        said = [special[lang == "ja"], *(f"  {shown}" for shown in special[2])] if special else []
+        said = [
+            line
+            for statement in statements(session, str(recording))
+            for line in (statement.text[lang == "ja"], *(f"  {shown}" for shown in statement.commands))
+        ]
         if format_ == "table":
             from sysdock.cli.answer import diagnosis_lines
 

@@ -39,5 +39,5 @@ def command(recording: Path, format_: str) -> None:
         else:
             from sysdock.cli.info_text import info_lines
 
-            text = "\n".join(info_lines(session.recording, described)) + "\n"
+            text = "\n".join(info_lines(session, described)) + "\n"
     sys.stdout.write(text)

@@ -2,52 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sysdock.analysis.description import start_time
 from sysdock.analysis.writing import table_lines
 from sysdock.library import Column
-from sysdock.text import human_bytes, human_ns, percent, printable
+from sysdock.sections import Capture, Fact, all_sections, contents, section_of
+from sysdock.sections.coverage import understood
+from sysdock.text import human_bytes, human_ns, printable
 
 if TYPE_CHECKING:
+    from sysdock.analysis import Session
     from sysdock.recording import Recording
 
 
-_KINDS = {"calls": "calls of programs", "scan": "scan of a file system", "experiment": "experiment"}
-
-
-def info_lines(recording: Recording, described: dict[str, Any]) -> list[str]:
+def info_lines(session: Session, described: dict[str, Any]) -> list[str]:
     """What, when, where, how completely; then tables, issues and the environment."""
-    clock = described["clock"]
+    recording, clock = session.recording, described["clock"]
+    captures = recording.captures
+    found = [section for capture in captures if (section := section_of(capture))]
+    of_a_command = any(section.of_a_command for section in found) or not found
     lines = [
-        _pair("kind", _KINDS[recording.kind]),
-        *_program(recording, described),
+        _pair("kind", ", ".join(_titles(captures))),
+        *_program(described, of_a_command),
         _pair("host", described["host"] or "unknown"),
         _pair("started", start_time(recording) or _no_start(described)),
         _pair("duration", _duration(recording)),
-        *([_pair("ended", _ended(described))] if recording.kind == "calls" else []),
-        _pair("recorded by", f"{described['recorder']} {' '.join(described['options'] or [])}".rstrip()),
+        *([_pair("ended", _ended(described))] if of_a_command else []),
     ]
-    lines += [_pair(head, text) for head, text in _families(described)]
+    for capture in captures:
+        lines.append(_pair("recorded by", " ".join([capture["recorder"], *(capture.get("options") or [])])))
+        lines += [_pair(head, text) for head, text in _families(capture)]
     if clock.get("note"):
         lines.append(_pair("clock", clock["note"]))
     lines += [
         _pair("from", f"{source.get('path')}  {human_bytes(source.get('bytes'))}")
-        # What a recorder wrote for itself is gone by now.
-        for source in ([] if recording.recorders_own else described["sources"] or [])
+        for source in recording.sources
     ]
     lines.append(_pair("complete", _completeness(described)))
-    lines += [_pair(head, text) for head, text in _coverage(recording, described)]
+    lines += [_pair(fact.name[0], fact.value[0]) for fact in _coverage(session)]
     lines += [_pair("DAMAGED", text) for text in described["damage"]]
     return [*lines, "", *_tables(described), *_issues(described), *_environment(described)]
 
 
-def _program(recording: Recording, described: dict[str, Any]) -> list[str]:
+def _titles(captures: Sequence[Capture]) -> list[str]:
+    """What the captures are of; one without a section under the name of its first family."""
+    titles = {section.about: section.title[0] for section in all_sections()}
+    return [titles.get(about, about) for about in contents(captures)]
+
+
+def _program(described: dict[str, Any], of_a_command: bool) -> list[str]:
     """What is known of the program; that nothing is known matters only where there was one."""
     return [
         _pair(name, described[name] or "unknown")
         for name in ("command", "directory")
-        if described[name] or recording.kind == "calls"
+        if described[name] or of_a_command
     ]
 
 
@@ -66,13 +76,11 @@ def _no_start(described: dict[str, Any]) -> str:
     return "unknown" if known else "unknown: the clock of the log knows no date"
 
 
-def _families(described: dict[str, Any]) -> list[tuple[str, str]]:
-    """What a recorder of the kernel recorded beside calls and processes, and what it did not."""
-    states = described["families"] or []
-    recorded = ", ".join(str(state.get("family")) for state in states if not state.get("missing"))
-    missing = "; ".join(
-        f"{state.get('family')} ({state['missing']})" for state in states if state.get("missing")
-    )
+def _families(capture: Capture) -> list[tuple[str, str]]:
+    """What a capture recorded beside its first family, and what it did not."""
+    states = (capture.get("families") or [])[1:]
+    recorded = ", ".join(state["family"] for state in states if not state.get("missing"))
+    missing = "; ".join(f"{state['family']} ({state['missing']})" for state in states if state.get("missing"))
     return [pair for pair in (("families", recorded), ("not recorded", missing)) if pair[1]]
 
 
@@ -84,33 +92,13 @@ def _ended(described: dict[str, Any]) -> str:
     return "unknown"
 
 
-def _coverage(recording: Recording, described: dict[str, Any]) -> list[tuple[str, str]]:
-    """How much of what there was is in the tables: of a log, of the kernel's events, of a file system."""
-    if recording.kind == "experiment":
-        # It measured; there was no input to understand.
-        return []
-    if recording.kind == "scan":
-        systems = described["file_systems"]
-        scanned = [pair for system in systems for pair in _of_scan(system, described["tables"])]
-        return scanned or [("scanned", "unknown: the recording has no row of `file_systems`")]
-    understood, total = described["lines_understood"], described["lines_total"]
-    lost = f"{described['lost_events']:,} events" if described["lost_events"] else "no events"
-    return [
-        (recording.unit, f"{understood:,} of {total:,} understood ({percent(understood, total)})"),
-        ("lost", lost),
-    ]
-
-
-def _of_scan(system: dict[str, Any], tables: dict[str, Any]) -> list[tuple[str, str]]:
-    part = "all of it" if system["whole"] else "a part of it"
-    size, place = human_bytes(system["size_bytes"]), system["mount_point"] or "not mounted"
-    read = system["files"] - system["unread_files"]
-    return [
-        ("scanned", f"{system['fs_type']} on {system['source']} ({place}), {size}, {part}"),
-        ("method", f"{system['method']}: {system['reason']}"),
-        ("files", f"{read:,} of {system['files']:,} read ({percent(read, system['files'])})"),
-        ("extents", f"{tables.get('extents', {}).get('rows', 0):,}"),
-    ]
+def _coverage(session: Session) -> list[Fact]:
+    """How much of what there was is in the tables, capture by capture."""
+    facts: list[Fact] = []
+    for capture in session.recording.captures:
+        section = section_of(capture)
+        facts += section.coverage(session, capture) if section else understood(session, capture)
+    return facts
 
 
 def _completeness(described: dict[str, Any]) -> str:

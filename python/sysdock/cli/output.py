@@ -41,10 +41,12 @@ def remark_on(session: Session, needs: Iterable[str] = ()) -> None:
     if not recording.has_clock:
         remark("the log has no clock: times since the start only count lines (1 ns is one line)")
     if not recording.manifest["complete"]:
-        remark(f"the recording is incomplete (ended by: {recording.manifest.get('ended_by')})")
-    if recording.coverage < 1:
-        missing = recording.manifest["lines_total"] - recording.manifest["lines_understood"]
-        remark(f"{missing:,} lines of the input were not understood; see `sysdock info {recording.folder}`")
+        remark(f"the recording is incomplete (ended by: {recording.ended_by})")
+    for capture in recording.captures:
+        missing = capture["total"] - capture["understood"]
+        if missing:
+            what = f"{missing:,} {capture['unit']} of the input were not understood"
+            remark(f"{what}; see `sysdock info {recording.folder}`")
     for name in needs:
         if name in recording.tables and recording.lost(name):
             remark(f"{recording.lost(name):,} events of the table `{name}` were lost")

@@ -40,6 +40,22 @@ def run_native_recorder(folder: Path, options: Sequence[str], command: Sequence[
     return run_with_progress(words, (signal.SIGTERM, signal.SIGHUP))
 
 
+def refuse_missing(target: Path) -> None:
+    """Raises a UserError where there is nothing to scan, before the command runs for nothing."""
+    if not target.exists():
+        raise UserError("no such file or folder", "name a folder, a mount point or a file", str(target))
+
+
+def add_scan(folder: Path, target: Path) -> None:
+    """Scans where the files of `target` lie, into a complete recording; where that fails, a line says why.
+
+    The recording of the command is whole by then, and stays so.
+    """
+    words = ["disk scan", "--into", "-o", str(folder), "--", str(target)]
+    if run_with_progress(words, (signal.SIGTERM, signal.SIGHUP)):
+        remark(f"the scan of {target} is not complete; the recording of the command is")
+
+
 def hand_over(folder: Path) -> None:
     """Gives a recording that was made under sudo to the user who called it."""
     uid, gid = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")

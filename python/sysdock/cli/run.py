@@ -18,6 +18,7 @@ _EPILOG = """Example:
   sysdock run -o rec -- make -j4
   sudo sysdock run -o rec -- ./simulation       the program runs as you
   sudo sysdock run --stacks=all -- ./simulation     with source lines
+  sudo sysdock run --scan /srv -- ./import          also where the files of /srv lie afterwards
 
 The exit status is the command's; 2 where recording could not start.
 """
@@ -25,11 +26,24 @@ The exit status is the command's; 2 where recording could not start.
 
 @click.command("run", epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="REC", help="Folder to make; new.")
+@click.option(
+    "--scan",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="When CMD has ended, read also where the files of DIR lie, into the same recording.",
+)
 @recorder_options
 @lang_option
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
 @click.pass_context
-def command(ctx: click.Context, output: Path | None, lang: str, cmd: tuple[str, ...], **options: Any) -> None:
+def command(
+    ctx: click.Context,
+    output: Path | None,
+    scan: Path | None,
+    lang: str,
+    cmd: tuple[str, ...],
+    **options: Any,
+) -> None:
     """Record CMD, then print what holds it back (on standard error) and write a report.
 
     Standard streams, signals and exit status are the command's own. The kernel's own events are recorded
@@ -37,14 +51,25 @@ def command(ctx: click.Context, output: Path | None, lang: str, cmd: tuple[str, 
     Elsewhere strace records, which slows programs down much more, and a line says why.
     """
     from sysdock.cli.output import remark
-    from sysdock.cli.recording import answer, hand_over, recorder_arguments, run_native_recorder
+    from sysdock.cli.recording import (
+        add_scan,
+        answer,
+        hand_over,
+        recorder_arguments,
+        refuse_missing,
+        run_native_recorder,
+    )
 
+    if scan:
+        refuse_missing(scan)
     folder = output or Path(f"sysdock-{Path(cmd[0]).name}-{time.strftime('%Y%m%d-%H%M%S')}")
     code = run_native_recorder(folder, recorder_arguments(options), cmd)
     if not (folder / "recording.json").exists():
         # The native program has said why.
         ctx.exit(code or 2)
     try:
+        if scan:
+            add_scan(folder, scan)
         if output is None:
             remark(f"recorded in {folder}")
         answer(folder, sys.stderr, lang)

@@ -53,7 +53,7 @@ def _part(experiment: Experiment, session: Session, command: str, lang: str) -> 
     manifest = session.recording.manifest
     lines = [f"# {experiment.title if english else experiment.title_ja}", ""]
     if not manifest["complete"]:
-        lines += [words["partial"].format(ended=manifest.get("ended_by")), ""]
+        lines += [words["partial"].format(ended=session.recording.ended_by), ""]
     lines += [f"## {words['question']}", "", experiment.question if english else experiment.question_ja, ""]
     lines += [f"## {words['environment']}", "", *_table(words["facts"], _facts(session)), ""]
     lines += [f"## {words['procedure']}", ""]

@@ -23,7 +23,7 @@ from sysdock.experiment.workload import WORKLOADS
 from sysdock.library import Experiment, Library, Step
 from sysdock.recording import Recording
 from sysdock.recording.native import find_native, refuse_existing
-from sysdock.recording.writing import add_part, empty_manifest, write_manifest
+from sysdock.recording.writing import add_part, empty_capture, empty_manifest, write_manifest
 
 Say = Callable[[str], None]
 
@@ -78,15 +78,14 @@ def _refuse(experiment: Experiment, library: Library) -> None:
 
 
 def _begin(experiment: Experiment, library: Library, output: Path, command: str, began: int) -> None:
+    capture = empty_capture("experiment", "measurements", "experiment")
     manifest = {
-        **empty_manifest({}),
-        "recorder": "experiment",
+        **empty_manifest({}, {**capture, "complete": False, "ended_by": "running"}),
         "tool": {"name": "sysdock", "version": __version__},
         "command": command,
         "host": platform.node(),
         "started_ns": began,
         "complete": False,
-        "ended_by": "running",
     }
     write_manifest(output, manifest)
     rows = [
@@ -173,6 +172,6 @@ def _closed_in_peace(opened: ExitStack) -> Iterator[None]:
 def _end(output: Path, ended: str, began: int) -> None:
     manifest = Recording.open(output).manifest
     manifest["duration_ns"] = time.time_ns() - began
-    manifest["ended_by"] = ended
     manifest["complete"] = ended == "end of input"
+    manifest["captures"][0] |= {"ended_by": ended, "complete": manifest["complete"]}
     write_manifest(output, manifest)

@@ -5,7 +5,7 @@ from sysdock.library.experiments import Experiment, Parameter, Step
 from sysdock.library.header import TAGS, Analysis, ChartLine, Param
 from sysdock.library.page import Example, Page, parse_page
 from sysdock.library.rule_shape import RULE_COLUMNS, Column
-from sysdock.library.tables import DerivedColumn, JoinedColumn, Table, TableColumn
+from sysdock.library.tables import DerivedColumn, JoinedColumn, Table, TableColumn, undefined_table
 
 
 def page(analysis: Analysis) -> Page:
@@ -34,4 +34,5 @@ __all__ = [
     "default_root",
     "page",
     "parse_page",
+    "undefined_table",
 ]

@@ -112,6 +112,10 @@ class Library:
         """Whether this is the know-how that comes with sysdock, not a pack of somebody else's."""
         return self.root.resolve() == _own_root().resolve()
 
+    def has_table(self, name: str) -> bool:
+        """Whether a file defines a table of that name."""
+        return name in self._table_files
+
     def table(self, name: str) -> Table:
         """The table of that name; UserError with near names where there is none."""
         if name not in self._table_files:

@@ -61,7 +61,8 @@ class Table:
     """A table: its own columns, those its view computes and joins, and whether a recording stores it.
 
     `sql` of a summary is the SELECT over other tables that gives its own columns; `needs` names those tables.
-    `recorder` is the only one that fills the table, where not all do.
+    `about` is the family of events that fills it, of those that the captures of a recording name; None for
+    tables that captures of all families share.
     """
 
     name: str
@@ -73,7 +74,7 @@ class Table:
     joined: tuple[JoinedColumn, ...] = field(default=())
     sql: str | None = None
     needs: tuple[str, ...] = ()
-    recorder: str | None = None
+    about: str | None = None
 
     @property
     def all_columns(self) -> tuple[TableColumn, ...]:
@@ -94,6 +95,22 @@ class Table:
         if self.has(column):
             return f't."{column}"'
         return next((f"({derived.sql}\n)" for derived in self.derived if derived.name == column), None)
+
+
+def undefined_table(name: str, columns: list[tuple[str, str]]) -> Table:
+    """A table that no file defines, of a recorder unknown here: its columns by name and type in SQL.
+
+    What is neither a number nor a truth value is text.
+    """
+    types = {sql: word for word, sql in SQL_TYPES.items()}
+    types |= dict.fromkeys(("TINYINT", "SMALLINT", "UTINYINT", "USMALLINT"), "int32")
+    types |= dict.fromkeys(("UINTEGER", "UBIGINT"), "int64") | dict.fromkeys(("FLOAT", "DECIMAL"), "float64")
+    text = "Not described: sysdock has no definition of this table."
+    own = tuple(
+        TableColumn(column, types.get(type_.partition("(")[0], "string"), None, True, text)
+        for column, type_ in columns
+    )
+    return Table(name, text, "Not stated.", True, own)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -128,7 +145,7 @@ def parse_table(path: Path) -> Table:
         stored = data.get("stored", sql is None)
         needs = tuple(data.get("needs", ()))
         head = data["name"], data["text"], data["order"], stored
-        table = Table(*head, columns, derived, joined, sql, needs, data.get("recorder"))
+        table = Table(*head, columns, derived, joined, sql, needs, data.get("about"))
     except KeyError as error:
         raise UserError(f"key {error} is missing", place=str(path)) from None
     for column in table.all_columns:

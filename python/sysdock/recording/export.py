@@ -37,7 +37,7 @@ def export(
 
     refuse_existing(folder)
     views = Views(recording, library, filters)
-    tables = [library.table(name) for name in views.available if library.table(name).stored]
+    tables = [table for name in views.available if (table := views.table(name)).stored]
     views.make([table.name for table in tables])
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -155,7 +155,7 @@ def time_ns(text: str, option: str, recording: Recording) -> int:
             return recording.started_ns + int(Decimal(text).scaleb(9).to_integral_value())
         except InvalidOperation:
             raise UserError(f"`{text}` is too large", place=option) from None
-    kind = recording.manifest["clock"].get("kind")
+    kind = recording.clock.get("kind")
     try:
         stamp = datetime.datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text))
     except ValueError:

@@ -16,22 +16,7 @@ from typing import Any
 
 from sysdock.errors import UserError
 
-FORMAT_VERSION = 3
-
-# What a recording is of, by its recorder; all others watch programs, or read logs of watched ones.
-_KINDS = {"disk": "scan", "experiment": "experiment"}
-
-# By kind: what it is, and what answers in its place.
-_NOT_OF_CALLS = {
-    "scan": (
-        "a scan of a file system, where a recording of calls is needed",
-        "`sysdock disk diff A B` compares two scans; `sysdock run -- CMD` records calls",
-    ),
-    "experiment": (
-        "the result of an experiment, where a recording of calls is needed",
-        "`sysdock diagnose REC` says what shows its results; `sysdock run -- CMD` records calls",
-    ),
-}
+FORMAT_VERSION = 4
 
 _RECORD_HINT = "a recording is a folder that `sysdock run` or `sysdock import` made"
 _DAMAGE_HINT = (
@@ -41,29 +26,36 @@ _PERMISSION_HINT = "only some users may read this recording; ask its owner for a
 _NEEDED = {
     "started_ns": int,
     "duration_ns": int,
-    "clock": dict,
-    "lines_total": int,
-    "lines_understood": int,
-    "lost_events": int,
     "complete": bool,
+    "captures": list,
     "tables": dict,
 }
 _OPTIONAL = {
     "command": str,
     "host": str,
     "directory": str,
-    "recorder": str,
-    "ended_by": str,
     "exit_code": int,
     "exit_signal": str,
-    "restarted_calls": int,
-    "has_exits": bool,
     "tool": dict,
+}
+# Of one capture.
+_NEEDED_OF_CAPTURE = {
+    "recorder": str,
+    "unit": str,
+    "total": int,
+    "understood": int,
+    "lost": int,
+    "clock": dict,
+    "complete": bool,
+    "ended_by": str,
+}
+_OPTIONAL_OF_CAPTURE = {
     "options": list,
     "families": list,
     "sources": list,
+    "counts": dict,
+    "issues": dict,
 }
-_COUNTS = ("duration_ns", "lines_total", "lines_understood", "lost_events")
 _MOST = 1 << 63
 _CHUNK = 1 << 20
 
@@ -110,19 +102,36 @@ class Recording:
         return list(self.manifest["tables"])
 
     @property
-    def kind(self) -> str:
-        """What it is a recording of: `calls` of programs, `scan` of a file system, or `experiment`.
+    def captures(self) -> list[dict[str, Any]]:
+        """What wrote into it, in order; at least one (docs/reference/recording.md)."""
+        return self.manifest["captures"]
 
-        Who asks so needs no guess by tables, which a recording that was broken off may lack. One that names
-        no recorder (it is of a time before that key) is of calls.
-        """
-        return _KINDS.get(self.manifest.get("recorder") or "", "calls")
+    @property
+    def families(self) -> set[str]:
+        """Families of events that its captures know, also those that were not recorded."""
+        return {state["family"] for capture in self.captures for state in capture.get("families") or []}
 
-    def demand_calls(self) -> None:
-        """Raises UserError unless it is of calls: for what can be asked of nothing else."""
-        if self.kind != "calls":
-            fact, hint = _NOT_OF_CALLS[self.kind]
-            raise UserError(fact, hint, str(self.folder))
+    @property
+    def sources(self) -> list[dict[str, Any]]:
+        """Inputs that were imported, of all captures; what a recorder wrote for itself is not among them."""
+        sources = [source for capture in self.captures for source in capture.get("sources") or []]
+        return [source for source in sources if not source.get("temporary")]
+
+    @property
+    def ended_by(self) -> str:
+        """How it ended: in the word of the first capture that did not come to its end."""
+        ended = (capture["ended_by"] for capture in self.captures if not capture["complete"])
+        return next(ended, self.captures[0]["ended_by"])
+
+    @property
+    def clock(self) -> dict[str, Any]:
+        """The clock that all its captures are on, as the first of them describes it."""
+        return self.captures[0]["clock"]
+
+    @property
+    def lost_events(self) -> int:
+        """Events that were dropped, as far as known, of all captures."""
+        return sum(capture["lost"] for capture in self.captures)
 
     @property
     def started_ns(self) -> int:
@@ -132,28 +141,12 @@ class Recording:
     @property
     def has_clock(self) -> bool:
         """Whether its times are times: without any clock in the log they only count lines."""
-        return self.manifest["clock"].get("kind") != "order"
+        return self.clock.get("kind") != "order"
 
     @property
     def has_durations(self) -> bool:
         """Whether the log tells how long calls took."""
-        return self.manifest["clock"].get("has_durations") is not False
-
-    @property
-    def recorders_own(self) -> bool:
-        """Whether it was made by the recorder, not imported: what it was made from is gone by now."""
-        return self.manifest.get("recorder") in ("kernel", "strace")
-
-    @property
-    def unit(self) -> str:
-        """What was counted as its input: `events` of the kernel, or `lines` of a log."""
-        return "events" if self.manifest.get("recorder") == "kernel" else "lines"
-
-    @property
-    def coverage(self) -> float:
-        """Share of input lines that were understood, 0 to 1; 1 where there was no input to understand."""
-        total = self.manifest["lines_total"]
-        return self.manifest["lines_understood"] / total if total else 1.0
+        return self.clock.get("has_durations") is not False
 
     def rows(self, table: str) -> int:
         """Number of rows of a table."""
@@ -254,13 +247,10 @@ def _check_manifest(manifest: Any, place: str) -> None:
         for key, type_ in _OPTIONAL.items()
         if manifest.get(key) is not None and not _is(manifest[key], type_)
     ]
-    wrong += [key for key in _COUNTS if key not in wrong and manifest[key] < 0]
-    if not wrong and manifest["lines_understood"] > manifest["lines_total"]:
-        wrong.append("lines_understood")
-    wrong += [f"clock.{key}" for key in _wrong_of_clock(manifest.get("clock"))]
-    wrong += [
-        key for key in ("options", "families", "sources") if key not in wrong and not _is_list(manifest, key)
-    ]
+    if not wrong and manifest["duration_ns"] < 0:
+        wrong.append("duration_ns")
+    if not wrong:
+        wrong += _wrong_of_captures(manifest["captures"])
     if wrong:
         raise UserError(f"`{wrong[0]}` is missing or not of its type", _DAMAGE_HINT, place)
     for name, entry in manifest["tables"].items():
@@ -274,22 +264,49 @@ def _is(value: Any, type_: type) -> bool:
     return isinstance(value, type_)
 
 
+def _wrong_of_captures(captures: list[Any]) -> list[str]:
+    """Places that are missing, or not of their type."""
+    if not captures:
+        return ["captures"]
+    return [
+        f"captures.{number}.{key}"
+        for number, capture in enumerate(captures)
+        for key in (_wrong_of_capture(capture) if isinstance(capture, dict) else ["recorder"])
+    ]
+
+
+def _wrong_of_capture(capture: dict[str, Any]) -> list[str]:
+    wrong = [key for key, type_ in _NEEDED_OF_CAPTURE.items() if not _is(capture.get(key), type_)]
+    wrong += [
+        key
+        for key, type_ in _OPTIONAL_OF_CAPTURE.items()
+        if capture.get(key) is not None and not _is(capture[key], type_)
+    ]
+    wrong += [key for key in ("total", "understood", "lost") if key not in wrong and capture[key] < 0]
+    if not wrong and capture["understood"] > capture["total"]:
+        wrong.append("understood")
+    wrong += [f"clock.{key}" for key in _wrong_of_clock(capture.get("clock"))]
+    lists = ("options", "families", "sources")
+    return wrong + [key for key in lists if key not in wrong and not _is_list(capture, key)]
+
+
 def _wrong_of_clock(clock: Any) -> list[str]:
-    types = {"kind": str, "has_durations": bool, "note": str}
+    types = {"kind": str, "has_durations": bool, "includes_tracer": bool, "note": str}
     if not isinstance(clock, dict):
         return []
     return [key for key, type_ in types.items() if clock.get(key) is not None and not _is(clock[key], type_)]
 
 
-def _is_list(manifest: dict[str, Any], key: str) -> bool:
+def _is_list(capture: dict[str, Any], key: str) -> bool:
     """Whether `options` are words, and `families` and `sources` objects of texts and sizes."""
-    entries = manifest.get(key) or []
+    entries = capture.get(key) or []
     if key == "options":
         return all(isinstance(entry, str) for entry in entries)
-    types = {"path": str, "bytes": int, "family": str, "missing": str}
+    types = {"path": str, "bytes": int, "temporary": bool, "family": str, "missing": str}
     return all(
         isinstance(entry, dict)
         and all(entry.get(name) is None or _is(entry[name], type_) for name, type_ in types.items())
+        and (key != "families" or entry.get("family") is not None)
         for entry in entries
     )
 

@@ -11,10 +11,11 @@ import re
 import tempfile
 import weakref
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sysdock.errors import UserError
-from sysdock.library import DerivedColumn, Library, Table
+from sysdock.library import DerivedColumn, Library, Table, undefined_table
 from sysdock.recording.applied import AppliedFilters
 from sysdock.recording.filters import Filters
 from sysdock.recording.manifest import Recording
@@ -69,6 +70,7 @@ class Views:
         self._summed: set[str] = set()
         self._mentioned: dict[str, Mentions | None] = {}
         self._held: dict[str, dict[str, str]] = {}
+        self._undefined: dict[str, Table] = {}
         # DuckDB would spill into the working folder, which may be the user's project.
         self._spill = None
         config = {**SETTINGS, **(settings or {})}
@@ -85,13 +87,27 @@ class Views:
 
     @property
     def available(self) -> list[str]:
-        """Tables that have a definition and a place in this recording, and `recording` itself."""
+        """Tables that have a place in this recording, and those that are made of others."""
         held = set(self.recording.tables)
         tables = self.library.tables()
+        # Without a definition and without a part, nobody knows its columns.
+        undefined = sorted(held - {table.name for table in tables})
+        undefined = [name for name in undefined if self.recording.parts(name)]
         held |= {table.name for table in tables if not table.stored and not table.sql}
         for _ in range(_SUMMARIES_DEEP):
             held |= {table.name for table in tables if table.sql and held.issuperset(table.needs)}
-        return [table.name for table in tables if table.name in held]
+        return [table.name for table in tables if table.name in held] + undefined
+
+    def table(self, name: str) -> Table:
+        """The definition of a table; of one that has none, what its Parquet parts say."""
+        if name not in self._undefined:
+            if name not in self.recording.tables or self.library.has_table(name):
+                return self.library.table(name)
+            self.recording.verify([name])
+            parts = self.recording.parts(name)
+            columns = self._columns_of(_parquet(parts), name) if parts else []
+            self._undefined[name] = undefined_table(name, columns)
+        return self._undefined[name]
 
     def prepare(self, sql: str) -> None:
         """Makes the views that `sql` reads, with the side tables that it mentions; checks their parts."""
@@ -111,9 +127,9 @@ class Views:
         """Makes views of `tables`, with all joined columns, or those that `named` wants."""
         for name in tables:
             # First of all: making them changes the views that they read.
-            self._sum_up(self.library.table(name))
+            self._sum_up(self.table(name))
         for name in tables:
-            table = self.library.table(name)
+            table = self.table(name)
             wanted = frozenset(
                 column.join for column in table.joined if named is None or named.wants(name, column.name)
             )
@@ -151,7 +167,7 @@ class Views:
     def _make_view(self, table: Table, wanted: frozenset[tuple[str, str, str]]) -> None:
         """A view of `table` with the joined columns of the joins in `wanted`."""
         if table.sql is None and not table.stored:
-            self._make_recording_row(table)
+            self._make_manifest_view(table)
             return
         if table.stored:
             self.recording.verify([table.name])
@@ -192,7 +208,7 @@ class Views:
     def _stored(self, name: str) -> str:
         """The checked rows of a table, unfiltered, as a FROM item."""
         self.recording.verify([name])
-        return self._source(self.library.table(name))
+        return self._source(self.table(name))
 
     def _source(self, table: Table) -> str:
         """The stored rows of a table, or of a summary, as a FROM item with all its columns in order."""
@@ -202,10 +218,9 @@ class Views:
         if not parts:
             empty = ", ".join(f"CAST(NULL AS {c.sql_type}) AS {_name(c.name)}" for c in table.columns)
             return f"(SELECT {empty} WHERE false)"
-        files = ", ".join(_file_literal(str(part)) for part in parts)
-        source = f"read_parquet([{files}])"
+        source = _parquet(parts)
         if table.name not in self._held:
-            self._held[table.name] = dict(self._columns_of(source, table))
+            self._held[table.name] = dict(self._columns_of(source, table.name))
         held = self._held[table.name]
         expected = {column.name: column.sql_type for column in table.columns}
         if held == expected:
@@ -226,34 +241,55 @@ class Views:
                 raise UserError(fact, hint, str(self.recording.folder))
         return columns
 
-    def _columns_of(self, source: str, table: Table) -> list[tuple[str, str]]:
+    def _columns_of(self, source: str, name: str) -> list[tuple[str, str]]:
         import duckdb
 
         try:
             self.connection.execute(f"SELECT * FROM {source} LIMIT 0")
         except duckdb.Error as error:
-            fact = f"table `{table.name}` cannot be read: {str(error).splitlines()[0]}"
+            fact = f"table `{name}` cannot be read: {str(error).splitlines()[0]}"
             raise UserError(fact, place=str(self.recording.folder)) from None
         return [(entry[0], str(entry[1])) for entry in self.connection.description or []]
 
-    def _make_recording_row(self, table: Table) -> None:
-        """The one-row view of recording.json. Its values are variables: a view can have no parameters."""
-        manifest: dict[str, Any] = {
-            **self.recording.manifest,
-            "clock": self.recording.manifest["clock"].get("kind"),
-        }
-        for key in ("has_durations", "durations", "stamps"):
-            manifest[key] = self.recording.manifest["clock"].get(key)
-        items = []
-        for column in table.columns:
-            variable = f"recording_{column.name}"
-            self.set_variable(variable, manifest.get(column.name))
-            items.append(f"CAST(getvariable('{variable}') AS {column.sql_type}) AS {_name(column.name)}")
-        self._create(table.name, f"SELECT {', '.join(items)}")
+    def _make_manifest_view(self, table: Table) -> None:
+        """A view of what recording.json says. Its values are variables: a view can have no parameters."""
+        selects = []
+        for number, row in enumerate(_ROWS_OF_MANIFEST[table.name](self.recording)):
+            items = []
+            for column in table.columns:
+                variable = f"{table.name}_{number}_{column.name}"
+                self.set_variable(variable, row.get(column.name))
+                items.append(f"CAST(getvariable('{variable}') AS {column.sql_type}) AS {_name(column.name)}")
+            selects.append(f"SELECT {', '.join(items)}")
+        self._create(table.name, " UNION ALL ".join(selects))
 
     def set_variable(self, name: str, value: Any) -> None:
         """Binds a value to a variable of the connection."""
         self.connection.execute(f"SET VARIABLE {name} = $value", {"value": value})
+
+
+def _whole(recording: Recording) -> list[dict[str, Any]]:
+    """The row of `recording`: the clock is that of all captures."""
+    clock = recording.clock
+    times = {key: clock.get(key) for key in ("has_durations", "durations", "stamps")}
+    return [{**recording.manifest, "clock": clock.get("kind"), **times}]
+
+
+def _captures(recording: Recording) -> list[dict[str, Any]]:
+    """The rows of `captures`."""
+    return [
+        {
+            **capture,
+            "about": next((state["family"] for state in capture.get("families") or []), None),
+            "clock": capture["clock"].get("kind"),
+            "has_durations": capture["clock"].get("has_durations"),
+        }
+        for capture in recording.captures
+    ]
+
+
+# Tables that are views of recording.json, and what makes their rows.
+_ROWS_OF_MANIFEST = {"recording": _whole, "captures": _captures}
 
 
 def _name(name: str) -> str:
@@ -264,6 +300,11 @@ def _name(name: str) -> str:
 def _sum_of(table: Table) -> str:
     """The temporary table that holds a summary."""
     return _name(f"sysdock_sum_{table.name}")
+
+
+def _parquet(parts: Iterable[Path]) -> str:
+    """Parquet files as a FROM item."""
+    return f"read_parquet([{', '.join(_file_literal(str(part)) for part in parts)}])"
 
 
 def _file_literal(path: str) -> str:

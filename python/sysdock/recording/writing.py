@@ -14,21 +14,35 @@ from sysdock.recording.manifest import FORMAT_VERSION, Recording
 from sysdock.recording.views import SETTINGS
 
 
-def empty_manifest(tables: dict[str, Any]) -> dict[str, Any]:
-    """What recording.json says of a recording in which nothing happened."""
+def empty_capture(recorder: str, unit: str, about: str) -> dict[str, Any]:
+    """A capture that saw nothing and came to its end: it counts in `unit`, and records the family `about`."""
+    return {
+        "recorder": recorder,
+        "unit": unit,
+        "total": 0,
+        "understood": 0,
+        "lost": 0,
+        "clock": {"kind": "epoch", "has_durations": True},
+        "options": [],
+        "families": [{"family": about, "missing": None}],
+        "sources": [],
+        "counts": {},
+        "issues": {},
+        "complete": True,
+        "ended_by": "end of input",
+    }
+
+
+def empty_manifest(tables: dict[str, Any], capture: dict[str, Any]) -> dict[str, Any]:
+    """What recording.json says of a recording in which nothing happened; `capture` wrote it."""
     return {
         "format_version": FORMAT_VERSION,
         "command": None,
         "host": None,
         "started_ns": 0,
         "duration_ns": 0,
-        "clock": {"kind": "epoch", "has_durations": True},
-        "has_exits": True,
-        "lines_total": 0,
-        "lines_understood": 0,
-        "restarted_calls": 0,
-        "lost_events": 0,
         "complete": True,
+        "captures": [capture],
         "tables": tables,
     }
 

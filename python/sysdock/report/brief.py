@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from sysdock.analysis import Finding, Session
-from sysdock.analysis.description import of_an_experiment
+from sysdock.analysis.description import statements
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.writing import json_text
 from sysdock.library import Column
 from sysdock.report.numbers import duration, measured, moment
+from sysdock.sections.coverage import unit_words
 from sysdock.text import percent
 
 # Analyses that a ticket shows, and how many rows of each.
@@ -37,8 +38,7 @@ _WORDS = {
         "host": "host",
         "started": "started",
         "duration": "duration",
-        "lines": "lines understood",
-        "events": "events understood",
+        "understood": "{unit} understood",
         "lost": "events lost",
         "complete": "complete",
         "yes": "yes",
@@ -63,8 +63,7 @@ _WORDS = {
         "host": "ホスト",
         "started": "開始",
         "duration": "時間",
-        "lines": "解釈できた行",
-        "events": "解釈できたイベント",
+        "understood": "解釈できた{unit}",
         "lost": "失われたイベント",
         "complete": "完全",
         "yes": "はい",
@@ -79,7 +78,7 @@ def markdown(session: Session, lang: str = "en") -> str:
     findings = session.diagnose(lang)
     what = session.recording.manifest.get("command") or session.recording.folder.name
     lines = [f"# {words['title'].format(what=_code(what))}", "", *_findings(session, findings, words, lang)]
-    lines += [f"## {words['facts']}", "", *_facts(session, words), ""]
+    lines += [f"## {words['facts']}", "", *_facts(session, words, lang), ""]
     for name in _SHOWN:
         lines += _analysis(session, name, words, lang)
     return "\n".join(lines) + "\n"
@@ -89,8 +88,9 @@ def _findings(session: Session, findings: Sequence[Finding], words: dict[str, st
     lines = []
     mains = by_rule(main_findings(findings))
     unknown = [finding for finding in findings if finding.status == "unknown"]
-    if not mains and (special := of_an_experiment(session, session.recording.folder.name)):
-        lines += [special[lang == "ja"], "", *(f"    {shown}" for shown in special[2]), ""]
+    if not mains and (said := statements(session, session.recording.folder.name)):
+        for statement in said:
+            lines += [statement.text[lang == "ja"], "", *(f"    {shown}" for shown in statement.commands), ""]
     elif not mains:
         lines += [words["nothing"] + (f" {words['doubt']}" if unknown else ""), ""]
     else:
@@ -126,20 +126,24 @@ def _finding(session: Session, finding: Finding, words: dict[str, str]) -> list[
     return [line, f"  {words['evidence']}: {_code(command)}"]
 
 
-def _facts(session: Session, words: dict[str, str]) -> list[str]:
+def _facts(session: Session, words: dict[str, str], lang: str) -> list[str]:
     manifest = session.recording.manifest
-    clock = manifest["clock"].get("kind") in ("epoch", "time_of_day")
-    share = percent(manifest["lines_understood"], manifest["lines_total"])
+    recording, unit = session.recording, lang == "ja"
+    clock = recording.clock.get("kind") in ("epoch", "time_of_day")
     facts = {
         "command": _code(manifest["command"]) if manifest.get("command") else "-",
         "host": _plain(manifest.get("host") or "-"),
         "started": moment(manifest["started_ns"]) if clock else "-",
-        "duration": duration(manifest["duration_ns"]) if session.recording.has_clock else "-",
-        session.recording.unit: f"{share} / {manifest['lines_total']:,}",
-        "lost": f"{manifest['lost_events']:,}",
-        "complete": words["yes"] if manifest["complete"] else f"{words['no']} ({manifest.get('ended_by')})",
+        "duration": duration(manifest["duration_ns"]) if recording.has_clock else "-",
     }
-    return ["| | |", "|---|---|", *(f"| {words[key]} | {value} |" for key, value in facts.items())]
+    rows = [(words[key], value) for key, value in facts.items()]
+    for capture in recording.captures:
+        share = percent(capture["understood"], capture["total"])
+        name = words["understood"].format(unit=unit_words(capture["unit"])[unit])
+        rows.append((name, f"{share} / {capture['total']:,}"))
+    ended = words["yes"] if manifest["complete"] else f"{words['no']} ({recording.ended_by})"
+    rows += [(words["lost"], f"{recording.lost_events:,}"), (words["complete"], ended)]
+    return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)]
 
 
 def _analysis(session: Session, name: str, words: dict[str, str], lang: str) -> list[str]:

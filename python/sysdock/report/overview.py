@@ -7,11 +7,13 @@ import shlex
 from collections.abc import Sequence
 
 from sysdock.analysis import Finding, Session
-from sysdock.analysis.description import of_an_experiment
+from sysdock.analysis.description import statements
 from sysdock.analysis.finding import by_rule, main_findings, total_gain
 from sysdock.report.markup import both, join, text
 from sysdock.report.numbers import duration, moment, size
 from sysdock.report.sources import sql_link
+from sysdock.sections import Capture, Statement
+from sysdock.sections.coverage import unit_words
 from sysdock.text import percent
 
 # How many findings a reader sees before anything else.
@@ -26,7 +28,6 @@ _TRACED = (
 
 def overview_section(session: Session, findings: Sequence[Finding]) -> str:
     """Verdict, counts and facts."""
-    manifest = session.recording.manifest
     counts = {status: sum(f.status == status for f in findings) for status in ("unknown", "ok")}
     counts = {"finding": len(main_findings(findings)), **counts}
     labels = {
@@ -41,9 +42,7 @@ def overview_section(session: Session, findings: Sequence[Finding]) -> str:
     facts = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in _facts(session))
     warnings = join(f'<p class="warn">{words}</p>' for words in _warnings(session))
     traced = (
-        ""
-        if manifest.get("recorder") not in ("strace", "strace-log")
-        else f'<p class="note">{both(*_TRACED)}</p>'
+        "" if not session.recording.clock.get("includes_tracer") else f'<p class="note">{both(*_TRACED)}</p>'
     )
     says = f'<p class="says">{_verdict(session, findings)}</p>{_first_three(session, findings)}'
     return f"""<section class="card" id="overview"><div class="verdict">
@@ -65,15 +64,14 @@ def title(session: Session) -> str:
     command = session.recording.manifest.get("command")
     if command:
         return f'<span class="mono">{text(command)}</span>'
-    sources = ", ".join(str(source.get("path")) for source in session.recording.manifest.get("sources") or [])
+    sources = ", ".join(str(source.get("path")) for source in session.recording.sources)
     return text(sources or session.recording.folder.name)
 
 
 def _verdict(session: Session, findings: Sequence[Finding]) -> str:
     found = [finding for finding in main_findings(findings) if not finding.is_note]
-    if not found and (special := of_an_experiment(session, session.recording.folder.name)):
-        shown = join(f"<code>{text(command)}</code>" for command in special[2])
-        return f"{both(text(special[0]), text(special[1]))} {shown}"
+    if not found and (said := statements(session, session.recording.folder.name)):
+        return join(f"{both(*map(text, statement.text))} {_commands(statement)}" for statement in said)
     if not found:
         if any(finding.status == "unknown" for finding in findings):
             return both(
@@ -91,6 +89,10 @@ def _verdict(session: Session, findings: Sequence[Finding]) -> str:
         return both(f"First to look at: {english}", f"まず見るべきもの: {japanese}")
     gain = sql_link(session.library.rule(first.rule), duration(total_gain(group)))
     return both(f"Most to win: up to {gain}. {english}", f"最も効果が大きいもの: 最大 {gain}。{japanese}")
+
+
+def _commands(statement: Statement) -> str:
+    return join(f"<code>{text(command)}</code>" for command in statement.commands)
 
 
 def _first_three(session: Session, findings: Sequence[Finding]) -> str:
@@ -114,7 +116,7 @@ def _first_three(session: Session, findings: Sequence[Finding]) -> str:
 def _facts(session: Session) -> list[tuple[str, str]]:
     recording, manifest = session.recording, session.recording.manifest
     unknown = both("unknown", "不明")
-    clock = manifest["clock"]
+    clock = recording.clock
     started = moment(manifest["started_ns"]) if clock.get("kind") in ("epoch", "time_of_day") else unknown
     calls = f"{recording.rows('calls'):,}" if "calls" in recording.tables else unknown
     facts = [
@@ -127,12 +129,9 @@ def _facts(session: Session) -> list[tuple[str, str]]:
         ),
         (both("Ended", "終了"), _ended(session)),
         (both("System calls", "システムコール"), calls),
-        (both("Understood", "解釈できた行"), _coverage(session)),
-        (both("Lost events", "失われたイベント"), f"{manifest['lost_events']:,}"),
-        (
-            both("Recorder", "記録方法"),
-            text(" ".join([str(manifest.get("recorder")), *manifest.get("options", [])])),
-        ),
+        (both("Understood", "解釈できた行"), join(_coverage(capture) for capture in recording.captures)),
+        (both("Lost events", "失われたイベント"), f"{recording.lost_events:,}"),
+        (both("Recorder", "記録方法"), text(_recorders(session))),
         (both("Input", "入力"), _sources(session)),
         (both("Recording", "記録"), text(recording.folder.name)),
     ]
@@ -141,15 +140,18 @@ def _facts(session: Session) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts if value]
 
 
-def _coverage(session: Session) -> str:
-    manifest = session.recording.manifest
-    understood, total = manifest["lines_understood"], manifest["lines_total"]
+def _coverage(capture: Capture) -> str:
+    understood, total = capture["understood"], capture["total"]
+    english, japanese = map(text, unit_words(capture["unit"]))
     if not total:
-        return both("no lines", "行なし")
+        return f"<div>{both(f'no {english}', f'{japanese}なし')}</div>"
     share = percent(understood, total)
-    if session.recording.unit == "events":
-        return both(f"{share} of {total:,} events", f"{total:,} イベントの {share}")
-    return both(f"{share} of {total:,} lines", f"{total:,} 行の {share}")
+    return f"<div>{both(f'{share} of {total:,} {english}', f'{total:,} {japanese}の {share}')}</div>"
+
+
+def _recorders(session: Session) -> str:
+    captures = session.recording.captures
+    return ", ".join(" ".join([capture["recorder"], *(capture.get("options") or [])]) for capture in captures)
 
 
 def _ended(session: Session) -> str:
@@ -163,9 +165,7 @@ def _ended(session: Session) -> str:
 
 def _sources(session: Session) -> str:
     """The logs that were imported; what a recorder wrote for itself is of no interest."""
-    if session.recording.recorders_own:
-        return ""
-    sources = session.recording.manifest.get("sources") or []
+    sources = session.recording.sources
     shown = [f"{text(source.get('path'))} ({size(source.get('bytes'))})" for source in sources[:3]]
     if len(sources) > 3:
         shown.append(both(f"and {len(sources) - 3} more", f"ほか {len(sources) - 3}"))
@@ -177,10 +177,10 @@ def _warnings(session: Session) -> list[str]:
     manifest = session.recording.manifest
     found = []
     if not manifest["complete"]:
-        ended = text(manifest.get("ended_by") or "unknown")
+        ended = text(session.recording.ended_by)
         found.append(both(f"The recording is incomplete: {ended}.", f"記録は途中で終わっています: {ended}。"))
-    if manifest["lost_events"]:
-        lost = f"{manifest['lost_events']:,}"
+    if session.recording.lost_events:
+        lost = f"{session.recording.lost_events:,}"
         found.append(
             both(
                 f"{lost} events were lost: counts are too low.",

@@ -34,6 +34,7 @@ def report(session: Session, lang: str = "en") -> str:
             overview_section(session, findings),
             findings_section(session, findings),
             f'<section id="analyses"><h2>{head}</h2>{_no_script()}{_range()}{join(analyses)}</section>',
+            _undefined_tables(session),
             _environment(session),
             _issues(session),
             "</main>",
@@ -168,6 +169,26 @@ def _result_table(result: Result, name: str) -> str:
     return f"""<details class="more" open><summary>{both("Table", "表")}: {words}</summary>
 <div class="tools">{tools}</div>
 {body}</details>"""
+
+
+def _undefined_tables(session: Session) -> str:
+    """The first rows of tables of a recorder that is not known here: no analysis reads them."""
+    names = [name for name in session.recording.tables if not session.library.has_table(name)]
+    if not names:
+        return ""
+    head = both("Tables without a definition", "定義のない表")
+    return (
+        f'<section id="others"><h2>{head}</h2>{join(_undefined(session, name) for name in names)}</section>'
+    )
+
+
+def _undefined(session: Session, name: str) -> str:
+    columns = [Column(c.name, c.sql_type, None, c.text) for c in session.views.table(name).columns]
+    rows = session.fetch(f'SELECT * FROM "{name}" LIMIT {ROWS}') if columns else []
+    total = session.recording.rows(name)
+    words = both(f"the first {len(rows):,} of {total:,} rows", f"{total:,} 行のうち先頭 {len(rows):,} 行")
+    shown = table(f"t-{text(name)}", columns, rows, name)
+    return f'<div class="card"><h3><code>{text(name)}</code></h3><p class="muted">{words}</p>{shown}</div>'
 
 
 def _environment(session: Session) -> str:

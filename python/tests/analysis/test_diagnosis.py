@@ -130,8 +130,9 @@ def test_a_missing_table_is_unknown(maker: RecordingMaker, open_session, pack) -
 
 def test_what_a_recorder_never_records_is_no_question(maker: RecordingMaker, open_session) -> None:
     """A log of strace has no page faults; a recording by the kernel without them could have had them."""
-    for recorder, expected in (("strace", []), ("kernel", ["unknown"])):
-        folder = maker.make(name=recorder, recorder=recorder)
+    calls, faults = {"family": "calls", "missing": None}, {"family": "faults", "missing": "not asked for"}
+    for name, families, expected in (("log", [calls], []), ("kernel", [calls, faults], ["unknown"])):
+        folder = maker.make(name=name, families=families)
         content = json.loads((folder / "recording.json").read_text())
         del content["tables"]["file_faults"]
         (folder / "recording.json").write_text(json.dumps(content))
@@ -160,8 +161,8 @@ def test_the_rules_of_the_library_answer(maker: RecordingMaker, open_session) ->
     assert {finding.rule for finding in open_session(maker.make_scan()).diagnose()} == of_disks
     assert open_session(maker.make_experiment()).diagnose() == []
     # What was broken off before its first table is not beyond the rules of its kind: they could not tell.
-    for recorder, asked in (("strace", rules - of_disks), ("disk", of_disks)):
-        begun = open_session(maker.write({}, f"begun by {recorder}", recorder=recorder)).diagnose()
+    for about, asked in (("calls", rules - of_disks), ("scan", of_disks)):
+        begun = open_session(maker.write({}, f"begun: {about}", about=about)).diagnose()
         assert {finding.status for finding in begun} == {"unknown"}
         assert {finding.rule for finding in begun} <= asked
     empty = open_session(maker.make(calls=[], name="empty")).diagnose()

@@ -35,7 +35,7 @@ def scanned(maker: RecordingMaker, free_bytes: int, unread_files: int = 0, piece
         "paths": [{"path_id": 0, "path": "/file", "kind": "file"}],
         "environment": [],
     }
-    return maker.write(tables, f"free{free_bytes}-{unread_files}", recorder="disk")
+    return maker.write(tables, f"free{free_bytes}-{unread_files}", recorder="disk", about="scan")
 
 
 def test_a_disk_that_is_nearly_full_comes_first(maker: RecordingMaker, open_session: Callable) -> None:

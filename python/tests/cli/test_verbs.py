@@ -176,17 +176,17 @@ class TestInfo:
         assert "8 of 8 understood (100 %)" in text
 
     @pytest.mark.parametrize(
-        ("recorder", "kind", "coverage"),
+        ("about", "kind", "coverage"),
         [
-            ("strace-log", "calls of programs", "lines "),
-            ("disk", "scan of a file system", "scanned      unknown"),
+            ("calls", "calls of programs", "lines "),
+            ("scan", "scan of a file system", "scanned      unknown"),
             ("experiment", "experiment", None),
         ],
     )
     def test_what_was_broken_off_before_its_first_table_still_says_what_it_is(
-        self, cli, maker: RecordingMaker, recorder: str, kind: str, coverage: str | None
+        self, cli, maker: RecordingMaker, about: str, kind: str, coverage: str | None
     ) -> None:
-        folder = maker.write({}, recorder=recorder, complete=False, ended_by="running")
+        folder = maker.write({}, about=about, complete=False, ended_by="running")
         lines = cli("info", folder).stdout.splitlines()
         assert f"kind         {kind}" in lines
         said = [line for line in lines if line.startswith(("lines ", "events ", "scanned "))]
@@ -234,7 +234,7 @@ class TestDiagnose:
     def test_an_experiment_that_was_broken_off_at_once_has_no_results(
         self, cli, maker: RecordingMaker
     ) -> None:
-        folder = maker.write({}, recorder="experiment", complete=False, ended_by="running")
+        folder = maker.write({}, about="experiment", complete=False, ended_by="running")
         done = cli("diagnose", folder)
         assert done.stdout == "This is the recording of an experiment, and it has no results.\n"
         assert "incomplete" in done.stderr

@@ -5,7 +5,6 @@ Whatever is lost, it is said: by an error, or by the recording, of which all tha
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import ext_images
 import pytest
+from stated import stated
 from sysdock.analysis import Session
 from sysdock.library import Library
 from sysdock.recording import Recording
@@ -43,7 +43,7 @@ class Failed:
     @property
     def manifest(self) -> dict:
         """recording.json."""
-        return json.loads((self.scan.folder / "recording.json").read_text())
+        return stated(self.scan.folder)
 
 
 @pytest.fixture

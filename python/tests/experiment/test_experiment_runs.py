@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from stated import stated
 from sysdock.cli import sysdock
 from sysdock.errors import UserError
 from sysdock.experiment.prediction import content_requests
@@ -188,7 +189,7 @@ def test_an_interrupted_run_takes_down_what_it_made_and_keeps_what_it_measured(
     assert process.wait(timeout=60) == 130
     assert left_behind(tmp_path) == []
     assert "what was measured until then" in said
-    manifest = json.loads((tmp_path / "rec" / "recording.json").read_text())
+    manifest = stated(tmp_path / "rec")
     assert (manifest["complete"], manifest["ended_by"]) == (False, "interrupted")
     assert {row["file_system"] for row in results(run, tmp_path / "rec")} >= {"ext4"}
     assert "**Not complete**" in (tmp_path / "rec" / "report.md").read_text()
@@ -201,7 +202,7 @@ def test_a_device_that_is_too_small_is_said(run: Callable, tmp_path: Path) -> No
         run("experiment", "run", "disk/fragments", "-o", tmp_path / "rec", *words)
     assert "device_bytes" in str(raised.value)
     assert left_behind(tmp_path) == []
-    assert json.loads((tmp_path / "rec" / "recording.json").read_text())["ended_by"] == "failed"
+    assert stated(tmp_path / "rec")["ended_by"] == "failed"
 
 
 @pytest.mark.usefixtures("needs_root")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from stated import stated
 
 sys.path.insert(0, str(Path(__file__).parent))
 from recorders import RECORDERS, Recorder, recorder_or_skip
@@ -108,7 +109,7 @@ def query() -> Callable[[Path, str], list[tuple]]:
 
     def run(recording: Path, sql: str) -> list[tuple]:
         connection = duckdb.connect()
-        for name, entry in manifest_of(recording)["tables"].items():
+        for name, entry in json.loads((recording / "recording.json").read_text())["tables"].items():
             files = [str(recording / part["file"]) for part in entry["parts"]]
             if files:
                 connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet({files})")
@@ -117,12 +118,7 @@ def query() -> Callable[[Path, str], list[tuple]]:
     return run
 
 
-def manifest_of(recording: Path) -> dict:
-    """recording.json of a recording."""
-    return json.loads((recording / "recording.json").read_text())
-
-
 @pytest.fixture
 def manifest() -> Callable[[Path], dict]:
     """Reads recording.json."""
-    return manifest_of
+    return stated

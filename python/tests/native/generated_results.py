@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections import Counter
 from pathlib import Path
 
 from generated_system import READS, WRITES
+from stated import stated
 from sysdock.library import Library
 from sysdock.recording import Recording, connect
 
@@ -29,7 +29,7 @@ class Result:
         self.printed = sum(text.count("\n") for text in logs.values())
         command = [native, "import", *paths, "-o", folder / "recording"]
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
-        self.manifest = json.loads((folder / "recording" / "recording.json").read_text())
+        self.manifest = stated(folder / "recording")
         self.connection = connect(Recording.open(folder / "recording"), Library(), ["calls"])
 
     def rows(self, sql: str) -> list[tuple]:

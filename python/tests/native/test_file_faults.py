@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import subprocess
 import time
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from recorders import recorder_or_skip
 from scenes import TOUCHED, build
+from stated import stated
 
 Query = Callable[[Path, str], list[tuple]]
 
@@ -46,7 +46,7 @@ class Recorded:
 def recorded(scene: Callable[..., Path]) -> Recorded:
     """The program, having gone all its ways."""
     folder = scene("mapped_pages")
-    states = json.loads((folder / "rec" / "recording.json").read_text())["families"]
+    states = stated(folder / "rec")["families"]
     assert {"family": "faults", "missing": None} in states
     return Recorded(folder / "rec", folder / "files", books_of((folder / "books").read_text()))
 

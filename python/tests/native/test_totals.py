@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from slow_reader import Total, read
+from stated import stated
 
 LOGS = Path(__file__).resolve().parents[3] / "testdata" / "strace"
 Import = Callable[..., Path]
@@ -150,7 +150,7 @@ def check_against_summary(query: Query, recording: Path, log: Path) -> None:
     expected = summary_table(log)
     assert len(expected) > 10
     assert counted == expected
-    restarted = json.loads((recording / "recording.json").read_text())["restarted_calls"]
+    restarted = stated(recording)["restarted_calls"]
     assert restarted == read_slowly.restarted
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from stated import stated
 
 SAMPLES = Path(__file__).parents[3] / "testdata" / "truss"
 LINES = {"buffers.aerw": 47, "threads.fldDE": 31, "structures.fvxu": 26, "gaps.lD": 9}
@@ -17,7 +17,7 @@ Query = Callable[[Path, str], list[tuple]]
 
 
 def stated_in(recording: Path) -> dict:
-    return json.loads((recording / "recording.json").read_text())
+    return stated(recording)
 
 
 @pytest.mark.parametrize("name", LINES)

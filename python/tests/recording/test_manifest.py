@@ -7,14 +7,15 @@ import os
 from pathlib import Path
 
 import pytest
-from make_recording import STARTED_NS, RecordingMaker
+from make_recording import STARTED_NS, RecordingMaker, with_keys
 from sysdock.errors import UserError
 from sysdock.recording import FORMAT_VERSION, Recording
+from sysdock.sections import contents
 
 
 def change(folder: Path, **keys: object) -> Path:
     path = folder / "recording.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **keys}))
+    path.write_text(json.dumps(with_keys(json.loads(path.read_text()), keys)))
     return folder
 
 
@@ -24,26 +25,30 @@ def test_a_good_recording(maker: RecordingMaker) -> None:
     assert recording.rows("calls") == 8
     assert recording.lost("calls") == 0
     assert recording.bytes_on_disk("calls") == recording.parts("calls")[0].stat().st_size
-    assert recording.coverage == 1
     recording.verify(recording.tables)
     assert recording.damage() == []
 
 
-@pytest.mark.parametrize(
-    ("recorder", "kind"),
-    [
-        *((recorder, "calls") for recorder in ("kernel", "strace", "strace-log", "truss-log")),
-        ("disk", "scan"),
-        ("experiment", "experiment"),
-        # Of a time before the key, and of a time to come.
-        (None, "calls"),
-        ("of tomorrow", "calls"),
-    ],
-)
-def test_what_a_recording_is_of_is_known_without_any_table(
-    maker: RecordingMaker, recorder: str | None, kind: str
-) -> None:
-    assert Recording.open(maker.write({}, recorder=recorder)).kind == kind
+@pytest.mark.parametrize("about", ["calls", "scan", "experiment", "of tomorrow"])
+def test_what_a_recording_is_about_is_known_without_any_table(maker: RecordingMaker, about: str) -> None:
+    recording = Recording.open(maker.write({}, about=about, recorder="anything"))
+    assert recording.families == {about}
+    assert contents(recording.captures) == [about]
+
+
+def test_totals_are_those_of_all_captures(maker: RecordingMaker) -> None:
+    folder = maker.make(lost_events=2)
+    [first] = Recording.open(folder).captures
+    second = {
+        **first,
+        "recorder": "disk",
+        "unit": "files",
+        "lost": 3,
+        "ended_by": "interrupted",
+        "complete": False,
+    }
+    recording = Recording.open(change(folder, captures=[first, second]))
+    assert (recording.lost_events, recording.ended_by, len(recording.sources)) == (5, "interrupted", 2)
 
 
 def test_no_such_folder(tmp_path: Path) -> None:
@@ -111,6 +116,11 @@ def test_a_newer_version_is_refused(maker: RecordingMaker) -> None:
         {"sources": [{"path": "a.log", "bytes": "1"}]},
         {"duration_ns": -1},
         {"lines_total": 1, "lines_understood": 2},
+        {"captures": []},
+        {"captures": ["kernel"]},
+        {"captures": [{"recorder": "kernel"}]},
+        {"unit": None},
+        {"families": [{"missing": "why"}]},
     ],
 )
 def test_wrong_entries_are_refused(maker: RecordingMaker, keys: dict[str, object]) -> None:

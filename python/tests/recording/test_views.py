@@ -93,8 +93,10 @@ def test_a_table_without_rows_has_its_columns(maker: RecordingMaker, open_sessio
 def test_the_recording_row(maker: RecordingMaker, open_session) -> None:
     folder = maker.make(command='it\'s "x"; --', host=None, complete=False)
     session = open_session(folder)
-    sql = "SELECT command, host, clock, has_durations, lines_total, complete FROM recording"
-    assert session.fetch(sql) == [('it\'s "x"; --', None, "epoch", True, 8, False)]
+    sql = "SELECT command, host, clock, has_durations, complete FROM recording"
+    assert session.fetch(sql) == [('it\'s "x"; --', None, "epoch", True, False)]
+    sql = "SELECT recorder, about, unit, total, understood, lost, has_durations, complete FROM captures"
+    assert session.fetch(sql) == [("strace-log", "calls", "lines", 8, 8, 0, True, False)]
 
 
 @pytest.mark.parametrize(

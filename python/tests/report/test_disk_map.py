@@ -77,7 +77,9 @@ def disk(library: Library, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "free_extents": [{"physical_bytes": 10 * BLOCK, "length_bytes": 4 * BLOCK, "device": 0}],
         "layout": layout,
     }
-    return RecordingMaker(library, tmp_path_factory.mktemp("disk")).write(tables, recorder="disk")
+    return RecordingMaker(library, tmp_path_factory.mktemp("disk")).write(
+        tables, recorder="disk", about="scan"
+    )
 
 
 def run(*words: object) -> str:
@@ -172,7 +174,7 @@ def test_of_several_devices_places_are_those_of_the_device(
     system = {"fs_type": "btrfs", "source": "/dev/a", "block_bytes": BLOCK, "size_bytes": 16 * BLOCK}
     system |= {"method": "tree", "reason": "", "files": 1, "unread_files": 0, "whole": True, "moment": "one"}
     tables = {"file_systems": [system], "devices": devices, "extents": extents, "layout": groups}
-    recording = RecordingMaker(library, tmp_path).write(tables, recorder="disk")
+    recording = RecordingMaker(library, tmp_path).write(tables, recorder="disk", about="scan")
     picture = svg(drawn(recording, MapOptions(size=512)), "en")
     for words in ("device 1 from 0 B on", "device 2 (/dev/&lt;i&gt;b) from 32.00 KiB on", ">1: 7<", ">2: 7<"):
         assert words in picture

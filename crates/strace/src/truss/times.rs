@@ -69,6 +69,7 @@ impl Times {
             notes.push("which of -d, -D and -E the time columns are was not certain: --truss-columns states it");
         }
         sysdock_table::Clock {
+            includes_tracer: false,
             kind: kind.into(),
             resolution_ns,
             has_durations,

@@ -1,0 +1,66 @@
+"""What a section can say. Texts come in pairs, English and Japanese."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sysdock.analysis import Session
+
+# One of recording.json.
+Capture = dict[str, Any]
+Words = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A line of `sysdock info` and of the head of a report: what is stated, and its value."""
+
+    name: Words
+    value: Words
+
+
+@dataclass(frozen=True)
+class ScreenTable:
+    """A small table of the first screen: a name and four numbers in each row, formed already."""
+
+    title: Words
+    columns: tuple[Words, Words, Words, Words]
+    rows: Sequence[tuple[str, tuple[str, str, str, str]]]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Something to say in place of findings, with the commands that show more."""
+
+    text: Words
+    commands: Sequence[str]
+
+
+def _nothing(*_: Any) -> Any:
+    return []
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a recording.
+
+    `about`: the family of events, as `about` of its tables in `knowhow/tables`. `needs`: the tables without
+    which it does not appear. `title`: what a recording of it is. `coverage`: how much of what a capture saw
+    is in the tables. `screen`: tables of the first screen. `doubt`: why an `ok` of a rule that reads these
+    tables cannot be trusted, where that is not the share of its input that was understood. `statement`: what
+    it says where rules have nothing to judge.
+    """
+
+    about: str
+    order: int
+    needs: tuple[str, ...]
+    title: Words
+    coverage: Callable[[Session, Capture], Sequence[Fact]]
+    screen: Callable[[Session], Sequence[ScreenTable]] = _nothing
+    doubt: Callable[[Session, set[str]], Words | None] | None = None
+    statement: Callable[[Session, str], Statement | None] | None = None
+    # Whether a command is expected, so that one that is not known is worth a line.
+    of_a_command: bool = False
