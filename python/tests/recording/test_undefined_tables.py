@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,8 +52,10 @@ def test_info_names_what_it_is_about_and_counts_in_its_unit(folder: Path) -> Non
 def test_it_is_queried(folder: Path, open_session: Callable) -> None:
     session = open_session(folder)
     assert session.fetch("SELECT count(*), sum(watts) FROM watts") == [(3, 4.5)]
-    out = said("query", folder, "SELECT place FROM watts ORDER BY ts_ns DESC LIMIT 1", "--format", "json")
-    assert json.loads(out) == [{"place": "rack <2"}]
+    sql = "SELECT place FROM watts ORDER BY ts_ns DESC LIMIT 1"
+    words = [sys.executable, "-m", "sysdock", "query", folder, sql, "--format", "json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [{"place": "rack <2"}]
 
 
 def test_it_is_exported(folder: Path, library: Library, tmp_path: Path) -> None:
