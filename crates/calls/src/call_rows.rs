@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use sysdock_table::{
     Beside, BlockEncoder, EncodedGroup, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording, TableError,
+    rows::{CallsColumns, CallsRow, CallsWords},
 };
 
 use crate::{
@@ -148,8 +149,8 @@ impl CallRows {
         /// Blocks that may wait for the encoder.
         const WAITING: usize = 16;
         let encoder = match beside {
-            true => Encoder::Beside(Beside::new(WAITING, CallEncoder::new)),
-            false => Encoder::Here(Box::new(CallEncoder::new())),
+            true => Encoder::Beside(Beside::new(WAITING, CallEncoder::default)),
+            false => Encoder::Here(Box::default()),
         };
         let block = Vec::with_capacity(ROWS_PER_BLOCK);
         let (errnos, open_flags) = <(Numbered, Numbered)>::default();
@@ -261,14 +262,9 @@ impl Encoder {
 }
 
 /// Sorts blocks and encodes their columns.
+#[derive(Default)]
 struct CallEncoder {
-    groups: GroupEncoder,
-}
-
-impl CallEncoder {
-    fn new() -> Self {
-        CallEncoder { groups: GroupEncoder::new("calls") }
-    }
+    groups: GroupEncoder<CallsColumns>,
 }
 
 impl BlockEncoder for CallEncoder {
@@ -276,62 +272,125 @@ impl BlockEncoder for CallEncoder {
     type Words = Words;
 
     fn block(&mut self, rows: &[CallRow]) {
-        let order = in_order(rows);
-        self.groups.block(rows.len(), |column, out| {
-            macro_rules! each {
-                ($value:expr) => {{
-                    let value = $value;
-                    let first = rows.first().map_or(NONE, value);
-                    // Columns for rare things have the same value throughout.
-                    if rows.iter().all(|row| value(row) == first) {
-                        return Some(first);
-                    }
-                    match &order {
-                        None => out.extend(rows.iter().map(value)),
-                        Some(order) => out.extend(order.iter().map(|index| &rows[*index as usize]).map(value)),
-                    }
-                }};
-            }
-            // In the order of knowhow/tables/calls.toml.
-            match column {
-                0 => each!(|row: &CallRow| row.ts_ns),
-                1 => each!(|row: &CallRow| row.dur_ns),
-                2 => each!(|row: &CallRow| i64::from(row.life)),
-                3 => each!(|row: &CallRow| id(row.comm)),
-                4 => each!(|row: &CallRow| i64::from(row.call)),
-                5 => each!(|row: &CallRow| i64::from(row.class)),
-                6 => each!(|row: &CallRow| id(row.fd)),
-                7 => each!(|row: &CallRow| id(row.object)),
-                8 => each!(|row: &CallRow| row.offset),
-                9 => each!(|row: &CallRow| i64::from(row.uncertain)),
-                10 => each!(|row: &CallRow| row.asked),
-                11 => each!(|row: &CallRow| row.moved),
-                12 => each!(|row: &CallRow| if row.moved == NONE { row.result } else { NONE }),
-                13 => each!(|row: &CallRow| id(i32::from(row.errno))),
-                14 => each!(|row: &CallRow| id(row.to_object)),
-                15 => each!(|row: &CallRow| row.to_offset),
-                16 => each!(|row: &CallRow| if row.via == Via::Call { NONE } else { row.via as i64 }),
-                17 => each!(|row: &CallRow| id(row.stack)),
-                _ => each!(|row: &CallRow| id(i32::from(row.open_flags))),
-            }
-            None
-        });
+        match in_order(rows) {
+            None => self.groups.block(rows.iter()),
+            Some(order) => self.groups.block(order.iter().map(|index| &rows[*index as usize])),
+        }
     }
 
     fn finish(&mut self, words: Words) -> EncodedGroup {
-        self.groups.finish(|column, word| match column {
-            4 => words.calls[word].clone(),
-            5 => CLASS_WORDS[word].into(),
-            13 => words.errnos[word].clone(),
-            16 => VIA_WORDS[word].into(),
-            _ => words.open_flags[word].clone(),
-        })
+        self.groups.finish(&words)
     }
 }
 
+impl CallsRow for CallRow {
+    fn ts_ns(&self) -> i64 {
+        self.ts_ns
+    }
+
+    fn dur_ns(&self) -> Option<i64> {
+        known(self.dur_ns)
+    }
+
+    fn life_id(&self) -> i32 {
+        self.life.cast_signed()
+    }
+
+    fn comm_id(&self) -> Option<i32> {
+        id(self.comm)
+    }
+
+    fn call(&self) -> usize {
+        usize::from(self.call)
+    }
+
+    fn class(&self) -> usize {
+        usize::from(self.class)
+    }
+
+    fn fd(&self) -> Option<i32> {
+        id(self.fd)
+    }
+
+    fn path_id(&self) -> Option<i32> {
+        id(self.object)
+    }
+
+    fn offset_bytes(&self) -> Option<i64> {
+        known(self.offset)
+    }
+
+    fn offset_uncertain(&self) -> bool {
+        self.uncertain
+    }
+
+    fn asked_bytes(&self) -> Option<i64> {
+        known(self.asked)
+    }
+
+    fn moved_bytes(&self) -> Option<i64> {
+        known(self.moved)
+    }
+
+    fn value(&self) -> Option<i64> {
+        known(self.result).filter(|_| self.moved == NONE)
+    }
+
+    fn errno(&self) -> Option<usize> {
+        usize::try_from(self.errno).ok()
+    }
+
+    fn to_path_id(&self) -> Option<i32> {
+        id(self.to_object)
+    }
+
+    fn to_offset_bytes(&self) -> Option<i64> {
+        known(self.to_offset)
+    }
+
+    fn via(&self) -> Option<usize> {
+        Some(self.via as usize).filter(|_| self.via != Via::Call)
+    }
+
+    fn stack_id(&self) -> Option<i32> {
+        id(self.stack)
+    }
+
+    fn open_flags(&self) -> Option<usize> {
+        usize::try_from(self.open_flags).ok()
+    }
+}
+
+impl CallsWords for Words {
+    fn call(&self, number: usize) -> &str {
+        &self.calls[number]
+    }
+
+    fn class(&self, number: usize) -> &str {
+        CLASS_WORDS[number]
+    }
+
+    fn errno(&self, number: usize) -> &str {
+        &self.errnos[number]
+    }
+
+    fn via(&self, number: usize) -> &str {
+        VIA_WORDS[number]
+    }
+
+    fn open_flags(&self, number: usize) -> &str {
+        &self.open_flags[number]
+    }
+}
+
+/// Numbers of which one stands for NULL.
+fn known(number: i64) -> Option<i64> {
+    (number != NONE).then_some(number)
+}
+
 /// Ids and descriptors have no negative numbers: those stand for NULL.
-fn id(number: i32) -> i64 {
-    if number < 0 { NONE } else { i64::from(number) }
+fn id(number: i32) -> Option<i32> {
+    (number >= 0).then_some(number)
 }
 
 /// Indices of the rows by start time, equal times as they came; `None` where they are in order. Keys are sorted apart from the rows, which

@@ -4,7 +4,7 @@
 use std::{mem, panic, sync::mpsc, thread};
 
 use rustc_hash::FxHashMap;
-use sysdock_table::{Cancel, TableError};
+use sysdock_table::{Batch, Cancel, TableError, rows::PathsColumns};
 
 use crate::{
     batch::Kind,
@@ -36,6 +36,9 @@ pub(crate) struct Nameless {
     pub(crate) example: u64,
 }
 
+/// Whether each of some files has a path, and those paths.
+type Paired = (Vec<bool>, Batch<PathsColumns>);
+
 /// Write the paths of `files`, in the order in which they came to the tables. A thread makes them.
 pub(crate) fn write<N: NamesByInode>(
     files: impl Iterator<Item = NeedsPath> + Send,
@@ -43,10 +46,11 @@ pub(crate) fn write<N: NamesByInode>(
     cancel: &Cancel,
     tables: &mut Tables<'_>,
 ) -> Result<Nameless, TableError> {
+    let first = tables.first_path;
     thread::scope(|scope| {
         let (sender, batches) = mpsc::sync_channel(1);
-        let maker = scope.spawn(move || make(files, paths, cancel, &sender));
-        batches.into_iter().try_for_each(|(named, paths): (Vec<bool>, PathRows)| tables.late_paths(&named, paths))?;
+        let maker = scope.spawn(move || make(files, paths, PathRows::numbered_from(first), cancel, &sender));
+        batches.into_iter().try_for_each(|(named, mut paths): Paired| tables.late_paths(&named, &mut paths))?;
         Ok(maker.join().unwrap_or_else(|panic| panic::resume_unwind(panic)))
     })
 }
@@ -55,25 +59,26 @@ pub(crate) fn write<N: NamesByInode>(
 fn make<N: NamesByInode>(
     files: impl Iterator<Item = NeedsPath>,
     mut paths: Paths<'_, N>,
+    mut rows: PathRows,
     cancel: &Cancel,
-    sender: &mpsc::SyncSender<(Vec<bool>, PathRows)>,
+    sender: &mpsc::SyncSender<Paired>,
 ) -> Nameless {
     let mut nameless = Nameless::default();
-    let (mut named, mut rows) = (Vec::new(), PathRows::default());
+    let mut named = Vec::new();
     for file in files {
         let path = paths.path(file.number);
         named.push(path.is_some());
         match path {
-            Some(path) => rows.add(path, file.kind),
+            Some(path) => drop(rows.add(path, file.kind)),
             None if file.is_linked => nameless = Nameless { count: nameless.count + 1, example: file.number },
             None => {}
         }
-        if rows.is_full() && (cancel.requested() || sender.send((mem::take(&mut named), mem::take(&mut rows))).is_err()) {
+        if rows.is_full() && (cancel.requested() || sender.send((mem::take(&mut named), rows.take())).is_err()) {
             return nameless;
         }
     }
     // Whoever took them has said why, if nobody does any more.
-    let _ = sender.send((named, rows));
+    let _ = sender.send((named, rows.take()));
     nameless
 }
 

@@ -1,8 +1,14 @@
 //! Writes what a method finds: rows of `inodes`, `extents`, `paths`, `free_extents` and `layout`, encoded a block at a time.
 
+use std::marker::PhantomData;
+
 use sysdock_table::{
-    Beside, BlockEncoder, Column, EncodedGroup, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording, TableError,
-    readable,
+    Batch as RowBatch, Beside, BlockEncoder, EncodedGroup, GroupEncoder, LateColumn, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording,
+    TableError, readable,
+    rows::{
+        self, BlockColumns, BlockWords, ColumnNumber, ExtentsColumns, ExtentsRow, ExtentsWords, FreeExtentsColumns,
+        FreeExtentsRow, InodesColumns, InodesRow, InodesWords, LayoutColumns, LayoutRow, LayoutWords, PathsColumns,
+    },
 };
 
 use crate::batch::{Batch, Extent, File, KIND_WORDS, Kind, flag};
@@ -26,53 +32,77 @@ pub(crate) struct Free {
     pub(crate) device: u32,
 }
 
-/// Inode, extent, and its address, or [`NULL`].
-type ExtentRow = (u64, Extent, i64);
-
-/// Values of a column for a block of rows, or the one value that all have.
-type Fill<T> = fn(&[T], usize, &mut Vec<i64>) -> Option<i64>;
-
-/// Encodes rows of a table of numbers and words.
-struct Columns<T> {
-    encoder: GroupEncoder,
-    fill: Fill<T>,
+/// A file on its way to `inodes`.
+struct FileRow {
+    file: File,
+    path_id: Option<i32>,
 }
 
-impl<T: Send + 'static> BlockEncoder for Columns<T> {
+/// An extent on its way to `extents`.
+struct ExtentRow {
+    inode: u64,
+    extent: Extent,
+    address: Option<u64>,
+}
+
+/// A part on its way to `layout`, with the number of its word.
+struct PartRow {
+    part: Part,
+    word: usize,
+}
+
+/// What the words of a table stand for: each has one column of them at most.
+#[derive(Clone)]
+struct Words(Vec<String>);
+
+/// A table whose rows are of type `T`.
+trait TableOf<T>: BlockColumns<T> + BlockWords<Words> + 'static {}
+
+impl<T, C: BlockColumns<T> + BlockWords<Words> + 'static> TableOf<T> for C {}
+
+/// Encodes rows of a table of numbers and words.
+struct Encoder<C, T> {
+    groups: GroupEncoder<C>,
+    rows: PhantomData<fn(T)>,
+}
+
+impl<C: TableOf<T>, T: Send + 'static> BlockEncoder for Encoder<C, T> {
     type Row = T;
-    /// Of the only column of words.
-    type Words = Vec<String>;
+    type Words = Words;
 
     fn block(&mut self, rows: &[T]) {
-        self.encoder.block(rows.len(), |column, values| (self.fill)(rows, column, values));
+        self.groups.block(rows.iter());
     }
 
-    fn finish(&mut self, words: Vec<String>) -> EncodedGroup {
-        self.encoder.finish(|_, word| words[word].clone())
+    fn finish(&mut self, words: Words) -> EncodedGroup {
+        self.groups.finish(&words)
     }
 }
 
 /// Rows of a table on their way through an encoder, which works beside.
-struct Rows<T: Send + 'static> {
-    table: &'static str,
-    encoder: Beside<Columns<T>>,
+struct Rows<C: TableOf<T>, T: Send + 'static> {
+    encoder: Beside<Encoder<C, T>>,
     rows: Vec<T>,
     /// With the encoder, of the group.
     sent: usize,
-    /// What values of its column of words stand for.
-    words: Vec<String>,
-    /// Groups that lack the column of this name until [`Rows::complete`].
-    late: Option<(&'static str, Vec<EncodedGroup>)>,
+    words: Words,
+    /// Groups that lack this column until [`Rows::complete`].
+    late: Option<(ColumnNumber, Vec<EncodedGroup>)>,
 }
 
-impl<T: Send + 'static> Rows<T> {
-    /// Values of the column `late`, if there is one, become known when all rows have come: they wait in memory, encoded.
-    fn new(table: &'static str, fill: Fill<T>, words: Vec<String>, late: Option<&'static str>) -> Self {
+impl<C: TableOf<T>, T: Send + 'static> Rows<C, T> {
+    /// Rows differ in the columns `varying` as a rule. Values of the column `late`, if there is one, become known when all rows have come: they
+    /// wait in memory, encoded.
+    fn new(varying: &'static [ColumnNumber], words: Vec<String>, late: Option<ColumnNumber>) -> Self {
         /// Blocks that may wait for the encoder.
         const WAITING: usize = 4;
-        let make = move || Columns { encoder: GroupEncoder::of_columns(table, |name| Some(name) != late), fill };
-        let late = late.map(|name| (name, Vec::new()));
-        Rows { table, encoder: Beside::new(WAITING, make), rows: Vec::with_capacity(ROWS_PER_BLOCK), sent: 0, words, late }
+        let make = move || Encoder {
+            groups: late.map_or_else(GroupEncoder::default, GroupEncoder::without).varying(varying),
+            rows: PhantomData,
+        };
+        let late = late.map(|column| (column, Vec::new()));
+        let rows = Vec::with_capacity(ROWS_PER_BLOCK);
+        Rows { encoder: Beside::new(WAITING, make), rows, sent: 0, words: Words(words), late }
     }
 
     fn add(&mut self, row: T, recording: &mut Recording) -> Result<(), TableError> {
@@ -109,66 +139,82 @@ impl<T: Send + 'static> Rows<T> {
     fn keep(&mut self, group: EncodedGroup, recording: &mut Recording) -> Result<(), TableError> {
         match &mut self.late {
             Some((_, groups)) => groups.push(group),
-            None => recording.append(self.table, group)?,
+            None => recording.append(C::TABLE, group)?,
         }
         Ok(())
+    }
+
+    /// Write what is left; all columns are known.
+    fn finish(&mut self, recording: &mut Recording) -> Result<(), TableError> {
+        self.end_group();
+        let rest: Vec<EncodedGroup> = self.encoder.rest().collect();
+        rest.into_iter().try_for_each(|group| self.keep(group, recording))
     }
 
     /// Write what is left, with the values of the late column, of which there are as many as rows.
-    fn finish(&mut self, mut late: impl FnMut() -> i64, recording: &mut Recording) -> Result<(), TableError> {
-        self.end_group();
-        let rest: Vec<EncodedGroup> = self.encoder.rest().collect();
-        rest.into_iter().try_for_each(|group| self.keep(group, recording))?;
+    fn complete(&mut self, values: &mut impl Iterator<Item = Option<i32>>, recording: &mut Recording) -> Result<(), TableError> {
+        self.finish(recording)?;
         let Some((column, groups)) = self.late.take() else { return Ok(()) };
-        let mut encoder = GroupEncoder::of_columns(self.table, |name| name == column);
+        let mut encoder = LateColumn::<C>::new(column);
         for group in groups {
             for block in (0..group.rows()).step_by(ROWS_PER_BLOCK) {
-                let rows = ROWS_PER_BLOCK.min(group.rows() - block);
-                encoder.block(rows, |_, values| {
-                    values.extend((0..rows).map(|_| late()));
-                    None
-                });
+                encoder.block(values.by_ref().take(ROWS_PER_BLOCK.min(group.rows() - block)));
             }
-            recording.append(self.table, group.with(encoder.finish(|_, _| String::new())))?;
+            recording.append(C::TABLE, group.with(encoder.finish()))?;
         }
         Ok(())
     }
 }
 
-/// The rows of `paths`, whose text is no number.
+/// The rows of `paths`, numbered as they come.
 #[derive(Default)]
 pub(crate) struct PathRows {
-    text: String,
-    ends: Vec<i32>,
-    kinds: Vec<Option<i32>>,
+    rows: RowBatch<PathsColumns>,
+    text_bytes: usize,
+    next: i32,
 }
 
 impl PathRows {
-    pub(crate) fn add(&mut self, path: &[u8], kind: Kind) {
-        self.text.push_str(&readable(path));
-        self.ends.push(i32::try_from(self.text.len()).expect("written before it grows so long"));
-        self.kinds.push(Some(path_kind(kind)));
+    /// Of paths that are numbered from `first` on.
+    pub(crate) fn numbered_from(first: i32) -> Self {
+        PathRows { next: first, ..PathRows::default() }
+    }
+
+    /// Add a path; its number.
+    pub(crate) fn add(&mut self, path: &[u8], kind: Kind) -> i32 {
+        let path = readable(path);
+        let path_id = self.next;
+        self.next = path_id.saturating_add(1);
+        self.text_bytes += path.len();
+        self.rows.push(&rows::Paths { path_id, path, kind: path_kind(kind).into() });
+        path_id
     }
 
     /// Whether it is time to write them.
     pub(crate) fn is_full(&self) -> bool {
-        // More ends than a column of text may have.
+        // More bytes than a column of text may have.
         const MOST: usize = 1 << 28;
-        // Fewer than of numbers: while some are written, the next can be made.
-        self.ends.len() >= ROWS_PER_GROUP / 8 || self.text.len() >= MOST
+        // Fewer rows than of numbers: while some are written, the next can be made.
+        self.rows.len() >= ROWS_PER_GROUP / 8 || self.text_bytes >= MOST
+    }
+
+    /// All of them; those that follow are numbered on.
+    pub(crate) fn take(&mut self) -> RowBatch<PathsColumns> {
+        self.text_bytes = 0;
+        std::mem::take(&mut self.rows)
     }
 }
 
 /// Rows on their way to the recording.
 pub(crate) struct Tables<'a> {
     recording: &'a mut Recording,
-    files: Rows<(File, Option<i32>)>,
-    extents: Rows<ExtentRow>,
-    free: Rows<Free>,
-    parts: Rows<(Part, usize)>,
+    files: Rows<InodesColumns, FileRow>,
+    extents: Rows<ExtentsColumns, ExtentRow>,
+    free: Rows<FreeExtentsColumns, Free>,
+    parts: Rows<LayoutColumns, PartRow>,
     paths: PathRows,
-    next_path: i32,
-    first_path: i32,
+    /// Lower numbers of paths are those of another capture.
+    pub(crate) first_path: i32,
     /// Which files have a path, of those that came before their paths.
     named: Vec<bool>,
     /// Files taken so far.
@@ -182,20 +228,18 @@ impl<'a> Tables<'a> {
 
     /// For files that come without their paths, which follow by [`Tables::late_paths`].
     pub(crate) fn with_late_paths(recording: &'a mut Recording) -> Self {
-        Self::with(recording, Some("path_id"))
+        Self::with(recording, Some(InodesColumns::PATH_ID))
     }
 
-    fn with(recording: &'a mut Recording, late: Option<&'static str>) -> Self {
-        // Ids of paths that another capture wrote are taken.
+    fn with(recording: &'a mut Recording, late: Option<ColumnNumber>) -> Self {
         let first_path = i32::try_from(recording.rows("paths")).unwrap_or(i32::MAX);
         Tables {
             recording,
-            files: Rows::new("inodes", file_column, KIND_WORDS.map(String::from).to_vec(), late),
-            extents: Rows::new("extents", extent_column, (0..=u8::MAX).map(flag_words).collect(), None),
-            free: Rows::new("free_extents", free_column, Vec::new(), None),
-            parts: Rows::new("layout", part_column, Vec::new(), None),
-            paths: PathRows::default(),
-            next_path: first_path,
+            files: Rows::new(&VARYING_IN_INODES, KIND_WORDS.map(String::from).to_vec(), late),
+            extents: Rows::new(&[ExtentsColumns::PHYSICAL_BYTES], (0..=u8::MAX).map(flag_words).collect(), None),
+            free: Rows::new(&[], Vec::new(), None),
+            parts: Rows::new(&[LayoutColumns::NUMBER, LayoutColumns::INODE], Vec::new(), None),
+            paths: PathRows::numbered_from(first_path),
             first_path,
             named: Vec::new(),
             taken: 0,
@@ -229,23 +273,17 @@ impl<'a> Tables<'a> {
     /// A file; its extents come by [`Tables::extent`].
     pub(crate) fn file(&mut self, file: &File, path: Option<&[u8]>) -> Result<(), TableError> {
         self.taken += 1;
-        let path_id = path.map(|_| self.next_path);
-        if let Some(path) = path {
-            self.next_path = self.next_path.saturating_add(1);
-            self.paths.add(path, file.inode.kind);
-            if self.paths.is_full() {
-                self.write_paths()?;
-            }
+        let path_id = path.map(|path| self.paths.add(path, file.inode.kind));
+        if self.paths.is_full() {
+            self.write_paths()?;
         }
-        self.files.add((*file, path_id), self.recording)
+        self.files.add(FileRow { file: *file, path_id }, self.recording)
     }
 
     /// Paths of the next of those files that came without; `named` says for each file whether it has one.
-    pub(crate) fn late_paths(&mut self, named: &[bool], paths: PathRows) -> Result<(), TableError> {
+    pub(crate) fn late_paths(&mut self, named: &[bool], paths: &mut RowBatch<PathsColumns>) -> Result<(), TableError> {
         self.named.extend_from_slice(named);
-        self.next_path = self.next_path.saturating_add(i32::try_from(paths.ends.len()).unwrap_or(i32::MAX));
-        self.paths = paths;
-        self.write_paths()
+        self.recording.write_batch(paths)
     }
 
     pub(crate) fn extent(&mut self, inode: u64, extent: &Extent) -> Result<(), TableError> {
@@ -254,7 +292,7 @@ impl<'a> Tables<'a> {
 
     /// One that has an address of its own beside its place on a device.
     pub(crate) fn placed_extent(&mut self, inode: u64, extent: &Extent, address: Option<u64>) -> Result<(), TableError> {
-        self.extents.add((inode, *extent, address.map_or(NULL, u64::cast_signed)), self.recording)
+        self.extents.add(ExtentRow { inode, extent: *extent, address }, self.recording)
     }
 
     pub(crate) fn free(&mut self, free: Free) -> Result<(), TableError> {
@@ -262,12 +300,12 @@ impl<'a> Tables<'a> {
     }
 
     pub(crate) fn part(&mut self, part: Part) -> Result<(), TableError> {
-        let words = &mut self.parts.words;
+        let Words(words) = &mut self.parts.words;
         let word = words.iter().position(|word| word == part.part).unwrap_or_else(|| {
             words.push(part.part.into());
             words.len() - 1
         });
-        self.parts.add((part, word), self.recording)
+        self.parts.add(PartRow { part, word }, self.recording)
     }
 
     /// Write what is left.
@@ -276,107 +314,170 @@ impl<'a> Tables<'a> {
         self.files.end_group();
         self.extents.end_group();
         self.write_paths()?;
-        let (mut named, mut next) = (self.named.into_iter(), i64::from(self.first_path));
-        let path_id = || {
-            let has_path = named.next().unwrap_or(false);
-            let number = if has_path { next } else { NULL };
-            next += i64::from(has_path);
-            number
-        };
-        self.files.finish(path_id, self.recording)?;
-        // The others have all their columns.
-        self.extents.finish(|| NULL, self.recording)?;
-        self.free.finish(|| NULL, self.recording)?;
-        self.parts.finish(|| NULL, self.recording)
+        let mut next = self.first_path..;
+        // A file that never came to its turn has no path.
+        let named = self.named.into_iter().chain(std::iter::repeat(false));
+        let mut path_ids = named.map(|has_path| if has_path { next.next() } else { None });
+        self.files.complete(&mut path_ids, self.recording)?;
+        self.extents.finish(self.recording)?;
+        self.free.finish(self.recording)?;
+        self.parts.finish(self.recording)
     }
 
     fn write_paths(&mut self) -> Result<(), TableError> {
-        let PathRows { text, ends, kinds } = std::mem::take(&mut self.paths);
-        if ends.is_empty() {
-            return Ok(());
-        }
-        let first = self.next_path.saturating_sub(i32::try_from(ends.len()).unwrap_or(i32::MAX));
-        let columns = vec![
-            Column::Int32((first..self.next_path).map(Some).collect()),
-            Column::Text(text, ends),
-            Column::Words(kinds, PATH_KINDS.map(String::from).to_vec()),
-        ];
-        self.recording.write("paths", columns)
+        self.recording.write_batch(&mut self.paths.take())
     }
 }
 
-/// Fill a column from each row.
-fn each<T>(rows: &[T], values: &mut Vec<i64>, value: impl Fn(&T) -> i64) -> Option<i64> {
-    values.extend(rows.iter().map(value));
-    None
+/// Counts beyond what the column holds are as good as the most.
+fn count(value: u32) -> i32 {
+    i32::try_from(value).unwrap_or(i32::MAX)
 }
 
-/// Fill a column that all rows mostly agree in.
-fn equal<T>(rows: &[T], values: &mut Vec<i64>, value: impl Fn(&T) -> i64) -> Option<i64> {
-    let first = rows.first().map_or(NULL, &value);
-    if rows.iter().all(|row| value(row) == first) { Some(first) } else { each(rows, values, value) }
-}
+/// In most blocks some rows have a value and others none.
+const VARYING_IN_INODES: [ColumnNumber; 3] =
+    [InodesColumns::PATH_ID, InodesColumns::FORGIVING_FRAGMENTS, InodesColumns::MODIFIED_TS_NS];
 
-fn count(value: u32) -> i64 {
-    i64::from(value.min(i32::MAX.cast_unsigned()))
-}
+impl InodesRow for FileRow {
+    fn inode(&self) -> i64 {
+        self.file.inode.number.cast_signed()
+    }
 
-fn file_column(rows: &[(File, Option<i32>)], column: usize, values: &mut Vec<i64>) -> Option<i64> {
-    match column {
-        0 => each(rows, values, |(file, _)| file.inode.number.cast_signed()),
-        1 => each(rows, values, |(_, path)| path.map_or(NULL, i64::from)),
-        2 => equal(rows, values, |(file, _)| file.inode.kind as i64),
-        3 => each(rows, values, |(file, _)| file.inode.size.cast_signed()),
-        4 => each(rows, values, |(file, _)| file.allocated.cast_signed()),
-        5 => each(rows, values, |(file, _)| count(file.extents)),
-        6 => each(rows, values, |(file, _)| count(file.fragments)),
-        7 => each(rows, values, |(file, _)| file.forgiving_fragments.map_or(NULL, count)),
-        8 => each(rows, values, |(file, _)| count(file.inode.links)),
-        _ => each(rows, values, |(file, _)| file.inode.modified_ns.unwrap_or(NULL)),
+    fn path_id(&self) -> Option<i32> {
+        self.path_id
+    }
+
+    fn kind(&self) -> usize {
+        self.file.inode.kind as usize
+    }
+
+    fn size_bytes(&self) -> i64 {
+        self.file.inode.size.cast_signed()
+    }
+
+    fn allocated_bytes(&self) -> i64 {
+        self.file.allocated.cast_signed()
+    }
+
+    fn extents(&self) -> i32 {
+        count(self.file.extents)
+    }
+
+    fn fragments(&self) -> i32 {
+        count(self.file.fragments)
+    }
+
+    fn forgiving_fragments(&self) -> Option<i32> {
+        self.file.forgiving_fragments.map(count)
+    }
+
+    fn links(&self) -> i32 {
+        count(self.file.inode.links)
+    }
+
+    fn modified_ts_ns(&self) -> Option<i64> {
+        self.file.inode.modified_ns
     }
 }
 
-fn extent_column(rows: &[ExtentRow], column: usize, values: &mut Vec<i64>) -> Option<i64> {
-    let place = |extent: &Extent| if extent.flags & flag::NOWHERE == 0 { extent.physical.cast_signed() } else { NULL };
-    match column {
-        0 => each(rows, values, |(inode, ..)| inode.cast_signed()),
-        1 => each(rows, values, |(_, extent, _)| extent.logical.cast_signed()),
-        2 => each(rows, values, |(_, extent, _)| place(extent)),
-        3 => each(rows, values, |(_, extent, _)| extent.length.cast_signed()),
-        4 => equal(rows, values, |(_, extent, _)| extent.stored.map_or(NULL, u64::cast_signed)),
-        5 => equal(rows, values, |(_, extent, _)| i64::from(extent.flags)),
-        6 => equal(rows, values, |(_, extent, _)| i64::from(extent.device.cast_signed())),
-        _ => equal(rows, values, |(.., address)| *address),
+impl InodesWords for Words {
+    fn kind(&self, number: usize) -> &str {
+        &self.0[number]
     }
 }
 
-fn free_column(rows: &[Free], column: usize, values: &mut Vec<i64>) -> Option<i64> {
-    match column {
-        0 => each(rows, values, |free| free.physical.cast_signed()),
-        1 => each(rows, values, |free| free.length.cast_signed()),
-        _ => equal(rows, values, |free| i64::from(free.device.cast_signed())),
+impl ExtentsRow for ExtentRow {
+    fn inode(&self) -> i64 {
+        self.inode.cast_signed()
+    }
+
+    fn logical_bytes(&self) -> i64 {
+        self.extent.logical.cast_signed()
+    }
+
+    fn physical_bytes(&self) -> Option<i64> {
+        (self.extent.flags & flag::NOWHERE == 0).then_some(self.extent.physical.cast_signed())
+    }
+
+    fn length_bytes(&self) -> i64 {
+        self.extent.length.cast_signed()
+    }
+
+    fn stored_bytes(&self) -> Option<i64> {
+        self.extent.stored.map(u64::cast_signed)
+    }
+
+    fn flags(&self) -> usize {
+        usize::from(self.extent.flags)
+    }
+
+    fn device(&self) -> i32 {
+        self.extent.device.cast_signed()
+    }
+
+    fn address_bytes(&self) -> Option<i64> {
+        self.address.map(u64::cast_signed)
     }
 }
 
-fn part_column(rows: &[(Part, usize)], column: usize, values: &mut Vec<i64>) -> Option<i64> {
-    match column {
-        0 => equal(rows, values, |(_, word)| *word as i64),
-        1 => each(rows, values, |(part, _)| part.number.map_or(NULL, i64::from)),
-        2 => each(rows, values, |(part, _)| part.inode.map_or(NULL, u64::cast_signed)),
-        3 => each(rows, values, |(part, _)| part.physical.cast_signed()),
-        4 => each(rows, values, |(part, _)| part.length.cast_signed()),
-        _ => equal(rows, values, |(part, _)| i64::from(part.device.cast_signed())),
+impl ExtentsWords for Words {
+    fn flags(&self, number: usize) -> &str {
+        &self.0[number]
     }
 }
 
-const PATH_KINDS: [&str; 3] = ["file", "directory", "unknown"];
+impl FreeExtentsRow for Free {
+    fn physical_bytes(&self) -> i64 {
+        self.physical.cast_signed()
+    }
 
-/// The word of `paths.kind`, as an index into [`PATH_KINDS`].
-fn path_kind(kind: Kind) -> i32 {
+    fn length_bytes(&self) -> i64 {
+        self.length.cast_signed()
+    }
+
+    fn device(&self) -> i32 {
+        self.device.cast_signed()
+    }
+}
+
+impl LayoutRow for PartRow {
+    fn part(&self) -> usize {
+        self.word
+    }
+
+    fn number(&self) -> Option<i32> {
+        self.part.number
+    }
+
+    fn inode(&self) -> Option<i64> {
+        self.part.inode.map(u64::cast_signed)
+    }
+
+    fn physical_bytes(&self) -> i64 {
+        self.part.physical.cast_signed()
+    }
+
+    fn length_bytes(&self) -> i64 {
+        self.part.length.cast_signed()
+    }
+
+    fn device(&self) -> i32 {
+        self.part.device.cast_signed()
+    }
+}
+
+impl LayoutWords for Words {
+    fn part(&self, number: usize) -> &str {
+        &self.0[number]
+    }
+}
+
+/// The word of `paths.kind`.
+fn path_kind(kind: Kind) -> &'static str {
     match kind {
-        Kind::File => 0,
-        Kind::Directory => 1,
-        _ => 2,
+        Kind::File => "file",
+        Kind::Directory => "directory",
+        _ => "unknown",
     }
 }
 

@@ -1,71 +1,92 @@
-//! Columns of plain values, turned into Arrow arrays by the table's definition.
+//! Rows on their way to a table, kept as columns until they are written.
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
-use arrow_buffer::OffsetBuffer;
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, types::Int32Type};
+use rustc_hash::FxHashMap;
 
-use crate::{TableDef, TableError};
+use crate::{
+    rows::{Columns, Row},
+    schema,
+};
 
-/// Values of one column of a batch. `None` is NULL.
-#[derive(Debug)]
-pub enum Column {
-    /// `int64`
-    Int64(Vec<Option<i64>>),
-    /// `int32`
-    Int32(Vec<Option<i32>>),
-    /// `float64`
-    Float64(Vec<Option<f64>>),
-    /// `bool`
-    Bool(Vec<bool>),
-    /// `string`
-    String(Vec<Option<String>>),
-    /// `string` without NULL, behind one another, and where each of them ends. For columns with many rows.
-    Text(String, Vec<i32>),
-    /// `string` with `dictionary = true`: a code per row, and the words the codes stand for.
-    Words(Vec<Option<i32>>, Vec<String>),
+/// Rows of one table that are not written yet.
+#[derive(Debug, Default)]
+pub struct Batch<C> {
+    columns: C,
+    rows: usize,
 }
 
-impl Column {
-    fn into_array(self) -> ArrayRef {
-        match self {
-            Column::Int64(values) => Arc::new(Int64Array::from(values)),
-            Column::Int32(values) => Arc::new(Int32Array::from(values)),
-            Column::Float64(values) => Arc::new(Float64Array::from(values)),
-            Column::Bool(values) => Arc::new(BooleanArray::from(values)),
-            Column::String(values) => Arc::new(StringArray::from(values)),
-            Column::Text(text, mut ends) => {
-                ends.insert(0, 0);
-                Arc::new(StringArray::new(OffsetBuffer::new(ends.into()), text.into_bytes().into(), None))
-            }
-            Column::Words(codes, words) => {
-                let words = Arc::new(StringArray::from(words));
-                Arc::new(DictionaryArray::new(Int32Array::from(codes), words))
-            }
-        }
+impl<C: Columns> Batch<C> {
+    /// Add a row.
+    pub fn push(&mut self, row: &impl Row<Columns = C>) {
+        row.add_to(&mut self.columns);
+        self.rows += 1;
     }
 
-    /// A word column from strings, coded in order of first appearance.
+    /// Rows so far.
     #[must_use]
-    pub fn words<'a>(values: impl IntoIterator<Item = Option<&'a str>>) -> Column {
-        let mut words: Vec<String> = Vec::new();
-        let mut codes = Vec::new();
-        for value in values {
-            codes.push(value.map(|value| {
-                let code = words.iter().position(|word| word == value).unwrap_or_else(|| {
-                    words.push(value.into());
-                    words.len() - 1
-                });
-                i32::try_from(code).expect("few words")
-            }));
-        }
-        Column::Words(codes, words)
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// As Arrow has them. Starts anew.
+    pub(crate) fn take(&mut self) -> RecordBatch {
+        self.rows = 0;
+        let schema = schema::table(C::TABLE).arrow_schema();
+        RecordBatch::try_new(schema, self.columns.finish()).expect("rows and schema are made of the same file")
     }
 }
 
-/// Fit columns to a table's definition.
-pub(crate) fn record_batch(table: &TableDef, columns: Vec<Column>) -> Result<RecordBatch, TableError> {
-    let arrays = columns.into_iter().map(Column::into_array).collect();
-    RecordBatch::try_new(table.arrow_schema(), arrays)
-        .map_err(|error| TableError::Column(format!("table {}: {error}", table.name)))
+impl<R: Row> FromIterator<R> for Batch<R::Columns> {
+    fn from_iter<I: IntoIterator<Item = R>>(rows: I) -> Self {
+        let mut batch = Batch::default();
+        rows.into_iter().for_each(|row| batch.push(&row));
+        batch
+    }
+}
+
+/// A column of words, coded in order of first appearance.
+#[derive(Debug, Default)]
+pub(crate) struct WordBuilder {
+    codes: Vec<Option<i32>>,
+    words: Vec<String>,
+    by_word: FxHashMap<String, i32>,
+    last: i32,
+}
+
+impl WordBuilder {
+    pub(crate) fn append_value(&mut self, word: &str) {
+        // Words come in a row: most often it is the one before.
+        if self.words.get(self.last as usize).is_none_or(|last| last != word) {
+            self.last = self.by_word.get(word).copied().unwrap_or_else(|| self.add(word));
+        }
+        self.codes.push(Some(self.last));
+    }
+
+    pub(crate) fn append_option(&mut self, word: Option<&str>) {
+        match word {
+            Some(word) => self.append_value(word),
+            None => self.codes.push(None),
+        }
+    }
+
+    fn add(&mut self, word: &str) -> i32 {
+        let code = i32::try_from(self.words.len()).expect("few words");
+        self.words.push(word.into());
+        self.by_word.insert(word.into(), code);
+        code
+    }
+
+    pub(crate) fn finish(&mut self) -> DictionaryArray<Int32Type> {
+        let WordBuilder { codes, words, .. } = std::mem::take(self);
+        let words: ArrayRef = Arc::new(StringArray::from(words));
+        DictionaryArray::new(Int32Array::from(codes), words)
+    }
 }

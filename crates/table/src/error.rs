@@ -12,8 +12,6 @@ pub enum TableError {
     Io(PathBuf, io::Error),
     /// The Parquet writer refused; mostly a write error in disguise (see [`TableError::io_kind`]).
     Parquet(PathBuf, parquet::errors::ParquetError),
-    /// A column was given values that its definition does not allow. An error in sysdock.
-    Column(String),
 }
 
 impl TableError {
@@ -37,7 +35,6 @@ impl fmt::Display for TableError {
             TableError::NotComplete(path) => write!(f, "{}: no complete recording", path.display()),
             TableError::Io(path, error) => write!(f, "{}: {error}", path.display()),
             TableError::Parquet(path, error) => write!(f, "{}: {error}", path.display()),
-            TableError::Column(text) => f.write_str(text),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Row groups of a large table, encoded block by block while their rows are in cache.
 
-use std::sync::Arc;
+use std::{marker::PhantomData, sync::Arc};
 
 use bytes::Bytes;
 use parquet::{
@@ -13,8 +13,9 @@ use parquet::{
 };
 
 use crate::{
-    ColumnDef, ColumnType, TableDef,
+    ColumnDef, ColumnType, NULL, TableDef,
     pages::{Layout, PageBuilder, Pages, Press, put_plain},
+    rows::{BlockColumns, BlockWords, ColumnNumber, Columns, Fill},
     schema,
 };
 
@@ -23,22 +24,23 @@ pub const ROWS_PER_BLOCK: usize = 4096;
 
 /// Encodes the rows of one table, column by column, a block at a time.
 ///
-/// Every value is an `i64`; [`crate::NULL`] stands for NULL, and words are given as indices into a list of words that may grow until the group is
-/// finished. Holds no file: it may run in a thread of its own.
-pub struct GroupEncoder {
+/// Rows may have any form that says what stands in each column ([`crate::rows`]); words are given as indices into a list of words that may grow
+/// until the group is finished. Holds no file: it may run in a thread of its own.
+pub struct GroupEncoder<C> {
     /// By their numbers in the table.
-    columns: Vec<(usize, ColumnEncoder)>,
+    columns: Vec<(ColumnNumber, ColumnEncoder)>,
     schema: SchemaDescPtr,
     rows: usize,
     press: Press,
     values: Vec<i64>,
+    table: PhantomData<fn(C)>,
 }
 
 /// A row group, ready to be appended to a part by [`crate::Recording::append`] once it has all columns.
 pub struct EncodedGroup {
     pub(crate) rows: usize,
     /// By their numbers in the table, in order.
-    pub(crate) columns: Vec<(usize, (Bytes, ColumnCloseResult))>,
+    pub(crate) columns: Vec<(ColumnNumber, (Bytes, ColumnCloseResult))>,
 }
 
 impl EncodedGroup {
@@ -56,54 +58,65 @@ impl EncodedGroup {
     pub fn with(mut self, other: EncodedGroup) -> Self {
         assert_eq!(self.rows, other.rows, "columns of one group");
         self.columns.extend(other.columns);
-        self.columns.sort_by_key(|(number, _)| *number);
+        self.columns.sort_by_key(|(number, _)| number.0);
         self
     }
 }
 
 struct ColumnEncoder {
     def: &'static ColumnDef,
+    /// Whether to look if the rows of a block agree.
+    may_agree: bool,
     builder: PageBuilder,
     pages: Pages,
 }
 
-impl GroupEncoder {
-    /// An encoder for a table of `knowhow/tables`. Its columns must be numbers, truth values or words.
-    ///
-    /// # Panics
-    /// If there is no such table, or it has free text: errors in sysdock.
+impl<C: Columns> Default for GroupEncoder<C> {
+    fn default() -> Self {
+        Self::of(|_| true)
+    }
+}
+
+impl<C: Columns> GroupEncoder<C> {
+    /// An encoder for all columns but one, whose values become known later: [`LateColumn`] encodes them, and [`EncodedGroup::with`] joins them.
     #[must_use]
-    pub fn new(table: &str) -> Self {
-        Self::of_columns(table, |_| true)
+    pub fn without(late: ColumnNumber) -> Self {
+        Self::of(|number| number != late)
     }
 
-    /// An encoder for the columns of a table that are `wanted` by name. Those left out may be numbers that become known later: encode them by
-    /// themselves, and join them by [`EncodedGroup::with`].
-    ///
-    /// # Panics
-    /// As [`GroupEncoder::new`].
-    #[must_use]
-    pub fn of_columns(table: &str, wanted: impl Fn(&str) -> bool) -> Self {
-        let def = schema::table(table);
-        let columns = def.columns.iter().enumerate().filter(|(_, column)| wanted(&column.name));
+    fn of(wanted: impl Fn(ColumnNumber) -> bool) -> Self {
+        let def = schema::table(C::TABLE);
+        let columns = def.columns.iter().enumerate().map(|(number, column)| (ColumnNumber(number), column));
+        let columns = columns.filter(|(number, _)| wanted(*number));
         let columns = columns.map(|(number, column)| (number, ColumnEncoder::new(column))).collect();
-        GroupEncoder { columns, schema: parquet_schema(def), rows: 0, press: Press::new(), values: Vec::new() }
+        let schema = parquet_schema(def);
+        GroupEncoder { columns, schema, rows: 0, press: Press::new(), values: Vec::new(), table: PhantomData }
     }
 
-    /// Add a block of rows: `fill` is asked for the values of each column by its number, or for the one value that all rows have in it.
+    /// Columns in which rows differ as a rule: nobody looks whether those of a block agree.
+    #[must_use]
+    pub fn varying(mut self, columns: &[ColumnNumber]) -> Self {
+        for (number, column) in &mut self.columns {
+            column.may_agree &= !columns.contains(number);
+        }
+        self
+    }
+
+    /// Add a block of rows.
     ///
     /// Every block but the last of a group must have a multiple of 8 rows.
-    ///
-    /// # Panics
-    /// If `fill` does not give `rows` values: an error in sysdock.
-    pub fn block(&mut self, rows: usize, mut fill: impl FnMut(usize, &mut Vec<i64>) -> Option<i64>) {
+    pub fn block<'r, R: 'r>(&mut self, rows: impl ExactSizeIterator<Item = &'r R> + Clone)
+    where
+        C: BlockColumns<R>,
+    {
         for (number, column) in &mut self.columns {
             self.values.clear();
-            let all = fill(*number, &mut self.values);
-            assert_eq!(self.values.len(), if all.is_none() { rows } else { 0 }, "column {}", column.def.name);
-            column.add(rows, all, &self.values, &mut self.press);
+            let mut fill = Fill { values: &mut self.values, all: None, may_agree: column.may_agree };
+            C::fill(*number, rows.clone(), &mut fill);
+            let all = fill.all;
+            column.add(rows.len(), all, &self.values, &mut self.press);
         }
-        self.rows += rows;
+        self.rows += rows.len();
     }
 
     /// Rows so far.
@@ -112,16 +125,48 @@ impl GroupEncoder {
         self.rows
     }
 
-    /// Close the group and start anew. `words` gives the words of a column by its number.
-    pub fn finish(&mut self, words: impl Fn(usize, usize) -> String) -> EncodedGroup {
+    /// Close the group and start anew.
+    pub fn finish<W>(&mut self, words: &W) -> EncodedGroup
+    where
+        C: BlockWords<W>,
+    {
+        self.close(|column, number| C::word(words, column, number))
+    }
+
+    fn close<'w>(&mut self, word: impl Fn(ColumnNumber, usize) -> &'w str) -> EncodedGroup {
         let rows = std::mem::take(&mut self.rows);
         let (schema, press) = (&self.schema, &mut self.press);
         let columns = self.columns.iter_mut().map(|(number, column)| {
             let number = *number;
-            (number, column.finish(schema, number, rows, press, |word| words(number, word)).expect("memory only"))
+            (number, column.finish(schema, number, rows, press, |index| word(number, index)).expect("memory only"))
         });
         let columns = columns.collect();
         EncodedGroup { rows, columns }
+    }
+}
+
+/// Encodes one column of numbers of a table by itself, for rows whose other columns were encoded before.
+pub struct LateColumn<C>(GroupEncoder<C>);
+
+impl<C: Columns> LateColumn<C> {
+    /// Of this column.
+    #[must_use]
+    pub fn new(column: ColumnNumber) -> Self {
+        LateColumn(GroupEncoder::of(|number| number == column))
+    }
+
+    /// Add the values of a block. Every block but the last of a group must have a multiple of 8.
+    pub fn block(&mut self, values: impl Iterator<Item = Option<i32>>) {
+        let GroupEncoder { columns, rows, press, values: numbers, .. } = &mut self.0;
+        numbers.clear();
+        numbers.extend(values.map(|value| value.map_or(NULL, i64::from)));
+        columns.iter_mut().for_each(|(_, column)| column.add(numbers.len(), None, numbers, press));
+        *rows += numbers.len();
+    }
+
+    /// Close the group and start anew.
+    pub fn finish(&mut self) -> EncodedGroup {
+        self.0.close(|column, _| panic!("column {} holds numbers", column.0))
     }
 }
 
@@ -142,7 +187,7 @@ impl ColumnEncoder {
             ColumnType::String | ColumnType::Float64 => panic!("column {}: not a number", def.name),
         };
         let builder = PageBuilder::new(layout, def.nullable);
-        ColumnEncoder { def, builder, pages: Pages::new() }
+        ColumnEncoder { def, may_agree: true, builder, pages: Pages::new() }
     }
 
     fn add(&mut self, rows: usize, all: Option<i64>, values: &[i64], press: &mut Press) {
@@ -158,13 +203,13 @@ impl ColumnEncoder {
         assert!(self.builder.range.nulls == 0 || self.def.nullable, "NULL in column {}", self.def.name);
     }
 
-    fn finish(
+    fn finish<'w>(
         &mut self,
         schema: &SchemaDescPtr,
-        number: usize,
+        number: ColumnNumber,
         rows: usize,
         press: &mut Press,
-        word: impl Fn(usize) -> String,
+        word: impl Fn(usize) -> &'w str,
     ) -> Result<(Bytes, ColumnCloseResult)> {
         self.builder.close(&mut self.pages, press)?;
         let values = &self.builder.dictionary.values;
@@ -197,12 +242,12 @@ impl ColumnEncoder {
     fn metadata(
         &mut self,
         schema: &SchemaDescPtr,
-        number: usize,
+        number: ColumnNumber,
         rows: usize,
         bytes: &Bytes,
         dictionary: usize,
     ) -> Result<ColumnChunkMetaData> {
-        let mut builder = ColumnChunkMetaData::builder(schema.column(number))
+        let mut builder = ColumnChunkMetaData::builder(schema.column(number.0))
             .set_encodings(self.builder.encodings())
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_num_values(i64::try_from(rows).expect("few rows"))

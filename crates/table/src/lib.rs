@@ -5,6 +5,7 @@
 
 mod batch;
 mod beside;
+mod column;
 mod control;
 mod dictionary;
 mod error;
@@ -12,14 +13,16 @@ mod group;
 mod manifest;
 mod pages;
 mod recording;
+pub mod rows;
 mod schema;
 mod text;
 
-pub use batch::Column;
+pub use batch::Batch;
 pub use beside::{Beside, BlockEncoder};
+pub use column::Column;
 pub use control::{Cancel, Progress};
 pub use error::TableError;
-pub use group::{EncodedGroup, GroupEncoder, ROWS_PER_BLOCK};
+pub use group::{EncodedGroup, GroupEncoder, LateColumn, ROWS_PER_BLOCK};
 pub use manifest::{Capture, Clock, Ending, FORMAT_VERSION, FamilyState, Manifest, Part, Source, TableEntry, Tool};
 pub use pages::NULL;
 pub use recording::{ROWS_PER_GROUP, ROWS_PER_PART, Recording};

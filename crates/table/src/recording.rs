@@ -25,9 +25,10 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Capture, Column, EncodedGroup, Ending, FORMAT_VERSION, Manifest, Part, TableDef, TableEntry, TableError,
-    batch::record_batch,
+    Batch, Capture, Column, EncodedGroup, Ending, FORMAT_VERSION, Manifest, Part, TableDef, TableEntry, TableError,
+    column::record_batch,
     group::parquet_schema,
+    rows::{Columns, Row},
     schema::{self, ColumnType},
 };
 
@@ -207,6 +208,26 @@ impl Recording {
         &self.folder
     }
 
+    /// Append rows to their table as one row group. Without rows nothing is written.
+    ///
+    /// # Errors
+    /// [`TableError`] if the disk refuses; parts closed before stay readable.
+    pub fn write_rows<R: Row>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), TableError> {
+        self.write_batch(&mut rows.into_iter().collect())
+    }
+
+    /// Append rows that were collected as one row group; the batch is empty afterwards. An empty one writes nothing.
+    ///
+    /// # Errors
+    /// As [`Recording::write_rows`].
+    pub fn write_batch<C: Columns>(&mut self, batch: &mut Batch<C>) -> Result<(), TableError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let batch = batch.take();
+        self.add_to_part(schema::table(C::TABLE), false, |part| part.write(&batch))
+    }
+
     /// Append rows to a table as one row group.
     ///
     /// # Errors
@@ -217,7 +238,7 @@ impl Recording {
         self.add_to_part(def, false, |part| part.write(&batch))
     }
 
-    /// Append a row group that [`crate::GroupEncoder`] encoded. A table is written by this, or by [`Recording::write`], never by both.
+    /// Append a row group that [`crate::GroupEncoder`] encoded. A table is written by this, or as rows, never by both.
     ///
     /// # Errors
     /// [`TableError`] if the disk refuses; parts closed before stay readable.
@@ -234,41 +255,46 @@ impl Recording {
         encoded: bool,
         add: impl FnOnce(&mut OpenPart) -> Result<(), TableError>,
     ) -> Result<(), TableError> {
-        if !self.open.contains_key(&def.name) {
+        if !self.open.contains_key(def.name) {
             let part = self.open_part(def, encoded)?;
-            self.open.insert(def.name.clone(), part);
+            self.open.insert(def.name.into(), part);
         }
-        let part = self.open.get_mut(&def.name).expect("just opened");
+        let part = self.open.get_mut(def.name).expect("just opened");
         if let Err(error) = add(part) {
-            self.discard(&def.name);
+            self.discard(def.name);
             return Err(error);
         }
         Ok(())
     }
 
-    /// Write a table that changes as a whole (`paths`, `processes`) anew, one row group for each item; its older parts go at the next checkpoint.
+    /// Write a table that changes as a whole (`paths`, `processes`) anew; its older parts go at the next checkpoint.
     ///
     /// # Errors
     /// [`TableError`] if the disk refuses; the older parts stay listed.
-    pub fn replace(&mut self, table: &str, groups: impl Iterator<Item = Vec<Column>>) -> Result<(), TableError> {
+    pub fn replace_rows<R: Row>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), TableError> {
+        let table = R::Columns::TABLE;
         let entry = self.manifest.tables.entry(table.into()).or_default();
         let older = std::mem::take(&mut entry.parts);
-        let rows = std::mem::take(&mut entry.rows);
-        let mut written = Ok(());
-        for columns in groups {
-            written = self.write(table, columns);
-            if written.is_err() {
-                break;
-            }
-        }
-        let closed = written.and_then(|()| self.close_part(table));
-        if closed.is_err() {
+        let older_rows = std::mem::take(&mut entry.rows);
+        let written = self.write_groups(rows.into_iter()).and_then(|()| self.close_part(table));
+        if written.is_err() {
             let entry = self.manifest.tables.entry(table.into()).or_default();
-            (entry.parts, entry.rows) = (older, rows);
-            return closed;
+            (entry.parts, entry.rows) = (older, older_rows);
+            return written;
         }
         self.outdated.extend(older.into_iter().map(|part| self.folder.join(part.file)));
         Ok(())
+    }
+
+    /// Write rows that may be too many for one row group.
+    fn write_groups<R: Row>(&mut self, mut rows: impl Iterator<Item = R>) -> Result<(), TableError> {
+        loop {
+            let mut batch: Batch<R::Columns> = rows.by_ref().take(ROWS_PER_GROUP).collect();
+            if batch.is_empty() {
+                return Ok(());
+            }
+            self.write_batch(&mut batch)?;
+        }
     }
 
     /// Close every open part and list it, so that a reader, or whoever comes after a crash, has everything up to now.
@@ -323,13 +349,13 @@ impl Recording {
     }
 
     fn open_part(&mut self, def: &TableDef, encoded: bool) -> Result<OpenPart, TableError> {
-        let next = self.part_numbers.entry(def.name.clone()).or_insert(0);
+        let next = self.part_numbers.entry(def.name.into()).or_insert(0);
         let number = *next;
         *next += 1;
         let file = format!("{}/part-{number:04}.parquet", def.name);
         let path = self.folder.join(&file);
         let failed = |error| TableError::Io(path.clone(), error);
-        fs::create_dir_all(self.folder.join(&def.name)).map_err(failed)?;
+        fs::create_dir_all(self.folder.join(def.name)).map_err(failed)?;
         let sink = BufWriter::with_capacity(1 << 20, HashingFile::create(&path).map_err(failed)?);
         let writer = Writer::new(def, sink, encoded).map_err(|error| TableError::Parquet(path.clone(), error))?;
         Ok(OpenPart { path, file, rows: 0, writer })
@@ -421,8 +447,8 @@ fn properties(def: &TableDef) -> WriterProperties {
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(ROWS_PER_GROUP * 4));
-    for column in &def.columns {
-        let path = ColumnPath::from(column.name.as_str());
+    for column in def.columns {
+        let path = ColumnPath::from(column.name);
         if column.delta {
             builder = builder
                 .set_column_dictionary_enabled(path.clone(), false)

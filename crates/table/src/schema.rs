@@ -1,75 +1,41 @@
-//! Table definitions, read from the TOML files that were embedded at build time.
+//! Table definitions, made by the build from the files of `knowhow/tables`.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use serde::Deserialize;
 
-include!(concat!(env!("OUT_DIR"), "/tables.rs"));
+include!(concat!(env!("OUT_DIR"), "/definitions.rs"));
 
-/// One table of `knowhow/tables`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// One table of `knowhow/tables`, as far as writers need to know it.
+#[derive(Debug)]
 pub struct TableDef {
     /// Name: a plural noun.
-    pub name: String,
-    /// What a row is.
-    pub text: String,
-    /// In which order rows are stored.
-    pub order: String,
+    pub name: &'static str,
     /// Whether it has Parquet parts (`recording` is a view of recording.json).
-    #[serde(default = "yes")]
     pub stored: bool,
-    /// What it is about: the family of events, of those that captures name, that fills it. Not used by writers.
-    #[serde(default)]
-    pub about: Option<String>,
     /// Stored columns, in order.
-    pub columns: Vec<ColumnDef>,
-    /// Columns that exist in views only. Not used by writers.
-    #[serde(default)]
-    pub joined: Vec<toml::Table>,
-    /// Columns that views compute from stored ones. Not used by writers.
-    #[serde(default)]
-    pub derived: Vec<toml::Table>,
-    /// The SELECT that makes a summary, which readers count. Not used by writers.
-    #[serde(default)]
-    pub sql: Option<String>,
-    /// Tables that `sql` reads.
-    #[serde(default)]
-    pub needs: Vec<String>,
-}
-
-fn yes() -> bool {
-    true
+    pub columns: &'static [ColumnDef],
 }
 
 /// One stored column.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug)]
 pub struct ColumnDef {
     /// Name, with the unit in it where it has one.
-    pub name: String,
+    pub name: &'static str,
     /// Type in the file.
-    #[serde(rename = "type")]
     pub kind: ColumnType,
     /// Unit, such as `ns` or `B`.
-    pub unit: Option<String>,
+    pub unit: Option<&'static str>,
     /// Whether values may be missing.
-    #[serde(default)]
     pub nullable: bool,
     /// Whether a string column has few distinct values.
-    #[serde(default)]
     pub dictionary: bool,
     /// Whether numbers are stored as differences (for values that grow).
-    #[serde(default)]
     pub delta: bool,
-    /// What it means.
-    pub text: String,
 }
 
 /// Types a column may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum ColumnType {
     Int64,
@@ -98,7 +64,7 @@ impl ColumnDef {
             ColumnType::String if self.dictionary => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
             ColumnType::String => DataType::Utf8,
         };
-        Field::new(&self.name, kind, self.nullable)
+        Field::new(self.name, kind, self.nullable)
     }
 }
 
@@ -108,18 +74,12 @@ impl ColumnDef {
 /// If there is no such table: names are fixed at build time, so that is an error in sysdock.
 #[must_use]
 pub fn table(name: &str) -> &'static TableDef {
-    tables().iter().find(|table| table.name == name).unwrap_or_else(|| panic!("no table {name:?} in knowhow/tables"))
+    TABLES.iter().find(|table| table.name == name).unwrap_or_else(|| panic!("no table {name:?} in knowhow/tables"))
 }
 
 /// Names of all tables that have parts.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    tables().iter().filter(|table| table.stored).map(|table| table.name.as_str())
-}
-
-/// Every table definition.
-fn tables() -> &'static [TableDef] {
-    static TABLES: OnceLock<Vec<TableDef>> = OnceLock::new();
-    TABLES.get_or_init(|| TABLE_FILES.iter().map(|text| toml::from_str(text).unwrap_or_else(|e| panic!("{e}\n{text}"))).collect())
+    TABLES.iter().filter(|table| table.stored).map(|table| table.name)
 }
 
 #[cfg(test)]
@@ -127,8 +87,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_table_file_parses_and_names_are_unique() {
-        let mut names: Vec<_> = tables().iter().map(|t| t.name.as_str()).collect();
+    fn names_are_unique() {
+        let mut names: Vec<_> = TABLES.iter().map(|table| table.name).collect();
         names.sort_unstable();
         let count = names.len();
         names.dedup();
@@ -138,9 +98,9 @@ mod tests {
 
     #[test]
     fn every_number_with_a_unit_says_so_in_its_name() {
-        for table in tables() {
-            for column in &table.columns {
-                let suffix = match column.unit.as_deref() {
+        for table in TABLES {
+            for column in table.columns {
+                let suffix = match column.unit {
                     Some("ns") => "_ns",
                     Some("B") => "_bytes",
                     _ => continue,

@@ -8,7 +8,11 @@ use arrow_array::{
     types::{Int32Type, Int64Type},
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use sysdock_table::{Ending, GroupEncoder, Manifest, NULL, ROWS_PER_BLOCK, Recording, table};
+use sysdock_table::{
+    Ending, GroupEncoder, LateColumn, Manifest, NULL, ROWS_PER_BLOCK, Recording,
+    rows::{CallsColumns, CallsRow, CallsWords},
+    table,
+};
 
 type Columns = BTreeMap<String, Vec<String>>;
 
@@ -41,44 +45,126 @@ fn values(column: &str, rows: usize, state: &mut u64) -> Vec<i64> {
     (0..rows).map(&mut one).collect()
 }
 
-fn word(column: usize, index: usize) -> String {
+fn word(column: &str, index: usize) -> String {
     format!("word {column}/{index} é")
 }
+
+/// The row of this number in columns of values.
+struct At<'a>(&'a BTreeMap<&'static str, Vec<i64>>, usize);
+
+/// What a column may hold, from its number.
+trait FromNumber {
+    fn from_number(number: i64) -> Self;
+}
+
+impl FromNumber for i64 {
+    fn from_number(number: i64) -> Self {
+        number
+    }
+}
+
+impl FromNumber for i32 {
+    fn from_number(number: i64) -> Self {
+        number.try_into().unwrap()
+    }
+}
+
+impl FromNumber for usize {
+    fn from_number(number: i64) -> Self {
+        number.try_into().unwrap()
+    }
+}
+
+impl FromNumber for bool {
+    fn from_number(number: i64) -> Self {
+        number != 0
+    }
+}
+
+impl<T: FromNumber> FromNumber for Option<T> {
+    fn from_number(number: i64) -> Self {
+        (number != NULL).then(|| T::from_number(number))
+    }
+}
+
+macro_rules! by_name {
+    ($($column:ident: $kind:ty,)*) => {
+        impl CallsRow for At<'_> {
+            $(fn $column(&self) -> $kind {
+                FromNumber::from_number(self.0[stringify!($column)][self.1])
+            })*
+        }
+    };
+}
+
+by_name! {
+    ts_ns: i64,
+    dur_ns: Option<i64>,
+    life_id: i32,
+    comm_id: Option<i32>,
+    call: usize,
+    class: usize,
+    fd: Option<i32>,
+    path_id: Option<i32>,
+    offset_bytes: Option<i64>,
+    offset_uncertain: bool,
+    asked_bytes: Option<i64>,
+    moved_bytes: Option<i64>,
+    value: Option<i64>,
+    errno: Option<usize>,
+    to_path_id: Option<i32>,
+    to_offset_bytes: Option<i64>,
+    via: Option<usize>,
+    stack_id: Option<i32>,
+    open_flags: Option<usize>,
+}
+
+/// Words for any number below 300.
+struct Words(BTreeMap<&'static str, Vec<String>>);
+
+macro_rules! words {
+    ($($column:ident,)*) => {
+        impl CallsWords for Words {
+            $(fn $column(&self, number: usize) -> &str {
+                &self.0[stringify!($column)][number]
+            })*
+        }
+    };
+}
+
+words! { call, class, errno, via, open_flags, }
 
 /// Write groups of these sizes; returns what must be read back.
 fn write(folder: &Path, groups: &[usize]) -> Columns {
     let def = table("calls");
     let mut recording = Recording::create(folder, Manifest::new("test", "events", "calls")).unwrap();
-    // One column by itself, as if its values were known later.
-    let mut encoders = [
-        GroupEncoder::of_columns("calls", |name| name != "life_id"),
-        GroupEncoder::of_columns("calls", |name| name == "life_id"),
-    ];
+    // One column by itself, as if its values were known later, and one of which nobody looks if its values agree.
+    let mut most = GroupEncoder::<CallsColumns>::without(CallsColumns::PATH_ID).varying(&[CallsColumns::COMM_ID]);
+    let mut late = LateColumn::<CallsColumns>::new(CallsColumns::PATH_ID);
+    let of_column = |name| (name, (0..300).map(|index| word(name, index)).collect());
+    let words = Words(def.columns.iter().map(|column| of_column(column.name)).collect());
     let mut expected = Columns::new();
     let mut state = 42;
     for rows in groups {
         for block in (0..*rows).step_by(ROWS_PER_BLOCK) {
             let rows = ROWS_PER_BLOCK.min(rows - block);
-            let mut fill = |number: usize, out: &mut Vec<i64>| {
-                let column = &def.columns[number];
-                out.extend(values(&column.name, rows, &mut state));
-                let shown = out.iter().map(|value| match (*value, column.dictionary, column.name.as_str()) {
+            let mut block = BTreeMap::new();
+            for column in def.columns {
+                let values = values(column.name, rows, &mut state);
+                let shown = values.iter().map(|value| match (*value, column.dictionary, column.name) {
                     (NULL, ..) => "NULL".to_string(),
-                    (value, true, _) => word(number, usize::try_from(value).unwrap()),
+                    (value, true, name) => word(name, usize::try_from(value).unwrap()),
                     (value, _, "offset_uncertain") => (value != 0).to_string(),
                     (value, ..) => value.to_string(),
                 });
-                expected.entry(column.name.clone()).or_default().extend(shown);
-                let equal = out.iter().all(|value| *value == out[0]).then(|| out[0]);
-                if equal.is_some() {
-                    out.clear();
-                }
-                equal
-            };
-            encoders.iter_mut().for_each(|encoder| encoder.block(rows, &mut fill));
+                expected.entry(column.name.into()).or_default().extend(shown);
+                block.insert(column.name, values);
+            }
+            let rows: Vec<At<'_>> = (0..rows).map(|row| At(&block, row)).collect();
+            most.block(rows.iter());
+            late.block(rows.iter().map(CallsRow::path_id));
         }
-        let [most, rest] = encoders.each_mut().map(|encoder| encoder.finish(word));
-        recording.append("calls", rest.with(most)).unwrap();
+        recording.append("calls", late.finish().with(most.finish(&words))).unwrap();
     }
     recording.finish(Ending::EndOfInput).unwrap();
     expected

@@ -2,12 +2,10 @@
 
 use std::{fs, path::Path};
 
-use sysdock_table::{Column, Ending, Manifest, Recording, TableError};
+use sysdock_table::{Ending, Manifest, Recording, TableError, rows};
 
-fn commands(count: i32) -> Vec<Column> {
-    let ids = (0..count).map(Some).collect();
-    let names = (0..count).map(|id| Some(format!("program {id}"))).collect();
-    vec![Column::Int32(ids), Column::String(names)]
+fn commands(count: i32) -> impl Iterator<Item = rows::Commands<'static>> {
+    (0..count).map(|comm_id| rows::Commands { comm_id, comm: format!("program {comm_id}").into() })
 }
 
 fn stated(folder: &Path) -> serde_json::Value {
@@ -18,9 +16,9 @@ fn stated(folder: &Path) -> serde_json::Value {
 fn a_recording_says_that_it_is_running_until_it_is_finished() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rec");
-    let mut recording = Recording::create(&path, Manifest::new("test", "lines", "calls")).unwrap();
+    let mut recording = Recording::create(&path, Manifest::new("test", "events", "calls")).unwrap();
     assert_eq!(stated(&path)["captures"][0]["ended_by"], "running");
-    recording.write("commands", commands(3)).unwrap();
+    recording.write_rows(commands(3)).unwrap();
     assert_eq!(stated(&path)["tables"], serde_json::json!({}), "an open part is not listed");
     recording.finish(Ending::EndOfInput).unwrap();
     let stated = stated(&path);
@@ -37,8 +35,8 @@ fn a_recording_says_that_it_is_running_until_it_is_finished() {
 fn a_writer_that_is_dropped_leaves_recording_json_readable() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rec");
-    let mut recording = Recording::create(&path, Manifest::new("test", "lines", "calls")).unwrap();
-    recording.write("commands", commands(3)).unwrap();
+    let mut recording = Recording::create(&path, Manifest::new("test", "events", "calls")).unwrap();
+    recording.write_rows(commands(3)).unwrap();
     drop(recording);
     assert_eq!(stated(&path)["complete"], false);
 }
@@ -46,29 +44,28 @@ fn a_writer_that_is_dropped_leaves_recording_json_readable() {
 #[test]
 fn folders_in_use_are_refused_and_empty_ones_are_not() {
     let folder = tempfile::tempdir().unwrap();
-    Recording::create(folder.path(), Manifest::new("test", "lines", "calls")).unwrap();
-    assert!(matches!(Recording::create(folder.path(), Manifest::new("test", "lines", "calls")), Err(TableError::Exists(_))));
+    Recording::create(folder.path(), Manifest::new("test", "events", "calls")).unwrap();
+    assert!(matches!(Recording::create(folder.path(), Manifest::new("test", "events", "calls")), Err(TableError::Exists(_))));
     let file = folder.path().join("file");
     fs::write(&file, "x").unwrap();
-    assert!(matches!(Recording::create(&file, Manifest::new("test", "lines", "calls")), Err(TableError::Exists(_))));
+    assert!(matches!(Recording::create(&file, Manifest::new("test", "events", "calls")), Err(TableError::Exists(_))));
 }
 
 #[test]
-fn columns_that_do_not_fit_the_definition_are_refused() {
+fn without_rows_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
-    let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("test", "lines", "calls")).unwrap();
-    let null = vec![Column::Int32(vec![None]), Column::String(vec![Some("x".into())])];
-    assert!(matches!(recording.write("commands", null), Err(TableError::Column(_))), "NULL in a column that has none");
-    let types = vec![Column::String(vec![Some("x".into())]), Column::Int32(vec![Some(1)])];
-    assert!(matches!(recording.write("commands", types), Err(TableError::Column(_))));
+    let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("test", "events", "calls")).unwrap();
+    recording.write_rows(commands(0)).unwrap();
+    let manifest = recording.finish(Ending::EndOfInput).unwrap();
+    assert!(manifest.tables.is_empty());
 }
 
 #[test]
 fn an_abandoned_recording_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rec");
-    let mut recording = Recording::create(&path, Manifest::new("test", "lines", "calls")).unwrap();
-    recording.write("commands", commands(1)).unwrap();
+    let mut recording = Recording::create(&path, Manifest::new("test", "events", "calls")).unwrap();
+    recording.write_rows(commands(1)).unwrap();
     recording.abandon();
     assert!(!path.exists());
 }
@@ -77,13 +74,12 @@ fn an_abandoned_recording_leaves_nothing() {
 fn what_a_dead_writer_left_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rec");
-    let mut recording = Recording::create(&path, Manifest::new("test", "lines", "calls")).unwrap();
-    recording.write("commands", commands(3)).unwrap();
+    let mut recording = Recording::create(&path, Manifest::new("test", "events", "calls")).unwrap();
+    recording.write_rows(commands(3)).unwrap();
     recording.checkpoint().unwrap();
-    let words = |text: &str| Column::String(vec![Some(text.into())]);
-    recording.write("paths", vec![Column::Int32(vec![Some(0)]), words("/a"), Column::words([Some("file")].into_iter())]).unwrap();
+    recording.write_rows([rows::Paths { path_id: 0, path: "/a".into(), kind: "file".into() }]).unwrap();
     recording.checkpoint().unwrap();
-    recording.write("commands", commands(4)).unwrap();
+    recording.write_rows(commands(4)).unwrap();
     drop(recording);
     fs::write(path.join("spool"), "events").unwrap();
 
@@ -93,7 +89,7 @@ fn what_a_dead_writer_left_is_made_anew() {
     assert_eq!(left, ["commands"]);
     assert!(path.join("spool").exists() && path.join("commands/part-0000.parquet").exists());
     assert!(!path.join("paths/part-0000.parquet").exists() && !path.join("commands/part-0001.parquet").exists());
-    recording.write("commands", commands(5)).unwrap();
+    recording.write_rows(commands(5)).unwrap();
     recording.finish(Ending::EndOfInput).unwrap();
     let stated = stated(&path);
     assert_eq!(stated["tables"]["commands"]["rows"], 8);
@@ -106,7 +102,7 @@ fn only_unfinished_recordings_are_made_anew() {
     let path = folder.path().join("rec");
     let reopened = |keep: &[&str]| Recording::reopen(&path, Manifest::new("again", "events", "calls"), keep);
     assert!(matches!(reopened(&[]), Err(TableError::Exists(_))), "no folder");
-    let recording = Recording::create(&path, Manifest::new("test", "lines", "calls")).unwrap();
+    let recording = Recording::create(&path, Manifest::new("test", "events", "calls")).unwrap();
     recording.finish(Ending::EndOfInput).unwrap();
     assert!(matches!(reopened(&[]), Err(TableError::Exists(_))), "complete");
 

@@ -1,0 +1,64 @@
+//! What a file of `knowhow/tables` may say.
+
+use serde::Deserialize;
+
+/// One file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "some keys are for readers; that they are known is checked here all the same")]
+pub(crate) struct Table {
+    pub(crate) name: String,
+    /// What a row is.
+    pub(crate) text: String,
+    /// In which order rows are stored.
+    pub(crate) order: String,
+    /// Whether it has Parquet parts.
+    #[serde(default = "yes")]
+    pub(crate) stored: bool,
+    pub(crate) recorder: Option<String>,
+    /// Stored columns, in order.
+    pub(crate) columns: Vec<Column>,
+    /// Columns that exist in views only.
+    #[serde(default)]
+    pub(crate) joined: Vec<toml::Table>,
+    /// Columns that views compute from stored ones.
+    #[serde(default)]
+    pub(crate) derived: Vec<toml::Table>,
+    /// The SELECT that makes a summary.
+    pub(crate) sql: Option<String>,
+    /// Tables that `sql` reads.
+    #[serde(default)]
+    pub(crate) needs: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// One stored column.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: Kind,
+    pub(crate) unit: Option<String>,
+    #[serde(default)]
+    pub(crate) nullable: bool,
+    #[serde(default)]
+    pub(crate) dictionary: bool,
+    #[serde(default)]
+    pub(crate) delta: bool,
+    pub(crate) text: String,
+}
+
+/// Types a column may have; named as `ColumnType` of the crate names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    Int64,
+    Int32,
+    Float64,
+    Bool,
+    String,
+}

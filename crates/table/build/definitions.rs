@@ -1,0 +1,26 @@
+//! The definitions as constants: nothing is parsed when the executable runs.
+
+use std::fmt::Write;
+
+use crate::definition::{Column, Table};
+
+/// `static TABLES: &[TableDef]`
+pub(crate) fn code(tables: &[Table]) -> String {
+    let mut code = String::from("static TABLES: &[TableDef] = &[\n");
+    for table in tables {
+        let Table { name, stored, .. } = table;
+        writeln!(code, "    TableDef {{ name: {name:?}, stored: {stored}, columns: &[").unwrap();
+        for column in &table.columns {
+            let Column { name, kind, unit, nullable, dictionary, delta, .. } = column;
+            writeln!(
+                code,
+                "        ColumnDef {{ name: {name:?}, kind: ColumnType::{kind:?}, unit: {unit:?}, nullable: {nullable}, \
+                 dictionary: {dictionary}, delta: {delta} }},"
+            )
+            .unwrap();
+        }
+        code.push_str("    ] },\n");
+    }
+    code.push_str("];\n");
+    code
+}

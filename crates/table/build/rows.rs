@@ -1,0 +1,146 @@
+//! The typed rows of each table that has parts.
+//!
+//! Of every one a struct with a field for each column, and the columns that its rows become. Of those without free text and fractions, which can
+//! be encoded in blocks, also a trait with a method for each column, and one with a method for each column of words.
+
+use std::fmt::Write;
+
+use crate::definition::{Column, Kind, Table};
+
+/// Everything for `sysdock_table::rows`.
+pub(crate) fn code(tables: &[Table]) -> String {
+    let mut code = String::new();
+    for table in tables.iter().filter(|table| table.stored) {
+        row(&mut code, table);
+        columns(&mut code, table);
+        if table.columns.iter().all(can_be_encoded_in_blocks) {
+            block_row(&mut code, table);
+            block_words(&mut code, table);
+        }
+    }
+    code
+}
+
+fn can_be_encoded_in_blocks(column: &Column) -> bool {
+    match column.kind {
+        Kind::String => column.dictionary,
+        Kind::Float64 => false,
+        Kind::Int64 | Kind::Int32 | Kind::Bool => true,
+    }
+}
+
+/// `import_issues` as `ImportIssues`.
+fn type_name(table: &Table) -> String {
+    let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+    table.name.split('_').map(capital).collect()
+}
+
+fn or_null(column: &Column, kind: &str) -> String {
+    if column.nullable { format!("Option<{kind}>") } else { kind.to_string() }
+}
+
+/// The struct that a writer fills.
+fn row(code: &mut String, table: &Table) {
+    let (name, has_text) = (type_name(table), table.columns.iter().any(|column| column.kind == Kind::String));
+    let (lifetime, any) = if has_text { ("<'a>", "<'_>") } else { ("", "") };
+    writeln!(code, "#[doc = {:?}]\n#[derive(Clone, Debug, PartialEq)]\npub struct {name}{lifetime} {{", table.text).unwrap();
+    for column in &table.columns {
+        let kind = match column.kind {
+            Kind::Int64 => "i64",
+            Kind::Int32 => "i32",
+            Kind::Float64 => "f64",
+            Kind::Bool => "bool",
+            Kind::String => "Cow<'a, str>",
+        };
+        writeln!(code, "    #[doc = {:?}]\n    pub {}: {},", column.text, column.name, or_null(column, kind)).unwrap();
+    }
+    writeln!(code, "}}\n\nimpl Row for {name}{any} {{\n    type Columns = {name}Columns;\n").unwrap();
+    writeln!(code, "    fn add_to(&self, columns: &mut {name}Columns) {{").unwrap();
+    for Column { name, nullable, kind, .. } in &table.columns {
+        let append = match (kind, nullable) {
+            (Kind::String, true) => format!("append_option(self.{name}.as_deref())"),
+            (Kind::String, false) => format!("append_value(&self.{name})"),
+            (_, true) => format!("append_option(self.{name})"),
+            (_, false) => format!("append_value(self.{name})"),
+        };
+        writeln!(code, "        columns.{name}.{append};").unwrap();
+    }
+    code.push_str("    }\n}\n\n");
+}
+
+/// The columns that rows become, and their numbers.
+fn columns(code: &mut String, table: &Table) {
+    let name = type_name(table);
+    writeln!(code, "#[doc = \"Columns of `{}`.\"]\n#[derive(Debug, Default)]\npub struct {name}Columns {{", table.name).unwrap();
+    for column in &table.columns {
+        let builder = match column.kind {
+            Kind::Int64 => "Int64Builder",
+            Kind::Int32 => "Int32Builder",
+            Kind::Float64 => "Float64Builder",
+            Kind::Bool => "BooleanBuilder",
+            Kind::String if column.dictionary => "WordBuilder",
+            Kind::String => "StringBuilder",
+        };
+        writeln!(code, "    {}: {builder},", column.name).unwrap();
+    }
+    writeln!(code, "}}\n\nimpl {name}Columns {{").unwrap();
+    for (number, column) in table.columns.iter().enumerate() {
+        let constant = column.name.to_uppercase();
+        writeln!(code, "    #[doc = {:?}]\n    pub const {constant}: ColumnNumber = ColumnNumber({number});", column.text)
+            .unwrap();
+    }
+    writeln!(code, "}}\n\nimpl Columns for {name}Columns {{\n    const TABLE: &'static str = {:?};\n", table.name).unwrap();
+    code.push_str("    fn finish(&mut self) -> Vec<ArrayRef> {\n        vec![\n");
+    for column in &table.columns {
+        writeln!(code, "            Arc::new(self.{}.finish()),", column.name).unwrap();
+    }
+    code.push_str("        ]\n    }\n}\n\n");
+}
+
+/// What encoding in blocks asks of a row, whatever its form.
+fn block_row(code: &mut String, table: &Table) {
+    let name = type_name(table);
+    writeln!(code, "#[doc = \"What is asked of a row of `{}` while blocks of them are encoded.\"]", table.name).unwrap();
+    writeln!(code, "pub trait {name}Row {{").unwrap();
+    for column in &table.columns {
+        let (kind, more) = match column.kind {
+            Kind::Int64 => ("i64", ""),
+            Kind::Int32 => ("i32", ""),
+            Kind::Bool => ("bool", ""),
+            _ => ("usize", " As the number of a word."),
+        };
+        let text = format!("{}{more}", column.text);
+        writeln!(code, "    #[doc = {text:?}]\n    fn {}(&self) -> {};", column.name, or_null(column, kind)).unwrap();
+    }
+    writeln!(code, "}}\n\nimpl<R: {name}Row> BlockColumns<R> for {name}Columns {{").unwrap();
+    code.push_str("    fn fill<'r>(column: ColumnNumber, rows: impl Iterator<Item = &'r R> + Clone, fill: &mut Fill<'_>)\n");
+    code.push_str("    where\n        R: 'r,\n    {\n        match column {\n");
+    for column in &table.columns {
+        let constant = column.name.to_uppercase();
+        writeln!(code, "            Self::{constant} => fill.rows(rows, R::{}),", column.name).unwrap();
+    }
+    code.push_str("            other => other.is_of_no(Self::TABLE),\n        }\n    }\n}\n\n");
+}
+
+/// The words that numbers in rows stand for.
+fn block_words(code: &mut String, table: &Table) {
+    let name = type_name(table);
+    let words: Vec<&Column> = table.columns.iter().filter(|column| column.kind == Kind::String).collect();
+    if words.is_empty() {
+        writeln!(code, "impl<W> BlockWords<W> for {name}Columns {{").unwrap();
+        code.push_str("    fn word(_: &W, column: ColumnNumber, _: usize) -> &str {\n        column.is_of_no(Self::TABLE)\n");
+        code.push_str("    }\n}\n\n");
+        return;
+    }
+    writeln!(code, "#[doc = \"The words that stand behind numbers in blocks of rows of `{}`.\"]", table.name).unwrap();
+    writeln!(code, "pub trait {name}Words {{").unwrap();
+    for column in &words {
+        writeln!(code, "    #[doc = {:?}]\n    fn {}(&self, number: usize) -> &str;", column.text, column.name).unwrap();
+    }
+    writeln!(code, "}}\n\nimpl<W: {name}Words> BlockWords<W> for {name}Columns {{").unwrap();
+    code.push_str("    fn word(words: &W, column: ColumnNumber, number: usize) -> &str {\n        match column {\n");
+    for column in &words {
+        writeln!(code, "            Self::{} => words.{}(number),", column.name.to_uppercase(), column.name).unwrap();
+    }
+    code.push_str("            other => other.is_of_no(Self::TABLE),\n        }\n    }\n}\n\n");
+}
