@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError, readable};
+use sysdock_table::{ROWS_PER_GROUP, Recording, TableError, readable, rows};
 
 /// What can be wrong with a line, an event or a thread; the words of `import_issues.issue`, explained in docs/reference/import-issues.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,19 +107,16 @@ impl Issues {
 
     /// Write what was collected.
     pub fn flush(&mut self, recording: &mut Recording) -> Result<(), TableError> {
-        let rows = std::mem::take(&mut self.rows);
-        if rows.is_empty() {
-            return Ok(());
-        }
         let sources: Vec<String> = recording.manifest.capture().sources.iter().map(|source| source.path.clone()).collect();
-        let columns = vec![
-            Column::words(rows.iter().map(|row| Some(sources[row.source].as_str()))),
-            Column::Int64(rows.iter().map(|row| i64::try_from(row.line).ok()).collect()),
-            Column::words(rows.iter().map(|row| Some(row.issue.word()))),
-            Column::Bool(rows.iter().map(|row| row.issue.understood()).collect()),
-            Column::String(rows.iter().map(|row| row.detail.clone()).collect()),
-            Column::String(rows.iter().map(|row| row.excerpt.clone()).collect()),
-        ];
-        recording.write("import_issues", columns)
+        recording.write_rows(self.rows.iter().map(|row| rows::ImportIssues {
+            source: sources[row.source].as_str().into(),
+            line: row.line.cast_signed(),
+            issue: row.issue.word().into(),
+            understood: row.issue.understood(),
+            detail: row.detail.as_deref().map(Into::into),
+            excerpt: row.excerpt.as_deref().map(Into::into),
+        }))?;
+        self.rows.clear();
+        Ok(())
     }
 }

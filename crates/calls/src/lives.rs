@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError};
+use sysdock_table::{Recording, TableError, rows};
 
 /// A program: what exec sets.
 #[derive(Debug)]
@@ -49,46 +49,43 @@ pub struct Usage {
 
 /// Write `commands`.
 pub fn write_commands(recording: &mut Recording, names: &[String]) -> Result<(), TableError> {
-    let ids: Vec<Option<i32>> = (0..).map(Some).take(names.len()).collect();
-    let rows = || vec![Column::Int32(ids.clone()), Column::String(names.iter().cloned().map(Some).collect())];
-    recording.replace("commands", (!names.is_empty()).then(rows).into_iter())
+    recording.replace_rows((0..).zip(names).map(|(comm_id, comm)| rows::Commands { comm_id, comm: comm.into() }))
 }
 
 /// Write `processes`.
 pub fn write_processes(recording: &mut Recording, lives: &[Life], sessions: &[String]) -> Result<(), TableError> {
     let (depths, orders) = tree(lives);
     let processes = processes(lives);
-    let group = |(number, rows): (usize, &[Life])| {
-        let from = number * ROWS_PER_GROUP;
-        let used = |field: fn(&Usage) -> i64| Column::Int64(rows.iter().map(|life| life.usage.as_ref().map(field)).collect());
-        vec![
-            Column::Int32((0..).skip(from).take(rows.len()).map(Some).collect()),
-            Column::Int32(processes[from..from + rows.len()].iter().copied().map(Some).collect()),
-            Column::Int32(rows.iter().map(|life| Some(life.pid)).collect()),
-            Column::Int32(rows.iter().map(|life| Some(life.tid)).collect()),
-            Column::Int32(rows.iter().map(|life| life.ppid).collect()),
-            Column::Int32(depths[from..from + rows.len()].iter().copied().map(Some).collect()),
-            Column::Int32(orders[from..from + rows.len()].iter().copied().map(Some).collect()),
-            Column::Int64(rows.iter().map(|life| Some(life.start_ns)).collect()),
-            Column::Int64(rows.iter().map(|life| life.end_ns).collect()),
-            Column::Int32(rows.iter().map(|life| life.program.as_ref().map(|program| program.comm_id)).collect()),
-            Column::String(rows.iter().map(|life| life.program.as_ref().map(|program| program.command.clone())).collect()),
-            Column::Int64(rows.iter().map(|life| Some(life.execs)).collect()),
-            Column::Int64(rows.iter().map(|life| Some(life.calls)).collect()),
-            Column::Int32(rows.iter().map(|life| life.exit_code).collect()),
-            Column::words(rows.iter().map(|life| life.exit_signal.as_deref())),
-            Column::words(rows.iter().map(|life| Some(sessions[life.session as usize].as_str()))),
-            used(|usage| usage.user_ns),
-            used(|usage| usage.system_ns),
-            used(|usage| usage.minor_faults),
-            used(|usage| usage.major_faults),
-            used(|usage| usage.read_chars),
-            used(|usage| usage.write_chars),
-            used(|usage| usage.device_read_bytes),
-            used(|usage| usage.device_write_bytes),
-        ]
-    };
-    recording.replace("processes", lives.chunks(ROWS_PER_GROUP).enumerate().map(group))
+    recording.replace_rows((0i32..).zip(lives).map(|(life_id, life)| {
+        let index = life_id as usize;
+        let (program, usage) = (life.program.as_ref(), life.usage.as_ref());
+        rows::Processes {
+            life_id,
+            process_id: processes[index],
+            pid: life.pid,
+            tid: life.tid,
+            ppid: life.ppid,
+            depth: depths[index],
+            tree_order: orders[index],
+            start_ts_ns: life.start_ns,
+            end_ts_ns: life.end_ns,
+            comm_id: program.map(|program| program.comm_id),
+            command: program.map(|program| program.command.as_str().into()),
+            execs: life.execs,
+            calls: life.calls,
+            exit_code: life.exit_code,
+            exit_signal: life.exit_signal.as_deref().map(Into::into),
+            log: sessions[life.session as usize].as_str().into(),
+            user_ns: usage.map(|usage| usage.user_ns),
+            system_ns: usage.map(|usage| usage.system_ns),
+            minor_faults: usage.map(|usage| usage.minor_faults),
+            major_faults: usage.map(|usage| usage.major_faults),
+            rchar_bytes: usage.map(|usage| usage.read_chars),
+            wchar_bytes: usage.map(|usage| usage.write_chars),
+            device_read_bytes: usage.map(|usage| usage.device_read_bytes),
+            device_write_bytes: usage.map(|usage| usage.device_write_bytes),
+        }
+    }))
 }
 
 /// The process of each life, named by the life of its first thread. A thread belongs to the process that made it where the log shows

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, BuildHasherDefault};
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
-use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError, readable};
+use sysdock_table::{Recording, TableError, readable, rows};
 
 /// Number of an object in `paths`.
 pub type ObjectId = u32;
@@ -125,18 +125,14 @@ impl Objects {
     }
 }
 
-/// Write `paths`, a group at a time: a log may name millions.
+/// Write `paths`.
 pub fn write_paths(recording: &mut Recording, objects: &Objects) -> Result<(), TableError> {
-    let all: Vec<i32> = (0..).take(objects.len()).collect();
-    let group = |ids: &[i32]| {
-        let items = || objects.iter().skip(ids[0] as usize).take(ids.len());
-        vec![
-            Column::Int32(ids.iter().copied().map(Some).collect()),
-            Column::String(items().map(|(name, _)| Some(readable(name).into_owned())).collect()),
-            Column::words(items().map(|(_, kind)| Some(KIND_WORDS[kind as usize]))),
-        ]
+    let row = |(path_id, (name, kind)): (i32, (_, Kind))| rows::Paths {
+        path_id,
+        path: readable(name),
+        kind: KIND_WORDS[kind as usize].into(),
     };
-    recording.replace("paths", all.chunks(ROWS_PER_GROUP).map(group))
+    recording.replace_rows((0..).zip(objects.iter()).map(row))
 }
 
 fn slice<'a>(bytes: &'a [u8], ends: &[usize], id: ObjectId) -> &'a [u8] {

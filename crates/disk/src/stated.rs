@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sysdock_table::{Column, Recording, TableError};
+use sysdock_table::{Recording, TableError, rows};
 
 /// The row of `file_systems`.
 #[derive(Clone, Debug)]
@@ -26,25 +26,23 @@ pub(crate) struct FileSystemRow {
 
 impl FileSystemRow {
     pub(crate) fn write(&self, recording: &mut Recording) -> Result<(), TableError> {
-        let text = |value: &str| Column::String(vec![Some(value.into())]);
-        let number = |value: u64| Column::Int64(vec![Some(value.cast_signed())]);
-        let columns = vec![
-            Column::words([Some(self.fs_type.as_str())]),
-            text(&self.source),
-            Column::String(vec![self.mount_point.clone()]),
-            Column::String(vec![self.label.clone()]),
-            Column::String(vec![self.uuid.clone()]),
-            number(self.block_bytes),
-            number(self.size_bytes),
-            Column::Int64(vec![self.free_bytes.map(u64::cast_signed)]),
-            Column::words([Some(self.method)]),
-            text(&self.reason),
-            number(self.files),
-            number(self.unread_files),
-            Column::Bool(vec![self.is_whole]),
-            Column::words([Some(self.moment)]),
-        ];
-        recording.write("file_systems", columns)
+        let row = rows::FileSystems {
+            fs_type: self.fs_type.as_str().into(),
+            source: self.source.as_str().into(),
+            mount_point: self.mount_point.as_deref().map(Into::into),
+            label: self.label.as_deref().map(Into::into),
+            uuid: self.uuid.as_deref().map(Into::into),
+            block_bytes: self.block_bytes.cast_signed(),
+            size_bytes: self.size_bytes.cast_signed(),
+            free_bytes: self.free_bytes.map(u64::cast_signed),
+            method: self.method.into(),
+            reason: self.reason.as_str().into(),
+            files: self.files.cast_signed(),
+            unread_files: self.unread_files.cast_signed(),
+            whole: self.is_whole,
+            moment: self.moment.into(),
+        };
+        recording.write_rows([row])
     }
 }
 
@@ -75,34 +73,26 @@ impl DeviceRow {
     }
 
     pub(crate) fn write(rows: &[DeviceRow], recording: &mut Recording) -> Result<(), TableError> {
-        let numbers = |value: fn(&DeviceRow) -> Option<u64>| {
-            Column::Int64(rows.iter().map(|row| value(row).map(u64::cast_signed)).collect())
-        };
-        let columns = vec![
-            Column::Int32(rows.iter().map(|row| Some(row.number.cast_signed())).collect()),
-            Column::String(rows.iter().map(|row| row.path.clone()).collect()),
-            numbers(|row| Some(row.size_bytes)),
-            numbers(|row| row.allocated_bytes),
-            numbers(|row| row.free_bytes),
-            Column::Bool(rows.iter().map(|row| row.is_missing).collect()),
-        ];
-        recording.write("devices", columns)
+        recording.write_rows(rows.iter().map(|row| rows::Devices {
+            device: row.number.cast_signed(),
+            path: row.path.as_deref().map(Into::into),
+            size_bytes: row.size_bytes.cast_signed(),
+            allocated_bytes: row.allocated_bytes.map(u64::cast_signed),
+            free_bytes: row.free_bytes.map(u64::cast_signed),
+            missing: row.is_missing,
+        }))
     }
 }
 
 /// What could not be understood of `path`: kinds, and how many of each with an example.
 pub(crate) fn write_issues(issues: &[(&'static str, String)], path: &Path, recording: &mut Recording) -> Result<(), TableError> {
-    if issues.is_empty() {
-        return Ok(());
-    }
     let source = path.to_string_lossy();
-    let columns = vec![
-        Column::words(issues.iter().map(|_| Some(&*source))),
-        Column::Int64(vec![Some(0); issues.len()]),
-        Column::words(issues.iter().map(|(issue, _)| Some(*issue))),
-        Column::Bool(vec![false; issues.len()]),
-        Column::String(issues.iter().map(|(_, detail)| Some(detail.clone())).collect()),
-        Column::String(vec![None; issues.len()]),
-    ];
-    recording.write("import_issues", columns)
+    recording.write_rows(issues.iter().map(|(issue, detail)| rows::ImportIssues {
+        source: source.as_ref().into(),
+        line: 0,
+        issue: (*issue).into(),
+        understood: false,
+        detail: Some(detail.into()),
+        excerpt: None,
+    }))
 }

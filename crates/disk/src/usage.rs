@@ -14,7 +14,7 @@ use std::{
 };
 
 use rustc_hash::FxHashMap;
-use sysdock_table::{Column, NULL, Recording};
+use sysdock_table::{Recording, rows};
 
 use crate::{DiskError, fs::btrfs, target::Target};
 
@@ -33,8 +33,16 @@ pub struct Found {
     pub elsewhere: u64,
 }
 
-/// Calls, page faults, bytes read, bytes written, time [ns] or [`NULL`].
-type Numbers = [i64; 5];
+/// What was done with a file.
+#[derive(Clone, Copy)]
+struct Use {
+    calls: i64,
+    faults: i64,
+    read_bytes: i64,
+    written_bytes: i64,
+    /// `None`: not known.
+    time_ns: Option<i64>,
+}
 
 /// Which file system a file must be of, and how its files are numbered.
 enum Home {
@@ -55,12 +63,12 @@ pub fn add_usage(target: &Target, method: &str, list: &Path, recording: &mut Rec
     let root = target.root()?;
     let home = home(&root, method).map_err(|error| DiskError::Io(root.clone(), error))?;
     let mut found = Found::default();
-    let mut used = FxHashMap::<u64, Numbers>::default();
+    let mut used = FxHashMap::<u64, Use>::default();
     for entry in fs::read(list).map_err(failed)?.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
-        let (numbers, path) = parse(entry).ok_or_else(|| failed(io::Error::other("not a list of used files")))?;
+        let (done, path) = parse(entry).ok_or_else(|| failed(io::Error::other("not a list of used files")))?;
         match place(&path, &root, &home) {
             Ok(Some(inode)) => {
-                used.entry(inode).and_modify(|known| add(known, numbers)).or_insert(numbers);
+                used.entry(inode).and_modify(|known| known.add(&done)).or_insert(done);
             }
             Ok(None) => found.elsewhere += 1,
             Err(_) => found.gone += 1,
@@ -102,47 +110,52 @@ fn in_btrfs(path: &Path, status: &Metadata, uuid: [u8; 16]) -> io::Result<Option
     Ok(Some(btrfs::inode_in(btrfs::tree_of(file.as_raw_fd())?, status.ino())))
 }
 
-fn parse(entry: &[u8]) -> Option<(Numbers, PathBuf)> {
+fn parse(entry: &[u8]) -> Option<(Use, PathBuf)> {
     let mut fields = entry.splitn(6, |byte| *byte == b'\t');
-    let mut number = || -> Option<i64> {
-        let field = std::str::from_utf8(fields.next()?).ok()?;
-        if field.is_empty() { Some(NULL) } else { field.parse().ok() }
+    let mut number = || std::str::from_utf8(fields.next()?).ok();
+    let done = Use {
+        calls: number()?.parse().ok()?,
+        faults: number()?.parse().ok()?,
+        read_bytes: number()?.parse().ok()?,
+        written_bytes: number()?.parse().ok()?,
+        time_ns: match number()? {
+            "" => None,
+            time => Some(time.parse().ok()?),
+        },
     };
-    let numbers = [number()?, number()?, number()?, number()?, number()?];
-    Some((numbers, Path::new(std::ffi::OsStr::from_bytes(fields.next()?)).into()))
+    Some((done, Path::new(std::ffi::OsStr::from_bytes(fields.next()?)).into()))
 }
 
-/// Another name of a file was used too.
-fn add(known: &mut Numbers, more: Numbers) {
-    for (known, more) in known.iter_mut().zip(more) {
-        *known = if *known == NULL || more == NULL { NULL } else { known.saturating_add(more) };
+impl Use {
+    /// Another name of the file was used too.
+    fn add(&mut self, more: &Use) {
+        self.calls = self.calls.saturating_add(more.calls);
+        self.faults = self.faults.saturating_add(more.faults);
+        self.read_bytes = self.read_bytes.saturating_add(more.read_bytes);
+        self.written_bytes = self.written_bytes.saturating_add(more.written_bytes);
+        self.time_ns = self.time_ns.zip(more.time_ns).map(|(known, more)| known.saturating_add(more));
     }
 }
 
-fn write(used: FxHashMap<u64, Numbers>, recording: &mut Recording) -> Result<(), DiskError> {
-    if used.is_empty() {
-        return Ok(());
-    }
-    let mut rows: Vec<(u64, Numbers)> = used.into_iter().collect();
-    rows.sort_unstable_by_key(|(inode, _)| *inode);
-    let number = |at: usize| Column::Int64(rows.iter().map(|(_, numbers)| Some(numbers[at]).filter(|n| *n != NULL)).collect());
-    let inodes = Column::Int64(rows.iter().map(|(inode, _)| Some(inode.cast_signed())).collect());
-    Ok(recording.write("file_usage", vec![inodes, number(0), number(1), number(2), number(3), number(4)])?)
+fn write(used: FxHashMap<u64, Use>, recording: &mut Recording) -> Result<(), DiskError> {
+    let mut used: Vec<(u64, Use)> = used.into_iter().collect();
+    used.sort_unstable_by_key(|(inode, _)| *inode);
+    let row = |(inode, done): (u64, Use)| {
+        let Use { calls, faults, read_bytes, written_bytes, time_ns } = done;
+        rows::FileUsage { inode: inode.cast_signed(), calls, faults, read_bytes, written_bytes, time_ns }
+    };
+    Ok(recording.write_rows(used.into_iter().map(row))?)
 }
 
-fn write_issues(counts: &[(&str, u64)], target: &Target, recording: &mut Recording) -> Result<(), DiskError> {
-    let counts: Vec<_> = counts.iter().filter(|(_, count)| *count > 0).collect();
-    if counts.is_empty() {
-        return Ok(());
-    }
+fn write_issues(counts: &[(&'static str, u64)], target: &Target, recording: &mut Recording) -> Result<(), DiskError> {
     let source = target.path.to_string_lossy();
-    let columns = vec![
-        Column::words(counts.iter().map(|_| Some(&*source))),
-        Column::Int64(vec![Some(0); counts.len()]),
-        Column::words(counts.iter().map(|(issue, _)| Some(*issue))),
-        Column::Bool(vec![true; counts.len()]),
-        Column::String(counts.iter().map(|(_, count)| Some(format!("{count} files of the recording"))).collect()),
-        Column::String(vec![None; counts.len()]),
-    ];
-    Ok(recording.write("import_issues", columns)?)
+    let row = |(issue, count): &(&'static str, u64)| rows::ImportIssues {
+        source: source.as_ref().into(),
+        line: 0,
+        issue: (*issue).into(),
+        understood: true,
+        detail: Some(format!("{count} files of the recording").into()),
+        excerpt: None,
+    };
+    Ok(recording.write_rows(counts.iter().filter(|(_, count)| *count > 0).map(row))?)
 }

@@ -3,72 +3,71 @@
 use std::{fs, path::Path};
 
 use sysdock_disk::map::{self, Cell, Class, Curve, MapError, Piece, Settings, Space, Window};
-use sysdock_table::{Column, Ending, Manifest, Recording};
+use sysdock_table::{Ending, Manifest, Recording, rows};
 
 const BLOCK: u64 = 4096;
 
 /// Inode, logical, physical, length, stored, flags, device; places in blocks.
 type Row = (i64, i64, Option<i64>, i64, Option<i64>, &'static str, i32);
 
-fn blocks(values: impl Iterator<Item = Option<i64>>) -> Column {
-    Column::Int64(values.map(|value| value.map(|value| value.saturating_mul(BLOCK as i64))).collect())
+fn bytes(blocks: i64) -> i64 {
+    blocks.saturating_mul(BLOCK as i64)
 }
 
-fn file_system(blocks: i64) -> Vec<Column> {
-    let text = |value: &str| Column::String(vec![Some(value.into())]);
-    let number = |value: i64| Column::Int64(vec![Some(value)]);
-    vec![
-        Column::words([Some("ext4")]),
-        text("/dev/x"),
-        text("/srv"),
-        text(""),
-        text(""),
-        number(BLOCK as i64),
-        number(blocks * BLOCK as i64),
-        number(0),
-        Column::words([Some("raw")]),
-        text(""),
-        number(0),
-        number(0),
-        Column::Bool(vec![true]),
-        Column::words([Some("one")]),
-    ]
+fn file_system(blocks: i64) -> [rows::FileSystems<'static>; 1] {
+    [rows::FileSystems {
+        fs_type: "ext4".into(),
+        source: "/dev/x".into(),
+        mount_point: Some("/srv".into()),
+        label: Some("".into()),
+        uuid: Some("".into()),
+        block_bytes: BLOCK as i64,
+        size_bytes: bytes(blocks),
+        free_bytes: Some(0),
+        method: "raw".into(),
+        reason: "".into(),
+        files: 0,
+        unread_files: 0,
+        whole: true,
+        moment: "one".into(),
+    }]
 }
 
 /// A recording of a device of `size` blocks, with extents, free pieces and parts (name, start, length).
 fn recording(folder: &Path, size: i64, extents: &[Row], free: &[(i64, i64)], parts: &[(&'static str, i64, i64)]) {
     let mut recording = Recording::create(folder, Manifest::new("disk", "events", "calls")).unwrap();
-    recording.write("file_systems", file_system(size)).unwrap();
-    recording.write("extents", extent_columns(extents, &vec![None; extents.len()])).unwrap();
-    let columns = vec![
-        blocks(free.iter().map(|row| Some(row.0))),
-        blocks(free.iter().map(|row| Some(row.1))),
-        Column::Int32(vec![Some(0); free.len()]),
-    ];
-    recording.write("free_extents", columns).unwrap();
-    let columns = vec![
-        Column::words(parts.iter().map(|row| Some(row.0))),
-        Column::Int32((0..).take(parts.len()).map(Some).collect()),
-        Column::Int64(vec![None; parts.len()]),
-        blocks(parts.iter().map(|row| Some(row.1))),
-        blocks(parts.iter().map(|row| Some(row.2))),
-        Column::Int32(vec![Some(0); parts.len()]),
-    ];
-    recording.write("layout", columns).unwrap();
+    recording.write_rows(file_system(size)).unwrap();
+    recording.write_rows(extents.iter().map(|row| extent(row, None))).unwrap();
+    let free = free.iter().map(|(start, length)| rows::FreeExtents {
+        physical_bytes: bytes(*start),
+        length_bytes: bytes(*length),
+        device: 0,
+    });
+    recording.write_rows(free).unwrap();
+    let parts = (0..).zip(parts).map(|(number, (part, start, length))| rows::Layout {
+        part: (*part).into(),
+        number: Some(number),
+        inode: None,
+        physical_bytes: bytes(*start),
+        length_bytes: bytes(*length),
+        device: 0,
+    });
+    recording.write_rows(parts).unwrap();
     recording.finish(Ending::EndOfInput).unwrap();
 }
 
-fn extent_columns(extents: &[Row], addresses: &[Option<i64>]) -> Vec<Column> {
-    vec![
-        Column::Int64(extents.iter().map(|row| Some(row.0)).collect()),
-        blocks(extents.iter().map(|row| Some(row.1))),
-        blocks(extents.iter().map(|row| row.2)),
-        blocks(extents.iter().map(|row| Some(row.3))),
-        blocks(extents.iter().map(|row| row.4)),
-        Column::words(extents.iter().map(|row| Some(row.5))),
-        Column::Int32(extents.iter().map(|row| Some(row.6)).collect()),
-        blocks(addresses.iter().copied()),
-    ]
+fn extent(row: &Row, address: Option<i64>) -> rows::Extents<'static> {
+    let (inode, logical, physical, length, stored, flags, device) = *row;
+    rows::Extents {
+        inode,
+        logical_bytes: bytes(logical),
+        physical_bytes: physical.map(bytes),
+        length_bytes: bytes(length),
+        stored_bytes: stored.map(bytes),
+        flags: flags.into(),
+        device,
+        address_bytes: address.map(bytes),
+    }
 }
 
 /// 16 blocks: metadata, a whole file of 2, a broken one of 3 + 2, unwritten, compressed, the rest free but for 2 that are in no table.
@@ -252,17 +251,17 @@ fn stripes_are_no_breaks_and_devices_have_their_size() {
     ];
     let addresses = [100, 102, 104, 106, 110, 201, 202].map(Some);
     let mut recording = Recording::create(folder.path(), Manifest::new("disk", "events", "calls")).unwrap();
-    recording.write("file_systems", file_system(50)).unwrap();
-    let columns = vec![
-        Column::Int32(vec![Some(1), Some(2), Some(5)]),
-        Column::String(vec![Some("/dev/a".into()), Some("/dev/b".into()), None]),
-        blocks([Some(20), Some(14), Some(16)].into_iter()),
-        blocks([None; 3].into_iter()),
-        blocks([None; 3].into_iter()),
-        Column::Bool(vec![false, false, true]),
-    ];
-    recording.write("devices", columns).unwrap();
-    recording.write("extents", extent_columns(&extents, &addresses)).unwrap();
+    recording.write_rows(file_system(50)).unwrap();
+    let device = |device, path: Option<&'static str>, size| rows::Devices {
+        device,
+        path: path.map(Into::into),
+        size_bytes: bytes(size),
+        allocated_bytes: None,
+        free_bytes: None,
+        missing: path.is_none(),
+    };
+    recording.write_rows([device(1, Some("/dev/a"), 20), device(2, Some("/dev/b"), 14), device(5, None, 16)]).unwrap();
+    recording.write_rows(extents.iter().zip(addresses).map(|(row, address)| extent(row, address))).unwrap();
     recording.finish(Ending::EndOfInput).unwrap();
     let recorded = map::read(folder.path(), None).unwrap();
     assert_eq!(devices(&recorded), [(1, 0), (2, 20), (5, 34)]);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use sysdock_disk::Cost;
-use sysdock_table::{Column, Manifest, Recording, TableError};
+use sysdock_table::{Manifest, Recording, TableError, rows};
 
 /// One row: section, name, value, source.
 #[derive(Debug)]
@@ -26,21 +26,21 @@ fn row(section: &'static str, name: &str, value: Option<String>) -> Row {
 
 /// Write the rows, in place of those that are there.
 pub(crate) fn write(recording: &mut Recording, rows: &[Row]) -> Result<(), TableError> {
-    recording.replace("environment", std::iter::once(columns(rows)))
+    recording.replace_rows(rows.iter().map(columns))
 }
 
 /// Write the rows behind those that another capture wrote.
 pub(crate) fn add(recording: &mut Recording, rows: &[Row]) -> Result<(), TableError> {
-    recording.write("environment", columns(rows))
+    recording.write_rows(rows.iter().map(columns))
 }
 
-fn columns(rows: &[Row]) -> Vec<Column> {
-    vec![
-        Column::words(rows.iter().map(|row| Some(row.section))),
-        Column::String(rows.iter().map(|row| Some(row.name.clone())).collect()),
-        Column::String(rows.iter().map(|row| row.value.clone()).collect()),
-        Column::words(rows.iter().map(|row| Some(row.source))),
-    ]
+fn columns(row: &Row) -> rows::Environment<'_> {
+    rows::Environment {
+        section: row.section.into(),
+        name: row.name.as_str().into(),
+        value: row.value.as_deref().map(Into::into),
+        source: row.source.into(),
+    }
 }
 
 /// What the kernel recorder cost. Rates are those of docs/explain/measurements.md; times are measured.

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, BuildHasherDefault};
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use sysdock_calls::CallRows;
-use sysdock_table::{Column, Recording, TableError};
+use sysdock_table::{Recording, TableError, readable, rows};
 
 use crate::text;
 
@@ -90,33 +90,25 @@ impl Stacks {
         const STACKS_PER_GROUP: usize = 16_384;
         while self.written < self.ends.len() {
             let upto = self.ends.len().min(self.written + STACKS_PER_GROUP);
-            recording.write("stacks", self.columns(self.written..upto))?;
+            recording.write_rows((self.written..upto).flat_map(|id| self.rows(id)))?;
             self.written = upto;
         }
         Ok(())
     }
 
-    fn columns(&self, stacks: std::ops::Range<usize>) -> Vec<Column> {
-        let mut frames = Vec::new();
-        for id in stacks {
-            let id = i32::try_from(id).expect("ids are small");
-            let lines = slice(&self.texts, &self.ends, id).split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-            frames.extend((0i32..).zip(lines).map(|(number, line)| (id, number, parse(line))));
-        }
-        let words = |part: for<'f> fn(&Frame<'f>) -> Option<&'f [u8]>| {
-            let texts: Vec<Option<String>> =
-                frames.iter().map(|(_, _, frame)| part(frame).map(|text| sysdock_table::readable(text).into_owned())).collect();
-            Column::words(texts.iter().map(Option::as_deref))
-        };
-        vec![
-            Column::Int32(frames.iter().map(|(id, ..)| Some(*id)).collect()),
-            Column::Int32(frames.iter().map(|(_, number, _)| Some(*number)).collect()),
-            words(|frame| frame.object),
-            words(|frame| frame.function),
-            Column::Int64(frames.iter().map(|(.., frame)| frame.offset).collect()),
-            words(|frame| frame.source),
-            Column::Int64(frames.iter().map(|(.., frame)| frame.address).collect()),
-        ]
+    /// The frames of a stack.
+    fn rows(&self, id: usize) -> impl Iterator<Item = rows::Stacks<'_>> {
+        let stack_id = i32::try_from(id).expect("ids are small");
+        let lines = slice(&self.texts, &self.ends, stack_id).split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        (0..).zip(lines.map(parse)).map(move |(number, frame)| rows::Stacks {
+            stack_id,
+            frame: number,
+            object: frame.object.map(readable),
+            function: frame.function.map(readable),
+            offset: frame.offset,
+            source: frame.source.map(readable),
+            address: frame.address,
+        })
     }
 }
 
