@@ -7,9 +7,10 @@ use std::{collections::VecDeque, path::Path};
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::{
-    ABOUT, CallRows, RESTARTED_CALLS, Issue, Issues, MappingRows, Objects, SignalRow, SignalRows, write_commands, write_paths, write_processes,
+    ABOUT, CallRows, Issue, Issues, MappingRows, Objects, RESTARTED_CALLS, SignalRows, write_commands, write_paths,
+    write_processes,
 };
-use sysdock_table::{Cancel, Ending, Manifest, Progress, ROWS_PER_PART, Recording, Source};
+use sysdock_table::{Cancel, Ending, Manifest, Progress, ROWS_PER_PART, Recording, Source, rows};
 
 use crate::{
     BpfError, End, Note, Reason, SPOOL, Start,
@@ -300,14 +301,14 @@ impl<'a> Conversion<'a> {
         self.seen(at_ns, at_ns);
         let thread = self.thread(event.tid, at_ns);
         let sender = words::has_sender(event.signal, event.code, event.sender_pid);
-        let row = SignalRow {
+        let row = rows::Signals {
             ts_ns: at_ns,
-            life: self.threads.get_mut(thread).life,
-            signal: words::signal(event.signal),
-            code: Some(words::signal_code(event.signal, event.code)),
+            life_id: self.threads.get_mut(thread).life as i32,
+            signal: words::signal(event.signal).into(),
+            code: Some(words::signal_code(event.signal, event.code).into()),
             sender_pid: sender.then_some(event.sender_pid.cast_signed()),
         };
-        if self.signals.push(row) {
+        if self.signals.push(&row) {
             self.signals.flush(self.recording)?;
         }
         Ok(())
@@ -333,7 +334,8 @@ impl<'a> Conversion<'a> {
     /// What the spool itself lacks.
     fn describe_source(&mut self, spool: &Path, survey: &Survey) {
         let path = spool.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        self.recording.manifest.capture_mut().sources = vec![Source { path, bytes: survey.bytes, lines: survey.total(), temporary: true, ..Source::default() }];
+        self.recording.manifest.capture_mut().sources =
+            vec![Source { path, bytes: survey.bytes, lines: survey.total(), temporary: true, ..Source::default() }];
         let Survey { damaged_bytes, damages, cut_bytes, broken, broken_notes, .. } = *survey;
         let detail = format!("{damaged_bytes} bytes in {damages} places are damaged");
         self.issues.add_many(Issue::DamagedInput, 0, damages, detail);

@@ -2,21 +2,9 @@
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::{CallRow, ObjectId};
-use sysdock_table::{Column, ROWS_PER_GROUP, Recording, TableError};
+use sysdock_table::{ROWS_PER_GROUP, Recording, TableError, rows::FileCache};
 
 use crate::{BpfError, convert::Conversion, events::PageIo};
-
-/// One row of `file_cache`.
-#[derive(Debug)]
-struct PageIoRow {
-    ts_ns: i64,
-    life: Option<i32>,
-    object: Option<i32>,
-    kind: &'static str,
-    pages: &'static str,
-    offset: Option<i64>,
-    bytes: i64,
-}
 
 /// Requests of one thread that wait for the end of the call that they belong to; with more, the rest is of no call.
 const MOST_WAITING: usize = 4096;
@@ -24,9 +12,9 @@ const MOST_WAITING: usize = 4096;
 /// Requests not yet written.
 #[derive(Debug, Default)]
 pub(crate) struct PageIoRows {
-    rows: Vec<PageIoRow>,
+    rows: Vec<FileCache<'static>>,
     /// By thread: requests for memory of the program. Whose file they are for, the call says that the thread is in, at its return.
-    direct: FxHashMap<u32, Vec<PageIoRow>>,
+    direct: FxHashMap<u32, Vec<FileCache<'static>>>,
 }
 
 impl PageIoRows {
@@ -36,20 +24,7 @@ impl PageIoRows {
             self.rows.extend(self.direct.drain().flat_map(|(_, rows)| rows));
             self.rows.sort_by_key(|row| row.ts_ns);
         }
-        let rows = std::mem::take(&mut self.rows);
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let columns = vec![
-            Column::Int64(rows.iter().map(|row| Some(row.ts_ns)).collect()),
-            Column::Int32(rows.iter().map(|row| row.life).collect()),
-            Column::Int32(rows.iter().map(|row| row.object).collect()),
-            Column::words(rows.iter().map(|row| Some(row.kind))),
-            Column::words(rows.iter().map(|row| Some(row.pages))),
-            Column::Int64(rows.iter().map(|row| row.offset).collect()),
-            Column::Int64(rows.iter().map(|row| Some(row.bytes)).collect()),
-        ];
-        recording.write("file_cache", columns)
+        recording.write_rows(std::mem::take(&mut self.rows))
     }
 }
 
@@ -57,14 +32,14 @@ impl Conversion<'_> {
     pub(crate) fn page_io(&mut self, event: &PageIo, at_ns: i64) -> Result<(), BpfError> {
         self.seen(at_ns, at_ns);
         let thread = (event.tid != 0).then(|| self.thread(event.tid, at_ns));
-        let row = PageIoRow {
+        let row = FileCache {
             ts_ns: at_ns,
-            life: thread.map(|thread| self.threads.get_mut(thread).life as i32),
-            object: self.file_of(event).map(ObjectId::cast_signed),
-            kind: kind(event),
-            pages: pages(event),
-            offset: Some(event.offset).filter(|offset| *offset >= 0),
-            bytes: i64::from(event.bytes),
+            life_id: thread.map(|thread| self.threads.get_mut(thread).life as i32),
+            path_id: self.file_of(event).map(ObjectId::cast_signed),
+            kind: kind(event).into(),
+            pages: pages(event).into(),
+            offset_bytes: Some(event.offset).filter(|offset| *offset >= 0),
+            length_bytes: i64::from(event.bytes),
         };
         if !event.is_memory() || event.tid == 0 {
             return self.keep_page_io(vec![row]);
@@ -83,12 +58,12 @@ impl Conversion<'_> {
         }
         let mut rows = self.page_io.direct.remove(&tid).unwrap_or_default();
         if call.object >= 0 && call.moved > 0 {
-            rows.iter_mut().filter(|row| row.ts_ns >= call.ts_ns).for_each(|row| row.object = Some(call.object));
+            rows.iter_mut().filter(|row| row.ts_ns >= call.ts_ns).for_each(|row| row.path_id = Some(call.object));
         }
         self.keep_page_io(rows)
     }
 
-    fn keep_page_io(&mut self, rows: Vec<PageIoRow>) -> Result<(), BpfError> {
+    fn keep_page_io(&mut self, rows: Vec<FileCache<'static>>) -> Result<(), BpfError> {
         self.page_io.rows.extend(rows);
         if self.page_io.rows.len() >= ROWS_PER_GROUP {
             self.page_io.flush(self.recording, false)?;

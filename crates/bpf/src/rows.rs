@@ -3,9 +3,10 @@
 //! The columns mean what they mean for a log of strace (`effects.rs` of that crate): where both could be asked, both say the same.
 
 use sysdock_calls::{
-    CallRow, Issue, MappingRow, NONE, ObjectId, Via, normal, object_id,
+    CallRow, Issue, NONE, ObjectId, Via, normal, object_id,
     syscalls::{Asked, At, Class, Shape},
 };
+use sysdock_table::rows;
 
 use crate::{
     BpfError,
@@ -270,14 +271,14 @@ impl Conversion<'_> {
 
     fn mapped(&mut self, event: &Call<'_>, row: &CallRow) -> Result<(), BpfError> {
         let Some(mapping) = event.mapping.filter(|_| row.fd >= 0 && row.result != NONE) else { return Ok(()) };
-        self.mappings.push(MappingRow {
+        self.mappings.push(&rows::Mappings {
             ts_ns: row.ts_ns,
-            life: row.life,
-            object: row.object,
+            life_id: row.life.cast_signed(),
+            path_id: (row.object >= 0).then_some(row.object),
             address: row.result,
-            length: mapping.length.cast_signed(),
-            offset: Some(mapping.offset.cast_signed()),
-            protection: words::protection(mapping.protection),
+            length_bytes: mapping.length.cast_signed(),
+            offset_bytes: Some(mapping.offset.cast_signed()),
+            protection: words::protection(mapping.protection).into(),
             shared: mapping.flags & MAP_SHARED != 0,
         });
         Ok(self.mappings.flush(self.recording, false)?)

@@ -4,7 +4,10 @@
 //! them has come: its frames are found, and the copy is gone). Equal frames have one number, whatever their ids.
 
 use rustc_hash::FxHashMap;
-use sysdock_table::{Column, Recording, TableError};
+use sysdock_table::{
+    Batch, Recording, TableError,
+    rows::{self, StacksColumns},
+};
 
 use crate::{
     events::{PythonFrames, StackPart},
@@ -122,7 +125,7 @@ impl Stacks {
         let symbols = self.symbols();
         for first in (0..self.known.len()).step_by(STACKS_PER_GROUP) {
             let stacks = first..self.known.len().min(first + STACKS_PER_GROUP);
-            recording.write("stacks", self.columns(stacks, &symbols))?;
+            recording.write_batch(&mut self.rows(stacks, &symbols))?;
         }
         Ok(())
     }
@@ -149,14 +152,24 @@ impl Stacks {
         all
     }
 
-    fn columns(&self, stacks: std::ops::Range<usize>, symbols: &FxHashMap<Frame, Vec<Symbol>>) -> Vec<Column> {
-        let mut rows = Vec::new();
+    fn rows(&self, stacks: std::ops::Range<usize>, symbols: &FxHashMap<Frame, Vec<Symbol>>) -> Batch<StacksColumns> {
+        let mut rows = Batch::default();
         for number in stacks {
             let (frames, end, python, more) = &self.known[number];
             let mut python = Between::new(python);
-            let stack = i32::try_from(number).expect("numbers are small");
+            let stack_id = i32::try_from(number).expect("numbers are small");
             let mut place = 0..;
-            let mut add = |row: Row| rows.push((stack, place.next().unwrap_or(i32::MAX), row));
+            let mut add = |Row { object, function, offset, source, address }: Row| {
+                rows.push(&rows::Stacks {
+                    stack_id,
+                    frame: place.next().unwrap_or(i32::MAX),
+                    object: object.map(Into::into),
+                    function: function.map(Into::into),
+                    offset,
+                    source: source.map(Into::into),
+                    address,
+                });
+            };
             for frame in frames {
                 for frame in
                     symbols[frame].iter().flat_map(|symbol| python.before(symbol.function.as_deref().unwrap_or_default()))
@@ -173,16 +186,7 @@ impl Stacks {
                 add(Row { function: Some(word.into()), ..Row::default() });
             }
         }
-        let texts = |part: fn(&Row) -> Option<&str>| Column::words(rows.iter().map(|(_, _, row)| part(row)));
-        vec![
-            Column::Int32(rows.iter().map(|(stack, ..)| Some(*stack)).collect()),
-            Column::Int32(rows.iter().map(|(_, place, _)| Some(*place)).collect()),
-            texts(|row| row.object.as_deref()),
-            texts(|row| row.function.as_deref()),
-            Column::Int64(rows.iter().map(|(_, _, row)| row.offset).collect()),
-            texts(|row| row.source.as_deref()),
-            Column::Int64(rows.iter().map(|(_, _, row)| row.address).collect()),
-        ]
+        rows
     }
 
     fn python_row(&self, frame: &PythonFrame) -> Row {

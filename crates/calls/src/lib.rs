@@ -20,4 +20,4 @@ pub use issues::{Issue, Issues};
 pub use lives::{Life, Program, Usage, write_commands, write_processes};
 pub use names::{Commands, comm, normal};
 pub use objects::{Kind, ObjectId, Objects, write_paths};
-pub use rows::{MappingRow, MappingRows, SignalRow, SignalRows};
+pub use rows::{MappingRows, SignalRows};

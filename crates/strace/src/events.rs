@@ -1,10 +1,10 @@
 //! What each line of a log adds to the tables.
 
 use sysdock_calls::{
-    CallRow, Issue, NONE, SignalRow, object_id,
+    CallRow, Issue, NONE, object_id,
     syscalls::{Asked, Class, Shape},
 };
-use sysdock_table::TableError;
+use sysdock_table::{TableError, rows};
 
 use crate::{
     chunk::{Line, Parsed},
@@ -239,16 +239,15 @@ impl Import<'_> {
             let at = memchr::memmem::find(body, name)? + name.len();
             Some(body[at..].split(|byte| matches!(byte, b',' | b'}' | b' ')).next().unwrap_or_default())
         };
-        let words = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
         self.event(item.time_ns);
-        let row = SignalRow {
+        let row = rows::Signals {
             ts_ns: item.time_ns,
-            life: self.system.threads.get(thread).life,
-            signal: words(&body[..space.min(24)]),
-            code: field(b"si_code=").map(|code| words(&code[..code.len().min(32)])),
+            life_id: self.system.threads.get(thread).life as i32,
+            signal: String::from_utf8_lossy(&body[..space.min(24)]),
+            code: field(b"si_code=").map(|code| String::from_utf8_lossy(&code[..code.len().min(32)])),
             sender_pid: field(b"si_pid=").and_then(text::leading_number).and_then(|pid| i32::try_from(pid).ok()),
         };
-        if self.signals.push(row) {
+        if self.signals.push(&row) {
             self.signals.flush(self.recording)?;
         }
         Ok(())

@@ -6,10 +6,10 @@
 //! *given up* (EINTR, another call in its place, end of the thread: the row is written as it is).
 
 use sysdock_calls::{
-    CallRow, Issue, MappingRow, NONE, object_id,
+    CallRow, Issue, NONE, object_id,
     syscalls::{Class, Shape},
 };
-use sysdock_table::TableError;
+use sysdock_table::{TableError, rows};
 
 use crate::{
     effects::{Context, Facts},
@@ -80,14 +80,14 @@ impl Import<'_> {
         // mmap2 counts pages of 4096 bytes (man 2 mmap2).
         let unit = if call.name == b"mmap2" { 4096 } else { 1 };
         let protection = call.arguments.get(2);
-        self.mappings.push(MappingRow {
+        self.mappings.push(&rows::Mappings {
             ts_ns: row.ts_ns,
-            life: row.life,
-            object: row.object,
+            life_id: row.life.cast_signed(),
+            path_id: (row.object >= 0).then_some(row.object),
             address: row.result,
-            length: argument(1).unwrap_or(0),
-            offset: argument(5).map(|offset| offset.saturating_mul(unit)),
-            protection: String::from_utf8_lossy(&protection[..protection.len().min(64)]).into_owned(),
+            length_bytes: argument(1).unwrap_or(0),
+            offset_bytes: argument(5).map(|offset| offset.saturating_mul(unit)),
+            protection: String::from_utf8_lossy(&protection[..protection.len().min(64)]),
             shared: memchr::memmem::find(call.arguments.get(3), b"MAP_SHARED").is_some(),
         });
     }

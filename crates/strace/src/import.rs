@@ -9,7 +9,7 @@ use std::{
 };
 
 use chrono::NaiveDate;
-use sysdock_calls::{ABOUT, CallRows, RESTARTED_CALLS, Issue, Issues, MappingRows, SignalRows, syscalls::Calls};
+use sysdock_calls::{ABOUT, CallRows, Issue, Issues, MappingRows, RESTARTED_CALLS, SignalRows, syscalls::Calls};
 use sysdock_table::{Cancel, Ending, Manifest, Progress, ROWS_PER_PART, Recording, Source, TableError};
 
 use crate::{

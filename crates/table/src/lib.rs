@@ -5,7 +5,6 @@
 
 mod batch;
 mod beside;
-mod column;
 mod control;
 mod dictionary;
 mod error;
@@ -19,7 +18,6 @@ mod text;
 
 pub use batch::Batch;
 pub use beside::{Beside, BlockEncoder};
-pub use column::Column;
 pub use control::{Cancel, Progress};
 pub use error::TableError;
 pub use group::{EncodedGroup, GroupEncoder, LateColumn, ROWS_PER_BLOCK};

@@ -197,7 +197,8 @@ impl Manifest {
     /// Make the recording span from its earliest start to `end_ns`, now that a capture ran from `start_ns` to there.
     pub fn cover(&mut self, start_ns: i64, end_ns: i64) {
         let known = (self.started_ns, self.started_ns.saturating_add(self.duration_ns));
-        let (start, end) = if self.captures.len() > 1 { (known.0.min(start_ns), known.1.max(end_ns)) } else { (start_ns, end_ns) };
+        let (start, end) =
+            if self.captures.len() > 1 { (known.0.min(start_ns), known.1.max(end_ns)) } else { (start_ns, end_ns) };
         self.started_ns = start;
         self.duration_ns = end.saturating_sub(start).max(0);
     }

@@ -25,8 +25,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Batch, Capture, Column, EncodedGroup, Ending, FORMAT_VERSION, Manifest, Part, TableDef, TableEntry, TableError,
-    column::record_batch,
+    Batch, Capture, EncodedGroup, Ending, FORMAT_VERSION, Manifest, Part, TableDef, TableEntry, TableError,
     group::parquet_schema,
     rows::{Columns, Row},
     schema::{self, ColumnType},
@@ -194,7 +193,6 @@ impl Recording {
         Ok(Recording { folder: folder.into(), manifest, open: BTreeMap::new(), part_numbers, outdated: Vec::new(), before })
     }
 
-
     /// Rows that a table has by now, in closed and open parts.
     #[must_use]
     pub fn rows(&self, table: &str) -> u64 {
@@ -226,16 +224,6 @@ impl Recording {
         }
         let batch = batch.take();
         self.add_to_part(schema::table(C::TABLE), false, |part| part.write(&batch))
-    }
-
-    /// Append rows to a table as one row group.
-    ///
-    /// # Errors
-    /// [`TableError`] if the disk refuses; parts closed before stay readable.
-    pub fn write(&mut self, table: &str, columns: Vec<Column>) -> Result<(), TableError> {
-        let def = schema::table(table);
-        let batch = record_batch(def, columns)?;
-        self.add_to_part(def, false, |part| part.write(&batch))
     }
 
     /// Append a row group that [`crate::GroupEncoder`] encoded. A table is written by this, or as rows, never by both.

@@ -6,8 +6,8 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use sysdock_calls::{Issue, Program, SignalRow};
-use sysdock_table::TableError;
+use sysdock_calls::{Issue, Program};
+use sysdock_table::{TableError, rows};
 
 use super::{Kind, lines::is_siginfo, parse, signal, threads::Name};
 use crate::{
@@ -26,7 +26,7 @@ pub(crate) struct State {
     /// Processes, by log and id, with the last signal that ends them, and its time: truss prints nothing where a process is killed.
     dying: FxHashMap<(u32, i32), (String, i64)>,
     /// The last signal, whose `siginfo` line may come.
-    signal: Option<SignalRow>,
+    signal: Option<rows::Signals<'static>>,
 }
 
 /// Signals whose default action does not end the process (signal.h(3HEAD)).
@@ -241,8 +241,9 @@ impl Import<'_> {
             let process = self.process(thread);
             self.truss.dying.insert(process, (name.clone(), item.time_ns));
         }
-        let life = self.system.threads.get(thread).life;
-        self.truss.signal = Some(SignalRow { ts_ns: item.time_ns, life, signal: name, code: None, sender_pid: None });
+        let life_id = self.system.threads.get(thread).life as i32;
+        let signal = name.into();
+        self.truss.signal = Some(rows::Signals { ts_ns: item.time_ns, life_id, signal, code: None, sender_pid: None });
         Ok(())
     }
 
@@ -253,14 +254,14 @@ impl Import<'_> {
             if let Some(pid) = word.strip_prefix(b"pid=") {
                 row.sender_pid = text::leading_number(pid).and_then(|pid| i32::try_from(pid).ok());
             } else if row.code.is_none() && !word.is_empty() && word.iter().all(|b| b.is_ascii_uppercase() || *b == b'_') {
-                row.code = Some(String::from_utf8_lossy(&word[..word.len().min(32)]).into_owned());
+                row.code = Some(String::from_utf8_lossy(&word[..word.len().min(32)]).into_owned().into());
             }
         }
     }
 
     fn write_signal(&mut self) -> Result<(), TableError> {
         if let Some(row) = self.truss.signal.take()
-            && self.signals.push(row)
+            && self.signals.push(&row)
         {
             self.signals.flush(self.recording)?;
         }
