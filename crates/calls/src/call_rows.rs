@@ -273,8 +273,8 @@ impl BlockEncoder for CallEncoder {
 
     fn block(&mut self, rows: &[CallRow]) {
         match in_order(rows) {
-            None => self.groups.block(rows.iter()),
-            Some(order) => self.groups.block(order.iter().map(|index| &rows[*index as usize])),
+            None => self.groups.block(&rows.iter()),
+            Some(order) => self.groups.block(&order.iter().map(|index| &rows[*index as usize])),
         }
     }
 

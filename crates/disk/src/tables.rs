@@ -71,7 +71,7 @@ impl<C: TableOf<T>, T: Send + 'static> BlockEncoder for Encoder<C, T> {
     type Words = Words;
 
     fn block(&mut self, rows: &[T]) {
-        self.groups.block(rows.iter());
+        self.groups.block(&rows.iter());
     }
 
     fn finish(&mut self, words: Words) -> EncodedGroup {

@@ -105,7 +105,7 @@ impl<C: Columns> GroupEncoder<C> {
     /// Add a block of rows.
     ///
     /// Every block but the last of a group must have a multiple of 8 rows.
-    pub fn block<'r, R: 'r>(&mut self, rows: impl ExactSizeIterator<Item = &'r R> + Clone)
+    pub fn block<'r, R: 'r>(&mut self, rows: &(impl ExactSizeIterator<Item = &'r R> + Clone))
     where
         C: BlockColumns<R>,
     {

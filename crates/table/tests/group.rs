@@ -161,7 +161,7 @@ fn write(folder: &Path, groups: &[usize]) -> Columns {
                 block.insert(column.name, values);
             }
             let rows: Vec<At<'_>> = (0..rows).map(|row| At(&block, row)).collect();
-            most.block(rows.iter());
+            most.block(&rows.iter());
             late.block(rows.iter().map(CallsRow::path_id));
         }
         recording.append("calls", late.finish().with(most.finish(&words))).unwrap();
