@@ -10,7 +10,7 @@ use std::{
 };
 
 use sysdock_bpf::{SPOOL, Spool, clock_note, convert};
-use sysdock_table::{Cancel, Manifest, Recording};
+use sysdock_table::{Cancel, Recording};
 
 const FILES: u64 = 2000;
 

@@ -15,7 +15,7 @@ pub(crate) struct Table {
     /// Whether it has Parquet parts.
     #[serde(default = "yes")]
     pub(crate) stored: bool,
-    pub(crate) recorder: Option<String>,
+    pub(crate) about: Option<String>,
     /// Stored columns, in order.
     pub(crate) columns: Vec<Column>,
     /// Columns that exist in views only.
