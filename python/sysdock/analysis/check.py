@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from sysdock.analysis.compare import blessed, difference, picked
 from sysdock.analysis.errors import engine_errors
@@ -272,7 +273,7 @@ def _check_example(
     return lines
 
 
-def run_example(library: Library, analysis: Analysis, example: Example) -> list[tuple]:
+def run_example(library: Library, analysis: Analysis, example: Example) -> list[tuple[Any, ...]]:
     """Imports the log of an example, if it has one, adds its rows, and runs the analysis on it."""
     with tempfile.TemporaryDirectory(prefix="sysdock-check-") as folder:
         recording = Path(folder) / "rec"

@@ -218,7 +218,7 @@ def _evidence(rule: Analysis, row: Mapping[str, Any]) -> str | None:
     return re.sub(r"(\s--?[a-z-]+ )?\{([a-z_0-9]+)(\*?)\}", option, rule.evidence)
 
 
-def _order(finding: Finding) -> tuple:
+def _order(finding: Finding) -> tuple[Any, ...]:
     """What is urgent comes before all that costs time; then what has most to win."""
     gain = finding.gain_ns if finding.gain_ns is not None else -1
     cost = finding.cost_ns if finding.cost_ns is not None else -1

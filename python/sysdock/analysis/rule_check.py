@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sysdock.analysis.diagnosis import reasons
 from sysdock.analysis.session import Result
 from sysdock.library import Analysis, Page
@@ -50,7 +52,7 @@ def _shown_statuses(page: Page) -> set[str | None]:
     }
 
 
-def with_sentences(result: Result, rows: list[tuple]) -> list[tuple]:
+def with_sentences(result: Result, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Rows of a rule, each with its sentence in both languages."""
     names = [column.name for column in result.columns]
     params = {name: value.object for name, value in result.bound.items()}

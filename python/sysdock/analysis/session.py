@@ -146,7 +146,7 @@ class Session:
         params: Mapping[str, Any] | None = None,
         place: str | None = None,
         reads: str | None = None,
-    ) -> list[tuple]:
+    ) -> list[tuple[Any, ...]]:
         """All rows of `sql`, as `execute` runs it."""
         with engine_errors(place):
             return self.execute(sql, params, place, reads).fetchall()
@@ -183,7 +183,7 @@ class Result:
         self._count: int | None = None
         self._check_columns()
 
-    def rows(self, limit: int | None = None) -> list[tuple]:
+    def rows(self, limit: int | None = None) -> list[tuple[Any, ...]]:
         """The rows, at most `limit`, in the order of the analysis."""
         if limit is None:
             rows = self.fetch(self.sql)
@@ -194,7 +194,7 @@ class Result:
                 self._count = len(rows)
         return rows
 
-    def fetch(self, sql: str, params: Mapping[str, Any] | None = None) -> list[tuple]:
+    def fetch(self, sql: str, params: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """All rows of `sql`, which is the SQL of the result in further SQL that reads no other table."""
         return self.session.fetch(sql, {**self.bound, **(params or {})}, self.place, self.sql)
 

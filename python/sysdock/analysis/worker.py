@@ -165,7 +165,7 @@ class _Rows:
         self.limit = limit
         self.more = False
 
-    def __iter__(self) -> Iterator[tuple]:
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
         count = 0
         while True:
             for row in self.fetch():
@@ -177,7 +177,7 @@ class _Rows:
             if not self.last:
                 return
 
-    def fetch(self) -> list[tuple]:
+    def fetch(self) -> list[tuple[Any, ...]]:
         with engine_errors():
             rows = self.connection.fetchmany(_BATCH)
         self.last = len(rows) == _BATCH

@@ -91,7 +91,9 @@ def lines(reducer: Reducer, wanted: Wanted, limit: int) -> Marks:
     )
 
 
-def _summaries(reducer: Reducer, wanted: Wanted, series: list[str], steps: _Steps) -> dict[str, list[tuple]]:
+def _summaries(
+    reducer: Reducer, wanted: Wanted, series: list[str], steps: _Steps
+) -> dict[str, list[tuple[Any, ...]]]:
     """For each series its drawn steps: usable and known values, sum, lowest, highest, which came first."""
     sql = f"""
 WITH result AS ({reducer.result.sql}
@@ -109,14 +111,14 @@ SELECT series, step, count(*) FILTER (WHERE usable), count(*) FILTER (WHERE isfi
 FROM placed GROUP BY 1, 2 ORDER BY 1, 2
 """
     bound = {"sysdock_width": steps.width, "sysdock_first": steps.first}
-    found: dict[str, list[tuple]] = {}
+    found: dict[str, list[tuple[Any, ...]]] = {}
     for kind, *rest in reducer._fetch(sql, series, **bound):
         found.setdefault(kind, []).append(tuple(rest))
     return found
 
 
 def _marks(
-    found: dict[str, list[tuple]], series: list[str], steps: _Steps, adds_up: bool
+    found: dict[str, list[tuple[Any, ...]]], series: list[str], steps: _Steps, adds_up: bool
 ) -> list[dict[str, Any]]:
     runs = itertools.count()
     marks = []
@@ -163,7 +165,7 @@ def covered(session: Session) -> tuple[float, float]:
     return start / 1e9, max(end, start) / 1e9
 
 
-def _sums(rows: list[tuple], steps: _Steps) -> Iterator[_Piece]:
+def _sums(rows: list[tuple[Any, ...]], steps: _Steps) -> Iterator[_Piece]:
     """One stretch per drawn step; those without a row are 0, those of which no row is known are left out."""
     known = {step: (usable, value) for step, usable, _, value, *_ in rows}
     for step in range(math.ceil(steps.count / steps.merged)):
@@ -172,7 +174,7 @@ def _sums(rows: list[tuple], steps: _Steps) -> Iterator[_Piece]:
             yield _Piece(2 * step, 2 * step + 2, value, step in known)
 
 
-def _extremes(rows: list[tuple]) -> Iterator[_Piece]:
+def _extremes(rows: list[tuple[Any, ...]]) -> Iterator[_Piece]:
     """One stretch per drawn step, or two where it holds different values: the lowest and the highest."""
     for step, usable, _, _, low, high, rising in rows:
         if usable and low == high:

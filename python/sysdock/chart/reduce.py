@@ -261,7 +261,7 @@ SELECT {_text(wanted.color)} AS series FROM result GROUP BY 1 ORDER BY {weight} 
             self._series[wanted.color] = names if len(names) <= SERIES else [*names[: SERIES - 1], REST]
         return self._series[wanted.color]
 
-    def _fetch(self, sql: str, series: list[str], **values: Any) -> list[tuple]:
+    def _fetch(self, sql: str, series: list[str], **values: Any) -> list[tuple[Any, ...]]:
         kinds = {f"sysdock_series_{number}": name for number, name in enumerate(series)}
         return self.result.fetch(sql, {**kinds, **values})
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from sysdock.checkup import OK
 from sysdock.checkup.ratio import JobTimes
@@ -153,12 +154,12 @@ def _process(row: Row) -> Process:
     return Process(*row[:6], comm=row[6].split(b"\0")[0].decode("utf-8", "replace"))
 
 
-def _v3(fields: tuple) -> Row:
+def _v3(fields: tuple[Any, ...]) -> Row:
     _, pid, ppid, began, real, user, system, comm = fields
     return pid, ppid, began, real, COMP[user], COMP[system], comm
 
 
-def _v2(fields: tuple) -> Row:
+def _v2(fields: tuple[Any, ...]) -> Row:
     _, began, user, system, real, hertz, comm, high, low = fields
     scale = TICKS_PER_S / (hertz or TICKS_PER_S)
     # The kernel of version 2 writes the real time a second time, with more digits and a longer reach.

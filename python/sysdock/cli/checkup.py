@@ -97,7 +97,7 @@ class _WithCommand(click.Command):
 )
 @lang_option
 @click.pass_context
-def command(ctx: click.Context, recording: Path | None, lang: str, format_: str, **options: Any) -> None:
+def command(ctx: click.Context, /, recording: Path | None, lang: str, format_: str, **options: Any) -> None:
     """Check in four steps whether I/O holds a job back: ratio, volume and load, system calls, bundle.
 
     CMD is run untraced; its streams and exit status are its own, and the answer goes to standard error.

@@ -164,7 +164,7 @@ def _csv(found: Comparison, part: str, rows: int | None, lang: str) -> None:
     write_csv(sys.stdout, [column.name for column in columns], content)
 
 
-def _table(found: Comparison, part: str, rows: int | None, lang: str) -> tuple[Any, list[tuple]]:
+def _table(found: Comparison, part: str, rows: int | None, lang: str) -> tuple[Any, list[tuple[Any, ...]]]:
     """Columns and rows of one part, exact values."""
     from sysdock.analysis.comparison import (
         CHANGE_COLUMNS,

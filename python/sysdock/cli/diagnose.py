@@ -49,7 +49,7 @@ _EPILOG = """Example:
 @lang_option
 @click.pass_context
 def command(
-    ctx: click.Context, recording: Path, fail_on: str | None, format_: str, lang: str, **options: Any
+    ctx: click.Context, /, recording: Path, fail_on: str | None, format_: str, lang: str, **options: Any
 ) -> None:
     """Say what is wrong, and what to do about it: findings first, the one with most to win at the top."""
     from sysdock.analysis.description import statements

@@ -103,7 +103,7 @@ def command() -> None:
 )
 @click.pass_context
 def scan(
-    ctx: click.Context, target: Path, output: Path, threads: int, used_by: Path | None, **leave_out: bool
+    ctx: click.Context, /, target: Path, output: Path, threads: int, used_by: Path | None, **leave_out: bool
 ) -> None:
     """Read which file has which blocks, what is free, and what the file system keeps for itself.
 
@@ -197,7 +197,7 @@ def _as_scanned(path: str) -> str:
 )
 @click.option("--keep", type=click.IntRange(min=1), metavar="N", help="Remove all but the newest N scans.")
 @click.pass_context
-def snapshot(ctx: click.Context, target: Path, output: Path, keep: int | None) -> None:
+def snapshot(ctx: click.Context, /, target: Path, output: Path, keep: int | None) -> None:
     """Scan into a series: a folder with one recording for each scan, named by its time."""
     from sysdock.cli.output import remark
     from sysdock.cli.recording import hand_over, run_with_progress

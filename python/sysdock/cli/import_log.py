@@ -56,6 +56,7 @@ _EPILOG = """Example:
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     logs: tuple[str, ...],
     output: Path,
     date: str | None,

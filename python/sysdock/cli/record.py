@@ -34,6 +34,7 @@ Ctrl-C ends it, too; what was recorded until then is there. The exit status is t
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     output: Path | None,
     pid: tuple[int, ...],
     cgroup: str | None,

@@ -38,6 +38,7 @@ The exit status is the command's; 2 where recording could not start.
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     output: Path | None,
     scan: Path | None,
     lang: str,

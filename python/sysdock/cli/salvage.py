@@ -16,7 +16,7 @@ _EPILOG = """Example:
 @click.command("salvage", epilog=_EPILOG)
 @click.argument("recording", type=click.Path(path_type=Path, exists=True), metavar="REC")
 @click.pass_context
-def command(ctx: click.Context, recording: Path) -> None:
+def command(ctx: click.Context, /, recording: Path) -> None:
     """Make a recording readable whose recorder was killed, or whose machine went down.
 
     Everything up to its last flush is there, at most a second before its end.

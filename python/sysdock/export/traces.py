@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Any
 
 from sysdock.analysis import Session
 from sysdock.export.protobuf import message
@@ -139,7 +139,7 @@ def _thread_track(life: int) -> int:
     return 2 * life + 1
 
 
-def calls_of(session: Session, most: int) -> Iterator[tuple]:
+def calls_of(session: Session, most: int) -> Iterator[tuple[Any, ...]]:
     """The `most` longest calls in order of time, with the columns of `_CALLS_SQL`."""
     cursor = session.execute(_CALLS_SQL.replace("$most", str(int(most))))
     while rows := cursor.fetchmany(_BATCH):

@@ -163,7 +163,7 @@ def _analysis(session: Session, name: str, words: dict[str, str], lang: str) -> 
     return [*lines, ""]
 
 
-def _cells(columns: Sequence[Column], row: tuple) -> list[str]:
+def _cells(columns: Sequence[Column], row: tuple[Any, ...]) -> list[str]:
     return [
         measured(value, column.unit) if column.type in ("BIGINT", "INTEGER", "DOUBLE") else _code(value)
         for column, value in zip(columns, row, strict=True)

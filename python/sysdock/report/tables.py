@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sysdock.library import Column
 from sysdock.report.markup import both, text
@@ -12,7 +13,7 @@ _LONGEST = 1000
 _NUMBERS = ("BIGINT", "INTEGER", "DOUBLE")
 
 
-def table(name: str, columns: Sequence[Column], rows: Sequence[tuple], label: str) -> str:
+def table(name: str, columns: Sequence[Column], rows: Sequence[tuple[Any, ...]], label: str) -> str:
     """A table that scrolls in its own box. `name`: its id in the page, `label`: for screen readers."""
     kinds = [_is_count(column) for column in columns]
     heads = "".join(
@@ -42,7 +43,7 @@ def copy_button(name: str) -> str:
     return f'<button type="button" data-copy="{name}" hidden>{words}{done}</button>'
 
 
-def _line(columns: Sequence[Column], kinds: Sequence[bool], row: tuple) -> str:
+def _line(columns: Sequence[Column], kinds: Sequence[bool], row: tuple[Any, ...]) -> str:
     cells = []
     for column, is_number, value in zip(columns, kinds, row, strict=True):
         if not is_number:
