@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sysdock.analysis.finding import Finding, fold
+from sysdock.analysis.session import values_of
 from sysdock.analysis.source_lines import with_source_lines
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Page
@@ -39,8 +40,23 @@ def _is_beyond(session: Session, rule: Analysis) -> bool:
     return not asked <= session.recording.families | session.contents
 
 
-def judge(session: Session, rule: Analysis) -> list[Finding]:
-    """What one rule says of the recording; a rule that cannot be run is `unknown`."""
+def diagnose_by(session: Session, rule: Analysis, params: Mapping[str, Any]) -> list[Finding]:
+    """All that one rule finds, with these parameters, most to win first."""
+    found = judge(session, rule, params, most=None)
+    return with_source_lines(session, sorted(found, key=_order))
+
+
+def judge(
+    session: Session,
+    rule: Analysis,
+    params: Mapping[str, Any] | None = None,
+    most: int | None = MOST_SUBJECTS,
+) -> list[Finding]:
+    """What one rule says of the recording, of at most `most` subjects; one that cannot be run is `unknown`.
+
+    `params`: values in place of the defaults of its parameters. The sentences state those that were bound.
+    """
+    values = values_of(rule, params or {})
     page = _page(session, rule)
     missing = session.missing(rule)
     if missing:
@@ -50,14 +66,14 @@ def judge(session: Session, rule: Analysis) -> list[Finding]:
     if session.filters.only_errors:
         reason = "--only-errors leaves out the calls that this rule compares with."
         return [_unknown(rule, page, reason, "--only-errors では、このルールが比べる呼び出しが除かれます。")]
-    result = session.run(rule)
+    result = session.run(rule, params)
     rows = result.rows()
     if not rows:
         fact = "the rule returned no row"
         raise UserError(fact, "a rule always returns at least one row: finding, ok or unknown", result.place)
     names = [column.name for column in rule.columns]
-    findings = [_finding(rule, page, dict(zip(names, row, strict=True))) for row in rows]
-    findings = _cut(sorted(findings, key=_order))
+    findings = [_finding(rule, page, values, dict(zip(names, row, strict=True))) for row in rows]
+    findings = _cut(sorted(findings, key=_order), most)
     doubt = doubts(session, session.library.sources(rule.needs))
     if session.filters.only_ok:
         doubt = (
@@ -67,11 +83,11 @@ def judge(session: Session, rule: Analysis) -> list[Finding]:
     return [_doubted(finding, doubt) if doubt else finding for finding in findings]
 
 
-def _cut(findings: list[Finding]) -> list[Finding]:
-    if len(findings) <= MOST_SUBJECTS:
+def _cut(findings: list[Finding], most: int | None) -> list[Finding]:
+    if most is None or len(findings) <= most:
         return findings
-    last = dataclasses.replace(findings[MOST_SUBJECTS - 1], others=len(findings) - MOST_SUBJECTS)
-    return [*findings[: MOST_SUBJECTS - 1], last]
+    last = dataclasses.replace(findings[most - 1], others=len(findings) - most)
+    return [*findings[: most - 1], last]
 
 
 def _page(session: Session, rule: Analysis) -> Page:
@@ -150,8 +166,7 @@ def reasons(rule: Analysis, params: Mapping[str, Any], row: Mapping[str, Any]) -
         raise UserError(f"no sentence for {name}", hint, place) from None
 
 
-def _finding(rule: Analysis, page: Page, row: dict[str, Any]) -> Finding:
-    params = {param.name: param.default for param in rule.params}
+def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[str, Any]) -> Finding:
     reason, reason_ja = reasons(rule, params, row)
     if row["certainty"] not in (None, *CERTAINTIES):
         fact = f"certainty `{row['certainty']}` is none of {', '.join(CERTAINTIES)}"

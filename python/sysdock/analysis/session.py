@@ -253,6 +253,19 @@ def bind(analysis: Analysis, params: Mapping[str, Any]) -> dict[str, Any]:
     import duckdb
     from duckdb import sqltypes
 
+    types = {param.name: param.type for param in analysis.params}
+    # With its type stated, 3 is a BIGINT, and the results keep the types of the header.
+    return {
+        name: duckdb.Value(value, getattr(sqltypes, types[name]))
+        for name, value in values_of(analysis, params).items()
+    }
+
+
+def values_of(analysis: Analysis, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Values for all parameters of `analysis`: those given, of the parameter's type, else the defaults.
+
+    UserError: a parameter that is unknown, not of its type, or out of its range.
+    """
     known = {param.name: param for param in analysis.params}
     for name in params:
         if name not in known:
@@ -262,7 +275,7 @@ def bind(analysis: Analysis, params: Mapping[str, Any]) -> dict[str, Any]:
                 did_you_mean(name, known, otherwise),
                 f"-p {name}",
             )
-    bound = {}
+    values = {}
     for name, param in known.items():
         value = params.get(name, param.default)
         try:
@@ -274,6 +287,5 @@ def bind(analysis: Analysis, params: Mapping[str, Any]) -> dict[str, Any]:
         if param.above is not None and value is not None and value <= param.above:
             fact = f"must be greater than {param.above:g}"
             raise UserError(fact, f"{name}: {param.text}", f"-p {name}={value:g}")
-        # With its type stated, 3 is a BIGINT, and the results keep the types of the header.
-        bound[name] = duckdb.Value(value, getattr(sqltypes, param.type))
-    return bound
+        values[name] = value
+    return values

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sysdock.cli.options import filter_options, format_option, lang_option, open_session, recording_argument
+from sysdock.cli.options import (
+    complete_rule,
+    filter_options,
+    format_option,
+    lang_option,
+    open_session,
+    parse_params,
+    recording_argument,
+)
+from sysdock.errors import UserError
+
+if TYPE_CHECKING:
+    from sysdock.analysis import Finding, Session
 
 COLUMNS = (
     "rule",
@@ -33,12 +45,18 @@ _EPILOG = """Example:
 
 \b
   sysdock diagnose rec
+  sysdock diagnose rec io/small_requests                    one rule, with all it finds
+  sysdock diagnose rec io/small_requests -p small_bytes=65536
   sysdock diagnose rec --format json --fail-on finding
 """
 
 
 @click.command("diagnose", epilog=_EPILOG)
 @recording_argument
+@click.argument("rule", required=False, shell_complete=complete_rule)
+@click.option(
+    "-p", "--param", "pairs", metavar="NAME=VALUE", multiple=True, help="A parameter of RULE: its limits."
+)
 @click.option(
     "--fail-on",
     type=click.Choice(["finding", "unknown"]),
@@ -49,19 +67,34 @@ _EPILOG = """Example:
 @lang_option
 @click.pass_context
 def command(
-    ctx: click.Context, /, recording: Path, fail_on: str | None, format_: str, lang: str, **options: Any
+    ctx: click.Context,
+    /,
+    recording: Path,
+    rule: str | None,
+    pairs: tuple[str, ...],
+    fail_on: str | None,
+    format_: str,
+    lang: str,
+    **options: Any,
 ) -> None:
-    """Say what is wrong, and what to do about it: findings first, the one with most to win at the top."""
+    """Say what is wrong, and what to do about it: findings first, the one with most to win at the top.
+
+    With RULE only that rule is asked, and all its subjects are shown.
+    """
+    if pairs and rule is None:
+        raise UserError(
+            "-p sets a limit of one rule", "name the rule: `sysdock diagnose REC RULE -p ...`", "-p"
+        )
     from sysdock.analysis.description import statements
     from sysdock.cli.output import print_rows, remark, remark_on, terminal_width
     from sysdock.library import Column
     from sysdock.text import printable
 
     with open_session(recording, options) as session:
-        findings = session.diagnose(lang)
+        findings = _by_one(session, rule, parse_params(pairs), lang) if rule else session.diagnose(lang)
         said = [
             line
-            for statement in statements(session, str(recording))
+            for statement in ([] if rule else statements(session, str(recording)))
             for line in (statement.text[lang == "ja"], *(f"  {shown}" for shown in statement.commands))
         ]
         if format_ == "table":
@@ -81,6 +114,13 @@ def command(
     bad = {"finding": {"finding"}, "unknown": {"finding", "unknown"}, None: set()}[fail_on]
     if any(finding.status in bad and not finding.is_note for finding in findings):
         ctx.exit(1)
+
+
+def _by_one(session: Session, rule: str, params: dict[str, str], lang: str) -> list[Finding]:
+    from sysdock.analysis.diagnosis import diagnose_by
+
+    found = diagnose_by(session, session.library.rule(rule), params)
+    return [finding.in_language(lang) for finding in found]
 
 
 def _cell(value: Any) -> Any:

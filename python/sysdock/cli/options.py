@@ -128,7 +128,14 @@ def complete_analysis(_ctx: click.Context, _param: click.Parameter, incomplete: 
     return [analysis.id for analysis in Library().analyses() if analysis.id.startswith(incomplete)]
 
 
-def recorder_options(function: Callable) -> Callable:
+def complete_rule(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Ids of rules for the shell's completion."""
+    from sysdock.library import Library
+
+    return [rule.id for rule in Library().rules() if rule.id.startswith(incomplete)]
+
+
+def recorder_options(function: Function) -> Function:
     """How `run` and `record` record."""
     choices = (
         click.option(

@@ -508,3 +508,42 @@ class TestOthers:
             done = cli("show", rec, "io/summary", *options)
             assert done.returncode == 2
             assert said in done.stderr
+
+
+class TestDiagnoseOneRule:
+    """`sysdock diagnose REC RULE -p NAME=VALUE`."""
+
+    @pytest.fixture
+    def folder(self, maker: RecordingMaker) -> Path:
+        reads = [
+            {"t": i / 1000, "call": "read", "path": f"/f{i % 12}", "dur_ns": 500_000, "moved_bytes": 100}
+            for i in range(2400)
+        ]
+        return maker.make(reads)
+
+    def test_it_shows_all_its_subjects(self, cli, folder: Path) -> None:
+        done = cli("diagnose", folder, "io/small_requests", "-p", "min_calls=100", "--format", "json")
+        found = json.loads(done.stdout)
+        assert {row["rule"] for row in found} == {"io/small_requests"}
+        assert len([row for row in found if row["status"] == "finding"]) == 12
+        assert {row["others"] for row in found} == {0}
+
+    def test_a_limit_in_a_sentence_is_the_one_that_was_bound(self, cli, folder: Path) -> None:
+        done = cli("diagnose", folder, "processes/gaps", "-p", "min_share=0.5")
+        assert done.returncode == 0
+        for limit in ("64", "128"):
+            said = cli(
+                "diagnose", folder, "io/small_requests", "-p", f"small_bytes={limit}", "-p", "min_calls=100"
+            )
+            assert ("FINDING" in said.stdout) is (limit == "128")
+
+    def test_a_wrong_rule_or_parameter_is_named(self, cli, folder: Path) -> None:
+        done = cli("diagnose", folder, "io/small_request")
+        assert done.returncode == 2
+        assert "did you mean io/small_requests" in done.stderr
+        done = cli("diagnose", folder, "io/small_requests", "-p", "nope=1")
+        assert done.returncode == 2
+        assert "has no parameter `nope`" in done.stderr
+        done = cli("diagnose", folder, "-p", "min_calls=1")
+        assert done.returncode == 2
+        assert "name the rule" in done.stderr
