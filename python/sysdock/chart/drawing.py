@@ -15,9 +15,9 @@ from sysdock.chart.lines import lines
 from sysdock.chart.ranges import ranges
 from sysdock.chart.reduce import Marks, Reducer, Wanted
 from sysdock.chart.template import fill, shape_of
-from sysdock.chart.theme import config
 from sysdock.errors import UserError
 from sysdock.library import Analysis, ChartLine, Column
+from sysdock.page.theme import config
 
 _OPTIONS = ("x", "x2", "y", "color", "x_scale", "y_scale", "rest", "gaps", "title", "title_ja")
 _NO_CLOCK = {

@@ -12,9 +12,9 @@ from typing import Any
 
 from sysdock.analysis import Session
 from sysdock.chart.drawing import drawings
-from sysdock.chart.theme import config
 from sysdock.errors import UserError
 from sysdock.library import Analysis
+from sysdock.page.theme import config
 
 ENDINGS = (".png", ".svg", ".html")
 VEGA_LITE = "6.4"
@@ -88,7 +88,7 @@ def stacked(found: list[dict[str, Any]], theme: str = "light") -> dict[str, Any]
 
 def _rendered(found: list[dict[str, Any]], ending: str, title: str, lang: str) -> bytes:
     if ending == ".html":
-        from sysdock.report.document import chart_page
+        from sysdock.page.document import chart_page
 
         return chart_page(found, title, lang).encode()
     import vl_convert

@@ -10,7 +10,7 @@ from sysdock.analysis.description import statements
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.writing import json_text
 from sysdock.library import Column
-from sysdock.report.numbers import duration, measured, moment
+from sysdock.page.numbers import duration, measured, moment
 from sysdock.sections.coverage import unit_words
 from sysdock.text import percent
 

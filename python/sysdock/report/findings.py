@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from sysdock.analysis import Finding, Session
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.library import Analysis
-from sysdock.report.markup import both, both_blocks, join, prose, text
-from sysdock.report.numbers import duration, measured
+from sysdock.page.markup import both, both_blocks, join, prose, text
+from sysdock.page.numbers import duration, measured
 from sysdock.report.sources import sql_block, sql_link
 from sysdock.text import in_words
 

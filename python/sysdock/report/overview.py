@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from sysdock.analysis import Finding, Session
 from sysdock.analysis.description import statements
 from sysdock.analysis.finding import by_rule, main_findings, total_gain
-from sysdock.report.markup import both, join, text
-from sysdock.report.numbers import duration, moment, size
+from sysdock.page.markup import both, join, text
+from sysdock.page.numbers import duration, moment, size
 from sysdock.report.sources import sql_link
 from sysdock.sections import Capture, Statement
 from sysdock.sections.coverage import unit_words

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sysdock.library import Analysis
-from sysdock.report.markup import both, text
+from sysdock.page.markup import both, text
 
 
 def sql_block(analysis: Analysis, words: tuple[str, str], command: str, params: Mapping[str, Any]) -> str:

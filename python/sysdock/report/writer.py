@@ -9,12 +9,12 @@ from typing import Any
 from sysdock.analysis import Result, Session
 from sysdock.chart.drawing import drawings_of
 from sysdock.library import Analysis, Column
-from sysdock.report.document import document, figure
+from sysdock.page.document import document, figure
+from sysdock.page.markup import both, both_blocks, inline, join, prose, text
+from sysdock.page.tables import copy_button, search_field, table
 from sysdock.report.findings import findings_section
-from sysdock.report.markup import both, both_blocks, inline, join, prose, text
 from sysdock.report.overview import overview_section
 from sysdock.report.sources import sql_block, sql_link
-from sysdock.report.tables import copy_button, search_field, table
 
 ROWS = 200
 ISSUES = 50

@@ -15,8 +15,8 @@ from typing import Any
 from sysdock.disk.map.drawing import MapOptions, drawn
 from sysdock.disk.map.words import CLASSES, percent_of, remarks, title
 from sysdock.errors import UserError
-from sysdock.report.document import document, json_block, page_head
-from sysdock.report.markup import both, text
+from sysdock.page.document import document, json_block, page_head
+from sysdock.page.markup import both, text
 from sysdock.text import human_bytes
 
 MOST_PIECES = 2_000_000

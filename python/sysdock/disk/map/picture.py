@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from sysdock.chart.theme import FONT
 from sysdock.disk.map.drawing import Drawn
 from sysdock.disk.map.words import CLASSES, percent_of, remarks, scale, title
-from sysdock.report.markup import text
+from sysdock.page.markup import text
+from sysdock.page.theme import FONT
 from sysdock.text import human_bytes
 
 _MARGIN = 16

@@ -12,9 +12,9 @@ from sysdock.disk.series.graph import PANELS
 from sysdock.disk.series.strip import Frame, Strip
 from sysdock.disk.series.words import caption, date, heading, left_out, scale
 from sysdock.library import Column
-from sysdock.report.document import document, figure, page_head
-from sysdock.report.markup import both, text
-from sysdock.report.tables import copy_button, table
+from sysdock.page.document import document, figure, page_head
+from sysdock.page.markup import both, text
+from sysdock.page.tables import copy_button, table
 
 Table = tuple[Sequence[Column], list[tuple[Any, ...]]]
 

@@ -6,12 +6,12 @@ import base64
 from typing import Any
 
 from sysdock.chart.output import VEGA_LITE, stacked
-from sysdock.chart.theme import FONT
 from sysdock.disk.map.picture import entry, patterns
 from sysdock.disk.map.words import CLASSES
 from sysdock.disk.series.strip import Frame, Strip
 from sysdock.disk.series.words import caption, date, heading, left_out, scale
-from sysdock.report.markup import text
+from sysdock.page.markup import text
+from sysdock.page.theme import FONT
 
 COLUMNS = 4
 MARGIN = 16

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import sysdock
-from sysdock.chart.theme import config
-from sysdock.report.markup import text
+from sysdock.page.markup import text
+from sysdock.page.theme import config
 
 # Fonts of the reader's machine; the ones of a picture file need not be there.
 _FONT = "system-ui, 'Noto Sans CJK JP', 'Hiragino Sans', 'Yu Gothic', sans-serif"

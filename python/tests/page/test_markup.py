@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from sysdock.report.markup import inline, prose, text
-from sysdock.report.numbers import duration, measured, size
+from sysdock.page.markup import inline, prose, text
+from sysdock.page.numbers import duration, measured, size
 
 
 def test_text_is_harmless_and_visible() -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sysdock.library import Column
-from sysdock.report.markup import both, text
-from sysdock.report.numbers import measured
+from sysdock.page.markup import both, text
+from sysdock.page.numbers import measured
 
 _LONGEST = 1000
 _NUMBERS = ("BIGINT", "INTEGER", "DOUBLE")
