@@ -180,7 +180,7 @@ def _header_problems(library: Library, analysis: Analysis) -> list[str]:
     for line in analysis.charts:
         stated = {name for channel in _CHANNELS for name in line.options.get(channel, "").split(",") if name}
         problems += [f"chart {line.template}: no column `{name}`" for name in sorted(stated - names)]
-    with Session(_empty_recording(library), library) as session:
+    with Session(_empty_recording(library), library, checked=True) as session:
         session.require(analysis)
         with engine_errors(str(analysis.sql_path)):
             statements = duckdb.extract_statements(analysis.sql)

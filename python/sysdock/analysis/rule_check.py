@@ -55,7 +55,7 @@ def _shown_statuses(page: Page) -> set[str | None]:
 def with_sentences(result: Result, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Rows of a rule, each with its sentence in both languages."""
     names = [column.name for column in result.columns]
-    params = {name: value.object for name, value in result.bound.items()}
+    params = result.values
     found = []
     for row in rows:
         values = dict(zip(names, row, strict=True))

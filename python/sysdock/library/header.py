@@ -71,6 +71,19 @@ class Analysis:
     sql_path: Path
     page_path: Path
 
+    @property
+    def typed_sql(self) -> str:
+        """The SQL with each parameter cast to its type, so that plain values may be bound.
+
+        For SQL that comes with sysdock, in which no string looks like a parameter.
+        """
+        types = {param.name: param.type for param in self.params}
+        if not types:
+            return self.sql
+        return re.sub(
+            rf"\$({'|'.join(types)})\b", lambda found: f"CAST(${found[1]} AS {types[found[1]]})", self.sql
+        )
+
 
 def convert(text: str, type_: str) -> Any:
     """The value that `text` states for a parameter of SQL type `type_`; ValueError where it does not fit."""

@@ -19,7 +19,7 @@ from sysdock.library import DerivedColumn, Library, Table, undefined_table
 from sysdock.recording.applied import AppliedFilters
 from sysdock.recording.filters import Filters
 from sysdock.recording.manifest import Recording
-from sysdock.recording.mentions import Mentions, mentions
+from sysdock.recording.mentions import Mentions, known_mentions, mentions
 
 if TYPE_CHECKING:
     import duckdb
@@ -120,7 +120,7 @@ class Views:
     def mentions(self, sql: str) -> Mentions | None:
         """The names in `sql`; taking a long statement apart takes milliseconds, and most are met again."""
         if sql not in self._mentioned:
-            self._mentioned[sql] = mentions(self.connection, sql)
+            self._mentioned[sql] = known_mentions(sql) or mentions(self.connection, sql)
         return self._mentioned[sql]
 
     def make(self, tables: list[str], named: Mentions | None = None) -> None:
