@@ -1,28 +1,67 @@
-//! Compiles the BPF programs of `src/bpf`, one object for each family of probes.
+//! Compiles the BPF programs of the families, and makes the Rust side of the events' layouts, which stand in C only.
 
-use std::{env, fs, path::Path, process::Command};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+#[path = "build/btf.rs"]
+mod btf;
+#[path = "build/layouts.rs"]
+mod layouts;
 
 fn main() {
-    let folder = Path::new("src/bpf");
-    println!("cargo:rerun-if-changed=src/bpf");
+    for watched in ["src/bpf", "src/families", "build", "build.rs"] {
+        println!("cargo:rerun-if-changed={watched}");
+    }
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
+    for family in families() {
+        for source in files_ending(&family, ".bpf.c") {
+            let name = source.file_stem().expect("it has a name");
+            compile(&source, &out.join(name).with_extension("bpf.o"));
+        }
+    }
+    let mut headers = vec![PathBuf::from("src/bpf/event.h")];
+    headers.extend(families().iter().flat_map(|family| files_ending(family, "events.h")));
+    let every_layout = out.join("every_layout.c");
+    write(&every_layout, &layouts::c_source(&headers));
+    compile(&every_layout, &every_layout.with_extension("o"));
+    let object = fs::read(every_layout.with_extension("o")).expect("it was just compiled");
+    write(&out.join("layouts.rs"), &layouts::rust_source(&btf::Types::of_object(&object)));
+}
+
+/// Folders of the families.
+fn families() -> Vec<PathBuf> {
+    let mut folders = files_ending(Path::new("src/families"), "");
+    folders.retain(|path| path.is_dir());
+    folders
+}
+
+fn files_ending(folder: &Path, end: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let paths = entries.map(|entry| entry.expect("a folder of the sources can be read").path());
+    let mut paths: Vec<PathBuf> = paths.filter(|path| path.to_string_lossy().ends_with(end)).collect();
+    paths.sort();
+    paths
+}
+
+fn write(path: &Path, text: &str) {
+    fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+}
+
+fn compile(source: &Path, object: &Path) {
     // Where libbpf-sys has put the headers of its libbpf.
     let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
-    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());
-    for entry in fs::read_dir(folder).expect("src/bpf is a folder") {
-        let source = entry.expect("src/bpf can be read").path();
-        let Some(stem) = source.file_name().and_then(|name| name.to_str()?.strip_suffix(".bpf.c")) else { continue };
-        let object = Path::new(&out).join(format!("{stem}.bpf.o"));
-        run(Command::new(&clang)
-            .args(["-O2", "-g", "-mcpu=v3", "-target", "bpf", "-D__TARGET_ARCH_x86", "-Wall", "-Werror", "-Wno-unused-function"])
-            .arg(format!("-I{headers}"))
-            .arg("-c")
-            .arg(&source)
-            .arg("-o")
-            .arg(&object));
-        // Debug information is of no use to the kernel; BTF stays.
-        run(Command::new(env::var("LLVM_STRIP").unwrap_or_else(|_| "llvm-strip".into())).arg("-g").arg(&object));
-    }
+    run(Command::new(clang)
+        .args(["-O2", "-g", "-mcpu=v3", "-target", "bpf", "-D__TARGET_ARCH_x86", "-Wall", "-Werror", "-Wno-unused-function"])
+        .args(["-Isrc".to_string(), format!("-I{headers}"), "-c".to_string()])
+        .arg(source)
+        .arg("-o")
+        .arg(object));
+    // Debug information is of no use to the kernel; BTF stays.
+    run(Command::new(env::var("LLVM_STRIP").unwrap_or_else(|_| "llvm-strip".into())).arg("-g").arg(object));
 }
 
 fn run(command: &mut Command) {

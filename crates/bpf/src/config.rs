@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sysdock_calls::syscalls::{self, Asked, At, Calls, Class, Shape};
 
-use crate::numbers;
+use crate::families::calls::numbers;
 
 /// Calls that can be told apart by number.
 pub(crate) const CALLS: usize = 512;

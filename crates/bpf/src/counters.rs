@@ -4,10 +4,8 @@ use std::{fs, io};
 
 use libbpf_rs::{ErrorExt, Link, ProgramMut, Result};
 
-/// Of `enum perf_type_id` and `enum perf_sw_ids` (linux/perf_event.h).
+/// Of `enum perf_type_id` (linux/perf_event.h).
 const SOFTWARE: u32 = 1;
-pub(crate) const MINOR_FAULTS: u64 = 5;
-pub(crate) const MAJOR_FAULTS: u64 = 6;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 
 /// `struct perf_event_attr` in its first version.

@@ -2,35 +2,37 @@
 
 use std::{ffi::OsStr, os::fd::AsFd};
 
-use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, OpenObject, ProgramMut, ProgramType};
+use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, OpenObject};
 
 use crate::{
     config::{Config, Stacks},
     counters,
-    families::{CACHE, Family},
+    families::{Converter, FAMILIES, Family, STACKS, Spared, calls::Calls, processes::Processes},
     probes::{ProbeError, failed},
-    ring,
+    transport::ring,
 };
-
-const CALLS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/calls.bpf.o"));
-const PROCESSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf.o"));
 
 /// Load the programs without which nothing is recorded: for system calls and for processes.
 pub(crate) fn load_first(config: &Config, cpus: usize, families: &[Family]) -> Result<(Object, Object), ProbeError> {
-    let mut open = open(CALLS, config)?;
+    let mut open = open(Calls::FAMILY.object, config)?;
+    // What only families fill that are not recorded.
+    let is_recorded = |family: &Family| if *family == STACKS { config.stacks != Stacks::Off } else { families.contains(family) };
+    let spared: Vec<Spared> =
+        FAMILIES.iter().filter(|family| !is_recorded(family)).flat_map(|family| family.spared).copied().collect();
     for mut map in open.maps_mut() {
-        let sized = match map.name().to_str() {
-            Some("rings") => map.set_max_entries(cpus as u32).and_then(|()| map.set_value_size(ring::stride(config.ring_bytes))),
-            // Not needed, so that they take no memory.
-            Some("known_stacks" | "learned_tops" | "told_codes") if config.stacks == Stacks::Off => map.set_value_size(8),
-            Some("layouts") if config.stacks == Stacks::Off => map.set_max_entries(1),
-            Some("inode_ids") if !families.contains(&CACHE) => map.set_max_entries(1),
-            _ => Ok(()),
+        let name = map.name().to_string_lossy().into_owned();
+        let sized = match spared.iter().find(|spared| spared.map() == name) {
+            _ if name == "rings" => {
+                map.set_max_entries(cpus as u32).and_then(|()| map.set_value_size(ring::stride(config.ring_bytes)))
+            }
+            Some(Spared::Value(_)) => map.set_value_size(8),
+            Some(Spared::Entries(_)) => map.set_max_entries(1),
+            None => Ok(()),
         };
         sized.map_err(failed("size the rings"))?;
     }
     let calls = open.load().map_err(failed("load the programs for system calls"))?;
-    let processes = load_beside(PROCESSES, config, &calls, &[], "load the programs for processes")?;
+    let processes = load_beside(Processes::FAMILY.object, config, &calls, &[], "load the programs for processes")?;
     Ok((calls, processes))
 }
 
@@ -80,24 +82,16 @@ fn open(object: &[u8], config: &Config) -> Result<OpenObject, ProbeError> {
     Ok(open)
 }
 
-/// Attach all programs that were loaded.
-pub(crate) fn attach_all(object: &Object) -> libbpf_rs::Result<Vec<Link>> {
+/// Attach all programs of a family that were loaded.
+pub(crate) fn attach_all(object: &Object, family: Option<&Family>) -> libbpf_rs::Result<Vec<Link>> {
+    let counters = family.map_or(&[][..], |family| family.counters);
     let mut links = Vec::new();
     for program in object.progs_mut().filter(|program| program.autoload()) {
-        match counter_of(&program) {
-            Some(event) => links.extend(counters::attach(&program, event)?),
+        match counters.iter().find(|(name, _)| program.name() == OsStr::new(name)) {
+            Some((_, event)) => links.extend(counters::attach(&program, *event)?),
+            // It says by itself where it belongs.
             None => links.push(program.attach()?),
         }
     }
     Ok(links)
-}
-
-/// The software event that a program is run at; others say by themselves where they belong.
-fn counter_of(program: &ProgramMut<'_>) -> Option<u64> {
-    let is_major = program.name() == OsStr::new("end_major");
-    (program.prog_type() == ProgramType::PerfEvent).then_some(if is_major {
-        counters::MAJOR_FAULTS
-    } else {
-        counters::MINOR_FAULTS
-    })
 }

@@ -10,13 +10,14 @@ use sysdock_table::FamilyState;
 
 use crate::{
     config::{Config, Stacks, Target},
-    families::{self, FAMILIES, Family},
-    layouts::Teller,
-    notes::Note,
+    families::{FAMILIES, Family, STACKS, stacks::layouts::Teller},
     objects::{attach_all, load_family, load_first},
     refusal,
-    ring::{self, Ring},
-    spool::clock_note,
+    transport::{
+        notes::Note,
+        ring::{self, Ring},
+        spool::clock_note,
+    },
 };
 
 /// What to record, and how.
@@ -94,9 +95,9 @@ impl Probes {
         };
         let mut objects = vec![Loaded { object: processes, family: None }];
         let mut families = Vec::new();
-        for family in FAMILIES {
+        for family in FAMILIES.iter().copied() {
             // A kernel that lacks what one needs, or has it with other arguments, is no reason not to record the rest.
-            let missing = if family == families::STACKS {
+            let missing = if family == STACKS {
                 (config.stacks == Stacks::Off).then(|| without_stacks.clone())
             } else if settings.families.contains(&family) {
                 let loaded = load_family(family, &config, &calls).map_err(|error| error.reason);
@@ -124,7 +125,7 @@ impl Probes {
     /// # Errors
     /// [`ProbeError`] where the kernel refuses.
     pub fn tell_layouts(&self, pids: &[u32]) -> Result<Vec<u8>, ProbeError> {
-        if !self.families.iter().any(|state| state.family == families::STACKS.word && state.missing.is_none()) {
+        if !self.families.iter().any(|state| state.family == STACKS.word && state.missing.is_none()) {
             return Ok(Vec::new());
         }
         let map = self.objects[0].object.maps().find(|map| map.name() == OsStr::new("layouts")).expect("the object has layouts");
@@ -142,7 +143,7 @@ impl Probes {
     /// [`ProbeError`] where the kernel refuses.
     pub fn attach(&mut self) -> Result<(), ProbeError> {
         for Loaded { object, family } in &self.objects {
-            match (attach_all(object), family) {
+            match (attach_all(object, family.as_ref()), family) {
                 (Ok(links), _) => self.links.extend(links),
                 (Err(error), None) => return Err(failed("attach a program")(error)),
                 (Err(error), Some(family)) => {

@@ -1,8 +1,19 @@
-//! Writes events as the kernel side does, for tests: the layout once more, by hand, so that a slip in the reader shows.
+//! Writes events as the kernel side does, for tests, and reads back the tables that they become.
 
-use sysdock_table::FamilyState;
+use std::{collections::HashMap, fs, path::Path};
 
-use crate::{Note, Spool, events::kind};
+use arrow_array::{Array, BooleanArray, DictionaryArray, Int32Array, Int64Array, StringArray, types::Int32Type};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use sysdock_table::{Cancel, FamilyState, Manifest, Recording, TableEntry};
+
+use crate::{
+    FAMILIES, Family, Note, SPOOL, Spool, convert,
+    events::{
+        CALL_MAPPING, CALL_PATH, CALL_SECOND_FILE, CALL_SECOND_PATH, CallEvent, CallMapping, CallPath, CallSecondFile,
+        EVENT_CALL, EVENT_EXEC, EVENT_EXIT, EVENT_FORK, EVENT_PATH, EVENT_SIGNAL, EVENT_TASK, ExecEvent, ExitEvent, ForkEvent,
+        Layout, PathEvent, SignalEvent, TaskEvent,
+    },
+};
 
 /// Numbers that look random and are the same each time (xorshift).
 pub(crate) struct Random(pub(crate) u64);
@@ -29,23 +40,15 @@ impl Bytes {
         Bytes { kind, flags: 0, body: Vec::new() }
     }
 
-    pub(crate) fn u64(mut self, value: u64) -> Self {
-        self.body.extend(value.to_le_bytes());
-        self
+    /// With its fixed part.
+    pub(crate) fn of<L: Layout>(kind: u8, fixed: &L) -> Self {
+        let mut whole = vec![0; L::BYTES];
+        fixed.write(&mut whole);
+        Bytes { kind, flags: 0, body: whole.split_off(8) }
     }
 
-    pub(crate) fn i64(self, value: i64) -> Self {
-        self.u64(value.cast_unsigned())
-    }
-
-    pub(crate) fn u32(mut self, value: u32) -> Self {
-        self.body.extend(value.to_le_bytes());
-        self
-    }
-
-    pub(crate) fn u16(mut self, value: u16) -> Self {
-        self.body.extend(value.to_le_bytes());
-        self
+    pub(crate) fn u64(self, value: u64) -> Self {
+        self.text(&value.to_le_bytes())
     }
 
     pub(crate) fn text(mut self, text: &[u8]) -> Self {
@@ -53,10 +56,12 @@ impl Bytes {
         self
     }
 
-    fn comm(self, comm: &str) -> Self {
-        let mut bytes = [0; 16];
-        bytes[..comm.len()].copy_from_slice(comm.as_bytes());
-        self.text(&bytes)
+    /// With a structure behind the fixed part.
+    fn with<L: Layout>(mut self, part: &L) -> Self {
+        let start = self.body.len();
+        self.body.resize(start + L::BYTES, 0);
+        part.write(&mut self.body[start..]);
+        self
     }
 
     /// The whole event. Its position is left 0: nobody reads it but the ring.
@@ -70,57 +75,66 @@ impl Bytes {
         out
     }
 
-    fn set(mut self, at: usize, value: &[u8]) -> Self {
-        self.body[at - 8..at - 8 + value.len()].copy_from_slice(value);
+    // Of calls; what stands behind the fixed part in the order in which it stands there.
+
+    fn call(mut self, change: impl FnOnce(&mut CallEvent)) -> Self {
+        let mut whole = [&[0; 8], &self.body[..]].concat();
+        let mut call = CallEvent::read(&whole).expect("an event of a call");
+        change(&mut call);
+        call.write(&mut whole);
+        self.body = whole.split_off(8);
         self
     }
 
-    // Of calls, in the order in which they stand in the event.
-
     pub(crate) fn fd(self, fd: i32) -> Self {
-        self.set(28, &fd.to_le_bytes())
+        self.call(|call| call.fd = fd)
     }
 
     pub(crate) fn file(self, id: u64) -> Self {
-        self.set(40, &id.to_le_bytes())
+        self.call(|call| call.file = id)
     }
 
     pub(crate) fn offset(self, offset: i64) -> Self {
-        self.set(48, &offset.to_le_bytes())
+        self.call(|call| call.offset = offset)
     }
 
     pub(crate) fn extra(self, extra: u64) -> Self {
-        self.set(56, &extra.to_le_bytes())
+        self.call(|call| call.extra = extra)
     }
 
-    pub(crate) fn second(mut self, file: u64, offset: i64) -> Self {
-        self.flags |= 1;
-        self.u64(file).i64(offset)
+    pub(crate) fn second(self, file: u64, offset: i64) -> Self {
+        self.flag(CALL_SECOND_FILE).with(&CallSecondFile { file, offset })
     }
 
-    pub(crate) fn path(mut self, base: u64, path: &str) -> Self {
-        self.flags |= if self.flags & 2 == 0 { 2 } else { 4 };
-        let mut block = self.u64(base).u16(u16::try_from(path.len()).unwrap()).u16(0).u32(0).text(path.as_bytes());
+    pub(crate) fn path(self, base: u64, path: &str) -> Self {
+        let flag = if u32::from(self.flags) & CALL_PATH == 0 { CALL_PATH } else { CALL_SECOND_PATH };
+        let head = CallPath { base, length: u16::try_from(path.len()).unwrap(), flags: 0 };
+        let mut block = self.flag(flag).with(&head).text(path.as_bytes());
         block.body.resize(block.body.len().next_multiple_of(8), 0);
         block
     }
 
-    pub(crate) fn mapping(mut self, length: u64, offset: u64, protection: u32, flags: u32) -> Self {
-        self.flags |= 8;
-        self.u64(length).u64(offset).u32(protection).u32(flags)
+    pub(crate) fn mapping(self, length: u64, offset: u64, protection: u32, flags: u32) -> Self {
+        self.flag(CALL_MAPPING).with(&CallMapping { length, offset, protection, flags })
     }
 
-    pub(crate) fn flag(mut self, flag: u8) -> Self {
-        self.flags |= flag;
+    pub(crate) fn flag(mut self, flag: u32) -> Self {
+        self.flags |= u8::try_from(flag).unwrap();
         self
     }
 }
 
+fn comm(name: &str) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    bytes
+}
+
 /// A call without a descriptor.
 pub(crate) fn call(tid: u32, start_ns: u64, duration_ns: u64, number: libc::c_long, result: i64) -> Bytes {
-    let number = u64::try_from(number).unwrap();
-    let head = Bytes::new(kind::CALL).u64(start_ns).u64(duration_ns << 16 | number).u32(tid);
-    head.u32(u32::MAX).i64(result).u64(0).i64(-1).u64(0)
+    let duration_ns_and_number = duration_ns << 16 | u64::try_from(number).unwrap();
+    let fixed = CallEvent { start_ns, duration_ns_and_number, tid, fd: -1, result, offset: -1, ..CallEvent::default() };
+    Bytes::of(EVENT_CALL, &fixed)
 }
 
 /// A regular file on ext4; names from the leaf to the root.
@@ -134,76 +148,70 @@ pub(crate) fn place(id: u64, names: &[&str], mode: u16, magic: u32, flags: u16) 
         text.push(u8::try_from(name.len()).unwrap());
         text.extend(name.as_bytes());
     }
-    let head = Bytes::new(kind::PATH).u64(id).u64(4242).u32(8 << 20).u16(mode).u16(flags).u32(magic);
-    head.u16(u16::try_from(text.len()).unwrap()).u16(u16::try_from(names.len()).unwrap()).u64(0).text(&text)
+    let (length, count) = (u16::try_from(text.len()).unwrap(), u16::try_from(names.len()).unwrap());
+    let fixed = PathEvent { id, inode: 4242, device: 8 << 20, mode, flags, magic, length, count, size: 0 };
+    Bytes::of(EVENT_PATH, &fixed).text(&text)
 }
 
-pub(crate) fn fork(at_ns: u64, parent: (u32, u32), child: (u32, u32)) -> Bytes {
-    let head = Bytes::new(kind::FORK).u64(at_ns).u32(parent.1).u32(parent.0);
-    head.u32(child.1).u32(child.0).comm("child")
+pub(crate) fn fork(at_ns: u64, parent: (u32, u32), (pid, tid): (u32, u32)) -> Bytes {
+    let (parent_pid, parent_tid) = parent;
+    Bytes::of(EVENT_FORK, &ForkEvent { at_ns, parent_tid, parent_pid, tid, pid, comm: comm("child") })
 }
 
 pub(crate) fn exec(at_ns: u64, (pid, tid): (u32, u32), old_tid: u32, filename: &str, arguments: &str) -> Bytes {
-    let comm = &filename[filename.rfind('/').map_or(0, |at| at + 1)..];
-    let head = Bytes::new(kind::EXEC).u64(at_ns).u32(tid).u32(pid).u32(old_tid);
-    let lengths = head.u16(u16::try_from(filename.len() + 1).unwrap()).u16(u16::try_from(arguments.len()).unwrap());
-    lengths.comm(&comm[..comm.len().min(15)]).text(filename.as_bytes()).text(b"\0").text(arguments.as_bytes())
+    let name = &filename[filename.rfind('/').map_or(0, |at| at + 1)..];
+    let comm = comm(&name[..name.len().min(15)]);
+    let filename_length = u16::try_from(filename.len() + 1).unwrap();
+    let arguments_length = u16::try_from(arguments.len()).unwrap();
+    let fixed = ExecEvent { at_ns, tid, pid, old_tid, filename_length, arguments_length, comm };
+    Bytes::of(EVENT_EXEC, &fixed).text(filename.as_bytes()).text(b"\0").text(arguments.as_bytes())
 }
 
 pub(crate) fn exit(at_ns: u64, (pid, tid): (u32, u32), status: u32, last: bool) -> Bytes {
-    let head = Bytes::new(kind::EXIT).u64(at_ns).u32(tid).u32(pid).u32(status).u32(last.into());
-    let head = head.u64(3_000_000).u64(1_000_000).u64(11).u64(12).u64(13).u64(14).u64(15).u64(16);
-    head.u64(17).u64(18).u64(19).u64(2_000_000)
+    let fixed = ExitEvent {
+        at_ns,
+        tid,
+        pid,
+        status,
+        last: last.into(),
+        user_ns: 3_000_000,
+        system_ns: 1_000_000,
+        minor_faults: 11,
+        major_faults: 12,
+        read_chars: 13,
+        write_chars: 14,
+        read_calls: 15,
+        write_calls: 16,
+        read_bytes: 17,
+        write_bytes: 18,
+        cancelled_bytes: 19,
+        cpu_ns: 2_000_000,
+    };
+    Bytes::of(EVENT_EXIT, &fixed)
 }
 
-pub(crate) fn signal(at_ns: u64, tid: u32, signal: i32, code: i32, sender: u32) -> Bytes {
-    Bytes::new(kind::SIGNAL).u64(at_ns).u32(tid).u32(signal.cast_unsigned()).u32(code.cast_unsigned()).u32(sender)
+pub(crate) fn signal(at_ns: u64, tid: u32, signal: i32, code: i32, sender_pid: u32) -> Bytes {
+    Bytes::of(EVENT_SIGNAL, &SignalEvent { at_ns, tid, signal, code, sender_pid })
 }
 
-/// An operation of libaio, by its control block: it begins.
-pub(crate) fn aio_submit(at_ns: u64, tid: u32, block: u64, opcode: u32, offset: i64, bytes: i64) -> Bytes {
-    let head = Bytes::new(kind::AIO_SUBMIT).u64(at_ns).u64(at_ns - 10).u64(0xc0).u64(block).u64(7);
-    head.i64(offset).i64(bytes).u32(tid).u32(3).u32(opcode).u32(0)
-}
-
-/// Its result is taken.
-pub(crate) fn aio_done(at_ns: u64, tid: u32, block: u64, result: i64) -> Bytes {
-    Bytes::new(kind::AIO_DONE).u64(at_ns).u64(0xc0).u64(block).i64(result).u32(tid).u32(0)
-}
-
-pub(crate) fn task(started_ns: u64, (pid, tid): (u32, u32), parent: u32, comm: &str, arguments: &str) -> Bytes {
-    let head = Bytes::new(kind::TASK).u64(started_ns).u32(tid).u32(pid).u32(parent);
-    head.u16(u16::try_from(arguments.len()).unwrap()).u16(0).comm(comm).text(arguments.as_bytes())
-}
-
-/// A page fault; `around` is a range of pages. It brought in as many, if the flags say so.
-pub(crate) fn fault(
-    tid: u32,
-    (start_ns, duration_ns): (u64, u64),
-    file: u64,
-    offset: u64,
-    flags: u8,
-    around: (u64, u32),
-) -> Bytes {
-    let head = Bytes::new(kind::FAULT).u64(start_ns).u64(duration_ns).u32(tid).u32(around.1);
-    head.u64(0x7f00_0000_0000 + offset).u64(file).u64(offset).u64(around.0).u32(around.1).u32(0).flag(flags)
-}
-
-/// A request to a block device; `file` is an id, or 0 and the inode decides, which all files of [`path`] share.
-pub(crate) fn page_io(at_ns: u64, tid: u32, (file, inode): (u64, u64), (offset, bytes): (i64, u32), flags: u8) -> Bytes {
-    let head = Bytes::new(kind::PAGE_IO).u64(at_ns).u64(file).u64(inode).i64(offset);
-    head.u32(8 << 20).u32(bytes).u32(tid).u32(0).flag(flags)
+pub(crate) fn task(started_ns: u64, (pid, tid): (u32, u32), parent_pid: u32, name: &str, arguments: &str) -> Bytes {
+    let arguments_length = u16::try_from(arguments.len()).unwrap();
+    let fixed = TaskEvent { started_ns, tid, pid, parent_pid, arguments_length, comm: comm(name) };
+    Bytes::of(EVENT_TASK, &fixed).text(arguments.as_bytes())
 }
 
 /// Write a spool: events of CPUs, between a start and an end. The clocks differ by `EPOCH`.
-pub(crate) fn spool(path: &std::path::Path, cpus: &[&[Bytes]]) {
+pub(crate) fn write_spool(path: &std::path::Path, cpus: &[&[Bytes]]) {
+    // The other two are recorded beside others, and have no tables of their own.
+    let recorded = |family: &&Family| !["uring", "stacks"].contains(&family.word);
+    let state = |family: &Family| FamilyState { family: family.word.into(), missing: None };
     let mut spool = Spool::create(path).unwrap();
     spool
         .note(&Note::Start(crate::Start {
             command: Some("make all".into()),
             directory: Some("/srv".into()),
             pid: Some(7),
-            families: ["faults", "cache"].map(|family| FamilyState { family: family.into(), missing: None }).into(),
+            families: FAMILIES.iter().filter(recorded).map(state).collect(),
             ..Default::default()
         }))
         .unwrap();
@@ -216,3 +224,82 @@ pub(crate) fn spool(path: &std::path::Path, cpus: &[&[Bytes]]) {
 }
 
 pub(crate) const EPOCH: i64 = 1_700_000_000_000_000_000;
+
+/// The tables of a recording, read back.
+pub(crate) struct Tables {
+    pub(crate) manifest: Manifest,
+    pub(crate) rows: HashMap<String, Vec<HashMap<String, String>>>,
+}
+
+impl Tables {
+    pub(crate) fn of(cpus: &[&[Bytes]]) -> Tables {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = folder.path().join(SPOOL);
+        write_spool(&spool, cpus);
+        Tables::converted(folder.path(), &spool)
+    }
+
+    pub(crate) fn converted(folder: &Path, spool: &Path) -> Tables {
+        let rec = folder.join("rec");
+        let mut recording = Recording::create(&rec, Manifest::new("test", "events", "calls")).unwrap();
+        let ending = convert(spool, &mut recording, &Cancel::default(), &mut |_| {}).unwrap();
+        Tables::read(&rec, recording.finish(ending).unwrap())
+    }
+
+    pub(crate) fn read(folder: &Path, manifest: Manifest) -> Tables {
+        // Tables of families that were not recorded are not there.
+        let part = |file: &String| read_part(&folder.join(file));
+        let read = |entry: &TableEntry| entry.parts.iter().flat_map(|entry| part(&entry.file)).collect();
+        let rows = manifest.tables.iter().map(|(table, entry)| (table.clone(), read(entry))).collect();
+        Tables { manifest, rows }
+    }
+
+    /// Rows as text, `-` for NULL; `path`, `to_path` and `comm` in the place of their ids.
+    pub(crate) fn show(&self, table: &str, columns: &str) -> Vec<String> {
+        let value = |row: &HashMap<String, String>, column: &str| {
+            let (id, of, name) = match column {
+                "path" if table != "paths" => ("path_id", "paths", "path"),
+                "to_path" => ("to_path_id", "paths", "path"),
+                "comm" if table != "commands" => ("comm_id", "commands", "comm"),
+                _ => return row[column].clone(),
+            };
+            row[id].parse::<usize>().map_or("-".into(), |id| self.rows[of][id][name].clone())
+        };
+        let columns: Vec<&str> = columns.split(' ').collect();
+        let show = |row| columns.iter().map(|column| value(row, column)).collect::<Vec<_>>().join(" ");
+        self.rows[table].iter().map(show).collect()
+    }
+}
+
+fn read_part(part: &Path) -> Vec<HashMap<String, String>> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(fs::File::open(part).unwrap()).unwrap().build().unwrap();
+    let mut rows = Vec::new();
+    for batch in reader.map(Result::unwrap) {
+        for row in 0..batch.num_rows() {
+            let schema = batch.schema();
+            let cells = schema.fields().iter().zip(batch.columns()).map(|(field, column)| {
+                let text = if column.is_null(row) { "-".into() } else { cell(column.as_ref(), row) };
+                (field.name().clone(), text)
+            });
+            rows.push(cells.collect());
+        }
+    }
+    rows
+}
+
+fn cell(column: &dyn Array, row: usize) -> String {
+    let any = column.as_any();
+    if let Some(words) = any.downcast_ref::<DictionaryArray<Int32Type>>() {
+        return cell(words.values().as_ref(), words.keys().value(row) as usize);
+    }
+    let number = any.downcast_ref::<Int64Array>().map(|column| column.value(row).to_string());
+    let number = number.or_else(|| any.downcast_ref::<Int32Array>().map(|column| column.value(row).to_string()));
+    let text = number.or_else(|| any.downcast_ref::<StringArray>().map(|column| column.value(row).to_string()));
+    text.unwrap_or_else(|| any.downcast_ref::<BooleanArray>().unwrap().value(row).to_string())
+}
+
+/// The time in the first column from the start on.
+pub(crate) fn relative(row: &str) -> String {
+    let (time, rest) = row.split_once(' ').unwrap();
+    format!("{} {rest}", time.parse::<i64>().unwrap() - EPOCH)
+}

@@ -3,6 +3,8 @@
 //! [`syscalls`] says what each call does and where its arguments stand; the other modules collect rows and write them.
 
 mod call_rows;
+mod errors;
+mod interrupted;
 mod issues;
 mod lives;
 mod names;
@@ -16,8 +18,13 @@ pub const ABOUT: &str = "calls";
 pub const RESTARTED_CALLS: &str = "restarted_calls";
 
 pub use call_rows::{CallRow, CallRows, NONE, Numbered, Via, object_id};
+pub use errors::{error_name, error_of, is_restart};
+pub use interrupted::{Interrupted, Joined, Part};
 pub use issues::{Issue, Issues};
 pub use lives::{Life, Program, Usage, write_commands, write_processes};
 pub use names::{Commands, comm, normal};
 pub use objects::{Kind, ObjectId, Objects, write_paths};
 pub use rows::{MappingRows, SignalRows};
+
+/// Tables that a recording of calls always lists: an empty table is a statement, a missing one is not.
+pub const TABLES: &[&str] = &["calls", "commands", "import_issues", "mappings", "paths", "processes", "signals", "stacks"];

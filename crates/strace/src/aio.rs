@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::{
-    CallRow, NONE, Via, object_id,
+    CallRow, NONE, Via, error_name, error_of, object_id,
     syscalls::{self, Class},
 };
 use sysdock_table::TableError;
@@ -91,10 +91,9 @@ impl Import<'_> {
             if result >= 0 && row.asked != NONE {
                 row.moved = result;
             }
-            if result < 0 && result != NONE {
-                row.errno = self.rows.errnos.number(error_name(result));
-            } else {
-                row.result = result;
+            match error_of(result) {
+                Some(error) => row.errno = self.rows.errnos.number(error_name(error).as_bytes()),
+                None => row.result = result,
             }
             self.push_row(&row)?;
         }
@@ -138,23 +137,4 @@ fn field<'a>(structure: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 
 fn number_of(structure: &[u8], name: &[u8]) -> Option<i64> {
     field(structure, name).and_then(text::leading_number)
-}
-
-/// Names of the errors that block devices and file systems give; others keep their number.
-fn error_name(result: i64) -> &'static [u8] {
-    match -result {
-        4 => b"EINTR",
-        5 => b"EIO",
-        9 => b"EBADF",
-        11 => b"EAGAIN",
-        12 => b"ENOMEM",
-        14 => b"EFAULT",
-        22 => b"EINVAL",
-        27 => b"EFBIG",
-        28 => b"ENOSPC",
-        30 => b"EROFS",
-        122 => b"EDQUOT",
-        125 => b"ECANCELED",
-        _ => b"E(other)",
-    }
 }

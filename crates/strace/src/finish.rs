@@ -1,12 +1,9 @@
 //! From a complete call to its row.
 //!
-//! A call that a signal interrupts returns `? ERESTARTSYS` or one of its kin. The kernel then starts it again, at once or behind the signal's
-//! handler, as the same call or as `restart_syscall`; or it returns EINTR to the program, which shows as the result of `rt_sigreturn`. For the
-//! program, all parts are one call. States of a thread's call: *interrupted* (its row waits) -> *restarted* (the next part joins it) or
-//! *given up* (EINTR, another call in its place, end of the thread: the row is written as it is).
+//! Parts of calls that a signal interrupted are joined here; `interrupted.rs` of the calls crate has the states.
 
 use sysdock_calls::{
-    CallRow, Issue, NONE, object_id,
+    CallRow, Issue, NONE, Part, object_id,
     syscalls::{Class, Shape},
 };
 use sysdock_table::{TableError, rows};
@@ -17,11 +14,8 @@ use crate::{
     files::Held,
     import::Import,
     open_flags, text,
-    threads::Interrupted,
+    threads::Printed,
 };
-
-/// Interrupted calls that a thread may have at a time: handlers within handlers.
-const DEEPEST: usize = 16;
 
 impl Import<'_> {
     /// `listed` is the number of the call's name, if it is a listed one.
@@ -104,40 +98,20 @@ impl Import<'_> {
     }
 
     /// A call of a thread that has interrupted calls, or that is interrupted itself.
-    fn join_interrupted(&mut self, thread: usize, call: &Call<'_>, mut row: CallRow) -> Result<(), TableError> {
-        let arguments = call.all_arguments();
-        let waiting = &mut self.system.threads.get_mut(thread).interrupted;
-        let mut given_up = None;
-        match waiting.last_mut() {
-            Some(last) if continues(last, &row, call.name, &arguments) => {
-                let first = waiting.pop().expect("there is a last one").row;
-                row = first.joined(row);
-                self.restarted_calls += 1;
-            }
-            Some(_) if call.name == b"rt_sigreturn" && call.returned.errno == Some(b"EINTR") => {
-                given_up = waiting.pop();
-            }
-            _ => {}
-        }
-        if let Some(given_up) = given_up {
-            self.push(thread, &given_up.row)?;
-        }
-        if !is_interrupted(call) {
-            return self.push(thread, &row);
-        }
-        let waiting = &mut self.system.threads.get_mut(thread).interrupted;
-        // What was interrupted and then replaced by another call will not come back.
-        let lost = if waiting.len() >= DEEPEST { Some(waiting.remove(0)) } else { None };
-        waiting.push(Interrupted { row, arguments });
-        lost.map_or(Ok(()), |lost| self.push(thread, &lost.row))
+    fn join_interrupted(&mut self, thread: usize, call: &Call<'_>, row: CallRow) -> Result<(), TableError> {
+        let part = Part {
+            goes_on: call.name == b"restart_syscall",
+            gives_up: call.name == b"rt_sigreturn" && call.returned.errno == Some(b"EINTR"),
+            is_interrupted: is_interrupted(call),
+        };
+        let joined = self.system.threads.get_mut(thread).interrupted.join(row, part, call.all_arguments(), continues);
+        self.restarted_calls += u64::from(joined.restarted);
+        joined.rows.iter().flatten().try_for_each(|row| self.push(thread, row))
     }
 
     /// The thread ends: what was interrupted stays so.
     pub(crate) fn give_up_interrupted(&mut self, thread: usize) -> Result<(), TableError> {
-        for interrupted in std::mem::take(&mut self.system.threads.get_mut(thread).interrupted) {
-            self.push(thread, &interrupted.row)?;
-        }
-        Ok(())
+        self.system.threads.get_mut(thread).interrupted.give_up().try_for_each(|row| self.push(thread, &row))
     }
 
     #[inline]
@@ -182,9 +156,9 @@ fn is_interrupted(call: &Call<'_>) -> bool {
 /// Whether a call is the next part of one that was interrupted: the kernel starts it with the same arguments.
 ///
 /// A buffer is printed as an address as long as nothing came of the call, and by its contents later.
-fn continues(first: &Interrupted, next: &CallRow, name: &[u8], arguments: &[Box<[u8]>]) -> bool {
+fn continues(first: &CallRow, known: &Printed, next: &CallRow, arguments: &Printed) -> bool {
     let number = |argument: &[u8]| matches!(argument.first(), Some(b'-' | b'0'..=b'9' | b'A'..=b'Z'));
     let same = |(one, other): (&[u8], &[u8])| one == other || !(number(one) && number(other));
-    let mut pairs = first.arguments.iter().map(AsRef::as_ref).zip(arguments.iter().map(AsRef::as_ref));
-    name == b"restart_syscall" || (first.row.call == next.call && pairs.all(same))
+    let mut pairs = known.iter().map(AsRef::as_ref).zip(arguments.iter().map(AsRef::as_ref));
+    first.call == next.call && pairs.all(same)
 }

@@ -82,9 +82,6 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// Tables that an import fills. Listed from the start: an empty table is a statement, a missing one is not.
-const TABLES: [&str; 8] = ["calls", "commands", "import_issues", "mappings", "paths", "processes", "signals", "stacks"];
-
 /// What recording.json says of a recording that is made of a log, live or imported, before anything was read.
 #[must_use]
 pub fn manifest(recorder: &str) -> Manifest {
@@ -156,8 +153,8 @@ impl Logs {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if options.threads == 0 { cores } else { options.threads };
         merge.parse_ahead(threads - 1);
-        for table in TABLES {
-            recording.manifest.tables.entry(table.into()).or_default();
+        for table in sysdock_calls::TABLES {
+            recording.manifest.tables.entry((*table).into()).or_default();
         }
         recording.manifest.capture_mut().sources = merge.feeds.iter().map(|feed| source(&feed.input.path, options)).collect();
         for (source, feed) in recording.manifest.capture_mut().sources.iter_mut().zip(&merge.feeds) {

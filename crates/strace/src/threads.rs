@@ -12,7 +12,7 @@ use crate::{
     fields::{self, Places},
     files::{FdTable, Held, SharedFds},
 };
-use sysdock_calls::{CallRow, Life, Program};
+use sysdock_calls::{Interrupted, Life, Program};
 
 /// First half of a call whose second half is not there yet.
 #[derive(Debug, Default)]
@@ -28,13 +28,8 @@ pub(crate) struct Half {
     pub(crate) held: Option<Held>,
 }
 
-/// A call that a signal interrupted, and that the kernel may start again: what was printed so far is its first part.
-#[derive(Debug)]
-pub(crate) struct Interrupted {
-    pub(crate) row: CallRow,
-    /// Its arguments, as printed.
-    pub(crate) arguments: Vec<Box<[u8]>>,
-}
+/// The arguments of a call, as printed.
+pub(crate) type Printed = Vec<Box<[u8]>>;
 
 /// A running thread.
 #[derive(Debug)]
@@ -47,8 +42,8 @@ pub(crate) struct Thread {
     pub(crate) cwd: Rc<RefCell<Option<Vec<u8>>>>,
     pub(crate) program: Option<Rc<Program>>,
     pub(crate) half: Option<Box<Half>>,
-    /// Interrupted calls, the innermost last: a handler's own call may be interrupted too.
-    pub(crate) interrupted: Vec<Interrupted>,
+    /// Interrupted calls, which the kernel may start again with the same arguments.
+    pub(crate) interrupted: Interrupted<Printed>,
     /// Serial number of its last row in `calls`.
     pub(crate) last_row: u64,
     /// Its row in `processes`.
@@ -161,7 +156,7 @@ impl Threads {
             cwd: Rc::new(RefCell::new(cwd)),
             program: None,
             half: None,
-            interrupted: Vec::new(),
+            interrupted: Interrupted::default(),
             last_row: u64::MAX,
             life,
         })
@@ -174,7 +169,18 @@ impl Threads {
         let life = self.begin_life(session, (inherited.pid, tid), inherited.ppid, now_ns, inherited.program.clone());
         self.lives[life].parent = inherited.parent_row;
         let Inherited { pid, fds, cwd, program, .. } = inherited;
-        self.add(Thread { session, tid, pid, fds, cwd, program, half: None, interrupted: Vec::new(), last_row: u64::MAX, life })
+        self.add(Thread {
+            session,
+            tid,
+            pid,
+            fds,
+            cwd,
+            program,
+            half: None,
+            interrupted: Interrupted::default(),
+            last_row: u64::MAX,
+            life,
+        })
     }
 
     /// A running thread whose parent was guessed wrong gets the right one, and what it inherits. What it opened or closed by itself

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernel.h"
-#include "events.h"
+#include "event.h"
 #include "config.h"
 #include <bpf/bpf_helpers.h>
 
@@ -63,11 +63,6 @@ static __always_inline void lose(u32 kind)
 
 	if (ring)
 		ring_lose(ring, kind, bpf_ktime_get_ns());
-}
-
-static __always_inline void lose_call(void)
-{
-	lose(EVENT_CALL);
 }
 
 // Takes room for an event: NULL where there is none, which is counted.

@@ -1,0 +1,136 @@
+//! From the structures and enums of `events.h` to Rust: one structure with named fields for each, which is read from bytes and written as
+//! bytes at the places that the compiler gives, and one constant for each name of an enum.
+
+use std::{fmt::Write, fs, path::PathBuf};
+
+use crate::btf::{Type, Types};
+
+/// Stands at the beginning of each event and is read apart from it.
+const HEADER: &str = "event_header";
+
+/// A C file that mentions each structure and enum of the headers, so that the compiler tells their layouts.
+pub(crate) fn c_source(headers: &[PathBuf]) -> String {
+    let mut code = String::new();
+    let mut number = 0;
+    for header in headers {
+        let text = fs::read_to_string(header).unwrap_or_else(|error| panic!("{}: {error}", header.display()));
+        let path = header.strip_prefix("src").expect("headers lie in src").display();
+        writeln!(code, "#include \"{path}\"").expect("a string takes all");
+        for line in text.lines() {
+            let mut words = line.split(' ');
+            if let (Some(kind @ ("struct" | "enum")), Some(name), Some("{")) = (words.next(), words.next(), words.next()) {
+                writeln!(code, "{kind} {name} *told_{number};").expect("a string takes all");
+                number += 1;
+            }
+        }
+    }
+    code
+}
+
+/// The Rust side.
+pub(crate) fn rust_source(types: &Types) -> String {
+    let mut code = String::new();
+    for told in types.iter() {
+        match told {
+            Type::Struct { name, bytes, members } if name != HEADER => structure(&mut code, types, name, *bytes, members),
+            Type::Enum { name, values } => constants(&mut code, name, values),
+            _ => {}
+        }
+    }
+    code
+}
+
+fn constants(code: &mut String, name: &str, values: &[(String, u32)]) {
+    // Kinds are compared with a byte, flags with numbers of several widths.
+    let width = if name.ends_with("_kind") { "u8" } else { "u32" };
+    for (value, number) in values {
+        writeln!(code, "/// Of `enum {name}`.\npub(crate) const {value}: {width} = {number};").expect("a string takes all");
+    }
+}
+
+/// A field: its name, type, offset, and how it is read and written.
+struct Field {
+    name: String,
+    of: String,
+    read: String,
+    write: String,
+}
+
+fn structure(code: &mut String, types: &Types, c_name: &str, bytes: usize, members: &[(String, u32, usize)]) {
+    let name = camel(c_name);
+    let mut length = bytes;
+    let mut fields = Vec::new();
+    for (member, of, offset) in members {
+        match types.get(*of) {
+            // What stands behind the structure: as many as there are.
+            Type::Array { number: 0, .. } => length = *offset,
+            Type::Array { of, .. } if matches!(types.get(*of), Type::Struct { .. }) => length = *offset,
+            Type::Struct { name, .. } if name == HEADER => {}
+            _ if member.starts_with("pad") => {}
+            of => fields.push(field(types, member, of, *offset)),
+        }
+    }
+    let all = |part: fn(&Field) -> String| fields.iter().map(part).collect::<String>();
+    let declared = all(|field| format!("    pub(crate) {}: {},\n", field.name, field.of));
+    let read = all(|field| format!("{}: {}, ", field.name, field.read));
+    let write = all(|field| format!("        {};\n", field.write));
+    write!(
+        code,
+        "/// `struct {c_name}`.\n#[derive(Clone, Copy, Debug)]\npub(crate) struct {name} {{\n{declared}}}\n\n\
+         impl Layout for {name} {{\n    const BYTES: usize = {length};\n\n    #[inline]\n    fn read(bytes: &[u8]) -> Option<Self> {{\n        \
+         let bytes: &[u8; {length}] = bytes.first_chunk()?;\n        Some({name} {{ {read} }})\n    }}\n\n    \
+         fn write(&self, out: &mut [u8]) {{\n{write}    }}\n}}\n\n\
+         impl Default for {name} {{\n    fn default() -> Self {{\n        \
+         {name}::read(&[0; {length}]).expect(\"it is as long\")\n    }}\n}}\n\n"
+    )
+    .expect("a string takes all");
+}
+
+fn field(types: &Types, name: &str, of: &Type, offset: usize) -> Field {
+    let (of, read, write) = match of {
+        Type::Int { bytes, signed } => {
+            let of = integer(*bytes, *signed);
+            let end = offset + bytes;
+            let write = format!("out[{offset}..{end}].copy_from_slice(&self.{name}.to_le_bytes())");
+            (of.clone(), format!("{of}::from_le_bytes(part(bytes, {offset}))"), write)
+        }
+        Type::Array { of, number } => {
+            let Type::Int { bytes, signed } = types.get(*of) else { panic!("{name}: an array of something else than numbers") };
+            if *bytes == 1 {
+                // Characters: `char` has a sign here and none there.
+                let write = format!("out[{offset}..{}].copy_from_slice(&self.{name})", offset + number);
+                return Field {
+                    name: name.to_string(),
+                    of: format!("[u8; {number}]"),
+                    read: format!("part(bytes, {offset})"),
+                    write,
+                };
+            }
+            let of = integer(*bytes, *signed);
+            let read = format!("std::array::from_fn(|index| {of}::from_le_bytes(part(bytes, {offset} + {bytes} * index)))");
+            let write = format!(
+                "for (index, value) in self.{name}.iter().enumerate() {{ \
+                 out[{offset} + {bytes} * index..][..{bytes}].copy_from_slice(&value.to_le_bytes()); }}"
+            );
+            (format!("[{of}; {number}]"), read, write)
+        }
+        Type::Struct { name: inner, bytes, .. } => {
+            let of = camel(inner);
+            let end = offset + bytes;
+            let read = format!("{of}::read(&bytes[{offset}..{end}]).expect(\"it is as long\")");
+            (of, read, format!("self.{name}.write(&mut out[{offset}..{end}])"))
+        }
+        Type::Enum { .. } | Type::Other => panic!("{name}: a type that events cannot have"),
+    };
+    Field { name: name.to_string(), of, read, write }
+}
+
+fn integer(bytes: usize, signed: bool) -> String {
+    format!("{}{}", if signed { "i" } else { "u" }, 8 * bytes)
+}
+
+/// `call_event` as `CallEvent`.
+fn camel(name: &str) -> String {
+    let word = |word: &str| word[..1].to_uppercase() + &word[1..];
+    name.split('_').map(word).collect()
+}

@@ -1,0 +1,15 @@
+// What every event begins with. What follows is particular to its kind and stands in `events.h` of the family that it belongs to: the
+// only place where a layout is written. `build.rs` makes the Rust side of it from what the compiler says of these structures and enums.
+//
+// Little-endian, all lengths multiples of 8. A reader skips kinds it does not know. A kind is a number below 32 that no other family has.
+//
+// The ring of a CPU holds events one behind another; the spool holds the same bytes. An event is complete when its `position` is
+// that of the place in the ring where it stands (the low half of the count of bytes written before it): it is stored last.
+#pragma once
+
+struct event_header {
+	unsigned int position;
+	unsigned short length; // of the whole event [B]
+	unsigned char kind;
+	unsigned char flags;
+};

@@ -1,0 +1,232 @@
+//! From a spool to the tables of a recording.
+//!
+//! Twice over the spool: [`Survey`] finds what is whole, and where files lie; then all events are merged by time and become rows. Calls stand
+//! in the order of their ends, as in a log of strace. Of all that grows with the recording, only paths and lives stay in memory.
+
+pub(crate) mod clock;
+pub(crate) mod places;
+mod story;
+mod survey;
+pub(crate) mod threads;
+
+use std::path::Path;
+
+use sysdock_calls::{ABOUT, Issue, Issues, Objects, object_id};
+use sysdock_table::{Cancel, Ending, Manifest, Progress, Recording, Source};
+
+use crate::{
+    BpfError, Note, SPOOL, Start,
+    events::Raw,
+    families::{self, Families, Family},
+    transport::{frames::Frames, streams::Merge},
+};
+
+use clock::Clock;
+use places::Places;
+use story::Story;
+use survey::Survey;
+use threads::{Thread, Threads};
+
+/// What recording.json says of a recording that the kernel recorder begins.
+#[must_use]
+pub fn manifest() -> Manifest {
+    Manifest::new("kernel", "events", ABOUT)
+}
+
+/// Events after which progress is reported, and a request to stop is heeded.
+const EVENTS_PER_REPORT: u64 = 65_536;
+
+/// Fill the tables of a recording from a spool, and its manifest. Nobody may be writing the spool any more.
+///
+/// Returns how recording ended: [`Ending::EndOfInput`] if all of it is there, [`Ending::Interrupted`] if the user, or whoever killed the
+/// recorder, stopped it, or if `cancel` stopped the conversion, [`Ending::WriteError`] if the disk was full, [`Ending::InputError`] if parts of
+/// the spool are damaged. The caller finishes the recording
+/// with it and then removes the spool.
+///
+/// # Errors
+/// [`BpfError::NotASpool`] if nothing can be read of it, [`BpfError::InUse`], [`BpfError::Spool`]; [`BpfError::Table`] if the recording cannot
+/// be written. The spool is never changed.
+pub fn convert(
+    spool: &Path,
+    recording: &mut Recording,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Ending, BpfError> {
+    let survey = Survey::of(spool, cancel)?;
+    let story = Story::of(&survey);
+    for table in families::tables(&story.start) {
+        recording.manifest.tables.entry(table.into()).or_default();
+    }
+    describe_source(spool, &survey, recording);
+    let mut conversion = Conversion::new(recording, &survey, story.start.clone());
+    conversion.count_damages(&survey);
+    let (bytes, events) = (survey.bytes, survey.events);
+    let Survey { file, streams, places, mut families, .. } = survey;
+    conversion.places = places;
+    let mut merge = Merge::new(file, streams).map_err(|error| BpfError::spool(spool, error))?;
+    let mut done = 0u64;
+    while let Some(event) = merge.next().map_err(|error| BpfError::spool(spool, error))? {
+        conversion.event(&event, &mut families)?;
+        done += 1;
+        if done.is_multiple_of(EVENTS_PER_REPORT) {
+            families.calls().checkpoint_if_due(conversion.recording)?;
+            let bytes_done = (u128::from(bytes) * u128::from(done) / u128::from(events.max(1))) as u64;
+            progress(Progress { bytes_done, bytes_total: Some(bytes), lines: done });
+            if cancel.requested() {
+                break;
+            }
+        }
+    }
+    conversion.finish(&mut families, &story)?;
+    Ok(if cancel.requested() { Ending::Interrupted } else { story.ending() })
+}
+
+/// Make the tables of a folder whose recorder died, from the spool that it left. What an earlier attempt left is made anew; the
+/// table `environment`, which comes not from the spool, is kept. The caller removes the spool.
+///
+/// # Errors
+/// As for [`convert`]; [`BpfError::Table`] with [`sysdock_table::TableError::Exists`] if the folder is no unfinished recording.
+pub fn salvage(folder: &Path, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Manifest, BpfError> {
+    let spool = folder.join(SPOOL);
+    // Whoever still writes it is found before anything is changed.
+    drop(Frames::open(&spool)?);
+    let mut recording = Recording::reopen(folder, manifest(), &["environment"])?;
+    let outcome = convert(&spool, &mut recording, cancel, progress);
+    let ending = match &outcome {
+        Ok(ending) => *ending,
+        Err(BpfError::Table(_)) => Ending::WriteError,
+        Err(_) => Ending::InputError,
+    };
+    let finished = recording.finish(ending);
+    outcome?;
+    Ok(finished?)
+}
+
+/// A conversion under way: what families have in common. Rows are theirs.
+pub(crate) struct Conversion<'a> {
+    pub(crate) recording: &'a mut Recording,
+    /// What is recorded.
+    pub(crate) start: Start,
+    pub(crate) clock: Clock,
+    pub(crate) threads: Threads,
+    pub(crate) places: Places,
+    /// The rows of `paths`.
+    pub(crate) objects: Objects,
+    pub(crate) issues: Issues,
+    /// Files that events name and no event tells the place of.
+    pub(crate) unknown_paths: u64,
+    /// A thread that is no longer there, which whoever finds that leaves here: calls of it may be unfinished.
+    pub(crate) gone: Option<Thread>,
+    first_ns: Option<i64>,
+    last_ns: i64,
+}
+
+impl<'a> Conversion<'a> {
+    fn new(recording: &'a mut Recording, survey: &Survey, start: Start) -> Self {
+        let pairs = survey.notes.iter().filter_map(|note| match note {
+            Note::Clock { monotonic_ns, realtime_ns } => Some((*monotonic_ns, *realtime_ns)),
+            _ => None,
+        });
+        Conversion {
+            recording,
+            start,
+            clock: Clock::new(pairs),
+            threads: Threads::default(),
+            places: Places::default(),
+            objects: Objects::default(),
+            issues: Issues::default(),
+            unknown_paths: 0,
+            gone: None,
+            first_ns: None,
+            last_ns: i64::MIN,
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Raw<'_>, families: &mut Families) -> Result<(), BpfError> {
+        let at_ns = self.clock.epoch_ns(Families::at_ns(event).unwrap_or(0));
+        families.event(event, at_ns, self)
+    }
+
+    /// Whether events of a family are recorded.
+    pub(crate) fn records(&self, family: &Family) -> bool {
+        self.start.records(family)
+    }
+
+    /// Process id of the command, -1 if there is none.
+    pub(crate) fn command_pid(&self) -> i64 {
+        self.start.pid.map_or(-1, i64::from)
+    }
+
+    /// The directory that the command was started in.
+    pub(crate) fn directory(&self) -> &[u8] {
+        self.start.directory.as_deref().unwrap_or_default().as_bytes()
+    }
+
+    /// The thread of an id. Most calls are of threads that are known.
+    #[inline]
+    pub(crate) fn thread(&mut self, tid: u32, now_ns: i64) -> usize {
+        match self.threads.find(tid) {
+            Some(index) => index,
+            None => self.threads.thread(tid, None, now_ns),
+        }
+    }
+
+    /// Something took this time.
+    #[inline]
+    pub(crate) fn seen(&mut self, from_ns: i64, to_ns: i64) {
+        self.first_ns = Some(self.first_ns.map_or(from_ns, |first| first.min(from_ns)));
+        self.last_ns = self.last_ns.max(to_ns);
+    }
+
+    /// The row in `paths` of a file's id; -1: it has none, or nobody told where it lies.
+    #[inline]
+    pub(crate) fn file(&mut self, id: u64) -> i32 {
+        if id == 0 {
+            return -1;
+        }
+        let object = self.places.object(id, &mut self.objects);
+        self.unknown_paths += u64::from(object.is_none());
+        object_id(object)
+    }
+
+    /// What the spool itself lacks.
+    fn count_damages(&mut self, survey: &Survey) {
+        let Survey { damaged_bytes, damages, cut_bytes, broken, broken_notes, unknown, .. } = *survey;
+        let detail = format!("{damaged_bytes} bytes in {damages} places are damaged");
+        self.issues.add_many(Issue::DamagedInput, 0, damages, detail);
+        let detail = format!("the last {cut_bytes} bytes are no whole frame: the recorder was stopped while it wrote them");
+        self.issues.add_many(Issue::DamagedInput, 0, u64::from(cut_bytes > 0), detail);
+        self.issues.add_many(Issue::BrokenEvent, 0, broken + broken_notes, format!("{broken} events, {broken_notes} notes"));
+        self.issues.add_many(Issue::UnknownEvent, 0, unknown, format!("{unknown} events"));
+    }
+
+    /// Write what is left, and the manifest's part of the story.
+    fn finish(&mut self, families: &mut Families, story: &Story) -> Result<(), BpfError> {
+        families.finish(self)?;
+        self.issues.flush(self.recording)?;
+        let manifest = &mut self.recording.manifest;
+        manifest.cover(self.first_ns.unwrap_or(0), self.last_ns);
+        let capture = manifest.capture_mut();
+        capture.issues = self.issues.counts.iter().map(|(issue, count)| ((*issue).into(), *count)).collect();
+        let kind = if self.clock.is_known() { "epoch" } else { "relative" };
+        capture.clock = sysdock_table::Clock {
+            kind: kind.into(),
+            resolution_ns: 1,
+            has_durations: true,
+            durations: "elapsed".into(),
+            includes_tracer: false,
+            stamps: "entry".into(),
+            note: Some(self.clock.note()),
+        };
+        story.describe(manifest, &self.threads.lives);
+        Ok(())
+    }
+}
+
+/// The manifest's word on the spool.
+fn describe_source(spool: &Path, survey: &Survey, recording: &mut Recording) {
+    let path = spool.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let source = Source { path, bytes: survey.bytes, lines: survey.events, temporary: true, ..Source::default() };
+    recording.manifest.capture_mut().sources = vec![source];
+}

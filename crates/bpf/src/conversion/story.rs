@@ -1,0 +1,107 @@
+//! What the notes of a spool tell: what was recorded, how it ended, what was lost. It goes into the manifest.
+
+use rustc_hash::FxHashMap;
+use sysdock_calls::Life;
+use sysdock_table::{Ending, Manifest};
+
+use crate::{
+    End, Note, Reason, Start,
+    conversion::survey::Survey,
+    families::{self, processes::signals},
+};
+
+/// What the notes tell.
+#[derive(Debug, Default)]
+pub(crate) struct Story {
+    pub(crate) start: Start,
+    end: Option<End>,
+    /// Lost events by kind.
+    lost: Vec<(u8, u64)>,
+    /// Events that cannot be read, in frames that can.
+    pub(crate) broken: u64,
+    pub(crate) unknown: u64,
+    pub(crate) events: u64,
+    /// Whether bytes before the end are missing.
+    damaged: bool,
+}
+
+impl Story {
+    pub(crate) fn of(survey: &Survey) -> Self {
+        let mut story = Story {
+            broken: survey.broken + survey.broken_notes,
+            unknown: survey.unknown,
+            events: survey.events,
+            damaged: survey.damages > 0,
+            ..Story::default()
+        };
+        let mut drops: FxHashMap<(u32, u8), u64> = FxHashMap::default();
+        for note in &survey.notes {
+            match note {
+                Note::Start(start) => story.start = start.clone(),
+                Note::Drops { cpu, kind, count, .. } => {
+                    let most = drops.entry((*cpu, *kind)).or_default();
+                    *most = (*most).max(*count);
+                }
+                Note::End(end) => story.end = Some(end.clone()),
+                Note::Clock { .. } | Note::Unknown => {}
+            }
+        }
+        for ((_, kind), count) in drops {
+            match story.lost.iter_mut().find(|(other, _)| *other == kind) {
+                Some((_, sum)) => *sum = sum.saturating_add(count),
+                None => story.lost.push((kind, count)),
+            }
+        }
+        story
+    }
+
+    pub(crate) fn ending(&self) -> Ending {
+        match self.end.as_ref().map(|end| end.reason) {
+            Some(Reason::Done) if self.damaged => Ending::InputError,
+            Some(Reason::Done) => Ending::EndOfInput,
+            Some(Reason::Full) => Ending::WriteError,
+            Some(Reason::Interrupted) | None => Ending::Interrupted,
+        }
+    }
+
+    /// The manifest's part of it. `lives`: those of all threads.
+    pub(crate) fn describe(&self, manifest: &mut Manifest, lives: &[Life]) {
+        let capture = manifest.capture_mut();
+        capture.total = self.events + self.broken;
+        capture.understood = self.events - self.unknown;
+        describe_command(manifest, self, lives);
+        for (kind, count) in &self.lost {
+            let capture = manifest.capture_mut();
+            capture.lost = sum(capture.lost, *count);
+            if let Some(table) = families::table_of(*kind).and_then(|table| manifest.tables.get_mut(table)) {
+                table.lost = sum(table.lost, *count);
+            }
+        }
+    }
+}
+
+/// A count that readers, whose integers have a sign, can read.
+fn sum(one: u64, other: u64) -> u64 {
+    one.saturating_add(other).min(i64::MAX.cast_unsigned())
+}
+
+fn describe_command(manifest: &mut Manifest, story: &Story, lives: &[Life]) {
+    let Start { command, directory, host, options, families, pid } = &story.start;
+    manifest.command = manifest.command.take().or_else(|| command.clone());
+    manifest.directory = manifest.directory.take().or_else(|| directory.clone());
+    manifest.host = manifest.host.take().or_else(|| host.clone());
+    let capture = manifest.capture_mut();
+    capture.families.truncate(1);
+    capture.families.extend_from_slice(families);
+    if capture.options.is_empty() {
+        capture.options.clone_from(options);
+    }
+    let first = pid.and_then(|pid| lives.iter().find(|life| life.tid == pid.cast_signed()));
+    if let Some(end) = &story.end {
+        manifest.exit_code = end.exit_code;
+        manifest.exit_signal = end.exit_signal.map(signals::name);
+    } else if let Some(first) = first {
+        manifest.exit_code = first.exit_code;
+        manifest.exit_signal.clone_from(&first.exit_signal);
+    }
+}

@@ -1,0 +1,285 @@
+//! Threads and processes as births, execs and ends tell of them: the rows of `processes`.
+//!
+//! States of a thread: *unknown* -> *running* (born, there before, or first seen in a call) -> *ended*. A thread id that is born again
+//! without an end in between has lost that end: its older life stays open.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+use sysdock_calls::{Commands, Interrupted, Life, Program};
+
+use crate::{
+    events::{ExitEvent, ForkEvent, until_nul},
+    families::processes::{
+        events::{Exec, Task, usage},
+        signals,
+    },
+};
+
+/// Times that /proc tells are counted in ticks of 10 ms: a birth and a thread found there may be the same.
+const SAME_START_NS: i64 = 20_000_000;
+/// What of the arguments of a program is kept, by `families/processes/processes.bpf.c`; more of them were cut.
+const ARGUMENT_BYTES: usize = 1024;
+
+/// A running thread.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    /// Its row in `processes`.
+    pub(crate) life: usize,
+    /// Name of its program; -1: unknown.
+    pub(crate) comm: i32,
+    /// Calls that a signal interrupted.
+    pub(crate) interrupted: Interrupted<()>,
+    /// The exec that it is in: its path, and the program before.
+    pub(crate) exec: Option<Started>,
+    /// The life that it made last: the call that makes it is still under way then.
+    pub(crate) child: Option<usize>,
+}
+
+/// A program that was started; the return of the call comes later.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) comm_before: i32,
+    pub(crate) filename: Box<[u8]>,
+}
+
+/// All threads of a recording.
+#[derive(Debug, Default)]
+pub(crate) struct Threads {
+    running: Vec<Option<Thread>>,
+    free: Vec<usize>,
+    by_tid: FxHashMap<u32, usize>,
+    /// First threads that ended before their process: an exec by another thread gives them their place back.
+    ended_first: FxHashMap<u32, usize>,
+    pub(crate) lives: Vec<Life>,
+    /// Whether any process has more than one thread.
+    pub(crate) have_threads: bool,
+    pub(crate) commands: Commands,
+}
+
+fn id(number: u32) -> i32 {
+    number.cast_signed()
+}
+
+impl Threads {
+    #[inline]
+    pub(crate) fn find(&self, tid: u32) -> Option<usize> {
+        self.by_tid.get(&tid).copied()
+    }
+
+    pub(crate) fn get_mut(&mut self, index: usize) -> &mut Thread {
+        self.running[index].as_mut().expect("indices are of running threads")
+    }
+
+    /// The process of a thread.
+    pub(crate) fn process_of(&mut self, thread: usize) -> i32 {
+        let life = self.get_mut(thread).life;
+        self.lives[life].pid
+    }
+
+    /// Threads that have not ended.
+    pub(crate) fn running(&self) -> Vec<usize> {
+        (0..self.running.len()).filter(|index| self.running[*index].is_some()).collect()
+    }
+
+    /// The thread of this id, in the process `pid` if that is known. One that was not seen before has a life from now on.
+    pub(crate) fn thread(&mut self, tid: u32, pid: Option<u32>, now_ns: i64) -> usize {
+        let found = self.find(tid);
+        if let (Some(index), None) = (found, pid) {
+            return index;
+        }
+        let index = found.unwrap_or_else(|| self.begin(tid, pid.unwrap_or(tid), now_ns));
+        if let Some(pid) = pid {
+            let life = self.get_mut(index).life;
+            self.lives[life].pid = id(pid);
+        }
+        index
+    }
+
+    /// A new life. The program is that of the process, where it is a further thread of one.
+    fn begin(&mut self, tid: u32, pid: u32, start_ns: i64) -> usize {
+        self.have_threads |= pid != tid;
+        let first = self.find(pid).filter(|_| pid != tid).map(|index| self.get_mut(index).life);
+        let (program, ppid) = first.map_or((None, None), |first| (self.lives[first].program.clone(), self.lives[first].ppid));
+        self.lives.push(Life {
+            session: 0,
+            pid: id(pid),
+            tid: id(tid),
+            ppid,
+            parent: first,
+            start_ns,
+            end_ns: None,
+            program,
+            execs: 0,
+            calls: 0,
+            exit_code: None,
+            exit_signal: None,
+            usage: None,
+        });
+        self.add(tid, self.lives.len() - 1)
+    }
+
+    /// A running thread, with the row of its life.
+    fn add(&mut self, tid: u32, life: usize) -> usize {
+        let program = self.lives[life].program.as_ref();
+        let comm = program.map_or(-1, |program| program.comm_id);
+        let thread = Thread { life, comm, interrupted: Interrupted::default(), exec: None, child: None };
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.running.push(None);
+            self.running.len() - 1
+        });
+        self.running[index] = Some(thread);
+        self.by_tid.insert(tid, index);
+        index
+    }
+
+    /// The thread is no longer there. Returns it as it was.
+    fn remove(&mut self, tid: u32) -> Option<Thread> {
+        let index = self.by_tid.remove(&tid)?;
+        self.free.push(index);
+        self.running[index].take()
+    }
+
+    fn set_program(&mut self, index: usize, program: Rc<Program>) {
+        let thread = self.get_mut(index);
+        thread.comm = program.comm_id;
+        let life = thread.life;
+        self.lives[life].program = Some(program);
+    }
+
+    /// A birth. Returns a thread that had the id before.
+    pub(crate) fn fork(&mut self, event: &ForkEvent, at_ns: i64) -> Option<Thread> {
+        self.ended_first.remove(&event.tid);
+        self.have_threads |= event.pid != event.tid;
+        let parent = self.thread(event.parent_tid, Some(event.parent_pid), at_ns);
+        let maker = self.get_mut(parent).life;
+        let same_process = event.pid == event.parent_pid;
+        let before = self.found_before(event.tid, at_ns);
+        let replaced = if before.is_some() { None } else { self.remove(event.tid) };
+        let child = before.unwrap_or_else(|| self.begin(event.tid, event.pid, at_ns));
+        let child_life = self.get_mut(child).life;
+        // Threads stand below the first thread of their process.
+        let above = if same_process && self.lives[maker].tid != self.lives[maker].pid { self.lives[maker].parent } else { None };
+        let (ppid, program) = (self.lives[maker].ppid, self.lives[maker].program.clone());
+        let life = &mut self.lives[child_life];
+        (life.pid, life.start_ns) = (id(event.pid), at_ns);
+        life.ppid = if same_process { ppid } else { Some(id(event.parent_pid)) };
+        // A row stands below an earlier one only, so that there is no circle.
+        life.parent = Some(above.unwrap_or(maker)).filter(|parent| *parent < child_life);
+        if life.program.is_none() {
+            let program = program.unwrap_or_else(|| self.only_named(until_nul(&event.comm)));
+            self.set_program(child, program);
+        }
+        self.get_mut(parent).child = Some(child_life);
+        replaced
+    }
+
+    /// A running thread of this id that was found in /proc at its birth.
+    fn found_before(&self, tid: u32, at_ns: i64) -> Option<usize> {
+        let index = self.find(tid)?;
+        let life = self.running[index].as_ref().map(|thread| &self.lives[thread.life])?;
+        (life.start_ns.abs_diff(at_ns) <= SAME_START_NS.unsigned_abs() && life.parent.is_none() && life.calls == 0)
+            .then_some(index)
+    }
+
+    /// A program of which only the name is known.
+    fn only_named(&mut self, comm: &[u8]) -> Rc<Program> {
+        let command = sysdock_table::readable(comm).into_owned();
+        Rc::new(Program { comm_id: self.commands.intern(comm), command })
+    }
+
+    /// A thread that was there when recording began, at `begun_ns`. Returns a thread that had the id before.
+    pub(crate) fn task(&mut self, event: &Task<'_>, started_ns: i64, begun_ns: i64) -> Option<Thread> {
+        let (fixed, name) = (&event.fixed, until_nul(&event.fixed.comm));
+        let known = self.find(fixed.tid);
+        let same = known.filter(|index| {
+            let life = self.running[*index].as_ref().map_or(0, |thread| self.lives[thread.life].start_ns);
+            started_ns <= life.saturating_add(SAME_START_NS)
+        });
+        let replaced = if known.is_some() && same.is_none() { self.remove(fixed.tid) } else { None };
+        let index = same.unwrap_or_else(|| self.begin(fixed.tid, fixed.pid, started_ns.max(begun_ns)));
+        let life = self.get_mut(index).life;
+        let above = self.find(fixed.parent_pid).map(|parent| self.get_mut(parent).life).filter(|parent| *parent < life);
+        let row = &mut self.lives[life];
+        row.pid = id(fixed.pid);
+        if fixed.pid == fixed.tid {
+            row.ppid = row.ppid.or(Some(id(fixed.parent_pid)).filter(|pid| *pid != 0));
+            row.parent = row.parent.or(above);
+        }
+        // The command itself runs nothing yet, and has no name.
+        if row.program.is_none() && !name.is_empty() {
+            let mut command = command_line(event.arguments, event.arguments.len() >= ARGUMENT_BYTES);
+            if command.is_empty() {
+                // A thread of the kernel, as ps shows it.
+                command = format!("[{}]", sysdock_table::readable(name));
+            }
+            let comm_id = self.commands.intern(name);
+            self.set_program(index, Rc::new(Program { comm_id, command }));
+        }
+        replaced
+    }
+
+    /// A program was started. Returns the thread that called exec, if it was not the first of its process: it is gone.
+    pub(crate) fn exec(&mut self, event: &Exec<'_>, at_ns: i64) -> Option<Thread> {
+        let (fixed, name) = (&event.fixed, until_nul(&event.fixed.comm));
+        let superseded = if fixed.old_tid == fixed.tid { None } else { self.remove(fixed.old_tid) };
+        if let Some(thread) = &superseded {
+            self.lives[thread.life].end_ns = Some(at_ns);
+        }
+        let again = self.ended_first.remove(&fixed.tid);
+        let index = match (self.find(fixed.tid), again) {
+            (None, Some(life)) => self.reopen(fixed.tid, life),
+            _ => self.thread(fixed.tid, Some(fixed.pid), at_ns),
+        };
+        let thread = self.get_mut(index);
+        let comm_before = superseded.as_ref().map_or(thread.comm, |thread| thread.comm);
+        thread.exec = Some(Started { comm_before, filename: event.filename.into() });
+        let life = thread.life;
+        self.lives[life].execs += 1;
+        let command = command_line(event.arguments, event.arguments.len() >= ARGUMENT_BYTES);
+        let comm = if name.is_empty() { sysdock_calls::comm(event.filename) } else { name };
+        let comm_id = self.commands.intern(comm);
+        self.set_program(index, Rc::new(Program { comm_id, command }));
+        superseded
+    }
+
+    /// The return of the call that made a thread: it began when that call began.
+    pub(crate) fn bore(&mut self, thread: usize, ts_ns: i64) {
+        if let Some(child) = self.get_mut(thread).child.take() {
+            let life = &mut self.lives[child];
+            life.start_ns = life.start_ns.min(ts_ns);
+        }
+    }
+
+    /// The first thread of a process, which had ended, goes on under the program that another thread started.
+    fn reopen(&mut self, tid: u32, life: usize) -> usize {
+        let row = &mut self.lives[life];
+        (row.end_ns, row.exit_code, row.exit_signal) = (None, None, None);
+        self.add(tid, life)
+    }
+
+    /// A thread ended. Returns it as it was.
+    pub(crate) fn exit(&mut self, event: &ExitEvent, at_ns: i64) -> Option<Thread> {
+        self.thread(event.tid, Some(event.pid), at_ns);
+        let thread = self.remove(event.tid)?;
+        let row = &mut self.lives[thread.life];
+        row.end_ns = Some(at_ns);
+        row.usage = Some(usage(event));
+        match event.status & 0x7f {
+            0 => row.exit_code = Some(id(event.status >> 8 & 0xff)),
+            signal => row.exit_signal = Some(signals::name(id(signal))),
+        }
+        if event.tid == event.pid && event.last == 0 {
+            self.ended_first.insert(event.tid, thread.life);
+        }
+        Some(thread)
+    }
+}
+
+/// Arguments ended by NUL as one line, joined by blanks; `...` where they were cut.
+fn command_line(arguments: &[u8], cut: bool) -> String {
+    let whole = arguments.strip_suffix(b"\0");
+    let words: Vec<_> = whole.unwrap_or(arguments).split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+    let mark = if cut && whole.is_none() { "..." } else { "" };
+    words.join(" ") + mark
+}

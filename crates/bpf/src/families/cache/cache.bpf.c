@@ -1,0 +1,147 @@
+// What the page cache has a block device do for files: pages that are read into it, and pages that are written back later. One event for
+// each request that enters the block layer (a bio), and so for up to some MiB.
+//
+// A request tells no file, but its pages do: each lies in the cache of an inode. Reads happen in the thread that needs the pages, also
+// those of read-ahead; writing back is done by threads of the kernel as a rule, so there the inode decides whether it is wanted.
+
+#include "bpf/kernel.h"
+#include "events.h"
+#include "bpf/ring.h"
+#include "bpf/target.h"
+#include "families/paths/inodes.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define PAGE_SHIFT 12
+#define PF_KTHREAD 0x200000
+#define S_IFMT 0170000
+#define S_IFBLK 0060000
+#define OPERATION_MASK 0xff
+#define BIO_CLONED 1 // number of a bit
+// Of page.compound_head: the rest is the address of the first page. Of mapping: it is none, but belongs to memory of a process.
+#define IS_TAIL 1ull
+#define IS_NO_CACHE 3ull
+
+enum { REQ_OP_READ = 0, REQ_OP_WRITE = 1 };
+enum req_flag_bits { __REQ_RAHEAD };
+
+// Where a piece of memory lies in the page cache.
+struct cached {
+	struct inode *inode; // NULL: it does not
+	u64 offset;	     // of its first byte in the file
+};
+
+static __always_inline struct cached cached_at(struct bio_vec *vectors, u32 number)
+{
+	struct bio_vec *vector = (void *)vectors + (u64)number * bpf_core_type_size(struct bio_vec);
+	struct page *page = BPF_CORE_READ(vector, bv_page);
+	u64 head = BPF_CORE_READ(page, compound_head);
+	u64 first = head & IS_TAIL ? head - IS_TAIL : (u64)page;
+	struct folio *folio = (void *)first;
+	struct address_space *cache = BPF_CORE_READ(folio, mapping);
+	struct cached found = {};
+
+	if (!cache || (u64)cache & IS_NO_CACHE)
+		return found;
+	u64 index = BPF_CORE_READ(folio, index) + ((u64)page - first) / bpf_core_type_size(struct page);
+	found.inode = BPF_CORE_READ(cache, host);
+	found.offset = (index << PAGE_SHIFT) + BPF_CORE_READ(vector, bv_offset);
+	return found;
+}
+
+// Pages that are neighbours on the device may be none in the file: then there is no one place, -1.
+static __always_inline s64 offset_of_all(struct bio *bio, struct cached *begin, u32 bytes)
+{
+	struct bio_vec *vectors = BPF_CORE_READ(bio, bi_io_vec);
+	u32 last = BPF_CORE_READ(bio, bi_vcnt) - 1;
+	struct cached end = cached_at(vectors, last);
+	struct bio_vec *vector = (void *)vectors + (u64)last * bpf_core_type_size(struct bio_vec);
+
+	end.offset += BPF_CORE_READ(vector, bv_len);
+	return end.inode == begin->inode && end.offset - begin->offset == bytes ? (s64)begin->offset : -1;
+}
+
+static __always_inline u32 flags_of(struct bio *bio, struct inode *inode)
+{
+	u32 flags = 0;
+
+	if ((bio->bi_opf & OPERATION_MASK) == REQ_OP_WRITE)
+		flags |= PAGE_IO_WRITE;
+	if (bio->bi_opf >> bpf_core_enum_value(enum req_flag_bits, __REQ_RAHEAD) & 1)
+		flags |= PAGE_IO_AHEAD;
+	if (!inode)
+		flags |= PAGE_IO_MEMORY;
+	else if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK)
+		flags |= PAGE_IO_DEVICE;
+	return flags;
+}
+
+// Whether it is to be recorded, and as whose: 0 means that of nobody whose events are wanted.
+static __always_inline bool is_ours(struct task_struct *task, u32 flags, u64 file, u32 *tid)
+{
+	bool is_kernel = task->flags & PF_KTHREAD;
+
+	*tid = 0;
+	if (!is_kernel && is_wanted(task)) {
+		*tid = task->pid;
+		return 1;
+	}
+	// What others read for themselves is not; what they write back may have been written by anybody.
+	if (!is_kernel && !(flags & PAGE_IO_WRITE))
+		return 0;
+	if (!file && !(flags & (PAGE_IO_DEVICE | PAGE_IO_MEMORY)) && are_inodes_left_out())
+		lose(EVENT_PAGE_IO); // it may have been one of those
+	return file != 0;
+}
+
+static __always_inline int write_event(struct bio *bio, struct cached *begin, u32 bytes)
+{
+	struct inode_key key = {};
+	struct page_io_event *event;
+	u64 file = 0, position;
+	struct ring *ring = this_ring();
+	struct inode *inode = begin->inode;
+	u32 flags = flags_of(bio, inode), tid;
+
+	if (inode) {
+		key.number = BPF_CORE_READ(inode, i_ino);
+		key.device = BPF_CORE_READ(inode, i_sb, s_dev);
+		key.generation = BPF_CORE_READ(inode, i_generation);
+		file = id_of_inode(&key);
+	}
+	if (!is_ours(bpf_get_current_task_btf(), flags, file, &tid) || !ring)
+		return 0;
+	u64 now_ns = bpf_ktime_get_ns();
+	event = ring_take(ring, sizeof(*event), EVENT_PAGE_IO, now_ns, &position);
+	if (!event)
+		return 0;
+	event->at_ns = now_ns;
+	event->file = file;
+	event->inode = key.number;
+	event->offset = inode ? offset_of_all(bio, begin, bytes) : -1;
+	event->device = key.device;
+	event->bytes = bytes;
+	event->tid = tid;
+	event->pad = 0;
+	ring_give(&event->header, position, sizeof(*event), EVENT_PAGE_IO, flags);
+	return 0;
+}
+
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(queue_pages, struct bio *bio)
+{
+	u32 bytes = bio->bi_iter.bi_size;
+
+	if ((bio->bi_opf & OPERATION_MASK) > REQ_OP_WRITE || !bytes)
+		return 0;
+	// What stands below (a volume manager, a loop device) passes the same pages on in copies of the request.
+	if (bio->bi_flags >> BIO_CLONED & 1 || !bio->bi_vcnt)
+		return 0;
+	// Read as a number: the verifier of 6.1 adds nothing that it does not know to a pointer of the kernel.
+	struct cached begin = cached_at(BPF_CORE_READ(bio, bi_io_vec), bio->bi_iter.bi_idx);
+	begin.offset += bio->bi_iter.bi_bvec_done;
+	return write_event(bio, &begin, bytes);
+}

@@ -1,0 +1,56 @@
+//! What the page cache has a block device do for files: the table `file_cache`.
+
+mod rows;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use sysdock_calls::{CallRow, syscalls::Shape};
+
+use crate::{
+    BpfError,
+    conversion::Conversion,
+    events::{EVENT_PAGE_IO, PAGE_IO_MEMORY, PageIoEvent, Raw},
+    families::{Converter, Family, Recorded, Spared, calls::events::Call},
+};
+
+use rows::PageIoRows;
+
+/// Makes rows of them.
+#[derive(Debug, Default)]
+pub(crate) struct Cache(PageIoRows);
+
+impl Converter for Cache {
+    const FAMILY: Family = Family {
+        word: "cache",
+        shows: "reads and writes of the disk for files",
+        recorded: Recorded::Usually,
+        object: include_bytes!(concat!(env!("OUT_DIR"), "/cache.bpf.o")),
+        spared: &[Spared::Entries("inode_ids")],
+        kinds: &[(EVENT_PAGE_IO, "file_cache")],
+        tables: &["file_cache"],
+        ..Family::NONE
+    };
+
+    fn is_whole(event: &Raw<'_>) -> bool {
+        event.holds::<PageIoEvent>()
+    }
+
+    fn event(&mut self, event: &Raw<'_>, at_ns: i64, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
+        let Some((request, _)) = event.read::<PageIoEvent>() else { return Ok(()) };
+        let row = rows::row(&request, event.flags, at_ns, conversion);
+        let is_direct = event.flags & PAGE_IO_MEMORY != 0 && request.tid != 0;
+        Ok(self.0.push(row, is_direct.then_some(request.tid), conversion.recording)?)
+    }
+
+    #[inline]
+    fn call(&mut self, call: &Call<'_>, _: Shape, row: &mut CallRow, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
+        if call.ring {
+            return Ok(());
+        }
+        Ok(self.0.call(call.tid, row, conversion.recording)?)
+    }
+
+    fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
+        Ok(self.0.flush(conversion.recording, true)?)
+    }
+}

@@ -1,0 +1,105 @@
+//! From an event of a request to a block device to its row in `file_cache`.
+
+use rustc_hash::FxHashMap;
+use sysdock_calls::{CallRow, ObjectId};
+use sysdock_table::{ROWS_PER_GROUP, Recording, TableError, rows::FileCache};
+
+use crate::{
+    conversion::Conversion,
+    events::{PAGE_IO_AHEAD, PAGE_IO_DEVICE, PAGE_IO_MEMORY, PAGE_IO_WRITE, PageIoEvent},
+};
+
+/// Requests of one thread that wait for the end of the call that they belong to; with more, the rest is of no call.
+const MOST_WAITING: usize = 4096;
+
+/// Requests not yet written.
+#[derive(Debug, Default)]
+pub(super) struct PageIoRows {
+    rows: Vec<FileCache<'static>>,
+    /// By thread: requests for memory of the program. Whose file they are for, the call says that the thread is in, at its return.
+    direct: FxHashMap<u32, Vec<FileCache<'static>>>,
+}
+
+impl PageIoRows {
+    /// Write what was collected; at the end, also what no call came for.
+    pub(super) fn flush(&mut self, recording: &mut Recording, last: bool) -> Result<(), TableError> {
+        if last {
+            self.rows.extend(self.direct.drain().flat_map(|(_, rows)| rows));
+            self.rows.sort_by_key(|row| row.ts_ns);
+        }
+        recording.write_rows(std::mem::take(&mut self.rows))
+    }
+
+    /// Add the row of a request. Who made one for memory of a program learns from a call whose file it is for.
+    pub(super) fn push(&mut self, row: FileCache<'static>, waits_for: Option<u32>, recording: &mut Recording) -> Result<(), TableError> {
+        let Some(tid) = waits_for else { return self.keep(vec![row], recording) };
+        let waiting = self.direct.entry(tid).or_default();
+        waiting.push(row);
+        let rows = if waiting.len() < MOST_WAITING { Vec::new() } else { std::mem::take(waiting) };
+        self.keep(rows, recording)
+    }
+
+    /// A call of a thread has returned: requests for memory that it made meanwhile are direct I/O on its file.
+    #[inline]
+    pub(super) fn call(&mut self, tid: u32, call: &CallRow, recording: &mut Recording) -> Result<(), TableError> {
+        if self.direct.is_empty() {
+            return Ok(());
+        }
+        let mut rows = self.direct.remove(&tid).unwrap_or_default();
+        if call.object >= 0 && call.moved > 0 {
+            rows.iter_mut().filter(|row| row.ts_ns >= call.ts_ns).for_each(|row| row.path_id = Some(call.object));
+        }
+        self.keep(rows, recording)
+    }
+
+    fn keep(&mut self, rows: Vec<FileCache<'static>>, recording: &mut Recording) -> Result<(), TableError> {
+        self.rows.extend(rows);
+        if self.rows.len() >= ROWS_PER_GROUP {
+            self.flush(recording, false)?;
+        }
+        Ok(())
+    }
+}
+
+/// The row of an event.
+pub(super) fn row(event: &PageIoEvent, flags: u32, at_ns: i64, conversion: &mut Conversion<'_>) -> FileCache<'static> {
+    conversion.seen(at_ns, at_ns);
+    let thread = (event.tid != 0).then(|| conversion.thread(event.tid, at_ns));
+    FileCache {
+        ts_ns: at_ns,
+        life_id: thread.map(|thread| conversion.threads.get_mut(thread).life as i32),
+        path_id: file_of(event, flags, conversion).map(ObjectId::cast_signed),
+        kind: kind(flags).into(),
+        pages: pages(flags).into(),
+        offset_bytes: Some(event.offset).filter(|offset| *offset >= 0),
+        length_bytes: i64::from(event.bytes),
+    }
+}
+
+/// The file whose pages they are. What is read before anybody names the file is known by its inode only.
+fn file_of(event: &PageIoEvent, flags: u32, conversion: &mut Conversion<'_>) -> Option<ObjectId> {
+    if flags & (PAGE_IO_DEVICE | PAGE_IO_MEMORY) != 0 {
+        return None;
+    }
+    let Conversion { places, objects, unknown_paths, .. } = conversion;
+    let told = places.object(event.file, objects);
+    let object = told.or_else(|| places.object_of_inode((event.device, event.inode), objects));
+    *unknown_paths += u64::from(object.is_none());
+    object
+}
+
+fn kind(flags: u32) -> &'static str {
+    match (flags & PAGE_IO_WRITE != 0, flags & PAGE_IO_AHEAD != 0) {
+        (true, _) => "write",
+        (false, true) => "readahead",
+        (false, false) => "read",
+    }
+}
+
+fn pages(flags: u32) -> &'static str {
+    match (flags & PAGE_IO_DEVICE != 0, flags & PAGE_IO_MEMORY != 0) {
+        (true, _) => "device",
+        (false, true) => "memory",
+        (false, false) => "file",
+    }
+}

@@ -1,0 +1,134 @@
+// Operations of libaio: io_submit names any number of them, io_getevents tells their results. There is no tracepoint in between, so both are
+// read at the return of these calls; operations that a program takes from the shared completion ring itself are never seen to end.
+#pragma once
+
+#include "bpf/kernel.h"
+#include "events.h"
+#include "bpf/ring.h"
+#include "families/paths/files.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#define AIO_AT_MOST 65536 // in one call
+#define AIO_EARLY 8       // before 5.17, which has no bpf_loop
+
+struct aio_block { // struct iocb of linux/aio_abi.h
+	u64 data;
+	u32 key, flags;
+	u16 opcode;
+	u16 priority;
+	u32 fd;
+	u64 buffer, bytes;
+	s64 offset;
+};
+
+struct aio_result { // struct io_event
+	u64 data, block;
+	s64 result, result2;
+};
+
+struct aio_call {
+	u64 list, context, start_ns, now_ns;
+	u64 number; // of operations
+	u32 tid;
+};
+
+__noinline s64 vector_bytes(u64 parts, u64 number);
+
+// IOCB_CMD_PREADV and PWRITEV, whose buffer is an array and whose length its number of entries.
+static __always_inline int is_vector(u16 opcode)
+{
+	return opcode == 7 || opcode == 8;
+}
+
+static __always_inline int is_data(u16 opcode)
+{
+	return opcode <= 1 || is_vector(opcode);
+}
+
+static long aio_submitted(u32 index, struct aio_call *call)
+{
+	struct ring *ring = this_ring();
+	struct aio_submit_event *event;
+	struct aio_block block;
+	u64 address, position, file;
+	s64 unused;
+
+	if (index >= call->number || !ring)
+		return 1;
+	if (bpf_probe_read_user(&address, sizeof(address), (void *)(call->list + 8ull * index)) ||
+	    bpf_probe_read_user(&block, sizeof(block), (void *)address)) {
+		ring_lose(ring, EVENT_AIO_SUBMIT, call->now_ns);
+		return 0;
+	}
+	file = file_at(block.fd, call->now_ns, &unused);
+	event = ring_take(ring, sizeof(*event), EVENT_AIO_SUBMIT, call->now_ns, &position);
+	if (!event)
+		return 0;
+	event->at_ns = call->now_ns;
+	event->start_ns = call->start_ns;
+	event->context = call->context;
+	event->block = address;
+	event->file = file;
+	event->offset = is_data(block.opcode) ? block.offset : -1;
+	event->bytes = !is_data(block.opcode) ? -1 : is_vector(block.opcode) ? vector_bytes(block.buffer, block.bytes) : block.bytes;
+	event->tid = call->tid;
+	event->fd = block.fd;
+	event->opcode = block.opcode;
+	event->pad = 0;
+	ring_give(&event->header, position, sizeof(*event), EVENT_AIO_SUBMIT, 0);
+	return 0;
+}
+
+static long aio_reaped(u32 index, struct aio_call *call)
+{
+	struct ring *ring = this_ring();
+	struct aio_done_event *event;
+	struct aio_result result;
+	u64 position;
+
+	if (index >= call->number || !ring)
+		return 1;
+	if (bpf_probe_read_user(&result, sizeof(result), (void *)(call->list + sizeof(result) * index))) {
+		ring_lose(ring, EVENT_AIO_DONE, call->now_ns);
+		return 0;
+	}
+	event = ring_take(ring, sizeof(*event), EVENT_AIO_DONE, call->now_ns, &position);
+	if (!event)
+		return 0;
+	event->at_ns = call->now_ns;
+	event->context = call->context;
+	event->block = result.block;
+	event->result = result.result;
+	event->tid = call->tid;
+	event->pad = 0;
+	ring_give(&event->header, position, sizeof(*event), EVENT_AIO_DONE, 0);
+	return 0;
+}
+
+// Before 5.17 the operations behind the first few are counted as lost. Global, so that it is verified once and not for each way there.
+__noinline int aio_each(struct aio_call *given, u32 kind)
+{
+	if (!given)
+		return 0;
+	// The verifier lets a loop have memory of this function only.
+	struct aio_call own = *given, *call = &own;
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
+		if (kind == EVENT_AIO_SUBMIT)
+			bpf_loop(AIO_AT_MOST, aio_submitted, call, 0);
+		else
+			bpf_loop(AIO_AT_MOST, aio_reaped, call, 0);
+		return 0;
+	}
+	struct ring *ring = this_ring();
+	for (u32 index = 0; index < AIO_EARLY; index++)
+		if (kind == EVENT_AIO_SUBMIT)
+			aio_submitted(index, call);
+		else
+			aio_reaped(index, call);
+	if (ring && call->number > AIO_EARLY) {
+		ring_lose(ring, kind, call->now_ns);
+		__sync_fetch_and_add(&ring->dropped[kind & (RING_KINDS - 1)], call->number - AIO_EARLY - 1);
+	}
+	return 0;
+}

@@ -1,0 +1,439 @@
+// System calls: one event for each, written at its return. The entry leaves no more than its time.
+//
+// States of a thread: *outside* -> *entered* (its entry stands in the slot of its CPU) -> *away* (it left the CPU within the call: the entry
+// is in its task storage) -> *outside*. Invariant: the slot of a CPU holds an entry of the thread that runs there, or none.
+
+#include "bpf/kernel.h"
+#include "events.h"
+#include "bpf/ring.h"
+#include "bpf/target.h"
+#include "families/paths/files.h"
+#include "aio.h"
+#include "families/stacks/stacks.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define CPUS 1024
+#define TS_COMPAT 2
+#define PATH_MAX 4096
+
+struct entry {
+	u64 start_ns;
+	u64 file; // SHAPE_FILE_BEFORE
+	u64 task; // whose; 0: nobody's. Not the thread id, which an exec may change within the call
+	u64 number;
+};
+
+struct slot { // a cache line: neighbours do not disturb each other
+	struct entry entry;
+	u64 calls; // STACKS_EVERY
+	u64 pad[3];
+};
+
+struct slot slots[CPUS];
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct entry);
+} away SEC(".maps");
+
+// A call that returns. Not on the stack: in older kernels, such as 6.1, 512 bytes are all that functions have that call each other.
+struct scratch_call {
+	struct call_event call;
+	struct call_second_file second;
+	struct call_mapping mapping;
+	struct aio_call aio;
+	char paths[2 * (PATH_MAX + 64)];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct scratch_call);
+} scratch_calls SEC(".maps");
+
+// A task as a number: the verifier allows no other arithmetic on pointers than their difference.
+static __always_inline u64 number_of(struct task_struct *task)
+{
+	return (u64)task - (u64)&config;
+}
+
+static __always_inline struct slot *this_slot(void)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+
+	if (cpu >= CPUS)
+		return 0;
+	// Older verifiers, such as that of 6.1, forget the comparison where the compiler compares a copy.
+	asm volatile("%0 &= %1" : "+r"(cpu) : "i"(CPUS - 1));
+	return &slots[cpu];
+}
+
+static __always_inline u64 argument(struct pt_regs *regs, u8 index)
+{
+	switch (index) {
+	case 0: return regs->di;
+	case 1: return regs->si;
+	case 2: return regs->dx;
+	case 3: return regs->r10;
+	case 4: return regs->r8;
+	case 5: return regs->r9;
+	}
+	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(enter, struct pt_regs *regs, long number)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct slot *slot = this_slot();
+
+	if (!slot || !is_wanted(task) || (u64)number >= CALLS)
+		return 0;
+	if (task->thread_info.status & TS_COMPAT) {
+		// Of 32-bit programs, with other numbers.
+		lose(EVENT_CALL);
+		return 0;
+	}
+	const volatile struct shape *shape = &config.shapes[number & (CALLS - 1)];
+	if (!shape->recorded)
+		return 0;
+	slot->entry.task = number_of(task);
+	slot->entry.number = number;
+	slot->entry.file = 0;
+	if (shape->flags & SHAPE_FILE_BEFORE) {
+		s64 position;
+		slot->entry.file = file_at(argument(regs, shape->fd), bpf_ktime_get_ns(), &position);
+	}
+	slot->entry.start_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(leave_cpu, bool preempt, struct task_struct *from, struct task_struct *to)
+{
+	struct slot *slot = this_slot();
+
+	if (!slot || !slot->entry.task)
+		return 0;
+	if (slot->entry.task == number_of(from)) {
+		struct entry *kept = bpf_task_storage_get(&away, from, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (kept)
+			*kept = slot->entry;
+		else
+			lose(EVENT_CALL);
+	}
+	slot->entry.task = 0;
+	return 0;
+}
+
+// The entry of the call that this thread is in; false: it was not seen.
+static __always_inline bool take_entry(struct task_struct *task, struct entry *entry)
+{
+	struct slot *slot = this_slot();
+
+	if (slot && slot->entry.task == number_of(task)) {
+		*entry = slot->entry;
+		slot->entry.task = 0;
+		return 1;
+	}
+	if (!is_wanted(task))
+		return 0;
+	struct entry *kept = bpf_task_storage_get(&away, task, 0, 0);
+	if (!kept || !kept->task)
+		return 0;
+	*entry = *kept;
+	kept->task = 0;
+	return 1;
+}
+
+// A path argument into the scratch, at `at`. Returns the bytes of its block.
+static __noinline u32 read_path(struct scratch_call *scratch, u32 at, const void *text, u64 base)
+{
+	struct call_path *block;
+
+	if (at > PATH_MAX + 32)
+		return 0;
+	block = (void *)scratch->paths + at;
+	block->base = base;
+	block->flags = 0;
+	long length = bpf_probe_read_user_str(block->bytes, PATH_MAX, text);
+	if (length < 0)
+		block->flags = 1;
+	if (length <= 0) // older kernels, such as 6.1, say 0 of an empty text, which has one byte
+		length = 1;
+	block->length = length - 1;
+	return (sizeof(*block) + (length - 1) + 7) & ~7u & 0x1fff;
+}
+
+static __always_inline bool is_relative(struct scratch_call *scratch, u32 at)
+{
+	return at <= PATH_MAX && scratch->paths[at + sizeof(struct call_path)] != '/';
+}
+
+static __always_inline u32 path_argument(
+	struct scratch_call *scratch, u32 at, struct pt_regs *regs, u8 directory, u8 path, u64 now_ns)
+{
+	u32 length = read_path(scratch, at, (void *)argument(regs, path), 0);
+
+	if (length && is_relative(scratch, at)) {
+		struct call_path *block = (void *)scratch->paths + at;
+		block->base = base_of(directory == NONE ? AT_FDCWD : (int)argument(regs, directory), now_ns);
+	}
+	return length;
+}
+
+#define PARTS 8            // of a vector, read at once
+#define PARTS_AT_MOST 1024 // the kernel takes no more
+
+struct vector {
+	u64 parts, number; // address, length
+	s64 bytes;
+};
+
+// Adds the parts from `index * PARTS` on. Returns 1 at the end.
+static __noinline long add_parts(u32 index, struct vector *vector)
+{
+	struct iovec parts[PARTS];
+	u64 done = (u64)index * PARTS;
+
+	if (done >= vector->number)
+		return 1;
+	u64 left = vector->number - done;
+	if (left > PARTS)
+		left = PARTS;
+	if (bpf_probe_read_user(parts, sizeof(parts[0]) * (left & 15), (void *)(vector->parts + done * sizeof(parts[0])))) {
+		vector->bytes = -1;
+		return 1;
+	}
+	for (int i = 0; i < PARTS; i++)
+		if (i < left)
+			vector->bytes += parts[i].length;
+	return 0;
+}
+
+__noinline s64 vector_bytes(u64 parts, u64 number)
+{
+	struct vector vector = { .parts = parts, .number = number };
+
+	if (number > PARTS_AT_MOST)
+		return -1;
+	if (number <= PARTS)
+		add_parts(0, &vector);
+	else if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
+		bpf_loop(PARTS_AT_MOST / PARTS, add_parts, &vector, 0);
+	else // before 5.17
+		vector.bytes = -1;
+	return vector.bytes;
+}
+
+// Bytes that a message has, or has room for.
+__noinline s64 message_bytes(u64 header)
+{
+	u64 vector[2]; // msg_iov, msg_iovlen
+
+	if (bpf_probe_read_user(vector, sizeof(vector), (void *)(header + 16)))
+		return -1;
+	return vector_bytes(vector[0], vector[1]);
+}
+
+static __always_inline s64 offset_argument(struct pt_regs *regs, u8 index, u16 flags, s64 position)
+{
+	s64 offset;
+
+	if (index == NONE)
+		return flags & SHAPE_POSITION ? position : -1;
+	offset = argument(regs, index);
+	if (flags & SHAPE_OFFSET_POINTER) {
+		void *pointer = (void *)offset;
+		if (!pointer)
+			return position;
+		return bpf_probe_read_user(&offset, sizeof(offset), pointer) ? -1 : offset;
+	}
+	return offset == -1 && (flags & SHAPE_POSITION) ? position : offset;
+}
+
+// Behind the fixed part: the paths from the scratch, last.
+static __always_inline void write_call(
+	struct call_event *fixed, struct scratch_call *scratch, u64 stack, u32 paths_length, u32 flags, u64 now_ns)
+{
+	struct ring *ring = this_ring();
+	u64 position;
+	u32 size = sizeof(*fixed);
+
+	if (!ring)
+		return;
+	if (flags & CALL_SECOND_FILE)
+		size += sizeof(struct call_second_file);
+	if (flags & CALL_MAPPING)
+		size += sizeof(struct call_mapping);
+	u32 stack_at = size;
+	if (flags & CALL_STACK)
+		size += sizeof(stack);
+	paths_length &= 0x3fff;
+	if (paths_length > 2 * (PATH_MAX + 32))
+		return;
+	struct call_event *event = ring_take(ring, size + paths_length, EVENT_CALL, now_ns, &position);
+	if (!event)
+		return;
+	event->start_ns = fixed->start_ns;
+	event->duration_ns_and_number = fixed->duration_ns_and_number;
+	event->tid = fixed->tid;
+	event->fd = fixed->fd;
+	event->result = fixed->result;
+	event->file = fixed->file;
+	event->offset = fixed->offset;
+	event->extra = fixed->extra;
+	if (flags & CALL_SECOND_FILE)
+		*(struct call_second_file *)(event + 1) = scratch->second;
+	if (flags & CALL_MAPPING) // never with a second file
+		*(struct call_mapping *)(event + 1) = scratch->mapping;
+	if (flags & CALL_STACK)
+		*(u64 *)((void *)event + stack_at) = stack;
+	if (flags & (CALL_PATH | CALL_SECOND_PATH))
+		bpf_probe_read_kernel((void *)event + size, paths_length, scratch->paths);
+	ring_give(&event->header, position, size + paths_length, EVENT_CALL, flags);
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(leave, struct pt_regs *regs, long result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct scratch_call *scratch;
+	struct entry entry;
+	u32 flags = 0, paths = 0, zero = 0;
+	u64 stack = 0;
+	s64 position = -1;
+
+	// A child returns from the call that made it, without an entry; what was under way at the start has none either.
+	if (!take_entry(task, &entry))
+		return 0;
+	scratch = bpf_map_lookup_elem(&scratch_calls, &zero);
+	if (!scratch) {
+		lose(EVENT_CALL);
+		return 0;
+	}
+	struct call_event *call = &scratch->call;
+	struct call_second_file *second = &scratch->second;
+	const volatile struct shape *shape = &config.shapes[entry.number & (CALLS - 1)];
+	u16 shape_flags = shape->flags;
+	u64 now_ns = bpf_ktime_get_ns();
+
+	call->start_ns = entry.start_ns;
+	call->tid = task->pid;
+	call->result = result;
+	call->fd = -1;
+	call->file = 0;
+	call->offset = -1;
+	call->extra = 0;
+	if (shape_flags & SHAPE_NEW_FD && result >= 0)
+		call->fd = result;
+	else if (shape->fd != NONE)
+		call->fd = argument(regs, shape->fd);
+	if (shape_flags & SHAPE_FILE_BEFORE)
+		call->file = entry.file;
+	else if (call->fd >= 0)
+		call->file = file_at(call->fd, now_ns, &position);
+	if (shape->offset != NONE || shape_flags & SHAPE_POSITION)
+		call->offset = offset_argument(regs, shape->offset, shape_flags, position);
+	// What threads may move is read before the call is told to end: then whoever moved it meanwhile overlaps the call, and that is seen.
+	if (shape_flags & SHAPE_POSITION && task->signal->nr_threads > 1)
+		now_ns = bpf_ktime_get_ns();
+	call->duration_ns_and_number = (now_ns - entry.start_ns) << 16 | entry.number;
+	// An offset argument that means the position: where it was before the call. Only here is it known that it does.
+	if (shape->offset != NONE && (shape_flags & (SHAPE_POSITION | SHAPE_OFFSET_POINTER)) == SHAPE_POSITION && result > 0 &&
+	    argument(regs, shape->offset) == -1ULL && call->offset >= result)
+		call->offset -= result;
+	if (shape->count != NONE) {
+		call->extra = argument(regs, shape->count);
+		if (shape_flags & SHAPE_VECTOR)
+			call->extra = vector_bytes(call->extra, argument(regs, shape->count + 1));
+		else if (shape_flags & SHAPE_MESSAGE)
+			call->extra = message_bytes(call->extra);
+		else if (shape_flags & SHAPE_HOW)
+			bpf_probe_read_user(&call->extra, sizeof(call->extra), (void *)call->extra);
+	}
+	if (shape->second_fd != NONE && !(shape_flags & SHAPE_PAIR)) {
+		flags |= CALL_SECOND_FILE;
+		second->file = file_at(argument(regs, shape->second_fd), now_ns, &position);
+		second->offset = offset_argument(regs, shape->second_offset, shape_flags, position);
+	}
+	if (shape_flags & SHAPE_PAIR && result == 0) {
+		int pair[2];
+		if (!bpf_probe_read_user(pair, sizeof(pair), (void *)argument(regs, shape->second_fd))) {
+			flags |= CALL_SECOND_FILE;
+			call->fd = pair[0];
+			call->file = file_at(pair[0], now_ns, &position);
+			second->file = file_at(pair[1], now_ns, &position);
+			second->offset = pair[1];
+		}
+	}
+	if (shape_flags & SHAPE_MAPPING) {
+		flags |= CALL_MAPPING;
+		scratch->mapping.length = argument(regs, 1);
+		scratch->mapping.protection = argument(regs, 2);
+		scratch->mapping.flags = argument(regs, 3);
+		scratch->mapping.offset = argument(regs, 5);
+		if (config.stacks && scratch->mapping.protection & PROTECTION_EXEC && call->file && (u64)result < ~4095ULL)
+			tell_mapped(result, &scratch->mapping, call->file, call->fd, now_ns);
+	}
+	if (shape->path != NONE && !(shape_flags & SHAPE_EXEC && result == 0)) {
+		flags |= CALL_PATH;
+		paths = path_argument(scratch, 0, regs, shape->directory, shape->path, now_ns);
+		// An empty path means the descriptor itself.
+		struct call_path *block = (void *)scratch->paths;
+		if (!block->length && !block->flags && shape->directory != NONE && call->fd < 0)
+			call->fd = argument(regs, shape->directory);
+		if (shape->second_path != NONE) {
+			flags |= CALL_SECOND_PATH;
+			paths += path_argument(
+				scratch, paths & 0x1fff, regs, shape->second_directory, shape->second_path, now_ns);
+		}
+	}
+	if (shape_flags & SHAPE_RENAMES && result == 0)
+		count_rename();
+	if (config.stacks && shape_flags & SHAPE_STACK && !(shape_flags & SHAPE_EXEC && result == 0)) {
+		struct slot *slot = this_slot();
+		if (slot && wants_stack(now_ns - entry.start_ns, &slot->calls))
+			stack = stack_of(now_ns);
+		if (stack)
+			flags |= CALL_STACK;
+	}
+	write_call(call, scratch, stack, paths, flags, now_ns);
+	if (shape_flags & (SHAPE_SUBMIT | SHAPE_REAP) && result > 0) {
+		struct aio_call *aio = &scratch->aio;
+		aio->list = shape_flags & SHAPE_SUBMIT ? regs->dx : regs->r10;
+		aio->context = regs->di;
+		aio->start_ns = entry.start_ns;
+		aio->now_ns = now_ns;
+		aio->number = result;
+		aio->tid = task->pid;
+		aio_each(aio, shape_flags & SHAPE_SUBMIT ? EVENT_AIO_SUBMIT : EVENT_AIO_DONE);
+	}
+	return 0;
+}
+
+// Calls that never return: exit, and whatever a thread was in when it was ended.
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(end_in_call, struct task_struct *task)
+{
+	struct call_event call = {};
+	struct entry entry;
+
+	if (!take_entry(task, &entry))
+		return 0;
+	u64 now_ns = bpf_ktime_get_ns();
+	call.start_ns = entry.start_ns;
+	call.duration_ns_and_number = (now_ns - entry.start_ns) << 16 | entry.number;
+	call.tid = task->pid;
+	call.fd = -1;
+	call.offset = -1;
+	write_call(&call, 0, 0, 0, CALL_UNFINISHED, now_ns);
+	return 0;
+}

@@ -1,0 +1,52 @@
+//! Numbers of calls to their names, classes and shapes, looked up once for each number.
+
+use sysdock_calls::syscalls::{self, Calls, Class, Shape};
+
+use super::numbers;
+
+/// What a number means.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meaning {
+    /// Number of the name in a recording.
+    pub(crate) call: u16,
+    pub(crate) class: Class,
+    pub(crate) shape: Shape,
+    /// `restart_syscall`: the next part of the call that was interrupted.
+    pub(crate) goes_on: bool,
+    /// `rt_sigreturn`: its result is that of the call that the signal interrupted.
+    pub(crate) ends_handler: bool,
+}
+
+/// Meanings by number.
+#[derive(Debug)]
+pub(crate) struct Meanings {
+    known: Vec<Option<Meaning>>,
+    names: Vec<&'static str>,
+    pub(crate) calls: Calls,
+}
+
+impl Meanings {
+    pub(crate) fn new() -> Self {
+        Meanings { known: vec![None; usize::from(u16::MAX) + 1], names: numbers::names(), calls: Calls::new() }
+    }
+
+    #[inline]
+    pub(crate) fn of(&mut self, number: u16) -> Meaning {
+        match self.known[usize::from(number)] {
+            Some(meaning) => meaning,
+            None => self.look_up(number),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, number: u16) -> Meaning {
+        let name = match self.names.get(usize::from(number)) {
+            Some(name) if !name.is_empty() => (*name).into(),
+            _ => format!("syscall_{number:#x}"),
+        };
+        let (call, &(class, shape)) = self.calls.look_up(syscalls::number(name.as_bytes()), name.as_bytes());
+        let meaning = Meaning { call, class, shape, goes_on: name == "restart_syscall", ends_handler: name == "rt_sigreturn" };
+        self.known[usize::from(number)] = Some(meaning);
+        meaning
+    }
+}

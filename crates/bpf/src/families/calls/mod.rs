@@ -1,0 +1,142 @@
+//! System calls, and operations of libaio, which they begin and end. Families that have more to say of calls add to their rows.
+
+mod aio;
+pub(crate) mod events;
+mod meanings;
+pub(crate) mod numbers;
+mod rows;
+#[cfg(test)]
+pub(crate) mod tests;
+pub(crate) mod words;
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use sysdock_calls::{CallRow, CallRows, MappingRows, syscalls::Shape};
+use sysdock_table::{ROWS_PER_PART, Recording};
+
+use crate::{
+    BpfError,
+    conversion::Conversion,
+    events::{AioDoneEvent, AioSubmitEvent, EVENT_AIO_DONE, EVENT_AIO_SUBMIT, EVENT_CALL, Raw},
+    families::{Converter, Family, Recorded},
+};
+
+use aio::UnderWay;
+use events::Call;
+use meanings::Meanings;
+
+/// A call that moved a position: its end, life and row.
+type Move = (i64, u32, u64);
+
+/// The rows of `calls` and `mappings`, and what is needed to make them.
+pub(crate) struct Calls {
+    meanings: Meanings,
+    rows: CallRows,
+    mappings: MappingRows,
+    /// Numbers of errors and open flags in the rows; -1: none yet.
+    errno_numbers: Vec<i16>,
+    open_flag_numbers: FxHashMap<u64, i16>,
+    full_path: Vec<u8>,
+    /// By process and descriptor, the last calls that moved the position.
+    last_moves: FxHashMap<(i32, i32), VecDeque<Move>>,
+    aio: UnderWay,
+    restarted: u64,
+    /// Rows at the last checkpoint.
+    rows_written: u64,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Calls {
+            meanings: Meanings::new(),
+            rows: CallRows::new(cores > 1),
+            mappings: MappingRows::default(),
+            errno_numbers: vec![-1; 4096],
+            open_flag_numbers: FxHashMap::default(),
+            full_path: Vec::new(),
+            last_moves: FxHashMap::default(),
+            aio: UnderWay::default(),
+            restarted: 0,
+            rows_written: 0,
+        }
+    }
+}
+
+impl Converter for Calls {
+    const FAMILY: Family = Family {
+        word: "io",
+        shows: "system calls",
+        recorded: Recorded::Always,
+        object: include_bytes!(concat!(env!("OUT_DIR"), "/calls.bpf.o")),
+        kinds: &[(EVENT_CALL, "calls"), (EVENT_AIO_SUBMIT, "calls"), (EVENT_AIO_DONE, "calls")],
+        tables: sysdock_calls::TABLES,
+        ..Family::NONE
+    };
+
+    #[inline]
+    fn is_whole(event: &Raw<'_>) -> bool {
+        match event.kind {
+            EVENT_CALL => Call::is_whole(event),
+            EVENT_AIO_SUBMIT => event.holds::<AioSubmitEvent>(),
+            _ => event.holds::<AioDoneEvent>(),
+        }
+    }
+
+    #[inline]
+    fn at_ns(event: &Raw<'_>) -> Option<u64> {
+        if event.kind == EVENT_CALL { Call::end_ns(event) } else { event.first_number() }
+    }
+
+    fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
+        for thread in conversion.threads.running() {
+            for row in conversion.threads.get_mut(thread).interrupted.give_up() {
+                self.push(&row, conversion)?;
+            }
+        }
+        self.aio_left(conversion)?;
+        self.rows.flush(conversion.recording, self.meanings.calls.names())?;
+        self.mappings.flush(conversion.recording, true)?;
+        let counts = &mut conversion.recording.manifest.capture_mut().counts;
+        counts.insert(sysdock_calls::RESTARTED_CALLS.into(), self.restarted);
+        Ok(())
+    }
+}
+
+impl Calls {
+    /// An event of this family. `others` are told of each call.
+    #[inline]
+    pub(super) fn convert(
+        &mut self,
+        event: &Raw<'_>,
+        at_ns: i64,
+        conversion: &mut Conversion<'_>,
+        others: &mut impl FnMut(&Call<'_>, Shape, &mut CallRow, &mut Conversion<'_>) -> Result<(), BpfError>,
+    ) -> Result<(), BpfError> {
+        match event.kind {
+            EVENT_CALL => match &Call::of(event) {
+                Some(call) => self.call(call, conversion, others),
+                None => Ok(()),
+            },
+            EVENT_AIO_SUBMIT => event.read().map_or(Ok(()), |(begun, _)| self.aio_submitted(&begun, at_ns, conversion)),
+            _ => event.read().map_or(Ok(()), |(ended, _)| self.aio_reaped(&ended, at_ns, conversion)),
+        }
+    }
+
+    /// An event of another family: the interrupted calls of a thread that it found gone stay so.
+    pub(super) fn after(&mut self, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
+        let Some(mut thread) = conversion.gone.take() else { return Ok(()) };
+        thread.interrupted.give_up().try_for_each(|row| self.push(&row, conversion))
+    }
+
+    /// Parts are of a size at which readers can still divide their work.
+    pub(crate) fn checkpoint_if_due(&mut self, recording: &mut Recording) -> Result<(), BpfError> {
+        if self.rows.total() - self.rows_written >= ROWS_PER_PART {
+            self.rows_written = self.rows.total();
+            self.rows.flush(recording, self.meanings.calls.names())?;
+            recording.checkpoint()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! From an event of a page fault to its row in `file_faults`.
+
+use sysdock_table::{
+    Batch, ROWS_PER_GROUP, Recording, TableError,
+    rows::{FileFaults, FileFaultsColumns},
+};
+
+use crate::{
+    conversion::Conversion,
+    events::{FAULT_COUNTED, FAULT_FETCH, FAULT_IN_CALL, FAULT_MAJOR, FAULT_MAPPED, FAULT_SHARED, FAULT_WRITE, FaultEvent},
+};
+
+const PAGE_BYTES: u64 = 4096;
+
+/// Faults not yet written.
+#[derive(Debug, Default)]
+pub(super) struct FaultRows(Batch<FileFaultsColumns>);
+
+impl FaultRows {
+    /// Add a row; true when it is time to [`FaultRows::flush`].
+    pub(super) fn push(&mut self, row: &FileFaults<'_>) -> bool {
+        self.0.push(row);
+        self.0.len() >= ROWS_PER_GROUP
+    }
+
+    /// Write what was collected.
+    pub(super) fn flush(&mut self, recording: &mut Recording) -> Result<(), TableError> {
+        recording.write_batch(&mut self.0)
+    }
+}
+
+/// The row of an event.
+pub(super) fn row(event: &FaultEvent, flags: u32, conversion: &mut Conversion<'_>) -> FileFaults<'static> {
+    let ts_ns = conversion.clock.epoch_ns(event.start_ns);
+    let thread = conversion.thread(event.tid, ts_ns);
+    let dur_ns = event.duration_ns.min(i64::MAX.cast_unsigned()).cast_signed();
+    conversion.seen(ts_ns, ts_ns.saturating_add(dur_ns));
+    let has_around = event.around_pages > 0;
+    let has = |flag| flags & flag != 0;
+    FileFaults {
+        ts_ns,
+        dur_ns,
+        life_id: conversion.threads.get_mut(thread).life as i32,
+        path_id: Some(conversion.file(event.file)).filter(|object| *object >= 0),
+        address: event.address.cast_signed(),
+        offset_bytes: event.offset.cast_signed(),
+        access: access(has(FAULT_WRITE), has(FAULT_FETCH)).into(),
+        major: has(FAULT_MAJOR),
+        shared: has(FAULT_SHARED),
+        was_mapped: has(FAULT_MAPPED),
+        in_call: has(FAULT_IN_CALL),
+        around_offset_bytes: has_around.then(|| event.around_page.wrapping_mul(PAGE_BYTES).cast_signed()),
+        around_bytes: has_around.then(|| bytes(event.around_pages)),
+        brought_in_bytes: has(FAULT_COUNTED).then(|| bytes(event.brought_in_pages)),
+    }
+}
+
+fn bytes(pages: u32) -> i64 {
+    (u64::from(pages) * PAGE_BYTES).cast_signed()
+}
+
+fn access(is_write: bool, is_fetch: bool) -> &'static str {
+    match (is_write, is_fetch) {
+        (true, _) => "write",
+        (false, true) => "execute",
+        (false, false) => "read",
+    }
+}

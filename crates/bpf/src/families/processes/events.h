@@ -1,0 +1,63 @@
+// Events about threads and processes: births, programs, ends, signals.
+#pragma once
+
+#include "bpf/event.h"
+
+enum processes_kind {
+	EVENT_FORK = 3, // a process or thread was made
+	EVENT_EXEC = 4, // a process runs another program
+	EVENT_EXIT = 5, // a thread ended
+	EVENT_SIGNAL = 6, // a signal was delivered to a thread
+	EVENT_TASK = 7, // a thread that was there when recording began (written by the user side, from /proc)
+};
+
+struct fork_event {
+	struct event_header header;
+	unsigned long long at_ns;
+	unsigned int parent_tid, parent_pid;
+	unsigned int tid, pid; // pid: thread group
+	char comm[16];
+};
+
+struct exec_event {
+	struct event_header header;
+	unsigned long long at_ns;
+	unsigned int tid, pid;
+	unsigned int old_tid;          // of the thread that called exec: it gets the id of the first
+	unsigned short filename_length; // bytes of `text` that are the path given to exec
+	unsigned short arguments_length; // bytes behind those: arguments, each ended by NUL; cut at 1,024
+	char comm[16];
+	char text[]; // padded to 8
+};
+
+struct exit_event {
+	struct event_header header;
+	unsigned long long at_ns;
+	unsigned int tid, pid;
+	unsigned int status;     // as wait has it
+	unsigned int last;       // 1: no thread of the process is left
+	unsigned long long user_ns, system_ns;     // of the thread, by the kernel's clock tick: good for their ratio only
+	unsigned long long minor_faults, major_faults;
+	unsigned long long read_chars, write_chars, read_calls, write_calls; // as /proc/PID/io has them, of the thread
+	unsigned long long read_bytes, write_bytes, cancelled_bytes;
+	unsigned long long cpu_ns; // both together, exactly
+};
+
+struct signal_event {
+	struct event_header header;
+	unsigned long long at_ns;
+	unsigned int tid;
+	int signal;
+	int code;
+	unsigned int sender_pid;
+};
+
+struct task_event {
+	struct event_header header;
+	unsigned long long started_ns; // CLOCK_MONOTONIC
+	unsigned int tid, pid, parent_pid;
+	unsigned short arguments_length;
+	unsigned short pad;
+	char comm[16];
+	char arguments[]; // each ended by NUL; padded to 8
+};

@@ -1,0 +1,101 @@
+//! Threads and processes: births, programs, ends, signals, and those that are there when recording begins. [`Threads`](crate::conversion::threads::Threads)
+//! keeps their lives, which all families refer to; here the events come in and the tables go out.
+
+pub(crate) mod events;
+pub(crate) mod signals;
+pub(crate) mod tasks;
+#[cfg(test)]
+mod tests;
+
+use sysdock_calls::{SignalRows, write_commands, write_processes};
+use sysdock_table::rows;
+
+use crate::{
+    BpfError,
+    conversion::Conversion,
+    events::{EVENT_EXEC, EVENT_EXIT, EVENT_FORK, EVENT_SIGNAL, EVENT_TASK, ExitEvent, ForkEvent, Raw, SignalEvent},
+    families::{Converter, Family, Recorded},
+};
+
+use events::{Exec, Task};
+
+/// Their tables.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    signals: SignalRows,
+}
+
+impl Converter for Processes {
+    const FAMILY: Family = Family {
+        word: "processes",
+        shows: "processes",
+        recorded: Recorded::Always,
+        object: include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf.o")),
+        kinds: &[
+            (EVENT_FORK, "processes"),
+            (EVENT_EXEC, "processes"),
+            (EVENT_EXIT, "processes"),
+            (EVENT_TASK, "processes"),
+            (EVENT_SIGNAL, "signals"),
+        ],
+        ..Family::NONE
+    };
+
+    fn is_whole(event: &Raw<'_>) -> bool {
+        match event.kind {
+            EVENT_FORK => event.holds::<ForkEvent>(),
+            EVENT_EXEC => Exec::of(event).is_some(),
+            EVENT_EXIT => event.holds::<ExitEvent>(),
+            EVENT_TASK => Task::of(event).is_some(),
+            _ => event.holds::<SignalEvent>(),
+        }
+    }
+
+    fn event(&mut self, event: &Raw<'_>, at_ns: i64, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
+        if event.kind == EVENT_SIGNAL {
+            return event.read().map_or(Ok(()), |(signal, _)| self.signal(&signal, at_ns, conversion));
+        }
+        let threads = &mut conversion.threads;
+        conversion.gone = match event.kind {
+            EVENT_FORK => event.read().and_then(|(fork, _)| threads.fork(&fork, at_ns)),
+            EVENT_EXEC => Exec::of(event).and_then(|exec| threads.exec(&exec, at_ns)),
+            EVENT_EXIT => event.read().and_then(|(exit, _)| threads.exit(&exit, at_ns)),
+            _ => {
+                let begun_ns = conversion.clock.epoch_ns(conversion.clock.first_ns());
+                Task::of(event).and_then(|task| threads.task(&task, at_ns, begun_ns))
+            }
+        };
+        // What was there before is no sign that recording had begun.
+        if event.kind != EVENT_TASK {
+            conversion.seen(at_ns, at_ns);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
+        let Conversion { recording, threads, .. } = conversion;
+        self.signals.flush(recording)?;
+        write_processes(recording, &threads.lives, &[String::new()])?;
+        write_commands(recording, &threads.commands.names)?;
+        Ok(())
+    }
+}
+
+impl Processes {
+    fn signal(&mut self, event: &SignalEvent, at_ns: i64, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
+        conversion.seen(at_ns, at_ns);
+        let thread = conversion.thread(event.tid, at_ns);
+        let sender = signals::has_sender(event.signal, event.code, event.sender_pid);
+        let row = rows::Signals {
+            ts_ns: at_ns,
+            life_id: conversion.threads.get_mut(thread).life as i32,
+            signal: signals::name(event.signal).into(),
+            code: Some(signals::code(event.signal, event.code).into()),
+            sender_pid: sender.then_some(event.sender_pid.cast_signed()),
+        };
+        if self.signals.push(&row) {
+            self.signals.flush(conversion.recording)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! Threads that are there when recording begins, from /proc: the kernel side tells of births only.
+
+use std::{fs, path::Path};
+
+use crate::events::{self, EVENT_TASK, TaskEvent};
+
+const LONGEST_ARGUMENTS: usize = 1024;
+
+/// Events about all threads of these processes, one behind another. A process that is gone has none.
+#[must_use]
+pub fn task_events(pids: impl IntoIterator<Item = u32>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for pid in pids {
+        let folder = format!("/proc/{pid}/task");
+        let Ok(threads) = fs::read_dir(&folder) else { continue };
+        let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let tids = threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse::<u32>().ok());
+        for tid in tids {
+            if let Some(task) = task(&Path::new(&folder).join(tid.to_string()), tid, pid) {
+                add(&mut out, task, &arguments);
+            }
+        }
+    }
+    out
+}
+
+/// The process of the command: it runs nothing yet, so it has no name.
+#[must_use]
+pub fn first_task(pid: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    add(&mut out, TaskEvent { tid: pid, pid, ..TaskEvent::default() }, &[]);
+    out
+}
+
+/// All processes.
+///
+/// # Errors
+/// /proc cannot be read.
+pub fn all_processes() -> std::io::Result<Vec<u32>> {
+    Ok(fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// From proc(5), /proc/pid/stat: behind the name, which ends at the last bracket, the parent is field 2 and the start field 20.
+fn task(folder: &Path, tid: u32, pid: u32) -> Option<TaskEvent> {
+    let stat = fs::read_to_string(folder.join("stat")).ok()?;
+    let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace();
+    let parent_pid = fields.nth(1)?.parse().ok()?;
+    let ticks: u64 = fields.nth(17)?.parse().ok()?;
+    let mut comm = [0; 16];
+    let length = name.len().min(15);
+    comm[..length].copy_from_slice(&name.as_bytes()[..length]);
+    // SAFETY: sysconf has no preconditions.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1).cast_unsigned();
+    // Since boot, which is CLOCK_MONOTONIC but for the time that the machine was asleep.
+    Some(TaskEvent { started_ns: ticks * (1_000_000_000 / per_second), tid, pid, parent_pid, comm, arguments_length: 0 })
+}
+
+fn add(out: &mut Vec<u8>, task: TaskEvent, arguments: &[u8]) {
+    let arguments = &arguments[..arguments.len().min(LONGEST_ARGUMENTS)];
+    let task = TaskEvent { arguments_length: arguments.len() as u16, ..task };
+    events::add(out, EVENT_TASK, 0, &task, arguments);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_told_with_its_threads() {
+        let pid = std::process::id();
+        let told = task_events([pid]);
+        let threads = fs::read_dir("/proc/self/task").expect("/proc").count();
+        let (mut rest, mut seen) = (&told[..], 0);
+        while let Some((event, behind)) = events::split(rest) {
+            assert_eq!((event.kind, event.read::<TaskEvent>().unwrap().0.pid), (EVENT_TASK, pid));
+            (rest, seen) = (behind, seen + 1);
+        }
+        assert!(seen > 0 && seen <= threads + 1, "{seen} of {threads}");
+        assert!(task_events([u32::MAX]).is_empty());
+    }
+}

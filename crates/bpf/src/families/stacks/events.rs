@@ -1,0 +1,52 @@
+//! Events about stacks, and about what code lies where.
+
+use crate::events::{ProgramEvent, Raw, STACK_AGAIN, StackEvent};
+
+/// A part of a stack. The first part stands at offset 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StackPart<'a> {
+    pub(crate) id: u64,
+    pub(crate) image: u64,
+    /// ip, sp, bp, bx, r12, r13, r14, r15.
+    pub(crate) registers: [u64; 8],
+    pub(crate) tid: u32,
+    pub(crate) offset: u32,
+    /// The id was told before.
+    pub(crate) again: bool,
+    pub(crate) bytes: &'a [u8],
+}
+
+impl<'a> StackPart<'a> {
+    /// `None`: the event is broken.
+    pub(crate) fn of(event: &Raw<'a>) -> Option<Self> {
+        let (fixed, bytes) = event.read::<StackEvent>()?;
+        let StackEvent { id, image, ip, sp, bp, bx, r12, r13, r14, r15, tid, offset, .. } = fixed;
+        let registers = [ip, sp, bp, bx, r12, r13, r14, r15];
+        Some(StackPart { id, image, registers, tid, offset, again: event.flags & STACK_AGAIN != 0, bytes })
+    }
+}
+
+/// A program that the kernel mapped, and its loader: nothing else is in `image`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProgramMapped {
+    pub(crate) image: u64,
+    pub(crate) at_ns: u64,
+    pub(crate) file: u64,
+    pub(crate) code_start: u64,
+    pub(crate) code_bytes: u64,
+    /// Where the loader lies; 0: there is none.
+    pub(crate) loader: u64,
+    /// Where the program begins to run.
+    pub(crate) entry: u64,
+}
+
+impl ProgramMapped {
+    /// `None`: the event is broken.
+    pub(crate) fn of(event: &Raw<'_>) -> Option<Self> {
+        let (fixed, _) = event.read::<ProgramEvent>()?;
+        let ProgramEvent { image, at_ns, file, code_start, code_bytes, auxiliary } = fixed;
+        let value = |key: u64| auxiliary.chunks_exact(2).find(|pair| pair[0] == key).map_or(0, |pair| pair[1]);
+        let (loader, entry) = (value(libc::AT_BASE), value(libc::AT_ENTRY));
+        Some(ProgramMapped { image, at_ns, file, code_start, code_bytes, loader, entry })
+    }
+}

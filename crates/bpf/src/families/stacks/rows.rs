@@ -1,0 +1,295 @@
+//! Where in programs calls were made: `stacks`, and the ids of its rows.
+//!
+//! States of an id: *unknown* -> *copied* (parts of its stack have come, those of a thread one behind another) -> *known* (the call behind
+//! them has come: its frames are found, and the copy is gone). Equal frames have one number, whatever their ids.
+
+use rustc_hash::FxHashMap;
+use sysdock_table::{
+    Batch, Recording, TableError,
+    rows::{self, StacksColumns},
+};
+
+use crate::{
+    conversion::places::Places,
+    families::stacks::{events::StackPart, python_events::PythonFrames},
+    stacks::{
+        python::{Between, Codes, PythonFrame},
+        symbols::{self, Symbol},
+        unwind::{Copy, End, Frame, Frames},
+    },
+};
+
+/// Threads whose stacks may come in parts at a time: of others the copy is given up.
+const MOST_COPIES: usize = 4096;
+/// Longer than the kernel side copies.
+const LONGEST_COPY: usize = 64 << 10;
+const STACKS_PER_GROUP: usize = 16_384;
+/// At the end of a stack: why there are no more functions of Python.
+const MORE_PYTHON: &str = "[more functions of Python]";
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Calls whose stack was never told.
+    pub(crate) lost: u64,
+    /// Stacks that were copied again, and how many of those had other frames than the first of their id.
+    pub(crate) compared: u64,
+    pub(crate) differed: u64,
+    /// Stacks that end before the place where their thread began.
+    pub(crate) cut: u64,
+}
+
+/// A stack: frames of the machine, why there are no more, and frames of Python, of which there may be more than are known.
+type Stack = (Box<[Frame]>, End, Box<[PythonFrame]>, bool);
+
+/// All stacks of a recording.
+#[derive(Default)]
+pub(crate) struct StackRows {
+    pub(crate) frames: Frames,
+    pub(crate) codes: Codes,
+    /// By thread.
+    copies: FxHashMap<u32, (u64, bool, Copy)>,
+    /// Of Python, by thread, with the id of the stack that they belong to.
+    python: FxHashMap<u32, (u64, Box<[PythonFrame]>, bool)>,
+    numbers: FxHashMap<u64, i32>,
+    /// By number.
+    known: Vec<Stack>,
+    index: FxHashMap<Stack, i32>,
+    pub(crate) counts: Counts,
+}
+
+impl StackRows {
+    /// A part of a stack.
+    pub(crate) fn part(&mut self, part: &StackPart<'_>) {
+        if part.offset == 0 {
+            if self.copies.len() >= MOST_COPIES {
+                self.copies.clear();
+            }
+            let copy = Copy { image: part.image, registers: part.registers, bytes: part.bytes.to_vec() };
+            self.copies.insert(part.tid, (part.id, part.again, copy));
+            return;
+        }
+        let Some((id, _, copy)) = self.copies.get_mut(&part.tid) else { return };
+        if *id == part.id && copy.bytes.len() == part.offset as usize && copy.bytes.len() + part.bytes.len() <= LONGEST_COPY {
+            copy.bytes.extend_from_slice(part.bytes);
+        }
+    }
+
+    /// Functions of Python, before the first part of the stack that they belong to.
+    pub(crate) fn python(&mut self, frames: &PythonFrames<'_>) {
+        if self.python.len() >= MOST_COPIES {
+            self.python.clear();
+        }
+        self.python.insert(frames.tid, (frames.id, self.codes.frames(frames), frames.cut));
+    }
+
+    /// The number of the stack of a call; -1: it has none.
+    #[inline]
+    pub(crate) fn number(&mut self, id: u64, tid: u32, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> i32 {
+        if id == 0 {
+            return -1;
+        }
+        if !self.copies.is_empty()
+            && let Some((copied, again, copy)) = self.copies.remove(&tid)
+            && copied == id
+        {
+            let python = self.python.remove(&tid).filter(|(of, ..)| *of == id);
+            let (frames, end) = self.frames.of(&copy, places, epoch_ns);
+            let (python, more) = python.map(|(_, frames, more)| (frames, more)).unwrap_or_default();
+            return self.copied(id, again, (frames.into_boxed_slice(), end, python, more));
+        }
+        let number = self.numbers.get(&id).copied().unwrap_or(-1);
+        self.counts.lost += u64::from(number < 0);
+        number
+    }
+
+    fn copied(&mut self, id: u64, again: bool, stack: Stack) -> i32 {
+        let number = self.index.get(&stack).copied().unwrap_or_else(|| {
+            let number = i32::try_from(self.known.len()).expect("fewer than 2^31 stacks");
+            self.counts.cut += u64::from(stack.1 != End::Whole || stack.3);
+            self.known.push(stack.clone());
+            self.index.insert(stack, number);
+            number
+        });
+        let before = *self.numbers.entry(id).or_insert(number);
+        self.counts.compared += u64::from(again);
+        self.counts.differed += u64::from(again && before != number);
+        number
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Write the table.
+    pub(crate) fn write(&self, recording: &mut Recording) -> Result<(), TableError> {
+        let symbols = self.symbols();
+        for first in (0..self.known.len()).step_by(STACKS_PER_GROUP) {
+            let stacks = first..self.known.len().min(first + STACKS_PER_GROUP);
+            recording.write_batch(&mut self.rows(stacks, &symbols))?;
+        }
+        Ok(())
+    }
+
+    /// Of each frame.
+    fn symbols(&self) -> FxHashMap<Frame, Vec<Symbol>> {
+        let mut by_object: FxHashMap<u32, Vec<Frame>> = FxHashMap::default();
+        let mut all: FxHashMap<Frame, Vec<Symbol>> = FxHashMap::default();
+        for frame in self.known.iter().flat_map(|(frames, ..)| frames) {
+            if all.insert(*frame, Vec::new()).is_none() {
+                by_object.entry(frame.object).or_default().push(*frame);
+            }
+        }
+        for (object, mut frames) in by_object {
+            let object = &self.frames.objects.all[object as usize];
+            if object.binary.is_none() {
+                continue;
+            }
+            frames.sort_unstable_by_key(|frame| frame.address);
+            // The call stands before the address that it returns to. So does the instruction that entered the kernel.
+            let addresses: Vec<u64> = frames.iter().map(|frame| frame.address.wrapping_sub(1)).collect();
+            all.extend(frames.into_iter().zip(symbols::symbols(&object.path, &addresses)));
+        }
+        all
+    }
+
+    fn rows(&self, stacks: std::ops::Range<usize>, symbols: &FxHashMap<Frame, Vec<Symbol>>) -> Batch<StacksColumns> {
+        let mut rows = Batch::default();
+        for number in stacks {
+            let (frames, end, python, more) = &self.known[number];
+            let mut python = Between::new(python);
+            let stack_id = i32::try_from(number).expect("numbers are small");
+            let mut place = 0..;
+            let mut add = |Row { object, function, offset, source, address }: Row| {
+                rows.push(&rows::Stacks {
+                    stack_id,
+                    frame: place.next().unwrap_or(i32::MAX),
+                    object: object.map(Into::into),
+                    function: function.map(Into::into),
+                    offset,
+                    source: source.map(Into::into),
+                    address,
+                });
+            };
+            for frame in frames {
+                for frame in
+                    symbols[frame].iter().flat_map(|symbol| python.before(symbol.function.as_deref().unwrap_or_default()))
+                {
+                    add(self.python_row(frame));
+                }
+                self.rows_of(frame, &symbols[frame], &mut add);
+            }
+            python.left().iter().for_each(|frame| add(self.python_row(frame)));
+            if *more {
+                add(Row { function: Some(MORE_PYTHON.into()), ..Row::default() });
+            }
+            if let Some(word) = end.word() {
+                add(Row { function: Some(word.into()), ..Row::default() });
+            }
+        }
+        rows
+    }
+
+    fn python_row(&self, frame: &PythonFrame) -> Row {
+        let (object, function, source) = self.codes.names(frame);
+        Row { object, function, source, ..Row::default() }
+    }
+
+    /// One row for each function at the place of a frame.
+    fn rows_of(&self, frame: &Frame, symbols: &[Symbol], add: &mut impl FnMut(Row)) {
+        let object = Some(self.frames.objects.all[frame.object as usize].path.display().to_string());
+        let address = Some(frame.address.cast_signed());
+        if symbols.is_empty() {
+            add(Row { object, address, offset: address, ..Row::default() });
+            return;
+        }
+        for symbol in symbols {
+            let Symbol { function, offset, source } = symbol.clone();
+            // The offset of the address that is shown, not of the call before it.
+            let offset = offset.map(|offset| offset.saturating_add(1));
+            add(Row { object: object.clone(), function, offset, source, address });
+        }
+    }
+}
+
+/// A row, but for its key.
+#[derive(Debug, Default)]
+struct Row {
+    object: Option<String>,
+    function: Option<String>,
+    offset: Option<i64>,
+    source: Option<String>,
+    address: Option<i64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        events::{self, EVENT_PYTHON, MappedEvent, PythonEvent},
+        families::stacks::events::ProgramMapped,
+        testing::{Bytes, Random},
+    };
+
+    #[test]
+    fn whatever_a_spool_says_of_stacks_is_no_reason_to_panic() {
+        let mut random = Random(3);
+        let (mut stacks, places) = (StackRows::default(), Places::default());
+        let odd = |random: &mut Random| match random.below(4) {
+            0 => random.below(5),
+            1 => u64::MAX - random.below(5),
+            _ => random.below(1 << 47),
+        };
+        for _ in 0..20_000 {
+            let [image, parent, start, length, offset, file] = std::array::from_fn(|_| odd(&mut random));
+            match random.below(5) {
+                4 => {
+                    let number = random.below(4) as u32;
+                    let fixed = PythonEvent { id: random.below(9), tid: 1, number, ..PythonEvent::default() };
+                    let frames = [image, start, length, offset].map(u64::to_le_bytes).concat();
+                    let bytes = Bytes::of(EVENT_PYTHON, &fixed).text(&frames).bytes();
+                    let (raw, _) = events::split(&bytes).unwrap();
+                    PythonFrames::of(&raw).iter().for_each(|frames| stacks.python(frames));
+                }
+                0 => stacks.frames.images.mapped(MappedEvent { image, parent, start, length, offset, file, at_ns: 0 }),
+                1 => stacks.frames.images.program(ProgramMapped {
+                    image,
+                    at_ns: 0,
+                    file,
+                    code_start: start,
+                    code_bytes: length,
+                    loader: parent,
+                    entry: offset,
+                }),
+                _ => {
+                    let bytes: Vec<u8> = (0..random.below(300)).map(|_| random.below(256) as u8).collect();
+                    let registers = std::array::from_fn(|_| odd(&mut random));
+                    let (id, tid) = (random.below(9), random.below(100_000) as u32);
+                    let offset = if random.below(2) == 0 { 0 } else { offset as u32 };
+                    let again = random.below(2) == 0;
+                    stacks.part(&StackPart { id, image, registers, tid, offset, again, bytes: &bytes });
+                    let other = if random.below(2) == 0 { tid } else { 1 };
+                    stacks.number(id, other, &places, &|_| 0);
+                }
+            }
+        }
+        assert!(stacks.copies.len() <= MOST_COPIES);
+        assert!(stacks.counts.lost > 0 && stacks.len() > 0);
+    }
+
+    #[test]
+    fn a_copy_is_put_together_from_its_parts_and_no_others() {
+        let mut stacks = StackRows::default();
+        let part = |id, offset, bytes| StackPart { id, image: 1, registers: [0; 8], tid: 7, offset, again: false, bytes };
+        stacks.part(&part(5, 0, &[1; 16]));
+        stacks.part(&part(5, 16, &[2; 8]));
+        // Of another stack, and one with a gap before it.
+        stacks.part(&part(6, 24, &[3; 8]));
+        stacks.part(&part(5, 32, &[4; 8]));
+        assert_eq!(stacks.copies[&7].2.bytes, [[1; 8], [1; 8], [2; 8]].concat());
+        let number = stacks.number(5, 7, &Places::default(), &|_| 0);
+        assert_eq!((number, stacks.number(5, 8, &Places::default(), &|_| 0)), (0, 0));
+        assert_eq!((stacks.number(6, 7, &Places::default(), &|_| 0), stacks.counts.lost), (-1, 1));
+    }
+}

@@ -1,0 +1,132 @@
+// Requests of io_uring, which are no system calls: one event for each, written at its completion, with the number of the call that does
+// the same.
+
+#include "bpf/kernel.h"
+#include "families/calls/events.h"
+#include "bpf/ring.h"
+#include "bpf/target.h"
+#include "families/paths/files.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+// Of enum io_uring_op, which is part of the interface to programs: its numbers do not change.
+enum op { READV = 1, WRITEV, FSYNC, READ_FIXED, WRITE_FIXED, POLL_ADD, SYNC_FILE_RANGE = 8, SENDMSG, RECVMSG, ACCEPT = 13, CONNECT = 16,
+	FALLOCATE, OPENAT, CLOSE, STATX = 21, READ, WRITE, FADVISE, MADVISE, SEND, RECV, OPENAT2, SPLICE = 30, SHUTDOWN = 34, RENAMEAT,
+	UNLINKAT, MKDIRAT, SYMLINKAT, LINKAT, OPS = 64 };
+
+static const volatile u16 numbers[OPS] = {
+	[READV] = 295, [WRITEV] = 296, [FSYNC] = 74, [READ_FIXED] = 17, [WRITE_FIXED] = 18, [POLL_ADD] = 7, [SYNC_FILE_RANGE] = 277,
+	[SENDMSG] = 46, [RECVMSG] = 47, [ACCEPT] = 288, [CONNECT] = 42, [FALLOCATE] = 285, [OPENAT] = 257, [CLOSE] = 3, [STATX] = 332,
+	[READ] = 17, [WRITE] = 18, [FADVISE] = 221, [MADVISE] = 28, [SEND] = 44, [RECV] = 45, [OPENAT2] = 437, [SPLICE] = 275,
+	[SHUTDOWN] = 48, [RENAMEAT] = 316, [UNLINKAT] = 263, [MKDIRAT] = 258, [SYMLINKAT] = 266, [LINKAT] = 265,
+};
+
+struct request {
+	u64 start_ns;
+	s64 offset;
+	s64 asked;
+	u32 tid;
+	s32 fd;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536); // that may be under way at a time
+	__type(key, u64);
+	__type(value, struct request);
+} requests SEC(".maps");
+
+static __always_inline bool moves_bytes(u8 op)
+{
+	return op == READ || op == WRITE || op == READ_FIXED || op == WRITE_FIXED || op == READV || op == WRITEV;
+}
+
+static __always_inline void begin(struct io_kiocb *submission)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct request request = { .offset = -1 };
+	struct io_kiocb *pointer = submission;
+	u8 op = submission->opcode;
+	u64 key;
+
+	if (!is_wanted(task))
+		return;
+	// As a number, which it is at the completion: the verifier would not store a pointer as a key.
+	bpf_probe_read_kernel(&key, sizeof(key), &pointer);
+	request.start_ns = bpf_ktime_get_ns();
+	request.tid = task->pid;
+	request.fd = submission->cqe.fd;
+	if (moves_bytes(op)) {
+		struct io_rw *transfer = (void *)submission;
+		request.offset = BPF_CORE_READ(transfer, kiocb.ki_pos);
+		// Of vectors it is their number.
+		request.asked = op == READV || op == WRITEV ? -1 : (s64)BPF_CORE_READ(transfer, len);
+	}
+	if (bpf_map_update_elem(&requests, &key, &request, BPF_ANY))
+		lose(EVENT_CALL);
+}
+
+// Of these two, and of the two at the completion, the verifier takes the one that fits the kernel's tracepoint.
+SEC("tp_btf/io_uring_submit_req")
+int BPF_PROG(submitted, struct io_kiocb *submission)
+{
+	begin(submission);
+	return 0;
+}
+
+SEC("tp_btf/io_uring_submit_sqe")
+int BPF_PROG(submitted_early, struct io_kiocb *submission)
+{
+	begin(submission);
+	return 0;
+}
+
+static __always_inline void end(struct io_kiocb *submission, s32 result)
+{
+	u64 key = (u64)submission, position, now_ns;
+	struct ring *ring = this_ring();
+	struct place place = {};
+	struct request *request;
+	struct call_event *event;
+	u64 file = 0;
+	s64 unused;
+
+	request = bpf_map_lookup_elem(&requests, &key);
+	if (!request || !ring)
+		return;
+	now_ns = bpf_ktime_get_ns();
+	if (place_of_file(&place, BPF_CORE_READ(submission, file), &unused))
+		file = id_told(&place, now_ns);
+	event = ring_take(ring, sizeof(*event), EVENT_CALL, now_ns, &position);
+	if (event) {
+		u8 op = BPF_CORE_READ(submission, opcode);
+		u64 number = op < OPS ? numbers[op] : 0;
+		event->start_ns = request->start_ns;
+		event->duration_ns_and_number = (now_ns - request->start_ns) << 16 | (number ?: RING_CALL);
+		event->tid = request->tid;
+		event->fd = request->fd;
+		event->result = result;
+		event->file = file;
+		event->offset = request->offset;
+		event->extra = request->asked;
+		ring_give(&event->header, position, sizeof(*event), EVENT_CALL, CALL_RING);
+	}
+	bpf_map_delete_elem(&requests, &key);
+}
+
+SEC("tp_btf/io_uring_complete")
+int BPF_PROG(completed, void *context, struct io_kiocb *submission, struct io_uring_cqe *completion)
+{
+	end(submission, completion->res);
+	return 0;
+}
+
+SEC("tp_btf/io_uring_complete")
+int BPF_PROG(completed_early, void *context, struct io_kiocb *submission, u64 user_data, s32 result)
+{
+	end(submission, result);
+	return 0;
+}

@@ -1,0 +1,187 @@
+//! What code lay where in the address space of a process: `families/stacks/layouts.h` tells how each image came to be, and the files that were mapped
+//! are still there, or are not. A file that is not the one that was mapped is not looked into.
+
+use std::{
+    ops::Range,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+use rustc_hash::FxHashMap;
+
+use crate::{
+    conversion::places::Places,
+    events::MappedEvent,
+    families::stacks::events::ProgramMapped,
+    stacks::elf::{self, Binary},
+};
+
+/// More images than these, and more mappings of one, are made up.
+const MOST_IMAGES: usize = 1 << 22;
+const MOST_MAPPINGS: usize = 4096;
+/// Files that are looked into.
+const MOST_OBJECTS: usize = 16_384;
+
+/// How an image came to be.
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    Mapped(MappedEvent),
+    Program(ProgramMapped),
+}
+
+/// All images that were told.
+#[derive(Debug, Default)]
+pub(crate) struct Images(FxHashMap<u64, Origin>);
+
+impl Images {
+    pub(crate) fn mapped(&mut self, event: MappedEvent) {
+        self.tell(event.image, Origin::Mapped(event));
+    }
+
+    pub(crate) fn program(&mut self, event: ProgramMapped) {
+        self.tell(event.image, Origin::Program(event));
+    }
+
+    fn tell(&mut self, image: u64, origin: Origin) {
+        if self.0.len() < MOST_IMAGES {
+            self.0.insert(image, origin);
+        }
+    }
+
+    /// Its mappings, the last one first.
+    fn origins(&self, image: u64) -> impl Iterator<Item = Origin> {
+        let mut next = image;
+        let origins = std::iter::from_fn(move || {
+            let origin = *self.0.get(&next)?;
+            next = if let Origin::Mapped(mapped) = origin { mapped.parent } else { 0 };
+            Some(origin)
+        });
+        origins.take(MOST_MAPPINGS)
+    }
+}
+
+/// A file whose code was mapped.
+#[derive(Debug)]
+pub(crate) struct Object {
+    pub(crate) path: PathBuf,
+    /// `None`: the file is not there any more, was changed since, or is no binary.
+    pub(crate) binary: Option<Binary>,
+}
+
+/// A stretch of an image.
+#[derive(Clone, Debug)]
+pub(crate) struct Area {
+    pub(crate) range: Range<u64>,
+    /// What to take from an address to have that in the file: of a binary the one that it states, else the offset.
+    pub(crate) bias: u64,
+    /// Index in [`Objects::all`].
+    pub(crate) object: u32,
+}
+
+/// All files whose code was mapped.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    pub(crate) all: Vec<Rc<Object>>,
+    by_path: FxHashMap<PathBuf, u32>,
+    /// By id of the file; `None`: nobody told where it lies.
+    by_file: FxHashMap<u64, Option<u32>>,
+}
+
+impl Objects {
+    /// The areas of an image, by address. `epoch_ns`: from the clock of events to the one of files.
+    pub(crate) fn areas(&mut self, images: &Images, image: u64, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> Vec<Area> {
+        let mut areas: Vec<Area> = Vec::new();
+        for origin in images.origins(image) {
+            let found = match origin {
+                Origin::Mapped(mapped) => self.mapped(&mapped, places, epoch_ns(mapped.at_ns)).into_iter().collect(),
+                Origin::Program(program) => self.program(&program, places, epoch_ns(program.at_ns)),
+            };
+            // What was mapped later hides what was there before.
+            let free = |area: &Area| {
+                areas.iter().all(|other| area.range.end <= other.range.start || area.range.start >= other.range.end)
+            };
+            let found: Vec<Area> = found.into_iter().filter(|area| area.range.start < area.range.end && free(area)).collect();
+            areas.extend(found);
+        }
+        areas.sort_by_key(|area| area.range.start);
+        areas
+    }
+
+    fn mapped(&mut self, mapped: &MappedEvent, places: &Places, at_ns: i64) -> Option<Area> {
+        let object = self.of_file(mapped.file, places, at_ns)?;
+        let end = mapped.start.checked_add(mapped.length)?;
+        let whole = || {
+            let binary = self.all[object as usize].binary.as_ref()?;
+            let bias = mapped.start.wrapping_sub(binary.address_of(mapped.offset)?);
+            Some(area_of(binary, bias, object))
+        };
+        let plain = || Area { range: mapped.start..end, bias: mapped.start.wrapping_sub(mapped.offset), object };
+        Some(whole().unwrap_or_else(plain))
+    }
+
+    fn program(&mut self, program: &ProgramMapped, places: &Places, at_ns: i64) -> Vec<Area> {
+        let Some(object) = self.of_file(program.file, places, at_ns) else { return Vec::new() };
+        let mut areas = Vec::new();
+        let mut loader_path = None;
+        if let Some(binary) = &self.all[object as usize].binary {
+            areas.push(area_of(binary, program.entry.wrapping_sub(binary.entry), object));
+            loader_path.clone_from(&binary.loader);
+        } else if let Some(end) = program.code_start.checked_add(program.code_bytes) {
+            areas.push(Area { range: program.code_start..end, bias: program.code_start, object });
+        }
+        if let Some(path) = loader_path.filter(|_| program.loader != 0)
+            && let Some(object) = self.loader(&path, at_ns)
+            && let Some(binary) = &self.all[object as usize].binary
+        {
+            areas.push(area_of(binary, program.loader.wrapping_sub(binary.range().start), object));
+        }
+        areas
+    }
+
+    fn of_file(&mut self, file: u64, places: &Places, at_ns: i64) -> Option<u32> {
+        if let Some(known) = self.by_file.get(&file) {
+            return *known;
+        }
+        let path = places.path(file).filter(|path| path.starts_with(b"/"));
+        let object = path.map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path)));
+        let object = object.and_then(|path| self.of_path(&path, places.file(file), at_ns));
+        self.by_file.insert(file, object);
+        object
+    }
+
+    /// The loader is named by the program, perhaps by a link.
+    fn loader(&mut self, path: &Path, at_ns: i64) -> Option<u32> {
+        self.of_path(&path.canonicalize().ok()?, None, at_ns)
+    }
+
+    /// `known`: inode and size of what was mapped.
+    fn of_path(&mut self, path: &Path, known: Option<(u64, u64)>, at_ns: i64) -> Option<u32> {
+        if let Some(object) = self.by_path.get(path) {
+            return Some(*object);
+        }
+        if self.all.len() >= MOST_OBJECTS {
+            return None;
+        }
+        let number = self.all.len() as u32;
+        self.all.push(Rc::new(Object { path: path.into(), binary: binary(path, known, at_ns) }));
+        self.by_path.insert(path.into(), number);
+        Some(number)
+    }
+}
+
+fn area_of(binary: &Binary, bias: u64, object: u32) -> Area {
+    let Range { start, end } = binary.range();
+    let (start, end) = (start.wrapping_add(bias), end.wrapping_add(bias));
+    // Wrong numbers make no area.
+    Area { range: start..end.max(start), bias, object }
+}
+
+/// The binary at a path, if it is what was mapped at this time.
+fn binary(path: &Path, known: Option<(u64, u64)>, at_ns: i64) -> Option<Binary> {
+    let file = elf::open_regular(path).ok()?;
+    let found = file.metadata().ok()?;
+    let same = known.is_none_or(|known| known == (found.ino(), found.size()));
+    let changed_ns = found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec());
+    (same && changed_ns <= at_ns).then(|| Binary::read(&file)).flatten()
+}

@@ -1,0 +1,189 @@
+//! Functions of Python on a stack: which code objects there are, and which line of each an instruction belongs to.
+//!
+//! The C stack of an interpreter shows its evaluation loop, once for each call from C into Python; the frames that one such call works on
+//! are put before it.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use crate::{
+    events::PythonCodeEvent,
+    families::stacks::python_events::{PythonCode, PythonFrames},
+};
+
+/// More code objects than these, or longer tables of lines, are made up.
+const MOST_CODES: usize = 1 << 20;
+const MOST_LINES_BYTES: usize = 256 << 20;
+/// Bytes of an instruction.
+const CODE_UNIT: u32 = 2;
+/// The function of an interpreter that evaluates frames; compilers cut it in parts, whose names begin so.
+const EVALUATION: &str = "_PyEval_EvalFrameDefault";
+
+/// Where a function of Python stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PythonFrame {
+    code: u64,
+    /// 0: not known.
+    line: u32,
+    /// It was called by C: the last frame of one call of the evaluation loop.
+    entry: bool,
+}
+
+/// A code object.
+#[derive(Clone, Debug)]
+struct Code {
+    file: String,
+    name: String,
+    first_line: u32,
+    first_instruction: u32,
+    /// `co_linetable`.
+    lines: Rc<[u8]>,
+}
+
+/// All code objects that were told.
+#[derive(Debug, Default)]
+pub(crate) struct Codes {
+    by_id: FxHashMap<u64, Code>,
+    lines_bytes: usize,
+}
+
+impl Codes {
+    pub(crate) fn tell(&mut self, code: &PythonCode<'_>) {
+        let left = MOST_LINES_BYTES - self.lines_bytes;
+        if self.by_id.len() >= MOST_CODES || code.lines.len() > left {
+            return;
+        }
+        let PythonCode { fixed, lines } = code;
+        let PythonCodeEvent { id, first_line, first_instruction, .. } = *fixed;
+        let (file, name) = (fixed.file.text(), fixed.name.text());
+        let told = Code { file, name, first_line, first_instruction, lines: (*lines).into() };
+        if self.by_id.insert(id, told).is_none() {
+            self.lines_bytes += lines.len();
+        }
+    }
+
+    /// Frames with their lines, the innermost first.
+    pub(crate) fn frames(&self, frames: &PythonFrames<'_>) -> Box<[PythonFrame]> {
+        let line = |code: u64, at: u32| self.by_id.get(&code).map_or(0, |code| code.line(at));
+        frames.frames().map(|(code, at, entry)| PythonFrame { code, line: line(code, at), entry }).collect()
+    }
+
+    /// File, function, and file with line.
+    pub(crate) fn names(&self, frame: &PythonFrame) -> (Option<String>, Option<String>, Option<String>) {
+        let Some(code) = self.by_id.get(&frame.code) else { return (None, Some(UNKNOWN.into()), None) };
+        let source = (frame.line > 0).then(|| format!("{}:{}", code.file, frame.line));
+        (Some(code.file.clone()), Some(code.name.clone()), source)
+    }
+}
+
+/// Its code object was never told.
+const UNKNOWN: &str = "[function of Python]";
+
+impl Code {
+    /// The line of the instruction at `at` bytes of the code object; the first line where the table does not have it.
+    fn line(&self, at: u32) -> u32 {
+        let Some(place) = at.checked_sub(self.first_instruction) else { return self.first_line };
+        line_of(&self.lines, self.first_line, place / CODE_UNIT).unwrap_or(self.first_line)
+    }
+}
+
+/// The line of an instruction, by the table that PEP 626 and CPython's `Objects/locations.md` describe: entries of a byte with a code and a
+/// length in instructions, which add to the line.
+fn line_of(table: &[u8], first_line: u32, place: u32) -> Option<u32> {
+    let mut line = i64::from(first_line);
+    let mut end = 0;
+    let mut rest = table;
+    while let Some((first, behind)) = rest.split_first() {
+        rest = behind;
+        // Whatever stands between two first bytes has no uppermost bit.
+        let length = rest.iter().position(|byte| byte & 0x80 != 0).unwrap_or(rest.len());
+        let (arguments, next) = rest.split_at(length);
+        rest = next;
+        let code = first >> 3 & 15;
+        line += match code {
+            13 | 14 => signed_number(arguments),
+            10..=12 => i64::from(code) - 10,
+            _ => 0,
+        };
+        end += u32::from(first & 7) + 1;
+        if place < end {
+            return u32::try_from(line).ok().filter(|line| code != 15 && *line > 0);
+        }
+    }
+    None
+}
+
+/// Six bits a byte, the lowest first; the seventh says that more follow. The lowest bit of all is the sign.
+fn signed_number(bytes: &[u8]) -> i64 {
+    const MOST_BYTES: usize = 6;
+    let mut number = 0;
+    for (index, byte) in bytes.iter().take(MOST_BYTES).enumerate() {
+        number |= i64::from(byte & 63) << (6 * index);
+        if byte & 64 == 0 {
+            break;
+        }
+    }
+    if number & 1 == 0 { number >> 1 } else { -(number >> 1) }
+}
+
+/// Puts frames of Python between those of C: before each one that evaluates, those that it works on.
+#[derive(Debug)]
+pub(crate) struct Between<'a>(&'a [PythonFrame]);
+
+impl<'a> Between<'a> {
+    pub(crate) fn new(frames: &'a [PythonFrame]) -> Self {
+        Between(frames)
+    }
+
+    /// Those that stand before a function of C.
+    pub(crate) fn before(&mut self, function: &str) -> &'a [PythonFrame] {
+        if !function.starts_with(EVALUATION) {
+            return &[];
+        }
+        let number = self.0.iter().position(|frame| frame.entry).map_or(self.0.len(), |entry| entry + 1);
+        let (now, later) = self.0.split_at(number);
+        self.0 = later;
+        now
+    }
+
+    /// Those that are left at the end: the stack was not found so far.
+    pub(crate) fn left(self) -> &'a [PythonFrame] {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_those_of_the_table() {
+        // Code, length and what follows; line 10 for two instructions, +1 (short form 11), no line, -2 by a number, +1 and columns.
+        let table =
+            [0x80 | 10 << 3 | 1, 1, 2, 0x80 | 11 << 3, 3, 4, 0x80 | 15 << 3, 0x80 | 13 << 3, 5, 0x80 | 14 << 3, 2, 0, 1, 1];
+        let lines: Vec<_> = (0..7).map(|place| line_of(&table, 10, place)).collect();
+        assert_eq!(lines, [Some(10), Some(10), Some(11), None, Some(9), Some(10), None]);
+        assert_eq!(signed_number(&[0x40 | 1, 2]), -64);
+    }
+
+    #[test]
+    fn whatever_a_table_holds_is_no_reason_to_panic() {
+        let mut random = crate::testing::Random(9);
+        for _ in 0..20_000 {
+            let table: Vec<u8> = (0..random.below(40)).map(|_| random.below(256) as u8).collect();
+            line_of(&table, random.below(1 << 32) as u32, random.below(300) as u32);
+        }
+    }
+
+    #[test]
+    fn frames_stand_before_the_loop_that_works_on_them() {
+        let frame = |line, entry| PythonFrame { code: 1, line, entry };
+        let frames = [frame(1, false), frame(2, true), frame(3, true), frame(4, false)];
+        let mut between = Between::new(&frames);
+        assert_eq!(between.before("_PyEval_EvalFrameDefault"), &frames[..2]);
+        assert_eq!(between.before("PyObject_Call"), &[]);
+        assert_eq!(between.before("_PyEval_EvalFrameDefault.cold"), &frames[2..3]);
+        assert_eq!(between.left(), &frames[3..]);
+    }
+}

@@ -1,0 +1,178 @@
+//! Empties the rings into the spool while the command runs.
+//!
+//! One thread reads; another brings the file to the disk once a second, so that a slow disk does not keep the rings from being emptied.
+//! Nobody is woken by an event: waking costs more than recording.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{BpfError, Group, Note, Probes, Ring, Spool, clock_note, transport::hold::Hold};
+
+/// Between two looks at the rings, at most. At 2 million events a second a ring of 16 MiB is full after 125 ms.
+const PAUSE: Duration = Duration::from_millis(4);
+/// No program makes more on one CPU: 8 million events a second [B/s].
+const FASTEST: u64 = 512 << 20;
+/// What a recorder or machine that dies loses at most.
+const FLUSH: Duration = Duration::from_millis(500);
+
+/// Events on their way from the rings to the spool.
+pub struct Capture {
+    probes: Option<Probes>,
+    spool: Spool,
+    stop: Arc<AtomicBool>,
+    sync: Option<thread::JoinHandle<Result<(), BpfError>>>,
+    /// Stops the processes where the rings are too full.
+    hold: Option<Hold>,
+    /// Between two looks at the rings.
+    pause: Duration,
+    /// What detaching took.
+    detached: Duration,
+}
+
+/// A quarter of a small ring must last from one look to the next.
+fn pause_for(probes: &Probes) -> Duration {
+    let bytes = probes.rings.first().map_or(u64::MAX, Ring::bytes);
+    PAUSE.min(Duration::from_nanos((bytes / 4).saturating_mul(1_000_000_000) / FASTEST))
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Events that found no room.
+    pub dropped: u64,
+    /// Bytes of the spool.
+    pub bytes: u64,
+    /// What taking the programs out of the kernel took.
+    pub detach: Duration,
+}
+
+impl Capture {
+    /// Take over the probes, which are attached, and the spool, which has its first notes. `hold`: the processes of this group stand still
+    /// rather than that an event is lost.
+    ///
+    /// # Errors
+    /// Where the spool cannot be written.
+    pub fn new(probes: Probes, mut spool: Spool, hold: Option<Group>) -> Result<Capture, BpfError> {
+        spool.note(&clock_note())?;
+        let pause = pause_for(&probes);
+        let hold = hold.map(|group| Hold::new(group, probes.rings.iter().map(Ring::level).collect(), pause));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (syncer, stopped) = (spool.syncer()?, Arc::clone(&stop));
+        let sync = thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                thread::park_timeout(Duration::from_secs(1));
+                syncer.sync()?;
+            }
+            Ok(())
+        });
+        Ok(Capture { probes: Some(probes), spool, stop, sync: Some(sync), hold, pause, detached: Duration::ZERO })
+    }
+
+    /// Read until `is_over`, which is asked every few milliseconds. What was written by then is read to the end.
+    ///
+    /// # Errors
+    /// [`BpfError::Full`] or another error of the spool: recording has ended, what was written before is whole.
+    pub fn run(&mut self, mut is_over: impl FnMut() -> bool) -> Result<(), BpfError> {
+        let mut flushed = Instant::now();
+        let pause = self.pause;
+        loop {
+            let over = is_over();
+            if over {
+                // Calls that are under way now are not recorded any more; what is in the rings is.
+                self.detach();
+            }
+            self.drain()?;
+            if over {
+                self.spool.note(&clock_note())?;
+                return self.spool.flush();
+            }
+            if flushed.elapsed() >= FLUSH {
+                flushed = Instant::now();
+                self.tell()?;
+                self.spool.flush()?;
+            }
+            thread::sleep(pause);
+        }
+    }
+
+    fn detach(&mut self) {
+        if let Some(probes) = &mut self.probes {
+            let begun = Instant::now();
+            probes.detach();
+            self.detached = self.detached.max(begun.elapsed());
+        }
+    }
+
+    fn drain(&mut self) -> Result<(), BpfError> {
+        let (Some(probes), spool) = (&mut self.probes, &mut self.spool) else { return Ok(()) };
+        let mut outcome = Ok(());
+        for ring in &mut probes.rings {
+            let cpu = ring.cpu;
+            while outcome.is_ok() {
+                match ring.read(&mut |events| spool.append(cpu, events)) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => outcome = Err(error),
+                }
+            }
+        }
+        if let Some(hold) = &self.hold {
+            hold.release();
+        }
+        outcome
+    }
+
+    /// Write what was lost so far, and what time it is.
+    fn tell(&mut self) -> Result<(), BpfError> {
+        self.spool.note(&clock_note())?;
+        let Some(probes) = &self.probes else { return Ok(()) };
+        for ring in &probes.rings {
+            let Some((first_ns, last_ns)) = ring.drop_times() else { continue };
+            for (kind, count) in ring.dropped().into_iter().enumerate().filter(|(_, count)| *count > 0) {
+                self.spool.note(&Note::Drops { cpu: ring.cpu, kind: kind as u8, count, first_ns, last_ns })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// End recording: the last notes, and `end` behind them.
+    ///
+    /// # Errors
+    /// Where the spool cannot be written, now or when the last second was brought to the disk.
+    pub fn finish(mut self, end: impl FnOnce(&Totals) -> Note) -> Result<Totals, BpfError> {
+        self.detach();
+        let written = self.write_end(end);
+        // In any case: as long as the other thread has the file, it counts as being recorded.
+        self.stop.store(true, Ordering::Relaxed);
+        let synced = self.sync.take().map_or(Ok(()), |sync| {
+            sync.thread().unpark();
+            sync.join().unwrap_or(Ok(()))
+        });
+        let totals = written?;
+        synced?;
+        Ok(Totals { bytes: self.spool.bytes(), ..totals })
+    }
+
+    fn write_end(&mut self, end: impl FnOnce(&Totals) -> Note) -> Result<Totals, BpfError> {
+        self.drain()?;
+        self.tell()?;
+        let totals = self.totals();
+        self.spool.note(&end(&totals))?;
+        self.spool.flush()?;
+        Ok(totals)
+    }
+
+    fn totals(&self) -> Totals {
+        let mut totals = Totals { bytes: self.spool.bytes(), detach: self.detached, ..Totals::default() };
+        for ring in self.probes.iter().flat_map(|probes| &probes.rings) {
+            totals.dropped += ring.dropped().iter().sum::<u64>();
+        }
+        totals
+    }
+}

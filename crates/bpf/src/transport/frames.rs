@@ -1,0 +1,268 @@
+//! Reads the frames of a spool, whatever became of it.
+//!
+//! States: *in step* (a frame is expected here) -> *lost* (what stands here is no whole frame: look for the next magic) -> *in step*. Bytes
+//! that were passed over are *damaged* where a whole frame follows, else they are the *cut* end that a killed recorder leaves.
+
+use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
+
+use memchr::memmem::Finder;
+
+use crate::{
+    BpfError,
+    transport::spool::{self, FrameHeader, HEADER, MAGIC},
+};
+
+/// Where the payload of a frame lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) offset: u64,
+    pub(crate) length: u32,
+}
+
+/// A spool that is read from its beginning.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    file: File,
+    at: u64,
+    end: u64,
+    /// Bytes that are no frame, since the last one.
+    passed_over: u64,
+    /// Bytes that are no frame, before a frame.
+    pub(crate) damaged_bytes: u64,
+    /// Stretches of such bytes.
+    pub(crate) damages: u64,
+    /// Bytes behind the last frame.
+    pub(crate) cut_bytes: u64,
+    /// Bytes of payloads that turned out damaged. They are searched for frames as long as that costs little.
+    searched: u64,
+    /// A stretch of the file, and where it begins.
+    window: (u64, Vec<u8>),
+}
+
+impl Frames {
+    /// Open a spool.
+    ///
+    /// # Errors
+    /// [`BpfError::Spool`] if it cannot be read, [`BpfError::NotASpool`] if it is no plain file, [`BpfError::InUse`] if a recorder holds it.
+    pub(crate) fn open(path: &Path) -> Result<Self, BpfError> {
+        let failed = |error| BpfError::spool(path, error);
+        // A pipe would wait for a writer.
+        if !std::fs::metadata(path).map_err(failed)?.is_file() {
+            return Err(BpfError::NotASpool(path.into()));
+        }
+        let file = File::open(path).map_err(failed)?;
+        let end = file.metadata().map_err(failed)?.len();
+        if !spool::lock(&file) {
+            return Err(BpfError::InUse(path.into()));
+        }
+        Ok(Frames {
+            file,
+            at: 0,
+            end,
+            passed_over: 0,
+            damaged_bytes: 0,
+            damages: 0,
+            cut_bytes: 0,
+            searched: 0,
+            window: (0, Vec::new()),
+        })
+    }
+
+    /// The file, for reading payloads again.
+    pub(crate) fn into_file(self) -> File {
+        self.file
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn length(&self) -> u64 {
+        self.end
+    }
+
+    /// The next whole frame, its payload in `payload`.
+    pub(crate) fn next(&mut self, payload: &mut Vec<u8>) -> io::Result<Option<(FrameHeader, Place)>> {
+        while self.at < self.end {
+            let from = self.at;
+            let Some(header) = self.header()? else {
+                self.search(from + 1)?;
+                continue;
+            };
+            payload.resize(header.length as usize, 0);
+            let place = Place { offset: from + HEADER as u64, length: header.length };
+            self.file.read_exact_at(payload, place.offset)?;
+            let behind = place.offset + u64::from(header.length);
+            // Who makes up spools (`fuzz/`) does not come past checksums.
+            if !cfg!(fuzzing) && crc32c::crc32c(payload) != header.crc {
+                self.skip_damaged(behind, header.length)?;
+                continue;
+            }
+            self.at = behind;
+            if self.passed_over > 0 {
+                self.damages += 1;
+                self.damaged_bytes += std::mem::take(&mut self.passed_over);
+            }
+            return Ok(Some((header, place)));
+        }
+        self.cut_bytes += std::mem::take(&mut self.passed_over);
+        Ok(None)
+    }
+
+    /// The header here, of a frame that fits into the file.
+    fn header(&self) -> io::Result<Option<FrameHeader>> {
+        let mut bytes = [0; HEADER];
+        if self.end - self.at < HEADER as u64 {
+            return Ok(None);
+        }
+        self.file.read_exact_at(&mut bytes, self.at)?;
+        let room = self.end - self.at - HEADER as u64;
+        Ok(FrameHeader::parse(&bytes).filter(|header| u64::from(header.length) <= room))
+    }
+
+    /// The header here is right, its payload is not. Either some bytes of it are wrong, or some are missing and the next frame begins early.
+    fn skip_damaged(&mut self, behind: u64, length: u32) -> io::Result<()> {
+        // A file made to keep a reader busy has a header in every 48 bytes.
+        const MOST_SEARCHED: u64 = 1 << 30;
+        self.searched += u64::from(length);
+        if self.searched <= MOST_SEARCHED {
+            return self.search(self.at + MAGIC.len() as u64);
+        }
+        self.passed_over += behind - self.at;
+        self.at = behind;
+        Ok(())
+    }
+
+    /// Go on at the next magic from `from` on.
+    fn search(&mut self, from: u64) -> io::Result<()> {
+        let finder = Finder::new(&MAGIC);
+        let mut at = from;
+        let found = loop {
+            let window = self.window(at)?;
+            if window.len() < MAGIC.len() {
+                break self.end;
+            }
+            match finder.find(window) {
+                Some(index) => break at + index as u64,
+                // A magic may stand across two windows.
+                None => at += (window.len() - (MAGIC.len() - 1)) as u64,
+            }
+        };
+        self.passed_over += found - self.at;
+        self.at = found;
+        Ok(())
+    }
+
+    /// Bytes from `at` on. They are kept, for false magics may stand close to one another.
+    fn window(&mut self, at: u64) -> io::Result<&[u8]> {
+        const STEP: usize = 64 << 10;
+        let (start, bytes) = &mut self.window;
+        let kept =
+            at.checked_sub(*start).and_then(|skip| usize::try_from(skip).ok()).filter(|skip| skip + MAGIC.len() <= bytes.len());
+        if let Some(skip) = kept {
+            return Ok(&bytes[skip..]);
+        }
+        *start = at;
+        bytes.resize(usize::try_from(self.end.saturating_sub(at)).map_or(STEP, |left| left.min(STEP)), 0);
+        self.file.read_exact_at(bytes, at)?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Note, Spool, testing};
+
+    /// What a whole reading gives: payloads, and bytes that were passed over before a frame and at the end.
+    type Reading = (Vec<Vec<u8>>, u64, u64);
+
+    fn read(bytes: &[u8]) -> Reading {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        let (mut frames, mut payload, mut payloads) = (Frames::open(file.path()).unwrap(), Vec::new(), Vec::new());
+        while frames.next(&mut payload).unwrap().is_some() {
+            payloads.push(payload.clone());
+        }
+        (payloads, frames.damaged_bytes, frames.cut_bytes)
+    }
+
+    /// The same by trying every place.
+    fn slow(bytes: &[u8]) -> Reading {
+        let (mut at, mut found, mut damaged, mut passed) = (0, Vec::new(), 0, 0);
+        while at < bytes.len() {
+            let header = bytes[at..].first_chunk().and_then(FrameHeader::parse);
+            let payload = header.and_then(|header| bytes[at + HEADER..].get(..header.length as usize));
+            match payload.filter(|payload| Some(crc32c::crc32c(payload)) == header.map(|header| header.crc)) {
+                Some(payload) => {
+                    found.push(payload.to_vec());
+                    damaged += std::mem::take(&mut passed);
+                    at += HEADER + payload.len();
+                }
+                None => (at, passed) = (at + 1, passed + 1),
+            }
+        }
+        (found, damaged, passed)
+    }
+
+    fn sample() -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("spool");
+        let mut spool = Spool::create(&path).unwrap();
+        for cpu in 0..4 {
+            spool.append(cpu, &vec![cpu as u8; 16 + 8 * cpu as usize]).unwrap();
+            spool.flush().unwrap();
+            spool.note(&Note::Clock { monotonic_ns: 5, realtime_ns: 6 }).unwrap();
+        }
+        std::fs::read(&path).unwrap()
+    }
+
+    #[test]
+    fn a_cut_at_any_byte_loses_one_frame_at_most() {
+        let whole = sample();
+        let (all, ..) = read(&whole);
+        assert_eq!(all.len(), 8);
+        for end in 0..whole.len() {
+            let (frames, damaged, cut) = read(&whole[..end]);
+            assert_eq!((&frames, damaged, cut), (&slow(&whole[..end]).0, 0, slow(&whole[..end]).2), "{end}");
+            assert_eq!(frames, all[..frames.len()]);
+        }
+    }
+
+    #[test]
+    fn a_wrong_byte_anywhere_loses_the_frame_that_it_is_in() {
+        let whole = sample();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x40;
+            let reading = read(&bytes);
+            assert_eq!(reading, slow(&bytes), "{at}");
+            // The last four bytes of a header mean nothing.
+            assert!(reading.0.len() >= 7, "{at}");
+        }
+    }
+
+    #[test]
+    fn garbage_between_frames_is_passed_over() {
+        let whole = sample();
+        let mut random = testing::Random(11);
+        for _ in 0..300 {
+            let mut bytes = whole.clone();
+            for _ in 0..1 + random.below(4) {
+                let from = random.below(bytes.len() as u64) as usize;
+                let to = (from + random.below(90) as usize).min(bytes.len());
+                let filling = match random.below(4) {
+                    0 => Vec::new(),
+                    1 => MAGIC.repeat(random.below(9) as usize),
+                    2 => whole[..random.below(120) as usize].to_vec(),
+                    _ => (0..random.below(200)).map(|_| random.below(256) as u8).collect(),
+                };
+                bytes.splice(from..to, filling);
+            }
+            assert_eq!(read(&bytes), slow(&bytes));
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused() {
+        assert!(matches!(Frames::open(Path::new("/dev/null")), Err(BpfError::NotASpool(_))));
+        assert!(matches!(Frames::open(Path::new("/nowhere")), Err(BpfError::Spool(..))));
+    }
+}

@@ -1,0 +1,60 @@
+"""docs/howto/add-a-family.md is followed: its files, its table and its one line are all that a family of events needs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = ROOT / "docs" / "howto" / "add-a-family.md"
+LIST = "crates/bpf/src/families/mod.rs"
+
+
+def blocks(page: str) -> list[tuple[str, str, str]]:
+    """Code blocks that stand behind the name of a file: file, language, text."""
+    found = re.findall(r"`((?:crates|knowhow)/[^`]+)`:\n\n```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    return [(file, language, text) for file, language, text in found]
+
+
+def apply(text: str, diff: str) -> str:
+    """A text with the lines of a diff that begin with a plus sign, behind the line before them."""
+    before, added = diff.splitlines()
+    assert before.startswith(" ") and added.startswith("+")
+    assert text.count(before[1:] + "\n") == 1
+    return text.replace(before[1:] + "\n", f"{before[1:]}\n{added[1:]}\n")
+
+
+def test_a_family_needs_its_folder_its_table_and_one_line(tmp_path: Path) -> None:
+    files = blocks(PAGE.read_text("utf-8"))
+    names = [file for file, _, _ in files]
+    folder = "crates/bpf/src/families/migrations"
+    expected = ["events.h", "migrations.bpf.c", "mod.rs"]
+    assert names == ["knowhow/tables/migrations.toml", *(f"{folder}/{name}" for name in expected), LIST]
+    for part in ("crates", "knowhow/tables"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    for part in ("Cargo.toml", "Cargo.lock", "rustfmt.toml"):
+        shutil.copy(ROOT / part, tmp_path / part)
+    for file, language, text in files:
+        place = tmp_path / file
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(apply(place.read_text("utf-8"), text) if language == "diff" else text, "utf-8")
+    sources = [str(tmp_path / folder / "mod.rs"), str(tmp_path / LIST)]
+    subprocess.run(["rustfmt", "--edition", "2024", "--check", *sources], check=True, cwd=tmp_path)
+    # What other packages are made of is there already. Its own test takes some minutes to build, so it is run on demand only.
+    whole = bool(os.environ.get("SYSDOCK_RUN_FAMILY"))
+    command = ["test", "--lib", "migrations"] if whole else ["check", "--lib", "--tests"]
+    target = {"CARGO_TARGET_DIR": str(ROOT / "target")}
+    done = subprocess.run(
+        ["cargo", command[0], "--release", "--locked", "--offline", "-p", "sysdock-bpf", *command[1:]],
+        cwd=tmp_path,
+        env={**os.environ, **target},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr, done.stderr
+    if whole:
+        assert "moves_have_rows ... ok" in done.stdout
