@@ -15,14 +15,17 @@ LIST = "crates/bpf/src/families/mod.rs"
 
 def blocks(page: str) -> list[tuple[str, str, str]]:
     """Code blocks that stand behind the name of a file: file, language, text."""
-    found = re.findall(r"`((?:crates|knowhow)/[^`]+)`:\n\n```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    found = re.findall(
+        r"`((?:crates|knowhow)/[^`]+)`:\n\n```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL
+    )
     return [(file, language, text) for file, language, text in found]
 
 
 def apply(text: str, diff: str) -> str:
     """A text with the lines of a diff that begin with a plus sign, behind the line before them."""
     before, added = diff.splitlines()
-    assert before.startswith(" ") and added.startswith("+")
+    assert before.startswith(" ")
+    assert added.startswith("+")
     assert text.count(before[1:] + "\n") == 1
     return text.replace(before[1:] + "\n", f"{before[1:]}\n{added[1:]}\n")
 
