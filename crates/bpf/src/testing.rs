@@ -9,9 +9,9 @@ use sysdock_table::{Cancel, FamilyState, Manifest, Recording, TableEntry};
 use crate::{
     FAMILIES, Family, Note, SPOOL, Spool, convert,
     events::{
-        CALL_MAPPING, CALL_PATH, CALL_SECOND_FILE, CALL_SECOND_PATH, CallEvent, CallMapping, CallPath, CallSecondFile,
-        EVENT_CALL, EVENT_EXEC, EVENT_EXIT, EVENT_FORK, EVENT_PATH, EVENT_SIGNAL, EVENT_TASK, ExecEvent, ExitEvent, ForkEvent,
-        Layout, PathEvent, SignalEvent, TaskEvent,
+        CALL_MAPPING, CALL_PATH, CALL_POSITIONS, CALL_SECOND_FILE, CALL_SECOND_PATH, CallEvent, CallMapping, CallPath,
+        CallSecondFile, EVENT_CALL, EVENT_EXEC, EVENT_EXIT, EVENT_FORK, EVENT_PATH, EVENT_SIGNAL, EVENT_TASK, ExecEvent,
+        ExitEvent, ForkEvent, Layout, PathEvent, SignalEvent, TaskEvent,
     },
 };
 
@@ -103,7 +103,17 @@ impl Bytes {
     }
 
     pub(crate) fn second(self, file: u64, offset: i64) -> Self {
-        self.flag(CALL_SECOND_FILE).with(&CallSecondFile { file, offset })
+        self.second_at(file, offset, -1, 0)
+    }
+
+    /// With which of both offsets are those of positions.
+    pub(crate) fn second_at(self, file: u64, offset: i64, fd: i32, at_position: u32) -> Self {
+        self.at_position().flag(CALL_SECOND_FILE).with(&CallSecondFile { file, offset, fd, at_position })
+    }
+
+    /// The offset argument meant the position.
+    pub(crate) fn at_position(self) -> Self {
+        self.call(|call| call.duration_ns_and_number |= u64::from(CALL_POSITIONS))
     }
 
     pub(crate) fn path(self, base: u64, path: &str) -> Self {

@@ -66,6 +66,13 @@ impl CallRow {
         }
     }
 
+    /// Another call moved the same position meanwhile: where this one began there is one of several possible places. `is_target`: the
+    /// position is that of the file that a copy writes. A seek says where it went.
+    pub fn overlap(&mut self, is_target: bool) {
+        let offset = if is_target { self.to_offset } else { self.offset };
+        self.uncertain |= self.class != Class::Seek as u8 && offset != NONE;
+    }
+
     /// An interrupted call and its next part as one: it began with the first, ended with the last, and took the time of both.
     #[must_use]
     pub fn joined(self, next: CallRow) -> CallRow {

@@ -123,7 +123,12 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Whether such a call may move the position of the open file in argument 0.
+    /// The argument with the descriptor that the call works on; of a copy the one that it reads.
+    pub fn descriptor(self) -> usize {
+        if let Shape::Between { from, .. } = self { from } else { 0 }
+    }
+
+    /// Whether such a call may move the position of the open file in that argument.
     pub fn moves_position(self) -> bool {
         match self {
             Shape::Transfer(_, at) => matches!(at, At::Position | At::ArgumentOrPosition(_)),

@@ -108,7 +108,7 @@ impl Import<'_> {
         let text = fields::unfinished(item.event).unwrap_or(item.event);
         let call = places.call(item.event);
         let (_, (_, shape)) = self.calls.look_up(places.number, call.name);
-        let held = self.system.hold(thread, shape, call.arguments.get(0));
+        let held = self.system.hold(thread, shape, call.arguments.get(shape.descriptor()));
         let place = (item.source, item.line_number);
         let mut half = self.spare_halves.pop().unwrap_or_default();
         half.text.clear();
@@ -212,7 +212,7 @@ impl Import<'_> {
         let (number, &(class, shape)) = self.calls.look_up(half.places.number, call.name);
         let mut row = self.row(thread, number, class, half.started_ns);
         if let Some(held) = &half.held {
-            let fd = resolve::descriptor(call.arguments.get(0)).and_then(|(fd, _)| resolve::shown(fd));
+            let fd = resolve::descriptor(call.arguments.get(shape.descriptor())).and_then(|(fd, _)| resolve::shown(fd));
             row.fd = fd.unwrap_or(-1);
             row.object = object_id(held.file.object.get());
         }

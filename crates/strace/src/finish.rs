@@ -40,7 +40,7 @@ impl Import<'_> {
         if let Some(serial) = facts.overlapped
             && let Some(earlier) = self.rows.recent(serial)
         {
-            earlier.uncertain = earlier.offset != NONE;
+            earlier.overlap(false);
         }
         match *shape {
             Shape::Open(_, _, flags) => {

@@ -123,8 +123,7 @@ impl System {
         let moved = context.call.returned.value.filter(|value| *value >= 0);
         let asked = text::leading_number(arguments.get(size));
         let Some(source) = descriptor(arguments.get(from.0)) else { return Facts::default() };
-        let held = |index: usize| context.held_file().filter(|_| index == 0);
-        let file = self.file(context, source, held(from.0));
+        let file = self.file(context, source, context.held_file());
         let object = file.as_ref().and_then(|file| file.object.get());
         let pointer = |index: usize| Some(arguments.get(index)).filter(|pointer| pointer.first() == Some(&b'['));
         let from_place = match (file, from.1.and_then(pointer)) {
@@ -133,9 +132,9 @@ impl System {
             (Some(file), None) => self.move_on(context, &file, Class::Read, moved),
         };
         let mut facts = Facts { fd: shown(source.0), object, offset: from_place.offset, asked, moved, ..Facts::default() };
-        facts.uncertain = from_place.uncertain;
+        (facts.uncertain, facts.overlapped) = (from_place.uncertain, from_place.overlapped);
         if let Some(target) = descriptor(arguments.get(to.0))
-            && let Some(file) = self.file(context, target, held(to.0))
+            && let Some(file) = self.file(context, target, None)
         {
             facts.to_object = file.object.get();
             let place = match to.1.and_then(pointer) {
@@ -144,6 +143,7 @@ impl System {
             };
             facts.to_offset = place.offset;
             facts.uncertain |= place.uncertain;
+            facts.overlapped = facts.overlapped.or(place.overlapped);
             if let (Some(object), Some(offset), Some(moved)) = (facts.to_object, place.offset, moved) {
                 self.objects.grow(object, offset.saturating_add(moved));
             }

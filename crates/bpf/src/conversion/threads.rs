@@ -77,6 +77,11 @@ impl Threads {
         self.lives[life].pid
     }
 
+    /// The process of a life.
+    pub(crate) fn process(&self, life: u32) -> i32 {
+        self.lives[life as usize].pid
+    }
+
     /// Threads that have not ended.
     pub(crate) fn running(&self) -> Vec<usize> {
         (0..self.running.len()).filter(|index| self.running[*index].is_some()).collect()

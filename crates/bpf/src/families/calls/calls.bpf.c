@@ -259,6 +259,12 @@ static __always_inline s64 offset_argument(struct pt_regs *regs, u8 index, u16 f
 	return offset == -1 && (flags & SHAPE_POSITION) ? position : offset;
 }
 
+// Whether a place that a copy could be given by a pointer to an offset is that of the file position.
+static __always_inline bool is_at_position(struct pt_regs *regs, u8 index)
+{
+	return index == NONE || !argument(regs, index);
+}
+
 // Behind the fixed part: the paths from the scratch, last.
 static __always_inline void write_call(
 	struct call_event *fixed, struct scratch_call *scratch, u64 stack, u32 paths_length, u32 flags, u64 now_ns)
@@ -345,11 +351,14 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	// What threads may move is read before the call is told to end: then whoever moved it meanwhile overlaps the call, and that is seen.
 	if (shape_flags & SHAPE_POSITION && task->signal->nr_threads > 1)
 		now_ns = bpf_ktime_get_ns();
-	call->duration_ns_and_number = (now_ns - entry.start_ns) << 16 | entry.number;
+	call->duration_ns_and_number = (now_ns - entry.start_ns) << 16 | (entry.number < CALL_NUMBER ? entry.number : CALL_NUMBER);
 	// An offset argument that means the position: where it was before the call. Only here is it known that it does.
-	if (shape->offset != NONE && (shape_flags & (SHAPE_POSITION | SHAPE_OFFSET_POINTER)) == SHAPE_POSITION && result > 0 &&
-	    argument(regs, shape->offset) == -1ULL && call->offset >= result)
-		call->offset -= result;
+	if (shape->offset != NONE && (shape_flags & (SHAPE_POSITION | SHAPE_OFFSET_POINTER)) == SHAPE_POSITION &&
+	    argument(regs, shape->offset) == -1ULL) {
+		call->duration_ns_and_number |= CALL_POSITIONS;
+		if (result > 0 && call->offset >= result)
+			call->offset -= result;
+	}
 	if (shape->count != NONE) {
 		call->extra = argument(regs, shape->count);
 		if (shape_flags & SHAPE_VECTOR)
@@ -363,6 +372,10 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		flags |= CALL_SECOND_FILE;
 		second->file = file_at(argument(regs, shape->second_fd), now_ns, &position);
 		second->offset = offset_argument(regs, shape->second_offset, shape_flags, position);
+		second->fd = argument(regs, shape->second_fd);
+		second->at_position = (is_at_position(regs, shape->offset) ? POSITION_OF_FIRST : 0) |
+				      (is_at_position(regs, shape->second_offset) ? POSITION_OF_SECOND : 0);
+		call->duration_ns_and_number |= CALL_POSITIONS;
 	}
 	if (shape_flags & SHAPE_PAIR && result == 0) {
 		int pair[2];
@@ -372,6 +385,9 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 			call->file = file_at(pair[0], now_ns, &position);
 			second->file = file_at(pair[1], now_ns, &position);
 			second->offset = pair[1];
+			second->fd = pair[1];
+			second->at_position = 0;
+			call->duration_ns_and_number |= CALL_POSITIONS;
 		}
 	}
 	if (shape_flags & SHAPE_MAPPING) {

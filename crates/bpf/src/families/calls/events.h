@@ -21,10 +21,24 @@ enum call_flag {
 	CALL_RING = 128,      // no system call of its own: submitted to an io_uring; the number is that of the call which does the same
 };
 
+// Of call_event.duration_ns_and_number, in the lower 16 bits.
+enum call_number {
+	CALL_NUMBER = 0x7fff, // the number of the call; of larger ones this
+	// More is told of file positions. Without a second file: the offset argument, which could have named a place, meant the position. With
+	// one: call_second_file.at_position says so, and is there.
+	CALL_POSITIONS = 0x8000,
+};
+
+// Of call_second_file.at_position.
+enum position_flag {
+	POSITION_OF_FIRST = 1, // the offset of the first file is that of its file position, which moves on
+	POSITION_OF_SECOND = 2,
+};
+
 struct call_event { // 64 B and what the flags announce
 	struct event_header header;
 	unsigned long long start_ns;               // CLOCK_MONOTONIC
-	unsigned long long duration_ns_and_number; // duration << 16 | number of the call on x86-64
+	unsigned long long duration_ns_and_number; // duration << 16 | call_number: on x86-64
 	unsigned int tid;
 	int fd;                  // the descriptor worked on, for calls that make one the new one; -1: none
 	long long result;
@@ -36,6 +50,9 @@ struct call_event { // 64 B and what the flags announce
 struct call_second_file { // of copies: the file written to; of two-ended calls (pipe, socketpair) the second object
 	unsigned long long file;
 	long long offset;
+	// From here on with CALL_POSITIONS only.
+	int fd;
+	unsigned int at_position;
 };
 
 struct call_path { // as the program gave it; the block is padded to 8

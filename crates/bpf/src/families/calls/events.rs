@@ -1,8 +1,9 @@
 //! The event of a call: a fixed part, and behind it what its flags announce.
 
 use crate::events::{
-    CALL_MAPPING, CALL_NO_START, CALL_PATH, CALL_RING, CALL_SECOND_FILE, CALL_SECOND_PATH, CALL_STACK, CALL_UNFINISHED,
-    CallEvent, CallMapping, CallPath, CallSecondFile, Raw, take,
+    CALL_MAPPING, CALL_NO_START, CALL_NUMBER, CALL_PATH, CALL_POSITIONS, CALL_RING, CALL_SECOND_FILE, CALL_SECOND_PATH,
+    CALL_STACK, CALL_UNFINISHED, CallEvent, CallMapping, CallPath, CallSecondFile, Layout, POSITION_OF_FIRST, POSITION_OF_SECOND,
+    Raw, take,
 };
 
 /// Flags that announce nothing behind the fixed part.
@@ -24,6 +25,10 @@ pub(crate) struct Call<'a> {
     pub(crate) unfinished: bool,
     /// Submitted to an io_uring.
     pub(crate) ring: bool,
+    /// The offset is that of the file position, although the call could have named one.
+    pub(crate) at_position: bool,
+    /// The descriptor whose position a copy writes at.
+    pub(crate) to_position_of: Option<i32>,
     /// Id of the second file, and its offset; of a pair the second descriptor.
     pub(crate) second: Option<(u64, i64)>,
     pub(crate) path: Option<PathArgument<'a>>,
@@ -38,10 +43,12 @@ impl<'a> Call<'a> {
     #[inline(never)]
     pub(crate) fn of(event: &Raw<'a>) -> Option<Self> {
         let (fixed, mut rest) = event.read::<CallEvent>()?;
+        let has_positions = fixed.duration_ns_and_number as u32 & CALL_POSITIONS != 0;
         let mut call = Call {
             start_ns: fixed.start_ns,
             duration_ns: fixed.duration_ns_and_number >> 16,
-            number: fixed.duration_ns_and_number as u16,
+            number: (fixed.duration_ns_and_number as u32 & CALL_NUMBER) as u16,
+            at_position: has_positions,
             tid: fixed.tid,
             fd: fixed.fd,
             result: fixed.result,
@@ -72,11 +79,25 @@ impl<'a> Call<'a> {
         Some(fixed.start_ns.saturating_add(fixed.duration_ns_and_number >> 16))
     }
 
+    fn take_second(&mut self, rest: &mut &'a [u8]) -> Option<()> {
+        if !self.at_position {
+            // Of an earlier recorder.
+            let (old, behind) = rest.split_first_chunk::<16>()?;
+            let CallSecondFile { file, offset, .. } = CallSecondFile::read(&[&old[..], &[0; 8]].concat())?;
+            (self.second, *rest) = (Some((file, offset)), behind);
+            return Some(());
+        }
+        let CallSecondFile { file, offset, fd, at_position } = take(rest)?;
+        self.second = Some((file, offset));
+        self.at_position = at_position & POSITION_OF_FIRST != 0;
+        self.to_position_of = (at_position & POSITION_OF_SECOND != 0).then_some(fd);
+        Some(())
+    }
+
     /// What stands behind the fixed part.
     fn fill(&mut self, flags: u32, rest: &mut &'a [u8]) -> Option<()> {
         if flags & CALL_SECOND_FILE != 0 {
-            let CallSecondFile { file, offset } = take(rest)?;
-            self.second = Some((file, offset));
+            self.take_second(rest)?;
         }
         if flags & CALL_MAPPING != 0 {
             self.mapping = Some(take(rest)?);

@@ -26,8 +26,8 @@ use aio::UnderWay;
 use events::Call;
 use meanings::Meanings;
 
-/// A call that moved a position: its end, life and row.
-type Move = (i64, u32, u64);
+/// A call that moved a position: its end, life and row, and whether that is the position of the file that a copy writes.
+type Move = (i64, u32, u64, bool);
 
 /// The rows of `calls` and `mappings`, and what is needed to make them.
 pub(crate) struct Calls {

@@ -172,34 +172,43 @@ impl Calls {
 
     /// Threads of a process that move the position of one descriptor at the same time: nobody can tell where each of them began.
     fn mark_overlap(&mut self, row: &mut CallRow, event: &Call<'_>, meaning: &Meaning, conversion: &Conversion<'_>) {
-        let moves = matches!(meaning.shape, Shape::Seek | Shape::Transfer(_, At::Position));
-        if !moves || event.fd < 0 || row.dur_ns == NONE {
+        let moves = match meaning.shape {
+            Shape::Seek | Shape::Transfer(_, At::Position) => true,
+            Shape::Transfer(_, At::ArgumentOrPosition(_)) | Shape::Between { .. } => event.at_position,
+            _ => false,
+        };
+        if row.dur_ns == NONE {
             return;
         }
-        let life = row.life;
+        let process = conversion.threads.process(row.life);
+        for (fd, is_target) in [(moves.then_some(event.fd), false), (event.to_position_of, true)] {
+            if let Some(fd) = fd.filter(|fd| *fd >= 0) {
+                self.mark_overlap_of((process, fd), is_target, row);
+            }
+        }
+    }
+
+    /// As [`Calls::mark_overlap`], of a descriptor of a process.
+    fn mark_overlap_of(&mut self, key: (i32, i32), is_target: bool, row: &mut CallRow) {
         let serial = self.rows.total();
-        let end_ns = row.ts_ns.saturating_add(row.dur_ns);
-        let key = (conversion.threads.lives[life as usize].pid, event.fd);
+        let (life, start_ns, end_ns) = (row.life, row.ts_ns, row.ts_ns.saturating_add(row.dur_ns));
         // Many more than a machine can have open at a time are garbage.
         if self.last_moves.len() > 1 << 15 {
             self.last_moves.clear();
         }
         // Calls come in the order of their ends: the last ones may all have ended within this one.
         let moves = self.last_moves.entry(key).or_default();
-        let within = moves.iter().rev().take_while(|(earlier_end_ns, ..)| row.ts_ns < *earlier_end_ns);
-        for (_, earlier_life, earlier) in within {
-            if *earlier_life == life {
-                continue;
-            }
-            row.uncertain = meaning.shape != Shape::Seek && row.offset != NONE;
-            if let Some(earlier) = self.rows.recent(*earlier).filter(|row| row.class != Class::Seek as u8) {
-                earlier.uncertain = earlier.offset != NONE;
+        let within = moves.iter().rev().take_while(|(earlier_end_ns, ..)| start_ns < *earlier_end_ns);
+        for (_, _, earlier, was_target) in within.filter(|(_, earlier_life, ..)| *earlier_life != life) {
+            row.overlap(is_target);
+            if let Some(earlier) = self.rows.recent(*earlier) {
+                earlier.overlap(*was_target);
             }
         }
         if moves.len() == MOST_WITHIN {
             moves.pop_front();
         }
-        moves.push_back((end_ns, life, serial));
+        moves.push_back((end_ns, life, serial, is_target));
     }
 
     /// An exec that succeeded has lost its path argument with its old program; the event of the program's start has it.

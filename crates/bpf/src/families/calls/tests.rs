@@ -171,3 +171,41 @@ fn operations_of_libaio_are_joined_with_their_results() {
     );
     assert_eq!(tables.manifest.capture().issues["invisible_io"], 1);
 }
+
+#[test]
+fn calls_that_move_one_position_at_a_time_are_marked() {
+    let threads = [7, 8].map(|tid| task(1, (7, tid), 1, "x", "x\0"));
+    let read = |tid, at| call(tid, at, 10, libc::SYS_read, 5).fd(3).file(F).offset(50).extra(5);
+    let preadv2 = |tid, at| call(tid, at, 10, libc::SYS_preadv2, 5).fd(3).file(F).offset(50).extra(5);
+    let splice = |tid, at, at_position| {
+        call(tid, at, 10, libc::SYS_splice, 5).fd(4).file(D).offset(50).extra(5).second_at(F, 60, 3, at_position)
+    };
+    let sendfile = |tid, at, from| call(tid, at, 10, libc::SYS_sendfile, 5).fd(from).file(F).second_at(D, -1, 9, 1);
+    let events = [
+        // In the order of their ends: the second of each pair begins within the first.
+        [read(7, 100), read(8, 105)],
+        [read(7, 200), preadv2(8, 205)],
+        [read(7, 300), preadv2(8, 305).at_position()],
+        [read(7, 400), splice(8, 405, 1)],
+        [read(7, 500), splice(8, 505, 2)],
+        [splice(7, 600, 1), splice(8, 605, 1)],
+        [sendfile(7, 700, 3).offset(50), sendfile(8, 705, 3).offset(50)],
+        [sendfile(7, 800, 3).offset(50), sendfile(8, 805, 4).offset(50)],
+        [read(7, 900), call(8, 905, 10, libc::SYS_lseek, 0).fd(3).file(F).offset(0)],
+    ];
+    let tables = Tables::of(&[&[path(F, &["f"]), path(D, &["d"])], &threads, &events.concat()]);
+    let rows = tables.show("calls", "ts_ns offset_uncertain");
+    let marked: Vec<String> = rows.iter().map(|row| relative(row)).filter(|row| row.ends_with("true")).collect();
+    let starts: Vec<&str> = marked.iter().map(|row| row.split(' ').next().unwrap()).collect();
+    assert_eq!(starts, ["100", "105", "300", "305", "500", "505", "600", "605", "700", "705", "900"]);
+}
+
+#[test]
+fn a_second_file_of_an_earlier_recorder_is_read() {
+    let mut copy = call(7, 10, 5, libc::SYS_sendfile, 30).fd(3).file(F).offset(80).extra(30).second(D, 70);
+    // Neither descriptor nor positions.
+    copy.body.truncate(copy.body.len() - 8);
+    copy.body[9] &= 0x7f;
+    let tables = Tables::of(&[&[path(F, &["f"]), path(D, &["d"]), copy]]);
+    assert_eq!(tables.show("calls", "call path offset_bytes to_path to_offset_bytes"), ["sendfile /f 50 /d 40"]);
+}
