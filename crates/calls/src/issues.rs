@@ -107,6 +107,9 @@ impl Issues {
 
     /// Write what was collected.
     pub fn flush(&mut self, recording: &mut Recording) -> Result<(), TableError> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
         let sources: Vec<String> = recording.manifest.capture().sources.iter().map(|source| source.path.clone()).collect();
         recording.write_rows(self.rows.iter().map(|row| rows::ImportIssues {
             source: sources[row.source].as_str().into(),

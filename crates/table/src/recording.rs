@@ -206,12 +206,12 @@ impl Recording {
         &self.folder
     }
 
-    /// Append rows to their table as one row group. Without rows nothing is written.
+    /// Append rows to their table as one row group. Without rows, a part without rows says that there are none.
     ///
     /// # Errors
     /// [`TableError`] if the disk refuses; parts closed before stay readable.
     pub fn write_rows<R: Row>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), TableError> {
-        self.write_batch(&mut rows.into_iter().collect())
+        self.write_group(&mut rows.into_iter().collect())
     }
 
     /// Append rows that were collected as one row group; the batch is empty afterwards. An empty one writes nothing.
@@ -219,9 +219,10 @@ impl Recording {
     /// # Errors
     /// As [`Recording::write_rows`].
     pub fn write_batch<C: Columns>(&mut self, batch: &mut Batch<C>) -> Result<(), TableError> {
-        if batch.is_empty() {
-            return Ok(());
-        }
+        if batch.is_empty() { Ok(()) } else { self.write_group(batch) }
+    }
+
+    fn write_group<C: Columns>(&mut self, batch: &mut Batch<C>) -> Result<(), TableError> {
         let batch = batch.take();
         self.add_to_part(schema::table(C::TABLE), false, |part| part.write(&batch))
     }

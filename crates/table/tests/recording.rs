@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use sysdock_table::{Ending, Manifest, Recording, TableError, rows};
+use sysdock_table::{Batch, Ending, Manifest, Recording, TableError, rows};
 
 fn commands(count: i32) -> impl Iterator<Item = rows::Commands<'static>> {
     (0..count).map(|comm_id| rows::Commands { comm_id, comm: format!("program {comm_id}").into() })
@@ -52,12 +52,13 @@ fn folders_in_use_are_refused_and_empty_ones_are_not() {
 }
 
 #[test]
-fn without_rows_nothing_is_written() {
+fn no_rows_are_a_statement_and_an_empty_batch_is_none() {
     let folder = tempfile::tempdir().unwrap();
     let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("test", "events", "calls")).unwrap();
     recording.write_rows(commands(0)).unwrap();
-    let manifest = recording.finish(Ending::EndOfInput).unwrap();
-    assert!(manifest.tables.is_empty());
+    recording.write_batch(&mut Batch::<rows::PathsColumns>::default()).unwrap();
+    let tables = recording.finish(Ending::EndOfInput).unwrap().tables;
+    assert_eq!((tables["commands"].rows, tables["commands"].parts.len(), tables.len()), (0, 1, 1));
 }
 
 #[test]

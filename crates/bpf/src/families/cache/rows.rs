@@ -27,7 +27,8 @@ impl PageIoRows {
             self.rows.extend(self.direct.drain().flat_map(|(_, rows)| rows));
             self.rows.sort_by_key(|row| row.ts_ns);
         }
-        recording.write_rows(std::mem::take(&mut self.rows))
+        let rows = std::mem::take(&mut self.rows);
+        if rows.is_empty() { Ok(()) } else { recording.write_rows(rows) }
     }
 
     /// Add the row of a request. Who made one for memory of a program learns from a call whose file it is for.
