@@ -1,4 +1,7 @@
-use std::{fmt, io, path::PathBuf};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
 
 use sysdock_table::TableError;
 
@@ -37,3 +40,19 @@ impl fmt::Display for DiskError {
 }
 
 impl std::error::Error for DiskError {}
+
+/// Who could not go on.
+pub(crate) enum Refused {
+    Kernel(io::Error),
+    Table(TableError),
+}
+
+impl Refused {
+    /// `path` is what the kernel was asked about.
+    pub(crate) fn at(self, path: &Path) -> DiskError {
+        match self {
+            Refused::Kernel(error) => DiskError::Io(path.into(), error),
+            Refused::Table(error) => error.into(),
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use std::{io, os::fd::RawFd};
 
 use crate::{
-    batch::{Extent, flag},
+    extent::{Extent, flag},
     ioctl,
 };
 

@@ -1,6 +1,6 @@
 //! How many pieces a file is in.
 
-use crate::batch::{Extent, flag};
+use crate::extent::{Extent, flag};
 
 /// Counts pieces by the rule of `filefrag` (e2fsprogs 1.47, `filefrag_fiemap`): an extent goes on where the one before it ended, or as far
 /// from it on the device as in the file.

@@ -1,9 +1,17 @@
 //! The map of a mounted file system, as the kernel tells it (GETFSMAP, include/uapi/linux/fsmap.h): ext4 and xfs. Anybody may ask; who may not
 //! know whose blocks these are gets free space and "unknown" on xfs. Not atomic: records are of the moment in which they were asked for.
 
-use std::{io, os::fd::RawFd};
+use std::{
+    fs::File,
+    io,
+    os::fd::{AsRawFd, RawFd},
+};
 
-use crate::ioctl;
+use crate::{
+    error::Refused,
+    ioctl,
+    tables::{Free, Part, Tables},
+};
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -113,8 +121,41 @@ impl Raw {
     }
 }
 
+/// Write every piece of the device that is not `taken`: what is free, and what the file system keeps for itself.
+pub(crate) fn write(
+    folder: &File,
+    device: u64,
+    tables: &mut Tables<'_>,
+    taken: &mut dyn FnMut(&Piece) -> bool,
+) -> Result<(), Refused> {
+    let mut failed = None;
+    let outcome = pieces(folder.as_raw_fd(), device, |piece| {
+        if taken(&piece) {
+            return Ok(());
+        }
+        let (physical, length) = (piece.physical, piece.length);
+        let (part, inode) = match piece.owner {
+            Owner::Free => ("", None),
+            Owner::Part(part) => (part, None),
+            Owner::Inode(inode) => ("extent tree", Some(inode)),
+        };
+        let written = match part {
+            "" => tables.free(Free { physical, length, device: 0 }),
+            part => tables.part(Part { part, number: None, inode, physical, length, device: 0 }),
+        };
+        written.map_err(|error| {
+            failed = Some(error);
+            io::Error::other("not written")
+        })
+    });
+    match (outcome, failed) {
+        (_, Some(error)) => Err(Refused::Table(error)),
+        (outcome, None) => outcome.map_err(Refused::Kernel),
+    }
+}
+
 /// Every piece of the data device of the file system that an open file or directory lies in, in order of place.
-pub(crate) fn pieces(file: RawFd, device: u64, mut take: impl FnMut(Piece) -> io::Result<()>) -> io::Result<()> {
+fn pieces(file: RawFd, device: u64, mut take: impl FnMut(Piece) -> io::Result<()>) -> io::Result<()> {
     let mut request = Box::new(Request { head: Head::default(), records: [Raw::default(); ROOM] });
     let everything =
         Raw { device: u32::MAX, flags: u32::MAX, physical: u64::MAX, owner: u64::MAX, offset: u64::MAX, ..Raw::default() };

@@ -11,7 +11,10 @@ use sysdock_table::{
     },
 };
 
-use crate::batch::{Batch, Extent, File, KIND_WORDS, Kind, flag};
+use crate::{
+    batch::{Batch, File, KIND_WORDS, Kind},
+    extent::{Extent, flag},
+};
 
 /// A piece of the device that the file system keeps for itself [B].
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,6 @@ use std::{
 
 use crate::{
     DiskError,
-    fs::ext,
     mounts::{self, Mount},
 };
 
@@ -32,18 +31,15 @@ pub(crate) enum Place {
 }
 
 impl Target {
-    /// Look at a path. A plain file is taken for an image if a file system begins in it.
-    ///
-    /// # Errors
-    /// [`DiskError::Io`] if it is not there, or may not be looked at.
-    pub fn of(path: &Path) -> Result<Target, DiskError> {
+    /// Look at a path; `begins_in` tells whether a file system begins in a plain file.
+    pub(crate) fn at(path: &Path, begins_in: impl Fn(&File) -> bool) -> Result<Target, DiskError> {
         let failed = |error| DiskError::Io(path.into(), error);
         let path = path.canonicalize().map_err(failed)?;
         let status = metadata(&path).map_err(failed)?;
         let kind = status.file_type();
         let place = if kind.is_block_device() {
             Place::Image(mounts::of_device(status.rdev()).map_err(failed)?)
-        } else if kind.is_file() && File::open(&path).is_ok_and(|file| ext::begins_in(&file)) {
+        } else if kind.is_file() && File::open(&path).is_ok_and(|file| begins_in(&file)) {
             Place::Image(None)
         } else if kind.is_dir() || kind.is_file() {
             let none = || failed(io::Error::other("no mount holds it"));
@@ -53,6 +49,19 @@ impl Target {
             return Err(failed(io::Error::other("neither a folder, a file nor a block device")));
         };
         Ok(Target { path, place })
+    }
+
+    /// The mount that it is, or lies in.
+    pub(crate) fn mount(&self) -> Option<&Mount> {
+        match &self.place {
+            Place::FileSystem(mount) | Place::Within(mount) => Some(mount),
+            Place::Image(mount) => mount.as_ref(),
+        }
+    }
+
+    /// The mount of a whole file system.
+    pub(crate) fn mounted_as_a_whole(&self) -> Option<&Mount> {
+        self.mount().filter(|_| !matches!(self.place, Place::Within(_)))
     }
 
     /// The device it lies on, as the kernel or the user names it; of an image file the file itself.

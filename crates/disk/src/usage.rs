@@ -1,22 +1,15 @@
 //! How much files were used in a recording of calls, beside where they lie: the table `file_usage`.
 
 use std::{
-    fs::{self, File, Metadata, OpenOptions},
-    io,
-    os::{
-        fd::AsRawFd,
-        unix::{
-            ffi::OsStrExt,
-            fs::{MetadataExt, OpenOptionsExt},
-        },
-    },
+    fs, io,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
 use rustc_hash::FxHashMap;
 use sysdock_table::{Recording, rows};
 
-use crate::{DiskError, fs::btrfs, target::Target};
+use crate::{DiskError, fs::METHODS, method::Numbering, target::Target};
 
 /// Words of `import_issues.issue`, explained in docs/reference/import-issues.md.
 const GONE: &str = "used_file_gone";
@@ -44,13 +37,6 @@ struct Use {
     time_ns: Option<i64>,
 }
 
-/// Which file system a file must be of, and how its files are numbered.
-enum Home {
-    Device(u64),
-    /// Its subvolumes are devices of their own.
-    Btrfs([u8; 16]),
-}
-
 /// Look up the files of a list where they are now, and write what was done with them.
 ///
 /// The list has entries that end in NUL: calls, page faults, bytes read, bytes written, time in ns (empty: not known) and path, with tabs
@@ -58,15 +44,19 @@ enum Home {
 ///
 /// # Errors
 /// [`DiskError`]: the list cannot be read, the target is not mounted, or the recording cannot be written.
+///
+/// # Panics
+/// If `method` is not that of an [`crate::Outcome`]: an error in sysdock.
 pub fn add_usage(target: &Target, method: &str, list: &Path, recording: &mut Recording) -> Result<Found, DiskError> {
     let failed = |error| DiskError::Io(list.into(), error);
     let root = target.root()?;
-    let home = home(&root, method).map_err(|error| DiskError::Io(root.clone(), error))?;
+    let method = METHODS.into_iter().find(|known| known.word() == method).expect("the method of a scan");
+    let numbering = method.numbering(&root).map_err(|error| DiskError::Io(root.clone(), error))?;
     let mut found = Found::default();
     let mut used = FxHashMap::<u64, Use>::default();
     for entry in fs::read(list).map_err(failed)?.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
         let (done, path) = parse(entry).ok_or_else(|| failed(io::Error::other("not a list of used files")))?;
-        match place(&path, &root, &home) {
+        match place(&path, &root, &*numbering) {
             Ok(Some(inode)) => {
                 used.entry(inode).and_modify(|known| known.add(&done)).or_insert(done);
             }
@@ -80,34 +70,14 @@ pub fn add_usage(target: &Target, method: &str, list: &Path, recording: &mut Rec
     Ok(found)
 }
 
-fn home(root: &Path, method: &str) -> io::Result<Home> {
-    if method == "tree" {
-        return Ok(Home::Btrfs(btrfs::facts(File::open(root)?.as_raw_fd())?.uuid));
-    }
-    Ok(Home::Device(fs::metadata(root)?.dev()))
-}
-
 /// The inode of a file as the scan numbers it, if it is a file below the root of the scan.
-fn place(path: &Path, root: &Path, home: &Home) -> io::Result<Option<u64>> {
+fn place(path: &Path, root: &Path, numbering: &dyn Numbering) -> io::Result<Option<u64>> {
     let path = path.canonicalize()?;
     let status = fs::metadata(&path)?;
     if !path.starts_with(root) || !status.is_file() {
         return Ok(None);
     }
-    match home {
-        Home::Device(device) => Ok((status.dev() == *device).then_some(status.ino())),
-        Home::Btrfs(uuid) => in_btrfs(&path, &status, *uuid),
-    }
-}
-
-fn in_btrfs(path: &Path, status: &Metadata, uuid: [u8; 16]) -> io::Result<Option<u64>> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    // What else is mounted there does not know the question.
-    let is_home = btrfs::facts(file.as_raw_fd()).is_ok_and(|facts| facts.uuid == uuid);
-    if !is_home {
-        return Ok(None);
-    }
-    Ok(Some(btrfs::inode_in(btrfs::tree_of(file.as_raw_fd())?, status.ino())))
+    numbering.inode(&path, &status)
 }
 
 fn parse(entry: &[u8]) -> Option<(Use, PathBuf)> {
@@ -138,6 +108,9 @@ impl Use {
 }
 
 fn write(used: FxHashMap<u64, Use>, recording: &mut Recording) -> Result<(), DiskError> {
+    if used.is_empty() {
+        return Ok(());
+    }
     let mut used: Vec<(u64, Use)> = used.into_iter().collect();
     used.sort_unstable_by_key(|(inode, _)| *inode);
     let row = |(inode, done): (u64, Use)| {
@@ -148,6 +121,10 @@ fn write(used: FxHashMap<u64, Use>, recording: &mut Recording) -> Result<(), Dis
 }
 
 fn write_issues(counts: &[(&'static str, u64)], target: &Target, recording: &mut Recording) -> Result<(), DiskError> {
+    let counts: Vec<_> = counts.iter().filter(|(_, count)| *count > 0).collect();
+    if counts.is_empty() {
+        return Ok(());
+    }
     let source = target.path.to_string_lossy();
     let row = |(issue, count): &(&'static str, u64)| rows::ImportIssues {
         source: source.as_ref().into(),
@@ -157,5 +134,5 @@ fn write_issues(counts: &[(&'static str, u64)], target: &Target, recording: &mut
         detail: Some(format!("{count} files of the recording").into()),
         excerpt: None,
     };
-    Ok(recording.write_rows(counts.iter().filter(|(_, count)| *count > 0).map(row))?)
+    Ok(recording.write_rows(counts.into_iter().map(row))?)
 }

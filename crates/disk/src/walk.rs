@@ -23,10 +23,11 @@ use rustc_hash::FxHashSet;
 use sysdock_table::Cancel;
 
 use crate::{
-    batch::{Batch, Extent, Inode, Kind},
+    batch::{Batch, Inode, Kind},
+    extent::Extent,
     fiemap::Fiemap,
-    names::SharedNames,
-    scan::UNREADABLE_BLOCK,
+    paths_by_inode::SharedPaths,
+    small_tables::UNREADABLE_BLOCK,
 };
 
 /// What all threads share.
@@ -35,7 +36,7 @@ pub(crate) struct Walk<'a> {
     device: u64,
     cancel: &'a Cancel,
     /// Where names go, if they are all that is wanted: then files are not opened.
-    names: Option<&'a SharedNames>,
+    names: Option<&'a SharedPaths>,
     /// Files are handed over without their paths.
     without_names: bool,
     waiting: Mutex<Waiting>,
@@ -70,7 +71,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(device: u64, cancel: &'a Cancel, names: Option<&'a SharedNames>, without_names: bool) -> Self {
+    pub(crate) fn new(device: u64, cancel: &'a Cancel, names: Option<&'a SharedPaths>, without_names: bool) -> Self {
         Walk {
             device,
             cancel,
@@ -212,7 +213,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Note the names in a folder, and keep the folders in it to be read. What is mounted on one of them is told by its device.
-    fn names(&mut self, names: &SharedNames, opened: RawFd, folder: &[u8], entries: &[Entry]) {
+    fn names(&mut self, names: &SharedPaths, opened: RawFd, folder: &[u8], entries: &[Entry]) {
         match status_of(opened) {
             Ok(status) if status.st_dev == self.walk.device => {}
             Ok(_) => return,

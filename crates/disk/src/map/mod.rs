@@ -10,8 +10,8 @@ mod error;
 mod labels;
 mod packed;
 mod picture;
+mod pieces;
 mod read;
-mod space;
 
 pub use class::{Class, Paint, Pattern};
 pub use curve::Curve;
@@ -19,5 +19,5 @@ pub use error::MapError;
 pub use labels::{Group, Label, labels};
 pub use packed::{Packed, pack};
 pub use picture::{Picture, Settings, draw};
+pub use pieces::{Cell, Piece, Space, Window};
 pub use read::{Device, Facts, Recorded, read};
-pub use space::{Cell, Piece, Space, Window};

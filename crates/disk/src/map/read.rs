@@ -9,7 +9,7 @@ use super::{
     columns::{Rows, Tables},
 };
 use crate::{
-    batch::{Extent, flag},
+    extent::{Extent, flag},
     fragments::Fragments,
 };
 

@@ -5,7 +5,10 @@ use std::{ffi::CStr, fs, os::fd::RawFd};
 use rustc_hash::FxHashMap;
 
 use super::{Chunks, Facts};
-use crate::{ioctl, scan::hyphenated, stated::DeviceRow};
+use crate::{
+    ioctl,
+    small_tables::{DeviceRow, hyphenated},
+};
 
 /// `struct btrfs_ioctl_dev_info_args`.
 #[repr(C)]

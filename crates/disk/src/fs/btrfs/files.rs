@@ -7,10 +7,11 @@ use sysdock_table::{Cancel, TableError};
 
 use super::search::{ALL, Item, ROOT_TREE, TOP_LEVEL, items, kind, last_object};
 use crate::{
-    batch::{Batch, Extent, Inode, Kind, flag},
-    ordered::in_order,
+    batch::{Batch, Inode, Kind},
+    error::Refused,
+    extent::{Extent, flag},
+    parallel::in_order,
     paths::{NamesByInode, Paths},
-    scan::Refused,
 };
 
 /// The first number that a file, or a subvolume, can have.

@@ -7,7 +7,7 @@ use sysdock_table::TableError;
 
 use super::{Chunk, Chunks, Used};
 use crate::{
-    batch::{Extent, flag},
+    extent::{Extent, flag},
     ioctl,
     tables::{Free, Part, Tables},
 };

@@ -6,7 +6,7 @@ use super::{
     Chunk, Chunks,
     search::{EXTENT_TREE, items, kind},
 };
-use crate::ordered::in_order;
+use crate::parallel::in_order;
 
 /// A piece in use [B].
 #[derive(Clone, Copy, Debug)]

@@ -17,7 +17,7 @@ use super::{
     source::Source,
     super_block::SuperBlock,
 };
-use crate::batch::Extent;
+use crate::extent::Extent;
 
 pub(super) const MAGIC: u32 = 0xc03b_3998;
 

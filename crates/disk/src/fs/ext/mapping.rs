@@ -10,7 +10,7 @@ use super::{
     bytes::{le16, le32, wide},
     issues::{Issues, word},
 };
-use crate::batch::{Extent, flag};
+use crate::extent::{Extent, flag};
 
 const MAGIC: u16 = 0xf30a;
 const DEEPEST: u16 = 5;

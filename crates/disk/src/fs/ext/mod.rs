@@ -2,36 +2,81 @@
 //!
 //! `super_block` and `groups` say where things lie. Threads read windows of inode numbers (`window`): inodes (`inode`), the blocks that lead to
 //! their blocks (`mapping`), names (`directory`). What they find is taken in order (`scan`): extents go to the tables at once, files wait for
-//! their paths (`names`). `space` keeps account of every block and tells at the end which are free, and which nobody claims. A file system that
+//! their paths (`directory_names`). `claimed_blocks` keeps account of every block and tells at the end which are free, and which nobody claims. A file system that
 //! was not unmounted is read through its `journal`. Nothing is trusted: what cannot be is counted (`issues`), and the rest goes on.
 
 mod block_set;
 mod bytes;
+mod claimed_blocks;
 mod crc32c;
 mod directory;
+mod directory_names;
 mod facts;
 mod groups;
 mod inode;
 mod issues;
 mod journal;
 mod mapping;
-mod moment;
-mod names;
 mod opening;
 mod refusal;
 mod scan;
 mod source;
-mod space;
 mod super_block;
 mod window;
+mod write_counters;
 
+use std::{fs::File, path::Path};
+
+use crate::{
+    DiskError, Outcome, Target,
+    method::{Method, Unable, Work, cores},
+    mounts::Mount,
+    target::Place,
+};
 use block_set::BlockSet;
 use groups::Group;
 use source::Source;
 use super_block::SuperBlock;
 
-pub(crate) use opening::begins_in;
-pub(crate) use scan::{Request, scan};
+/// The method.
+pub(super) struct Raw;
+
+impl Method for Raw {
+    fn word(&self) -> &'static str {
+        scan::METHOD
+    }
+
+    fn begins_in(&self, image: &File) -> bool {
+        opening::begins_in(image)
+    }
+
+    fn takes(&self, target: &Target) -> bool {
+        place(target).is_some_and(|(path, _)| File::open(path).is_ok_and(|file| self.begins_in(&file)))
+    }
+
+    fn scan(&self, target: &Target, work: &mut Work<'_>) -> Result<Outcome, Unable> {
+        let Some((path, mount)) = place(target) else { return Err(Unable::Because("it is a part of a file system".into())) };
+        // Threads ask for much at a time, and wait seldom.
+        let threads = work.settings.threads_or(cores());
+        let request = scan::Request { path, mount, threads, without_names: work.settings.without_names };
+        match scan::scan(&request, work.recording, work.cancel, work.report) {
+            // The kernel can be asked.
+            Err(DiskError::Refused(_, why, _)) if mount.is_some() => Err(Unable::Because(why)),
+            outcome => Ok(outcome?),
+        }
+    }
+}
+
+/// The device or image of a target, and where it is mounted as a whole, if it is.
+fn place(target: &Target) -> Option<(&Path, Option<&Mount>)> {
+    let (path, mount) = match &target.place {
+        Place::FileSystem(mount) => (mount.source.as_path(), Some(mount)),
+        Place::Image(mount) => (target.path.as_path(), mount.as_ref()),
+        Place::Within(_) => return None,
+    };
+    let is_it = mount.is_none_or(|mount| mount.fs_type.starts_with("ext") && mount.is_of(path));
+    is_it.then_some((path, mount))
+}
 
 /// What is known of a file system before its inodes are read.
 struct FileSystem {

@@ -21,7 +21,7 @@ use super::{
     source::Source,
     super_block::{self, SuperBlock, compat, incompat},
 };
-use crate::batch::Extent;
+use crate::extent::Extent;
 
 /// A file system that is open.
 pub(super) struct Opened {

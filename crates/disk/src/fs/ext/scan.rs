@@ -9,24 +9,25 @@ use std::{
 use sysdock_table::{Cancel, NULL, Progress, Recording, TableError};
 
 use super::{
-    FileSystem, facts,
+    FileSystem,
+    claimed_blocks::{ClaimedBlocks, Found},
+    directory_names::AllNames,
+    facts,
     groups::{self, Fixed},
     inode::ROOT,
     issues::{Issues, word},
-    moment::Moment,
-    names::AllNames,
     opening::{self, Opened},
-    space::{Found, Space},
     window::{Row, Window},
+    write_counters::WriteCounters,
 };
 use crate::{
     DiskError, Outcome,
     batch::{File, Inode, Kind},
+    method::ending,
     mounts::Mount,
-    ordered::in_order,
+    parallel::in_order,
     paths::{self, NeedsPath, Paths},
-    scan::{BROKEN_OFF, ending},
-    stated::{DeviceRow, FileSystemRow, write_issues},
+    small_tables::{BROKEN_OFF, DeviceRow, FileSystemRow, write_issues},
     tables::{Free, Part, Tables},
 };
 
@@ -34,16 +35,19 @@ use crate::{
 const WINDOW_BYTES: u64 = 2 << 20;
 const MOST_INODES: u64 = 8192;
 
+/// The word of `file_systems.method`.
+pub(super) const METHOD: &str = "raw";
+
 /// What to scan.
-pub(crate) struct Request<'a> {
+pub(super) struct Request<'a> {
     /// A block device or an image file.
-    pub(crate) path: &'a Path,
+    pub(super) path: &'a Path,
     /// Where it is mounted as a whole, if it is.
-    pub(crate) mount: Option<&'a Mount>,
+    pub(super) mount: Option<&'a Mount>,
     /// Threads that read.
-    pub(crate) threads: usize,
+    pub(super) threads: usize,
     /// Directories are not read.
-    pub(crate) without_names: bool,
+    pub(super) without_names: bool,
 }
 
 /// What is kept of a file until its path is known: small, as it is for every file.
@@ -58,7 +62,7 @@ struct Kept {
 /// What is at hand while it is scanned.
 struct Scan<'a> {
     fs: FileSystem,
-    space: Space,
+    space: ClaimedBlocks,
     issues: Issues,
     kept: Vec<Kept>,
     names: AllNames,
@@ -73,7 +77,7 @@ struct Scan<'a> {
 ///
 /// # Errors
 /// [`DiskError`]: it cannot be read as it stands, or the recording cannot be written.
-pub(crate) fn scan(
+pub(super) fn scan(
     request: &Request<'_>,
     recording: &mut Recording,
     cancel: &Cancel,
@@ -86,15 +90,15 @@ pub(crate) fn scan(
     let Opened { fs, file, is_in_use, mut notes, issues } =
         opening::open(request.path, request.mount.is_some()).map_err(|refusal| refusal.at(request.path))?;
     let device_name = opening::device_name(request.path).unwrap_or(None);
-    let moment = || Moment::now(&file, &fs.source, &fs.super_block, device_name.as_deref()).map_err(failed);
+    let moment = || WriteCounters::now(&file, &fs.source, &fs.super_block, device_name.as_deref()).map_err(failed);
     let before = moment()?;
     let mut scan = Scan::new(fs, issues, request, cancel);
     let mut tables = if request.without_names { Tables::new(recording) } else { Tables::with_late_paths(recording) };
     scan.run(&mut tables, request, report)?;
     tables.finish()?;
-    let after = Moment::now(&file, &scan.fs.source, &scan.fs.super_block, device_name.as_deref());
+    let after = WriteCounters::now(&file, &scan.fs.source, &scan.fs.super_block, device_name.as_deref());
     let is_one = after.as_ref().is_ok_and(|after| before == *after);
-    if let Some(blocks) = after.as_ref().ok().and_then(Moment::delayed_blocks).filter(|blocks| *blocks > 0) {
+    if let Some(blocks) = after.as_ref().ok().and_then(WriteCounters::delayed_blocks).filter(|blocks| *blocks > 0) {
         notes.push(format!("{blocks} blocks of files that were not written back yet have no place, and are not seen"));
     }
     let how = if is_in_use {
@@ -112,12 +116,12 @@ pub(crate) fn scan(
     write_issues(&issues, request.path, recording)?;
     let ending = ending(cancel, after.is_err());
     let facts = facts::of(&scan.fs.super_block, request.mount.map(|mount| mount.options.as_str()));
-    Ok(Outcome { ending, method: "raw", reason, files: scan.files, unread: scan.unread, example: None, facts, issues })
+    Ok(Outcome { ending, method: METHOD, reason, files: scan.files, unread: scan.unread, example: None, facts, issues })
 }
 
 impl<'a> Scan<'a> {
     fn new(fs: FileSystem, issues: Issues, request: &Request<'_>, cancel: &'a Cancel) -> Self {
-        let space = Space::new(&fs.super_block);
+        let space = ClaimedBlocks::new(&fs.super_block);
         let names = AllNames::new(fs.super_block.inodes);
         let Request { threads, without_names, .. } = *request;
         Scan { fs, space, issues, kept: Vec::new(), names, unread: 0, files: 0, cancel, threads, without_names }
@@ -268,7 +272,7 @@ impl<'a> Scan<'a> {
             block_bytes: super_block.block_bytes,
             size_bytes: super_block.size_bytes(),
             free_bytes: Some(self.bytes(free * super_block.cluster_blocks)),
-            method: "raw",
+            method: METHOD,
             reason: reason.into(),
             files: self.files,
             unread_files: self.unread,
@@ -311,7 +315,7 @@ impl Row {
 fn take(
     window: &Window,
     block_bytes: u64,
-    space: &Space,
+    space: &ClaimedBlocks,
     issues: &mut Issues,
     tables: &mut Tables<'_>,
 ) -> Result<(), TableError> {

@@ -8,14 +8,15 @@ use sysdock_table::NULL;
 use super::{
     FileSystem,
     bytes::{le64, runs},
+    claimed_blocks::ClaimedBlocks,
     directory::{self, Entries},
     inode::{Content, RESIZE, Raw},
     issues::{Issues, word},
     mapping::{Mapping, Reading},
-    space::Space,
 };
 use crate::{
-    batch::{Extent, Kind, flag},
+    batch::Kind,
+    extent::{Extent, flag},
     fragments::{Forgiving, Fragments},
 };
 
@@ -97,7 +98,7 @@ struct Note {
 
 impl Window {
     /// What the inodes of a range are, and have; their blocks are claimed in `space`.
-    pub(super) fn read(fs: &FileSystem, numbers: Range<u32>, with_names: bool, space: &Space) -> Self {
+    pub(super) fn read(fs: &FileSystem, numbers: Range<u32>, with_names: bool, space: &ClaimedBlocks) -> Self {
         let mut window = Window::default();
         let mut mapping = Mapping::default();
         window.inodes(fs, numbers, &mut mapping);
@@ -113,7 +114,7 @@ impl Window {
     }
 
     /// Claim all blocks but those of attributes, which several files may have.
-    fn claim(&mut self, block_bytes: u64, space: &Space) {
+    fn claim(&mut self, block_bytes: u64, space: &ClaimedBlocks) {
         let mut extents = self.extents.iter();
         for row in &self.rows {
             for extent in extents.by_ref().take(row.extents as usize).filter(|extent| extent.flags & flag::NOWHERE == 0) {

@@ -1,23 +1,33 @@
-//! btrfs by its trees: what is in use, then the files of one subvolume after another.
+//! A scan of btrfs from the first question to the last row: what is in use, then the files of one subvolume after another.
 
 use std::{fs::File, io, os::fd::AsRawFd};
 
 use sysdock_table::{Progress, TableError};
 
-use super::Unable;
+use super::{
+    chunks::Chunks,
+    devices,
+    files::{self, Reading, Subvolume},
+    map::{self, Map},
+    used::used,
+};
 use crate::{
     DiskError, Outcome,
     batch::Kind,
-    fs::btrfs::{self, Chunks, Map, Reading, Subvolume},
+    method::{Unable, Work},
+    mounted::{Devices, Told},
     mounts::Mount,
     paths::{self, NeedsPath},
-    scan::{Told, Work, space, threads},
-    stated::DeviceRow,
+    small_tables::DeviceRow,
+    statvfs::{StatVfs, statvfs},
     tables::Tables,
 };
 
+/// The word of `file_systems.method`.
+pub(super) const METHOD: &str = "tree";
+
 /// Scan a mounted btrfs.
-pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable> {
+pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable> {
     let failed = |error| DiskError::Io(mount.point.clone(), error);
     let folder = File::open(&mount.point).map_err(failed)?;
     let file = folder.as_raw_fd();
@@ -29,15 +39,15 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
         Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(Unable::Because(error.to_string())),
         Err(error) => return Err(failed(error).into()),
     };
-    let facts = btrfs::facts(file).map_err(failed)?;
-    let space = space(&mount.point).map_err(failed)?;
+    let facts = map::facts(file).map_err(failed)?;
+    let space = statvfs(&mount.point).map_err(failed)?;
     if facts.has_stripe_tree {
         return Err(Unable::Because(
             "it has a tree of its own for where stripes lie (raid_stripe_tree), which is not read".into(),
         ));
     }
-    let (threads, without_names) = (threads(work.settings), work.settings.without_names);
-    let used = btrfs::used(file, &chunks, facts.node_bytes, threads).map_err(failed)?;
+    let (threads, without_names) = (work.settings.asking_threads(), work.settings.without_names);
+    let used = used(file, &chunks, facts.node_bytes, threads).map_err(failed)?;
     let mut tables = if without_names { Tables::new(work.recording) } else { Tables::with_late_paths(work.recording) };
     let mut scan = Scan {
         mount,
@@ -46,7 +56,7 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
         report: work.report,
     };
     let mut broken = None;
-    for subvolume in btrfs::subvolumes(file).map_err(failed)? {
+    for subvolume in files::subvolumes(file).map_err(failed)? {
         broken = scan.files(&subvolume, &mut tables)?;
         if broken.is_some() {
             break;
@@ -57,25 +67,34 @@ pub(crate) fn by_trees(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Un
     let free = scan.map.rest(if broken.is_some() { "unknown" } else { "unreferenced" }, &mut tables)?;
     let files = tables.taken;
     tables.finish()?;
-    let devices = btrfs::devices(file, &facts, &chunks, &free);
+    let devices = devices::devices(file, &facts, &chunks, &free);
     let told = Told {
         mount,
         path: &mount.point,
         uuid: Some(facts.uuid),
-        space,
-        size_bytes: Some(chunks.devices.iter().map(|(_, size)| size).sum()),
+        space: of_devices(space, chunks.devices.iter().map(|(_, size)| size).sum()),
         is_whole: true,
         moment: "unknown",
-        method: "tree",
+        method: METHOD,
         reason: reason(&chunks, &devices),
         files,
         unread: 0,
         issues,
         broken,
-        devices,
+        devices: Devices::All(devices),
     };
     let facts = made(&chunks);
-    Ok(Outcome { facts, ..told.outcome(work.recording, work.cancel)? })
+    Ok(Outcome { facts, ..told.outcome(work)? })
+}
+
+/// btrfs counts room for files, and each copy as the whole; here the size is that of all devices.
+fn of_devices(room: StatVfs, size_bytes: u64) -> StatVfs {
+    let copies = match room.size_bytes {
+        0 => 1,
+        // Devices hold a little more than files have room for.
+        files => (size_bytes.saturating_add(files / 2) / files).max(1),
+    };
+    StatVfs { size_bytes, free_bytes: room.free_bytes.saturating_mul(copies), ..room }
 }
 
 /// Why by this method, and what the map is of.
@@ -112,7 +131,7 @@ impl Scan<'_> {
     /// The files of a subvolume, and their paths. Returns why these are not all: its tree could not be read on.
     fn files(&mut self, subvolume: &Subvolume, tables: &mut Tables<'_>) -> Result<Option<io::Error>, TableError> {
         let mut kept: Vec<(u64, Kind)> = Vec::new();
-        let (names, broken) = btrfs::files(self.reading, subvolume, |batch| {
+        let (names, broken) = files::files(self.reading, subvolume, |batch| {
             if !self.reading.without_names {
                 kept.extend(batch.files.iter().map(|file| (file.inode.number, file.inode.kind)));
             }
@@ -120,7 +139,7 @@ impl Scan<'_> {
             let map = &mut self.map;
             tables.batch_by(batch, |tables, inode, extent| map.extent(inode, extent, tables))
         })?;
-        let files = kept.into_iter().map(|(number, kind)| (btrfs::within_subvolume(number), kind));
+        let files = kept.into_iter().map(|(number, kind)| (files::within_subvolume(number), kind));
         // One without a name was removed, and is still open.
         let files = files.map(|(number, kind)| NeedsPath { number, kind, is_linked: false });
         let paths = subvolume.paths(&names, self.mount.point.as_os_str().as_encoded_bytes());

@@ -1,4 +1,4 @@
-//! xfs by its reverse map: the kernel names the owner of every piece, and gives all inodes; names come from the folders.
+//! A scan of xfs from the first question to the last row.
 
 use std::{
     fs::File,
@@ -17,28 +17,33 @@ use std::{
 
 use sysdock_table::{Cancel, Progress, TableError};
 
-use super::Unable;
+use super::bulkstat::{self, Facts, Owned};
 use crate::{
     DiskError, Outcome, Settings,
     batch::Batch,
-    fs::xfs::{self, Facts, Owned},
+    fsmap,
+    method::{Unable, Work},
+    mounted::{Devices, Told},
     mounts::Mount,
-    names::{Names, SharedNames},
-    scan::{Told, Work, pieces, space, threads},
+    paths_by_inode::{PathsByInode, SharedPaths},
+    statvfs::{StatVfs, statvfs},
     tables::{Part, Tables},
     walk::Walk,
 };
 
+/// The word of `file_systems.method`.
+pub(super) const METHOD: &str = "fsmap";
+
 /// Scan a mounted xfs.
-pub(crate) fn by_owners(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable> {
+pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable> {
     let failed = |error| DiskError::Io(mount.point.clone(), error);
     let folder = File::open(&mount.point).map_err(failed)?;
-    let facts = xfs::facts(folder.as_raw_fd()).map_err(failed)?;
+    let facts = bulkstat::facts(folder.as_raw_fd()).map_err(failed)?;
     if !facts.has_owners {
         return Err(Unable::Because("it has no reverse map (mkfs.xfs -m rmapbt=1)".into()));
     }
     // Asked first of all: it tells whether this may be asked.
-    let may_ask = xfs::inodes(folder.as_raw_fd(), 0..u64::MAX, &mut |_: &_| Ok(false));
+    let may_ask = bulkstat::inodes(folder.as_raw_fd(), 0..u64::MAX, &mut |_: &_| Ok(false));
     match may_ask {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             return Err(Unable::Because(format!("who owns its blocks is told to root only ({error})")));
@@ -48,7 +53,7 @@ pub(crate) fn by_owners(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, U
         }
         asked => asked.map_err(failed)?,
     }
-    let space = space(&mount.point).map_err(failed)?;
+    let space = statvfs(&mount.point).map_err(failed)?;
     let mut tables = Tables::new(work.recording);
     groups(&facts, &mut tables)?;
     let device = folder.metadata().map_err(failed)?;
@@ -56,14 +61,14 @@ pub(crate) fn by_owners(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, U
     let (names, unnamed) = thread::scope(|scope| {
         // The folders are read while the kernel tells its map.
         let names = scope.spawn(|| match work.settings.without_names {
-            true => (Names::default(), Unnamed::default()),
+            true => (PathsByInode::default(), Unnamed::default()),
             false => names(&mount.point, device.dev(), device.ino(), work.settings, work.cancel),
         });
-        let outcome = pieces(&folder, device.dev(), &mut tables, &mut |piece| owned.take(piece));
+        let outcome = fsmap::write(&folder, device.dev(), &mut tables, &mut |piece| owned.take(piece));
         let names = names.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
         outcome.map(|()| names).map_err(|refused| refused.at(&mount.point))
     })?;
-    let threads = threads(work.settings);
+    let threads = work.settings.asking_threads();
     // More than threads, as some ranges take longer.
     let ranges = owned.sorted(4 * threads);
     let owners = Owners { folder: &folder, owned: &owned, names: &names, ranges, next: AtomicUsize::new(0), cancel: work.cancel };
@@ -74,19 +79,18 @@ pub(crate) fn by_owners(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, U
         mount,
         path: &mount.point,
         uuid: Some(facts.uuid),
-        space,
-        size_bytes: Some(facts.size_bytes),
+        space: StatVfs { size_bytes: facts.size_bytes, ..space },
         is_whole: true,
         moment: if gone == 0 { "unknown" } else { "many" },
-        method: "fsmap",
+        method: METHOD,
         reason: "xfs keeps a reverse map, which names the owner of every block".into(),
         files,
         unread: untold + unnamed.folders,
         issues: unnamed.issues,
         broken,
-        devices: Vec::new(),
+        devices: Devices::One,
     };
-    let outcome = told.outcome(work.recording, work.cancel)?;
+    let outcome = told.outcome(work)?;
     Ok(Outcome { example: unnamed.example, ..outcome })
 }
 
@@ -103,7 +107,7 @@ fn groups(facts: &Facts, tables: &mut Tables<'_>) -> Result<(), TableError> {
 struct Owners<'a> {
     folder: &'a File,
     owned: &'a Owned,
-    names: &'a Names,
+    names: &'a PathsByInode,
     /// Of inode numbers.
     ranges: Vec<Range<u64>>,
     /// The next of them.
@@ -170,14 +174,14 @@ struct Unnamed {
 }
 
 /// The name of every inode of a file system.
-fn names(path: &Path, device: u64, inode: u64, settings: Settings, cancel: &Cancel) -> (Names, Unnamed) {
-    let names = SharedNames::of(path, inode);
+fn names(path: &Path, device: u64, inode: u64, settings: Settings, cancel: &Cancel) -> (PathsByInode, Unnamed) {
+    let names = SharedPaths::of(path, inode);
     let walk = Walk::new(device, cancel, Some(&names), false);
     thread::scope(|scope| {
         // Nothing is sent.
         let (sender, _batches) = mpsc::sync_channel(1);
         walk.begin(path, &sender);
-        for _ in 0..threads(settings) {
+        for _ in 0..settings.asking_threads() {
             let sender = sender.clone();
             let walk = &walk;
             scope.spawn(move || walk.work(&sender));

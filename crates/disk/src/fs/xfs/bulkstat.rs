@@ -1,15 +1,15 @@
-//! xfs that keeps its reverse map (rmapbt): the kernel names the owner of every piece of the device (GETFSMAP), and gives all inodes at once
-//! (BULKSTAT). Names come from reading the folders. A mounted xfs is never read raw: what is in memory differs from what is on the device.
+//! What xfs says of itself (FSGEOMETRY), its inodes, many at a time (BULKSTAT), and the pieces that they own.
 //!
 //! Formats: fs/xfs/libxfs/xfs_fs.h of Linux.
 
 use std::{io, ops::Range, os::fd::RawFd};
 
 use crate::{
-    batch::{Batch, Extent, Inode, Kind, flag},
+    batch::{Batch, Inode, Kind},
+    extent::{Extent, flag},
     fsmap::{Owner, Piece},
     ioctl,
-    names::Names,
+    paths_by_inode::PathsByInode,
 };
 
 /// `struct xfs_fsop_geom`: the parts that are used.
@@ -34,14 +34,14 @@ const XFS_IOC_FSGEOMETRY: libc::Ioctl = ioctl::read(b'X', 126, size_of::<Geometr
 const HAS_RMAPBT: u32 = 1 << 19;
 
 /// What xfs says of itself.
-pub(crate) struct Facts {
-    pub(crate) has_owners: bool,
-    pub(crate) uuid: [u8; 16],
-    pub(crate) group_bytes: u64,
-    pub(crate) size_bytes: u64,
+pub(super) struct Facts {
+    pub(super) has_owners: bool,
+    pub(super) uuid: [u8; 16],
+    pub(super) group_bytes: u64,
+    pub(super) size_bytes: u64,
 }
 
-pub(crate) fn facts(file: RawFd) -> io::Result<Facts> {
+pub(super) fn facts(file: RawFd) -> io::Result<Facts> {
     let mut geometry = std::mem::MaybeUninit::<Geometry>::zeroed();
     // SAFETY: the kernel fills the struct, which has the size that the number of the ioctl states; all its bits are valid.
     let geometry = unsafe {
@@ -102,7 +102,7 @@ const ROOM: usize = 2048;
 const MODIFIED: usize = 1;
 
 /// The inodes in use of a range of numbers, in their order, until `take` says that it is enough (`false`). Needs `CAP_SYS_ADMIN`.
-pub(crate) fn inodes(file: RawFd, numbers: Range<u64>, take: &mut dyn FnMut(&Inode) -> io::Result<bool>) -> io::Result<()> {
+pub(super) fn inodes(file: RawFd, numbers: Range<u64>, take: &mut dyn FnMut(&Inode) -> io::Result<bool>) -> io::Result<()> {
     #[repr(C)]
     struct Request {
         head: Head,
@@ -135,11 +135,11 @@ fn inode(raw: &Raw) -> Inode {
 
 /// Pieces of files, collected in order of place, and given back in that of files.
 #[derive(Default)]
-pub(crate) struct Owned(Vec<(u64, Extent)>);
+pub(super) struct Owned(Vec<(u64, Extent)>);
 
 impl Owned {
     /// Take a piece if it is of a file's data; `false`: it is something else.
-    pub(crate) fn take(&mut self, piece: &Piece) -> bool {
+    pub(super) fn take(&mut self, piece: &Piece) -> bool {
         let Owner::Inode(inode) = piece.owner else { return false };
         if piece.is_metadata {
             return false;
@@ -151,7 +151,7 @@ impl Owned {
     }
 
     /// Put them in the order of files. Returns ranges of inode numbers with about as many pieces each, which hold every number there can be.
-    pub(crate) fn sorted(&mut self, ranges: usize) -> Vec<Range<u64>> {
+    pub(super) fn sorted(&mut self, ranges: usize) -> Vec<Range<u64>> {
         self.0.sort_unstable_by_key(|(inode, extent)| (*inode, extent.logical));
         let mut begins: Vec<u64> = (1..ranges).filter_map(|part| Some(self.0.get(self.0.len() * part / ranges)?.0)).collect();
         begins.dedup();
@@ -161,11 +161,11 @@ impl Owned {
 
     /// The inodes of a range with their extents, in order of their number, until `full` says that it is enough. Returns how many inodes have
     /// extents and no facts, as they were made or removed between the two questions; of an error, as they were not told.
-    pub(crate) fn files(
+    pub(super) fn files(
         &self,
         file: RawFd,
         numbers: Range<u64>,
-        names: &Names,
+        names: &PathsByInode,
         full: &mut dyn FnMut(Batch) -> bool,
     ) -> (u64, io::Result<()>) {
         let begin = self.0.partition_point(|(inode, _)| *inode < numbers.start);

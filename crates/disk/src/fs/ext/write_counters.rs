@@ -12,7 +12,7 @@ use super::{
 
 /// Counters that grow with what is written. Two that are equal: nothing was.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Moment {
+pub(super) struct WriteCounters {
     /// Free blocks and inodes, flags and sums of all groups: a mounted file system keeps them up to date in memory, where we read.
     descriptors: u64,
     /// When the super block was written, and how much to the file system ever [s, KiB].
@@ -23,12 +23,12 @@ pub(super) struct Moment {
     changed: (i64, i64),
 }
 
-impl Moment {
+impl WriteCounters {
     pub(super) fn now(file: &File, source: &Source, super_block: &SuperBlock, device_name: Option<&str>) -> io::Result<Self> {
         let (_, descriptors) = groups::read(source, super_block, &mut Issues::default());
         let bytes = source.read_bytes(super_block::PLACE, super_block::BYTES)?;
         let status = file.metadata()?;
-        Ok(Moment {
+        Ok(WriteCounters {
             descriptors,
             super_block: (le32(&bytes, 0x30), le64(&bytes, 0x178)),
             kernel: ["lifetime_write_kbytes", "session_write_kbytes", "delayed_allocation_blocks"]

@@ -1,8 +1,12 @@
-//! What a scan states of the file system and its devices: tables of few rows.
+//! Tables of few rows: `file_systems`, `devices`, and `import_issues` of a scan.
 
 use std::path::Path;
 
 use sysdock_table::{Recording, TableError, rows};
+
+/// Words of `import_issues.issue`, explained in docs/reference/import-issues.md.
+pub(crate) const UNREADABLE_BLOCK: &str = "unreadable_block";
+pub(crate) const BROKEN_OFF: &str = "scan_broken_off";
 
 /// The row of `file_systems`.
 #[derive(Clone, Debug)]
@@ -86,6 +90,9 @@ impl DeviceRow {
 
 /// What could not be understood of `path`: kinds, and how many of each with an example.
 pub(crate) fn write_issues(issues: &[(&'static str, String)], path: &Path, recording: &mut Recording) -> Result<(), TableError> {
+    if issues.is_empty() {
+        return Ok(());
+    }
     let source = path.to_string_lossy();
     recording.write_rows(issues.iter().map(|(issue, detail)| rows::ImportIssues {
         source: source.as_ref().into(),
@@ -95,4 +102,11 @@ pub(crate) fn write_issues(issues: &[(&'static str, String)], path: &Path, recor
         detail: Some(detail.into()),
         excerpt: None,
     }))
+}
+
+/// A UUID as text.
+pub(crate) fn hyphenated(uuid: [u8; 16]) -> String {
+    let hex: Vec<String> = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+    let parts = [0..4, 4..6, 6..8, 8..10, 10..16];
+    parts.map(|part| hex[part].concat()).join("-")
 }

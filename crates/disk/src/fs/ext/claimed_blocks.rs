@@ -10,7 +10,7 @@ use super::{
 };
 
 /// All blocks that anything claims. Places count from the first block of the first group, so that groups begin at whole bytes.
-pub(super) struct Space {
+pub(super) struct ClaimedBlocks {
     first_block: u64,
     claimed: BlockSet,
     /// Those of them that never move.
@@ -25,10 +25,10 @@ pub(super) enum Found {
     Unclaimed(u64, u64, bool),
 }
 
-impl Space {
+impl ClaimedBlocks {
     pub(super) fn new(super_block: &SuperBlock) -> Self {
         let set = || BlockSet::new(super_block.blocks);
-        Space { first_block: super_block.first_block, claimed: set(), fixed: set(), attributes: set() }
+        ClaimedBlocks { first_block: super_block.first_block, claimed: set(), fixed: set(), attributes: set() }
     }
 
     /// Blocks in use by somebody.

@@ -1,4 +1,4 @@
-//! The name of every inode below a folder: folders are read, files are not opened.
+//! The path of every inode below a folder, from what its folders say.
 
 use std::{
     path::Path,
@@ -9,13 +9,13 @@ use rustc_hash::FxHashMap;
 
 /// Paths behind one another, found by inode. Of several names of a file the first is kept.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct PathsByInode {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     of_inode: FxHashMap<u64, u32>,
 }
 
-impl Names {
+impl PathsByInode {
     pub(crate) fn add(&mut self, inode: u64, path: &[u8]) {
         let Ok(number) = u32::try_from(self.ends.len()) else { return };
         if let std::collections::hash_map::Entry::Vacant(place) = self.of_inode.entry(inode) {
@@ -32,17 +32,17 @@ impl Names {
     }
 }
 
-/// Names that several threads find.
+/// PathsByInode that several threads find.
 #[derive(Debug, Default)]
-pub(crate) struct SharedNames(Mutex<Names>);
+pub(crate) struct SharedPaths(Mutex<PathsByInode>);
 
-impl SharedNames {
+impl SharedPaths {
     /// With the folder that the search begins at.
     pub(crate) fn of(root: &Path, inode: u64) -> Self {
         use std::os::unix::ffi::OsStrExt;
-        let mut names = Names::default();
+        let mut names = PathsByInode::default();
         names.add(inode, root.as_os_str().as_bytes());
-        SharedNames(Mutex::new(names))
+        SharedPaths(Mutex::new(names))
     }
 
     /// Those of one folder at a time.
@@ -51,7 +51,7 @@ impl SharedNames {
         found.for_each(|(inode, path)| names.add(inode, path));
     }
 
-    pub(crate) fn into_names(self) -> Names {
+    pub(crate) fn into_names(self) -> PathsByInode {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,0 +1,50 @@
+//! btrfs, by searching its trees through the kernel (`BTRFS_IOC_TREE_SEARCH_V2`): a mounted one is never read raw.
+//!
+//! btrfs has addresses of its own; the chunk tree says where on which device each lies (`spread.rs`: stripes, copies, parity). The extent tree has what is in use, and how often; the
+//! tree of each subvolume has its files. An inode number is unique in its subvolume only: those of the top level (5) keep theirs, others get
+//! the number of their tree in the upper 16 bits.
+//!
+//! Formats: include/uapi/linux/btrfs_tree.h and btrfs.h of Linux.
+
+mod chunks;
+mod devices;
+mod files;
+mod lookup;
+mod map;
+mod numbering;
+mod scan;
+mod search;
+mod spread;
+mod used;
+
+use std::{io, path::Path};
+
+use crate::{
+    Outcome, Target,
+    method::{Method, Numbering, Unable, Work},
+};
+use chunks::{Chunk, Chunks};
+use map::Facts;
+use used::Used;
+
+/// The method.
+pub(super) struct Trees;
+
+impl Method for Trees {
+    fn word(&self) -> &'static str {
+        scan::METHOD
+    }
+
+    fn takes(&self, target: &Target) -> bool {
+        target.mounted_as_a_whole().is_some_and(|mount| mount.fs_type == "btrfs")
+    }
+
+    fn scan(&self, target: &Target, work: &mut Work<'_>) -> Result<Outcome, Unable> {
+        let Some(mount) = target.mounted_as_a_whole() else { return Err(Unable::Because("it is not mounted".into())) };
+        scan::scan(mount, work)
+    }
+
+    fn numbering(&self, root: &Path) -> io::Result<Box<dyn Numbering>> {
+        Ok(Box::new(numbering::BySubvolume::of(root)?))
+    }
+}

@@ -1,0 +1,126 @@
+//! Any mounted file system, file by file: the kernel is asked for the extents of each (FIEMAP), and for what is free where it tells.
+
+use std::{
+    fs::{self, File},
+    os::unix::fs::MetadataExt,
+    path::Path,
+    sync::{PoisonError, atomic::Ordering, mpsc},
+    thread,
+};
+
+use sysdock_table::{Progress, TableError};
+
+use crate::{
+    DiskError, Outcome, Settings, Target,
+    error::Refused,
+    fsmap::{self, Owner},
+    method::{Method, Unable, Work},
+    mounted::{Devices, Told},
+    mounts::Mount,
+    statvfs::statvfs,
+    tables::Tables,
+    walk::Walk,
+};
+
+/// The method that is always left, and the only one for a part of a file system.
+pub(super) struct FileByFile;
+
+impl Method for FileByFile {
+    fn word(&self) -> &'static str {
+        "fiemap"
+    }
+
+    fn takes(&self, target: &Target) -> bool {
+        target.mount().is_some()
+    }
+
+    fn scan(&self, target: &Target, work: &mut Work<'_>) -> Result<Outcome, Unable> {
+        match (target.mounted_as_a_whole(), target.mount()) {
+            (Some(mount), _) => Ok(self.walk(&mount.point, mount, true, work)?),
+            (None, Some(mount)) => Ok(self.walk(&target.path, mount, false, work)?),
+            (None, None) => Err(Unable::Because("it is not mounted".into())),
+        }
+    }
+}
+
+impl FileByFile {
+    fn walk(&self, path: &Path, mount: &Mount, is_whole: bool, work: &mut Work<'_>) -> Result<Outcome, DiskError> {
+        let failed = |error| DiskError::Io(path.into(), error);
+        let device = fs::metadata(path).map_err(failed)?.dev();
+        let space = statvfs(path).map_err(failed)?;
+        let walk = Walk::new(device, work.cancel, None, work.settings.without_names);
+        let mut tables = Tables::new(work.recording);
+        gather(&walk, path, threads(work.settings), &mut tables, work.report)?;
+        let mut reason = format!("{} is mounted: its files are asked for one by one", mount.fs_type);
+        if !work.why_not.is_empty() {
+            reason += &format!(", as {}", work.why_not);
+        }
+        if is_whole {
+            match free_space(path, device, &mut tables) {
+                Ok(()) => reason += ", and the kernel for what is free",
+                Err(Refused::Kernel(error)) => reason += &format!("; what is free is not told: {error}"),
+                Err(Refused::Table(error)) => return Err(error.into()),
+            }
+        }
+        let files = tables.taken + walk.unread.load(Ordering::Relaxed) + walk.others.load(Ordering::Relaxed);
+        tables.finish()?;
+        let told = Told {
+            mount,
+            path,
+            uuid: None,
+            space,
+            is_whole,
+            moment: "unknown",
+            method: self.word(),
+            reason,
+            files,
+            unread: walk.unread.load(Ordering::Relaxed),
+            issues: walk.issues(),
+            broken: None,
+            devices: Devices::Unknown,
+        };
+        let outcome = told.outcome(work)?;
+        Ok(Outcome { example: walk.reason.into_inner().unwrap_or_else(PoisonError::into_inner), ..outcome })
+    }
+}
+
+/// Each thread waits for the device to bring one inode, and then the places of its extents.
+fn threads(settings: Settings) -> usize {
+    /// As many as a device may well be asked for at a time.
+    const IN_FLIGHT: usize = 32;
+    settings.threads_or(settings.asking_threads().max(IN_FLIGHT))
+}
+
+/// Batches that wait to be taken: whoever has one more waits with it.
+const WAITING: usize = 8;
+
+/// Batches of all threads, into the tables.
+fn gather(
+    walk: &Walk<'_>,
+    path: &Path,
+    threads: usize,
+    tables: &mut Tables<'_>,
+    report: &mut dyn FnMut(Progress),
+) -> Result<(), TableError> {
+    thread::scope(|scope| {
+        let (sender, batches) = mpsc::sync_channel(WAITING);
+        walk.begin(path, &sender);
+        for _ in 0..threads {
+            let sender = sender.clone();
+            scope.spawn(move || walk.work(&sender));
+        }
+        drop(sender);
+        for batch in batches {
+            tables.batch(&batch)?;
+            report(Progress { bytes_done: 0, bytes_total: None, lines: tables.taken });
+        }
+        Ok(())
+    })
+}
+
+/// What is free, and what the file system keeps for itself, where the kernel tells it.
+fn free_space(path: &Path, device: u64, tables: &mut Tables<'_>) -> Result<(), Refused> {
+    let folder = File::open(path).map_err(Refused::Kernel)?;
+    // Files tell of their own pieces.
+    fsmap::write(&folder, device, tables, &mut |piece| matches!(piece.owner, Owner::Inode(_) | Owner::Part("unknown")))
+}

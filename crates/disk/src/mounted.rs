@@ -1,0 +1,77 @@
+//! What a scan states at its end of a mounted file system, whose kernel it asked.
+
+use std::{io, path::Path};
+
+use crate::{
+    DiskError,
+    method::{Outcome, Work, ending},
+    mounts::Mount,
+    small_tables::{BROKEN_OFF, DeviceRow, FileSystemRow, hyphenated, write_issues},
+    statvfs::StatVfs,
+};
+
+/// What the kernel told of it.
+pub(crate) struct Told<'a> {
+    pub(crate) mount: &'a Mount,
+    /// A folder or file that was asked about.
+    pub(crate) path: &'a Path,
+    pub(crate) uuid: Option<[u8; 16]>,
+    /// Asked for before anything else: the device may be gone by now.
+    pub(crate) space: StatVfs,
+    pub(crate) is_whole: bool,
+    /// The word of `file_systems.moment`.
+    pub(crate) moment: &'static str,
+    /// The word of `file_systems.method`.
+    pub(crate) method: &'static str,
+    pub(crate) reason: String,
+    pub(crate) files: u64,
+    pub(crate) unread: u64,
+    /// What could not be read: words of `import_issues.issue`, and details.
+    pub(crate) issues: Vec<(&'static str, String)>,
+    /// Why it is not all: the kernel stopped telling.
+    pub(crate) broken: Option<io::Error>,
+    pub(crate) devices: Devices,
+}
+
+/// Which devices it lies on.
+pub(crate) enum Devices {
+    /// Nobody says.
+    Unknown,
+    /// On one.
+    One,
+    /// On these.
+    All(Vec<DeviceRow>),
+}
+
+impl Told<'_> {
+    /// Write the rows of `file_systems` and `devices` and the issues, and say what the scan came to.
+    pub(crate) fn outcome(self, work: &mut Work<'_>) -> Result<Outcome, DiskError> {
+        let Told { mount, space, method, reason, files, unread, mut issues, .. } = self;
+        let row = FileSystemRow {
+            fs_type: mount.fs_type.clone(),
+            source: mount.source.to_string_lossy().into_owned(),
+            mount_point: Some(mount.point.to_string_lossy().into_owned()),
+            label: None,
+            uuid: self.uuid.map(hyphenated),
+            block_bytes: space.block_bytes,
+            size_bytes: space.size_bytes,
+            free_bytes: Some(space.free_bytes),
+            method,
+            reason: reason.clone(),
+            files,
+            unread_files: unread,
+            is_whole: self.is_whole,
+            moment: self.moment,
+        };
+        row.write(work.recording)?;
+        match self.devices {
+            Devices::Unknown => DeviceRow::write(&[], work.recording)?,
+            Devices::One => DeviceRow::write(&[DeviceRow::only(&row)], work.recording)?,
+            Devices::All(devices) => DeviceRow::write(&devices, work.recording)?,
+        }
+        issues.extend(self.broken.iter().map(|error| (BROKEN_OFF, format!("{}: {error}", self.path.display()))));
+        write_issues(&issues, self.path, work.recording)?;
+        let ending = ending(work.cancel, self.broken.is_some());
+        Ok(Outcome { ending, method, reason, files, unread, example: None, facts: Vec::new(), issues })
+    }
+}
