@@ -108,7 +108,7 @@ mod tests {
     fn scan(methods: &[&dyn Method], path: &Path, folder: &Path) -> Outcome {
         let methods = [methods, &METHODS].concat();
         let target = target(&methods, path).unwrap();
-        let mut recording = Recording::create(folder, Manifest::new("disk")).unwrap();
+        let mut recording = Recording::create(folder, Manifest::new("disk", "events", "calls")).unwrap();
         let work = Work {
             recording: &mut recording,
             settings: Settings::default(),
