@@ -26,7 +26,7 @@ class RecordingMaker:
         """A recording of `calls`: dicts with `call`, any of t (s), path, to_path, kind, comm, and table columns.
 
         `pid`, `tid` and `result`, which no table of events stores, are turned into what it stores. Rows of
-        `processes`, `signals`, `mappings`, `file_faults`, `file_cache`, `stacks` and `import_issues` may be given
+        `processes`, `signals`, `mappings`, `file_faults`, `page_io`, `stacks` and `import_issues` may be given
         too.
         """
         calls = sample_calls() if calls is None else calls
@@ -38,7 +38,7 @@ class RecordingMaker:
         signals = [self._event(entry, paths, lives) for entry in manifest.pop("signals", [])]
         mappings = [self._event(entry, paths, lives) for entry in manifest.pop("mappings", [])]
         faults = [self._event(entry, paths, lives) for entry in manifest.pop("file_faults", [])]
-        requests = [self._event(entry, paths, lives) for entry in manifest.pop("file_cache", [])]
+        requests = [self._event(entry, paths, lives) for entry in manifest.pop("page_io", [])]
         path_rows = [{"path_id": id_, "path": path, "kind": kind} for path, (id_, kind) in paths.items()]
         comm_rows = [{"comm_id": id_, "comm": comm} for comm, id_ in comms.items()]
         tables: dict[str, list[dict[str, Any]]] = {
@@ -48,7 +48,7 @@ class RecordingMaker:
             "processes": lives.rows,
             "mappings": mappings,
             "file_faults": faults,
-            "file_cache": requests,
+            "page_io": requests,
             "stacks": manifest.pop("stacks", []),
             "import_issues": manifest.pop("import_issues", []),
             "environment": [{"section": "host", "name": "hostname", "value": "box", "source": "recorder"}],
@@ -158,7 +158,7 @@ class RecordingMaker:
         row |= self._event(entry, paths, lives)
         if (comm := row.pop("comm", None)) is not None:
             row["comm_id"] = comms.setdefault(comm, len(comms))
-        moved = row.get("moved_bytes")
+        moved = row.get("transferred_bytes")
         result = row.pop("result", None if row.get("errno") else 0 if moved is None else moved)
         # A recording has a result once.
         return {"value": None if result == moved else result, **row}
@@ -173,7 +173,7 @@ class RecordingMaker:
         for name in ("path", "to_path"):
             if (path := row.pop(name, None)) is not None:
                 row[f"{name}_id"] = paths.setdefault(path, (len(paths), kind))[0]
-        row["life_id"] = lives.of(row.pop("pid", 100), row.pop("tid", 100), row["ts_ns"], "call" in row)
+        row["task_id"] = lives.of(row.pop("pid", 100), row.pop("tid", 100), row["ts_ns"], "call" in row)
         return row
 
     def _table(self, folder: Path, name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class _Lives:
 
     def __init__(self, given: list[dict[str, Any]]) -> None:
         self.rows = [
-            {"life_id": number, "process_id": number, "log": "t.log", **row}
+            {"task_id": number, "process_id": number, "log": "t.log", **row}
             for number, row in enumerate(given)
         ]
         self.given = len(given)
@@ -213,7 +213,7 @@ class _Lives:
             number = len(self.rows)
             first = next((row["process_id"] for row in self.rows if row["pid"] == pid), number)
             row = {
-                "life_id": number,
+                "task_id": number,
                 "process_id": first,
                 "pid": pid,
                 "tid": tid,
@@ -223,10 +223,10 @@ class _Lives:
             self.rows.append({**row, "start_ts_ns": ts_ns, "execs": 0, "calls": 0, "log": "t.log"})
             own = self.rows[-1:]
         life = [own[0], *(row for row in own if row["start_ts_ns"] <= ts_ns)][-1]
-        if life["life_id"] >= self.given:
+        if life["task_id"] >= self.given:
             life["start_ts_ns"] = min(life["start_ts_ns"], ts_ns)
             life["calls"] += calls
-        return life["life_id"]
+        return life["task_id"]
 
 
 def part_entry(folder: Path, file: Path, rows: int) -> dict[str, Any]:
@@ -315,8 +315,8 @@ def sample_calls() -> list[dict[str, Any]]:
             "dur_ns": 10_000,
             "comm": "tar",
             "offset_bytes": 0,
-            "moved_bytes": 100,
-            "asked_bytes": 4096,
+            "transferred_bytes": 100,
+            "requested_bytes": 4096,
         },
         {
             "t": 0.2,
@@ -324,8 +324,8 @@ def sample_calls() -> list[dict[str, Any]]:
             "path": doc,
             "dur_ns": 30_000,
             "comm": "tar",
-            "moved_bytes": 0,
-            "asked_bytes": 4096,
+            "transferred_bytes": 0,
+            "requested_bytes": 4096,
         },
         {"t": 0.3, "call": "openat", "path": lib, "dur_ns": 5_000, "comm": "tar", "errno": "ENOENT"},
         {
@@ -336,7 +336,7 @@ def sample_calls() -> list[dict[str, Any]]:
             "comm": "cat",
             "pid": 200,
             "tid": 201,
-            "moved_bytes": 7,
+            "transferred_bytes": 7,
         },
         {"t": 0.5, "call": "getpid", "comm": "cat", "pid": 200, "tid": 200, "result": 200},
         {

@@ -299,7 +299,7 @@ impl CallsRow for CallRow {
         known(self.dur_ns)
     }
 
-    fn life_id(&self) -> i32 {
+    fn task_id(&self) -> i32 {
         self.life.cast_signed()
     }
 
@@ -331,11 +331,11 @@ impl CallsRow for CallRow {
         self.uncertain
     }
 
-    fn asked_bytes(&self) -> Option<i64> {
+    fn requested_bytes(&self) -> Option<i64> {
         known(self.asked)
     }
 
-    fn moved_bytes(&self) -> Option<i64> {
+    fn transferred_bytes(&self) -> Option<i64> {
         known(self.moved)
     }
 

@@ -56,11 +56,11 @@ pub fn write_commands(recording: &mut Recording, names: &[String]) -> Result<(),
 pub fn write_processes(recording: &mut Recording, lives: &[Life], sessions: &[String]) -> Result<(), TableError> {
     let (depths, orders) = tree(lives);
     let processes = processes(lives);
-    recording.replace_rows((0i32..).zip(lives).map(|(life_id, life)| {
-        let index = life_id as usize;
+    recording.replace_rows((0i32..).zip(lives).map(|(task_id, life)| {
+        let index = task_id as usize;
         let (program, usage) = (life.program.as_ref(), life.usage.as_ref());
         rows::Processes {
-            life_id,
+            task_id,
             process_id: processes[index],
             pid: life.pid,
             tid: life.tid,

@@ -242,7 +242,7 @@ impl Import<'_> {
         self.event(item.time_ns);
         let row = rows::Signals {
             ts_ns: item.time_ns,
-            life_id: self.system.threads.get(thread).life as i32,
+            task_id: self.system.threads.get(thread).life as i32,
             signal: String::from_utf8_lossy(&body[..space.min(24)]),
             code: field(b"si_code=").map(|code| String::from_utf8_lossy(&code[..code.len().min(32)])),
             sender_pid: field(b"si_pid=").and_then(text::leading_number).and_then(|pid| i32::try_from(pid).ok()),

@@ -76,7 +76,7 @@ impl Import<'_> {
         let protection = call.arguments.get(2);
         self.mappings.push(&rows::Mappings {
             ts_ns: row.ts_ns,
-            life_id: row.life.cast_signed(),
+            task_id: row.life.cast_signed(),
             path_id: (row.object >= 0).then_some(row.object),
             address: row.result,
             length_bytes: argument(1).unwrap_or(0),

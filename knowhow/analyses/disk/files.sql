@@ -1,7 +1,7 @@
 -- Fragmented files
 -- Files in the most pieces, with what reading them costs: requests to the device more than a file in one piece would need, and their time.
 -- Compressed extents are small by design, and are read one by one in any case: they count as no pieces.
--- needs:  file_pieces, device_cost
+-- needs:  file_fragments, device_cost
 -- param:  request_ns BIGINT = NULL          What one more request costs the device; if not given, as measured by the scan, else 20 us [ns].
 -- column: path VARCHAR                      The file.
 -- column: kind VARCHAR                      file or directory.
@@ -10,7 +10,7 @@
 -- column: fragments BIGINT                  Pieces on the device, by the rule of filefrag.
 -- column: compressed BIGINT                 Of its extents, those that are compressed.
 -- column: mean_bytes BIGINT                 Mean size of a piece [B].
--- column: more_requests BIGINT              Requests that reading all of it takes beyond those of a file in one piece.
+-- column: extra_requests BIGINT              Requests that reading all of it takes beyond those of a file in one piece.
 -- column: cost_ns BIGINT                    Their time, at the cost of one [ns].
 -- column: slowdown DOUBLE                   How many times as long reading it takes as in one piece.
 -- column: request_ns BIGINT                 What one request was taken to cost [ns].
@@ -29,13 +29,13 @@ SELECT
     p.fragments,
     p.compressed,
     CAST(floor(1e0 * p.allocated_bytes / p.fragments) AS BIGINT) AS mean_bytes,
-    p.more_requests,
-    p.more_requests * c.request_ns AS cost_ns,
+    p.extra_requests,
+    p.extra_requests * c.request_ns AS cost_ns,
     CASE WHEN p.allocated_bytes > 0
-        THEN round(1e0 + 1e-9 * p.more_requests * c.request_ns * c.bytes_per_second / p.allocated_bytes, 2) END AS slowdown,
+        THEN round(1e0 + 1e-9 * p.extra_requests * c.request_ns * c.bytes_per_second / p.allocated_bytes, 2) END AS slowdown,
     c.request_ns,
     c.cost_is
-FROM file_pieces AS p
+FROM file_fragments AS p
 CROSS JOIN cost AS c
 WHERE p.fragments > 1
-ORDER BY p.more_requests DESC, p.fragments DESC, p.path, p.inode
+ORDER BY p.extra_requests DESC, p.fragments DESC, p.path, p.inode

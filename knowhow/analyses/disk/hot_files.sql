@@ -1,6 +1,6 @@
 -- Fragmented hot files
 -- Files that a recording of calls read or wrote, by calls or through memory, with their pieces: what fragments cost where they are read again and again.
--- needs:  file_pieces, file_usage, device_cost
+-- needs:  file_fragments, file_usage, device_cost
 -- column: path VARCHAR            The file.
 -- column: calls BIGINT            Calls and operations that read or wrote it.
 -- column: faults BIGINT           Page faults on it, where it is mapped.
@@ -10,22 +10,22 @@
 -- column: size_bytes BIGINT       Length of the file [B].
 -- column: times_read DOUBLE       How often it was read in full: what was read, by its length.
 -- column: fragments BIGINT        Its pieces, by the rule of filefrag.
--- column: more_requests BIGINT    Requests beyond those of a file in one piece, each time that it is read in full.
+-- column: extra_requests BIGINT    Requests beyond those of a file in one piece, each time that it is read in full.
 -- column: cost_ns BIGINT          Their time for all that was read, if the disk had to be asked for it [ns].
 -- column: paid_ns BIGINT          The most of it that can have been paid: no more than that time [ns].
 -- column: measured BOOLEAN        Whether the cost of a request was measured by the scan.
 -- tags:   disk, files, time
 WITH used AS (
-    SELECT p.path, u.inode, u.calls, u.faults, u.read_bytes, u.written_bytes, u.time_ns, p.size_bytes, p.fragments, p.more_requests,
+    SELECT p.path, u.inode, u.calls, u.faults, u.read_bytes, u.written_bytes, u.time_ns, p.size_bytes, p.fragments, p.extra_requests,
         CASE WHEN p.size_bytes > 0 THEN 1e0 * u.read_bytes / p.size_bytes ELSE 0 END AS times_read
     FROM file_usage AS u
-    JOIN file_pieces AS p ON p.inode = u.inode
+    JOIN file_fragments AS p ON p.inode = u.inode
 ), costs AS (
-    SELECT u.*, CAST(floor(u.times_read * u.more_requests * c.request_ns) AS BIGINT) AS cost_ns, c.measured
+    SELECT u.*, CAST(floor(u.times_read * u.extra_requests * c.request_ns) AS BIGINT) AS cost_ns, c.measured
     FROM used AS u
     CROSS JOIN device_cost AS c
 )
-SELECT path, calls, faults, read_bytes, written_bytes, time_ns, size_bytes, round(times_read, 3) AS times_read, fragments, more_requests, cost_ns,
+SELECT path, calls, faults, read_bytes, written_bytes, time_ns, size_bytes, round(times_read, 3) AS times_read, fragments, extra_requests, cost_ns,
     least(cost_ns, coalesce(time_ns, cost_ns)) AS paid_ns, measured
 FROM costs
 ORDER BY paid_ns DESC, cost_ns DESC, path, inode

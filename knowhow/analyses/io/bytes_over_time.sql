@@ -14,16 +14,16 @@ WITH step AS (
     SELECT started_ns, greatest(CAST(round(least($interval_s, 1e9) * 1e9) AS BIGINT), 1) AS step_ns
     FROM recording
 ), placed AS (
-    SELECT CAST(floor((c.ts_ns - s.started_ns) / s.step_ns) AS BIGINT) AS number, c.class, c.moved_bytes
+    SELECT CAST(floor((c.ts_ns - s.started_ns) / s.step_ns) AS BIGINT) AS number, c.class, c.transferred_bytes
     FROM calls AS c
     CROSS JOIN step AS s
-    WHERE c.class IN ('read', 'write') AND c.moved_bytes IS NOT NULL
+    WHERE c.class IN ('read', 'write') AND c.transferred_bytes IS NOT NULL
 ), counted AS (
     SELECT number,
         count(*) FILTER (WHERE class = 'read') AS reads,
         count(*) FILTER (WHERE class = 'write') AS writes,
-        CAST(coalesce(sum(moved_bytes) FILTER (WHERE class = 'read'), 0) AS BIGINT) AS read_bytes,
-        CAST(coalesce(sum(moved_bytes) FILTER (WHERE class = 'write'), 0) AS BIGINT) AS write_bytes
+        CAST(coalesce(sum(transferred_bytes) FILTER (WHERE class = 'read'), 0) AS BIGINT) AS read_bytes,
+        CAST(coalesce(sum(transferred_bytes) FILTER (WHERE class = 'write'), 0) AS BIGINT) AS write_bytes
     FROM placed
     GROUP BY number
 )

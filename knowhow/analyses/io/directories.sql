@@ -12,7 +12,7 @@
 -- chart:  icicle x=directory y=bytes title="Bytes moved" title_ja="バイト数"
 -- tags:   files, calls, time, bytes, metadata
 WITH used AS (
-    SELECT path_id, sum(calls) AS number, sum(errors) AS failed, sum(time_ns) AS ns, sum(moved_bytes) AS moved
+    SELECT path_id, sum(calls) AS number, sum(errors) AS failed, sum(time_ns) AS ns, sum(transferred_bytes) AS moved
     FROM file_use
     GROUP BY path_id
 ), placed AS (

@@ -19,4 +19,4 @@ SELECT
     f.path
 FROM file_faults AS f
 CROSS JOIN recording AS r
-ORDER BY f.ts_ns, f.life_id, f.offset_bytes
+ORDER BY f.ts_ns, f.task_id, f.offset_bytes

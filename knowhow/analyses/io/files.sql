@@ -23,12 +23,12 @@
 -- chart:  bars x=path y=bytes title="Bytes moved" title_ja="バイト数"
 -- tags:   files, calls, time, bytes, errors
 WITH chosen AS (
-    SELECT path_id, CASE WHEN $per_call THEN call ELSE 'all' END AS call, result, errno, dur_ns, moved_bytes
+    SELECT path_id, CASE WHEN $per_call THEN call ELSE 'all' END AS call, result, errno, dur_ns, transferred_bytes
     FROM calls
     WHERE path_id IS NOT NULL AND ($call = '' OR call = $call)
     UNION ALL
     -- The writing side of copies. One within a file counts once.
-    SELECT to_path_id AS path_id, CASE WHEN $per_call THEN call ELSE 'all' END AS call, result, errno, dur_ns, moved_bytes
+    SELECT to_path_id AS path_id, CASE WHEN $per_call THEN call ELSE 'all' END AS call, result, errno, dur_ns, transferred_bytes
     FROM calls
     WHERE to_path_id IS NOT NULL AND coalesce(path_id, -1) <> to_path_id AND ($call = '' OR call = $call)
 ),
@@ -44,10 +44,10 @@ summed AS (
         CAST(round(avg(dur_ns)) AS BIGINT) AS avg_ns,
         min(dur_ns) AS min_ns,
         max(dur_ns) AS max_ns,
-        CAST(sum(moved_bytes) AS BIGINT) AS bytes,
-        round(avg(moved_bytes), 1) AS avg_bytes,
-        min(moved_bytes) AS min_bytes,
-        max(moved_bytes) AS max_bytes
+        CAST(sum(transferred_bytes) AS BIGINT) AS bytes,
+        round(avg(transferred_bytes), 1) AS avg_bytes,
+        min(transferred_bytes) AS min_bytes,
+        max(transferred_bytes) AS max_bytes
     FROM chosen
     GROUP BY path_id, call
 )

@@ -18,9 +18,9 @@
 -- column: longest_ns BIGINT      The longest fault [ns].
 -- tags:   files, bytes, time, offsets
 WITH steps AS (
-    SELECT path, offset_bytes, major, shared, access, dur_ns, brought_in_bytes, was_mapped,
+    SELECT path, offset_bytes, major, shared, access, dur_ns, mapped_bytes, was_mapped,
         offset_bytes - min(offset_bytes) OVER (
-            PARTITION BY path_id, life_id ORDER BY ts_ns, offset_bytes ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING
+            PARTITION BY path_id, task_id ORDER BY ts_ns, offset_bytes ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING
         ) AS step
     FROM file_faults
     WHERE path IS NOT NULL
@@ -28,8 +28,8 @@ WITH steps AS (
     SELECT path, count(*) AS faults, count(*) FILTER (WHERE major) AS major, count(DISTINCT offset_bytes) AS pages,
         count(*) FILTER (WHERE step > 0 AND step <= 65536) AS near, count(*) FILTER (WHERE step < 0) AS backward, count(step) AS steps,
         count(*) FILTER (WHERE shared AND access = 'write') AS shared_writes, sum(dur_ns) AS time_ns,
-        CASE WHEN count(brought_in_bytes) = count(*)
-            THEN sum(CASE WHEN NOT was_mapped THEN greatest(brought_in_bytes, 4096) ELSE 0 END) END AS brought_in_bytes, max(dur_ns) AS longest_ns
+        CASE WHEN count(mapped_bytes) = count(*)
+            THEN sum(CASE WHEN NOT was_mapped THEN greatest(mapped_bytes, 4096) ELSE 0 END) END AS mapped_bytes, max(dur_ns) AS longest_ns
     FROM steps
     GROUP BY path
 ), mapped AS (
@@ -44,7 +44,7 @@ SELECT
     t.major,
     t.pages,
     4096 * t.pages AS bytes,
-    CASE WHEN t.brought_in_bytes IS NOT NULL THEN CAST(greatest(t.brought_in_bytes, 4096 * t.pages) AS BIGINT) END AS most_bytes,
+    CASE WHEN t.mapped_bytes IS NOT NULL THEN CAST(greatest(t.mapped_bytes, 4096 * t.pages) AS BIGINT) END AS most_bytes,
     CAST(m.bytes AS BIGINT) AS mapped_bytes,
     CASE WHEN m.bytes > 0 THEN round(least(4096e0 * t.pages / m.bytes, 1e0), 4) END AS share,
     CASE WHEN t.steps > 0 THEN round(1e0 * t.near / t.steps, 4) END AS near,

@@ -15,22 +15,22 @@
 -- chart:  points x=start_s y=dur_ns color=call y_scale=log title="Duration" title_ja="所要時間"
 -- tags:   offsets, time, size, files
 WITH places AS (
-    SELECT ts_ns, life_id, 0 AS side, dur_ns, moved_bytes, offset_bytes, call, path, offset_uncertain
+    SELECT ts_ns, task_id, 0 AS side, dur_ns, transferred_bytes, offset_bytes, call, path, offset_uncertain
     FROM calls
     WHERE offset_bytes IS NOT NULL AND class IN ('read', 'write', 'copy', 'seek')
     UNION ALL
-    SELECT ts_ns, life_id, 1 AS side, dur_ns, moved_bytes, to_offset_bytes AS offset_bytes, call, to_path AS path, offset_uncertain
+    SELECT ts_ns, task_id, 1 AS side, dur_ns, transferred_bytes, to_offset_bytes AS offset_bytes, call, to_path AS path, offset_uncertain
     FROM calls
     WHERE to_offset_bytes IS NOT NULL
 )
 SELECT
     round((p.ts_ns - r.started_ns) / 1e9, 9) AS start_s,
     p.dur_ns,
-    p.moved_bytes AS size,
+    p.transferred_bytes AS size,
     p.offset_bytes,
     p.call,
     p.path,
     p.offset_uncertain AS uncertain
 FROM places AS p
 CROSS JOIN recording AS r
-ORDER BY p.ts_ns, p.life_id, p.side
+ORDER BY p.ts_ns, p.task_id, p.side

@@ -11,11 +11,11 @@
 -- chart:  classes x=size_to y=read_bytes,write_bytes title="Bytes per size" title_ja="サイズごとのバイト数"
 -- tags:   size, calls, bytes
 WITH sizes AS (
-    SELECT moved_bytes AS size, class, count(*) AS calls
+    SELECT transferred_bytes AS size, class, count(*) AS calls
     FROM calls
     -- coalesce: DuckDB then looks for the classes while it decodes; a bare IN it would make ORs, tested on decoded rows.
-    WHERE coalesce(class, '') IN ('read', 'write') AND moved_bytes IS NOT NULL
-    GROUP BY moved_bytes, class
+    WHERE coalesce(class, '') IN ('read', 'write') AND transferred_bytes IS NOT NULL
+    GROUP BY transferred_bytes, class
 ), guessed AS (
     SELECT size, class, calls, CAST(power(2, ceil(log2(greatest(size, 2))) - 1) AS BIGINT) AS half
     FROM sizes

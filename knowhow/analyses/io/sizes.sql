@@ -9,12 +9,12 @@
 -- chart:  points x=size y=calls color=class x_scale=log y_scale=log title="Calls per size" title_ja="サイズごとの回数"
 -- tags:   size, calls, bytes, time
 SELECT
-    moved_bytes AS size,
+    transferred_bytes AS size,
     class,
     count(*) AS calls,
-    CAST(sum(moved_bytes) AS BIGINT) AS bytes,
+    CAST(sum(transferred_bytes) AS BIGINT) AS bytes,
     CAST(sum(dur_ns) AS BIGINT) AS time_ns
 FROM calls
-WHERE moved_bytes IS NOT NULL
-GROUP BY moved_bytes, class
+WHERE transferred_bytes IS NOT NULL
+GROUP BY transferred_bytes, class
 ORDER BY size, class

@@ -15,7 +15,7 @@
 -- chart:  bars x=source y=bytes title="Bytes by source line" title_ja="ソースの行ごとのバイト数"
 -- tags:   calls, time, bytes
 WITH used AS (
-    SELECT stack_id, call, path_id, count(*) AS number, count(errno) AS failed, sum(dur_ns) AS ns, sum(moved_bytes) AS moved
+    SELECT stack_id, call, path_id, count(*) AS number, count(errno) AS failed, sum(dur_ns) AS ns, sum(transferred_bytes) AS moved
     FROM calls
     WHERE stack_id IS NOT NULL
     GROUP BY stack_id, call, path_id

@@ -20,7 +20,7 @@ WITH places AS (
     FROM stacks
     GROUP BY stack_id
 ), used AS (
-    SELECT stack_id, call, count(*) AS number, count(errno) AS failed, sum(dur_ns) AS ns, sum(moved_bytes) AS moved
+    SELECT stack_id, call, count(*) AS number, count(errno) AS failed, sum(dur_ns) AS ns, sum(transferred_bytes) AS moved
     FROM calls
     WHERE stack_id IS NOT NULL
     GROUP BY stack_id, call

@@ -26,10 +26,10 @@ SELECT
     CAST(round(avg(dur_ns)) AS BIGINT) AS avg_ns,
     min(dur_ns) AS min_ns,
     max(dur_ns) AS max_ns,
-    CAST(sum(moved_bytes) AS BIGINT) AS bytes,
-    round(avg(moved_bytes), 1) AS avg_bytes,
-    min(moved_bytes) AS min_bytes,
-    max(moved_bytes) AS max_bytes
+    CAST(sum(transferred_bytes) AS BIGINT) AS bytes,
+    round(avg(transferred_bytes), 1) AS avg_bytes,
+    min(transferred_bytes) AS min_bytes,
+    max(transferred_bytes) AS max_bytes
 FROM calls
 GROUP BY call
 ORDER BY coalesce(time_ns, 0) DESC, calls DESC, call

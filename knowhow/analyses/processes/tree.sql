@@ -19,10 +19,10 @@
 -- tags:   processes, calls, time, bytes
 WITH used AS (
     -- Thread ids are used again, lives are not. Operations of libaio are no calls of their own, but move bytes.
-    SELECT c.life_id, count(*) FILTER (WHERE c.via IS NULL) AS calls,
-        CAST(sum(c.dur_ns) FILTER (WHERE c.via IS NULL) AS BIGINT) AS time_ns, CAST(sum(c.moved_bytes) AS BIGINT) AS bytes
+    SELECT c.task_id, count(*) FILTER (WHERE c.via IS NULL) AS calls,
+        CAST(sum(c.dur_ns) FILTER (WHERE c.via IS NULL) AS BIGINT) AS time_ns, CAST(sum(c.transferred_bytes) AS BIGINT) AS bytes
     FROM calls AS c
-    GROUP BY c.life_id
+    GROUP BY c.task_id
 )
 SELECT
     concat(substr('. . . . . . . . . . . . . . . . . . . . ', 1, 2 * least(p.depth, 20)), coalesce(p.comm, '?'), ' ',
@@ -41,5 +41,5 @@ SELECT
     u.bytes
 FROM processes AS p
 CROSS JOIN recording AS r
-LEFT JOIN used AS u ON u.life_id = p.life_id
+LEFT JOIN used AS u ON u.task_id = p.task_id
 ORDER BY p.tree_order

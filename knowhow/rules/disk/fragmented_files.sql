@@ -1,6 +1,6 @@
 -- Fragmented files
 -- Files in so many small pieces that reading them takes far more requests than it should.
--- needs:  file_pieces, device_cost
+-- needs:  file_fragments, device_cost
 -- param:  min_pieces BIGINT = 50 > 0        Files in fewer pieces are no finding.
 -- param:  small_bytes BIGINT = 65536 > 0    Pieces of this size and more on average cost little [B].
 -- column: subject VARCHAR       Path of the file.
@@ -30,7 +30,7 @@
 -- tags:   disk, files, time
 WITH pieces AS (
     SELECT path, inode, size_bytes, allocated_bytes, compressed, pieces
-    FROM file_pieces
+    FROM file_fragments
     WHERE kind = 'file' AND extents > 0
 ), found AS (
     SELECT *

@@ -1,6 +1,6 @@
 -- Fragmented hot files
 -- Files in pieces that a recorded program read so much that the additional requests took a good part of its time with them.
--- needs:  file_pieces, file_usage, device_cost
+-- needs:  file_fragments, file_usage, device_cost
 -- param:  min_paid_ns BIGINT = 10000000 > 0  Less time than this is no finding [ns].
 -- param:  min_share DOUBLE = 0.1             Least part of the time in the calls and faults on the file that the requests may have taken.
 -- column: subject VARCHAR       Path of the file.
@@ -32,9 +32,9 @@
 WITH used AS (
     SELECT p.path, u.inode, u.read_bytes, u.time_ns, p.size_bytes, p.fragments, c.request_ns, c.measured,
         CASE WHEN p.size_bytes > 0 THEN 1e0 * u.read_bytes / p.size_bytes ELSE 0 END AS times,
-        CASE WHEN p.size_bytes > 0 THEN CAST(floor(1e0 * u.read_bytes / p.size_bytes * p.more_requests * c.request_ns) AS BIGINT) ELSE 0 END AS all_ns
+        CASE WHEN p.size_bytes > 0 THEN CAST(floor(1e0 * u.read_bytes / p.size_bytes * p.extra_requests * c.request_ns) AS BIGINT) ELSE 0 END AS all_ns
     FROM file_usage AS u
-    JOIN file_pieces AS p ON p.inode = u.inode
+    JOIN file_fragments AS p ON p.inode = u.inode
     CROSS JOIN device_cost AS c
 ), paid AS (
     SELECT *, least(all_ns, coalesce(time_ns, all_ns)) AS paid_ns FROM used

@@ -1,6 +1,6 @@
 -- Metadata far from data
 -- Files whose blocks of pointers, extent trees or attributes lie away from their data: each costs a request of its own when the file is read.
--- needs:  file_systems, layout, extents, file_pieces, device_cost
+-- needs:  file_systems, layout, extents, file_fragments, device_cost
 -- param:  near_bytes BIGINT = 131072 > 0    What lies within this distance of the data comes with it [B].
 -- param:  min_share DOUBLE = 0.1            From this many such requests on, for each request for data, it is a finding.
 -- param:  min_requests BIGINT = 100 > 0     Fewer are none.
@@ -35,7 +35,7 @@
 WITH own AS (
     SELECT l.part, l.inode, l.device, l.physical_bytes AS first, l.physical_bytes + l.length_bytes AS last
     FROM layout AS l
-    JOIN file_pieces AS p ON p.inode = l.inode
+    JOIN file_fragments AS p ON p.inode = l.inode
     WHERE l.part IN ('extent tree', 'indirect blocks', 'attributes') AND p.kind = 'file' AND p.extents > 0
 ), owners AS (
     SELECT DISTINCT inode FROM own
@@ -61,7 +61,7 @@ WITH own AS (
     GROUP BY part
 ), needed AS (
     SELECT CAST(coalesce(sum(greatest(pieces, 1) + floor(1e0 * allocated_bytes / 1048576)), 0) AS BIGINT) AS requests
-    FROM file_pieces
+    FROM file_fragments
     WHERE kind = 'file' AND extents > 0 AND allocated_bytes > 0
 ), found AS (
     SELECT s.part, s.far, s.files, n.requests

@@ -26,10 +26,10 @@
 -- evidence: io/files --file {file}
 -- tags:   bytes, time, files
 WITH files AS (
-    SELECT p.path, u.class, sum(u.moved_bytes) AS bytes, sum(u.time_ns) AS time_ns
+    SELECT p.path, u.class, sum(u.transferred_bytes) AS bytes, sum(u.time_ns) AS time_ns
     FROM file_use AS u
     JOIN paths AS p ON p.path_id = u.path_id
-    WHERE u.class IN ('read', 'write') AND u.moved_bytes > 0 AND p.kind IN ('file', 'unknown')
+    WHERE u.class IN ('read', 'write') AND u.transferred_bytes > 0 AND p.kind IN ('file', 'unknown')
     GROUP BY p.path, u.class
 ), synced AS (
     SELECT p.path, sum(u.time_ns) FILTER (WHERE u.class = 'close') AS close_ns, count(*) FILTER (WHERE u.class = 'sync') AS syncs

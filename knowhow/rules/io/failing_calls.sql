@@ -1,6 +1,6 @@
 -- Failing calls
 -- A kind of call that always, or nearly always, fails, or a path that is looked for in vain again and again. Errors that belong to
--- normal waiting (EAGAIN, EINTR, ...) do not count, nor do searches along lists of directories (io/failed_searches).
+-- normal waiting (EAGAIN, EINTR, ...) do not count, nor do searches along lists of directories (io/failed_lookups).
 -- needs:  call_use, calls, file_use, failed_lookups, totals
 -- param:  min_errors BIGINT = 100 > 0    Fewer failures of a kind are no finding.
 -- param:  min_percent DOUBLE = 90.0      Least share of the calls of that name, or on that path, that must fail this way [%].
@@ -72,7 +72,7 @@ SELECT
     f.path AS file,
     f.variant,
     f.call,
-    'processes/many_starts' AS explained_by,
+    'processes/process_creation' AS explained_by,
     CAST(f.errors AS BIGINT) AS errors,
     CAST(coalesce(f.calls, t.calls) AS BIGINT) AS calls,
     f.errno,

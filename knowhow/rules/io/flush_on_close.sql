@@ -26,10 +26,10 @@
 -- evidence: io/files --file {file}
 -- tags:   time, files, bytes
 WITH written AS (
-    SELECT w.path_id, sum(w.moved_bytes) AS bytes, sum(w.time_ns) AS write_ns
+    SELECT w.path_id, sum(w.transferred_bytes) AS bytes, sum(w.time_ns) AS write_ns
     FROM file_use AS w
     JOIN paths AS p ON p.path_id = w.path_id
-    WHERE w.class IN ('write', 'copy') AND w.moved_bytes > 0 AND p.kind IN ('file', 'unknown')
+    WHERE w.class IN ('write', 'copy') AND w.transferred_bytes > 0 AND p.kind IN ('file', 'unknown')
     GROUP BY w.path_id
 ), closed AS (
     SELECT c.path_id, w.bytes, w.write_ns, sum(c.calls) AS closes, sum(c.time_ns) AS close_ns, max(c.longest_ns) AS longest_ns

@@ -28,7 +28,7 @@
 -- tags:   metadata, time, files
 WITH used AS (
     SELECT path_id, sum(time_ns) FILTER (WHERE class IN ('open', 'close', 'stat', 'dir', 'name', 'attr')) AS time_ns,
-        count(*) FILTER (WHERE class IN ('read', 'write', 'copy') AND moved_bytes > 0) AS data
+        count(*) FILTER (WHERE class IN ('read', 'write', 'copy') AND transferred_bytes > 0) AS data
     FROM file_use
     GROUP BY path_id
 ), places AS (
@@ -51,7 +51,7 @@ SELECT
     CASE WHEN f.calls IS NOT NULL THEN t.metadata_ns END AS cost_ns,
     CASE WHEN f.calls IS NOT NULL THEN t.metadata_ns END AS gain_ns,
     CASE WHEN f.calls IS NOT NULL THEN 'medium' END AS certainty,
-    'processes/many_starts,io/failed_searches,io/failing_calls,io/directory_stat,io/repeated_open' AS explained_by,
+    'processes/process_creation,io/failed_lookups,io/failing_calls,io/directory_stat,io/repeated_open' AS explained_by,
     t.metadata_calls AS calls,
     t.data_calls,
     t.data_ns,

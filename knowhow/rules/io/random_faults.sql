@@ -30,7 +30,7 @@
 WITH steps AS (
     SELECT path, offset_bytes, dur_ns,
         offset_bytes - min(offset_bytes) OVER (
-            PARTITION BY path_id, life_id ORDER BY ts_ns, offset_bytes ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING
+            PARTITION BY path_id, task_id ORDER BY ts_ns, offset_bytes ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING
         ) AS step
     FROM file_faults
     WHERE major AND path IS NOT NULL

@@ -51,7 +51,7 @@ WITH files AS (
 ), patterns AS (
     SELECT pattern, arg_max(path, weight) AS path, arg_max(opens, weight) AS opens, arg_max(processes, weight) AS processes,
         count(*) - 1 AS alike, CAST(sum(cost_ns) AS BIGINT) AS cost_ns, 
-        -- A single long call is a matter of io/singular_points.
+        -- A single long call is a matter of io/outliers.
         CAST(sum((cost_ns - longest_ns) * (1 - 1e0 / opens)) AS BIGINT) AS gain_ns
     FROM often
     GROUP BY pattern
@@ -73,7 +73,7 @@ SELECT
     CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' WHEN f.pattern = '' THEN 'medium' ELSE 'high' END AS certainty,
     f.path AS file,
     CASE WHEN f.pattern = '' THEN 'many' WHEN f.path IS NOT NULL THEN 'one' END AS variant,
-    CASE WHEN f.pattern = '' THEN 'processes/many_starts' ELSE 'io/rereads' END AS explained_by,
+    CASE WHEN f.pattern = '' THEN 'processes/process_creation' ELSE 'io/rereads' END AS explained_by,
     CAST(f.opens AS BIGINT) AS opens,
     f.processes,
     f.alike,

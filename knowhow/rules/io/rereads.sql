@@ -36,15 +36,15 @@ WITH candidates AS (
     FROM file_use AS u
     JOIN paths AS p ON p.path_id = u.path_id
     CROSS JOIN totals AS t
-    WHERE u.class = 'read' AND p.kind IN ('file', 'unknown', 'device') AND u.moved_bytes > 0
+    WHERE u.class = 'read' AND p.kind IN ('file', 'unknown', 'device') AND u.transferred_bytes > 0
     GROUP BY u.path_id, t.elapsed_ns
     HAVING sum(u.calls) >= $min_reads AND coalesce(sum(u.time_ns) >= $min_share * t.elapsed_ns, true)
 ), pieces AS (
-    SELECT c.path_id, c.process_id, c.offset_bytes AS from_byte, max(c.offset_bytes + c.moved_bytes) AS to_byte,
-        count(*) AS reads, sum(c.moved_bytes) AS bytes, sum(c.dur_ns) AS ns, min(c.ts_ns) AS first_ns, max(c.ts_ns) AS last_ns
+    SELECT c.path_id, c.process_id, c.offset_bytes AS from_byte, max(c.offset_bytes + c.transferred_bytes) AS to_byte,
+        count(*) AS reads, sum(c.transferred_bytes) AS bytes, sum(c.dur_ns) AS ns, min(c.ts_ns) AS first_ns, max(c.ts_ns) AS last_ns
     FROM calls AS c
     JOIN candidates AS f ON f.path_id = c.path_id
-    WHERE c.class = 'read' AND c.moved_bytes > 0 AND c.offset_bytes IS NOT NULL AND c.via IS NULL
+    WHERE c.class = 'read' AND c.transferred_bytes > 0 AND c.offset_bytes IS NOT NULL AND c.via IS NULL
     GROUP BY c.path_id, c.process_id, c.offset_bytes
 ), reached AS (
     SELECT *,
@@ -74,7 +74,7 @@ WITH candidates AS (
     SELECT count(DISTINCT CASE WHEN offset_bytes IS NOT NULL THEN path_id END) AS files,
         count(*) FILTER (WHERE offset_bytes IS NULL AND coalesce(kind, 'file') IN ('file', 'unknown')) AS placeless
     FROM calls
-    WHERE class = 'read' AND moved_bytes > 0
+    WHERE class = 'read' AND transferred_bytes > 0
 )
 SELECT
     f.path AS subject,
@@ -88,7 +88,7 @@ SELECT
     f.from_s,
     f.until_s,
     CASE WHEN f.shared THEN 'shared' WHEN f.path IS NOT NULL THEN 'own' END AS variant,
-    CASE WHEN f.shared THEN 'processes/many_starts' END AS explained_by,
+    CASE WHEN f.shared THEN 'processes/process_creation' END AS explained_by,
     CAST(f.reads AS BIGINT) AS reads,
     CAST(f.bytes AS BIGINT) AS bytes,
     CAST(f.distinct_bytes AS BIGINT) AS distinct_bytes,

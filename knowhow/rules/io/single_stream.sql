@@ -32,39 +32,39 @@
 -- tags:   time, processes, bytes
 WITH threads AS (
     -- Without the longest: that one may be a singular point.
-    SELECT life_id, sum(dur_ns) AS ns, count(*) FILTER (WHERE waits) - 1 AS waits, sum(dur_ns) FILTER (WHERE waits) - max(dur_ns) FILTER (WHERE waits) AS wait_ns,
-        sum(moved_bytes) FILTER (WHERE waits) - arg_max(moved_bytes, dur_ns) FILTER (WHERE waits) AS bytes
+    SELECT task_id, sum(dur_ns) AS ns, count(*) FILTER (WHERE waits) - 1 AS waits, sum(dur_ns) FILTER (WHERE waits) - max(dur_ns) FILTER (WHERE waits) AS wait_ns,
+        sum(transferred_bytes) FILTER (WHERE waits) - arg_max(transferred_bytes, dur_ns) FILTER (WHERE waits) AS bytes
     FROM (
-        SELECT life_id, dur_ns, moved_bytes, dur_ns > $wait_ns AND 1e9 * moved_bytes < $memory_rate * dur_ns AS waits
+        SELECT task_id, dur_ns, transferred_bytes, dur_ns > $wait_ns AND 1e9 * transferred_bytes < $memory_rate * dur_ns AS waits
         FROM calls
-        WHERE class IN ('read', 'write') AND moved_bytes > 0 AND via IS NULL AND kind IN ('file', 'unknown', 'device') AND path NOT LIKE '/dev/tty%' AND path NOT LIKE '/dev/pts/%'
+        WHERE class IN ('read', 'write') AND transferred_bytes > 0 AND via IS NULL AND kind IN ('file', 'unknown', 'device') AND path NOT LIKE '/dev/tty%' AND path NOT LIKE '/dev/pts/%'
     ) AS moves
-    GROUP BY life_id
+    GROUP BY task_id
 ), summed AS (
-    SELECT sum(ns) AS ns, arg_max(life_id, wait_ns) AS life_id FROM threads
+    SELECT sum(ns) AS ns, arg_max(task_id, wait_ns) AS task_id FROM threads
 ), found AS (
-    SELECT h.life_id, h.waits, h.wait_ns, h.bytes, t.elapsed_ns
+    SELECT h.task_id, h.waits, h.wait_ns, h.bytes, t.elapsed_ns
     FROM summed AS s
-    JOIN threads AS h ON h.life_id = s.life_id
+    JOIN threads AS h ON h.task_id = s.task_id
     CROSS JOIN totals AS t
     WHERE h.waits >= $min_waits AND 1e2 * h.wait_ns >= $min_percent * t.elapsed_ns AND 1e2 * h.ns >= $one_percent * s.ns
         AND coalesce((SELECT max(value) FROM environment WHERE section = 'cpu' AND name = 'online'), '2') <> '1'
 ), who AS (
-    SELECT DISTINCT c.life_id, c.pid, c.comm
+    SELECT DISTINCT c.task_id, c.pid, c.comm
     FROM calls AS c
-    JOIN found AS f ON f.life_id = c.life_id
+    JOIN found AS f ON f.task_id = c.task_id
     WHERE c.class IN ('read', 'write')
 )
 SELECT
-    CASE WHEN f.life_id IS NOT NULL THEN (SELECT concat(coalesce(max(w.comm), '?'), ' ', CAST(max(w.pid) AS VARCHAR)) FROM who AS w) END AS subject,
-    CASE WHEN f.life_id IS NOT NULL THEN 'finding' WHEN t.calls = 0 OR NOT t.has_durations THEN 'unknown' ELSE 'ok' END AS status,
+    CASE WHEN f.task_id IS NOT NULL THEN (SELECT concat(coalesce(max(w.comm), '?'), ' ', CAST(max(w.pid) AS VARCHAR)) FROM who AS w) END AS subject,
+    CASE WHEN f.task_id IS NOT NULL THEN 'finding' WHEN t.calls = 0 OR NOT t.has_durations THEN 'unknown' ELSE 'ok' END AS status,
     round(CAST(1e2 * f.wait_ns / f.elapsed_ns AS DOUBLE), 1) AS value,
     CAST($min_percent AS DOUBLE) AS limit_value,
     CAST(f.wait_ns AS BIGINT) AS cost_ns,
     CAST(f.wait_ns * (1 - 1e0 / $streams) AS BIGINT) AS gain_ns,
-    CASE WHEN f.life_id IS NOT NULL THEN 'low' END AS certainty,
+    CASE WHEN f.task_id IS NOT NULL THEN 'low' END AS certainty,
     (SELECT max(w.pid) FROM who AS w) AS process,
-    'io/sync_per_write,io/rereads,io/small_requests,io/singular_points' AS explained_by,
+    'io/sync_per_write,io/rereads,io/small_requests,io/outliers' AS explained_by,
     f.waits,
     CAST(f.wait_ns / f.waits AS BIGINT) AS mean_ns,
     CAST(f.bytes AS BIGINT) AS bytes,

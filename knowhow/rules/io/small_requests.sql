@@ -37,11 +37,11 @@
 -- evidence: io/files --file {file}
 -- tags:   size, calls, files
 WITH small AS (
-    SELECT path_id, class, count(*) AS small, sum(moved_bytes) AS bytes, sum(CASE WHEN via IS NULL THEN dur_ns END) AS ns,
+    SELECT path_id, class, count(*) AS small, sum(transferred_bytes) AS bytes, sum(CASE WHEN via IS NULL THEN dur_ns END) AS ns,
         sum(CASE WHEN via IS NULL THEN least(dur_ns, $pipe_ns) END) AS pipe_ns, min(ts_ns) AS first_ns, max(ts_ns) AS last_ns
     FROM calls
     -- coalesce: DuckDB then looks for the classes while it decodes; a bare IN it would make ORs, tested on decoded rows.
-    WHERE coalesce(class, '') IN ('read', 'write') AND moved_bytes > 0 AND moved_bytes < $small_bytes
+    WHERE coalesce(class, '') IN ('read', 'write') AND transferred_bytes > 0 AND transferred_bytes < $small_bytes
     GROUP BY path_id, class
 ), suspects AS (
     SELECT p.path, p.kind, s.class, sum(s.small) AS small, sum(s.bytes) AS bytes,
@@ -58,19 +58,19 @@ WITH small AS (
     JOIN paths AS p ON p.path = s.path AND p.kind = s.kind
 ), uses AS (
     -- All requests of those files: each file by its number first.
-    SELECT c.path_id, c.life_id, c.class, count(*) AS calls
+    SELECT c.path_id, c.task_id, c.class, count(*) AS calls
     FROM calls AS c
     JOIN objects AS o ON o.path_id = c.path_id AND o.class = c.class
-    WHERE coalesce(c.class, '') IN ('read', 'write') AND c.moved_bytes > 0
-    GROUP BY c.path_id, c.life_id, c.class
+    WHERE coalesce(c.class, '') IN ('read', 'write') AND c.transferred_bytes > 0
+    GROUP BY c.path_id, c.task_id, c.class
 ), files AS (
     SELECT o.path, o.kind, o.class, sum(u.calls) AS calls, count(DISTINCT r.process_id) AS processes
     FROM uses AS u
     JOIN objects AS o ON o.path_id = u.path_id AND o.class = u.class
-    JOIN processes AS r ON r.life_id = u.life_id
+    JOIN processes AS r ON r.task_id = u.task_id
     GROUP BY o.path, o.kind, o.class
 ), found AS (
-    -- A file of which each of many processes reads a little is a matter of processes/many_starts and io/repeated_open.
+    -- A file of which each of many processes reads a little is a matter of processes/process_creation and io/repeated_open.
     SELECT s.path, s.kind, s.class, f.calls, s.small, s.bytes, s.cost_ns, ceil(s.bytes * 1e0 / $good_bytes) AS enough,
         round((s.first_ns - t.started_ns) / 1e9, 6) AS from_s, round((s.last_ns - t.started_ns) / 1e9, 6) AS until_s
     FROM suspects AS s
@@ -81,7 +81,7 @@ WITH small AS (
 ), looked_at AS (
     SELECT DISTINCT o.path, o.kind, o.class
     FROM object_use AS o
-    WHERE o.class IN ('read', 'write') AND o.moved_bytes > 0 AND o.kind IN ('file', 'unknown', 'pipe')
+    WHERE o.class IN ('read', 'write') AND o.transferred_bytes > 0 AND o.kind IN ('file', 'unknown', 'pipe')
 ), state AS (
     SELECT (SELECT count(*) FROM looked_at) AS files,
         CAST((SELECT coalesce(sum(small), 0) FROM small WHERE path_id IS NULL) AS BIGINT) AS nameless

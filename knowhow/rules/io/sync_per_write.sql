@@ -46,7 +46,7 @@ WITH synced AS (
     SELECT p.path, coalesce(sum(u.calls) FILTER (WHERE u.class = 'sync'), 0) AS syncs,
         sum(u.time_ns) FILTER (WHERE u.class = 'sync') AS sync_ns,
         coalesce(sum(u.calls - u.errors) FILTER (WHERE u.class = 'write'), 0) AS writes,
-        sum(u.time_ns) FILTER (WHERE u.class = 'write') AS write_ns, sum(u.moved_bytes) FILTER (WHERE u.class = 'write') AS bytes
+        sum(u.time_ns) FILTER (WHERE u.class = 'write') AS write_ns, sum(u.transferred_bytes) FILTER (WHERE u.class = 'write') AS bytes
     FROM file_use AS u
     JOIN paths AS p ON p.path_id = u.path_id
     WHERE u.class IN ('sync', 'write') AND p.kind IN ('file', 'unknown', 'device', 'directory')

@@ -15,15 +15,15 @@ _MOST_FILES = 100_000
 
 _TOTALS_SQL = """SELECT t.elapsed_ns, t.calls, t.all_ns, t.busy_ns, t.data_ns, t.metadata_ns, t.sync_ns,
     t.data_calls, t.data_bytes, t.metadata_calls,
-    (SELECT count(*) FROM processes WHERE life_id = process_id) AS processes,
+    (SELECT count(*) FROM processes WHERE task_id = process_id) AS processes,
     (SELECT CAST(sum(calls) AS BIGINT) FROM call_use WHERE errno IS NOT NULL) AS errors
 FROM totals AS t"""
 _CALLS_SQL = """SELECT call, CAST(sum(calls) AS BIGINT), CAST(sum(time_ns) AS BIGINT),
-    CAST(sum(moved_bytes) AS BIGINT)
+    CAST(sum(transferred_bytes) AS BIGINT)
 FROM call_use GROUP BY call"""
 _FILES_SQL = f"""WITH used AS (
     SELECT path_id, CAST(sum(u.calls) AS BIGINT) AS calls, CAST(sum(u.time_ns) AS BIGINT) AS ns,
-        CAST(sum(u.moved_bytes) AS BIGINT) AS bytes
+        CAST(sum(u.transferred_bytes) AS BIGINT) AS bytes
     FROM file_use AS u GROUP BY path_id
 )
 SELECT p.path, u.calls, u.ns, u.bytes

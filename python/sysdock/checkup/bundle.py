@@ -31,7 +31,7 @@ _WORDS = {
     ("calls", "call"), ("calls", "class"), ("calls", "errno"), ("calls", "via"), ("paths", "kind"),
     ("signals", "signal"), ("signals", "code"), ("mappings", "protection"), ("processes", "exit_signal"),
     ("environment", "section"), ("environment", "source"), ("import_issues", "issue"),
-    ("file_faults", "access"), ("file_cache", "kind"), ("file_cache", "pages"),
+    ("file_faults", "access"), ("page_io", "kind"), ("page_io", "pages"),
 }  # fmt: skip
 # Lines of the log, with what the program read and wrote.
 _CONTENTS = {("import_issues", "excerpt")}

@@ -26,12 +26,12 @@ _MOST_NAMED = 3
 _MOST_FILES = 100_000
 # Rows of what was read and written, by file; a copy is both.
 MOVED = """
-    SELECT path_id, moved_bytes AS read_bytes, 0 AS written_bytes, ts_ns, dur_ns
+    SELECT path_id, transferred_bytes AS read_bytes, 0 AS written_bytes, ts_ns, dur_ns
     FROM calls WHERE class IN ('read', 'copy')
     UNION ALL
-    SELECT path_id, 0, moved_bytes, ts_ns, dur_ns FROM calls WHERE class = 'write'
+    SELECT path_id, 0, transferred_bytes, ts_ns, dur_ns FROM calls WHERE class = 'write'
     UNION ALL
-    SELECT to_path_id, 0, moved_bytes, ts_ns, dur_ns FROM calls WHERE class = 'copy'
+    SELECT to_path_id, 0, transferred_bytes, ts_ns, dur_ns FROM calls WHERE class = 'copy'
 """
 _FILES = f"""
 WITH moved AS ({MOVED})

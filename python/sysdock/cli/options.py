@@ -150,7 +150,7 @@ def recorder_options(function: Function) -> Function:
             "--what",
             metavar="A,B",
             help="What to record: io (system calls and processes, always), uring (operations of io_uring), "
-            "faults (page faults on mapped files), cache (reads and writes of the disk for files). "
+            "faults (page faults on mapped files), page_io (reads and writes of the disk for files). "
             "All of these if not given.",
         ),
         click.option(

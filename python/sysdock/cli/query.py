@@ -12,7 +12,7 @@ from sysdock.cli.options import filter_options, format_option, recording_argumen
 _EPILOG = """Example:
 
 \b
-  sysdock query rec 'SELECT path, sum(moved_bytes) FROM calls GROUP BY path'
+  sysdock query rec 'SELECT path, sum(transferred_bytes) FROM calls GROUP BY path'
 """
 
 

@@ -22,7 +22,7 @@ COLUMNS = (
     Column("bytes_before", "BIGINT", "B", "What it took up on the device in the first scan."),
     Column("bytes_after", "BIGINT", "B", "What it takes up in the second scan."),
     Column("kept_bytes", "BIGINT", "B", "What lies where it lay, in the file and on the device."),
-    Column("moved_bytes", "BIGINT", "B", "What was there before, and lies elsewhere."),
+    Column("transferred_bytes", "BIGINT", "B", "What was there before, and lies elsewhere."),
 )
 TOTALS = (
     Column("scan", "VARCHAR", None, "Which of the two."),
@@ -65,15 +65,15 @@ _FILES_SQL = f"""WITH held_before AS (
 ), judged AS (
     SELECT *,
         CASE WHEN bytes_before > 0 AND bytes_after > 0 THEN least(bytes_before, bytes_after) - kept_bytes
-            ELSE 0 END AS moved_bytes
+            ELSE 0 END AS transferred_bytes
     FROM files
 )
 SELECT path,
     CASE WHEN bytes_before IS NULL THEN 'new' WHEN bytes_after IS NULL THEN 'lost'
-        WHEN moved_bytes > 0 THEN 'moved' ELSE 'changed' END AS state,
-    fragments_before, fragments_after, bytes_before, bytes_after, kept_bytes, moved_bytes
+        WHEN transferred_bytes > 0 THEN 'moved' ELSE 'changed' END AS state,
+    fragments_before, fragments_after, bytes_before, bytes_after, kept_bytes, transferred_bytes
 FROM judged
-WHERE bytes_before IS NULL OR bytes_after IS NULL OR moved_bytes > 0 OR bytes_before <> bytes_after
+WHERE bytes_before IS NULL OR bytes_after IS NULL OR transferred_bytes > 0 OR bytes_before <> bytes_after
     OR fragments_before <> fragments_after
 ORDER BY greatest(coalesce(bytes_before, 0), coalesce(bytes_after, 0)) - kept_bytes DESC, path"""
 

@@ -9,8 +9,8 @@ from sysdock.errors import UserError
 from sysdock.recording import Recording
 
 _CALLS = """SELECT path, sum(calls) AS calls, 0 AS faults,
-    sum(moved_bytes) FILTER (WHERE class IN ('read', 'copy')) AS read_bytes,
-    sum(moved_bytes) FILTER (WHERE class = 'write') AS written_bytes,
+    sum(transferred_bytes) FILTER (WHERE class IN ('read', 'copy')) AS read_bytes,
+    sum(transferred_bytes) FILTER (WHERE class = 'write') AS written_bytes,
     sum(time_ns) AS time_ns
 FROM file_use
 WHERE class IN ('read', 'write', 'copy') AND kind IN ('file', 'unknown')
@@ -18,11 +18,11 @@ GROUP BY path"""
 # Operations of libaio and io_uring are under way side by side: each counts for the time in which those that
 # began before it had ended, so that the sum is the time in which there was any.
 _OPERATIONS = """SELECT path, count(*) AS calls, 0 AS faults,
-    sum(moved_bytes) FILTER (WHERE class = 'read') AS read_bytes,
-    sum(moved_bytes) FILTER (WHERE class = 'write') AS written_bytes,
+    sum(transferred_bytes) FILTER (WHERE class = 'read') AS read_bytes,
+    sum(transferred_bytes) FILTER (WHERE class = 'write') AS written_bytes,
     sum(greatest(end_ns - greatest(ts_ns, coalesce(ended_ns, ts_ns)), 0)) AS time_ns
 FROM (
-    SELECT path, class, moved_bytes, ts_ns, ts_ns + dur_ns AS end_ns, max(ts_ns + dur_ns) OVER (
+    SELECT path, class, transferred_bytes, ts_ns, ts_ns + dur_ns AS end_ns, max(ts_ns + dur_ns) OVER (
         PARTITION BY path ORDER BY ts_ns, dur_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS ended_ns
     FROM calls
@@ -31,7 +31,7 @@ FROM (
 GROUP BY path"""
 # The page that was touched at the least; neighbours come with it where the kernel tells.
 _FAULTS = """SELECT path, 0 AS calls, count(*) AS faults,
-    sum(CASE WHEN was_mapped THEN 0 ELSE greatest(coalesce(brought_in_bytes, 4096), 4096) END) AS read_bytes,
+    sum(CASE WHEN was_mapped THEN 0 ELSE greatest(coalesce(mapped_bytes, 4096), 4096) END) AS read_bytes,
     4096 * count(*) FILTER (WHERE shared AND access = 'write') AS written_bytes,
     sum(dur_ns) AS time_ns
 FROM file_faults

@@ -16,15 +16,15 @@ from sysdock.export.protobuf import message
 
 _BATCH = 10_000
 
-THREADS_SQL = """SELECT life_id, process_id, pid, tid, coalesce(comm, '') AS comm,
+THREADS_SQL = """SELECT task_id, process_id, pid, tid, coalesce(comm, '') AS comm,
     coalesce(command, '') AS command
 FROM processes ORDER BY tree_order"""
 # Where there are too many calls, the longest are what a picture can show.
 _CALLS_SQL = """WITH chosen AS (
-    SELECT ts_ns, dur_ns, life_id, call, class, path, moved_bytes, offset_bytes, errno, stack_id
-    FROM calls WHERE via IS NULL ORDER BY coalesce(dur_ns, 0) DESC, ts_ns, life_id LIMIT $most
+    SELECT ts_ns, dur_ns, task_id, call, class, path, transferred_bytes, offset_bytes, errno, stack_id
+    FROM calls WHERE via IS NULL ORDER BY coalesce(dur_ns, 0) DESC, ts_ns, task_id LIMIT $most
 )
-SELECT * FROM chosen ORDER BY ts_ns, life_id"""
+SELECT * FROM chosen ORDER BY ts_ns, task_id"""
 
 
 @dataclass(frozen=True)

@@ -67,15 +67,15 @@ class AppliedFilters:
             # A copy works on two files.
             by_path = f"({by_path} OR t.to_path_id IN (SELECT path_id FROM keep_paths))"
         by_name = "t.comm_id IN (SELECT comm_id FROM keep_comms)"
-        by_pid = "t.life_id IN (SELECT life_id FROM keep_lives)"
+        by_pid = "t.task_id IN (SELECT task_id FROM keep_lives)"
         result = table.expression("result")
-        add(filters.file, by_path, "--file", "path_id", "life_id")
-        add(drop, drop_condition, "--exclude-dir and --exclude-suffix", "path_id", "life_id")
+        add(filters.file, by_path, "--file", "path_id", "task_id")
+        add(drop, drop_condition, "--exclude-dir and --exclude-suffix", "path_id", "task_id")
         add(filters.call, "t.call IN (SELECT call FROM keep_calls)", "--call", "call", "ts_ns")
         if filters.process and not self._by_name and not table.has("comm_id"):
-            add(filters.process, by_pid, "--process", "life_id")
+            add(filters.process, by_pid, "--process", "task_id")
         else:
-            add(filters.process, f"({by_pid} OR {by_name})", "--process", "life_id", "comm_id")
+            add(filters.process, f"({by_pid} OR {by_name})", "--process", "task_id", "comm_id")
         add(filters.from_, "t.ts_ns >= getvariable('filter_from_ns')", "--from", "ts_ns")
         add(filters.to, "t.ts_ns < getvariable('filter_to_ns')", "--to", "ts_ns")
         if filters.only_ok and result and table.has("errno"):
@@ -84,7 +84,7 @@ class AppliedFilters:
             missing.append("--only-ok")
         add(filters.only_errors, "t.errno IS NOT NULL", "--only-errors", "errno")
         # Nobody expects a filter to touch dictionaries, the environment or the list of issues.
-        if missing and table.has("life_id"):
+        if missing and table.has("task_id"):
             note = f"{', '.join(missing)} cannot be applied to the table `{table.name}`"
             if note not in self.notes:
                 self.notes.append(note)
@@ -133,10 +133,10 @@ class AppliedFilters:
     def _resolve_lives(self, pids: list[tuple[int]]) -> None:
         """A process id stands for all lives that had it."""
         self._fill("keep_pids", "pid INTEGER", pids)
-        self._fill("keep_lives", "life_id INTEGER", [])
+        self._fill("keep_lives", "task_id INTEGER", [])
         if pids and "processes" in self.recording.tables:
             self.connection.execute(
-                f"INSERT INTO keep_lives SELECT p.life_id FROM {self._stored('processes')} AS p "
+                f"INSERT INTO keep_lives SELECT p.task_id FROM {self._stored('processes')} AS p "
                 "WHERE p.pid IN (SELECT pid FROM keep_pids)"
             )
 

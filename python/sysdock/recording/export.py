@@ -60,7 +60,7 @@ def _cause(error: Exception) -> str:
 
 def _write(views: Views, table: Table, path: Path, format: str) -> Exported:
     # A join does not keep the order of the rows.
-    keys = [column for column in ("ts_ns", "life_id") if table.has(column)]
+    keys = [column for column in ("ts_ns", "task_id") if table.has(column)]
     order = f" ORDER BY {', '.join(keys)}" if keys and table.joined else ""
     # Half a file must not look like a whole one.
     part = path.with_name(f".{path.name}.part")

@@ -60,7 +60,7 @@ SELECT path, tid, dur_ns FROM file_faults ORDER BY dur_ns
 
 
 def test_rows_of_a_table_that_no_log_has(pack, native: Path) -> None:
-    rows = "```rows file_faults\nts_ns,dur_ns,tid,path,around_bytes\n1,7,1,/tmp/a,\n1,8,1,,\n```\n"
+    rows = "```rows file_faults\nts_ns,dur_ns,tid,path,fault_around_bytes\n1,7,1,/tmp/a,\n1,8,1,,\n```\n"
     table = "| path | tid | dur_ns |\n|---|---|---|\n| /tmp/a | 1 | 7 |\n|  | 1 | 8 |\n"
     pack.add("a/x", ROWS_SQL, f"# Faults\n\n{LOG}\n{rows}\n{table}")
     assert run(pack.root)[1:3] == (0, 0)

@@ -9,7 +9,7 @@ from sysdock.analysis.comparison import compare
 def writes(path: str, count: int, dur_ns: int = 1000) -> list[dict]:
     """Small writes to one file."""
     return [
-        {"t": n / 1e6, "call": "write", "path": path, "moved_bytes": 10, "dur_ns": dur_ns}
+        {"t": n / 1e6, "call": "write", "path": path, "transferred_bytes": 10, "dur_ns": dur_ns}
         for n in range(count)
     ]
 

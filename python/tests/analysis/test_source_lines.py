@@ -24,8 +24,8 @@ def writes(count: int, first: int, stack_id: int | None) -> list[dict[str, objec
         "fd": 3,
         "path": "/srv/out",
         "dur_ns": 900_000,
-        "asked_bytes": 8,
-        "moved_bytes": 8,
+        "requested_bytes": 8,
+        "transferred_bytes": 8,
     }
     return [
         {**common, "t": number / 1000, "offset_bytes": 8 * number, "stack_id": stack_id}

@@ -137,14 +137,14 @@ def test_nothing_to_draw(open_session: Opener, rows: list[tuple[str | None, int 
 
 def test_directories_count_what_lies_in_them(library: Library, maker: RecordingMaker) -> None:
     calls = [
-        {"call": "read", "path": "/srv/a/1", "moved_bytes": 10, "dur_ns": 5},
-        {"call": "read", "path": "/srv/a/2", "moved_bytes": 20, "dur_ns": 6},
+        {"call": "read", "path": "/srv/a/1", "transferred_bytes": 10, "dur_ns": 5},
+        {"call": "read", "path": "/srv/a/2", "transferred_bytes": 20, "dur_ns": 6},
         {"call": "openat", "path": "/srv/a/none", "errno": "ENOENT", "dur_ns": 1},
         {"call": "getdents64", "class": "dir", "path": "/srv/a", "kind": "directory", "dur_ns": 3},
         {"call": "newfstatat", "path": "/", "kind": "directory", "dur_ns": 2},
-        {"call": "write", "path": "/top", "moved_bytes": 7, "dur_ns": 9},
-        {"call": "read", "path": "pipe:[4]", "kind": "pipe", "moved_bytes": 9, "dur_ns": 99},
-        {"call": "read", "path": "name", "moved_bytes": 9, "dur_ns": 99},
+        {"call": "write", "path": "/top", "transferred_bytes": 7, "dur_ns": 9},
+        {"call": "read", "path": "pipe:[4]", "kind": "pipe", "transferred_bytes": 9, "dur_ns": 99},
+        {"call": "read", "path": "name", "transferred_bytes": 9, "dur_ns": 99},
         {"call": "getpid", "dur_ns": 99},
     ]
     with Session(Recording.open(maker.make(calls)), library) as session:

@@ -86,7 +86,9 @@ def test_bytes_over_time_are_what_a_slow_count_of_the_calls_gives(
         t = chance.choice([chance.uniform(0, 2), chance.uniform(6, 9.9)])
         call = "read" if 6 < t < 8 else chance.choice(["read", "write"])
         size = chance.randrange(1, 5000)
-        calls.append({"t": round(t, 6), "call": call, "path": "/a", "moved_bytes": size, "result": size})
+        calls.append(
+            {"t": round(t, 6), "call": call, "path": "/a", "transferred_bytes": size, "result": size}
+        )
     calls.append({"t": 0.0, "call": "close", "path": "/a"})
     with Session(Recording.open(maker.make(calls)), library) as session:
         [spec] = chart.specs(session, "io/bytes_over_time", {"interval_s": 0.1})
@@ -97,7 +99,7 @@ def test_bytes_over_time_are_what_a_slow_count_of_the_calls_gives(
     for number in range(int(last / 0.1) + 1):
         for call in ("read", "write"):
             inside = [c for c in calls if c["call"] == call and number == int(c["t"] * 1_000_000) // 100_000]
-            expected = sum(c["moved_bytes"] for c in inside) / unit
+            expected = sum(c["transferred_bytes"] for c in inside) / unit
             middle = (number * 0.1 + min((number + 1) * 0.1, last)) / 2
             assert height(stretches[f"{call} bytes"], middle) == pytest.approx(expected)
     # The last step ends with the recording.

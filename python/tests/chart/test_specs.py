@@ -175,7 +175,7 @@ def test_themes_differ_in_colours_only(open_session: Opener) -> None:
 def test_size_classes_stand_where_their_exponent_is(library: Library, maker) -> None:
     sizes = [0, 1, 2, 3, 4, 5, 4096, 4097]
     calls = [
-        {"t": at, "call": "read", "path": "/a", "moved_bytes": size, "result": size}
+        {"t": at, "call": "read", "path": "/a", "transferred_bytes": size, "result": size}
         for at, size in enumerate(sizes)
     ]
     with Session(Recording.open(maker.make(calls)), library) as session:

@@ -35,15 +35,15 @@ CONTENT = "SECRETCONTENT"
 def recording(maker: RecordingMaker) -> Path:
     """A recording with a name of its own in every place where one may stand."""
     calls = [
-        {"t": n / 1e3, "call": "write", "path": "/zebraproj/quaggadir/okapifile", "moved_bytes": 9, "dur_ns": 900_000,
+        {"t": n / 1e3, "call": "write", "path": "/zebraproj/quaggadir/okapifile", "transferred_bytes": 9, "dur_ns": 900_000,
          "comm": "ibexprog", "stack_id": 0}
         for n in range(500)
     ]  # fmt: skip
     calls += [
         {"t": 1, "call": "openat", "path": "puma.dat", "errno": "ENOENT", "comm": "ibexprog"},
-        {"t": 2, "call": "read", "path": "skunkpipe:[7]", "kind": "pipe", "moved_bytes": 5},
-        {"t": 3, "call": "read", "path": "pipe:[42]", "kind": "pipe", "moved_bytes": 5},
-        {"t": 4, "call": "sendfile", "class": "copy", "path": "/zebraproj/a", "to_path": "/kudumount/b", "moved_bytes": 5},
+        {"t": 2, "call": "read", "path": "skunkpipe:[7]", "kind": "pipe", "transferred_bytes": 5},
+        {"t": 3, "call": "read", "path": "pipe:[42]", "kind": "pipe", "transferred_bytes": 5},
+        {"t": 4, "call": "sendfile", "class": "copy", "path": "/zebraproj/a", "to_path": "/kudumount/b", "transferred_bytes": 5},
     ]  # fmt: skip
     life = {"pid": 100, "tid": 100, "depth": 0, "tree_order": 0, "start_ts_ns": 1_700_000_000_000_000_000, "execs": 1,
             "calls": 5, "command": "ibexprog --key=orixarg /zebraproj", "log": "mooselog"}  # fmt: skip
@@ -195,7 +195,7 @@ def test_a_real_recording_can_be_opened_and_translated(native: Path, tmp_path: P
         Session(Recording.open(recording), Library()) as before,
         Session(Recording.open(folder / "recording"), Library()) as after,
     ):
-        sql = "SELECT call, moved_bytes, dur_ns FROM calls ORDER BY ts_ns, life_id, call"
+        sql = "SELECT call, transferred_bytes, dur_ns FROM calls ORDER BY ts_ns, task_id, call"
         assert before.fetch(sql) == after.fetch(sql)
         rows = after.run("io/files").rows()
         names = "\n|\n".join(str(row[0]) for row in rows)

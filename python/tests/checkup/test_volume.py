@@ -37,7 +37,14 @@ def reads(
     **more: object,
 ) -> list:
     return [
-        {"t": t + n * ns / 1e9, "call": call, "path": str(path), "moved_bytes": size, "dur_ns": ns, **more}
+        {
+            "t": t + n * ns / 1e9,
+            "call": call,
+            "path": str(path),
+            "transferred_bytes": size,
+            "dur_ns": ns,
+            **more,
+        }
         for n in range(times)
     ]
 
@@ -67,7 +74,7 @@ def test_files_that_are_read_once_are_ok(maker: RecordingMaker, open_session, da
 
 def test_both_files_of_a_copy(maker: RecordingMaker, open_session, data: Path) -> None:
     copy = {"call": "sendfile", "class": "copy", "path": str(data / "once"), "to_path": str(data / "out")}
-    calls = [{**copy, "t": n, "moved_bytes": 4 * MIB, "dur_ns": 1} for n in range(2)]
+    calls = [{**copy, "t": n, "transferred_bytes": 4 * MIB, "dur_ns": 1} for n in range(2)]
     with open_session(maker.make(calls, host=socket.gethostname())) as session:
         part = judge_volume(session)
     assert (part.values["read_bytes"], part.values["written_bytes"], part.values["over_count"]) == (
@@ -156,6 +163,6 @@ def test_rates_against_those_of_the_site(maker: RecordingMaker, open_session) ->
 def test_rates_without_durations_are_unknown(maker: RecordingMaker, open_session) -> None:
     clock = {"kind": "epoch", "resolution_ns": 1000, "has_durations": False, "note": None}
     with open_session(
-        maker.make([{"call": "read", "path": "/a", "moved_bytes": 5 * MIB}], clock=clock)
+        maker.make([{"call": "read", "path": "/a", "transferred_bytes": 5 * MIB}], clock=clock)
     ) as session:
         assert [part.verdict for part in judge_rates(session, {"/": {"read": 1.0}})] == ["unknown"]

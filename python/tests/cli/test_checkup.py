@@ -57,7 +57,7 @@ def test_a_log_a_table_and_accounting(cli, tmp_path: Path) -> None:
 
 def test_a_recording_alone(cli, maker: RecordingMaker) -> None:
     small = [
-        {"t": n / 1e3, "call": "write", "path": "/out", "moved_bytes": 10, "dur_ns": 900_000}
+        {"t": n / 1e3, "call": "write", "path": "/out", "transferred_bytes": 10, "dur_ns": 900_000}
         for n in range(500)
     ]
     folder = maker.make(small)
@@ -77,7 +77,7 @@ def test_an_empty_recording_is_never_ok(cli, maker: RecordingMaker) -> None:
 
 def test_load_and_rates(cli, maker: RecordingMaker, tmp_path: Path) -> None:
     (tmp_path / "site.toml").write_text('[ratio]\nthreshold = 0.02\n[rates."/scratch"]\nread_bytes_s = 1e9\n')
-    call = {"call": "read", "path": "/scratch/a", "moved_bytes": 100 << 20, "dur_ns": 1_000_000_000}
+    call = {"call": "read", "path": "/scratch/a", "transferred_bytes": 100 << 20, "dur_ns": 1_000_000_000}
     arguments = ["--site", "site.toml", "--nfsstat", REAL / "nfsstat.before", REAL / "nfsstat.after"]
     arguments += ["--llite", REAL / "llite.before", REAL / "llite.after", "--proc-io", REAL / "proc-io.txt"]
     arguments += ["--sar", REAL / "sar-d.txt", "--sar", REAL / "sar-b.txt", "--time", REAL / "job-time-v.log"]

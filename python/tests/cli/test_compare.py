@@ -13,10 +13,10 @@ from make_recording import RecordingMaker
 def pair(maker: RecordingMaker) -> tuple[Path, Path]:
     """A run with many small writes, and one with a single write."""
     small = [
-        {"t": n / 1000, "call": "write", "path": "/out", "moved_bytes": 10, "dur_ns": 900_000}
+        {"t": n / 1000, "call": "write", "path": "/out", "transferred_bytes": 10, "dur_ns": 900_000}
         for n in range(500)
     ]
-    one = [{"call": "write", "path": "/out", "moved_bytes": 5000, "dur_ns": 900_000}]
+    one = [{"call": "write", "path": "/out", "transferred_bytes": 5000, "dur_ns": 900_000}]
     return maker.make(small, name="a"), maker.make(one, name="b")
 
 

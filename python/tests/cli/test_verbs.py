@@ -88,7 +88,9 @@ class TestShow:
         assert {row["from_s"] for row in json.loads(done.stdout)} == {0.0, 0.25, 0.5}
 
     def test_a_long_table_says_how_much_is_left(self, cli, maker: RecordingMaker) -> None:
-        calls = [{"t": n / 100, "call": "write", "path": f"/tmp/{n:03}", "moved_bytes": n} for n in range(60)]
+        calls = [
+            {"t": n / 100, "call": "write", "path": f"/tmp/{n:03}", "transferred_bytes": n} for n in range(60)
+        ]
         folder = maker.make(calls, name="long")
         done = cli("show", folder, "io/sizes")
         assert len(done.stdout.splitlines()) == 51
@@ -127,7 +129,7 @@ class TestShow:
             {"t": n / 1000, "call": "write", "path": "/tmp/" + "x" * 200, "offset_bytes": n}
             for n in range(3000)
         ]
-        folder = maker.make([{**call, "moved_bytes": 1} for call in calls], name="long")
+        folder = maker.make([{**call, "transferred_bytes": 1} for call in calls], name="long")
         show = cli.start(
             "show", folder, "io/offsets", "--format", "csv", stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
@@ -516,7 +518,13 @@ class TestDiagnoseOneRule:
     @pytest.fixture
     def folder(self, maker: RecordingMaker) -> Path:
         reads = [
-            {"t": i / 1000, "call": "read", "path": f"/f{i % 12}", "dur_ns": 500_000, "moved_bytes": 100}
+            {
+                "t": i / 1000,
+                "call": "read",
+                "path": f"/f{i % 12}",
+                "dur_ns": 500_000,
+                "transferred_bytes": 100,
+            }
             for i in range(2400)
         ]
         return maker.make(reads)

@@ -113,7 +113,7 @@ def test_analysis_and_rule_say_where_the_cost_is_from(image: Path, scan: Callabl
         for params, by in (({}, "assumed"), ({"request_ns": 8_000_000}, "given")):
             row = dict(zip(named, session.run("disk/files", params).rows(1)[0], strict=True))
             assert (row["path"], row["cost_is"]) == ("/large", by)
-            assert row["cost_ns"] == row["more_requests"] * row["request_ns"]
+            assert row["cost_ns"] == row["extra_requests"] * row["request_ns"]
             assert row["request_ns"] == params.get("request_ns", 20_000)
         [finding] = [each for each in session.diagnose() if each.rule == "disk/fragmented_files"]
     assert "this was not measured" in finding.reason

@@ -109,9 +109,9 @@ def test_a_copy_is_told_as_moved(root: Path, run: Callable, tmp_path: Path) -> N
     }
     moved = rows["part0000"]
     assert (moved["fragments_before"], moved["bytes_before"], moved["bytes_after"]) == (128, MIB, MIB)
-    assert moved["kept_bytes"] + moved["moved_bytes"] == MIB
+    assert moved["kept_bytes"] + moved["transferred_bytes"] == MIB
     assert moved["kept_bytes"] < MIB / 10
-    assert rows["part0001"]["moved_bytes"] == 0
+    assert rows["part0001"]["transferred_bytes"] == 0
 
 
 @pytest.mark.parametrize("root", ["ext4"], indirect=True)

@@ -67,7 +67,14 @@ def recording(root: Path, tmp_path: Path, library: Library) -> Path:
         Path("/etc/passwd"),
     ]
     calls = [
-        {"t": at, "call": call, "path": str(path), "kind": "file", "moved_bytes": 4096, "dur_ns": READ_NS}
+        {
+            "t": at,
+            "call": call,
+            "path": str(path),
+            "kind": "file",
+            "transferred_bytes": 4096,
+            "dur_ns": READ_NS,
+        }
         for path in used
         for at, call in enumerate(("read", "read", "write"))
     ]
@@ -166,7 +173,7 @@ def test_operations_of_libaio_count_once_for_the_time_that_they_share(
         )
         [(calls, in_calls_ns, written)] = session.fetch(
             f"""SELECT count(*), sum(dur_ns) FILTER (WHERE via IS NULL),
-            sum(moved_bytes) FILTER (WHERE class = 'write') {where}"""
+            sum(transferred_bytes) FILTER (WHERE class = 'write') {where}"""
         )
     counted = usage(root, tmp_path / "run", tmp_path, library)["data"]
     # The program reads 1,024 blocks of 4 KiB by libaio, and three bytes by a call.
@@ -194,7 +201,9 @@ def test_what_is_read_through_memory_counts_where_it_was_recorded(
         assert counted == {}
         return
     with Session(Recording.open(tmp_path / "run"), library) as session:
-        sql = "SELECT count(*), sum(dur_ns), count(*) - count(brought_in_bytes) FROM file_faults WHERE path = '{}'"
+        sql = (
+            "SELECT count(*), sum(dur_ns), count(*) - count(mapped_bytes) FROM file_faults WHERE path = '{}'"
+        )
         faults = {name: session.fetch(sql.format(root / name))[0] for name in sizes}
     assert {name: (row[1], row[4]) for name, row in counted.items()} == {
         name: (count, time) for name, (count, time, _) in faults.items()

@@ -40,8 +40,8 @@ def folder(library: Library, tmp_path_factory: pytest.TempPathFactory) -> Path:
             "call": "read",
             "path": "/a file.dat",
             "dur_ns": 500_000,
-            "moved_bytes": 100,
-            "asked_bytes": 100,
+            "transferred_bytes": 100,
+            "requested_bytes": 100,
         }
         for i in range(1000)
     ]

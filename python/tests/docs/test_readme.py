@@ -54,7 +54,7 @@ def largest(folder: Path) -> tuple[str, int]:
     """The path with most bytes, and their number, by another way than the blocks go."""
     parts = [str(part) for part in (folder / "rec" / "calls").iterdir()]
     moved = duckdb.sql(
-        f"SELECT path_id, sum(moved_bytes) AS moved FROM read_parquet({parts}) WHERE path_id IS NOT NULL "
+        f"SELECT path_id, sum(transferred_bytes) AS moved FROM read_parquet({parts}) WHERE path_id IS NOT NULL "
         "GROUP BY path_id HAVING moved > 0"
     ).fetchall()
     names = dict(duckdb.sql(f"SELECT path_id, path FROM '{folder}/rec/paths/part-0000.parquet'").fetchall())

@@ -136,7 +136,7 @@ def test_the_firefox_profiler_reads_every_call(session: Session, tmp_path: Path,
         for kind in ask_firefox("thread", "markers", "--thread", handle)["byType"]:
             total_ms = kind["durationStats"]["avg"] * kind["count"] if kind["isInterval"] else 0
             read[thread["tid"], kind["markerName"]] = (kind["count"], round(total_ms * 1e6))
-    sql = "SELECT life_id, call, count(*), coalesce(sum(dur_ns), 0) FROM calls GROUP BY ALL"
+    sql = "SELECT task_id, call, count(*), coalesce(sum(dur_ns), 0) FROM calls GROUP BY ALL"
     expected = {(life, call): (count, ns) for life, call, count, ns in session.fetch(sql)}
     assert read == {key: (count, pytest.approx(ns, abs=count)) for key, (count, ns) in expected.items()}
 

@@ -58,7 +58,7 @@ def slices(trace: schema.Trace) -> list[tuple]:
 
 def test_perfetto_has_every_call_to_the_nanosecond(session: Session) -> None:
     trace = perfetto(session)
-    sql = "SELECT 2 * life_id + 1, call, ts_ns, dur_ns FROM calls WHERE dur_ns IS NOT NULL"
+    sql = "SELECT 2 * task_id + 1, call, ts_ns, dur_ns FROM calls WHERE dur_ns IS NOT NULL"
     expected = [(track, call, ts - STARTED_NS, dur) for track, call, ts, dur in session.fetch(sql)]
     assert sorted(slices(trace)) == sorted(expected)
     instants = [p for p in trace.packet if p.track_event.type == p.track_event.TYPE_INSTANT]
@@ -90,7 +90,7 @@ def test_perfetto_shows_path_and_bytes(session: Session) -> None:
 def test_chrome_has_every_call(session: Session) -> None:
     events = json.loads(written(session, "chrome"))["traceEvents"]
     calls = [event for event in events if event["ph"] in "Xi"]
-    rows = session.fetch("SELECT life_id, call, ts_ns, dur_ns FROM calls")
+    rows = session.fetch("SELECT task_id, call, ts_ns, dur_ns FROM calls")
     expected = [
         (life, call, (ts - STARTED_NS) / 1000, None if dur is None else dur / 1000)
         for life, call, ts, dur in rows

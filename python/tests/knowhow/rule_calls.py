@@ -26,7 +26,8 @@ def many(count: int, call: str, class_: str, path: str | None = None, **more: An
 def transfers(path: str, sizes: list[int], call: str = "read", **more: Any) -> Calls:
     """Reads or writes of one file."""
     return [
-        {"call": call, "path": path, "moved_bytes": n, "result": n, "dur_ns": 1000, **more} for n in sizes
+        {"call": call, "path": path, "transferred_bytes": n, "result": n, "dur_ns": 1000, **more}
+        for n in sizes
     ]
 
 

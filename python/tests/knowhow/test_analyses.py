@@ -27,7 +27,7 @@ def run(library: Library, maker: RecordingMaker):
 
 def reads(sizes: list[int], **more: Any) -> list[dict[str, Any]]:
     """One read per size."""
-    return [{"call": "read", "path": "/a", "moved_bytes": n, "result": n, **more} for n in sizes]
+    return [{"call": "read", "path": "/a", "transferred_bytes": n, "result": n, **more} for n in sizes]
 
 
 def test_classes_are_exact_at_every_power_of_two(run) -> None:
@@ -66,11 +66,25 @@ def test_files_together(run) -> None:
 
 
 COPIES = [
-    {"call": "sendfile", "class": "copy", "path": "/in", "to_path": "/out", "moved_bytes": 9, "dur_ns": 4},
+    {
+        "call": "sendfile",
+        "class": "copy",
+        "path": "/in",
+        "to_path": "/out",
+        "transferred_bytes": 9,
+        "dur_ns": 4,
+    },
     # Within one file, from an unknown one, to none.
-    {"call": "sendfile", "class": "copy", "path": "/in", "to_path": "/in", "moved_bytes": 1, "dur_ns": 1},
-    {"call": "splice", "class": "copy", "path": None, "to_path": "/out", "moved_bytes": 2, "dur_ns": 1},
-    {"call": "tee", "class": "copy", "path": "/in", "moved_bytes": 3, "dur_ns": 1},
+    {
+        "call": "sendfile",
+        "class": "copy",
+        "path": "/in",
+        "to_path": "/in",
+        "transferred_bytes": 1,
+        "dur_ns": 1,
+    },
+    {"call": "splice", "class": "copy", "path": None, "to_path": "/out", "transferred_bytes": 2, "dur_ns": 1},
+    {"call": "tee", "class": "copy", "path": "/in", "transferred_bytes": 3, "dur_ns": 1},
 ]
 
 
@@ -175,8 +189,8 @@ def test_a_thread_id_that_is_used_again_is_another_life(run) -> None:
         {**life, "tree_order": 1, "start_ts_ns": STARTED_NS + 5_000_000_000, "exit_signal": "SIGKILL"},
     ]
     calls = [
-        {"t": 0.5, "call": "write", "pid": 7, "tid": 7, "moved_bytes": 10, "result": 10},
-        {"t": 5.5, "call": "write", "pid": 7, "tid": 7, "moved_bytes": 3, "result": 3},
+        {"t": 0.5, "call": "write", "pid": 7, "tid": 7, "transferred_bytes": 10, "result": 10},
+        {"t": 5.5, "call": "write", "pid": 7, "tid": 7, "transferred_bytes": 3, "result": 3},
     ]
     first, second = run("processes/tree", calls, processes=lives)
     assert (first["bytes"], second["bytes"]) == (10, 3)

@@ -53,7 +53,7 @@ class TestRereads:
         finding = one(judge("io/rereads", calls))
         assert (finding.value, finding.certainty) == (60, "medium")
         assert finding.reason.startswith("60 processes read the same 4.00 KiB, 240.0 KiB in all")
-        assert finding.explained_by == ("processes/many_starts",)
+        assert finding.explained_by == ("processes/process_creation",)
 
     def test_without_durations_there_is_no_price(self, judge) -> None:
         finding = one(judge("io/rereads", untimed(at("/t", [(0, 100)] * 50))))
@@ -121,41 +121,41 @@ class TestFailedSearches:
     def test_a_search_through_folders_is_found(self, judge) -> None:
         found = lookups("/c", 300, errno=None, result=3)
         calls = lookups("/a", 350) + lookups("/b", 200) + found
-        finding = one(judge("io/failed_searches", calls))
+        finding = one(judge("io/failed_lookups", calls))
         assert (finding.status, finding.subject, finding.value) == ("finding", "/a", 500)
         assert (finding.cost_ns, finding.gain_ns, finding.certainty) == (500_000, 500_000, "high")
         assert finding.reason.startswith("500 look-ups of 300 name(s) in 2 directories found nothing, 300 of")
         assert finding.reason.endswith("300 of the names were found elsewhere.")
         assert finding.evidence == "io/errors --file '/a/*'"
-        assert finding.explained_by == ("processes/many_starts",)
+        assert finding.explained_by == ("processes/process_creation",)
 
     @pytest.mark.parametrize(("names", "status"), [(250, "finding"), (249, "ok")])
     def test_fewer_than_five_hundred_are_fine(self, judge, names: int, status: str) -> None:
-        finding = one(judge("io/failed_searches", lookups("/a", names) + lookups("/b", names)))
+        finding = one(judge("io/failed_lookups", lookups("/a", names) + lookups("/b", names)))
         assert finding.status == status
 
     def test_one_path_asked_for_again_is_no_search(self, judge) -> None:
         calls = many(900, "access", "stat", "/run/stop", errno="ENOENT")
-        assert one(judge("io/failed_searches", calls)).status == "ok"
+        assert one(judge("io/failed_lookups", calls)).status == "ok"
         assert one(judge("io/failing_calls", calls)).status == "finding"
 
     def test_names_that_are_sought_in_one_place_are_no_search(self, judge) -> None:
-        assert one(judge("io/failed_searches", lookups("/a", 900))).status == "ok"
+        assert one(judge("io/failed_lookups", lookups("/a", 900))).status == "ok"
 
     def test_other_errors_and_other_calls_are_no_search(self, judge) -> None:
         calls = lookups("/a", 300, errno="EACCES") + lookups("/b", 300, errno="EACCES")
         gone = [
             {**call, "call": "unlink", "class": "name"} for call in lookups("/a", 600) + lookups("/b", 600)
         ]
-        assert one(judge("io/failed_searches", calls + gone)).status == "ok"
+        assert one(judge("io/failed_lookups", calls + gone)).status == "ok"
 
     @pytest.mark.parametrize(("elapsed", "status"), [(25 * MS, "finding"), (25 * MS + 1000, "ok")])
     def test_they_take_a_fiftieth_of_the_time(self, judge, elapsed: int, status: str) -> None:
         calls = lasting(lookups("/a", 250) + lookups("/b", 250), elapsed)
-        assert one(judge("io/failed_searches", calls)).status == status
+        assert one(judge("io/failed_lookups", calls)).status == status
 
     def test_without_durations_there_is_no_price(self, judge) -> None:
-        finding = one(judge("io/failed_searches", untimed(lookups("/a", 250) + lookups("/b", 250))))
+        finding = one(judge("io/failed_lookups", untimed(lookups("/a", 250) + lookups("/b", 250))))
         assert (finding.status, finding.cost_ns, finding.certainty) == ("finding", None, "low")
 
 
@@ -269,7 +269,7 @@ class TestSingularPoints:
     def test_one_long_open_among_short_ones_is_found(self, judge) -> None:
         calls = opens("/t", 246, dur_ns=30_000)
         calls += many(1, "openat", "open", "/t", t=2.5, dur_ns=13_936 * MS, result=3)
-        finding = one(judge("io/singular_points", calls))
+        finding = one(judge("io/outliers", calls))
         assert (finding.status, finding.subject) == ("finding", "openat /t")
         assert finding.value == round(13_936 * MS / 30_000)
         assert (finding.cost_ns, finding.gain_ns) == (13_936 * MS, 13_936 * MS - 30_000)
@@ -290,22 +290,22 @@ class TestSingularPoints:
         self, judge, usual: int, longest: int, status: str
     ) -> None:
         calls = many(30, "fsync", "sync", "/t", dur_ns=usual) + many(1, "fsync", "sync", "/t", dur_ns=longest)
-        assert one(judge("io/singular_points", calls)).status == status
+        assert one(judge("io/outliers", calls)).status == status
 
     @pytest.mark.parametrize(("others", "status"), [(19, "finding"), (18, "ok")])
     def test_of_fewer_than_twenty_calls_none_is_usual(self, judge, others: int, status: str) -> None:
         calls = many(others, "stat", "stat", "/t") + many(1, "stat", "stat", "/t", dur_ns=500 * MS)
-        assert one(judge("io/singular_points", calls)).status == status
+        assert one(judge("io/outliers", calls)).status == status
 
     @pytest.mark.parametrize(("size", "status"), [(4096, "finding"), (4_096_000, "ok")])
     def test_a_larger_request_may_take_longer(self, judge, size: int, status: str) -> None:
         calls = transfers("/t", [4096] * 30, dur_ns=MS) + transfers("/t", [size], dur_ns=500 * MS)
-        assert one(judge("io/singular_points", calls)).status == status
+        assert one(judge("io/outliers", calls)).status == status
 
     @pytest.mark.parametrize(("elapsed", "status"), [(50_000 * MS, "finding"), (50_001 * MS, "ok")])
     def test_it_takes_a_hundredth_of_the_time(self, judge, elapsed: int, status: str) -> None:
         calls = many(30, "stat", "stat", "/t") + many(1, "stat", "stat", "/t", dur_ns=500 * MS)
-        assert one(judge("io/singular_points", lasting(calls, elapsed))).status == status
+        assert one(judge("io/outliers", lasting(calls, elapsed))).status == status
 
     def test_slow_calls_of_other_threads_at_the_same_time_are_counted(self, judge) -> None:
         calls = many(30, "stat", "stat", "/t") + many(1, "stat", "stat", "/t", t=1, dur_ns=500 * MS)
@@ -314,16 +314,16 @@ class TestSingularPoints:
         calls += transfers("/u", [9], "write", t=0.5, dur_ns=400 * MS, pid=2, tid=2)
         calls += transfers("/u", [9], "write", t=1.2, dur_ns=9 * MS, pid=3, tid=3)
         calls += many(1, "poll", "wait", t=1.2, dur_ns=200 * MS, pid=3, tid=3)
-        assert "1 other slow call(s) at the same time" in one(judge("io/singular_points", calls)).reason
+        assert "1 other slow call(s) at the same time" in one(judge("io/outliers", calls)).reason
 
     def test_waiting_for_another_program_is_no_singular_point(self, judge) -> None:
         pipe = {"path": "pipe:[1]", "kind": "pipe"}
         calls = [c | pipe for c in transfers("", [9] * 30) + transfers("", [9], dur_ns=900 * MS)]
-        assert one(judge("io/singular_points", calls)).status == "ok"
+        assert one(judge("io/outliers", calls)).status == "ok"
 
     def test_without_durations_nothing_can_be_judged(self, judge) -> None:
         calls = untimed(many(30, "stat", "stat", "/t"))
-        assert one(judge("io/singular_points", calls, clock=NO_DURATIONS)).status == "unknown"
+        assert one(judge("io/outliers", calls, clock=NO_DURATIONS)).status == "unknown"
 
     @pytest.mark.parametrize(("call", "folded"), [("close", True), ("write", False)])
     def test_a_close_that_flushes_is_explained(self, judge, call: str, folded: bool) -> None:
@@ -331,7 +331,7 @@ class TestSingularPoints:
         calls += transfers("/t", [9] * 30, "write") + many(1, "close", "close", "/t", dur_ns=900 * MS)
         if call == "write":
             calls += transfers("/t", [9], "write", dur_ns=300 * MS)
-        found = fold(judge("io/singular_points", calls) + judge("io/flush_on_close", calls))
+        found = fold(judge("io/outliers", calls) + judge("io/flush_on_close", calls))
         point = next(finding for finding in found if finding.subject == f"{call} /t")
         assert point.part_of == (("io/flush_on_close", "/t") if folded else None)
 

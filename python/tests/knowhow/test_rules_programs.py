@@ -147,7 +147,7 @@ def test_a_log_without_durations_is_named(judge) -> None:
     assert [finding.subject for finding in found] == ["durations"]
 
 
-# processes/many_starts
+# processes/process_creation
 
 
 def children(count: int, life_s: float, every_s: float) -> list[dict]:
@@ -177,7 +177,7 @@ def starts(judge, rows: list[dict]) -> object:
         "comm": "cat",
         "dur_ns": round(end_s * 1e9),
     }
-    return one(judge("processes/many_starts", [waiting], processes=rows))
+    return one(judge("processes/process_creation", [waiting], processes=rows))
 
 
 def test_many_short_processes_are_found_and_time_counts_once(judge) -> None:

@@ -77,7 +77,7 @@ def test_tables_of_the_checkout(library: Library) -> None:
     assert calls.joined[-1].column == "path"
     assert [column.name for column in calls.derived] == ["result"]
     assert calls.expression("errno") == 't."errno"'
-    assert calls.expression("result") == "(coalesce(t.value, t.moved_bytes)\n)"
+    assert calls.expression("result") == "(coalesce(t.value, t.transferred_bytes)\n)"
     assert calls.expression("path") is None
     # Only what is stored.
     assert calls.has("value")

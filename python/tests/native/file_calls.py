@@ -16,14 +16,14 @@ COLUMNS = (
     "path",
     "fd",
     "offset_bytes",
-    "asked_bytes",
+    "requested_bytes",
     "result",
-    "moved_bytes",
+    "transferred_bytes",
     "errno",
     "to_path",
     "to_offset_bytes",
 )
-# Classes of calls that move bytes: their result is moved_bytes.
+# Classes of calls that move bytes: their result is transferred_bytes.
 MOVING = {
     *("read", "pread64", "readv", "preadv", "preadv2", "recvfrom", "recvmsg"),
     *("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendto", "sendmsg", "vmsplice"),
@@ -41,9 +41,9 @@ class Call:
     path: str | None
     fd: int | None
     offset_bytes: int | None
-    asked_bytes: int | None
+    requested_bytes: int | None
     result: int | None
-    moved_bytes: int | None
+    transferred_bytes: int | None
     errno: str | None
     to_path: str | None
     to_offset_bytes: int | None
@@ -74,9 +74,9 @@ def noted(notes: Path) -> dict[int, list[Call]]:
                 path=None if path == "-" else readable(unquote_to_bytes(path)),
                 fd=number.get(fd, fd) and int(fd),
                 offset_bytes=None if offset == "-" else int(offset),
-                asked_bytes=None if asked == "-" else int(asked),
+                requested_bytes=None if asked == "-" else int(asked),
                 result=None if result == "-" else int(result),
-                moved_bytes=moved,
+                transferred_bytes=moved,
                 errno=None if errno == "-" else errno,
                 to_path=None if to_path == "-" else readable(unquote_to_bytes(to_path)),
                 to_offset_bytes=None if to_offset == "-" else int(to_offset),

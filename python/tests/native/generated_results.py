@@ -15,7 +15,7 @@ OBJECT = (
     "CASE WHEN kind IN ('pipe', 'socket') THEN kind"
     " WHEN kind = 'device' OR path IN ('<stdout>', '<stderr>') THEN 'tty' ELSE path END"
 )
-TRANSFERS = "FROM calls WHERE kind = 'file' AND class IN ('read', 'write') AND moved_bytes IS NOT NULL"
+TRANSFERS = "FROM calls WHERE kind = 'file' AND class IN ('read', 'write') AND transferred_bytes IS NOT NULL"
 
 
 class Result:
@@ -38,7 +38,7 @@ class Result:
     def calls(self, timed: bool) -> dict[str, tuple]:
         """Per call: number, errors, bytes moved, time. Without durations the time is NULL, which is not zero."""
         found = self.rows(
-            "SELECT call, count(*), count(errno), coalesce(sum(moved_bytes), 0)::BIGINT, sum(dur_ns)::BIGINT"
+            "SELECT call, count(*), count(errno), coalesce(sum(transferred_bytes), 0)::BIGINT, sum(dur_ns)::BIGINT"
             " FROM calls GROUP BY call"
         )
         return {call: (*numbers, took or (0 if timed else None)) for call, *numbers, took in found}
@@ -53,7 +53,7 @@ class Result:
         return {path: (*numbers, took or (0 if timed else None)) for path, *numbers, took in found}
 
     def _moved(self, names: tuple[str, ...]) -> str:
-        return f"coalesce(sum(moved_bytes) FILTER (call IN {names}), 0)::BIGINT"
+        return f"coalesce(sum(transferred_bytes) FILTER (call IN {names}), 0)::BIGINT"
 
     def _certain(self) -> str:
         columns = [row[0] for row in self.rows("DESCRIBE calls")]

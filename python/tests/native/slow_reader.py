@@ -26,7 +26,7 @@ class Total:
 
     calls: int = 0
     errors: int = 0
-    moved_bytes: int = 0
+    transferred_bytes: int = 0
     time_ns: int = 0
 
 
@@ -51,14 +51,14 @@ class Part:
     first: str = ""
     count: str = ""
     error: str = ""
-    moved_bytes: int = 0
+    transferred_bytes: int = 0
     time_ns: int = 0
 
     def add_to(self, totals: dict[str, Total]) -> None:
         total = totals[self.name]
         total.calls += 1
         total.errors += bool(self.error)
-        total.moved_bytes += self.moved_bytes
+        total.transferred_bytes += self.transferred_bytes
         total.time_ns += self.time_ns
 
     def continued_by(self, later: Part) -> bool:

@@ -107,7 +107,9 @@ def test_every_cut_gives_truthful_coverage(
     assert kinds == {1}
     path.write_text(text)
     subprocess.run([native, "import", path, "-o", tmp_path / "whole"], check=True)
-    rows = query(tmp_path / "whole", "SELECT value, moved_bytes, dur_ns FROM calls WHERE call = 'write'")
+    rows = query(
+        tmp_path / "whole", "SELECT value, transferred_bytes, dur_ns FROM calls WHERE call = 'write'"
+    )
     assert rows == [(None, 12, 10_000)]
 
 
@@ -135,7 +137,7 @@ def test_a_resumed_call_without_its_start_is_kept_and_said(
     import_log: Import, query: Query, manifest: Callable
 ) -> None:
     recording = import_log('1 1700000000.000500 <... read resumed>"ab", 2) = 2 <0.000100>\n')
-    assert query(recording, "SELECT call, value, moved_bytes, dur_ns, path_id FROM calls") == [
+    assert query(recording, "SELECT call, value, transferred_bytes, dur_ns, path_id FROM calls") == [
         ("read", None, 2, 100_000, None)
     ]
     ((start,),) = query(recording, "SELECT ts_ns FROM calls")
@@ -151,7 +153,7 @@ def test_a_call_whose_second_half_is_missing_is_kept_without_a_result(
 ) -> None:
     """A thread is in one call at a time, so the next call, whole or not, tells that the end of the first is lost."""
     recording = import_log(f"1 1700000000.000000 read(3,  <unfinished ...>\n1 1700000000.000100 {after}\n")
-    rows = query(recording, "SELECT value, moved_bytes, dur_ns FROM calls WHERE call = 'read'")
+    rows = query(recording, "SELECT value, transferred_bytes, dur_ns FROM calls WHERE call = 'read'")
     assert rows == [(None, None, None)]
     assert manifest(recording)["issues"]["start_without_end"] == 1
 

@@ -51,8 +51,8 @@ def test_two_capabilities_are_enough(
     assert (status, is_recorded) == (0, True)
     recording, folder = scene("capabilities") / "rec", said["folder"]
     sql = (
-        "SELECT path, call, count(*), sum(moved_bytes) FROM calls JOIN paths USING (path_id) "
-        f"WHERE path IN ('{folder}/data', '{folder}/copy') AND moved_bytes > 0 GROUP BY ALL ORDER BY call"
+        "SELECT path, call, count(*), sum(transferred_bytes) FROM calls JOIN paths USING (path_id) "
+        f"WHERE path IN ('{folder}/data', '{folder}/copy') AND transferred_bytes > 0 GROUP BY ALL ORDER BY call"
     )
     assert query(recording, sql) == [
         (f"{folder}/data", "read", 5, 5000),

@@ -42,8 +42,8 @@ DIFFERENCES = {
         ),
         Difference(
             "strace -s 128 prints the first 128 parts of a vector",
-            "asked_bytes",
-            lambda known: known.call == "readv" and known.asked_bytes == 400,
+            "requested_bytes",
+            lambda known: known.call == "readv" and known.requested_bytes == 400,
         ),
         Difference(
             "a log does not tell where a descriptor stands that was open before",
@@ -215,7 +215,7 @@ def both(run_by: Callable[[str], Run]) -> tuple[Run, Run]:
     [
         ("call, class, errno", "count(*)"),
         ("call, open_flags", "count(*)"),
-        ("call", "coalesce(sum(moved_bytes), 0)::BIGINT"),
+        ("call", "coalesce(sum(transferred_bytes), 0)::BIGINT"),
         ("call, path, kind, to_path", "count(*)"),
     ],
     ids=["errors", "flags", "bytes", "paths"],

@@ -54,7 +54,7 @@ def recorded(scene: Callable[..., Path]) -> Recorded:
 def faults_of(recorded: Recorded, query: Query, way: str, what: str) -> list[tuple]:
     """Columns over the faults on the file of a way."""
     path = recorded.files / way
-    sql = f"SELECT {what} FROM file_faults JOIN paths USING (path_id) JOIN processes USING (life_id) WHERE path = '{path}'"
+    sql = f"SELECT {what} FROM file_faults JOIN paths USING (path_id) JOIN processes USING (task_id) WHERE path = '{path}'"
     return query(recorded.rec, sql)
 
 
@@ -107,7 +107,9 @@ def test_random_access_keeps_the_order_of_the_program(recorded: Recorded, query:
 
 def test_a_sequence_is_read_in_order_and_mapped_around(recorded: Recorded, query: Query) -> None:
     """Of a range that is mapped at once only one page has a fault."""
-    rows = faults_of(recorded, query, "sequence", "offset_bytes, around_offset_bytes, around_bytes, ts_ns")
+    rows = faults_of(
+        recorded, query, "sequence", "offset_bytes, fault_around_offset_bytes, fault_around_bytes, ts_ns"
+    )
     rows.sort(key=lambda row: row[3])
     offsets = [row[0] for row in rows]
     assert offsets == sorted(set(offsets))
@@ -132,7 +134,7 @@ def test_pages_that_came_in_are_those_that_were_touched(recorded: Recorded, quer
     if books.resident:
         pytest.skip(f"{books.resident} pages were in memory already, and are mapped unasked")
     pages = books.pages + (1 if way == "child" else 0)
-    what = "sum(brought_in_bytes), count(*) FILTER (brought_in_bytes IS NULL)"
+    what = "sum(mapped_bytes), count(*) FILTER (mapped_bytes IS NULL)"
     [(known, moved)] = faults_of(recorded, query, way, what)
     if not tells_pages(recorded, query):
         assert known is None
@@ -144,13 +146,13 @@ def test_pages_that_came_in_are_those_that_were_touched(recorded: Recorded, quer
 
 def test_of_faults_at_the_same_moment_nobody_says_too_much(recorded: Recorded, query: Query) -> None:
     """Each page is brought in once: what is known of four threads cannot be more than all of it."""
-    [(known,)] = faults_of(recorded, query, "threads", "coalesce(sum(brought_in_bytes), 0)")
+    [(known,)] = faults_of(recorded, query, "threads", "coalesce(sum(mapped_bytes), 0)")
     assert known <= 4096 * recorded.books["threads"].pages
 
 
 def test_a_copy_brings_in_nothing(recorded: Recorded, query: Query) -> None:
     expected = 0 if tells_pages(recorded, query) else None
-    assert faults_of(recorded, query, "private_writes", "max(brought_in_bytes)") == [(expected,)]
+    assert faults_of(recorded, query, "private_writes", "max(mapped_bytes)") == [(expected,)]
 
 
 @pytest.mark.parametrize(

@@ -64,11 +64,11 @@ def test_each_read_of_a_batch_is_a_row_with_its_own_place_and_size(
     found = rows(asynchronous, "SELECT * FROM calls WHERE call = 'aio_pread'")
     assert len(found) == 1024
     where = "FROM calls WHERE call = 'aio_pread'"
-    columns = "path, kind, via, class, asked_bytes, moved_bytes, result, errno, offset_uncertain"
+    columns = "path, kind, via, class, requested_bytes, transferred_bytes, result, errno, offset_uncertain"
     assert rows(asynchronous, f"SELECT {columns}, count(*) {where} GROUP BY ALL") == [
         (str(tmp_path / "data"), "file", "libaio", "read", 4096, 4096, 4096, None, False, 1024)
     ]
-    assert rows(asynchronous, f"SELECT sum(moved_bytes)::BIGINT {where}") == [(4_194_304,)]
+    assert rows(asynchronous, f"SELECT sum(transferred_bytes)::BIGINT {where}") == [(4_194_304,)]
     offsets = rows(asynchronous, f"SELECT offset_bytes {where} ORDER BY 1")
     assert offsets == [(4096 * number,) for number in range(1024)]
 
@@ -91,18 +91,18 @@ def test_an_operation_is_no_system_call(asynchronous: Path) -> None:
     ]
     counted = rows(asynchronous, "SELECT sum(calls)::BIGINT FROM processes", "processes")
     assert counted == rows(asynchronous, "SELECT count(*) FROM calls WHERE via IS NULL")
-    moved = rows(asynchronous, "SELECT sum(moved_bytes)::BIGINT FROM calls WHERE call LIKE 'io_%'")
+    moved = rows(asynchronous, "SELECT sum(transferred_bytes)::BIGINT FROM calls WHERE call LIKE 'io_%'")
     assert moved == [(None,)]
 
 
 def test_operations_leave_the_position_of_the_file(asynchronous: Path) -> None:
-    last = "SELECT offset_bytes, moved_bytes FROM calls WHERE call = 'read' ORDER BY ts_ns DESC LIMIT 1"
+    last = "SELECT offset_bytes, transferred_bytes FROM calls WHERE call = 'read' ORDER BY ts_ns DESC LIMIT 1"
     assert rows(asynchronous, last) == [(0, 3)]
 
 
 def writes(recording: Path) -> list[tuple]:
     """The writes of aio.py in order: whether they ended, bytes moved, error."""
-    sql = "SELECT dur_ns IS NOT NULL, moved_bytes, errno FROM calls WHERE call = 'aio_pwrite' ORDER BY ts_ns"
+    sql = "SELECT dur_ns IS NOT NULL, transferred_bytes, errno FROM calls WHERE call = 'aio_pwrite' ORDER BY ts_ns"
     return rows(recording, sql)
 
 
@@ -117,12 +117,12 @@ def test_an_operation_that_the_kernel_did_not_take_is_no_row(asynchronous: Path)
 
 def test_operations_never_reaped_have_no_duration_and_no_result(asynchronous: Path) -> None:
     assert writes(asynchronous)[3:] == [(False, None, None)] * 2
-    sql = "SELECT offset_bytes, asked_bytes, result FROM calls WHERE via IS NOT NULL AND dur_ns IS NULL ORDER BY 1"
+    sql = "SELECT offset_bytes, requested_bytes, result FROM calls WHERE via IS NOT NULL AND dur_ns IS NULL ORDER BY 1"
     assert rows(asynchronous, sql) == [(100, 1, None), (200, 2, None)]
 
 
 def test_data_that_looks_like_a_control_block_is_data(asynchronous: Path) -> None:
-    sql = "SELECT offset_bytes, asked_bytes FROM calls WHERE call = 'aio_pwrite' ORDER BY ts_ns LIMIT 1"
+    sql = "SELECT offset_bytes, requested_bytes FROM calls WHERE call = 'aio_pwrite' ORDER BY ts_ns LIMIT 1"
     assert rows(asynchronous, sql) == [(1 << 20, 31)]
 
 
@@ -178,8 +178,8 @@ def transfers(recording: Path, folder: Path, calls: str) -> list[tuple]:
     name = "CASE WHEN {0} LIKE '%pipe%' THEN 'pipe' ELSE replace({0}, '{1}/', '') END"
     first, second = name.format("path", folder), name.format("to_path", folder)
     sql = (
-        f"SELECT call, {first}, offset_bytes, moved_bytes, {second}, to_offset_bytes FROM calls"
-        f" WHERE regexp_full_match(call, '{calls}') AND kind IS DISTINCT FROM 'virtual' AND moved_bytes > 0"
+        f"SELECT call, {first}, offset_bytes, transferred_bytes, {second}, to_offset_bytes FROM calls"
+        f" WHERE regexp_full_match(call, '{calls}') AND kind IS DISTINCT FROM 'virtual' AND transferred_bytes > 0"
         f" AND ts_ns > (SELECT max(ts_ns) FROM calls WHERE call = 'openat' AND path = '{folder}/to') ORDER BY ts_ns"
     )
     return rows(recording, sql)
@@ -221,7 +221,7 @@ def test_a_vector_at_the_position_moves_it_and_one_at_a_place_does_not(moves: Pa
         ("read", "from", 1828, 2, None, None),
         ("writev", "to", 1966, 5, None, None),
     ]
-    sql = "SELECT DISTINCT asked_bytes = moved_bytes FROM calls WHERE call IN ('readv', 'writev', 'preadv2', 'pwritev2')"
+    sql = "SELECT DISTINCT requested_bytes = transferred_bytes FROM calls WHERE call IN ('readv', 'writev', 'preadv2', 'pwritev2')"
     assert rows(moves, sql) == [(True,)]
 
 
@@ -280,7 +280,7 @@ def test_the_exit_has_its_stack_which_stands_below_the_line_of_its_end(
 
 def test_equal_stacks_have_one_id(compiled: Compile, tmp_path: Path, import_log: Import) -> None:
     recording = import_log(places(compiled, tmp_path, "-ttt -T -k"))
-    sql = "SELECT call, count(DISTINCT stack_id) FROM calls WHERE fd = 3 AND moved_bytes IN (16, 32) GROUP BY 1 ORDER BY 1"
+    sql = "SELECT call, count(DISTINCT stack_id) FROM calls WHERE fd = 3 AND transferred_bytes IN (16, 32) GROUP BY 1 ORDER BY 1"
     assert rows(recording, sql) == [("read", 1), ("write", 1)]
     sql = "SELECT count(*) FROM stacks WHERE function IS NULL AND object IS NULL OR address IS NULL"
     assert rows(recording, sql, "stacks") == [(0,)]
@@ -495,7 +495,7 @@ def recorded(recording: Path) -> dict[int, list[tuple]]:
     """Of the reads that got a record, by thread and in order: start, end, offset, whether it is uncertain."""
     found = defaultdict(list)
     columns = "tid, ts_ns, ts_ns + dur_ns, offset_bytes, offset_uncertain"
-    where = "call = 'read' AND path LIKE '%/records' AND moved_bytes = 16"
+    where = "call = 'read' AND path LIKE '%/records' AND transferred_bytes = 16"
     for tid, *read in rows(recording, f"SELECT {columns} FROM calls WHERE {where} ORDER BY ts_ns"):
         found[tid].append(tuple(read))
     return found

@@ -31,7 +31,7 @@ def rows(recording: Path, sql: str) -> list[tuple]:
 def counted(calls: tuple[str, ...], start: int, end: int) -> str:
     """Bytes and number of these calls between two times."""
     return (
-        "SELECT coalesce(sum(moved_bytes), 0)::BIGINT, count(*) FROM calls"
+        "SELECT coalesce(sum(transferred_bytes), 0)::BIGINT, count(*) FROM calls"
         f" WHERE call IN {calls} AND ts_ns BETWEEN {start} AND {end} AND NOT coalesce({NOT_REACHED}, FALSE)"
     )
 
@@ -58,7 +58,7 @@ def test_bytes_are_those_that_dd_copied(recorder: Recorder, tmp_path: Path, bloc
     done = recorder.record(tmp_path / "rec", "dd", f"if={source}", f"of={target}", f"bs={block}")
     copied = int(re.search(r"^(\d+) bytes", done.stderr, re.MULTILINE).group(1))
     assert copied == 1_000_000
-    sql = f"SELECT call, path, sum(moved_bytes)::BIGINT, count(*) FROM calls WHERE path IN ('{source}', '{target}') AND class IN ('read', 'write') GROUP BY ALL ORDER BY 1"
+    sql = f"SELECT call, path, sum(transferred_bytes)::BIGINT, count(*) FROM calls WHERE path IN ('{source}', '{target}') AND class IN ('read', 'write') GROUP BY ALL ORDER BY 1"
     blocks = -(-copied // block)
     assert rows(tmp_path / "rec", sql) == [
         ("read", str(source), copied, blocks + 1),

@@ -63,7 +63,7 @@ def stacks_of(query: Query, recording: Path) -> dict[int, list[Frame]]:
 
 def calls_of(query: Query, recording: Path, file: str) -> list[tuple]:
     """Offset, bytes and stack of each write into a file."""
-    sql = f"""SELECT offset_bytes, moved_bytes, stack_id FROM calls JOIN paths USING (path_id)
+    sql = f"""SELECT offset_bytes, transferred_bytes, stack_id FROM calls JOIN paths USING (path_id)
         WHERE path LIKE '%/{file}' AND class = 'write' ORDER BY ts_ns"""
     return query(recording, sql)
 

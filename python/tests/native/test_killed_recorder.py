@@ -93,7 +93,7 @@ def test_a_killed_recorder_has_all_but_the_last_second_and_the_command_does_not_
     salvage(kernel.native, out)
     stated = manifest(out)
     assert (stated["complete"], stated["recorder"], stated["lost_events"]) == (False, "kernel", 0)
-    sql = f"SELECT offset_bytes, ts_ns FROM calls WHERE call = 'pwrite64' AND path = '{file}' AND moved_bytes = {RECORD} ORDER BY ts_ns"
+    sql = f"SELECT offset_bytes, ts_ns FROM calls WHERE call = 'pwrite64' AND path = '{file}' AND transferred_bytes = {RECORD} ORDER BY ts_ns"
     found = rows(out, sql)
     numbers = [offset // RECORD for offset, _ in found]
     assert numbers == sorted(set(numbers))

@@ -126,7 +126,7 @@ def later(text: str, seconds: float) -> str:
     return re.sub(r"^(\d+ +)(\d{10}\.\d{6}) ", shifted, text, flags=re.MULTILINE)
 
 
-COLUMNS = "pid, tid, comm, call, class, fd, path, kind, offset_bytes, asked_bytes, moved_bytes, result, errno, dur_ns"
+COLUMNS = "pid, tid, comm, call, class, fd, path, kind, offset_bytes, requested_bytes, transferred_bytes, result, errno, dur_ns"
 
 
 def test_each_of_two_logs_with_the_same_ids_is_read_as_if_it_were_alone(
@@ -139,14 +139,14 @@ def test_each_of_two_logs_with_the_same_ids_is_read_as_if_it_were_alone(
     sql = f"SELECT ts_ns, {COLUMNS} FROM calls"
     order = "ORDER BY tid, ts_ns, call"
     for name, log in zip(("node1", "node2"), logs, strict=True):
-        of_this = f"{sql} WHERE life_id IN (SELECT life_id FROM processes WHERE log = '{name}') {order}"
+        of_this = f"{sql} WHERE task_id IN (SELECT task_id FROM processes WHERE log = '{name}') {order}"
         connection = connect(Recording.open(both), Library(), ["calls", "processes"])
         assert connection.execute(of_this).fetchall() == rows(import_log(log), f"{sql} {order}")
     lives = "SELECT log, count(*), count(DISTINCT tid), min(depth), max(depth) FROM processes GROUP BY 1 ORDER BY 1"
     assert rows(both, lives, "processes") == [("node1", 10, 10, 0, 1), ("node2", 10, 10, 0, 1)]
     switches = (
         "SELECT count(*) FROM (SELECT log <> lag(log) OVER (ORDER BY ts_ns) AS other"
-        " FROM calls JOIN processes USING (life_id)) WHERE other"
+        " FROM calls JOIN processes USING (task_id)) WHERE other"
     )
     connection = connect(Recording.open(both), Library(), ["calls", "processes"])
     assert connection.execute(switches).fetchone()[0] > 300
@@ -187,7 +187,7 @@ def test_asynchronous_operations_of_one_host_are_not_those_of_another(
             f"io_getevents(0x7f00, 1, 1, [{{data=0x1, obj=0x1, res={5 + number}, res2=0}}], NULL) = 1 <0.000001>",
         )
         logs.append(node(tmp_path, host, text))
-    sql = "SELECT path, offset_bytes, moved_bytes FROM calls WHERE via = 'libaio' ORDER BY path"
+    sql = "SELECT path, offset_bytes, transferred_bytes FROM calls WHERE via = 'libaio' ORDER BY path"
     assert rows(import_log(*logs), sql) == [("/node1", 0, 5), ("/node2", 1, 6)]
 
 
@@ -200,7 +200,7 @@ def test_logs_of_ranks_are_sessions_of_their_own(import_log: Import, tmp_path: P
         logs = [tmp_path / f"rank.{number}" for number in numbers]
         for log in logs:
             log.write_text(text)
-        found = rows(import_log(*logs), "SELECT tid, log FROM processes ORDER BY life_id", "processes")
+        found = rows(import_log(*logs), "SELECT tid, log FROM processes ORDER BY task_id", "processes")
         assert [tid for tid, _ in found] == pids
         names = [log.name for log in logs] if pids == [0, 0] else ["rank"] * 2
         assert [name for _, name in found] == names
@@ -272,7 +272,7 @@ def test_an_offset_shifts_one_log_exactly_and_is_recorded(
         name: [
             ts
             for (ts,) in connection.execute(
-                f"SELECT ts_ns FROM calls JOIN processes USING (life_id) WHERE log = '{name}' ORDER BY 1"
+                f"SELECT ts_ns FROM calls JOIN processes USING (task_id) WHERE log = '{name}' ORDER BY 1"
             ).fetchall()
         ]
         for name in ("node1", "node2")
@@ -378,7 +378,7 @@ def causes_come_first(recording: Path) -> None:
     """
     delay = 1_000_000
     sql = (
-        "SELECT path, errno, result IS NOT NULL, log, ts_ns, ts_ns + dur_ns FROM calls JOIN processes USING (life_id)"
+        "SELECT path, errno, result IS NOT NULL, log, ts_ns, ts_ns + dur_ns FROM calls JOIN processes USING (task_id)"
         " WHERE call = 'openat' AND (path LIKE '%/made-%' OR path LIKE '%/seen-%')"
     )
     opens = connect(Recording.open(recording), Library(), ["calls", "processes"]).execute(sql).fetchall()
@@ -430,7 +430,7 @@ def test_a_log_that_grows_is_followed_until_every_process_has_ended(
     writer.join()
     assert (done.returncode, done.stderr) == (0, "")
     assert not alive, "it ended before the log"
-    everything = "SELECT * EXCLUDE (life_id) FROM calls ORDER BY ALL"
+    everything = "SELECT * EXCLUDE (task_id) FROM calls ORDER BY ALL"
     assert rows(tmp_path / "rec", everything) == rows(import_log(source), everything)
     stated = manifest(tmp_path / "rec")
     assert (stated["complete"], stated["has_exits"], stated["issues"]) == (True, True, {})
@@ -444,7 +444,7 @@ def test_a_set_that_is_complete_is_followed_to_its_end(
     logs = a_set(tmp_path)
     done = run_import(native, tmp_path / "rec", *logs, "--follow", timeout=10)
     assert (done.returncode, done.stderr) == (0, "")
-    everything = "SELECT * EXCLUDE (life_id) FROM calls ORDER BY ALL"
+    everything = "SELECT * EXCLUDE (task_id) FROM calls ORDER BY ALL"
     assert rows(tmp_path / "rec", everything) == rows(import_log(*logs), everything)
 
 

@@ -46,8 +46,8 @@ def test_moves_of_one_position_that_overlap_are_marked_and_the_others_are_right(
     data.write_bytes(b"")
     os.truncate(data, chunk * MOST_CALLS)
     sql = (
-        "SELECT offset_bytes, moved_bytes, offset_uncertain FROM calls JOIN paths USING (path_id)"
-        f" WHERE call = '{call}' AND path = '{data}' AND moved_bytes > 0"
+        "SELECT offset_bytes, transferred_bytes, offset_uncertain FROM calls JOIN paths USING (path_id)"
+        f" WHERE call = '{call}' AND path = '{data}' AND transferred_bytes > 0"
     )
     # On a busy machine the two threads may hardly run at the same time: then once more.
     for attempt in range(5):

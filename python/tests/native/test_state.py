@@ -92,7 +92,7 @@ def test_threads_share_the_table_and_the_pid(import_log: Import, query: Query) -
         )
     )
     assert paths_of(query, recording, "read") == ["/f"]
-    assert query(recording, "SELECT DISTINCT pid FROM calls JOIN processes USING (life_id)") == [(1,)]
+    assert query(recording, "SELECT DISTINCT pid FROM calls JOIN processes USING (task_id)") == [(1,)]
 
 
 def test_a_child_may_speak_before_its_parent_returns_from_fork(import_log: Import, query: Query) -> None:
@@ -275,7 +275,7 @@ def test_vectors_ask_for_the_sum_of_their_parts(import_log: Import, query: Query
             '1 writev(1, [{iov_base="a", iov_len=9}, ...], 40) = 400',
         )
     )
-    assert query(recording, "SELECT asked_bytes, moved_bytes FROM calls ORDER BY ts_ns") == [
+    assert query(recording, "SELECT requested_bytes, transferred_bytes FROM calls ORDER BY ts_ns") == [
         (12, 10),
         (None, 400),
     ]
@@ -296,14 +296,14 @@ def test_calls_that_never_end_are_kept_without_a_result(
     )
     rows = query(
         recording,
-        "SELECT pid, path_id IS NOT NULL, coalesce(value, moved_bytes), dur_ns FROM calls JOIN processes USING (life_id)"
+        "SELECT pid, path_id IS NOT NULL, coalesce(value, transferred_bytes), dur_ns FROM calls JOIN processes USING (task_id)"
         " WHERE call = 'read' ORDER BY pid DESC",
     )
     assert rows == [(2, True, None, None), (1, True, None, None)]
     assert manifest(recording)["issues"] == {"unfinished_at_end": 1}
     assert manifest(recording)["has_exits"] is False
     assert query(recording, "SELECT exit_signal FROM processes WHERE pid = 2") == [("SIGKILL",)]
-    received = "SELECT signal, code, sender_pid, pid FROM signals JOIN processes USING (life_id)"
+    received = "SELECT signal, code, sender_pid, pid FROM signals JOIN processes USING (task_id)"
     assert query(recording, received) == [("SIGCHLD", "CLD_KILLED", 2, 1)]
 
 
@@ -327,7 +327,7 @@ def test_the_odd_files_program_is_read_exactly(form: str, import_log: Import, qu
     ]  # fmt: skip
     rows = query(
         recording,
-        "SELECT path, class, count(*), sum(moved_bytes)::BIGINT, list(offset_bytes ORDER BY ts_ns) FROM calls JOIN paths USING (path_id)"
+        "SELECT path, class, count(*), sum(transferred_bytes)::BIGINT, list(offset_bytes ORDER BY ts_ns) FROM calls JOIN paths USING (path_id)"
         " WHERE class IN ('read', 'write') AND path LIKE '/tmp/odd/%' AND path NOT LIKE '%app' GROUP BY ALL ORDER BY path, class",
     )
     expected = []
@@ -338,7 +338,7 @@ def test_the_odd_files_program_is_read_exactly(form: str, import_log: Import, qu
     assert sorted(rows) == sorted(expected)
     appended = query(
         recording,
-        "SELECT offset_bytes, moved_bytes FROM calls JOIN paths USING (path_id)"
+        "SELECT offset_bytes, transferred_bytes FROM calls JOIN paths USING (path_id)"
         " WHERE call = 'write' AND path = '/tmp/odd/app' ORDER BY ts_ns",
     )
     assert appended == [(0, 10), (10, 10), (20, 5), (25, 6)]
@@ -382,7 +382,7 @@ def test_a_set_of_thousands_of_files_is_read_in_order(native: Path, tmp_path: Pa
     command = [sys.executable, "-c", measure, native, "import", *logs, "-o", tmp_path / "rec"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert int(done.stdout) < 400_000  # kB
-    counted = "SELECT count(*), count(DISTINCT tid) FROM calls JOIN processes USING (life_id)"
+    counted = "SELECT count(*), count(DISTINCT tid) FROM calls JOIN processes USING (task_id)"
     assert query(tmp_path / "rec", counted) == [(20 * count, count)]
     back = "SELECT count(*) FROM (SELECT ts_ns < lag(ts_ns, 1, ts_ns) OVER () AS back FROM calls) WHERE back"
     assert query(tmp_path / "rec", back) == [(0,)]
@@ -415,8 +415,8 @@ def test_paths_rebuilt_without_tags_are_those_of_the_tags(
     untagged = tmp_path / "untagged"
     untagged.write_text(re.sub(r"(?<=[0-9D])<(?:/|pipe:|socket:)[^<>]*>", "", tagged.read_text()))
     sql = (
-        "SELECT ts_ns, tid, moved_bytes, path FROM calls JOIN processes USING (life_id) LEFT JOIN paths USING (path_id)"
-        " WHERE moved_bytes > 0 ORDER BY 1, 2"
+        "SELECT ts_ns, tid, transferred_bytes, path FROM calls JOIN processes USING (task_id) LEFT JOIN paths USING (path_id)"
+        " WHERE transferred_bytes > 0 ORDER BY 1, 2"
     )
     with_tags, without = query(import_log(tagged), sql), query(import_log(untagged), sql)
     assert sum(row[2] for row in with_tags) > 6000
@@ -461,6 +461,6 @@ def test_threads_belong_to_the_process_that_made_them(import_log: Import, query:
         "1 fork() = 4",
         "4 getpid() = 4",
     )
-    rows = query(import_log(text), "SELECT tid, process_id, life_id FROM processes ORDER BY life_id")
+    rows = query(import_log(text), "SELECT tid, process_id, task_id FROM processes ORDER BY task_id")
     # The id 4 is used twice, by two processes.
     assert rows == [(1, 0, 0), (2, 0, 1), (3, 0, 2), (4, 3, 3), (4, 4, 4)]

@@ -20,7 +20,7 @@ def totals(query: Query, recording: Path) -> dict[str, Total]:
     """The same figures from a recording."""
     rows = query(
         recording,
-        "SELECT call, count(*), count(errno), coalesce(sum(moved_bytes), 0)::BIGINT, coalesce(sum(dur_ns), 0)::BIGINT"
+        "SELECT call, count(*), count(errno), coalesce(sum(transferred_bytes), 0)::BIGINT, coalesce(sum(dur_ns), 0)::BIGINT"
         " FROM calls WHERE via IS NULL GROUP BY call",
     )
     return {call: Total(*figures) for call, *figures in rows}
@@ -115,7 +115,7 @@ def test_an_interrupted_call_is_one_with_its_restarts(
     log = tmp_path / "log"
     log.write_text("".join(f"7 1700000000.{n:06} {line}\n" for n, line in enumerate(lines)))
     recording = import_log(log)
-    rows = query(recording, "SELECT call, dur_ns, moved_bytes, errno FROM calls ORDER BY call, dur_ns")
+    rows = query(recording, "SELECT call, dur_ns, transferred_bytes, errno FROM calls ORDER BY call, dur_ns")
     assert rows == calls
     assert manifest(recording)["restarted_calls"] == read(log).restarted == restarted
     assert totals(query, recording) == read(log).calls
@@ -138,7 +138,7 @@ def check_against_summary(query: Query, recording: Path, log: Path) -> None:
     rows = query(
         recording,
         "SELECT call, count(*), count(errno) FROM calls WHERE via IS NULL"
-        " AND coalesce(value, moved_bytes) IS NOT NULL OR errno IS NOT NULL GROUP BY call",
+        " AND coalesce(value, transferred_bytes) IS NOT NULL OR errno IS NOT NULL GROUP BY call",
     )
     counted = {call: (calls, errors) for call, calls, errors in rows}
     read_slowly = read(log)

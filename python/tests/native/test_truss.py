@@ -29,7 +29,7 @@ def test_every_line_of_the_samples_is_understood(name: str, import_log: ImportLo
 
 def test_the_sample_with_threads_gives_what_was_counted_by_hand(import_log: ImportLog, query: Query) -> None:
     recording = import_log(SAMPLES / "threads.fldDE.truss")
-    found = query(recording, "SELECT pid, tid, ppid, calls, exit_code FROM processes ORDER BY life_id")
+    found = query(recording, "SELECT pid, tid, ppid, calls, exit_code FROM processes ORDER BY task_id")
     assert found == [
         (812, 1, None, 7, 0),
         (10240, 1, 812, 8, 0),
@@ -38,8 +38,8 @@ def test_the_sample_with_threads_gives_what_was_counted_by_hand(import_log: Impo
     ]
     totals = query(
         recording,
-        "SELECT count(*), count(errno), sum(moved_bytes) FILTER (class = 'read')::BIGINT,"
-        " sum(moved_bytes) FILTER (class = 'write')::BIGINT, sum(dur_ns)::BIGINT FROM calls",
+        "SELECT count(*), count(errno), sum(transferred_bytes) FILTER (class = 'read')::BIGINT,"
+        " sum(transferred_bytes) FILTER (class = 'write')::BIGINT, sum(dur_ns)::BIGINT FROM calls",
     )
     assert totals == [(22, 2, 17, 4096 + 300, 5_200_000)]
     assert query(recording, "SELECT signal, code, sender_pid FROM signals") == [
@@ -103,7 +103,7 @@ def test_every_line_of_large_dumps_is_counted(import_log: ImportLog, query: Quer
     assert stated["lines_total"] == stated["lines_understood"] == len(log) > 180_000
     assert stated["sources"][0]["lines"] == len(log)
     moved = query(
-        recording, "SELECT offset_bytes, moved_bytes FROM calls WHERE call = 'write' ORDER BY ts_ns"
+        recording, "SELECT offset_bytes, transferred_bytes FROM calls WHERE call = 'write' ORDER BY ts_ns"
     )
     ends = [0]
     for number in range(6):
@@ -137,7 +137,7 @@ def test_a_call_that_sleeps_is_one_call(import_log: ImportLog, query: Query) -> 
         + call("pollsys(0x08, 1, 0x08, 0x00)", "(sleeping...)")
     )
     recording = import_log(log)
-    found = query(recording, "SELECT call, moved_bytes FROM calls ORDER BY ts_ns")
+    found = query(recording, "SELECT call, transferred_bytes FROM calls ORDER BY ts_ns")
     assert found == [("read", 9), ("pollsys", None)]
     assert stated_in(recording)["issues"] == {"unfinished_at_end": 1}
 
@@ -162,9 +162,11 @@ def test_processes_number_their_threads_from_one(import_log: ImportLog, query: Q
         + call("read(3, 0x08, 5)", "= 5")
     )
     recording = import_log(log)
-    found = query(recording, "SELECT pid, tid, ppid FROM processes ORDER BY life_id")
+    found = query(recording, "SELECT pid, tid, ppid FROM processes ORDER BY task_id")
     assert found == [(7, 1, None), (8, 2, 7), (8, 3, 7)]
-    moved = query(recording, "SELECT offset_bytes, moved_bytes FROM calls WHERE call = 'read' ORDER BY ts_ns")
+    moved = query(
+        recording, "SELECT offset_bytes, transferred_bytes FROM calls WHERE call = 'read' ORDER BY ts_ns"
+    )
     assert moved == [(0, 4), (4, 5)], "fork shares the position"
 
 

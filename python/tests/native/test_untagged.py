@@ -30,7 +30,7 @@ Import = Callable[..., Path]
 
 def calls(recording: Path) -> list[tuple]:
     """All calls, each thread's in order."""
-    columns = "pid, tid, ts_ns, call, fd, moved_bytes, path, kind, offset_bytes"
+    columns = "pid, tid, ts_ns, call, fd, transferred_bytes, path, kind, offset_bytes"
     connection = connect(Recording.open(recording), Library(), ["calls"])
     return connection.execute(f"SELECT {columns} FROM calls ORDER BY tid, ts_ns").fetchall()
 

@@ -17,9 +17,7 @@ from recorders import Recorder, recorder_or_skip
 
 Query = Callable[[Path, str], list[tuple]]
 SHARED_POSITION = Path(__file__).resolve().parents[3] / "testdata" / "programs" / "shared_position.c"
-CALLS = (
-    "SELECT call, path, offset_bytes, moved_bytes FROM calls LEFT JOIN paths USING (path_id) ORDER BY ts_ns"
-)
+CALLS = "SELECT call, path, offset_bytes, transferred_bytes FROM calls LEFT JOIN paths USING (path_id) ORDER BY ts_ns"
 
 
 @pytest.fixture
@@ -116,7 +114,7 @@ def test_of_all_processes_those_that_run_are_recorded_and_not_the_recorder(
         recorder = record_running(kernel, tmp_path / "rec", "-a")
     parents = {parent for (parent,) in query(tmp_path / "rec", "SELECT DISTINCT ppid FROM processes")}
     assert {one.pid, other.pid} <= parents
-    own = f"SELECT count(*) FROM calls JOIN processes USING (life_id) WHERE pid = {recorder}"
+    own = f"SELECT count(*) FROM calls JOIN processes USING (task_id) WHERE pid = {recorder}"
     assert query(tmp_path / "rec", own) == [(0,)]
 
 
@@ -189,7 +187,7 @@ def test_what_is_not_asked_for_is_not_recorded_and_the_recording_says_so(
 
 @pytest.mark.parametrize(
     ("family", "tracepoint"),
-    [("uring", "io_uring_submit"), ("faults", "page_fault_user"), ("cache", "block_bio_queue")],
+    [("uring", "io_uring_submit"), ("faults", "page_fault_user"), ("page_io", "block_bio_queue")],
 )
 def test_where_a_kernel_lacks_a_tracepoint_the_rest_is_recorded(
     kernel: Recorder, tmp_path: Path, query: Query, manifest: Callable, family: str, tracepoint: str
@@ -228,8 +226,8 @@ def test_no_loss_holds_the_program_rather_than_lose(
     kernel.record(tmp_path / "rec", *command, recorder_options=("--no-loss", "--ring", "1"))
     assert manifest(tmp_path / "rec")["lost_events"] == 0
     sql = (
-        "SELECT path, count(*), sum(moved_bytes) FROM calls JOIN paths USING (path_id) "
-        "WHERE moved_bytes = 1 AND path IN ('/dev/zero', '/dev/null') GROUP BY path ORDER BY path"
+        "SELECT path, count(*), sum(transferred_bytes) FROM calls JOIN paths USING (path_id) "
+        "WHERE transferred_bytes = 1 AND path IN ('/dev/zero', '/dev/null') GROUP BY path ORDER BY path"
     )
     assert query(tmp_path / "rec", sql) == [("/dev/null", 400_000, 400_000), ("/dev/zero", 400_000, 400_000)]
 
@@ -246,8 +244,8 @@ def test_places_that_threads_moved_at_the_same_time_are_right_or_marked(
     assert sum(map(len, told.values())) == 100_000
     rows = query(
         tmp_path / "rec",
-        "SELECT tid, offset_bytes, offset_uncertain FROM calls JOIN processes USING (life_id) "
-        "JOIN paths USING (path_id) WHERE call = 'read' AND moved_bytes = 512 AND path LIKE '%/data' ORDER BY ts_ns",
+        "SELECT tid, offset_bytes, offset_uncertain FROM calls JOIN processes USING (task_id) "
+        "JOIN paths USING (path_id) WHERE call = 'read' AND transferred_bytes = 512 AND path LIKE '%/data' ORDER BY ts_ns",
     )
     recorded = defaultdict(list)
     for tid, offset, uncertain in rows:
@@ -307,7 +305,7 @@ def test_of_a_ring_that_overflows_every_call_is_stored_or_counted(
 def test_requests_of_io_uring_are_rows(scene: Callable[..., Path], query: Query, thread: int) -> None:
     folder = scene(f"io_uring_{thread}")
     sql = (
-        "SELECT call, path, count(*), sum(moved_bytes), count(DISTINCT offset_bytes), min(dur_ns) > 0 "
+        "SELECT call, path, count(*), sum(transferred_bytes), count(DISTINCT offset_bytes), min(dur_ns) > 0 "
         "FROM calls JOIN paths USING (path_id) WHERE via = 'io_uring' GROUP BY ALL"
     )
     assert query(folder / "rec", sql) == [("pread64", f"{folder}/data", 1024, 4_194_304, 1024, True)]
@@ -320,7 +318,7 @@ def test_operations_of_libaio_are_rows(
 ) -> None:
     folder = scene(f"libaio_{depth}_{direct}")
     sql = (
-        "SELECT call, path, count(*), sum(moved_bytes), sum(asked_bytes), count(DISTINCT offset_bytes), min(dur_ns) > 0 "
+        "SELECT call, path, count(*), sum(transferred_bytes), sum(requested_bytes), count(DISTINCT offset_bytes), min(dur_ns) > 0 "
         "FROM calls JOIN paths USING (path_id) WHERE via = 'libaio' GROUP BY ALL"
     )
     assert query(folder / "rec", sql) == [

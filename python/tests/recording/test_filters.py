@@ -90,9 +90,23 @@ def test_all_questions_see_the_filter(maker: RecordingMaker, open_session) -> No
 
 
 COPIES = [
-    {"t": 0.0, "call": "sendfile", "class": "copy", "path": "/a/in", "to_path": "/b/out", "moved_bytes": 1},
-    {"t": 0.1, "call": "splice", "class": "copy", "path": "/a/in", "to_path": "pipe:[1]", "moved_bytes": 1},
-    {"t": 0.2, "call": "read", "path": "/a/in", "moved_bytes": 1},
+    {
+        "t": 0.0,
+        "call": "sendfile",
+        "class": "copy",
+        "path": "/a/in",
+        "to_path": "/b/out",
+        "transferred_bytes": 1,
+    },
+    {
+        "t": 0.1,
+        "call": "splice",
+        "class": "copy",
+        "path": "/a/in",
+        "to_path": "pipe:[1]",
+        "transferred_bytes": 1,
+    },
+    {"t": 0.2, "call": "read", "path": "/a/in", "transferred_bytes": 1},
 ]
 
 
@@ -129,7 +143,7 @@ def test_a_process_id_stands_for_all_its_lives(maker: RecordingMaker, open_sessi
     mappings = [{**mapping, "path": f"/{pid}", "pid": pid, "tid": pid} for pid in (7, 9)]
     folder = maker.make(calls, processes=lives, mappings=mappings)
     session = open_session(folder, process="7")
-    found = session.fetch("SELECT call, life_id FROM calls ORDER BY ts_ns")
+    found = session.fetch("SELECT call, task_id FROM calls ORDER BY ts_ns")
     assert found == [("first", 0), ("second", 1), ("third", 2)]
     assert session.fetch("SELECT count(*) FROM processes") == [(3,)]
     # A table of events that lacks the program's name can still be filtered by process ids.

@@ -22,7 +22,7 @@ def test_joined_columns_and_null(maker: RecordingMaker, open_session) -> None:
 
 
 def test_both_files_of_a_copy_have_their_names(maker: RecordingMaker, open_session) -> None:
-    copy = {"call": "sendfile", "class": "copy", "path": "/in", "to_path": "/out", "moved_bytes": 7}
+    copy = {"call": "sendfile", "class": "copy", "path": "/in", "to_path": "/out", "transferred_bytes": 7}
     session = open_session(maker.make([copy, {"t": 1, "call": "read", "path": "/in"}]))
     assert session.fetch("SELECT path, to_path, kind FROM calls ORDER BY ts_ns") == [
         ("/in", "/out", "file"),
@@ -33,13 +33,13 @@ def test_both_files_of_a_copy_have_their_names(maker: RecordingMaker, open_sessi
 
 def test_the_result_is_derived_from_what_is_stored_once(maker: RecordingMaker, open_session) -> None:
     calls = [
-        {"t": 0, "call": "read", "moved_bytes": 7, "result": 7},
+        {"t": 0, "call": "read", "transferred_bytes": 7, "result": 7},
         {"t": 1, "call": "openat", "result": 3},
-        {"t": 2, "call": "write", "moved_bytes": 5, "result": -1},
+        {"t": 2, "call": "write", "transferred_bytes": 5, "result": -1},
         {"t": 3, "call": "read", "errno": "EIO"},
     ]
     session = open_session(maker.make(calls))
-    rows = session.fetch("SELECT result, value, moved_bytes FROM calls ORDER BY ts_ns")
+    rows = session.fetch("SELECT result, value, transferred_bytes FROM calls ORDER BY ts_ns")
     assert rows == [(7, None, 7), (3, 3, None), (-1, -1, 5), (None, None, None)]
 
 
@@ -52,7 +52,7 @@ def test_ids_of_threads_come_from_their_lives(maker: RecordingMaker, open_sessio
         (200, 201),
     ]
     assert session.fetch("SELECT signal, pid, tid FROM signals") == [("SIGCHLD", 200, 201)]
-    both = "SELECT c.call FROM calls AS c JOIN signals AS s ON s.life_id = c.life_id"
+    both = "SELECT c.call FROM calls AS c JOIN signals AS s ON s.task_id = c.task_id"
     assert session.fetch(both) == [("write",)]
 
 
@@ -109,8 +109,8 @@ def test_the_recording_row(maker: RecordingMaker, open_session) -> None:
         ("SELECT path FROM calls", 1),
         ("SELECT pid, tid FROM calls", 1),
         ("SELECT path, kind, to_path FROM calls", 2),
-        ("SELECT p.pid, c.result FROM calls AS c JOIN processes AS p ON p.life_id = c.life_id", 0),
-        ("SELECT p.pid, c.pid FROM calls AS c JOIN processes AS p ON p.life_id = c.life_id", 1),
+        ("SELECT p.pid, c.result FROM calls AS c JOIN processes AS p ON p.task_id = c.task_id", 0),
+        ("SELECT p.pid, c.pid FROM calls AS c JOIN processes AS p ON p.task_id = c.task_id", 1),
         ("SELECT pid FROM (SELECT path, pid FROM calls) AS c", 2),
         ("SELECT count(*) FROM calls WHERE comm = 'cat'", 1),
         ("SELECT path, comm FROM calls", 2),
@@ -177,8 +177,8 @@ def test_a_column_of_a_newer_table_is_null(
     folder = maker.make()
     rewrite(folder, "SELECT * EXCLUDE (offset_bytes), 1 AS unheard_of FROM t")
     assert open_session(folder).fetch("SELECT offset_bytes, count(*) FROM calls GROUP BY ALL") == [(None, 8)]
-    rewrite(folder, "SELECT * EXCLUDE (life_id) FROM t")
-    with pytest.raises(UserError, match="has no column `life_id`") as caught:
+    rewrite(folder, "SELECT * EXCLUDE (task_id) FROM t")
+    with pytest.raises(UserError, match="has no column `task_id`") as caught:
         open_session(folder).fetch("SELECT count(*) FROM calls")
     assert "import the log again" in caught.value.hint
 

@@ -16,12 +16,12 @@ def hostile_calls() -> list[dict[str, Any]]:
     ok = {"dur_ns": 300_000, "comm": "</script><b>", "fd": 3}
     calls: list[dict[str, Any]] = [{"t": 0.0, "call": "openat", "path": EVIL, "result": 3, **ok}]
     for number in range(250):
-        place = {"offset_bytes": 40 * number, "moved_bytes": 40, "result": 40}
+        place = {"offset_bytes": 40 * number, "transferred_bytes": 40, "result": 40}
         calls.append({"t": 0.006 * number, "call": "write", "path": EVIL, **place, **ok})
         missing = {"errno": "ENOENT", "dur_ns": 500_000, "path": MISSING}
         calls.append({"t": 0.006 * number + 0.001, "call": "openat", **missing})
     for number in range(60):
-        place = {"offset_bytes": number * 7919 % 50_000, "moved_bytes": 5000, "result": 5000}
+        place = {"offset_bytes": number * 7919 % 50_000, "transferred_bytes": 5000, "result": 5000}
         calls.append({"t": 1.6 + 0.01 * number, "call": "read", "path": JAPANESE, **place, **ok})
     return calls
 

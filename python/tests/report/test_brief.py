@@ -27,7 +27,8 @@ def test_findings_stand_first_with_what_to_do(session: Session) -> None:
 def test_recorded_markup_is_no_markup(library: Library, maker: RecordingMaker) -> None:
     odd = "/tmp/a|b`c <img src=x>\n# title"
     calls = [
-        {"t": n / 1e5, "call": "write", "path": odd, "moved_bytes": 5, "dur_ns": 9000} for n in range(300)
+        {"t": n / 1e5, "call": "write", "path": odd, "transferred_bytes": 5, "dur_ns": 9000}
+        for n in range(300)
     ]
     with Session(Recording.open(maker.make(calls, command="rm `x` | y")), library) as session:
         text = as_text(session, "md")

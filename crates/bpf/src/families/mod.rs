@@ -145,7 +145,7 @@ families! {
     on_demand: {
         uring: uring::Uring,
         faults: faults::Faults,
-        cache: cache::Cache,
+        page_io: page_io::PageCache,
         stacks: stacks::Stacks,
     }
 }

@@ -241,9 +241,9 @@ impl Import<'_> {
             let process = self.process(thread);
             self.truss.dying.insert(process, (name.clone(), item.time_ns));
         }
-        let life_id = self.system.threads.get(thread).life as i32;
+        let task_id = self.system.threads.get(thread).life as i32;
         let signal = name.into();
-        self.truss.signal = Some(rows::Signals { ts_ns: item.time_ns, life_id, signal, code: None, sender_pid: None });
+        self.truss.signal = Some(rows::Signals { ts_ns: item.time_ns, task_id, signal, code: None, sender_pid: None });
         Ok(())
     }
 

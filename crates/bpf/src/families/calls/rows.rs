@@ -253,7 +253,7 @@ impl Calls {
         let Some(mapping) = event.mapping.filter(|_| row.fd >= 0 && row.result != NONE) else { return Ok(()) };
         self.mappings.push(&rows::Mappings {
             ts_ns: row.ts_ns,
-            life_id: row.life.cast_signed(),
+            task_id: row.life.cast_signed(),
             path_id: (row.object >= 0).then_some(row.object),
             address: row.result,
             length_bytes: mapping.length.cast_signed(),

@@ -46,7 +46,7 @@ fn calls_tell_what_they_worked_on_and_where() {
         exit(176, (7, 7), 3 << 8, true),
     ];
     let tables = Tables::of(&[&events]);
-    let found = tables.show("calls", "ts_ns dur_ns call class fd path offset_bytes asked_bytes moved_bytes value errno open_flags to_path to_offset_bytes comm");
+    let found = tables.show("calls", "ts_ns dur_ns call class fd path offset_bytes requested_bytes transferred_bytes value errno open_flags to_path to_offset_bytes comm");
     let expected = [
         "10 5 openat open 3 /home/data - - - 3 - O_RDWR|O_CLOEXEC - - prog",
         "20 5 read read 3 /home/data 0 4096 100 - - - - - prog",
@@ -101,7 +101,7 @@ fn interrupted_calls_are_one_call() {
     ];
     let tables = Tables::of(&[&[path(F, &["f"])], &events]);
     let calls: Vec<String> =
-        tables.show("calls", "ts_ns dur_ns call moved_bytes value errno").iter().map(|row| relative(row)).collect();
+        tables.show("calls", "ts_ns dur_ns call transferred_bytes value errno").iter().map(|row| relative(row)).collect();
     assert_eq!(
         calls,
         [
@@ -154,7 +154,7 @@ fn operations_of_libaio_are_joined_with_their_results() {
     ];
     let tables = Tables::of(&[&[task(1, (5, 5), 1, "x", "x\0"), task(1, (5, 6), 1, "x", ""), path(7, &["f"])], &events]);
     let mut rows: Vec<String> = tables
-        .show("calls", "ts_ns dur_ns call class offset_bytes asked_bytes moved_bytes errno via")
+        .show("calls", "ts_ns dur_ns call class offset_bytes requested_bytes transferred_bytes errno via")
         .iter()
         .map(|row| relative(row))
         .collect();

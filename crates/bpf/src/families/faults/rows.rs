@@ -40,7 +40,7 @@ pub(super) fn row(event: &FaultEvent, flags: u32, conversion: &mut Conversion<'_
     FileFaults {
         ts_ns,
         dur_ns,
-        life_id: conversion.threads.get_mut(thread).life as i32,
+        task_id: conversion.threads.get_mut(thread).life as i32,
         path_id: Some(conversion.file(event.file)).filter(|object| *object >= 0),
         address: event.address.cast_signed(),
         offset_bytes: event.offset.cast_signed(),
@@ -49,9 +49,9 @@ pub(super) fn row(event: &FaultEvent, flags: u32, conversion: &mut Conversion<'_
         shared: has(FAULT_SHARED),
         was_mapped: has(FAULT_MAPPED),
         in_call: has(FAULT_IN_CALL),
-        around_offset_bytes: has_around.then(|| event.around_page.wrapping_mul(PAGE_BYTES).cast_signed()),
-        around_bytes: has_around.then(|| bytes(event.around_pages)),
-        brought_in_bytes: has(FAULT_COUNTED).then(|| bytes(event.brought_in_pages)),
+        fault_around_offset_bytes: has_around.then(|| event.around_page.wrapping_mul(PAGE_BYTES).cast_signed()),
+        fault_around_bytes: has_around.then(|| bytes(event.around_pages)),
+        mapped_bytes: has(FAULT_COUNTED).then(|| bytes(event.brought_in_pages)),
     }
 }
 

@@ -32,8 +32,8 @@ fn faults_tell_what_was_touched_and_how() {
         fault(8, (40, 5), 99, 0, 1 | 4 | 32, (5, 3)),
     ];
     let tables = Tables::of(&[&events]);
-    let columns = "ts_ns dur_ns life_id path offset_bytes access major shared was_mapped in_call \
-                   around_offset_bytes around_bytes brought_in_bytes";
+    let columns = "ts_ns dur_ns task_id path offset_bytes access major shared was_mapped in_call \
+                   fault_around_offset_bytes fault_around_bytes mapped_bytes";
     let expected = [
         "10 5 0 /home/data 8192 read false true false false 0 65536 65536",
         "20 5 0 /home/data 4096 write true false false false - - -",

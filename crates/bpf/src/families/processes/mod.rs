@@ -88,7 +88,7 @@ impl Processes {
         let sender = signals::has_sender(event.signal, event.code, event.sender_pid);
         let row = rows::Signals {
             ts_ns: at_ns,
-            life_id: conversion.threads.get_mut(thread).life as i32,
+            task_id: conversion.threads.get_mut(thread).life as i32,
             signal: signals::name(event.signal).into(),
             code: Some(signals::code(event.signal, event.code).into()),
             sender_pid: sender.then_some(event.sender_pid.cast_signed()),

@@ -24,10 +24,11 @@
 -- says: unknown ja  システムコールが記録にありません。
 -- evidence: processes/tree --process {subject}
 -- tags:   processes, time
+-- was:    processes/many_starts
 WITH short AS (
     SELECT coalesce(comm, '?') AS comm, start_ts_ns, coalesce(end_ts_ns, start_ts_ns) AS end_ts_ns
     FROM processes
-    WHERE life_id = process_id AND ppid IS NOT NULL AND coalesce(end_ts_ns - start_ts_ns, 0) <= $short_ns
+    WHERE task_id = process_id AND ppid IS NOT NULL AND coalesce(end_ts_ns - start_ts_ns, 0) <= $short_ns
 ), reached AS (
     SELECT *, max(end_ts_ns) OVER (ORDER BY start_ts_ns, end_ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached_ns
     FROM short
@@ -45,7 +46,7 @@ WITH short AS (
     CROSS JOIN totals AS t
     WHERE s.starts >= $min_starts AND (NOT t.has_durations OR s.cost_ns >= $min_share * t.elapsed_ns)
 ), state AS (
-    SELECT count(*) AS processes FROM processes WHERE life_id = process_id
+    SELECT count(*) AS processes FROM processes WHERE task_id = process_id
 )
 SELECT
     f.comm AS subject,

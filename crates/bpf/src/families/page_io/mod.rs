@@ -1,4 +1,4 @@
-//! What the page cache has a block device do for files: the table `file_cache`.
+//! What the page cache has a block device do for files: the table `page_io`.
 
 mod rows;
 #[cfg(test)]
@@ -17,17 +17,17 @@ use rows::PageIoRows;
 
 /// Makes rows of them.
 #[derive(Debug, Default)]
-pub(crate) struct Cache(PageIoRows);
+pub(crate) struct PageCache(PageIoRows);
 
-impl Converter for Cache {
+impl Converter for PageCache {
     const FAMILY: Family = Family {
-        word: "cache",
+        word: "page_io",
         shows: "reads and writes of the disk for files",
         recorded: Recorded::Usually,
-        object: include_bytes!(concat!(env!("OUT_DIR"), "/cache.bpf.o")),
+        object: include_bytes!(concat!(env!("OUT_DIR"), "/page_io.bpf.o")),
         spared: &[Spared::Entries("inode_ids")],
-        kinds: &[(EVENT_PAGE_IO, "file_cache")],
-        tables: &["file_cache"],
+        kinds: &[(EVENT_PAGE_IO, "page_io")],
+        tables: &["page_io"],
         ..Family::NONE
     };
 

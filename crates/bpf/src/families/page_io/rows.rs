@@ -1,8 +1,8 @@
-//! From an event of a request to a block device to its row in `file_cache`.
+//! From an event of a request to a block device to its row in `page_io`.
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::{CallRow, ObjectId};
-use sysdock_table::{ROWS_PER_GROUP, Recording, TableError, rows::FileCache};
+use sysdock_table::{ROWS_PER_GROUP, Recording, TableError, rows::PageIo};
 
 use crate::{
     conversion::Conversion,
@@ -15,9 +15,9 @@ const MOST_WAITING: usize = 4096;
 /// Requests not yet written.
 #[derive(Debug, Default)]
 pub(super) struct PageIoRows {
-    rows: Vec<FileCache<'static>>,
+    rows: Vec<PageIo<'static>>,
     /// By thread: requests for memory of the program. Whose file they are for, the call says that the thread is in, at its return.
-    direct: FxHashMap<u32, Vec<FileCache<'static>>>,
+    direct: FxHashMap<u32, Vec<PageIo<'static>>>,
 }
 
 impl PageIoRows {
@@ -32,7 +32,7 @@ impl PageIoRows {
     }
 
     /// Add the row of a request. Who made one for memory of a program learns from a call whose file it is for.
-    pub(super) fn push(&mut self, row: FileCache<'static>, waits_for: Option<u32>, recording: &mut Recording) -> Result<(), TableError> {
+    pub(super) fn push(&mut self, row: PageIo<'static>, waits_for: Option<u32>, recording: &mut Recording) -> Result<(), TableError> {
         let Some(tid) = waits_for else { return self.keep(vec![row], recording) };
         let waiting = self.direct.entry(tid).or_default();
         waiting.push(row);
@@ -53,7 +53,7 @@ impl PageIoRows {
         self.keep(rows, recording)
     }
 
-    fn keep(&mut self, rows: Vec<FileCache<'static>>, recording: &mut Recording) -> Result<(), TableError> {
+    fn keep(&mut self, rows: Vec<PageIo<'static>>, recording: &mut Recording) -> Result<(), TableError> {
         self.rows.extend(rows);
         if self.rows.len() >= ROWS_PER_GROUP {
             self.flush(recording, false)?;
@@ -63,12 +63,12 @@ impl PageIoRows {
 }
 
 /// The row of an event.
-pub(super) fn row(event: &PageIoEvent, flags: u32, at_ns: i64, conversion: &mut Conversion<'_>) -> FileCache<'static> {
+pub(super) fn row(event: &PageIoEvent, flags: u32, at_ns: i64, conversion: &mut Conversion<'_>) -> PageIo<'static> {
     conversion.seen(at_ns, at_ns);
     let thread = (event.tid != 0).then(|| conversion.thread(event.tid, at_ns));
-    FileCache {
+    PageIo {
         ts_ns: at_ns,
-        life_id: thread.map(|thread| conversion.threads.get_mut(thread).life as i32),
+        task_id: thread.map(|thread| conversion.threads.get_mut(thread).life as i32),
         path_id: file_of(event, flags, conversion).map(ObjectId::cast_signed),
         kind: kind(flags).into(),
         pages: pages(flags).into(),

@@ -49,7 +49,7 @@ def recorded(scene: Callable[..., Path]) -> Recorded:
 def bytes_of(recorded: Recorded, query: Query, name: str, where: str) -> int:
     """Bytes of the requests for a file."""
     sql = (
-        "SELECT coalesce(sum(length_bytes), 0)::BIGINT FROM file_cache AS f JOIN paths USING (path_id)"
+        "SELECT coalesce(sum(length_bytes), 0)::BIGINT FROM page_io AS f JOIN paths USING (path_id)"
         f" WHERE path = '{recorded.files / name}' AND {where}"
     )
     return query(recorded.rec, sql)[0][0]
@@ -62,7 +62,7 @@ WRITTEN = "f.kind = 'write'"
 def test_nothing_is_lost(recorded: Recorded, manifest: Callable) -> None:
     stated = manifest(recorded.rec)
     assert (stated["lost_events"], stated["issues"]) == (0, {})
-    assert {"family": "cache", "missing": None} in stated["families"]
+    assert {"family": "page_io", "missing": None} in stated["families"]
 
 
 def test_a_cold_file_is_read_once(recorded: Recorded, query: Query) -> None:
@@ -70,9 +70,9 @@ def test_a_cold_file_is_read_once(recorded: Recorded, query: Query) -> None:
     assert bytes_of(recorded, query, "whole", READ) == rounded(SIZE)
     readers = query(
         recorded.rec,
-        f"SELECT DISTINCT life_id FROM file_cache JOIN paths USING (path_id) WHERE path = '{recorded.files / 'whole'}'",
+        f"SELECT DISTINCT task_id FROM page_io JOIN paths USING (path_id) WHERE path = '{recorded.files / 'whole'}'",
     )
-    cats = query(recorded.rec, "SELECT life_id FROM processes WHERE command = 'cat whole' ORDER BY life_id")
+    cats = query(recorded.rec, "SELECT task_id FROM processes WHERE command = 'cat whole' ORDER BY task_id")
     assert (len(cats), readers) == (2, cats[:1])
 
 
@@ -94,7 +94,7 @@ def test_places_are_in_the_file_and_different(recorded: Recorded, query: Query) 
     """The device gave each page of `whole` once: its requests lie side by side."""
     rows = query(
         recorded.rec,
-        "SELECT offset_bytes, length_bytes FROM file_cache AS f JOIN paths USING (path_id)"
+        "SELECT offset_bytes, length_bytes FROM page_io AS f JOIN paths USING (path_id)"
         f" WHERE path = '{recorded.files / 'whole'}' ORDER BY 1",
     )
     place = 0
@@ -120,7 +120,7 @@ def test_what_was_written_is_written_back(recorded: Recorded, query: Query, name
 
 def test_what_others_wrote_is_not_there(recorded: Recorded, query: Query) -> None:
     assert bytes_of(recorded, query, "of_others", "true") == 0
-    nameless = "SELECT count(*) FROM file_cache WHERE path_id IS NULL AND pages = 'file'"
+    nameless = "SELECT count(*) FROM page_io WHERE path_id IS NULL AND pages = 'file'"
     assert query(recorded.rec, nameless) == [(0,)]
 
 
@@ -128,15 +128,15 @@ def test_reads_are_those_that_the_kernel_counted(recorded: Recorded, query: Quer
     """For each process, with what the file system read for itself."""
     rows = query(
         recorded.rec,
-        "SELECT command, device_read_bytes, (SELECT coalesce(sum(length_bytes), 0) FROM file_cache AS f"
-        f" WHERE f.life_id = p.life_id AND {READ}) FROM processes AS p",
+        "SELECT command, device_read_bytes, (SELECT coalesce(sum(length_bytes), 0) FROM page_io AS f"
+        f" WHERE f.task_id = p.task_id AND {READ}) FROM processes AS p",
     )
     assert len(rows) > 10
     assert [counted for _, counted, _ in rows] == [summed for _, _, summed in rows], rows
 
 
 def test_the_analysis_says_what_came_from_the_cache(recorded: Recorded, open_session: Callable) -> None:
-    result = open_session(recorded.rec).run("io/cache")
+    result = open_session(recorded.rec).run("io/page_io")
     names = [column.name for column in result.columns]
     rows = {Path(row[0]).name: dict(zip(names, row, strict=True)) for row in result.rows()}
     assert rows["whole"]["read_bytes"] == 2 * SIZE
@@ -159,11 +159,11 @@ def test_an_inherited_file_is_known(native: Path, tmp_path: Path, query: Query) 
         recorder.record(
             tmp_path / "rec", "cat", stdin=opened, stdout=subprocess.DEVNULL, capture_output=False
         )
-    sql = f"SELECT sum(length_bytes) FROM file_cache JOIN paths USING (path_id) WHERE path = '{file}'"
+    sql = f"SELECT sum(length_bytes) FROM page_io JOIN paths USING (path_id) WHERE path = '{file}'"
     assert query(tmp_path / "rec", sql) == [(rounded(SIZE),)]
 
 
 def test_it_can_be_left_out(native: Path, tmp_path: Path, manifest: Callable) -> None:
     recorder = recorder_or_skip(native, "kernel")
     recorder.record(tmp_path / "rec", "true", recorder_options=("--what", "io"))
-    assert "file_cache" not in manifest(tmp_path / "rec")["tables"]
+    assert "page_io" not in manifest(tmp_path / "rec")["tables"]

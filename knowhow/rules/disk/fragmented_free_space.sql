@@ -23,6 +23,7 @@
 -- says: unknown ja  空き領域の位置は読まれていません。
 -- evidence: disk/free
 -- tags:   disk, bytes
+-- was:    disk/free_crumbs
 WITH pieces AS (
     SELECT count(*) AS pieces, sum(length_bytes) AS free_bytes, max(length_bytes) AS largest_bytes,
         sum(CASE WHEN length_bytes >= $piece_bytes THEN length_bytes ELSE 0 END) AS good_bytes

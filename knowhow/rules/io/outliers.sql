@@ -30,8 +30,9 @@
 -- says: unknown ja  所要時間のある呼び出しが記録にありません。
 -- evidence: io/files --file {file} --from {from_s} --to {until_s}
 -- tags:   time, calls, files
+-- was:    io/singular_points
 WITH kinds AS (
-    SELECT call, class, kind, sum(calls) AS calls, sum(time_ns) AS time_ns, max(longest_ns) AS longest_ns, sum(moved_bytes) AS bytes
+    SELECT call, class, kind, sum(calls) AS calls, sum(time_ns) AS time_ns, max(longest_ns) AS longest_ns, sum(transferred_bytes) AS bytes
     FROM call_use
     WHERE class IN ('open', 'close', 'read', 'write', 'copy', 'seek', 'stat', 'dir', 'name', 'attr', 'sync')
         AND coalesce(kind, 'file') IN ('file', 'directory', 'unknown', 'virtual')
@@ -42,13 +43,13 @@ WITH kinds AS (
     WHERE longest_ns >= $min_ns AND calls >= $min_calls
 ), long AS (
     -- All calls that may be points, or crowd one: few, and read once.
-    SELECT c.ts_ns, c.dur_ns, c.life_id, c.pid, c.path, c.kind, c.call, c.class, c.moved_bytes
+    SELECT c.ts_ns, c.dur_ns, c.task_id, c.pid, c.path, c.kind, c.call, c.class, c.transferred_bytes
     FROM calls AS c
     WHERE c.dur_ns >= $min_ns / 10 AND c.via IS NULL
         AND c.class IN ('open', 'close', 'read', 'write', 'copy', 'seek', 'stat', 'dir', 'name', 'attr', 'sync')
 ), points AS (
-    SELECT c.ts_ns, c.dur_ns, c.life_id, c.pid, c.path, c.call, s.usual_ns, s.calls,
-        c.dur_ns / (s.usual_ns * greatest(1, coalesce(c.moved_bytes, 0) / s.usual_bytes)) AS times
+    SELECT c.ts_ns, c.dur_ns, c.task_id, c.pid, c.path, c.call, s.usual_ns, s.calls,
+        c.dur_ns / (s.usual_ns * greatest(1, coalesce(c.transferred_bytes, 0) / s.usual_bytes)) AS times
     FROM long AS c
     JOIN suspects AS s ON s.call = c.call AND s.class = c.class AND coalesce(s.kind, '') = coalesce(c.kind, '')
     CROSS JOIN totals AS t
@@ -60,7 +61,7 @@ WITH kinds AS (
 ), crowds AS (
     SELECT f.place, count(*) AS neighbours
     FROM found AS f
-    JOIN long AS s ON s.ts_ns < f.ts_ns + f.dur_ns AND s.ts_ns + s.dur_ns > f.ts_ns AND s.life_id <> f.life_id
+    JOIN long AS s ON s.ts_ns < f.ts_ns + f.dur_ns AND s.ts_ns + s.dur_ns > f.ts_ns AND s.task_id <> f.task_id
     WHERE f.place <= 100
     GROUP BY f.place
 )

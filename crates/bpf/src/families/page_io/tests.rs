@@ -41,7 +41,7 @@ fn requests_to_the_disk_tell_whose_pages_they_are() {
         "85 0 /home/data write memory - 1024",
         "85 1 - write memory - 2048",
     ];
-    let rows = tables.show("file_cache", "ts_ns life_id path kind pages offset_bytes length_bytes");
+    let rows = tables.show("page_io", "ts_ns task_id path kind pages offset_bytes length_bytes");
     assert_eq!(rows.iter().map(|row| relative(row)).collect::<Vec<_>>(), expected);
     assert_eq!(tables.manifest.capture().issues["unknown_path"], 1);
 }

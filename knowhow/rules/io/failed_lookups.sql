@@ -25,6 +25,7 @@
 -- says: unknown ja  システムコールが記録にありません。
 -- evidence: io/errors --file {subject*}
 -- tags:   errors, metadata, files
+-- was:    io/failed_searches
 WITH searched AS (
     SELECT l.lookups, l.time_ns, l.found, p.directory, p.file_name
     FROM failed_lookups AS l
@@ -50,7 +51,7 @@ SELECT
     f.cost_ns,
     f.cost_ns AS gain_ns,
     CASE WHEN f.lookups IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' ELSE 'high' END AS certainty,
-    'processes/many_starts' AS explained_by,
+    'processes/process_creation' AS explained_by,
     CAST(f.lookups AS BIGINT) AS lookups,
     f.names,
     f.directories,
