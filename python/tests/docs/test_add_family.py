@@ -38,7 +38,8 @@ def test_a_family_needs_its_folder_its_table_and_one_line(tmp_path: Path) -> Non
     assert names == ["knowhow/tables/migrations.toml", *(f"{folder}/{name}" for name in expected), LIST]
     for part in ("crates", "knowhow/tables"):
         shutil.copytree(ROOT / part, tmp_path / part)
-    for part in ("Cargo.toml", "Cargo.lock", "rustfmt.toml"):
+    for part in ("Cargo.toml", "Cargo.lock", "rustfmt.toml", ".cargo/config.toml"):
+        (tmp_path / part).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / part, tmp_path / part)
     for file, language, text in files:
         place = tmp_path / file
