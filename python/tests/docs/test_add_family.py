@@ -14,9 +14,9 @@ LIST = "crates/bpf/src/families/mod.rs"
 
 
 def blocks(page: str) -> list[tuple[str, str, str]]:
-    """Code blocks that stand behind the name of a file: file, language, text."""
+    """Code blocks that stand behind the name of a file in bold: file, language, text."""
     found = re.findall(
-        r"`((?:crates|knowhow)/[^`]+)`:\n\n```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL
+        r"\*\*((?:crates|knowhow)/[^*]+)\*\*:\n\n```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL
     )
     return [(file, language, text) for file, language, text in found]
 
