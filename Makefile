@@ -1,6 +1,6 @@
 # setup: everything a clean Debian 12 machine needs beside Rust and Python.  demo: the main job on real programs.  test: everything CI runs.
 # Stamps in .venv keep a second call from doing any set-up work again.
-.PHONY: setup demo test check bench clean
+.PHONY: setup demo test test-quick check bench clean
 .DELETE_ON_ERROR:
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.[ch]' -o -name Cargo.toml) $(wildcard knowhow/tables/*.toml) Cargo.toml Cargo.lock
@@ -10,8 +10,11 @@ setup: .venv/.installed
 demo: setup
 	tools/demo
 
-test: setup .venv/.dev
+test: .venv/.tested
 	tools/check
+
+test-quick: .venv/.tested
+	tools/check quick
 
 check: test
 
@@ -27,7 +30,14 @@ bench: setup .venv/.dev
 	touch $@
 
 .venv/.installed: .venv/.python pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
-	tools/setup install
+	tools/setup install release
+	rm -f .venv/.tested
+	touch $@
+
+# The same with an executable that is built faster; `make setup` makes the real one again.
+.venv/.tested: .venv/.dev pyproject.toml python/wheel-data/scripts/sysdock $(RUST_SOURCES)
+	tools/setup install tests
+	rm -f .venv/.installed
 	touch $@
 
 clean:

@@ -211,10 +211,10 @@ def _gain(gain_ns: int | None, words: dict[str, str]) -> str:
 
 def _tail(session: Session, report: Path | None, words: dict[str, str]) -> list[str]:
     folder = printable(shlex.quote(str(session.recording.folder)))
-    lines = [""]
-    if report:
-        lines.append(f"{words['report']} {printable(str(report))}")
-    return [*lines, f"{words['next']} sysdock diagnose {folder}   sysdock show {folder} io/files"]
+    lines = ["", f"{words['report']} {printable(str(report))}"] if report else [""]
+    # The report takes longer than all else: it is made when it is asked for.
+    asked = "" if report else f"   sysdock report {folder}"
+    return [*lines, f"{words['next']} sysdock diagnose {folder}   sysdock show {folder} io/files{asked}"]
 
 
 def diagnosis_lines(

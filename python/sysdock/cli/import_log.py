@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from sysdock.cli.options import lang_option, new_recording_option
+from sysdock.cli.options import lang_option, new_recording_option, report_option
 
 _EPILOG = """Example:
 
@@ -52,6 +52,7 @@ _EPILOG = """Example:
 @click.option(
     "--threads", type=int, default=0, metavar="N", help="Threads that may work. Default: one for each core."
 )
+@report_option
 @lang_option
 @click.pass_context
 def command(
@@ -65,6 +66,7 @@ def command(
     follow: bool,
     truss_columns: str | None,
     threads: int,
+    with_report: bool,
     lang: str,
 ) -> None:
     """Make a recording from logs of strace or truss (also packed), then say what they show.
@@ -89,5 +91,5 @@ def command(
         if code == 130:
             remark(f"interrupted; what was read so far is in {output}")
         else:
-            answer(output, sys.stdout, lang)
+            answer(output, sys.stdout, lang, with_report)
     ctx.exit(code)

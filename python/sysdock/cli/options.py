@@ -128,6 +128,14 @@ def complete_analysis(_ctx: click.Context, _param: click.Parameter, incomplete: 
     return [analysis.id for analysis in Library().analyses() if analysis.id.startswith(incomplete)]
 
 
+def report_option(function: Function) -> Function:
+    """Whether the answer comes with a report."""
+    option = click.option(
+        "--report", "with_report", is_flag=True, help="Write the report, too, as `sysdock report REC` does."
+    )
+    return option(function)
+
+
 def complete_rule(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Ids of rules for the shell's completion."""
     from sysdock.library import Library

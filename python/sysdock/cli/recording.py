@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -56,6 +57,21 @@ def add_scan(folder: Path, target: Path) -> None:
         remark(f"the scan of {target} is not complete; the recording of the command is")
 
 
+def load_ahead() -> None:
+    """Loads what the answer needs in a thread, while the command runs; it gives way to all else."""
+
+    def load() -> None:
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+        import duckdb  # noqa: F401
+
+        import sysdock.analysis
+        import sysdock.analysis.diagnosis
+        import sysdock.cli.answer  # noqa: F401
+
+    threading.Thread(target=load, daemon=True).start()
+
+
 def hand_over(folder: Path) -> None:
     """Gives a recording that was made under sudo to the user who called it."""
     uid, gid = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
@@ -66,8 +82,8 @@ def hand_over(folder: Path) -> None:
             os.chown(path, int(uid), int(gid), follow_symlinks=False)
 
 
-def answer(folder: Path, out: TextIO, lang: str) -> None:
-    """Prints the one-screen answer to `out` and writes the report into the recording.
+def answer(folder: Path, out: TextIO, lang: str, with_report: bool) -> None:
+    """Prints the one-screen answer to `out`; `with_report` writes the report into the recording first.
 
     The recording exists by now, so nothing that goes wrong here is an error of the verb: it is said, and that
     is all.
@@ -83,7 +99,7 @@ def answer(folder: Path, out: TextIO, lang: str) -> None:
             remark(f"nothing was recorded in {folder}")
             return
         with Session(recording) as session:
-            report = _report(session, folder / "report.html", lang)
+            report = _report(session, folder / "report.html", lang) if with_report else None
             lines = answer_lines(session, report, lang, terminal_width(out))
             print("\n".join(lines), file=out, flush=True)
     except UserError as error:

@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
-from sysdock.cli.options import lang_option, recorder_options
+from sysdock.cli.options import lang_option, recorder_options, report_option
 
 _EPILOG = """Example:
 
 \b
   sysdock run -- tar cf /dev/null /usr/share/doc
   sysdock run -o rec -- make -j4
+  sysdock run -o rec --report -- make -j4           with rec/report.html
   sudo sysdock run -o rec -- ./simulation       the program runs as you
   sudo sysdock run --stacks=all -- ./simulation     with source lines
   sudo sysdock run --scan /srv -- ./import          also where the files of /srv lie afterwards
@@ -32,6 +33,7 @@ The exit status is the command's; 2 where recording could not start.
     metavar="DIR",
     help="When CMD has ended, read also where the files of DIR lie, into the same recording.",
 )
+@report_option
 @recorder_options
 @lang_option
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
@@ -41,11 +43,12 @@ def command(
     /,
     output: Path | None,
     scan: Path | None,
+    with_report: bool,
     lang: str,
     cmd: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Record CMD, then print what holds it back (on standard error) and write a report.
+    """Record CMD, then print what holds it back (on standard error).
 
     Standard streams, signals and exit status are the command's own. The kernel's own events are recorded
     where they may be (root, or CAP_BPF and CAP_PERFMON); under sudo, CMD runs as the user who called sudo.
@@ -56,6 +59,7 @@ def command(
         add_scan,
         answer,
         hand_over,
+        load_ahead,
         recorder_arguments,
         refuse_missing,
         run_native_recorder,
@@ -64,6 +68,7 @@ def command(
     if scan:
         refuse_missing(scan)
     folder = output or Path(f"sysdock-{Path(cmd[0]).name}-{time.strftime('%Y%m%d-%H%M%S')}")
+    load_ahead()
     code = run_native_recorder(folder, recorder_arguments(options), cmd)
     if not (folder / "recording.json").exists():
         # The native program has said why.
@@ -73,7 +78,7 @@ def command(
             add_scan(folder, scan)
         if output is None:
             remark(f"recorded in {folder}")
-        answer(folder, sys.stderr, lang)
+        answer(folder, sys.stderr, lang, with_report)
     except OSError:
         # Nobody reads what we say. The status of the command is what its caller waits for.
         pass

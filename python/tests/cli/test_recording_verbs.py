@@ -46,10 +46,17 @@ class TestImport:
         assert "100 % of 5 lines understood" in done.stdout
         assert "/tmp/a" in done.stdout
         assert "Next: sysdock diagnose rec" in done.stdout
-        assert (tmp_path / "rec" / "report.html").exists()
+        assert "   sysdock report rec\n" in done.stdout
+        assert not (tmp_path / "rec" / "report.html").exists()
         told = json.loads(cli("info", "rec", "--format", "json").stdout)
         assert (told["lines_total"], told["lines_understood"], told["complete"]) == (5, 5, True)
         assert told["kind"] == "calls"
+
+    def test_with_a_report_at_once(self, cli, tmp_path: Path) -> None:
+        (tmp_path / "a.log").write_text(LOG)
+        done = cli("import", "a.log", "-o", "rec", "--report")
+        assert "Report: rec/report.html" in done.stdout
+        assert (tmp_path / "rec" / "report.html").exists()
 
     def test_in_japanese(self, cli, tmp_path: Path) -> None:
         (tmp_path / "a.log").write_text(LOG)

@@ -52,7 +52,17 @@ def test_a_family_needs_its_folder_its_table_and_one_line(tmp_path: Path) -> Non
     command = ["test", "--lib", "migrations"] if whole else ["check", "--lib", "--tests"]
     target = {"CARGO_TARGET_DIR": str(ROOT / "target")}
     done = subprocess.run(
-        ["cargo", command[0], "--release", "--locked", "--offline", "-p", "sysdock-bpf", *command[1:]],
+        [
+            "cargo",
+            command[0],
+            "--profile",
+            "tests",
+            "--locked",
+            "--offline",
+            "-p",
+            "sysdock-bpf",
+            *command[1:],
+        ],
         cwd=tmp_path,
         env={**os.environ, **target},
         capture_output=True,
