@@ -16,6 +16,51 @@ from sysdock.recording.native import find_native
 KNOWHOW = Path(__file__).resolve().parents[2] / "knowhow"
 
 
+# What tests need, by folder or file; `serial` ones look at the whole system, at memory of their own, or at calls that overlap in time.
+MARKS = {
+    "serial": (
+        "native/test_page_io.py",
+        "native/test_shared_positions.py",
+        "native/test_what_the_kernel_tells.py",
+        "native/test_hidden_io.py",
+        "native/test_file_faults.py",
+        "native/test_kernel_counters.py",
+        "native/test_killed_recorder.py",
+        "export/test_profiles.py",
+        "disk/test_device_cost.py",
+        "experiment/",
+    ),
+    "timing": ("pairs/", "experiment/", "disk/test_device_cost.py"),
+    "root": (
+        "native/",
+        "disk/",
+        "pairs/",
+        "experiment/",
+        "report/test_disk",
+    ),
+    "slow": (
+        "report/test_report_browser.py",
+        "export/",
+        "knowhow/",
+        "cli/",
+        "docs/test_add_family.py",
+        "docs/test_wheel.py",
+        "docs/test_readme.py",
+        "analysis/test_check.py",
+    ),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Gives tests the marks of their folder or file."""
+    here = Path(__file__).parent
+    for item in items:
+        place = item.path.relative_to(here).as_posix() if item.path.is_relative_to(here) else ""
+        for mark, places in MARKS.items():
+            if place.startswith(places):
+                item.add_marker(mark)
+
+
 @pytest.fixture(scope="session")
 def library() -> Library:
     """The library of the checkout."""

@@ -64,12 +64,16 @@ class Session:
         """Raises UserError unless the recording holds tables about it: nothing else can be asked this."""
         known = self.contents or self.recording.families
         if about not in known:
-            section = next((section for section in all_sections() if section.about == about), None)
-            titles = [section.title[0] for section in all_sections() if section.about in known]
-            held = " and ".join(titles) or "nothing yet"
-            needed = section.title[0] if section else about
-            fact = f"the recording holds {held}, where {needed} are needed"
-            hint = "`sysdock run -- CMD` records calls; `sysdock info REC` says what a recording holds"
+            needed = next((section.title[0] for section in all_sections() if section.about == about), about)
+            held = [section for section in all_sections() if section.about in known]
+            kinds = " and ".join(section.title[0] for section in held) or "nothing yet"
+            fact = f"no {needed} in this recording, which holds: {kinds}"
+            hint = "; ".join([section.instead for section in held if section.instead])
+            hint = (
+                f"{hint}; `sysdock run -- CMD` records calls"
+                if hint
+                else "`sysdock run -- CMD` records calls"
+            )
             raise UserError(fact, hint, str(self.recording.folder))
 
     def run(self, analysis: Analysis | str, params: Mapping[str, Any] | None = None) -> Result:

@@ -48,4 +48,5 @@ SECTION = Section(
     title=("experiment", "実験"),
     coverage=_coverage,
     statement=_statement,
+    instead="`sysdock diagnose REC` says what shows its results",
 )

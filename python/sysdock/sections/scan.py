@@ -95,4 +95,5 @@ SECTION = Section(
     coverage=_coverage,
     screen=_screen,
     doubt=_doubt,
+    instead="`sysdock disk diff A B` compares two scans",
 )

@@ -62,5 +62,7 @@ class Section:
     screen: Callable[[Session], Sequence[ScreenTable]] = _nothing
     doubt: Callable[[Session, set[str]], Words | None] | None = None
     statement: Callable[[Session, str], Statement | None] | None = None
+    # What answers questions about it, for whoever asked for something else.
+    instead: str = ""
     # Whether a command is expected, so that one that is not known is worth a line.
     of_a_command: bool = False

@@ -136,7 +136,7 @@ def test_a_series_keeps_the_newest(root: Path, run: Callable, tmp_path: Path) ->
     files = [row["files"] for row in json.loads(run("series", series, "--format", "json").stdout)]
     assert len(files) == 2
     assert files[1] == files[0] + 1
-    assert {Recording.open(folder).kind for folder in series.iterdir()} == {"scan"}
+    assert all(Recording.open(folder).families == {"scan"} for folder in series.iterdir())
 
 
 @pytest.mark.parametrize("root", ["ext4"], indirect=True)

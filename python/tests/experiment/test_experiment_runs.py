@@ -157,7 +157,7 @@ def test_what_comes_with_sysdock_measures_before_and_after_defragmenting(
     # Each scan is a recording of its own: a map shows where the pieces lay.
     assert (tmp_path / "rec" / "scans" / "case-003-after" / "recording.json").exists()
     assert "kind         experiment\n" in run("info", tmp_path / "rec").stdout
-    assert Recording.open(tmp_path / "rec" / "scans" / "case-003-after").kind == "scan"
+    assert Recording.open(tmp_path / "rec" / "scans" / "case-003-after").families == {"scan"}
 
 
 @pytest.mark.usefixtures("needs_root")

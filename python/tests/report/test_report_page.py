@@ -15,8 +15,9 @@ from make_recording import RecordingMaker
 from sysdock.analysis import Session
 from sysdock.errors import UserError
 from sysdock.library import Library
+from sysdock.page import document
 from sysdock.recording import Filters, Recording
-from sysdock.report import document, write_report
+from sysdock.report import write_report
 
 
 def test_the_policy_allows_hashes_only(page_file: Path) -> None:
