@@ -189,3 +189,43 @@ def test_no_file_names_the_machine_it_was_written_on() -> None:
             text = file.read_bytes().decode("utf-8", "replace")
             found += [f"{name}: {word}" for word in words if word in text]
     assert found == []
+
+
+NUMBERS = ("zero one two three four five six seven eight nine ten eleven twelve").split()
+
+
+def test_counts_that_pages_state_are_true() -> None:
+    """Measurements are of their day; all other pages speak of today."""
+    counted = {
+        "rules": len(list((ROOT / "knowhow" / "rules").rglob("*.sql"))),
+        "analyses": len(list((ROOT / "knowhow" / "analyses").rglob("*.sql"))),
+        "charts": len(list((ROOT / "knowhow" / "charts").glob("*.json"))),
+        "experiments": len(list((ROOT / "knowhow" / "experiments").rglob("*.toml"))),
+        "crates": len(list((ROOT / "crates").glob("*/Cargo.toml"))),
+        "ルール": len(list((ROOT / "knowhow" / "rules").rglob("*.sql"))),
+    }
+    wrong = []
+    pages = [ROOT / name for name in ("README.md", "README.ja.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
+    pages += [page for page in (ROOT / "docs").rglob("*.md") if page.name != "measurements.md"]
+    for page in pages:
+        text = page.read_text("utf-8")
+        stated = re.findall(r"\b(\d+|[a-z]+) (rules|analyses|charts|experiments|crates)\b", text)
+        stated += re.findall(r"(\d+) 個の(ルール)", text)
+        for number, what in stated:
+            value = int(number) if number.isdigit() else NUMBERS.index(number) if number in NUMBERS else None
+            if value is not None and value != counted[what]:
+                wrong.append(f"{page.relative_to(ROOT)}: {number} {what}, there are {counted[what]}")
+    assert wrong == []
+
+
+def test_the_map_of_the_architecture_has_every_crate_and_package() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    folders = [path.parent for path in (ROOT / "crates").glob("*/Cargo.toml")]
+    package = ROOT / "python" / "sysdock"
+    folders += [path.parent for path in package.glob("*/__init__.py")]
+    missing = [
+        folder.relative_to(ROOT).as_posix()
+        for folder in folders
+        if f"| `{folder.relative_to(ROOT).as_posix()}` |" not in text
+    ]
+    assert missing == []
