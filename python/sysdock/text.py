@@ -34,7 +34,7 @@ def human_count(value: float | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-def percent(part: int, whole: int) -> str:
+def percent(part: float, whole: float) -> str:
     """A share as text, rounded down, so that only all of them are 100 %; of nothing it is 0 %."""
     if not whole:
         return "0 %"

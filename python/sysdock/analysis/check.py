@@ -283,8 +283,8 @@ def run_example(library: Library, analysis: Analysis, example: Example) -> list[
             import_quietly(log, recording)
         else:
             begin_without_log(recording, library, example.rows)
-        for table, rows in example.rows.items():
-            add_rows(recording, library, table, rows)
+        for table, added in example.rows.items():
+            add_rows(recording, library, table, added)
         with Session(Recording.open(recording), library) as session:
             result = session.run(analysis, example.params)
             rows = result.rows()

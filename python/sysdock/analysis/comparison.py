@@ -116,8 +116,8 @@ def compare(a: Session, b: Session) -> Comparison:
 
 
 def _totals(a: Session, b: Session) -> dict[str, tuple[int | None, int | None]]:
-    names = ("elapsed_ns", "calls", "all_ns", "busy_ns", "data_ns", "metadata_ns", "sync_ns", "data_calls")
-    names += ("data_bytes", "metadata_calls", "processes", "errors")
+    names: tuple[str, ...] = ("elapsed_ns", "calls", "all_ns", "busy_ns", "data_ns", "metadata_ns", "sync_ns")
+    names += ("data_calls", "data_bytes", "metadata_calls", "processes", "errors")
     [of_a], [of_b] = a.fetch(_TOTALS_SQL), b.fetch(_TOTALS_SQL)
     found = dict(zip(names, zip(of_a, of_b, strict=True), strict=True))
     return {name: found[name] for name in TOTAL_NAMES}

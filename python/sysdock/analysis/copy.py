@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from sysdock.analysis.errors import engine_errors
 from sysdock.errors import UserError
@@ -32,7 +32,8 @@ def copy_select(
     """Writes the rows of `select`, whose columns have `types`, to `out` as `csv` or `json`."""
     if format not in _FORMATS:
         raise UserError(f"unknown format {format}", f"the formats are {', '.join(_FORMATS)}")
-    binary = getattr(out, "buffer", out)
+    # Text is written through the binary stream below it.
+    binary = cast(IO[bytes], getattr(out, "buffer", out))
     if format == "json":
         # The engine writes an empty array over three lines, and NaN, which is not JSON.
         probe = session.fetch(f"SELECT 1 FROM (\n{select}\nLIMIT 1) AS probe", bound, place)

@@ -36,7 +36,7 @@ def describe(session: Session) -> dict[str, Any]:
     understood, and the first places. `damage`: parts that are missing or have a wrong size.
     """
     recording = session.recording
-    described = {"kind": ", ".join(contents(recording.captures))}
+    described: dict[str, Any] = {"kind": ", ".join(contents(recording.captures))}
     described |= {name: recording.manifest.get(name) for name in _COPIED} | _of_captures(session)
     described["tables"] = {
         name: {
@@ -79,7 +79,7 @@ def _has_exits(session: Session) -> bool | None:
     if "processes" not in session.recording.tables or session.recording.damage():
         return None
     [(seen,)] = session.fetch("SELECT coalesce(bool_and(end_ts_ns IS NOT NULL), true) FROM processes")
-    return seen
+    return bool(seen)
 
 
 def _environment(session: Session) -> list[dict[str, Any]]:

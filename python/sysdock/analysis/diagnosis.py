@@ -6,7 +6,7 @@ import dataclasses
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from sysdock.analysis.finding import Finding, fold
 from sysdock.analysis.session import values_of
@@ -71,8 +71,8 @@ def judge(
     if not rows:
         fact = "the rule returned no row"
         raise UserError(fact, "a rule always returns at least one row: finding, ok or unknown", result.place)
-    names = [column.name for column in rule.columns]
-    findings = [_finding(rule, page, values, dict(zip(names, row, strict=True))) for row in rows]
+    columns = [column.name for column in rule.columns]
+    findings = [_finding(rule, page, values, dict(zip(columns, row, strict=True))) for row in rows]
     findings = _cut(sorted(findings, key=_order), most)
     doubt = doubts(session, session.library.sources(rule.needs))
     if session.filters.only_ok:
@@ -172,8 +172,6 @@ def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[st
         fact = f"certainty `{row['certainty']}` is none of {', '.join(CERTAINTIES)}"
         raise UserError(fact, place=str(rule.sql_path))
     explained_by = tuple(name.strip() for name in (row.get("explained_by") or "").split(",") if name.strip())
-    numbers = ("value", "limit_value", "cost_ns", "gain_ns", "certainty")
-    places = ("file", "process", "from_s", "until_s")
     return Finding(
         rule=rule.id,
         status=row["status"],
@@ -183,14 +181,20 @@ def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[st
         evidence=_evidence(rule, row) if row["status"] == "finding" else None,
         explained_by=explained_by,
         urgent=bool(row.get("urgent")),
-        **{name: row[name] for name in numbers},
-        **{name: row.get(name) for name in places},
+        value=row["value"],
+        limit_value=row["limit_value"],
+        cost_ns=row["cost_ns"],
+        gain_ns=row["gain_ns"],
+        certainty=row["certainty"],
+        file=row.get("file"),
+        process=row.get("process"),
+        from_s=row.get("from_s"),
+        until_s=row.get("until_s"),
         **_words(rule, page),
     )
 
 
 def _unknown(rule: Analysis, page: Page, reason: str, reason_ja: str) -> Finding:
-    numbers = dict.fromkeys(("value", "limit_value", "cost_ns", "gain_ns", "certainty"))
     return Finding(
         rule=rule.id,
         status="unknown",
@@ -198,12 +202,25 @@ def _unknown(rule: Analysis, page: Page, reason: str, reason_ja: str) -> Finding
         reason=reason,
         reason_ja=reason_ja,
         evidence=None,
-        **numbers,
+        value=None,
+        limit_value=None,
+        cost_ns=None,
+        gain_ns=None,
+        certainty=None,
         **_words(rule, page),
     )
 
 
-def _words(rule: Analysis, page: Page) -> dict[str, str]:
+class _Words(TypedDict):
+    """What a finding says in the words of its rule's page."""
+
+    title: str
+    title_ja: str
+    advice: str
+    advice_ja: str
+
+
+def _words(rule: Analysis, page: Page) -> _Words:
     advice = page.first_paragraph("What to do") or ""
     return {
         "title": page.title or rule.title,

@@ -76,7 +76,7 @@ def _lower(kind: int, limit: int) -> None:
 
 
 def _call(libc: ctypes.CDLL, number: int, *arguments: object) -> int:
-    result = libc.syscall(ctypes.c_long(number), *arguments)
+    result: int = libc.syscall(ctypes.c_long(number), *arguments)
     if result < 0:
         errno = ctypes.get_errno()
         raise OSError(errno, os.strerror(errno))

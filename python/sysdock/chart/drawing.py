@@ -98,13 +98,22 @@ def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Dra
         "subtitle": captions[lang],
     }
     complete = {**filled, "title": head, "data": {"values": marks.rows}}
-    return Drawing(complete, *titles.values(), *captions.values(), marks.shown, marks.total)
+    return Drawing(
+        spec=complete,
+        title=titles["en"],
+        title_ja=titles["ja"],
+        caption=captions["en"],
+        caption_ja=captions["ja"],
+        shown=marks.shown,
+        total=marks.total,
+    )
 
 
 def _marks(reducer: Reducer, shape: str, wanted: Wanted, limit: int) -> Marks:
     if shape in _REDUCERS:
         return _REDUCERS[shape](reducer, wanted, limit)
-    return getattr(reducer, shape)(wanted, limit)
+    marks: Marks = getattr(reducer, shape)(wanted, limit)
+    return marks
 
 
 def _shows_time(wanted: Wanted, columns: Mapping[str, Column]) -> bool:

@@ -80,7 +80,7 @@ def _placed(below: _Below, whole: float) -> Iterator[dict[str, Any]]:
     while waiting:
         level, parent, place = waiting.pop()
         for part, y, count in below[level, parent]:
-            path = part if level == 0 else f"{parent}/{part}"
+            path = f"{parent}/{part}" if level else part or ""
             if part is None and y * _PIXELS < whole:
                 continue
             yield {

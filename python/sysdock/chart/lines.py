@@ -73,7 +73,8 @@ def lines(reducer: Reducer, wanted: Wanted, limit: int) -> Marks:
         return Marks([], 0, 0, left_out=known, series=series)
     adds_up = wanted.gaps == "zero"
     notes = _notes(steps, adds_up)
-    if not adds_up and found.pop(REST, None):
+    if not adds_up and REST in found:
+        del found[REST]
         notes.append(_NO_REST)
         series = [name for name in series if name != REST]
     marks = _marks(found, series, steps, adds_up)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from dataclasses import dataclass
+from typing import Any
 
 from sysdock import text
 
@@ -25,8 +26,8 @@ class Axis:
 
     divisor: float
     title: str
-    axis: dict | None
-    scale: dict
+    axis: dict[str, Any] | None
+    scale: dict[str, Any]
 
 
 def axis_of(words: str, unit: str | None, extent: tuple[float, float], scale: str = "linear") -> Axis:
@@ -43,7 +44,7 @@ def axis_of(words: str, unit: str | None, extent: tuple[float, float], scale: st
     return Axis(divisor, title, None, {"type": "linear", "zero": True})
 
 
-def _log_axis(unit: str | None, extent: tuple[float, float]) -> dict:
+def _log_axis(unit: str | None, extent: tuple[float, float]) -> dict[str, Any]:
     """Ticks and labels of a logarithmic axis. The expression holds our units, nothing else."""
     low, high = max(extent[0], 1.0), max(extent[1], 1.0)
     wide = high / low > 1000
@@ -62,7 +63,7 @@ def _log_axis(unit: str | None, extent: tuple[float, float]) -> dict:
     return {**axis, "labelExpr": f"{branches}format(datum.value, '.3~g')"}
 
 
-def class_axis(unit: str | None, low: float, high: float) -> dict:
+def class_axis(unit: str | None, low: float, high: float) -> dict[str, Any]:
     """The axis of power-of-two classes, which stand at exponents of two from `low` to `high`, and 0 at -1.
 
     Sizes are labelled by powers of two: a class by its upper end, in whose middle the label stands. Times are

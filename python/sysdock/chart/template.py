@@ -46,8 +46,8 @@ def _fill(node: Any, values: dict[str, Any]) -> Any:
         value = values.get(match.group(1))
         return _ABSENT if value is None else value
     if isinstance(node, list):
-        filled = [_fill(item, values) for item in node]
-        return [item for item in filled if item is not _ABSENT]
+        items = [_fill(item, values) for item in node]
+        return [item for item in items if item is not _ABSENT]
     if not isinstance(node, dict):
         return node
     filled = {key: _fill(value, values) for key, value in node.items()}

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from sysdock.checkup import OK
 from sysdock.checkup.ratio import JobTimes
@@ -173,7 +173,7 @@ def _comp2(value: int) -> int:
     return (fraction | 0x80000) << (exponent - 1) if exponent else fraction
 
 
-def _read(file, place: str) -> bytes:
+def _read(file: IO[bytes], place: str) -> bytes:
     try:
         return file.read(_BLOCK)
     except (OSError, EOFError, zlib.error) as error:

@@ -107,7 +107,7 @@ def _normal(name: str) -> str:
 
 def _columns(names: list[str], place: str) -> dict[str, tuple[int, str]]:
     """Where each value stands, and the unit that its heading states."""
-    columns = {}
+    columns: dict[str, tuple[int, str]] = {}
     for key, aliases in ALIASES.items():
         for alias in aliases:
             for unit in ("", *UNITS):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from sysdock.checkup import LOOK_CLOSER, OK, UNKNOWN
 from sysdock.checkup.statement import Name, Part
@@ -83,7 +84,7 @@ def judge_ratio(job: JobTimes | None, threshold: float, threshold_from: tuple[st
             ),
         )
     ratio = job.ratio
-    values = {
+    values: dict[str, Any] = {
         "user_s": job.user,
         "system_s": job.system,
         "real_s": job.real,

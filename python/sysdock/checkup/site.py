@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from sysdock.checkup.ratio import DEFAULT_THRESHOLD
 from sysdock.checkup.text_file import read_text
@@ -48,8 +48,8 @@ def read_site(path: Path) -> Site:
     if not isinstance(rates, dict):
         raise UserError("`rates` is no table", 'as: [rates."/work"]', place)
     for folder, values in rates.items():
-        known = isinstance(values, dict) and set(values) <= set(_RATE_KEYS.values())
-        if not folder.startswith("/") or not known or not all(map(_is_rate, values.values())):
+        has_known_keys = isinstance(values, dict) and set(values) <= set(_RATE_KEYS.values())
+        if not folder.startswith("/") or not has_known_keys or not all(map(_is_rate, values.values())):
             hint = 'as: [rates."/work"], and below it read_bytes_s = 1.2e9, write_bytes_s = 0.9e9'
             raise UserError(f"the rates of `{folder}` are not right", hint, place)
     records = ratio.get("records")
@@ -170,7 +170,7 @@ def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 

@@ -72,7 +72,8 @@ def _of_interval(entry: dict[str, Any]) -> list[Sample]:
     ]
     if "io" in entry:
         rates = (entry["io"]["io-reads"]["bread"], entry["io"]["io-writes"]["bwrtn"])
-        found.append(Sample(None, *(float(rate) * _SECTOR for rate in rates), at=at))
+        read, written = (float(rate) * _SECTOR for rate in rates)
+        found.append(Sample(None, read, written, at=at))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from sysdock.errors import UserError
 
@@ -19,7 +19,8 @@ def open_packed(path: Path) -> IO[bytes]:
         file = open(path, "rb")  # noqa: SIM115 (the caller closes it)
         if file.peek(2)[:2] != _GZIP:
             return file
-        return gzip.open(file)
+        # Of what IO promises it lacks what no reader asks for.
+        return cast(IO[bytes], gzip.open(file))
     except OSError as error:
         raise UserError(
             f"cannot be read: {(error.strerror or str(error)).lower()}", place=str(path)

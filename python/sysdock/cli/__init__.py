@@ -57,7 +57,8 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        return import_module(f"sysdock.cli.{VERBS[cmd_name][0]}").command
+        command: click.Command = import_module(f"sysdock.cli.{VERBS[cmd_name][0]}").command
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -8,12 +8,15 @@ import signal
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from sysdock.cli.output import remark, terminal_width
 from sysdock.cli.progress import ProgressLine
 from sysdock.errors import UserError
 from sysdock.recording.native import refuse_existing, run_native
+
+if TYPE_CHECKING:
+    from sysdock.analysis import Session
 
 
 def run_with_progress(arguments: Sequence[str], forward: Sequence[signal.Signals]) -> int:
@@ -106,7 +109,7 @@ def answer(folder: Path, out: TextIO, lang: str, with_report: bool) -> None:
         remark(str(error))
 
 
-def _report(session: object, path: Path, lang: str) -> Path | None:
+def _report(session: Session, path: Path, lang: str) -> Path | None:
     try:
         from sysdock.report import write_report
 

@@ -21,8 +21,6 @@ _WORDS = {
         "partial": "**Not complete**: ended by `{ended}`. The table has what was measured until then.",
         "again": "The same again",
         "table": "`sysdock show REC {analysis}` prints this table, and says what its columns mean.",
-        "facts": ("what", "name", "value"),
-        "lists": ("parameter", "values", "meaning"),
     },
     "ja": {
         "question": "問い",
@@ -34,10 +32,11 @@ _WORDS = {
         "partial": "**未完了**: `{ended}` により終了。表はそれまでの測定値。",
         "again": "再実行",
         "table": "この表は `sysdock show REC {analysis}` で表示でき、列の意味もそこにある。",
-        "facts": ("区分", "名前", "値"),
-        "lists": ("パラメータ", "値", "意味"),
     },
 }
+# Of the tables of the environment and of the parameters.
+_FACTS = {"en": ("what", "name", "value"), "ja": ("区分", "名前", "値")}
+_LISTS = {"en": ("parameter", "values", "meaning"), "ja": ("パラメータ", "値", "意味")}
 
 
 def document(experiment: Experiment, session: Session, command: str) -> str:
@@ -55,14 +54,14 @@ def _part(experiment: Experiment, session: Session, command: str, lang: str) -> 
     if not manifest["complete"]:
         lines += [words["partial"].format(ended=session.recording.ended_by), ""]
     lines += [f"## {words['question']}", "", experiment.question if english else experiment.question_ja, ""]
-    lines += [f"## {words['environment']}", "", *_table(words["facts"], _facts(session)), ""]
+    lines += [f"## {words['environment']}", "", *_table(_FACTS[lang], _facts(session)), ""]
     lines += [f"## {words['procedure']}", ""]
     lines += [
         f"{number}. {step.text if english else step.text_ja}"
         for number, step in enumerate(experiment.steps, 1)
     ]
     lines += ["", words["rounds"].format(rounds=experiment.rounds), ""]
-    lines += [f"## {words['parameters']}", "", *_table(words["lists"], _parameters(experiment, english)), ""]
+    lines += [f"## {words['parameters']}", "", *_table(_LISTS[lang], _parameters(experiment, english)), ""]
     result = session.run(experiment.analysis)
     head = [heading(column) for column in result.columns]
     rows = (

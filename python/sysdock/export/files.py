@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from sysdock.analysis import Session
 from sysdock.errors import UserError
@@ -62,6 +62,7 @@ def _written(writer: Writer, session: Session, target: Path, named: Path, most: 
                 return writer(session, file, most)
             # Without a name and a time in it, the same recording gives the same bytes.
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as out:
-                return writer(session, out, most)
+                # Of what IO promises it lacks what no writer asks for.
+                return writer(session, cast(IO[bytes], out), most)
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", place=str(named)) from None

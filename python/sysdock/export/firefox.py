@@ -24,9 +24,9 @@ _COLORS = {"read": "blue", "write": "orange", "copy": "orange", "sync": "red", "
 _COLORS |= dict.fromkeys(("open", "close", "stat", "dir", "name", "attr"), "green")
 _COLORS |= {"socket": "purple", "wait": "transparent", "lock": "yellow"}
 _FIELDS = (("path", "file-path"), ("bytes", "bytes"), ("offset", "bytes"), ("error", "string"))
-_FUNCTION = {"isJS": False, "relevantForJS": False, "resource": -1}
+_FUNCTION: dict[str, Any] = {"isJS": False, "relevantForJS": False, "resource": -1}
 _FUNCTION |= dict.fromkeys(("source", "lineNumber", "columnNumber"))
-_FRAME = {"address": -1, "inlineDepth": 0}
+_FRAME: dict[str, Any] = {"address": -1, "inlineDepth": 0}
 _FRAME |= dict.fromkeys(("subcategory", "nativeSymbol", "innerWindowID", "line", "column"))
 
 
@@ -36,11 +36,11 @@ def write_firefox(session: Session, out: IO[bytes], most: int) -> Written:
     start = manifest["started_ns"]
     tree, shown = _CallTree(), 0
     timed = session.recording.has_durations
-    threads = {row[0]: _thread(*row, timed) for row in session.fetch(THREADS_SQL)}
+    threads = {row[0]: _thread(*row, timed=timed) for row in session.fetch(THREADS_SQL)}
     stacks = stacks_of(session)
     for ts_ns, dur_ns, life, call, class_, path, moved, offset, errno, stack in calls_of(session, most):
         if life not in threads:
-            threads[life] = _thread(life, life, life, life, "", "", timed)
+            threads[life] = _thread(life, life, life, life, "", "", timed=timed)
         thread = threads[life]
         at, took = (ts_ns - start) / _NS_PER_MS, None if dur_ns is None else dur_ns / _NS_PER_MS
         category = tree.category(class_ or "other")
@@ -114,7 +114,7 @@ def _columns(rows: list[dict[str, Any]], names: Iterable[str]) -> dict[str, Any]
 
 
 def _thread(
-    life: int, process: int, pid: int, tid: int, comm: str, command: str, timed: bool
+    life: int, process: int, pid: int, tid: int, comm: str, command: str, *, timed: bool
 ) -> dict[str, Any]:
     """A thread without calls yet. Ids are used again, and by other hosts: lives of processes are not."""
     program = comm or command.partition(" ")[0] or "?"

@@ -12,9 +12,10 @@ from collections.abc import Iterable
 _VARINT, _DOUBLE, _BYTES = 0, 1, 2
 
 Value = int | float | str | bytes
+Field = tuple[int, Value]
 
 
-def message(fields: Iterable[tuple[int, Value]]) -> bytes:
+def message(fields: Iterable[Field]) -> bytes:
     """The bytes of a message."""
     out = bytearray()
     for number, value in fields:

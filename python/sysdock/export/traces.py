@@ -7,12 +7,12 @@ most viewers read (Perfetto, chrome://tracing), in microseconds.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
 from sysdock.analysis import Session
-from sysdock.export.protobuf import message
+from sysdock.export.protobuf import Field, message
 
 _BATCH = 10_000
 
@@ -39,7 +39,7 @@ def write_chrome(session: Session, out: IO[bytes], most: int) -> Written:
     """Writes the JSON trace event format: `X` events for calls, `M` events with names."""
     first = True
 
-    def emit(event: dict) -> None:
+    def emit(event: dict[str, Any]) -> None:
         nonlocal first
         out.write(
             (b"\n" if first else b",\n") + json.dumps(event, ensure_ascii=False).encode("utf-8", "replace")
@@ -91,7 +91,11 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
                 out, [(_DESCRIPTOR, message([(_UUID, _process_track(process)), (_PROCESS, about)]))], number
             )
         about = message([(1, pid), (2, tid), (5, name)])
-        track = [(_UUID, _thread_track(life)), (_PARENT, _process_track(process)), (_THREAD, about)]
+        track: list[Field] = [
+            (_UUID, _thread_track(life)),
+            (_PARENT, _process_track(process)),
+            (_THREAD, about),
+        ]
         _packet(out, [(_DESCRIPTOR, message(track))], number)
     start = session.recording.manifest["started_ns"]
     # A call ends before the next of its thread begins, but not before calls of other threads do: its end is
@@ -125,7 +129,7 @@ def _note(name: str, value: int | str) -> tuple[int, bytes]:
     return _EVENT_NOTE, message([(_NOTE_NAME, name), (kind, value)])
 
 
-def _packet(out: IO[bytes], fields: list, number: int | None = None) -> None:
+def _packet(out: IO[bytes], fields: Sequence[Field], number: int | None = None) -> None:
     flags = [(_SEQUENCE_FLAGS, _CLEARED)] if number == 0 else []
     out.write(message([(_PACKET, message([(_SEQUENCE, _OUR_SEQUENCE), *flags, *fields]))]))
 
@@ -149,4 +153,4 @@ def calls_of(session: Session, most: int) -> Iterator[tuple[Any, ...]]:
 def calls_total(session: Session) -> int:
     """How many calls threads made themselves: what a ring submitted is no slice of a thread's time."""
     [(total,)] = session.fetch("SELECT count(*) FROM calls WHERE via IS NULL")
-    return total
+    return int(total)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sysdock
 from sysdock.errors import UserError, did_you_mean
@@ -29,9 +29,10 @@ class ChartTemplate:
         import json
 
         try:
-            return json.loads(self.path.read_text("utf-8"))
+            spec: dict[str, Any] = json.loads(self.path.read_text("utf-8"))
         except ValueError as error:
             raise UserError(f"not JSON: {error}", place=str(self.path)) from None
+        return spec
 
     @property
     def title(self) -> str:
@@ -41,6 +42,8 @@ class ChartTemplate:
 
 
 _SHARED = ("tables", "charts")
+# What a file of the library was parsed to.
+_Parsed = TypeVar("_Parsed")
 
 
 def default_root() -> Path:
@@ -157,10 +160,11 @@ class Library:
         found = {path.relative_to(base).with_suffix("").as_posix(): path for path in base.rglob(f"*{ending}")}
         return dict(sorted(found.items()))
 
-    def _cached(self, path: Path, parser: Callable[[Path], Any]) -> Any:
+    def _cached(self, path: Path, parser: Callable[[Path], _Parsed]) -> _Parsed:
         if path not in self._read:
             self._read[path] = parser(path)
-        return self._read[path]
+        parsed: _Parsed = self._read[path]
+        return parsed
 
     def _parsed(self, kind: str, id_: str, path: Path) -> Analysis:
         return self._cached(path, lambda file: parse(file, id_, kind))

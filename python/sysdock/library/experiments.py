@@ -108,8 +108,8 @@ def _parameter(path: Path, name: str, entry: Any) -> Parameter:
     kinds = {type(value) for value in values} if isinstance(values, list) else set()
     if kinds not in ({int}, {str}):
         raise UserError(f"parameter {name} has no list of numbers or of texts", "values = [4096]", str(path))
-    texts = [_text(path, key, entry[key]) for key in ("text", "text_ja")]
-    return Parameter(name, tuple(values), *texts, entry.get("unit"))
+    text, text_ja = (_text(path, key, entry[key]) for key in ("text", "text_ja"))
+    return Parameter(name, tuple(values), text, text_ja, entry.get("unit"))
 
 
 def _step(path: Path, entry: Any) -> Step:

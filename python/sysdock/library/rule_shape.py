@@ -52,7 +52,7 @@ KNOWN_COLUMNS = {
     "explained_by": "VARCHAR",  # ids of rules, comma separated: a finding of theirs explains this one
 }
 # A rule may leave out these sentences.
-_DEFAULTS = {
+_DEFAULTS: dict[tuple[str, str | None, str], str] = {
     ("unknown", None, "en"): "The recording does not hold what this rule needs.",
     ("unknown", None, "ja"): "このルールに必要なものが記録にありません。",
 }
@@ -65,7 +65,12 @@ class Sentences:
     texts: Mapping[tuple[str, str | None, str], str]
 
     def say(
-        self, status: str, variant: str | None, lang: str, values: Mapping[str, Any], units: Mapping
+        self,
+        status: str,
+        variant: str | None,
+        lang: str,
+        values: Mapping[str, Any],
+        units: Mapping[str, str | None],
     ) -> str:
         """The sentence for a row with these columns and parameters, and their units; KeyError: none."""
         text = self.texts.get((status, variant, lang)) or self.texts[(status, variant, "en")]

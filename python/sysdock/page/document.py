@@ -12,10 +12,10 @@ import gzip
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import sysdock
 from sysdock.page.markup import text
@@ -119,7 +119,9 @@ def make_vega_asset() -> str:
     """Makes the script from the converter package, and keeps it beside this module where that can be."""
     import vl_convert
 
-    code = vl_convert.javascript_bundle().replace("\r\n", "\n")
+    # Its stub asks for the snippet, which may be left out.
+    bundle = cast(Callable[[], str], vl_convert.javascript_bundle)
+    code = bundle().replace("\r\n", "\n")
     temporary = ASSET.with_name(f".vega.{os.getpid()}")
     try:
         ASSET.parent.mkdir(exist_ok=True)

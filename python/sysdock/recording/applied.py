@@ -171,4 +171,4 @@ class AppliedFilters:
 
     def _count(self, name: str) -> int:
         [(count,)] = self.connection.execute(f"SELECT count(*) FROM {name}").fetchall()
-        return count
+        return int(count)

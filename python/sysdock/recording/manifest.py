@@ -12,7 +12,7 @@ import os
 import stat
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from sysdock.errors import UserError
 
@@ -60,6 +60,31 @@ _MOST = 1 << 63
 _CHUNK = 1 << 20
 
 
+class Clock(TypedDict, total=False):
+    """The clock of a capture; what is not known is missing or null."""
+
+    kind: str | None
+    has_durations: bool | None
+    includes_tracer: bool | None
+    note: str | None
+
+
+class PartEntry(TypedDict):
+    """A Parquet file of a table: its place in the folder, its size, and the hash of its content."""
+
+    file: str
+    bytes: int
+    sha256: str
+
+
+class TableEntry(TypedDict):
+    """What recording.json says of a table."""
+
+    rows: int
+    lost: NotRequired[int | None]
+    parts: list[PartEntry]
+
+
 class Recording:
     """A recording on disk: `folder`, and `manifest`, the content of its recording.json."""
 
@@ -75,8 +100,8 @@ class Recording:
         if not folder.exists():
             raise UserError("no such recording", _RECORD_HINT, str(folder))
         if not folder.is_dir():
-            hint = f"to read a log: `sysdock import {folder} -o REC`"
-            raise UserError("this is a file, not a recording", hint, str(folder))
+            instead = f"to read a log: `sysdock import {folder} -o REC`"
+            raise UserError("this is a file, not a recording", instead, str(folder))
         place = folder / "recording.json"
         try:
             # A pipe or a device would be read for ever.
@@ -104,7 +129,7 @@ class Recording:
     @property
     def captures(self) -> list[dict[str, Any]]:
         """What wrote into it, in order; at least one (docs/reference/recording.md)."""
-        return self.manifest["captures"]
+        return cast(list[dict[str, Any]], self.manifest["captures"])
 
     @property
     def families(self) -> set[str]:
@@ -121,12 +146,12 @@ class Recording:
     def ended_by(self) -> str:
         """How it ended: in the word of the first capture that did not come to its end."""
         ended = (capture["ended_by"] for capture in self.captures if not capture["complete"])
-        return next(ended, self.captures[0]["ended_by"])
+        return cast(str, next(ended, self.captures[0]["ended_by"]))
 
     @property
-    def clock(self) -> dict[str, Any]:
+    def clock(self) -> Clock:
         """The clock that all its captures are on, as the first of them describes it."""
-        return self.captures[0]["clock"]
+        return cast(Clock, self.captures[0]["clock"])
 
     @property
     def lost_events(self) -> int:
@@ -136,7 +161,7 @@ class Recording:
     @property
     def started_ns(self) -> int:
         """Start of the first event, ns since the Unix epoch."""
-        return self.manifest["started_ns"]
+        return cast(int, self.manifest["started_ns"])
 
     @property
     def has_clock(self) -> bool:
@@ -186,14 +211,14 @@ class Recording:
                     found.append(f"{part['file']}: {error.fact}")
         return found
 
-    def _entry(self, table: str) -> dict[str, Any]:
-        tables = self.manifest["tables"]
+    def _entry(self, table: str) -> TableEntry:
+        tables: dict[str, TableEntry] = self.manifest["tables"]
         if table not in tables:
             hint = f"it holds {', '.join(sorted(tables))}" if tables else "it holds no table at all"
             raise UserError(f"this recording has no table `{table}`", hint, str(self.folder))
         return tables[table]
 
-    def _sized(self, part: dict[str, Any]) -> Path:
+    def _sized(self, part: PartEntry) -> Path:
         path = self.folder / part["file"]
         try:
             # A link could lead anywhere, also to a device that never ends.
@@ -209,7 +234,7 @@ class Recording:
             raise UserError(fact, _DAMAGE_HINT, str(path))
         return path
 
-    def _verify_part(self, part: dict[str, Any]) -> None:
+    def _verify_part(self, part: PartEntry) -> None:
         path = self._sized(part)
         digest = hashlib.sha256()
         try:

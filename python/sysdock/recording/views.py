@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 # A summary may read a summary.
 _SUMMARIES_DEEP = 3
+# What the engine takes as its configuration.
+Settings = dict[str, str | bool | int | float | list[str]]
 # Nothing is fetched or loaded behind the user's back, and no Python variable is taken for a table.
-SETTINGS = {
+SETTINGS: Settings = {
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
     "python_enable_replacements": "false",
@@ -73,7 +75,7 @@ class Views:
         self._undefined: dict[str, Table] = {}
         # DuckDB would spill into the working folder, which may be the user's project.
         self._spill = None
-        config = {**SETTINGS, **(settings or {})}
+        config: Settings = {**SETTINGS, **(settings or {})}
         if "temp_directory" not in config:
             self._spill = tempfile.TemporaryDirectory(prefix="sysdock-", ignore_cleanup_errors=True)
             config["temp_directory"] = self._spill.name

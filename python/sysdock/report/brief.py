@@ -216,7 +216,8 @@ def as_json(session: Session, lang: str = "en") -> str:
 
 
 def _finding_object(finding: Finding) -> dict[str, Any]:
-    names = ("rule", "status", "subject", "value", "limit_value", "cost_ns", "gain_ns", "certainty", "reason")
+    names: tuple[str, ...] = ("rule", "status", "subject", "value", "limit_value", "cost_ns", "gain_ns")
+    names += ("certainty", "reason")
     names += ("title", "advice", "evidence", "file", "process", "from_s", "until_s", "others", "source")
     found = {name: getattr(finding, name) for name in names}
     part_of = finding.part_of and {"rule": finding.part_of[0], "subject": finding.part_of[1]}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ def section_of(capture: Capture) -> Section | None:
     return next((section for section in all_sections() if section.about in families), None)
 
 
-def contents(captures: list[Capture]) -> list[str]:
+def contents(captures: Sequence[Capture]) -> list[str]:
     """What captures set out to record, each once: `calls`, `scan`, ...; also what no section is about."""
     found: dict[str, None] = {}
     for capture in captures:

@@ -23,7 +23,7 @@ _COLUMNS: tuple[Words, Words, Words, Words] = (
 
 
 def _screen(session: Session) -> Sequence[ScreenTable]:
-    tops = (
+    tops: Sequence[tuple[Words, str, dict[str, Any], str, int]] = (
         (("Calls by time", "時間の長い呼び出し"), "io/summary", {}, "call", _CALLS),
         (("Files by time", "時間の長いファイル"), "io/files", {"per_call": False}, "path", _FILES),
     )

@@ -42,7 +42,8 @@ class Strip:
     @property
     def cell_bytes(self) -> float:
         """What a cell of a frame stands for."""
-        return self.device_bytes / 4 ** self.frames[0].shown["order"]
+        cells: int = 4 ** self.frames[0].shown["order"]
+        return self.device_bytes / cells
 
 
 def film_strip(found: Sequence[Snapshot], options: StripOptions) -> Strip:
