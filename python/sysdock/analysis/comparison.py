@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sysdock.analysis.finding import Finding
 from sysdock.analysis.session import Session
 from sysdock.library import Column
+from sysdock.sections import Section, Total, sections_of
 
 # Files that are looked at in each recording: those with most time. A page of a million names helps nobody.
 _MOST_FILES = 100_000
 
-_TOTALS_SQL = """SELECT t.elapsed_ns, t.calls, t.all_ns, t.busy_ns, t.data_ns, t.metadata_ns, t.sync_ns,
-    t.data_calls, t.data_bytes, t.metadata_calls,
-    (SELECT count(*) FROM processes WHERE task_id = process_id) AS processes,
-    (SELECT CAST(sum(calls) AS BIGINT) FROM call_use WHERE errno IS NOT NULL) AS errors
-FROM totals AS t"""
 _CALLS_SQL = """SELECT call, CAST(sum(calls) AS BIGINT), CAST(sum(time_ns) AS BIGINT),
     CAST(sum(transferred_bytes) AS BIGINT)
 FROM call_use GROUP BY call"""
@@ -29,21 +25,6 @@ _FILES_SQL = f"""WITH used AS (
 SELECT p.path, u.calls, u.ns, u.bytes
 FROM (SELECT * FROM used ORDER BY coalesce(ns, 0) DESC, calls DESC, path_id LIMIT {_MOST_FILES}) AS u
 JOIN paths AS p ON p.path_id = u.path_id"""
-
-TOTAL_NAMES = {
-    "elapsed_ns": ("elapsed time", "経過時間", "ns"),
-    "all_ns": ("time in calls, waiting included", "呼び出しの時間 (待ちを含む)", "ns"),
-    "busy_ns": ("time in calls that do not wait", "待ち以外の呼び出しの時間", "ns"),
-    "data_ns": ("time in reading and writing files", "ファイルの読み書きの時間", "ns"),
-    "metadata_ns": ("time in metadata", "メタデータの時間", "ns"),
-    "sync_ns": ("time in waiting for the disk", "ディスク待ちの時間", "ns"),
-    "calls": ("calls", "呼び出し", None),
-    "errors": ("calls that failed", "失敗した呼び出し", None),
-    "data_calls": ("reads and writes of files", "ファイルの読み書き", None),
-    "metadata_calls": ("metadata calls", "メタデータの呼び出し", None),
-    "data_bytes": ("bytes read and written", "読み書きしたバイト数", "B"),
-    "processes": ("processes", "プロセス", None),
-}
 
 
 @dataclass(frozen=True)
@@ -94,33 +75,34 @@ class FindingChange:
 class Comparison:
     """What changed from the first recording to the second; lists by the size of the change in time."""
 
-    totals: dict[str, tuple[int | None, int | None]]
+    totals: dict[str, tuple[Total, Total]]
     findings: list[FindingChange]
     calls: list[Change]
     files: list[Change]
 
 
 def compare(a: Session, b: Session) -> Comparison:
-    """Compares two recordings by totals, findings, calls and files.
+    """Compares two recordings by totals and findings, and those of calls by calls and files.
 
-    Raises UserError where one of them is not of calls.
+    Raises UserError where they have nothing in common that could be compared.
     """
-    for session in (a, b):
-        session.require_about("calls")
+    sections = [section for section in sections_of(a) if section in sections_of(b) and section.totals]
+    if not sections:
+        for session in (a, b):
+            session.require_about("calls")
+    of_calls = any(section.about == "calls" for section in sections)
     return Comparison(
-        totals=_totals(a, b),
+        totals={name: pair for section in sections for name, pair in _totals(section, a, b).items()},
         findings=_findings(a.diagnose(), b.diagnose()),
-        calls=_changes(a, b, _CALLS_SQL),
-        files=_changes(a, b, _FILES_SQL),
+        calls=_changes(a, b, _CALLS_SQL) if of_calls else [],
+        files=_changes(a, b, _FILES_SQL) if of_calls else [],
     )
 
 
-def _totals(a: Session, b: Session) -> dict[str, tuple[int | None, int | None]]:
-    names: tuple[str, ...] = ("elapsed_ns", "calls", "all_ns", "busy_ns", "data_ns", "metadata_ns", "sync_ns")
-    names += ("data_calls", "data_bytes", "metadata_calls", "processes", "errors")
-    [of_a], [of_b] = a.fetch(_TOTALS_SQL), b.fetch(_TOTALS_SQL)
-    found = dict(zip(names, zip(of_a, of_b, strict=True), strict=True))
-    return {name: found[name] for name in TOTAL_NAMES}
+def _totals(section: Section, a: Session, b: Session) -> dict[str, tuple[Total, Total]]:
+    assert section.totals
+    of_a, of_b = section.totals(a), section.totals(b)
+    return {name: (of_a[name], of_b[name]) for name in of_a}
 
 
 def _changes(a: Session, b: Session, sql: str) -> list[Change]:
@@ -209,9 +191,7 @@ TOTAL_COLUMNS = (
 )
 
 
-def total_rows(comparison: Comparison, name: Callable[[str], str] = str) -> list[tuple[Any, ...]]:
+def total_rows(comparison: Comparison) -> list[tuple[Any, ...]]:
     """The totals as rows of `TOTAL_COLUMNS`."""
-    return [
-        (name(key), a, b, round(b / a, 3) if a and b is not None else None)
-        for key, (a, b) in comparison.totals.items()
-    ]
+    values = {name: (of_a.value, of_b.value) for name, (of_a, of_b) in comparison.totals.items()}
+    return [(name, a, b, round(b / a, 3) if a and b is not None else None) for name, (a, b) in values.items()]

@@ -107,33 +107,26 @@ def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bo
     from sysdock.analysis.comparison import (
         CHANGE_COLUMNS,
         FINDING_COLUMNS,
-        TOTAL_NAMES,
         change_row,
         finding_row,
     )
     from sysdock.analysis.writing import table_lines
     from sysdock.cli.output import terminal_width
     from sysdock.library import Column
-    from sysdock.text import human_ns, in_words
+    from sysdock.text import in_words
 
     words, width = _WORDS[lang], terminal_width()
     lines: list[str] = []
     if part in ("all", "totals"):
-        a, b = found.totals["elapsed_ns"]
-        state = "unknown"
-        times = 1.0
-        if clocks and a and b:
-            times = max(a, b) / min(a, b)
-            state = "same" if times < _SAME_WITHIN else "faster" if b < a else "slower"
-        verdict = words[state].format(times=f"{times:.2f}", a=human_ns(a), b=human_ns(b))
+        lines += _verdict(found, words, clocks)
         columns = [Column(name, "VARCHAR", None, "") for name in (words["totals"], "A", "B", "B / A")]
         table = []
-        for name, (in_a, in_b) in found.totals.items():
-            english, japanese, unit = TOTAL_NAMES[name]
+        for of_a, of_b in found.totals.values():
+            in_a, in_b = of_a.value, of_b.value
             ratio = f"{in_b / in_a:.2f}" if in_a and in_b is not None else "-"
-            shown = [("-" if value is None else in_words(value, unit)) for value in (in_a, in_b)]
-            table.append((japanese if lang == "ja" else english, *shown, ratio))
-        lines += [verdict, "", *table_lines(columns, table, width), ""]
+            shown = [("-" if value is None else in_words(value, of_a.unit)) for value in (in_a, in_b)]
+            table.append((of_a.name[lang == "ja"], *shown, ratio))
+        lines += [*table_lines(columns, table, width), ""]
     if part in ("all", "findings"):
         states = [finding_row(change, lang) for change in found.findings]
         shown_rows = [(words[row[0]], *row[2:6]) for row in states]
@@ -144,8 +137,8 @@ def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bo
             "",
         ]
     for name in ("calls", "files"):
-        if part in ("all", name):
-            changes = getattr(found, name)
+        changes = getattr(found, name)
+        if part == name or (part == "all" and changes):
             cut = changes[:rows] if rows else changes
             lines += [
                 words[name],
@@ -155,6 +148,20 @@ def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bo
                 lines.append(words["more"].format(count=len(changes) - len(cut)))
             lines.append("")
     return lines[:-1]
+
+
+def _verdict(found: Comparison, words: dict[str, str], clocks: bool) -> list[str]:
+    """Whether the second was faster, where both have a time."""
+    from sysdock.text import human_ns
+
+    if "elapsed_ns" not in found.totals:
+        return []
+    a, b = (total.value for total in found.totals["elapsed_ns"])
+    state, times = "unknown", 1.0
+    if clocks and a and b:
+        times = max(a, b) / min(a, b)
+        state = "same" if times < _SAME_WITHIN else "faster" if b < a else "slower"
+    return [words[state].format(times=f"{times:.2f}", a=human_ns(a), b=human_ns(b)), ""]
 
 
 def _csv(found: Comparison, part: str, rows: int | None, lang: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sysdock.sections.section import Capture, Fact, ScreenTable, Section, Statement
+from sysdock.sections.section import Capture, Fact, ScreenTable, Section, Statement, Total
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
@@ -55,6 +55,7 @@ __all__ = [
     "ScreenTable",
     "Section",
     "Statement",
+    "Total",
     "all_sections",
     "contents",
     "section_of",

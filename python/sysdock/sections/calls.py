@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sysdock.sections.coverage import understood
-from sysdock.sections.section import ScreenTable, Section, Words
+from sysdock.sections.section import ScreenTable, Section, Total, Words
 from sysdock.text import human_bytes, human_count, human_ns
 
 if TYPE_CHECKING:
@@ -20,6 +20,26 @@ _COLUMNS: tuple[Words, Words, Words, Words] = (
     ("time", "時間"),
     ("bytes", "バイト"),
 )
+
+_TOTALS_SQL = """SELECT t.elapsed_ns, t.calls, t.all_ns, t.busy_ns, t.data_ns, t.metadata_ns, t.sync_ns,
+    t.data_calls, t.data_bytes, t.metadata_calls,
+    (SELECT count(*) FROM processes WHERE task_id = process_id) AS processes,
+    (SELECT CAST(sum(calls) AS BIGINT) FROM call_use WHERE errno IS NOT NULL) AS errors
+FROM totals AS t"""
+_TOTALS: dict[str, tuple[str, str, str | None]] = {
+    "elapsed_ns": ("elapsed time", "経過時間", "ns"),
+    "all_ns": ("time in calls, waiting included", "呼び出しの時間 (待ちを含む)", "ns"),
+    "busy_ns": ("time in calls that do not wait", "待ち以外の呼び出しの時間", "ns"),
+    "data_ns": ("time in reading and writing files", "ファイルの読み書きの時間", "ns"),
+    "metadata_ns": ("time in metadata", "メタデータの時間", "ns"),
+    "sync_ns": ("time in waiting for the disk", "ディスク待ちの時間", "ns"),
+    "calls": ("calls", "呼び出し", None),
+    "errors": ("calls that failed", "失敗した呼び出し", None),
+    "data_calls": ("reads and writes of files", "ファイルの読み書き", None),
+    "metadata_calls": ("metadata calls", "メタデータの呼び出し", None),
+    "data_bytes": ("bytes read and written", "読み書きしたバイト数", "B"),
+    "processes": ("processes", "プロセス", None),
+}
 
 
 def _screen(session: Session) -> Sequence[ScreenTable]:
@@ -56,6 +76,14 @@ def _rows(
     ]
 
 
+def _totals(session: Session) -> dict[str, Total]:
+    result = session.execute(_TOTALS_SQL)
+    columns = [column[0] for column in result.description or []]
+    [row] = result.fetchall()
+    values = dict(zip(columns, row, strict=True))
+    return {name: Total(values[name], (en, ja), unit) for name, (en, ja, unit) in _TOTALS.items()}
+
+
 SECTION = Section(
     about="calls",
     order=10,
@@ -63,5 +91,6 @@ SECTION = Section(
     title=("calls of programs", "プログラムのシステムコール"),
     coverage=understood,
     screen=_screen,
+    totals=_totals,
     of_a_command=True,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sysdock.sections.section import Capture, Fact, ScreenTable, Section, Words
+from sysdock.sections.section import Capture, Fact, ScreenTable, Section, Total, Words
 from sysdock.text import human_bytes, human_count, percent
 
 if TYPE_CHECKING:
@@ -66,6 +66,27 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
     return [ScreenTable(("File system", "ファイルシステム"), columns, rows)] if rows else []
 
 
+_TOTALS: dict[str, tuple[str, str, str | None]] = {
+    "files": ("files", "ファイル", None),
+    "allocated_bytes": ("space of files", "ファイルの占める領域", "B"),
+    "free_bytes": ("free space", "空き領域", "B"),
+    "extents": ("extents", "エクステント", None),
+    "fragments": ("fragments", "断片", None),
+    "fragmented_files": ("fragmented files", "断片化したファイル", None),
+}
+
+
+def _totals(session: Session) -> dict[str, Total]:
+    """Sums over the file systems that were scanned, from the analysis disk/summary."""
+    result = session.run("disk/summary")
+    columns = [column.name for column in result.columns]
+    rows = [dict(zip(columns, row, strict=True)) for row in result.rows()]
+    return {
+        name: Total(sum(row[name] or 0 for row in rows), (english, japanese), unit)
+        for name, (english, japanese, unit) in _TOTALS.items()
+    }
+
+
 def _doubt(session: Session, tables: set[str]) -> Words | None:
     """What a scan could not read: blocks, and files."""
     if not _PLACES & tables:
@@ -94,6 +115,7 @@ SECTION = Section(
     title=("scan of a file system", "ファイルシステムの走査"),
     coverage=_coverage,
     screen=_screen,
+    totals=_totals,
     doubt=_doubt,
     instead="`sysdock disk diff A B` compares two scans",
 )

@@ -32,6 +32,15 @@ class ScreenTable:
 
 
 @dataclass(frozen=True)
+class Total:
+    """A number that two recordings are compared by: its name, and the unit it is in."""
+
+    value: int | float | None
+    name: Words
+    unit: str | None
+
+
+@dataclass(frozen=True)
 class Statement:
     """Something to say in place of findings, with the commands that show more."""
 
@@ -49,9 +58,9 @@ class Section:
 
     `about`: the family of events, as `about` of its tables in `knowhow/tables`. `needs`: the tables without
     which it does not appear. `title`: what a recording of it is. `coverage`: how much of what a capture saw
-    is in the tables. `screen`: tables of the first screen. `doubt`: why an `ok` of a rule that reads these
-    tables cannot be trusted, where that is not the share of its input that was understood. `statement`: what
-    it says where rules have nothing to judge.
+    is in the tables. `screen`: tables of the first screen. `totals`: what `sysdock compare` compares by name.
+    `doubt`: why an `ok` of a rule that reads these tables cannot be trusted, where that is not the share of
+    its input that was understood. `statement`: what it says where rules have nothing to judge.
     """
 
     about: str
@@ -60,6 +69,7 @@ class Section:
     title: Words
     coverage: Callable[[Session, Capture], Sequence[Fact]]
     screen: Callable[[Session], Sequence[ScreenTable]] = _nothing
+    totals: Callable[[Session], dict[str, Total]] | None = None
     doubt: Callable[[Session, set[str]], Words | None] | None = None
     statement: Callable[[Session, str], Statement | None] | None = None
     # What answers questions about it, for whoever asked for something else.

@@ -58,13 +58,23 @@ def test_what_is_no_recording_is_named(cli, pair: tuple[Path, Path], tmp_path: P
 
 def test_what_is_not_of_calls_is_refused(cli, maker: RecordingMaker) -> None:
     calls, scan, experiment = maker.make_each_kind()
-    for words in (("compare", calls, scan), ("compare", scan, scan), ("checkup", scan)):
+    for words in (("compare", calls, scan), ("checkup", scan)):
         refused = cli(*words)
         assert refused.returncode == 2
         said = "no calls of programs in this recording, which holds: scan of a file system"
         assert f"{scan}: {said}" in refused.stderr
         assert "sysdock disk diff" in refused.stderr
+    assert cli("compare", calls, experiment).returncode == 2
     assert "which holds: experiment" in cli("checkup", experiment).stderr
+
+
+def test_scans_are_compared_by_what_they_hold(cli, maker: RecordingMaker) -> None:
+    scan = maker.make_scan()
+    lines = cli("compare", scan, scan).stdout.splitlines()
+    assert any(line.split()[:3] == ["fragmented", "files", "1"] for line in lines)
+    assert not any("Calls by change" in line for line in lines)
+    answer = json.loads(cli("compare", scan, scan, "--format", "json").stdout)
+    assert {row["what"]: (row["a"], row["b"]) for row in answer["totals"]}["extents"] == (2, 2)
 
 
 def test_info_asks_for_no_program_where_there_was_none(cli, maker: RecordingMaker) -> None:

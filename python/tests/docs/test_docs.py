@@ -191,7 +191,21 @@ def test_no_file_names_the_machine_it_was_written_on() -> None:
     assert found == []
 
 
-NUMBERS = ("zero one two three four five six seven eight nine ten eleven twelve").split()
+NUMBERS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
 
 
 def test_counts_that_pages_state_are_true() -> None:
