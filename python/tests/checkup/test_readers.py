@@ -204,7 +204,7 @@ def test_comp_t() -> None:
         (b"job,user,real\n1,2,3\n" * 10, "not a process accounting file"),
         (process("a", 1, 1) + process("b", 1, 1)[:40], "40 bytes behind record 1"),
         (process("a", 1, 1) + old_process("b", 1, 1), "record 2 has version 2 instead of 3"),
-        (gzip.compress(process("a", 1, 1, mtime=0))[:30], "cannot be read"),
+        (gzip.compress(process("a", 1, 1), mtime=0)[:30], "cannot be read"),
     ],
 )
 def test_broken_accounting_files(tmp_path: Path, content: bytes, fact: str) -> None:
