@@ -251,7 +251,7 @@ impl Tables {
 
     pub(crate) fn converted(folder: &Path, spool: &Path) -> Tables {
         let rec = folder.join("rec");
-        let mut recording = Recording::create(&rec, Manifest::new("test", "events", "calls")).unwrap();
+        let mut recording = Recording::create(&rec, crate::manifest()).unwrap();
         let ending = convert(spool, &mut recording, &Cancel::default(), &mut |_| {}).unwrap();
         Tables::read(&rec, recording.finish(ending).unwrap())
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use sysdock_table::{Cancel, Ending, Manifest, Recording, TableError};
+use sysdock_table::{Cancel, Ending, Recording, TableError};
 
 use crate::{
     BpfError, End, Note, SPOOL, Spool, convert,
@@ -77,7 +77,7 @@ fn a_spool_cut_anywhere_gives_what_stands_before() {
         let folder = tempfile::tempdir().unwrap();
         let cut = folder.path().join(SPOOL);
         fs::write(&cut, &bytes[..end]).unwrap();
-        let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("test", "events", "calls")).unwrap();
+        let mut recording = Recording::create(&folder.path().join("rec"), crate::manifest()).unwrap();
         match convert(&cut, &mut recording, &Cancel::default(), &mut |_| {}) {
             Ok(ending) => assert_eq!(ending == Ending::EndOfInput, end == bytes.len()),
             Err(error) => assert!(matches!(error, BpfError::NotASpool(_))),
@@ -113,7 +113,7 @@ fn events_of_garbage_are_no_danger() {
 fn what_a_dead_recorder_left_is_salvaged() {
     let folder = tempfile::tempdir().unwrap();
     let rec = folder.path().join("rec");
-    let recording = Recording::create(&rec, Manifest::new("kernel", "events", "calls")).unwrap();
+    let recording = Recording::create(&rec, crate::manifest()).unwrap();
     let mut spool = Spool::create(&rec.join(SPOOL)).unwrap();
     spool.append(0, &exec(5, (7, 7), 7, "/bin/x", "x\0").bytes()).unwrap();
     spool.append(0, &call(7, 10, 5, libc::SYS_getpid, 7).bytes()).unwrap();
@@ -138,7 +138,7 @@ fn what_a_dead_recorder_left_is_salvaged() {
 fn a_finished_recording_is_not_salvaged() {
     let folder = tempfile::tempdir().unwrap();
     let rec = folder.path().join("rec");
-    Recording::create(&rec, Manifest::new("kernel", "events", "calls")).unwrap().finish(Ending::EndOfInput).unwrap();
+    Recording::create(&rec, crate::manifest()).unwrap().finish(Ending::EndOfInput).unwrap();
     let mut spool = Spool::create(&rec.join(SPOOL)).unwrap();
     spool.note(&Note::End(End::default())).unwrap();
     drop(spool);

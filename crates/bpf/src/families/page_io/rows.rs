@@ -32,7 +32,12 @@ impl PageIoRows {
     }
 
     /// Add the row of a request. Who made one for memory of a program learns from a call whose file it is for.
-    pub(super) fn push(&mut self, row: PageIo<'static>, waits_for: Option<u32>, recording: &mut Recording) -> Result<(), TableError> {
+    pub(super) fn push(
+        &mut self,
+        row: PageIo<'static>,
+        waits_for: Option<u32>,
+        recording: &mut Recording,
+    ) -> Result<(), TableError> {
         let Some(tid) = waits_for else { return self.keep(vec![row], recording) };
         let waiting = self.direct.entry(tid).or_default();
         waiting.push(row);
