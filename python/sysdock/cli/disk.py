@@ -113,10 +113,11 @@ def scan(
     """
     import tempfile
 
-    from sysdock.cli.recording import hand_over, run_with_progress
+    from sysdock.cli.recording import hand_over, load_ahead, run_with_progress
     from sysdock.recording.native import refuse_existing
 
     refuse_existing(output)
+    load_ahead()
     options = [f"--threads={threads}"] if threads else []
     options += [f"--{name.replace('_', '-')}" for name, is_set in leave_out.items() if is_set]
     with tempfile.TemporaryDirectory() as folder:

@@ -74,7 +74,7 @@ def command(
     LOG: a file (plain, .gz, .zst), several of a set or of several hosts, or - for standard input.
     """
     from sysdock.cli.output import remark
-    from sysdock.cli.recording import answer, run_with_progress
+    from sysdock.cli.recording import answer, load_ahead, run_with_progress
     from sysdock.recording.native import refuse_existing
 
     refuse_existing(output)
@@ -86,6 +86,7 @@ def command(
     options += ["--follow"] if follow else []
     options += [f"--truss-columns={truss_columns}"] if truss_columns is not None else []
     options += [f"--threads={threads}"] if threads else []
+    load_ahead()
     code = run_with_progress(["import", "-o", str(output), *options, "--", *logs], forward)
     if (output / "recording.json").exists():
         if code == 130:

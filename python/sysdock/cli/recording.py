@@ -61,7 +61,7 @@ def add_scan(folder: Path, target: Path) -> None:
 
 
 def load_ahead() -> None:
-    """Loads what the answer needs in a thread, while the command runs; it gives way to all else."""
+    """Loads what the answer needs in a thread, while the native program works; it gives way to all else."""
 
     def load() -> None:
         with contextlib.suppress(OSError):
