@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Iterator, Sequence
+from decimal import ROUND_DOWN, Decimal
 
 # The micro sign, not the Greek letter: fonts with Japanese characters draw that one as wide as two.
 TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
@@ -12,6 +13,7 @@ SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"),
 _MINUTES_FROM_S = 120
 _EXACT_BELOW = 1e15
 _THREE_DIGITS = 1000
+_RATIO_DIGITS = 3
 
 
 def human_ns(value: float | None) -> str:
@@ -43,6 +45,16 @@ def percent(part: float, whole: float) -> str:
     return f"{int(part / whole * 1000) / 10:.1f} %"
 
 
+def truncated(value: float, digits: int = _RATIO_DIGITS) -> str:
+    """The first significant digits of a number from 0 on, the rest cut off, not rounded: `0.0463`."""
+    if value <= 0:
+        return "0"
+    # Twelve digits first: the float next to 0.29 lies below it, and would be cut to 0.289.
+    number = Decimal(f"{value:.12g}")
+    last = min(number.adjusted() - digits + 1, 0)
+    return f"{number.quantize(Decimal(1).scaleb(last), ROUND_DOWN):f}"
+
+
 def in_words(value: object, unit: str | None, lang: str = "en") -> str:
     """A value of a column with that unit as it stands in a sentence; `unknown` where there is none."""
     if value is None:
@@ -57,6 +69,8 @@ def in_words(value: object, unit: str | None, lang: str = "en") -> str:
         return human_bytes(value)
     if unit == "B/s":
         return f"{human_bytes(value)}/s"
+    if unit == "ratio":
+        return truncated(value)
     if isinstance(value, int) or (value == int(value) and abs(value) < _EXACT_BELOW):
         number = f"{int(value):,}"
     else:

@@ -5,10 +5,12 @@ time, 2 volume, rate and load, 3 the system calls, 4 what to hand to the adminis
 docs/howto/check-up-a-job.md describes it for users.
 """
 
-OK, LOOK_CLOSER, UNKNOWN = "ok", "look closer", "unknown"
-VERDICTS = (OK, UNKNOWN, LOOK_CLOSER)
+# What a rule says of its subject, and what the check-up calls it where people read it.
+OK, UNKNOWN, FINDING = "ok", "unknown", "finding"
+VERDICTS = {OK: "ok", UNKNOWN: "unknown", FINDING: "look closer"}
+_WORST_LAST = tuple(VERDICTS)
 
 
-def worst(verdicts: list[str]) -> str:
-    """The verdict of a whole: absence of data is never ok, and what was found outweighs it."""
-    return max(verdicts, key=VERDICTS.index, default=UNKNOWN)
+def worst(statuses: list[str]) -> str:
+    """The status of a whole: absence of data is never ok, and what was found outweighs it."""
+    return max(statuses, key=_WORST_LAST.index, default=UNKNOWN)

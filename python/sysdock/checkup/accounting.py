@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from sysdock.checkup import OK
 from sysdock.checkup.ratio import JobTimes
-from sysdock.checkup.statement import Name, Part
+from sysdock.checkup.statement import Name, Part, Words
 from sysdock.checkup.text_file import open_packed
 from sysdock.errors import UserError
 
@@ -116,7 +116,7 @@ def find_process(path: Path, wanted: str | None) -> JobTimes:
         system=Fraction(sum(process.system for process in family)) / TICKS_PER_S,
         real=Fraction(found.real) / TICKS_PER_S,
         name=found.comm,
-        source=("process accounting", "プロセスアカウンティング"),
+        source=Words("process accounting", "プロセスアカウンティング"),
         remark=Part("processes", OK, said, None, values),
     )
 

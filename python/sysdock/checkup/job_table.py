@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from sysdock.checkup.ratio import JobTimes
+from sysdock.checkup.statement import Words
 from sysdock.checkup.text_file import open_packed
 from sysdock.checkup.times import EXAMPLES, UNITS, seconds
 from sysdock.errors import UserError
@@ -92,7 +93,7 @@ def find_job(path: Path, wanted: str | None) -> JobTimes:
         job.cores,
         job.assistant_cores,
         job.job or None,
-        ("table of jobs", "ジョブの表"),
+        Words("table of jobs", "ジョブの表"),
     )
 
 

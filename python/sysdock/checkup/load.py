@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from sysdock.checkup import LOOK_CLOSER, OK, UNKNOWN
+from sysdock.checkup import FINDING, OK, UNKNOWN
 from sysdock.checkup.counters import difference, read_llite, read_nfs, read_proc_io
 from sysdock.checkup.statement import Name, Part
 from sysdock.checkup.sysstat import read_sysstat
@@ -79,7 +79,7 @@ def judge_nfs(before: Path, after: Path) -> Part:
             "The server or the network did not answer in time: give the administrator the time of the job.",
             "サーバーかネットワークが時間内に応答していません。ジョブの時刻を管理者に伝えてください。",
         )
-        return Part("nfs", LOOK_CLOSER, said, do, values)
+        return Part("nfs", FINDING, said, do, values)
     return Part("nfs", OK, said, None, values)
 
 
@@ -122,14 +122,14 @@ def judge_llite(before: Path, after: Path) -> Part:
             "Move more of it at a time: a parallel file system wants requests of 1 MiB and more.",
             "一度にもっと多く読み書きしてください。並列ファイルシステムには 1 MiB 以上の要求が向きます。",
         )
-        return Part("llite", LOOK_CLOSER, said, do, values)
+        return Part("llite", FINDING, said, do, values)
     if metadata > max(requests, MANY):
         do = (
             "More operations on metadata than on data: open files once, and put small files into one.",
             "データよりメタデータの操作が多くなっています。"
             "ファイルを開くのは一度にし、小さなファイルはまとめてください。",
         )
-        return Part("llite", LOOK_CLOSER, said, do, values)
+        return Part("llite", FINDING, said, do, values)
     return Part("llite", OK, said, None, values)
 
 
@@ -153,7 +153,7 @@ def judge_proc_io(counters: dict[str, int] | Path) -> Part:
             "Small requests: use buffered files, and move 64 KiB or more at a time.",
             "要求が小さすぎます。バッファー付きのファイルを使い、一度に 64 KiB 以上読み書きしてください。",
         )
-        return Part("proc_io", LOOK_CLOSER, said, do, values)
+        return Part("proc_io", FINDING, said, do, values)
     return Part("proc_io", OK, said, None, values)
 
 
@@ -219,7 +219,7 @@ def judge_sar(path: Path, during: tuple[float, float] | None) -> Part:
             "The disk was at its limit, by this job or by others: ask the administrator what else ran.",
             "ディスクは限界でした。このジョブのためか、ほかのジョブのためかを管理者に尋ねてください。",
         )
-        return Part("sar", LOOK_CLOSER, said, do, values)
+        return Part("sar", FINDING, said, do, values)
     return Part("sar", OK, said, None, values)
 
 

@@ -18,6 +18,7 @@ from typing import IO
 
 from sysdock.checkup.counters import parse_proc_io
 from sysdock.checkup.ratio import JobTimes
+from sysdock.checkup.statement import Words
 from sysdock.errors import UserError
 from sysdock.recording.signals import passed_on
 
@@ -61,7 +62,7 @@ def run_plain(command: Sequence[str]) -> PlainRun:
         system=Fraction(round(usage.ru_stime * _US), _US),
         real=Fraction(real, _NS),
         name=" ".join(command),
-        source=("this run, untraced", "今回の実行。トレースなし"),
+        source=Words("this run, untraced", "今回の実行。トレースなし"),
     )
     code = process.returncode
     return PlainRun(code if code >= 0 else 128 - code, times, io, no_io, started_s, ended_s)

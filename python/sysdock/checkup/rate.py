@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sysdock.checkup import LOOK_CLOSER, OK, UNKNOWN
+from sysdock.checkup import FINDING, OK, UNKNOWN
 from sysdock.checkup.statement import Name, Part
 from sysdock.checkup.volume import MOVED
 
@@ -111,5 +111,5 @@ def _rate(folder: str, direction: str, expected: float, moved: int, time_ns: int
             "ファイルシステムの能力より遅くなっています。記録自体が小さな要求を遅くするので、"
             "まずステップ 3 で要求の大きさを、次にその時の負荷を見てください。",
         )
-        return Part("rate", LOOK_CLOSER, said, do, values)
+        return Part("rate", FINDING, said, do, values)
     return Part("rate", OK, said, None, values)

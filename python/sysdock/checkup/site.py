@@ -14,20 +14,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from sysdock.checkup.ratio import DEFAULT_THRESHOLD
+from sysdock.checkup.statement import Words
 from sysdock.checkup.text_file import read_text
 from sysdock.checkup.threshold import QUANTILES, Survey, Threshold
 from sysdock.errors import UserError
 
 _RATE_KEYS = {"read": "read_bytes_s", "write": "write_bytes_s"}
+USUAL = Words("usual value, no --site given", "一般的な値。--site の指定なし")
 
 
 @dataclass(frozen=True)
 class Site:
-    """Threshold, where it comes from (English, Japanese), and rates in B/s by folder: `read`, `write`."""
+    """Threshold, where it comes from, and rates in B/s by folder: `read`, `write`.
 
-    threshold: float = DEFAULT_THRESHOLD
-    origin: tuple[str, str] = ("usual value, no --site given", "一般的な値。--site の指定なし")
+    `threshold` None: that of the rule.
+    """
+
+    threshold: float | None = None
+    origin: Words = USUAL
     rates: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
@@ -57,7 +61,7 @@ def read_site(path: Path) -> Site:
     known_ja = f"、{records:,} 件の記録から" if isinstance(records, int) else ""
     return Site(
         threshold,
-        (f"this site's value{known}", f"このサイトの値{known_ja}"),
+        Words(f"this site's value{known}", f"このサイトの値{known_ja}"),
         {
             folder: {name: float(values[key]) for name, key in _RATE_KEYS.items() if key in values}
             for folder, values in rates.items()

@@ -1,4 +1,4 @@
-"""What a step of the check-up says: verdicts with sentences whose numbers and recorded names stand apart.
+"""What a step of the check-up says: a status with sentences whose numbers and recorded names stand apart.
 
 A sentence is a template, so that the same statement can be printed in both languages and, in a bundle, with
 its names hashed.
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sysdock.checkup import worst
+from sysdock.checkup import VERDICTS, worst
 from sysdock.text import in_words
 
 
@@ -22,6 +21,14 @@ class Name:
 
     kind: str
     text: str
+
+
+@dataclass(frozen=True)
+class Words:
+    """A word of the check-up's own that differs by language."""
+
+    en: str
+    ja: str
 
 
 Rename = Callable[[Name], str]
@@ -36,14 +43,25 @@ def as_it_is(name: Name) -> str:
 class Part:
     """One statement of a step: sentence and advice in English and Japanese, templates over `values`.
 
-    The format `ratio` truncates to three digits, a unit (`s`, `B`, `B/s`) writes the value as people read it.
+    `status`: ok, unknown or finding. A unit as format (`{moved:B}`) writes the value as people read it, `n` a
+    number without a unit.
     """
 
     topic: str
-    verdict: str
+    status: str
     said: tuple[str, str]
     do: tuple[str, str] | None = None
     values: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        """The status in the check-up's words."""
+        return VERDICTS[self.status]
+
+    def followed_by(self, remark: Part) -> Part:
+        """The same with a remark behind its sentence."""
+        said = (self.said[0] + " {remark}", self.said[1] + "{remark}")
+        return replace(self, said=said, values={**self.values, "remark": remark})
 
     def text(self, lang: str, rename: Rename = as_it_is) -> str:
         """The sentence."""
@@ -70,9 +88,14 @@ class Step:
     parts: list[Part]
 
     @property
-    def verdict(self) -> str:
+    def status(self) -> str:
         """The worst of its parts."""
-        return worst([part.verdict for part in self.parts])
+        return worst([part.status for part in self.parts])
+
+    @property
+    def verdict(self) -> str:
+        """The status in the check-up's words."""
+        return VERDICTS[self.status]
 
 
 class _Formatter(string.Formatter):
@@ -89,22 +112,18 @@ class _Formatter(string.Formatter):
             return self.rename(value)
         if isinstance(value, Part):
             return value.text(self.lang, self.rename)
-        if format_spec == "ratio":
-            from sysdock.checkup.ratio import truncated
-
-            return truncated(Fraction(value))
-        if isinstance(value, Fraction):
-            value = float(value)
-        if isinstance(value, (int, float)) and (format_spec in ("s", "B", "B/s", "n")):
-            return in_words(value, None if format_spec == "n" else format_spec, self.lang)
-        return str(value)
+        if isinstance(value, Words):
+            return value.ja if self.lang == "ja" else value.en
+        if not format_spec:
+            return str(value)
+        return in_words(value, None if format_spec == "n" else format_spec, self.lang)
 
 
 def _plain(value: Any, rename: Rename) -> Any:
     if isinstance(value, Name):
         return rename(value)
-    if isinstance(value, Fraction):
-        return float(value)
+    if isinstance(value, Words):
+        return value.en
     if isinstance(value, Part):
         return value.plain_values(rename)
     if isinstance(value, (tuple, list)):

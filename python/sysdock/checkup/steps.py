@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sysdock.checkup import LOOK_CLOSER, OK, UNKNOWN
+from sysdock.checkup import FINDING, OK, UNKNOWN
 from sysdock.checkup.load import judge_llite, judge_nfs, judge_proc_io, judge_sar, no_load
-from sysdock.checkup.ratio import JobTimes, judge_ratio
+from sysdock.checkup.ratio import TABLE, JobTimes, no_times, ratio_part
 from sysdock.checkup.site import Site
 from sysdock.checkup.statement import Name, Part, Rename, Step, as_it_is
 
@@ -46,7 +46,12 @@ class Given:
 
 def step_1(given: Given) -> Step:
     """The ratio."""
-    return Step(1, TITLES[0], [judge_ratio(given.job, given.site.threshold, given.site.origin)])
+    if given.job is None:
+        return Step(1, TITLES[0], [no_times()])
+    from sysdock.checkup.observed import observed
+
+    with observed({TABLE: [given.job.row()]}) as session:
+        return Step(1, TITLES[0], [ratio_part(session, given.job, given.site)])
 
 
 def step_2(given: Given, session: Session | None) -> Step:
@@ -106,7 +111,7 @@ def step_3(session: Session | None, findings: Sequence[Finding] | None = None) -
         "主な所見 {main} 件。判定できなかったルール {unknown} 件、問題なし {ok} 件。",
     )
     wrong = any(not finding.is_note for finding in main)
-    verdict = LOOK_CLOSER if wrong else UNKNOWN if counts["unknown"] or not counts["ok"] else OK
+    verdict = FINDING if wrong else UNKNOWN if counts["unknown"] or not counts["ok"] else OK
     do = ("`sysdock diagnose REC` shows all of them.", "`sysdock diagnose REC` ですべて見られます。")
     return Step(3, TITLES[2], [Part("calls", verdict, said, do if english else None, values), *parts])
 
@@ -132,7 +137,7 @@ def _finding(english: Finding, japanese: Finding) -> Part:
         "{title}" + subject + gain[0] + ". {reason}",
         "{title_ja}" + subject + gain[1] + "。{reason_ja}",
     )
-    verdict = OK if english.is_note else LOOK_CLOSER
+    verdict = OK if english.is_note else FINDING
     return Part("finding", verdict, said, ("{advice}", "{advice_ja}"), values)
 
 
@@ -155,7 +160,7 @@ def step_4(steps: Sequence[Step], session: Session | None, bundle: Path | None, 
         return Step(4, TITLES[3], [Part("bundle", OK, said, do, values)])
     if session is None:
         return Step(4, TITLES[3], [_no_recording("bundle")])
-    bad = [step.number for step in steps if step.verdict == LOOK_CLOSER]
+    bad = [step.number for step in steps if step.status == FINDING]
     values = {"steps": bad}
     if bad:
         said = ("Step(s) {steps} need a closer look.", "ステップ {steps} に気になる点があります。")

@@ -11,13 +11,19 @@ from pathlib import Path
 from sysdock.checkup import accounting, histogram
 from sysdock.checkup.histogram import BINS, Histogram, Split
 from sysdock.checkup.job_table import read_jobs
-from sysdock.checkup.ratio import DEFAULT_THRESHOLD
 from sysdock.checkup.text_file import open_packed
 from sysdock.errors import UserError
+from sysdock.library import Library
 
 # A hundred years: no process takes longer, but a damaged file says so.
 LONGEST_TICKS = 100 * 366 * 86400 * accounting.TICKS_PER_S
 QUANTILES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+
+
+def usual_threshold() -> float:
+    """That of the rule of step 1, where a site has none of its own."""
+    rule = Library().rule("checkup/io_ratio")
+    return next(param.default for param in rule.params if param.name == "threshold")
 
 
 @dataclass
@@ -165,4 +171,4 @@ def decide(found: Survey) -> Threshold:
 
 
 def _default(split: Split | None, reason: str, reason_ja: str) -> Threshold:
-    return Threshold(DEFAULT_THRESHOLD, "default", (reason, reason_ja), split)
+    return Threshold(usual_threshold(), "default", (reason, reason_ja), split)

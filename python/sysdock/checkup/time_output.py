@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sysdock.checkup import OK
 from sysdock.checkup.ratio import JobTimes
-from sysdock.checkup.statement import Part
+from sysdock.checkup.statement import Part, Words
 from sysdock.checkup.text_file import read_text
 from sysdock.checkup.times import seconds
 from sysdock.errors import UserError
@@ -40,13 +40,9 @@ def read_time_output(path: Path) -> JobTimes:
             "ログには `time` の出力が {runs} 個あり、これは最後のものです。",
         )
         remark = Part("runs", OK, said, None, {"runs": len(runs)})
+    times = {key: seconds(value) for key, value in last.items() if key != "name"}
     return JobTimes(
-        user=seconds(last["user"]),
-        real=seconds(last["real"]),
-        system=seconds(last["system"]),
-        name=last.get("name"),
-        source=("output of `time`", "`time` の出力"),
-        remark=remark,
+        **times, name=last.get("name"), source=Words("output of `time`", "`time` の出力"), remark=remark
     )
 
 

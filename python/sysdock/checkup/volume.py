@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sysdock.checkup import LOOK_CLOSER, OK, UNKNOWN
+from sysdock.checkup import FINDING, OK, UNKNOWN
 from sysdock.checkup.statement import Name, Part
 from sysdock.errors import UserError
 
@@ -104,7 +104,7 @@ def judge_volume(session: Session, files: Sequence[Path] = ()) -> Part:
     if missing:
         said = _more(said, _NOT_RECORDED)
     if over:
-        return Part("volume", LOOK_CLOSER, _more(said, _OVER), _READ_ONCE, values)
+        return Part("volume", FINDING, _more(said, _OVER), _READ_ONCE, values)
     if seen < ENOUGH_KNOWN * total or missing:
         return Part("volume", UNKNOWN, said, _SAY_FILES, values)
     return Part("volume", OK, said, None, values)
@@ -194,7 +194,7 @@ def _stated(row: Moved) -> Part:
     }
     values["way_ja"] = "読み" if most == "read" else "書き"
     said = ("{path} ({way} {moved:B}, size {size:B})", "{path} ({way_ja} {moved:B}、大きさ {size:B})")
-    return Part("file", LOOK_CLOSER, said, None, values)
+    return Part("file", FINDING, said, None, values)
 
 
 def _by_mount(session: Session, rows: Sequence[Moved]) -> list[Part]:

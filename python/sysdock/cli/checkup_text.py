@@ -14,14 +14,14 @@ COLUMNS = 100
 _WORDS = {
     "en": {
         "ok": "ok",
-        "look closer": "LOOK CLOSER",
+        "finding": "LOOK CLOSER",
         "unknown": "unknown",
         "step": "Step {number}  {verdict}  {title}",
         "do": "What to do: ",
     },
     "ja": {
         "ok": "問題なし",
-        "look closer": "要確認",
+        "finding": "要確認",
         "unknown": "判定不能",
         "step": "ステップ {number}  {verdict}  {title}",
         "do": "対策: ",
@@ -72,10 +72,10 @@ def step_lines(steps: Sequence[Step], lang: str, columns: int | None = None) -> 
     lines = []
     for step in steps:
         title = step.title[lang == "ja"]
-        lines += ["", words["step"].format(number=step.number, title=title, verdict=words[step.verdict])]
+        lines += ["", words["step"].format(number=step.number, title=title, verdict=words[step.status])]
         advised = set()
         for part in step.parts:
-            mark = f"[{words[part.verdict]}] " if len(step.parts) > 1 else ""
+            mark = f"[{words[part.status]}] " if len(step.parts) > 1 else ""
             lines += wrapped(printable(mark + part.text(lang)), room, "  ")
             advice = part.advice(lang)
             if advice and advice not in advised:

@@ -14,7 +14,9 @@ from make_recording import RecordingMaker
 from sysdock.analysis import Session
 from sysdock.checkup.bundle import names_in, write_bundle
 from sysdock.checkup.names import LEFT_OUT, Hasher, read_key, translate
-from sysdock.checkup.ratio import JobTimes, judge_ratio
+from sysdock.checkup.observed import observed
+from sysdock.checkup.ratio import TABLE, JobTimes, ratio_part
+from sysdock.checkup.site import Site
 from sysdock.checkup.statement import Step
 from sysdock.checkup.volume import judge_volume
 from sysdock.errors import UserError
@@ -106,7 +108,8 @@ def steps_of(session: Session) -> list[Step]:
     from fractions import Fraction
 
     job = JobTimes(Fraction(1), Fraction(2), name="ibexprog orixarg")
-    ratio = judge_ratio(job, 0.1, ("usual", "一般的"))
+    with observed({TABLE: [job.row()]}) as own:
+        ratio = ratio_part(own, job, Site())
     return [Step(1, ("a", "あ"), [ratio]), Step(2, ("b", "い"), [judge_volume(session)])]
 
 

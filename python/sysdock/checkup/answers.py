@@ -1,0 +1,98 @@
+"""What a rule answers, as statements of a step: its sentences, with numbers and recorded names kept apart.
+
+A finding of `sysdock diagnose` is a finished text. A bundle has to hash the names in it, so the check-up
+takes the sentences of the rule's header as templates over the row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sysdock.checkup import FINDING, OK, UNKNOWN
+from sysdock.checkup.statement import Name, Part
+from sysdock.library.rule_shape import RULE_COLUMNS
+
+if TYPE_CHECKING:
+    from sysdock.analysis import Session
+    from sysdock.library import Analysis
+
+_PLACE = re.compile(r"\{([a-z0-9_]+)\}")
+_OF_ALL_RULES = {column.name for column in RULE_COLUMNS} | {"variant"}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A rule, and how its rows are shown in the check-up.
+
+    `columns`: names by which the check-up's JSON has columns that all rules have; of these it has no others.
+    `names`: columns that hold a name from the user's world, and its kind (`Name.kind`).
+    """
+
+    topic: str
+    rule: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+def answers(
+    session: Session,
+    question: Question,
+    limits: Mapping[str, Any] | None = None,
+    words: Mapping[str, Any] | None = None,
+) -> list[Part]:
+    """A statement for each row of the rule, in its order.
+
+    `limits`: values in place of the defaults of the rule's parameters. `words`: what is shown in place of the
+    value of a column.
+    """
+    from sysdock.analysis.diagnosis import doubts
+
+    rule = session.library.rule(question.rule)
+    result = session.run(rule, limits)
+    names = [column.name for column in result.columns]
+    doubt = doubts(session, session.library.sources(rule.needs))
+    advice = _advice(session, rule)
+    parts = []
+    for values in result.rows():
+        row = dict(zip(names, values, strict=True))
+        said = _templates(rule, row, question)
+        shown = _shown(question, row, words or {})
+        if row["status"] == OK and doubt:
+            parts.append(Part(question.topic, UNKNOWN, doubt, None, shown))
+        else:
+            do = advice if row["status"] == FINDING else None
+            parts.append(Part(question.topic, row["status"], said, do, shown))
+    return parts
+
+
+def _templates(rule: Analysis, row: Mapping[str, Any], question: Question) -> tuple[str, str]:
+    """The sentences for a row, with the unit of each column as its format."""
+    units = {column.name: column.unit or "n" for column in rule.columns}
+
+    def place(found: re.Match[str]) -> str:
+        return f"{{{question.columns.get(found[1], found[1])}:{units[found[1]]}}}"
+
+    texts = (rule.says.texts[row["status"], row["variant"], lang] for lang in ("en", "ja"))
+    english, japanese = (_PLACE.sub(place, text) for text in texts)
+    return english, japanese
+
+
+def _shown(question: Question, row: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {}
+    for column, value in row.items():
+        if column in _OF_ALL_RULES and column not in question.columns:
+            continue
+        if column in question.names and value is not None:
+            value = Name(question.names[column], value)
+        shown[question.columns.get(column, column)] = words.get(column, value)
+    return shown
+
+
+def _advice(session: Session, rule: Analysis) -> tuple[str, str] | None:
+    page = session.library.page(rule)
+    english = page.first_paragraph("What to do")
+    # Braces are places of a template here; no advice has any.
+    return (english, page.first_paragraph("どうするか") or english) if english else None
