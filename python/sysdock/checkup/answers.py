@@ -53,11 +53,12 @@ def answers(
     rule = session.library.rule(question.rule)
     result = session.run(rule, limits)
     names = [column.name for column in result.columns]
+    mentioned = {name: value for name, value in result.values.items() if name in rule.says.names()}
     doubt = doubts(session, session.library.sources(rule.needs))
     advice = _advice(session, rule)
     parts = []
     for values in result.rows():
-        row = dict(zip(names, values, strict=True))
+        row = {**mentioned, **dict(zip(names, values, strict=True))}
         said = _templates(rule, row, question)
         shown = _shown(question, row, words or {})
         if row["status"] == OK and doubt:
@@ -70,12 +71,12 @@ def answers(
 
 def _templates(rule: Analysis, row: Mapping[str, Any], question: Question) -> tuple[str, str]:
     """The sentences for a row, with the unit of each column as its format."""
-    units = {column.name: column.unit or "n" for column in rule.columns}
+    units = {each.name: each.unit or "n" for each in (*rule.params, *rule.columns)}
 
     def place(found: re.Match[str]) -> str:
         return f"{{{question.columns.get(found[1], found[1])}:{units[found[1]]}}}"
 
-    texts = (rule.says.texts[row["status"], row["variant"], lang] for lang in ("en", "ja"))
+    texts = (rule.says.template(row["status"], row.get("variant"), lang) for lang in ("en", "ja"))
     english, japanese = (_PLACE.sub(place, text) for text in texts)
     return english, japanese
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sysdock.analysis import Session
+from sysdock.analysis.errors import engine_errors
 from sysdock.library import Library
 from sysdock.recording import Recording
 from sysdock.recording.joined import JoinedRecording
@@ -32,7 +33,8 @@ def observed(tables: Mapping[str, Rows], recording: Recording | None = None) -> 
         write_manifest(folder, empty_manifest({}, capture))
         for table, rows in tables.items():
             columns = [column.name for column in library.table(table).columns]
-            add_part(folder, library, table, [[row[column] for column in columns] for row in rows])
+            with engine_errors(f"what was given for `{table}`"):
+                add_part(folder, library, table, [[row[column] for column in columns] for row in rows])
         own = Recording.open(folder)
         with Session(JoinedRecording(recording, own) if recording else own, library) as session:
             yield session

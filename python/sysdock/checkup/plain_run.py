@@ -36,14 +36,14 @@ class PlainRun:
     times: JobTimes
     io: dict[str, int] | None
     no_io: str | None
-    started_s: float
-    ended_s: float
+    started_ns: int
+    ended_ns: int
 
 
 def run_plain(command: Sequence[str]) -> PlainRun:
     """Runs it with our streams; signals are passed on, and its status is returned (128 + N for a signal)."""
     with passed_on(_FORWARDED) as child:
-        started_s, start = time.time(), time.monotonic_ns()
+        started_ns, start = time.time_ns(), time.monotonic_ns()
         try:
             process = subprocess.Popen(command)
         except OSError as error:
@@ -53,7 +53,7 @@ def run_plain(command: Sequence[str]) -> PlainRun:
         counters = _open_counters(process.pid)
         child.wait()
         real = time.monotonic_ns() - start
-        ended_s = time.time()
+        ended_ns = time.time_ns()
         io, no_io = _counters(process.pid, counters)
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -65,7 +65,7 @@ def run_plain(command: Sequence[str]) -> PlainRun:
         source=Words("this run, untraced", "今回の実行。トレースなし"),
     )
     code = process.returncode
-    return PlainRun(code if code >= 0 else 128 - code, times, io, no_io, started_s, ended_s)
+    return PlainRun(code if code >= 0 else 128 - code, times, io, no_io, started_ns, ended_ns)
 
 
 def _open_counters(pid: int) -> IO[bytes] | None:

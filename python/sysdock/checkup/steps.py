@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sysdock.checkup import FINDING, OK, UNKNOWN
-from sysdock.checkup.load import judge_llite, judge_nfs, judge_proc_io, judge_sar, no_load
-from sysdock.checkup.ratio import TABLE, JobTimes, no_times, ratio_part
-from sysdock.checkup.site import Site
+from sysdock.checkup.load import Period, load_parts, load_tables, no_load
+from sysdock.checkup.ratio import TABLE, no_times, ratio_part
 from sysdock.checkup.statement import Name, Part, Rename, Step, as_it_is
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
     from sysdock.analysis.finding import Finding
-    from sysdock.checkup.plain_run import PlainRun
+    from sysdock.checkup.given import Given
+    from sysdock.checkup.observed import Rows
 
 TITLES = (
     ("I/O ratio: does the job wait?", "入出力の比: ジョブは待っているか"),
@@ -30,64 +29,35 @@ TITLES = (
 _MOST_FINDINGS = 5
 
 
-@dataclass(frozen=True)
-class Given:
-    """What the user gave for steps 1 and 2, beside a recording."""
+def first_steps(given: Given, session: Session | None) -> list[Step]:
+    """Steps 1 and 2: the ratio; volume and rate from the recording, load from counters and samples."""
+    tables: dict[str, Rows] = {**load_tables(given)}
+    if given.job:
+        tables[TABLE] = [given.job.row()]
+    ratio, load = [no_times()], [no_load()]
+    if tables:
+        from sysdock.checkup.observed import observed
 
-    site: Site = field(default_factory=Site)
-    job: JobTimes | None = None
-    run: PlainRun | None = None
-    files: tuple[Path, ...] = ()
-    nfsstat: tuple[Path, Path] | None = None
-    llite: tuple[Path, Path] | None = None
-    proc_io: Path | None = None
-    sar: tuple[Path, ...] = ()
-
-
-def step_1(given: Given) -> Step:
-    """The ratio."""
-    if given.job is None:
-        return Step(1, TITLES[0], [no_times()])
-    from sysdock.checkup.observed import observed
-
-    with observed({TABLE: [given.job.row()]}) as session:
-        return Step(1, TITLES[0], [ratio_part(session, given.job, given.site)])
-
-
-def step_2(given: Given, session: Session | None) -> Step:
-    """Volume and rate from the recording, load from counters and samples."""
-    parts = [_no_recording("volume")]
+        with observed(tables) as own:
+            if given.job:
+                ratio = [ratio_part(own, given.job, given.site)]
+            load = load_parts(own, given, _during(given, session)) or load
+    moved = [_no_recording("volume")]
     if session:
         from sysdock.checkup.rate import judge_rates
         from sysdock.checkup.volume import judge_volume
 
-        parts = [judge_volume(session, given.files), *judge_rates(session, given.site.rates)]
-    return Step(2, TITLES[1], parts + (_load(given, session) or [no_load()]))
+        moved = [judge_volume(session, given.files), *judge_rates(session, given.site.rates)]
+    return [Step(1, TITLES[0], ratio), Step(2, TITLES[1], moved + load)]
 
 
-def _load(given: Given, session: Session | None) -> list[Part]:
-    parts = []
-    if given.nfsstat:
-        parts.append(judge_nfs(*given.nfsstat))
-    if given.llite:
-        parts.append(judge_llite(*given.llite))
-    if given.proc_io:
-        parts.append(judge_proc_io(given.proc_io))
-    if given.run and given.run.io is not None:
-        parts.append(judge_proc_io(given.run.io))
-    elif given.run:
-        said = ("/proc/PID/io could not be read: {why}.", "/proc/PID/io を読めませんでした: {why}。")
-        parts.append(Part("proc_io", UNKNOWN, said, None, {"why": given.run.no_io}))
-    return parts + [judge_sar(path, _during(given, session)) for path in given.sar]
-
-
-def _during(given: Given, session: Session | None) -> tuple[float, float] | None:
-    """When the job ran, s since the epoch."""
+def _during(given: Given, session: Session | None) -> Period | None:
+    """When the job ran, ns since the epoch."""
     if given.run:
-        return given.run.started_s, given.run.ended_s
+        return given.run.started_ns, given.run.ended_ns
     if session and session.recording.clock.get("kind") in ("epoch", "time_of_day"):
         start = session.recording.started_ns
-        return start / 1e9, (start + session.recording.manifest["duration_ns"]) / 1e9
+        return start, start + session.recording.manifest["duration_ns"]
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +29,12 @@ class Sample:
     await_ms: float | None = None
     busy: float | None = None
     at: float | None = None
+
+    def __post_init__(self) -> None:
+        """ValueError: one of the numbers is none."""
+        numbers = (self.read_bytes_s, self.written_bytes_s, self.await_ms or 0, self.busy or 0)
+        if not all(map(math.isfinite, numbers)):
+            raise ValueError("not a number")
 
 
 def read_sysstat(path: Path) -> list[Sample]:

@@ -14,10 +14,10 @@ from sysdock.errors import UserError
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
+    from sysdock.checkup.given import Given
     from sysdock.checkup.plain_run import PlainRun
     from sysdock.checkup.ratio import JobTimes
     from sysdock.checkup.statement import Step
-    from sysdock.checkup.steps import Given
 
 _EPILOG = """Example:
 
@@ -194,8 +194,8 @@ def _check(
 
 
 def _given(options: dict[str, Any], run: PlainRun | None) -> Given:
+    from sysdock.checkup.given import Given
     from sysdock.checkup.site import Site, read_site
-    from sysdock.checkup.steps import Given
 
     job = run.times if run else _times(options)
     return Given(
@@ -235,9 +235,9 @@ def _times(options: dict[str, Any]) -> JobTimes | None:
 
 
 def _steps(given: Given, session: Session | None, bundle: Path | None, options: dict[str, Any]) -> list[Step]:
-    from sysdock.checkup.steps import step_1, step_2, step_3, step_4
+    from sysdock.checkup.steps import first_steps, step_3, step_4
 
-    steps = [step_1(given), step_2(given, session), step_3(session)]
+    steps = [*first_steps(given, session), step_3(session)]
     return [*steps, step_4(steps, session, bundle, options["hash_names"])]
 
 

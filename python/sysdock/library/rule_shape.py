@@ -73,8 +73,12 @@ class Sentences:
         units: Mapping[str, str | None],
     ) -> str:
         """The sentence for a row with these columns and parameters, and their units; KeyError: none."""
-        text = self.texts.get((status, variant, lang)) or self.texts[(status, variant, "en")]
+        text = self.template(status, variant, lang)
         return _PLACE.sub(lambda found: in_words(values[found[1]], units.get(found[1]), lang), text)
+
+    def template(self, status: str, variant: str | None, lang: str) -> str:
+        """The sentence with its places; KeyError: none."""
+        return self.texts.get((status, variant, lang)) or self.texts[(status, variant, "en")]
 
     def names(self) -> set[str]:
         """Columns and parameters that they mention."""

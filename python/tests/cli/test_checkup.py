@@ -88,6 +88,7 @@ def test_load_and_rates(cli, maker: RecordingMaker, tmp_path: Path) -> None:
         ("rate", "look closer"),
         ("nfs", "look closer"),
         ("llite", "look closer"),
+        ("llite", "ok"),
         ("proc_io", "look closer"),
         ("sar", "ok"),
         ("sar", "unknown"),

@@ -1,0 +1,42 @@
+-- More metadata than data on Lustre
+-- Operations of a Lustre client on names and attributes, where they are more than those on data.
+-- needs:  io_counters
+-- param:  many BIGINT = 1000              Fewer operations on metadata are no finding.
+-- column: subject VARCHAR         llite.
+-- column: status VARCHAR          finding, ok or unknown.
+-- column: value DOUBLE            Operations on metadata.
+-- column: limit_value DOUBLE      Above which it is a finding: the reads and writes, or `many`.
+-- column: cost_ns BIGINT          Not known: counters have no times [ns].
+-- column: gain_ns BIGINT          Not known [ns].
+-- column: certainty VARCHAR       medium.
+-- column: metadata BIGINT         Operations on metadata.
+-- column: requests BIGINT         Reads and writes.
+-- says: finding en  Lustre: {metadata} metadata operations, and {requests} reads and writes.
+-- says: finding ja  Lustre: メタデータ操作 {metadata} 回、読み書き {requests} 回。
+-- says: ok en       Lustre: {metadata} metadata operations.
+-- says: ok ja       Lustre: メタデータ操作 {metadata} 回。
+-- says: unknown en  Lustre: nothing was counted between the two snapshots. Take one before the job and one after it, on the machine where it runs.
+-- says: unknown ja  Lustre: 2 つの記録の間に何も数えられていません。ジョブが動く計算機で、ジョブの前と後に記録してください。
+-- tags:   metadata, calls
+WITH counted AS (
+    SELECT coalesce(sum(CASE WHEN counter IN ('read_bytes', 'write_bytes') THEN operations END), 0) AS requests,
+        coalesce(sum(CASE WHEN counter IN ('open', 'close', 'getattr', 'setattr', 'create', 'link', 'unlink', 'symlink', 'mkdir', 'rmdir',
+            'mknod', 'rename', 'statfs', 'readdir', 'getxattr', 'setxattr', 'listxattr', 'removexattr', 'inode_permission', 'alloc_inode')
+            THEN operations END), 0) AS metadata
+    FROM io_counters
+    WHERE source = 'llite'
+), compared AS (
+    SELECT *, CASE WHEN requests > $many THEN requests ELSE $many END AS most
+    FROM counted
+)
+SELECT
+    CASE WHEN requests + metadata > 0 THEN 'llite' END AS subject,
+    CASE WHEN requests + metadata = 0 THEN 'unknown' WHEN metadata > most THEN 'finding' ELSE 'ok' END AS status,
+    CAST(metadata AS DOUBLE) AS value,
+    CAST(most AS DOUBLE) AS limit_value,
+    CAST(NULL AS BIGINT) AS cost_ns,
+    CAST(NULL AS BIGINT) AS gain_ns,
+    CASE WHEN metadata > most THEN 'medium' END AS certainty,
+    CAST(metadata AS BIGINT) AS metadata,
+    CAST(requests AS BIGINT) AS requests
+FROM compared
