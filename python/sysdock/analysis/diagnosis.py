@@ -58,11 +58,8 @@ def judge(
     """
     values = values_of(rule, params or {})
     page = _page(session, rule)
-    missing = session.missing(rule)
-    if missing:
-        names = ", ".join(missing)
-        reason = f"The recording has no table {names}."
-        return [_unknown(rule, page, reason, f"この記録には表 {names} がありません。")]
+    if lacking := lack(session, rule):
+        return [_unknown(rule, page, *lacking)]
     if session.filters.only_errors:
         reason = "--only-errors leaves out the calls that this rule compares with."
         return [_unknown(rule, page, reason, "--only-errors では、このルールが比べる呼び出しが除かれます。")]
@@ -81,6 +78,14 @@ def judge(
             "見つかったものはありませんが、--only-ok では失敗した呼び出しが除かれます。",
         )
     return [_doubted(finding, doubt) if doubt else finding for finding in findings]
+
+
+def lack(session: Session, rule: Analysis) -> tuple[str, str] | None:
+    """Which tables of a rule the recording has not, in English and Japanese; None where it has all."""
+    names = ", ".join(session.missing(rule))
+    if not names:
+        return None
+    return f"The recording has no table {names}.", f"この記録には表 {names} がありません。"
 
 
 def _cut(findings: list[Finding], most: int | None) -> list[Finding]:

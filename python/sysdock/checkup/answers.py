@@ -48,9 +48,11 @@ def answers(
     `limits`: values in place of the defaults of the rule's parameters. `words`: what is shown in place of the
     value of a column.
     """
-    from sysdock.analysis.diagnosis import doubts
+    from sysdock.analysis.diagnosis import doubts, lack
 
     rule = session.library.rule(question.rule)
+    if lacking := lack(session, rule):
+        return [Part(question.topic, UNKNOWN, lacking)]
     result = session.run(rule, limits)
     names = [column.name for column in result.columns]
     mentioned = {name: value for name, value in result.values.items() if name in rule.says.names()}

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sysdock.checkup import FINDING, OK, UNKNOWN
+from sysdock.checkup import FINDING, OK, UNKNOWN, rate, ratio
 from sysdock.checkup.load import Period, load_parts, load_tables, no_load
-from sysdock.checkup.ratio import TABLE, no_times, ratio_part
+from sysdock.checkup.ratio import no_times, ratio_part
 from sysdock.checkup.statement import Name, Part, Rename, Step, as_it_is
 
 if TYPE_CHECKING:
@@ -33,22 +33,22 @@ def first_steps(given: Given, session: Session | None) -> list[Step]:
     """Steps 1 and 2: the ratio; volume and rate from the recording, load from counters and samples."""
     tables: dict[str, Rows] = {**load_tables(given)}
     if given.job:
-        tables[TABLE] = [given.job.row()]
-    ratio, load = [no_times()], [no_load()]
+        tables[ratio.TABLE] = [given.job.row()]
+    if session:
+        tables[rate.TABLE] = rate.rate_rows(given.site.rates)
+    waiting, moved, load = no_times(), [_no_recording("volume")], [no_load()]
     if tables:
         from sysdock.checkup.observed import observed
 
-        with observed(tables) as own:
+        with observed(tables, session and session.recording) as own:
             if given.job:
-                ratio = [ratio_part(own, given.job, given.site)]
-            load = load_parts(own, given, _during(given, session)) or load
-    moved = [_no_recording("volume")]
-    if session:
-        from sysdock.checkup.rate import judge_rates
-        from sysdock.checkup.volume import judge_volume
+                waiting = ratio_part(own, given.job, given.site)
+            if session:
+                from sysdock.checkup.volume import judge_volume
 
-        moved = [judge_volume(session, given.files), *judge_rates(session, given.site.rates)]
-    return [Step(1, TITLES[0], ratio), Step(2, TITLES[1], moved + load)]
+                moved = [judge_volume(session, given.files), *rate.rate_parts(own)]
+            load = load_parts(own, given, _during(given, session)) or load
+    return [Step(1, TITLES[0], [waiting]), Step(2, TITLES[1], moved + load)]
 
 
 def _during(given: Given, session: Session | None) -> Period | None:

@@ -8,11 +8,20 @@ from pathlib import Path
 
 import pytest
 from make_recording import STARTED_NS, RecordingMaker
-from sysdock.checkup.rate import judge_rates
+from sysdock.analysis import Session
+from sysdock.checkup.observed import observed
+from sysdock.checkup.rate import TABLE, rate_parts, rate_rows
+from sysdock.checkup.statement import Part
 from sysdock.checkup.volume import judge_volume
 from sysdock.errors import UserError
 
 MIB = 1 << 20
+
+
+def judge_rates(session: Session, rates: dict[str, dict[str, float]]) -> list[Part]:
+    """What the rule says of the recording, with these rates of a site."""
+    with observed({TABLE: rate_rows(rates)}, session.recording) as joined:
+        return rate_parts(joined)
 
 
 @pytest.fixture
@@ -153,7 +162,7 @@ def test_rates_against_those_of_the_site(maker: RecordingMaker, open_session) ->
             0,
             "unknown",
         )
-        assert "page cache" in parts["/scratch/fast", "write"].advice("en")
+        assert "page cache" in parts["/scratch/fast", "write"].text("en")
         assert parts["/scratch/fast", "write"].verdict == "unknown"
         assert parts["/other", "read"].verdict == "unknown"
         assert judge_rates(session, {"/": {"read": 900.0 * MIB}})[0].verdict == "look closer"
