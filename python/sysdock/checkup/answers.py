@@ -73,10 +73,10 @@ def answers(
 
 def _templates(rule: Analysis, row: Mapping[str, Any], question: Question) -> tuple[str, str]:
     """The sentences for a row, with the unit of each column as its format."""
-    units = {each.name: each.unit or "n" for each in (*rule.params, *rule.columns)}
+    units = {param.name: param.unit for param in rule.params} | {c.name: c.unit for c in rule.columns}
 
     def place(found: re.Match[str]) -> str:
-        return f"{{{question.columns.get(found[1], found[1])}:{units[found[1]]}}}"
+        return f"{{{question.columns.get(found[1], found[1])}:{units[found[1]] or 'n'}}}"
 
     texts = (rule.says.template(row["status"], row.get("variant"), lang) for lang in ("en", "ja"))
     english, japanese = (_PLACE.sub(place, text) for text in texts)

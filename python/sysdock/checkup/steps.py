@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sysdock.checkup import FINDING, OK, UNKNOWN, rate, ratio
+from sysdock.checkup import FINDING, OK, UNKNOWN, rate, ratio, volume
 from sysdock.checkup.load import Period, load_parts, load_tables, no_load
 from sysdock.checkup.ratio import no_times, ratio_part
 from sysdock.checkup.statement import Name, Part, Rename, Step, as_it_is
@@ -35,18 +35,17 @@ def first_steps(given: Given, session: Session | None) -> list[Step]:
     if given.job:
         tables[ratio.TABLE] = [given.job.row()]
     if session:
-        tables[rate.TABLE] = rate.rate_rows(given.site.rates)
+        files = volume.files_of(session, given.files)
+        tables |= {volume.TABLE: files.rows, rate.TABLE: rate.rate_rows(given.site.rates)}
     waiting, moved, load = no_times(), [_no_recording("volume")], [no_load()]
     if tables:
         from sysdock.checkup.observed import observed
 
-        with observed(tables, session and session.recording) as own:
+        with observed(tables, session.recording if session else None) as own:
             if given.job:
                 waiting = ratio_part(own, given.job, given.site)
             if session:
-                from sysdock.checkup.volume import judge_volume
-
-                moved = [judge_volume(session, given.files), *rate.rate_parts(own)]
+                moved = [volume.volume_part(own, files), *rate.rate_parts(own)]
             load = load_parts(own, given, _during(given, session)) or load
     return [Step(1, TITLES[0], [waiting]), Step(2, TITLES[1], moved + load)]
 

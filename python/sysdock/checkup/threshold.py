@@ -23,7 +23,7 @@ QUANTILES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 def usual_threshold() -> float:
     """That of the rule of step 1, where a site has none of its own."""
     rule = Library().rule("checkup/io_ratio")
-    return next(param.default for param in rule.params if param.name == "threshold")
+    return float(next(param.default for param in rule.params if param.name == "threshold"))
 
 
 @dataclass

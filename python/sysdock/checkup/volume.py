@@ -6,118 +6,103 @@ import os
 import socket
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sysdock.checkup import FINDING, OK, UNKNOWN
+from sysdock.checkup import FINDING, OK
+from sysdock.checkup.answers import Question, answers
 from sysdock.checkup.statement import Name, Part
 from sysdock.errors import UserError
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
 
-# Read (or written) more than this many times over, and by this much more, is more than the file needs.
-TIMES_OVER = 1.5
-LEAST_EXCESS = 1 << 20
-# Sizes known for less of the volume than this say nothing about the rest.
-ENOUGH_KNOWN = 0.95
+TABLE = "file_sizes"
+_QUESTION = Question(
+    "volume",
+    "checkup/transferred_volume",
+    columns={"subject": "path", "value": "moved", "limit_value": "size"},
+    names={"subject": "path", "host": "host"},
+)
+# Of a row of the rule; all others are about the files together.
+_OF_ONE_FILE = ("path", "moved", "size", "direction")
 _MOST_NAMED = 3
 _MOST_FILES = 100_000
-# Rows of what was read and written, by file; a copy is both.
-MOVED = """
-    SELECT path_id, transferred_bytes AS read_bytes, 0 AS written_bytes, ts_ns, dur_ns
-    FROM calls WHERE class IN ('read', 'copy')
+# Files with what was read and written, the most first; a copy is both.
+_FILES = """
+WITH moved AS (
+    SELECT path_id, transferred_bytes AS bytes FROM calls WHERE class IN ('read', 'write', 'copy')
     UNION ALL
-    SELECT path_id, 0, transferred_bytes, ts_ns, dur_ns FROM calls WHERE class = 'write'
-    UNION ALL
-    SELECT to_path_id, 0, transferred_bytes, ts_ns, dur_ns FROM calls WHERE class = 'copy'
-"""
-_FILES = f"""
-WITH moved AS ({MOVED})
-SELECT p.path, CAST(sum(m.read_bytes) AS BIGINT) AS read_bytes,
-    CAST(sum(m.written_bytes) AS BIGINT) AS written_bytes
+    SELECT to_path_id, transferred_bytes FROM calls WHERE class = 'copy'
+)
+SELECT p.path, CAST(sum(m.bytes) AS BIGINT) AS bytes
 FROM moved AS m JOIN paths AS p ON p.path_id = m.path_id
-WHERE p.kind = 'file' AND m.read_bytes + m.written_bytes > 0
-GROUP BY p.path ORDER BY sum(m.read_bytes + m.written_bytes) DESC, p.path
+WHERE p.kind = 'file' AND m.bytes > 0
+GROUP BY p.path ORDER BY bytes DESC, p.path
 """
 
 
 @dataclass(frozen=True)
-class Moved:
-    """What was moved from and to one file; `size` on disk now, None where that tells nothing."""
+class Files:
+    """Files of a recording: `used` with what was moved, the most first; `rows` of `file_sizes` here and now.
 
-    path: str
-    read: int
-    written: int
-    size: int | None = None
+    `only_named`: only some were named, and `used` holds those. `missing` of them are not in the recording.
+    """
+
+    used: list[tuple[str, int]]
+    rows: list[dict[str, Any]]
+    only_named: bool
+    missing: list[str]
 
 
-def judge_volume(session: Session, files: Sequence[Path] = ()) -> Part:
-    """Bytes of each file against its size now; with `files` only of those, and what lies in those folders."""
-    rows = [Moved(*row) for row in session.fetch(_FILES)]
-    wanted = _wanted(files)
-    missing = []
+def files_of(session: Session, named: Sequence[Path] = ()) -> Files:
+    """Looks at the files of a recording; with `named` only at those, and what lies in those folders."""
+    used = session.fetch(_FILES) if "calls" in session.recording.tables else []
+    wanted, missing = _wanted(named), []
     if wanted is not None:
-        recorded = {row.path for row in rows}
-        missing = sorted(
-            set(map(str, map(_absolute, (file for file in files if not file.is_dir())))) - recorded
-        )
-        rows = [row for row in rows if row.path in wanted]
+        recorded = {path for path, _ in used}
+        missing = sorted({str(_absolute(file)) for file in named if not file.is_dir()} - recorded)
+        used = [(path, moved) for path, moved in used if path in wanted]
     host = session.recording.manifest.get("host")
-    elsewhere = not files and host is not None and host != socket.gethostname()
+    elsewhere = wanted is None and host is not None and host != socket.gethostname()
     end_s = (session.recording.started_ns + session.recording.manifest["duration_ns"]) / 1e9
-    sized = [] if elsewhere else [_sized(row, end_s) for row in rows[:_MOST_FILES]]
-    known = [row for row in sized if row.size is not None]
-    gone = [row for row in sized if row.size is None]
-    total = sum(row.read + row.written for row in rows)
-    seen = sum(row.read + row.written for row in known)
-    over = sorted((row for row in known if _excess(row)), key=lambda row: -_excess(row))
-    values: dict[str, Any] = {
-        "files": len(rows),
-        "read_bytes": sum(row.read for row in rows),
-        "written_bytes": sum(row.written for row in rows),
-        "known_bytes": seen,
-        "sizes_bytes": sum(row.size or 0 for row in known),
-        "known": len(known),
-        "gone": len(gone),
-        "gone_names": [Name("path", row.path) for row in gone[:_MOST_NAMED]],
-        "over": [_stated(row) for row in over[:_MOST_NAMED]],
-        "over_count": len(over),
-        "systems": _by_mount(session, rows),
-        "missing": [Name("path", path) for path in missing],
-        "host": Name("host", host or ""),
+    looked_at = [] if elsewhere else [path for path, _ in used[:_MOST_FILES]]
+    rows = [
+        {"path": path, "size_bytes": _size(path, end_s), "named": wanted is not None}
+        for path in looked_at + missing
+    ]
+    return Files(used, rows, wanted is not None, missing)
+
+
+def volume_part(session: Session, files: Files) -> Part:
+    """What the rule says of the files, whose sizes `session` has beside the recording."""
+    limits = {"only_named": files.only_named, "here": socket.gethostname()}
+    rows = answers(session, _QUESTION, limits)
+    first = rows[0]
+    if not first.values.get("files"):
+        return first
+    gone = [
+        row["path"] for row in files.rows if row["size_bytes"] is None and row["path"] not in files.missing
+    ]
+    values = {key: value for key, value in first.values.items() if key not in _OF_ONE_FILE} | {
+        "systems": _by_mount(session, files),
+        "gone_names": [Name("path", path) for path in gone[:_MOST_NAMED]],
+        "missing_names": [Name("path", path) for path in files.missing],
+        "over": [_stated(row) for row in rows[:_MOST_NAMED]] if first.status == FINDING else [],
     }
-    said = (
-        "{files:n} file(s): {read_bytes:B} read, {written_bytes:B} written ({systems}).",
-        "{files:n} 個のファイル: 読み {read_bytes:B}、書き {written_bytes:B} ({systems})。",
-    )
-    if not total:
-        said = ("No bytes of files in the recording.", "記録にファイルの読み書きがありません。")
-        return Part("volume", UNKNOWN, said, _MAPPED, values)
-    if elsewhere:
-        said = _more(said, _ELSEWHERE)
-        return Part("volume", UNKNOWN, said, _SAY_FILES, values)
-    said = _more(said, _SIZES)
-    if gone:
-        said = _more(said, _GONE)
-    if missing:
-        said = _more(said, _NOT_RECORDED)
-    if over:
-        return Part("volume", FINDING, _more(said, _OVER), _READ_ONCE, values)
-    if seen < ENOUGH_KNOWN * total or missing:
-        return Part("volume", UNKNOWN, said, _SAY_FILES, values)
-    return Part("volume", OK, said, None, values)
+    said = [_TOTALS]
+    said += [_SIZES] if files.rows else []
+    said += [_GONE] if gone else []
+    said += [_NOT_RECORDED] if files.missing else []
+    said.append(_OVER if first.status == FINDING else first.said)
+    english, japanese = zip(*said, strict=True)
+    return replace(first, said=(" ".join(english), "".join(japanese)), values=values)
 
 
-_MAPPED = (
-    "What goes through mapped memory is in no log; see `sysdock show REC processes/mappings`.",
-    "マップされたメモリ経由の入出力は記録に現れません。"
-    "`sysdock show REC processes/mappings` を見てください。",
-)
-_ELSEWHERE = (
-    "It was recorded on another machine, {host}, so sizes here say nothing.",
-    "別の計算機 {host} での記録なので、ここでのファイルの大きさは比べられません。",
+_TOTALS = (
+    "{files:n} file(s): {read_bytes:B} read, {written_bytes:B} written ({systems}).",
+    "{files:n} 個のファイル: 読み {read_bytes:B}、書き {written_bytes:B} ({systems})。",
 )
 _SIZES = (
     "Sizes are known for {known:n} of them ({known_bytes:B} moved, {sizes_bytes:B} on disk).",
@@ -127,25 +112,21 @@ _GONE = (
     "{gone:n} are not there, or were changed after the recording: {gone_names}.",
     "{gone:n} 個は今はないか、記録後に変わっています: {gone_names}。",
 )
-_NOT_RECORDED = ("Not in the recording: {missing}.", "記録にないもの: {missing}。")
+_NOT_RECORDED = ("Not in the recording: {missing_names}.", "記録にないもの: {missing_names}。")
 _OVER = (
     "{over_count} moved more than their size: {over}.",
     "{over_count} 個は大きさより多く読み書きされています: {over}。",
 )
-_READ_ONCE = (
-    "Compare with what the job has to read and write. Read a file once and keep what is needed again; "
-    "write a result once.",
-    "ジョブが本来読み書きする量と比べてください。ファイルは一度だけ読んで必要なものを保持し、"
-    "結果は一度だけ書いてください。",
-)
-_SAY_FILES = (
-    "Name the files that the job has to read and write, on the machine where they are: --files PATH.",
-    "ジョブが読み書きするはずのファイルを、それがある計算機で --files PATH により与えてください。",
-)
+_STATED = {
+    "read": ("{path} (read {moved:B}, size {size:B})", "{path} (読み {moved:B}、大きさ {size:B})"),
+    "write": ("{path} (written {moved:B}, size {size:B})", "{path} (書き {moved:B}、大きさ {size:B})"),
+}
 
 
-def _more(said: tuple[str, str], more: tuple[str, str]) -> tuple[str, str]:
-    return f"{said[0]} {more[0]}", said[1] + more[1]
+def _stated(row: Part) -> Part:
+    """A file that was moved more than its size, among others."""
+    values = {key: row.values[key] for key in _OF_ONE_FILE}
+    return Part("file", row.status, _STATED[values["direction"]], None, values)
 
 
 def _absolute(path: Path) -> Path:
@@ -167,46 +148,27 @@ def _wanted(files: Sequence[Path]) -> set[str] | None:
     return found
 
 
-def _sized(row: Moved, end_s: float) -> Moved:
+def _size(path: str, end_s: float) -> int | None:
+    """The size of a plain file that is as it was when the recording ended."""
     try:
-        status = os.stat(row.path)
+        status = os.stat(path)
     except (OSError, ValueError):
-        return row
-    if not stat.S_ISREG(status.st_mode) or (status.st_mtime > end_s + 1):
-        return row
-    return Moved(row.path, row.read, row.written, status.st_size)
+        return None
+    if not stat.S_ISREG(status.st_mode) or status.st_mtime > end_s + 1:
+        return None
+    return status.st_size
 
 
-def _excess(row: Moved) -> int:
-    """Bytes beyond the size of the file, where they are many."""
-    size = row.size or 0
-    excess = max(row.read, row.written) - size
-    return excess if excess >= LEAST_EXCESS and max(row.read, row.written) > TIMES_OVER * size else 0
-
-
-def _stated(row: Moved) -> Part:
-    most = "read" if row.read >= row.written else "written"
-    values = {
-        "path": Name("path", row.path),
-        "moved": max(row.read, row.written),
-        "size": row.size,
-        "way": most,
-    }
-    values["way_ja"] = "読み" if most == "read" else "書き"
-    said = ("{path} ({way} {moved:B}, size {size:B})", "{path} ({way_ja} {moved:B}、大きさ {size:B})")
-    return Part("file", FINDING, said, None, values)
-
-
-def _by_mount(session: Session, rows: Sequence[Moved]) -> list[Part]:
+def _by_mount(session: Session, files: Files) -> list[Part]:
     """Volume of each file system, the largest first."""
     mounts = []
     if "environment" in session.recording.tables:
         mounts = [name for (name,) in session.fetch("SELECT name FROM environment WHERE section = 'mount'")]
     mounts = sorted({name.rstrip("/") + "/" for name in mounts}, key=lambda name: -len(name))
     volumes: dict[str, int] = {}
-    for row in rows:
-        mount = next((name for name in mounts if row.path.startswith(name)), "")
-        volumes[mount] = volumes.get(mount, 0) + row.read + row.written
+    for path, moved in files.used:
+        mount = next((name for name in mounts if path.startswith(name)), "")
+        volumes[mount] = volumes.get(mount, 0) + moved
     most = sorted(volumes, key=lambda name: -volumes[name])[:_MOST_NAMED]
     return [
         Part(

@@ -13,12 +13,11 @@ import pytest
 from make_recording import RecordingMaker
 from sysdock.analysis import Session
 from sysdock.checkup.bundle import names_in, write_bundle
+from sysdock.checkup.given import Given
 from sysdock.checkup.names import LEFT_OUT, Hasher, read_key, translate
-from sysdock.checkup.observed import observed
-from sysdock.checkup.ratio import TABLE, JobTimes, ratio_part
-from sysdock.checkup.site import Site
+from sysdock.checkup.ratio import JobTimes
 from sysdock.checkup.statement import Step
-from sysdock.checkup.volume import judge_volume
+from sysdock.checkup.steps import first_steps
 from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.recording import Recording
@@ -108,9 +107,7 @@ def steps_of(session: Session) -> list[Step]:
     from fractions import Fraction
 
     job = JobTimes(Fraction(1), Fraction(2), name="ibexprog orixarg")
-    with observed({TABLE: [job.row()]}) as own:
-        ratio = ratio_part(own, job, Site())
-    return [Step(1, ("a", "あ"), [ratio]), Step(2, ("b", "い"), [judge_volume(session)])]
+    return first_steps(Given(job=job), session)
 
 
 def bundle(recording: Path, path: Path, *, hashed: bool = False, with_commands: bool = False) -> Path:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from make_recording import STARTED_NS, RecordingMaker
 from sysdock.analysis import Session
+from sysdock.checkup import rate, volume
 from sysdock.checkup.observed import observed
-from sysdock.checkup.rate import TABLE, rate_parts, rate_rows
 from sysdock.checkup.statement import Part
-from sysdock.checkup.volume import judge_volume
 from sysdock.errors import UserError
 
 MIB = 1 << 20
@@ -20,8 +20,15 @@ MIB = 1 << 20
 
 def judge_rates(session: Session, rates: dict[str, dict[str, float]]) -> list[Part]:
     """What the rule says of the recording, with these rates of a site."""
-    with observed({TABLE: rate_rows(rates)}, session.recording) as joined:
-        return rate_parts(joined)
+    with observed({rate.TABLE: rate.rate_rows(rates)}, session.recording) as joined:
+        return rate.rate_parts(joined)
+
+
+def judge_volume(session: Session, named: Sequence[Path] = ()) -> Part:
+    """What the rule says of the files of the recording, or of those that are named."""
+    files = volume.files_of(session, named)
+    with observed({volume.TABLE: files.rows}, session.recording) as joined:
+        return volume.volume_part(joined, files)
 
 
 @pytest.fixture
