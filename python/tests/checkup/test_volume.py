@@ -182,3 +182,16 @@ def test_rates_without_durations_are_unknown(maker: RecordingMaker, open_session
         maker.make([{"call": "read", "path": "/a", "transferred_bytes": 5 * MIB}], clock=clock)
     ) as session:
         assert [part.verdict for part in judge_rates(session, {"/": {"read": 1.0}})] == ["unknown"]
+
+
+def test_an_incomplete_recording_is_never_ok(maker: RecordingMaker, open_session, data: Path) -> None:
+    folder = maker.make(reads(data / "once", 4, MIB), host=socket.gethostname(), complete=False)
+    with open_session(folder) as session:
+        part = judge_volume(session)
+    assert (part.verdict, "is incomplete" in part.text("en")) == ("unknown", True)
+
+
+def test_a_recording_without_calls_is_unknown(maker: RecordingMaker, open_session) -> None:
+    with open_session(maker.write({}, "begun", about="calls")) as session:
+        assert "no table calls" in judge_volume(session).text("en")
+        assert [part.verdict for part in judge_rates(session, {"/": {"read": 1.0}})] == ["unknown"]
