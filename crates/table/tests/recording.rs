@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use sysdock_table::{Batch, Ending, Manifest, Recording, TableError, rows};
+use sysdock_table::{Batch, Capture, Ending, Manifest, Recording, TableError, rows};
 
 fn commands(count: i32) -> impl Iterator<Item = rows::Commands<'static>> {
     (0..count).map(|comm_id| rows::Commands { comm_id, comm: format!("program {comm_id}").into() })
@@ -85,7 +85,7 @@ fn what_a_dead_writer_left_is_made_anew() {
     fs::write(path.join("spool"), "events").unwrap();
 
     let mut recording = Recording::reopen(&path, Manifest::new("again", "events", "calls"), &["commands"]).unwrap();
-    assert_eq!(stated(&path)["recorder"], "again");
+    assert_eq!(stated(&path)["captures"][0]["recorder"], "again");
     let left: Vec<_> = stated(&path)["tables"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(left, ["commands"]);
     assert!(path.join("spool").exists() && path.join("commands/part-0000.parquet").exists());
@@ -121,4 +121,37 @@ fn only_unfinished_recordings_are_made_anew() {
     assert!(other.join("part-0000.parquet").exists());
     fs::remove_file(path.join("calls")).unwrap();
     reopened(&[]).unwrap();
+}
+
+#[test]
+fn a_capture_is_added_to_a_complete_recording_and_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rec");
+    let added = || Capture::new("scanner", "files", "scan");
+    let mut recording = Recording::create(&path, Manifest::new("test", "events", "calls")).unwrap();
+    recording.write_rows(commands(3)).unwrap();
+    recording.checkpoint().unwrap();
+    assert!(matches!(Recording::extend(&path, added()), Err(TableError::NotComplete(_))), "it is still running");
+    recording.manifest.cover(100, 200);
+    recording.finish(Ending::EndOfInput).unwrap();
+    let before = stated(&path);
+
+    let mut recording = Recording::extend(&path, added()).unwrap();
+    assert_eq!((&stated(&path)["complete"], recording.rows("commands")), (&false.into(), 3));
+    recording.write_rows(commands(1)).unwrap();
+    recording.abandon();
+    assert_eq!(stated(&path), before);
+
+    let mut recording = Recording::extend(&path, added()).unwrap();
+    recording.write_rows(commands(2)).unwrap();
+    assert_eq!(recording.rows("commands"), 5);
+    recording.manifest.cover(150, 400);
+    let manifest = recording.finish(Ending::EndOfInput).unwrap();
+    assert_eq!((manifest.started_ns, manifest.duration_ns, manifest.complete), (100, 300, true));
+    assert_eq!((manifest.captures.len(), manifest.capture().recorder.as_str()), (2, "scanner"));
+    assert_eq!((manifest.tables["commands"].rows, manifest.tables["commands"].parts.len()), (5, 2));
+
+    let recording = Recording::extend(&path, added()).unwrap();
+    let manifest = recording.finish(Ending::Interrupted).unwrap();
+    assert!(!manifest.complete && manifest.captures[1].complete);
 }

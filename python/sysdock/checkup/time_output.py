@@ -40,9 +40,13 @@ def read_time_output(path: Path) -> JobTimes:
             "ログには `time` の出力が {runs} 個あり、これは最後のものです。",
         )
         remark = Part("runs", OK, said, None, {"runs": len(runs)})
-    times = {key: seconds(value) for key, value in last.items() if key != "name"}
     return JobTimes(
-        **times, name=last.get("name"), source=Words("output of `time`", "`time` の出力"), remark=remark
+        user=seconds(last["user"]),
+        real=seconds(last["real"]),
+        system=seconds(last["system"]),
+        name=last.get("name"),
+        source=Words("output of `time`", "`time` の出力"),
+        remark=remark,
     )
 
 

@@ -13,6 +13,8 @@ from sysdock.cli.options import lang_option, open_session
 from sysdock.errors import UserError
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from sysdock.analysis import Session
     from sysdock.checkup.given import Given
     from sysdock.checkup.plain_run import PlainRun
@@ -224,14 +226,14 @@ def _times(options: dict[str, Any]) -> JobTimes | None:
     from sysdock.checkup.ratio import JobTimes
     from sysdock.checkup.times import EXAMPLES, seconds
 
-    times = {}
+    times: dict[str, Fraction] = {}
     for name in ("user", "system", "real"):
         if options[name]:
             try:
                 times[name] = seconds(options[name])
             except ValueError as error:
                 raise UserError(str(error), EXAMPLES, f"--{name}") from None
-    return JobTimes(**times)
+    return JobTimes(times["user"], times["real"], times.get("system"))
 
 
 def _steps(given: Given, session: Session | None, bundle: Path | None, options: dict[str, Any]) -> list[Step]:
