@@ -49,22 +49,21 @@ def test_moves_of_one_position_that_overlap_are_marked_and_the_others_are_right(
         "SELECT offset_bytes, transferred_bytes, offset_uncertain FROM calls JOIN paths USING (path_id)"
         f" WHERE call = '{call}' AND path = '{data}' AND transferred_bytes > 0"
     )
-    # On a busy machine the two threads may hardly run at the same time: then once more.
-    for attempt in range(5):
+    # On a busy machine the two threads may hardly run at the same time: then once more. What is certain must be right each time.
+    for attempt in range(20):
         recording = tmp_path / f"rec{attempt}"
         done = recorder.record(
             recording, sys.executable, "-c", PROGRAM.format(chunk=chunk, move=move), str(data)
         )
         assert done.returncode == 0, done.stderr
         found = query(recording, sql)
-        marked = sum(uncertain for _, _, uncertain in found)
-        if marked > len(found) / 10:
-            break
-    # The kernel locks the position for preadv2 only: else calls that overlap may move the same bytes.
-    assert sum(moved for _, moved, _ in found) >= chunk * MOST_CALLS
-    assert marked > len(found) / 10, "the threads were not in each other's way"
-    certain = sorted((offset, moved) for offset, moved, uncertain in found if not uncertain)
-    assert all(start + moved <= after for (start, moved), (after, _) in itertools.pairwise(certain))
+        # The kernel locks the position for preadv2 only: else calls that overlap may move the same bytes.
+        assert sum(moved for _, moved, _ in found) >= chunk * MOST_CALLS
+        certain = sorted((offset, moved) for offset, moved, uncertain in found if not uncertain)
+        assert all(start + moved <= after for (start, moved), (after, _) in itertools.pairwise(certain))
+        if len(certain) < len(found):
+            return
+    pytest.fail("the threads were never in each other's way")
 
 
 def test_places_that_calls_name_are_certain(recorder: Recorder, tmp_path: Path, query: Query) -> None:
