@@ -15,28 +15,9 @@ use crate::{
     threads::Birth,
 };
 use sysdock_calls::{
-    ObjectId, Program,
+    CallRow, ObjectId, Program, object_id,
     syscalls::{Class, Shape},
 };
-
-/// What a call tells beyond its name, result and time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Facts {
-    pub(crate) fd: Option<i32>,
-    pub(crate) object: Option<ObjectId>,
-    pub(crate) offset: Option<i64>,
-    pub(crate) asked: Option<i64>,
-    pub(crate) moved: Option<i64>,
-    /// The object a copy writes to, and where.
-    pub(crate) to_object: Option<ObjectId>,
-    pub(crate) to_offset: Option<i64>,
-    /// Where arguments decide the class (mmap of a file or of memory).
-    pub(crate) class: Option<Class>,
-    /// Another call moved the same position meanwhile.
-    pub(crate) uncertain: bool,
-    /// In a merged log, the earlier row with which this call overlapped.
-    pub(crate) overlapped: Option<u64>,
-}
 
 /// A call in the thread that made it.
 pub(crate) struct Context<'a> {
@@ -60,80 +41,93 @@ impl Context<'_> {
 }
 
 impl System {
-    /// Note what the call changes and return what it tells.
-    pub(crate) fn apply(&mut self, shape: &Shape, class: Class, context: &Context<'_>) -> Facts {
+    /// Note what the call changes, and put what it tells beyond its name, result and time into its row.
+    ///
+    /// The row is filled in place: what goes through a structure of its own is copied at once after it was written, which a processor waits for.
+    /// Returned is, in a merged log, the serial number of the earlier row with which this call overlapped.
+    pub(crate) fn apply(&mut self, shape: &Shape, class: Class, context: &Context<'_>, row: &mut CallRow) -> Option<u64> {
         let arguments = &context.call.arguments;
         match *shape {
-            Shape::Plain => Facts::default(),
-            Shape::Fd => self.on_fd(context),
-            Shape::Directory => self.directory(context),
-            Shape::Transfer(asked, at) => self.transfer(context, class, asked, at),
-            Shape::ReceiveMessage => self.receive_message(context, class),
+            Shape::Transfer(asked, at) => return self.transfer(context, row, class, asked, at),
+            Shape::ReceiveMessage => return self.receive_message(context, row, class),
             Shape::Between { from, from_offset, to, to_offset, size } => {
-                self.between(context, (from, from_offset), (to, to_offset), size)
+                return self.between(context, row, (from, from_offset), (to, to_offset), size);
             }
-            Shape::Path(path) => self.on_path(context, None, path),
-            Shape::PathAt(directory, path) => self.on_path(context, Some(directory), path),
-            Shape::Open(directory, path, flags) => self.open(context, directory, path, arguments.get(flags)),
-            Shape::Create => self.open(context, None, 0, b"O_CREAT|O_WRONLY|O_TRUNC"),
-            Shape::Close => self.close(context),
+            Shape::Plain | Shape::Submit | Shape::Reap => {}
+            Shape::Fd => {
+                self.on_fd(context, row);
+            }
+            Shape::Directory => self.directory(context, row),
+            Shape::Path(path) => {
+                self.on_path(context, row, None, path);
+            }
+            Shape::PathAt(directory, path) => {
+                self.on_path(context, row, Some(directory), path);
+            }
+            Shape::Open(directory, path, flags) => self.open(context, row, directory, path, arguments.get(flags)),
+            Shape::Create => self.open(context, row, None, 0, b"O_CREAT|O_WRONLY|O_TRUNC"),
+            Shape::Close => self.close(context, row),
             Shape::CloseRange => self.close_range(context),
-            Shape::Seek => self.seek(context),
-            Shape::Dup => self.duplicate(context, None, false),
+            Shape::Seek => self.seek(context, row),
+            Shape::Dup => self.duplicate(context, row, None, false),
             Shape::DupTo => {
                 let target = descriptor(arguments.get(1)).map(|(fd, _)| fd);
-                self.duplicate(context, target, contains(arguments.get(2), b"O_CLOEXEC"))
+                self.duplicate(context, row, target, contains(arguments.get(2), b"O_CLOEXEC"));
             }
-            Shape::Fcntl => self.fcntl(context),
-            Shape::Ioctl => self.ioctl(context),
-            Shape::Truncate => self.truncate(context),
-            Shape::NewFd(word) => self.new_fd(context, word.as_bytes()),
+            Shape::Fcntl => self.fcntl(context, row),
+            Shape::Ioctl => self.ioctl(context, row),
+            Shape::Truncate => self.truncate(context, row),
+            Shape::NewFd(word) => self.new_fd(context, row, word.as_bytes()),
             Shape::MemfdCreate => {
                 let name = arguments.string(0).unwrap_or_default();
-                self.new_fd(context, &[b"/memfd:", name.as_ref()].concat())
+                self.new_fd(context, row, &[b"/memfd:", name.as_ref()].concat());
             }
-            Shape::NewPair(word, argument) => self.new_pair(context, word, arguments.get(argument)),
-            Shape::Map => self.map(context),
+            Shape::NewPair(word, argument) => self.new_pair(context, row, word, arguments.get(argument)),
+            Shape::Map => self.map(context, row),
             Shape::Fork => self.fork(context),
-            Shape::Exec => self.exec(context),
-            Shape::ChangeDir => self.change_dir(context),
-            Shape::ChangeDirFd => self.change_dir_fd(context),
-            Shape::Rename(old_dir, old, new_dir, new) => self.rename(context, (old_dir, old), (new_dir, new)),
-            Shape::Remove(directory, path) => self.remove(context, directory, path),
+            Shape::Exec => self.exec(context, row),
+            Shape::ChangeDir => self.change_dir(context, row),
+            Shape::ChangeDirFd => self.change_dir_fd(context, row),
+            Shape::Rename(old_dir, old, new_dir, new) => self.rename(context, row, (old_dir, old), (new_dir, new)),
+            Shape::Remove(directory, path) => self.remove(context, row, directory, path),
             Shape::Unshare => self.unshare(context),
-            Shape::Ring => self.new_fd(context, b"io_uring"),
-            Shape::Submit | Shape::Reap => Facts::default(),
+            Shape::Ring => self.new_fd(context, row, b"io_uring"),
         }
+        None
     }
 
-    fn on_fd(&mut self, context: &Context<'_>) -> Facts {
-        let Some(target) = descriptor(context.call.arguments.get(0)) else { return Facts::default() };
+    /// A call on the descriptor that is its first argument. Returns its number and its object.
+    fn on_fd(&mut self, context: &Context<'_>, row: &mut CallRow) -> (Option<i32>, Option<ObjectId>) {
+        let Some(target) = descriptor(context.call.arguments.get(0)) else { return (None, None) };
         let file = self.file(context, target, context.held_file());
         let object = file.and_then(|file| file.object.get());
         self.learn_size(context, object);
-        Facts { fd: shown(target.0), object, ..Facts::default() }
+        let fd = shown(target.0);
+        set_file(row, fd, object);
+        (fd, object)
     }
 
-    fn directory(&mut self, context: &Context<'_>) -> Facts {
-        let facts = self.on_fd(context);
-        if let (Some(object), Some(_)) = (facts.object, context.call.returned.value) {
+    fn directory(&mut self, context: &Context<'_>, row: &mut CallRow) {
+        let (_, object) = self.on_fd(context, row);
+        if let (Some(object), Some(_)) = (object, context.call.returned.value) {
             self.objects.set_directory(object);
         }
-        facts
     }
 
-    fn on_path(&mut self, context: &Context<'_>, directory: Option<usize>, path: usize) -> Facts {
+    /// A call on a path, or on a directory by its descriptor and an empty path. Returns the object.
+    fn on_path(&mut self, context: &Context<'_>, row: &mut CallRow, directory: Option<usize>, path: usize) -> Option<ObjectId> {
         let base = directory.and_then(|index| descriptor(context.call.arguments.get(index)));
         let object = match context.call.arguments.string(path) {
-            Some(path) if path.is_empty() && base.is_some() => return self.on_fd(context),
+            Some(path) if path.is_empty() && base.is_some() => return self.on_fd(context, row).1,
             Some(path) => Some(self.resolve(context, base, &path)),
             None => None,
         };
         self.learn_size(context, object);
-        Facts { object, ..Facts::default() }
+        row.object = object_id(object);
+        object
     }
 
-    fn open(&mut self, context: &Context<'_>, directory: Option<usize>, path: usize, flags: &[u8]) -> Facts {
+    fn open(&mut self, context: &Context<'_>, row: &mut CallRow, directory: Option<usize>, path: usize, flags: &[u8]) {
         let base = directory.and_then(|index| descriptor(context.call.arguments.get(index)));
         let returned = context.call.returned;
         // The tag of the returned descriptor is the kernel's own name of the file, links followed.
@@ -153,7 +147,7 @@ impl System {
             let file = OpenFile::new(object, Some(0), flags.append);
             self.set_fd(context.thread, fd, file, flags.close_on_exec);
         }
-        Facts { fd, object, ..Facts::default() }
+        set_file(row, fd, object);
     }
 
     /// What the flags of a successful open say about the file.
@@ -167,16 +161,15 @@ impl System {
         }
     }
 
-    fn close(&mut self, context: &Context<'_>) -> Facts {
-        let facts = self.on_fd(context);
+    fn close(&mut self, context: &Context<'_>, row: &mut CallRow) {
+        let (fd, _) = self.on_fd(context, row);
         // A call in two halves was closed at its start (see `System::hold`): the number may be in use again.
-        if let (Some(fd), None) = (facts.fd, &context.held) {
+        if let (Some(fd), None) = (fd, &context.held) {
             self.threads.get(context.thread).fds.borrow_mut().remove(fd);
         }
-        facts
     }
 
-    fn close_range(&mut self, context: &Context<'_>) -> Facts {
+    fn close_range(&mut self, context: &Context<'_>) {
         let arguments = &context.call.arguments;
         if context.call.returned.value == Some(0)
             && let Some(first) = text::leading_number(arguments.get(0))
@@ -185,11 +178,10 @@ impl System {
             let mark_only = contains(arguments.get(2), b"CLOEXEC");
             self.threads.get(context.thread).fds.borrow_mut().close_range(first, last, mark_only);
         }
-        Facts::default()
     }
 
-    fn duplicate(&mut self, context: &Context<'_>, target: Option<i32>, close_on_exec: bool) -> Facts {
-        let Some(source) = descriptor(context.call.arguments.get(0)) else { return Facts::default() };
+    fn duplicate(&mut self, context: &Context<'_>, row: &mut CallRow, target: Option<i32>, close_on_exec: bool) {
+        let Some(source) = descriptor(context.call.arguments.get(0)) else { return };
         let file = self.file(context, source, context.held_file());
         let object = file.as_ref().and_then(|file| file.object.get());
         let made = context.call.returned.value.and_then(|fd| i32::try_from(fd).ok());
@@ -199,21 +191,21 @@ impl System {
             let file = file.unwrap_or_else(|| OpenFile::new(None, None, false));
             self.set_fd(context.thread, fd, file, close_on_exec);
         }
-        Facts { fd: made.or(shown(source.0)), object, ..Facts::default() }
+        set_file(row, made.or(shown(source.0)), object);
     }
 
-    fn fcntl(&mut self, context: &Context<'_>) -> Facts {
+    fn fcntl(&mut self, context: &Context<'_>, row: &mut CallRow) {
         let command = context.call.arguments.get(1);
         if command.starts_with(b"F_DUPFD") {
-            return self.duplicate(context, None, command == b"F_DUPFD_CLOEXEC");
+            return self.duplicate(context, row, None, command == b"F_DUPFD_CLOEXEC");
         }
         if command.starts_with(b"F_DUP2FD") {
             let target = descriptor(context.call.arguments.get(2)).map(|(fd, _)| fd);
-            return self.duplicate(context, target, command == b"F_DUP2FD_CLOEXEC");
+            return self.duplicate(context, row, target, command == b"F_DUP2FD_CLOEXEC");
         }
-        let facts = self.on_fd(context);
+        let (fd, _) = self.on_fd(context, row);
         let argument = context.call.arguments.get(2);
-        if let (Some(fd), Some(0)) = (facts.fd, context.call.returned.value) {
+        if let (Some(fd), Some(0)) = (fd, context.call.returned.value) {
             let fds = Rc::clone(&self.threads.get(context.thread).fds);
             match command {
                 // truss prints the number.
@@ -230,32 +222,29 @@ impl System {
                 _ => {}
             }
         }
-        facts
     }
 
-    fn ioctl(&mut self, context: &Context<'_>) -> Facts {
-        let facts = self.on_fd(context);
+    fn ioctl(&mut self, context: &Context<'_>, row: &mut CallRow) {
+        let (fd, _) = self.on_fd(context, row);
         let request = context.call.arguments.get(1);
-        if let (Some(fd), Some(0)) = (facts.fd, context.call.returned.value)
+        if let (Some(fd), Some(0)) = (fd, context.call.returned.value)
             && matches!(request, b"FIOCLEX" | b"FIONCLEX")
         {
             let fds = &self.threads.get(context.thread).fds;
             fds.borrow_mut().set_close_on_exec(fd, request == b"FIOCLEX");
         }
-        facts
     }
 
-    fn truncate(&mut self, context: &Context<'_>) -> Facts {
-        let facts = self.on_fd(context);
-        if let (Some(object), Some(0)) = (facts.object, context.call.returned.value) {
+    fn truncate(&mut self, context: &Context<'_>, row: &mut CallRow) {
+        let (_, object) = self.on_fd(context, row);
+        if let (Some(object), Some(0)) = (object, context.call.returned.value) {
             self.objects.set_size(object, text::leading_number(context.call.arguments.get(1)));
         }
-        facts
     }
 
-    fn new_fd(&mut self, context: &Context<'_>, word: &[u8]) -> Facts {
+    fn new_fd(&mut self, context: &Context<'_>, row: &mut CallRow, word: &[u8]) {
         let returned = context.call.returned;
-        let Some(fd) = returned.value.and_then(|fd| i32::try_from(fd).ok()) else { return Facts::default() };
+        let Some(fd) = returned.value.and_then(|fd| i32::try_from(fd).ok()) else { return };
         let object = match returned.tag {
             Some(tag) => Some(self.intern_tag(tag)),
             None if word == b"unknown" || word == b"file handle" => None,
@@ -265,15 +254,15 @@ impl System {
         let position = word.starts_with(b"/").then_some(0);
         let close_on_exec = context.call.arguments.iter().any(|a| contains(a, b"CLOEXEC")) || word == b"pidfd";
         self.set_fd(context.thread, fd, OpenFile::new(object, position, false), close_on_exec);
-        Facts { fd: Some(fd), object, ..Facts::default() }
+        set_file(row, Some(fd), object);
     }
 
-    fn new_pair(&mut self, context: &Context<'_>, word: &str, pair: &[u8]) -> Facts {
+    fn new_pair(&mut self, context: &Context<'_>, row: &mut CallRow, word: &str, pair: &[u8]) {
         if context.call.returned.value != Some(0) {
-            return Facts::default();
+            return;
         }
         let close_on_exec = context.call.arguments.iter().any(|a| contains(a, b"CLOEXEC"));
-        let mut facts = Facts::default();
+        let mut first = None;
         for item in paths::list(pair) {
             let Some((fd, tag)) = descriptor(item) else { continue };
             let object = match tag {
@@ -281,24 +270,26 @@ impl System {
                 None => self.objects.intern(word.as_bytes()),
             };
             self.set_fd(context.thread, fd, OpenFile::new(Some(object), None, false), close_on_exec);
-            facts.fd.get_or_insert(fd);
-            facts.object.get_or_insert(object);
+            first.get_or_insert((fd, object));
         }
-        facts
+        if let Some((fd, object)) = first {
+            set_file(row, Some(fd), Some(object));
+        }
     }
 
-    fn map(&mut self, context: &Context<'_>) -> Facts {
+    fn map(&mut self, context: &Context<'_>, row: &mut CallRow) {
         match descriptor(context.call.arguments.get(4)) {
             Some(target) if target.0 >= 0 => {
                 let file = self.file(context, target, None);
                 let object = file.and_then(|file| file.object.get());
-                Facts { fd: Some(target.0), object, ..Facts::default() }
+                set_file(row, Some(target.0), object);
             }
-            _ => Facts { class: Some(Class::Memory), ..Facts::default() },
+            // Memory of no file.
+            _ => row.class = Class::Memory as u8,
         }
     }
 
-    fn fork(&mut self, context: &Context<'_>) -> Facts {
+    fn fork(&mut self, context: &Context<'_>) {
         let child = context.call.returned.value.and_then(|tid| i32::try_from(tid).ok()).filter(|tid| *tid > 0);
         if context.call.arguments.truss {
             if let Some(child) = child {
@@ -308,15 +299,14 @@ impl System {
             let flags = context.call.arguments.iter().find(|a| contains(a, b"CLONE_")).unwrap_or_default();
             self.born(context.thread, child, Birth::of(flags), context.started_ns);
         }
-        Facts::default()
     }
 
-    fn exec(&mut self, context: &Context<'_>) -> Facts {
+    fn exec(&mut self, context: &Context<'_>, row: &mut CallRow) {
         let (base, path, argv) = match context.call.name {
             b"execveat" => (descriptor(context.call.arguments.get(0)), 1, 2),
             _ => (None, 0, 1),
         };
-        let Some(path) = context.call.arguments.string(path) else { return Facts::default() };
+        let Some(path) = context.call.arguments.string(path) else { return };
         let object = self.resolve(context, base, &path);
         if context.call.returned.value == Some(0) {
             let comm_id = self.commands.intern(sysdock_calls::comm(self.objects.name(object)));
@@ -327,24 +317,23 @@ impl System {
             };
             self.threads.exec(context.thread, Rc::new(Program { comm_id, command }));
         }
-        Facts { object: Some(object), ..Facts::default() }
+        row.object = object_id(Some(object));
     }
 
-    fn change_dir(&mut self, context: &Context<'_>) -> Facts {
-        let Some(path) = context.call.arguments.string(0) else { return Facts::default() };
+    fn change_dir(&mut self, context: &Context<'_>, row: &mut CallRow) {
+        let Some(path) = context.call.arguments.string(0) else { return };
         let object = self.resolve(context, None, &path);
         if context.call.returned.value == Some(0) {
             self.set_cwd(context.thread, object);
         }
-        Facts { object: Some(object), ..Facts::default() }
+        row.object = object_id(Some(object));
     }
 
-    fn change_dir_fd(&mut self, context: &Context<'_>) -> Facts {
-        let facts = self.on_fd(context);
-        if let (Some(object), Some(0)) = (facts.object, context.call.returned.value) {
+    fn change_dir_fd(&mut self, context: &Context<'_>, row: &mut CallRow) {
+        let (_, object) = self.on_fd(context, row);
+        if let (Some(object), Some(0)) = (object, context.call.returned.value) {
             self.set_cwd(context.thread, object);
         }
-        facts
     }
 
     fn set_cwd(&mut self, thread: usize, object: ObjectId) {
@@ -354,7 +343,7 @@ impl System {
         *self.threads.get(thread).cwd.borrow_mut() = name.starts_with(b"/").then_some(name);
     }
 
-    fn rename(&mut self, context: &Context<'_>, old: (Option<usize>, usize), new: (Option<usize>, usize)) -> Facts {
+    fn rename(&mut self, context: &Context<'_>, row: &mut CallRow, old: (Option<usize>, usize), new: (Option<usize>, usize)) {
         let arguments = &context.call.arguments;
         let mut named = |(directory, path): (Option<usize>, usize)| {
             let base = directory.and_then(|index| descriptor(arguments.get(index)));
@@ -372,24 +361,22 @@ impl System {
             }
             self.threads.get(context.thread).fds.borrow().rename(old, new, swapped);
         }
-        Facts { object: old, ..Facts::default() }
+        row.object = object_id(old);
     }
 
-    fn remove(&mut self, context: &Context<'_>, directory: Option<usize>, path: usize) -> Facts {
-        let facts = self.on_path(context, directory, path);
-        if let (Some(object), Some(0)) = (facts.object, context.call.returned.value) {
+    fn remove(&mut self, context: &Context<'_>, row: &mut CallRow, directory: Option<usize>, path: usize) {
+        let object = self.on_path(context, row, directory, path);
+        if let (Some(object), Some(0)) = (object, context.call.returned.value) {
             self.objects.set_size(object, None);
         }
-        facts
     }
 
-    fn unshare(&mut self, context: &Context<'_>) -> Facts {
+    fn unshare(&mut self, context: &Context<'_>) {
         if context.call.returned.value == Some(0) && contains(context.call.arguments.get(0), b"CLONE_FILES") {
             let thread = self.threads.get_mut(context.thread);
             let own = thread.fds.borrow().clone();
             thread.fds = Rc::new(std::cell::RefCell::new(own));
         }
-        Facts::default()
     }
 
     /// `st_size` of a successful stat: where appends will go.
@@ -413,6 +400,12 @@ impl System {
             self.objects.set_size(object, size);
         }
     }
+}
+
+/// What a call worked on.
+pub(crate) fn set_file(row: &mut CallRow, fd: Option<i32>, object: Option<ObjectId>) {
+    row.fd = fd.unwrap_or(-1);
+    row.object = object_id(object);
 }
 
 fn contains(text: &[u8], word: &[u8]) -> bool {

@@ -2,20 +2,10 @@
 //!
 //! Parts of calls that a signal interrupted are joined here; `interrupted.rs` of the calls crate has the states.
 
-use sysdock_calls::{
-    CallRow, Issue, NONE, Part, object_id,
-    syscalls::{Class, Shape},
-};
+use sysdock_calls::{CallRow, Issue, NONE, Part, syscalls::Shape};
 use sysdock_table::{TableError, rows};
 
-use crate::{
-    effects::{Context, Facts},
-    fields::Call,
-    files::Held,
-    import::Import,
-    open_flags, text,
-    threads::Printed,
-};
+use crate::{effects::Context, fields::Call, files::Held, import::Import, open_flags, text, threads::Printed};
 
 impl Import<'_> {
     /// `listed` is the number of the call's name, if it is a listed one.
@@ -30,14 +20,13 @@ impl Import<'_> {
         let (number, &(class, ref shape)) = self.calls.look_up(listed, call.name);
         let mut row = self.row(thread, number, class, started_ns);
         self.system.next_row = self.rows.total();
-        let facts = self.system.apply(shape, class, &Context { thread, call, held, started_ns });
+        let overlapped = self.system.apply(shape, class, &Context { thread, call, held, started_ns }, &mut row);
         if row.comm < 0 {
             // The first exec names the program that it starts.
             row.comm = self.comm(thread);
         }
         self.fill_result(&mut row, call);
-        fill_facts(&mut row, &facts, class);
-        if let Some(serial) = facts.overlapped
+        if let Some(serial) = overlapped
             && let Some(earlier) = self.rows.recent(serial)
         {
             earlier.overlap(false);
@@ -135,18 +124,6 @@ impl Import<'_> {
         self.stacks.belong_to(serial);
         Ok(())
     }
-}
-
-fn fill_facts(row: &mut CallRow, facts: &Facts, class: Class) {
-    row.fd = facts.fd.unwrap_or(-1);
-    row.object = object_id(facts.object);
-    row.offset = facts.offset.unwrap_or(NONE);
-    row.asked = facts.asked.unwrap_or(NONE);
-    row.moved = facts.moved.unwrap_or(NONE);
-    row.to_object = object_id(facts.to_object);
-    row.to_offset = facts.to_offset.unwrap_or(NONE);
-    row.class = facts.class.unwrap_or(class) as u8;
-    row.uncertain = facts.uncertain;
 }
 
 fn is_interrupted(call: &Call<'_>) -> bool {

@@ -84,9 +84,9 @@ fn split_common<'a>(line: &'a [u8], prefix: &mut Prefix) -> Option<&'a [u8]> {
         prefix.tid = i32::try_from(tid).ok().filter(|tid| *tid <= MOST_TID);
         prefix.tid?;
     }
-    let (stamp, event) = match text::epoch_micros(rest) {
-        Some(ns) => (Stamp::Epoch(ns), &rest[18..]),
-        None => (Stamp::TimeOfDay(text::day_micros(rest)?), &rest[16..]),
+    let (stamp, event) = match rest.get(2)? {
+        b':' => (Stamp::TimeOfDay(text::day_micros(rest)?), &rest[16..]),
+        _ => (Stamp::Epoch(text::epoch_micros(rest)?), &rest[18..]),
     };
     (prefix.stamp, prefix.decimals) = (Some(stamp), 6);
     matches!(event.first(), Some(b'a'..=b'z' | b'<' | b'+' | b'-' | b'_')).then_some(event)

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use memchr::memmem;
 
 use crate::{
-    effects::{Context, Facts},
+    effects::{Context, set_file},
     files::OpenFile,
     paths,
     resolve::{descriptor, shown},
@@ -13,7 +13,7 @@ use crate::{
     text,
 };
 use sysdock_calls::{
-    Kind, ObjectId,
+    CallRow, Kind, NONE, ObjectId, object_id,
     syscalls::{Asked, At, Class},
 };
 
@@ -36,9 +36,17 @@ impl Place {
 }
 
 impl System {
-    pub(crate) fn transfer(&mut self, context: &Context<'_>, class: Class, asked: Asked, at: At) -> Facts {
+    /// A call that moves data between memory and a file. As [`System::apply`], it fills the row and returns an earlier one.
+    pub(crate) fn transfer(
+        &mut self,
+        context: &Context<'_>,
+        row: &mut CallRow,
+        class: Class,
+        asked: Asked,
+        at: At,
+    ) -> Option<u64> {
         let arguments = &context.call.arguments;
-        let Some(target) = descriptor(arguments.get(0)) else { return Facts::default() };
+        let target = descriptor(arguments.get(0))?;
         let file = self.file(context, target, context.held_file());
         let asked = match asked {
             Asked::Argument(index) => text::leading_number(arguments.get(index)),
@@ -46,23 +54,31 @@ impl System {
         };
         let moved = context.call.returned.value.filter(|value| *value >= 0);
         let object = file.as_ref().and_then(|file| file.object.get());
-        let place = file.map_or(Place::default(), |file| match at {
-            At::Nowhere => Place::default(),
-            At::Position => self.move_on(context, &file, class, moved),
-            At::Argument(index) => Place::of(text::leading_number(arguments.get(index))),
-            At::ArgumentOrPosition(index) => match text::leading_number(arguments.get(index)) {
-                Some(-1) => self.move_on(context, &file, class, moved),
-                explicit => Place::of(explicit),
-            },
-        });
+        // Where the call does not work at the position of the file.
+        let elsewhere = match at {
+            At::Nowhere => Some(None),
+            At::Position => None,
+            At::Argument(index) => Some(text::leading_number(arguments.get(index))),
+            At::ArgumentOrPosition(index) => {
+                Some(text::leading_number(arguments.get(index))).filter(|offset| *offset != Some(-1))
+            }
+        };
+        let place = match (file, elsewhere) {
+            (None, _) => Place::default(),
+            (Some(_), Some(offset)) => Place::of(offset),
+            (Some(file), None) => self.move_on(context, &file, class, moved),
+        };
         if let (Class::Write, Some(object), Some(offset), Some(moved)) = (class, object, place.offset, moved) {
             self.objects.grow(object, offset.saturating_add(moved));
         }
-        let Place { offset, uncertain, overlapped } = place;
-        Facts { fd: shown(target.0), object, offset, asked, moved, uncertain, overlapped, ..Facts::default() }
+        set_file(row, shown(target.0), object);
+        (row.asked, row.moved) = (asked.unwrap_or(NONE), moved.unwrap_or(NONE));
+        (row.offset, row.uncertain) = (place.offset.unwrap_or(NONE), place.uncertain);
+        place.overlapped
     }
 
     /// Position at which a transfer began; afterwards the file stands behind it.
+    #[inline]
     fn move_on(&mut self, context: &Context<'_>, file: &OpenFile, class: Class, moved: Option<i64>) -> Place {
         let Some(object) = file.object.get().filter(|object| self.has_position(*object)) else { return Place::default() };
         let start = if class == Class::Write && file.append.get() { self.objects.size(object) } else { file.position.get() };
@@ -92,12 +108,12 @@ impl System {
         (printed || timed, timed.then_some(row))
     }
 
-    pub(crate) fn receive_message(&mut self, context: &Context<'_>, class: Class) -> Facts {
+    pub(crate) fn receive_message(&mut self, context: &Context<'_>, row: &mut CallRow, class: Class) -> Option<u64> {
         let message = context.call.arguments.get(1);
         if let Some(at) = memmem::find(message, b"SCM_RIGHTS") {
             self.forget_received(context.thread, &message[at..]);
         }
-        self.transfer(context, class, Asked::Vector(1), At::Nowhere)
+        self.transfer(context, row, class, Asked::Vector(1), At::Nowhere)
     }
 
     /// Descriptors that came with a message: what they are is known from a tag only.
@@ -115,14 +131,15 @@ impl System {
     pub(crate) fn between(
         &mut self,
         context: &Context<'_>,
+        row: &mut CallRow,
         from: (usize, Option<usize>),
         to: (usize, Option<usize>),
         size: usize,
-    ) -> Facts {
+    ) -> Option<u64> {
         let arguments = &context.call.arguments;
         let moved = context.call.returned.value.filter(|value| *value >= 0);
         let asked = text::leading_number(arguments.get(size));
-        let Some(source) = descriptor(arguments.get(from.0)) else { return Facts::default() };
+        let source = descriptor(arguments.get(from.0))?;
         let file = self.file(context, source, context.held_file());
         let object = file.as_ref().and_then(|file| file.object.get());
         let pointer = |index: usize| Some(arguments.get(index)).filter(|pointer| pointer.first() == Some(&b'['));
@@ -131,28 +148,30 @@ impl System {
             (Some(_), Some(pointer)) => Place::of(text::leading_number(&pointer[1..])),
             (Some(file), None) => self.move_on(context, &file, Class::Read, moved),
         };
-        let mut facts = Facts { fd: shown(source.0), object, offset: from_place.offset, asked, moved, ..Facts::default() };
-        (facts.uncertain, facts.overlapped) = (from_place.uncertain, from_place.overlapped);
+        set_file(row, shown(source.0), object);
+        (row.asked, row.moved) = (asked.unwrap_or(NONE), moved.unwrap_or(NONE));
+        (row.offset, row.uncertain) = (from_place.offset.unwrap_or(NONE), from_place.uncertain);
+        let mut overlapped = from_place.overlapped;
         if let Some(target) = descriptor(arguments.get(to.0))
             && let Some(file) = self.file(context, target, None)
         {
-            facts.to_object = file.object.get();
+            let to_object = file.object.get();
             let place = match to.1.and_then(pointer) {
                 Some(pointer) => Place::of(text::leading_number(&pointer[1..])),
                 None => self.move_on(context, &file, Class::Write, moved),
             };
-            facts.to_offset = place.offset;
-            facts.uncertain |= place.uncertain;
-            facts.overlapped = facts.overlapped.or(place.overlapped);
-            if let (Some(object), Some(offset), Some(moved)) = (facts.to_object, place.offset, moved) {
+            (row.to_object, row.to_offset) = (object_id(to_object), place.offset.unwrap_or(NONE));
+            row.uncertain |= place.uncertain;
+            overlapped = overlapped.or(place.overlapped);
+            if let (Some(object), Some(offset), Some(moved)) = (to_object, place.offset, moved) {
                 self.objects.grow(object, offset.saturating_add(moved));
             }
         }
-        facts
+        overlapped
     }
 
-    pub(crate) fn seek(&mut self, context: &Context<'_>) -> Facts {
-        let Some(target) = descriptor(context.call.arguments.get(0)) else { return Facts::default() };
+    pub(crate) fn seek(&mut self, context: &Context<'_>, row: &mut CallRow) {
+        let Some(target) = descriptor(context.call.arguments.get(0)) else { return };
         let file = self.file(context, target, context.held_file());
         let object = file.as_ref().and_then(|file| file.object.get());
         let mut offset = context.call.returned.value;
@@ -168,7 +187,8 @@ impl System {
                 self.objects.set_size(object, Some(offset));
             }
         }
-        Facts { fd: shown(target.0), object, offset, ..Facts::default() }
+        set_file(row, shown(target.0), object);
+        row.offset = offset.unwrap_or(NONE);
     }
 
     /// Whether reads and writes of this object have a place in it.
