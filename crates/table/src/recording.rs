@@ -324,7 +324,7 @@ impl Recording {
             let _ = fs::remove_file(part.path);
         }
         match self.before {
-            // recording.json then says that the capture is not complete, which is true.
+            // Where that fails, recording.json goes on to say that the capture is not complete, which is true.
             Some(manifest) => drop(manifest.save(&self.folder)),
             None => drop(fs::remove_dir_all(&self.folder)),
         }

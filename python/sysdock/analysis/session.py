@@ -210,6 +210,11 @@ class Result:
                 self._count = len(rows)
         return rows
 
+    def dicts(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """The rows, at most `limit`, by the names of the columns."""
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows(limit)]
+
     def fetch(self, sql: str, params: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """All rows of `sql`, which is the SQL of the result in further SQL that reads no other table."""
         return self.session.fetch(sql, {**self.bound, **(params or {})}, self.place, self.sql)

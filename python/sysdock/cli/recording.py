@@ -51,13 +51,13 @@ def refuse_missing(target: Path) -> None:
 
 
 def add_scan(folder: Path, target: Path) -> None:
-    """Scans where the files of `target` lie, into a complete recording; where that fails, a line says why.
+    """Scans where the files of `target` lie, into the recording of a command; a line says if that fails.
 
-    The recording of the command is whole by then, and stays so.
+    What the command did is recorded by then, and stays so.
     """
     words = ["disk scan", "--into", "-o", str(folder), "--", str(target)]
     if run_with_progress(words, (signal.SIGTERM, signal.SIGHUP)):
-        remark(f"the scan of {target} is not complete; the recording of the command is")
+        remark(f"the scan of {target} is not complete")
 
 
 def load_ahead() -> None:

@@ -59,9 +59,6 @@ def _rows(
     session: Session, analysis: str, params: dict[str, Any], name: str, most: int
 ) -> list[tuple[str, tuple[str, str, str, str]]]:
     """The first rows of an analysis: its column `name`, calls, errors, time and bytes."""
-    result = session.run(analysis, params)
-    columns = [column.name for column in result.columns]
-    rows = [dict(zip(columns, row, strict=True)) for row in result.rows(most)]
     return [
         (
             row[name],
@@ -72,7 +69,7 @@ def _rows(
                 human_bytes(row["bytes"]),
             ),
         )
-        for row in rows
+        for row in session.run(analysis, params).dicts(most)
     ]
 
 

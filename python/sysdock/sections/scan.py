@@ -78,9 +78,7 @@ _TOTALS: dict[str, tuple[str, str, str | None]] = {
 
 def _totals(session: Session) -> dict[str, Total]:
     """Sums over the file systems that were scanned, from the analysis disk/summary."""
-    result = session.run("disk/summary")
-    columns = [column.name for column in result.columns]
-    rows = [dict(zip(columns, row, strict=True)) for row in result.rows()]
+    rows = session.run("disk/summary").dicts()
     return {
         name: Total(sum(row[name] or 0 for row in rows), (english, japanese), unit)
         for name, (english, japanese, unit) in _TOTALS.items()
