@@ -3,10 +3,11 @@
 use rustc_hash::FxHashMap;
 use sysdock_table::{
     Beside, BlockEncoder, EncodedGroup, GroupEncoder, NULL, ROWS_PER_BLOCK, ROWS_PER_GROUP, Recording, TableError,
-    rows::{CallsColumns, CallsRow, CallsWords},
+    rows::{CallsColumns, CallsRow, CallsWords, ObjectUseWords},
 };
 
 use crate::{
+    object_use::{self, ObjectUse},
     objects::ObjectId,
     syscalls::{CLASS_WORDS, Class},
 };
@@ -133,6 +134,19 @@ struct Words {
     open_flags: Vec<String>,
 }
 
+/// The end of a row group.
+struct End {
+    words: Words,
+    /// It is the last one: the sums are to be written, too.
+    is_end: bool,
+}
+
+/// What is ready to be written.
+struct Groups {
+    calls: Option<EncodedGroup>,
+    sums: Option<EncodedGroup>,
+}
+
 /// The calls of the row group under construction.
 #[derive(Debug)]
 pub struct CallRows {
@@ -178,7 +192,7 @@ impl CallRows {
     /// The block is full.
     fn pass_on(&mut self, recording: &mut Recording, calls: &[String]) -> Result<(), TableError> {
         self.send_held();
-        if self.encoded >= ROWS_PER_GROUP { self.finish_group(recording, calls) } else { Ok(()) }
+        if self.encoded >= ROWS_PER_GROUP { self.finish_group(recording, calls, false) } else { Ok(()) }
     }
 
     /// Rows so far.
@@ -196,11 +210,11 @@ impl CallRows {
         }
     }
 
-    /// Write everything.
-    pub fn flush(&mut self, recording: &mut Recording, calls: &[String]) -> Result<(), TableError> {
+    /// Write all rows; with `is_end`, their sums too.
+    pub fn flush(&mut self, recording: &mut Recording, calls: &[String], is_end: bool) -> Result<(), TableError> {
         self.send_held();
         self.send_held();
-        self.finish_group(recording, calls)?;
+        self.finish_group(recording, calls, is_end)?;
         self.encoder.wait(recording)
     }
 
@@ -213,14 +227,11 @@ impl CallRows {
         std::mem::swap(&mut self.block, &mut self.held);
     }
 
-    fn finish_group(&mut self, recording: &mut Recording, calls: &[String]) -> Result<(), TableError> {
-        if self.encoded == 0 {
-            return Ok(());
-        }
+    fn finish_group(&mut self, recording: &mut Recording, calls: &[String], is_end: bool) -> Result<(), TableError> {
         self.before += self.encoded as u64;
         self.encoded = 0;
         let (errnos, open_flags) = (self.errnos.names.clone(), self.open_flags.names.clone());
-        self.encoder.finish(Words { calls: calls.to_vec(), errnos, open_flags }, recording)
+        self.encoder.finish(End { words: Words { calls: calls.to_vec(), errnos, open_flags }, is_end }, recording)
     }
 }
 
@@ -249,12 +260,12 @@ impl Encoder {
     }
 
     /// End the group. It is appended to the recording now, or when it is done.
-    fn finish(&mut self, words: Words, recording: &mut Recording) -> Result<(), TableError> {
+    fn finish(&mut self, end: End, recording: &mut Recording) -> Result<(), TableError> {
         match self {
-            Encoder::Here(encoder) => recording.append("calls", encoder.finish(words)),
+            Encoder::Here(encoder) => encoder.finish(end).append_to(recording),
             Encoder::Beside(encoder) => {
-                encoder.finish(words);
-                std::iter::from_fn(|| encoder.done()).try_for_each(|group| recording.append("calls", group))
+                encoder.finish(end);
+                std::iter::from_fn(|| encoder.done()).try_for_each(|groups| groups.append_to(recording))
             }
         }
     }
@@ -263,8 +274,15 @@ impl Encoder {
     fn wait(&mut self, recording: &mut Recording) -> Result<(), TableError> {
         match self {
             Encoder::Here(_) => Ok(()),
-            Encoder::Beside(encoder) => encoder.rest().try_for_each(|group| recording.append("calls", group)),
+            Encoder::Beside(encoder) => encoder.rest().try_for_each(|groups| groups.append_to(recording)),
         }
+    }
+}
+
+impl Groups {
+    fn append_to(self, recording: &mut Recording) -> Result<(), TableError> {
+        let calls = self.calls.map_or(Ok(()), |group| recording.append("calls", group));
+        calls.and_then(|()| self.sums.map_or(Ok(()), |group| recording.append("object_use", group)))
     }
 }
 
@@ -272,21 +290,29 @@ impl Encoder {
 #[derive(Default)]
 struct CallEncoder {
     groups: GroupEncoder<CallsColumns>,
+    /// Rows of the group so far.
+    rows: usize,
+    sums: ObjectUse,
 }
 
 impl BlockEncoder for CallEncoder {
     type Row = CallRow;
-    type Words = Words;
+    type End = End;
+    type Done = Groups;
 
     fn block(&mut self, rows: &[CallRow]) {
+        self.rows += rows.len();
+        self.sums.add(rows);
         match in_order(rows) {
             None => self.groups.block(&rows.iter()),
             Some(order) => self.groups.block(&order.iter().map(|index| &rows[*index as usize])),
         }
     }
 
-    fn finish(&mut self, words: Words) -> EncodedGroup {
-        self.groups.finish(&words)
+    fn finish(&mut self, end: End) -> Groups {
+        let sums = if end.is_end || self.sums.is_full() { self.sums.take() } else { Vec::new() };
+        let has_calls = std::mem::take(&mut self.rows) > 0;
+        Groups { calls: has_calls.then(|| self.groups.finish(&end.words)), sums: object_use::encode(&sums, &end.words) }
     }
 }
 
@@ -368,6 +394,28 @@ impl CallsRow for CallRow {
     }
 }
 
+impl ObjectUseWords for Words {
+    fn call(&self, number: usize) -> &str {
+        CallsWords::call(self, number)
+    }
+
+    fn class(&self, number: usize) -> &str {
+        CallsWords::class(self, number)
+    }
+
+    fn errno(&self, number: usize) -> &str {
+        CallsWords::errno(self, number)
+    }
+
+    fn via(&self, number: usize) -> &str {
+        CallsWords::via(self, number)
+    }
+
+    fn open_flags(&self, number: usize) -> &str {
+        CallsWords::open_flags(self, number)
+    }
+}
+
 impl CallsWords for Words {
     fn call(&self, number: usize) -> &str {
         &self.calls[number]
@@ -391,12 +439,12 @@ impl CallsWords for Words {
 }
 
 /// Numbers of which one stands for NULL.
-fn known(number: i64) -> Option<i64> {
+pub(crate) fn known(number: i64) -> Option<i64> {
     (number != NONE).then_some(number)
 }
 
 /// Ids and descriptors have no negative numbers: those stand for NULL.
-fn id(number: i32) -> Option<i32> {
+pub(crate) fn id(number: i32) -> Option<i32> {
     (number >= 0).then_some(number)
 }
 

@@ -8,6 +8,7 @@ mod interrupted;
 mod issues;
 mod lives;
 mod names;
+mod object_use;
 mod objects;
 mod rows;
 pub mod syscalls;

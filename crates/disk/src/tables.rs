@@ -71,7 +71,8 @@ struct Encoder<C, T> {
 
 impl<C: TableOf<T>, T: Send + 'static> BlockEncoder for Encoder<C, T> {
     type Row = T;
-    type Words = Words;
+    type End = Words;
+    type Done = EncodedGroup;
 
     fn block(&mut self, rows: &[T]) {
         self.groups.block(&rows.iter());

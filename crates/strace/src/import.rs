@@ -334,7 +334,7 @@ impl<'a> Import<'a> {
 
     /// Make everything read so far readable, whatever happens next.
     fn checkpoint(&mut self, merge: &Merge) -> Result<(), TableError> {
-        self.write_out(merge)?;
+        self.write_out(merge, false)?;
         self.recording.checkpoint()?;
         self.rows_since_checkpoint = 0;
         self.last_checkpoint = Instant::now();
@@ -380,14 +380,14 @@ impl<'a> Import<'a> {
                 ending = Ending::InputError;
             }
         }
-        self.write_out(merge)?;
+        self.write_out(merge, true)?;
         Ok(ending)
     }
 
-    /// Write all rows and the manifest's part of the story.
-    fn write_out(&mut self, merge: &Merge) -> Result<(), TableError> {
+    /// Write all rows and the manifest's part of the story; at the end, also sums of all rows.
+    fn write_out(&mut self, merge: &Merge, is_end: bool) -> Result<(), TableError> {
         self.stacks.close(&mut self.rows);
-        self.rows.flush(self.recording, self.calls.names())?;
+        self.rows.flush(self.recording, self.calls.names(), is_end)?;
         self.signals.flush(self.recording)?;
         self.mappings.flush(self.recording, true)?;
         self.stacks.write(self.recording)?;

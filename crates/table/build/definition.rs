@@ -26,6 +26,8 @@ pub(crate) struct Table {
     pub(crate) derived: Vec<toml::Table>,
     /// The SELECT that makes a summary.
     pub(crate) sql: Option<String>,
+    /// Of a summary with parts: the column that adds up to the rows of the first table in `needs`, if no part is missing.
+    pub(crate) adds_up_to: Option<String>,
     /// Tables that `sql` reads.
     #[serde(default)]
     pub(crate) needs: Vec<String>,

@@ -5,30 +5,30 @@ use std::{
     thread,
 };
 
-use crate::EncodedGroup;
-
 /// Turns blocks of rows into row groups.
 pub trait BlockEncoder: 'static {
     /// A row.
     type Row: Send;
-    /// What the words of a group stand for.
-    type Words: Send;
+    /// What is said at the end of a group, as what its words stand for.
+    type End: Send;
+    /// What comes of a group.
+    type Done: Send;
 
     /// Add a block.
     fn block(&mut self, rows: &[Self::Row]);
     /// Close the group and start anew.
-    fn finish(&mut self, words: Self::Words) -> EncodedGroup;
+    fn finish(&mut self, end: Self::End) -> Self::Done;
 }
 
 enum Job<E: BlockEncoder> {
     Block(Vec<E::Row>),
-    Finish(E::Words),
+    Finish(E::End),
 }
 
 /// An encoder in a thread, which ends with this.
 pub struct Beside<E: BlockEncoder> {
     jobs: SyncSender<Job<E>>,
-    groups: Receiver<EncodedGroup>,
+    groups: Receiver<E::Done>,
     wanted: usize,
 }
 
@@ -43,7 +43,7 @@ impl<E: BlockEncoder> Beside<E> {
                 match job {
                     Job::Block(rows) => encoder.block(&rows),
                     // Whoever wanted it may be gone after an error.
-                    Job::Finish(words) => drop(done.send(encoder.finish(words))),
+                    Job::Finish(end) => drop(done.send(encoder.finish(end))),
                 }
             }
         });
@@ -62,13 +62,13 @@ impl<E: BlockEncoder> Beside<E> {
     ///
     /// # Panics
     /// If the encoder did: an error in sysdock.
-    pub fn finish(&mut self, words: E::Words) {
-        self.jobs.send(Job::Finish(words)).expect("the encoder lives as long as this");
+    pub fn finish(&mut self, end: E::End) {
+        self.jobs.send(Job::Finish(end)).expect("the encoder lives as long as this");
         self.wanted += 1;
     }
 
     /// The next group, if it is done.
-    pub fn done(&mut self) -> Option<EncodedGroup> {
+    pub fn done(&mut self) -> Option<E::Done> {
         let group = self.groups.try_recv().ok()?;
         self.wanted -= 1;
         Some(group)
@@ -78,7 +78,7 @@ impl<E: BlockEncoder> Beside<E> {
     ///
     /// # Panics
     /// If the encoder did: an error in sysdock.
-    pub fn rest(&mut self) -> impl Iterator<Item = EncodedGroup> {
+    pub fn rest(&mut self) -> impl Iterator<Item = E::Done> {
         (0..std::mem::take(&mut self.wanted)).map(|_| self.groups.recv().expect("the encoder answers"))
     }
 }

@@ -2,7 +2,7 @@
 -- One row per file and call: how often, how it ended, how long it took, what it moved.
 -- Calls that work on no file, or on one that the log does not name, are left out. A copy call (sendfile, splice,
 -- copy_file_range, tee) is charged to both of its files, in full: sums over files hold it twice.
--- needs:  calls, paths
+-- needs:  calls, object_use, paths
 -- param:  call VARCHAR = ''         Only this call; empty for all.
 -- param:  per_call BOOLEAN = true   One row per file and call; false: one row per file, its calls together.
 -- column: path VARCHAR        File or other object worked on; of a copy call, the one read from and the one written to.
@@ -23,33 +23,36 @@
 -- chart:  bars x=path y=bytes title="Bytes moved" title_ja="バイト数"
 -- tags:   files, calls, time, bytes, errors
 WITH chosen AS (
-    SELECT path_id, CASE WHEN $per_call THEN call ELSE 'all' END AS call, result, errno, dur_ns, transferred_bytes
-    FROM calls
-    WHERE path_id IS NOT NULL AND ($call = '' OR call = $call)
+    SELECT path_id, call, errno, calls, returned, timed_calls, time_ns, shortest_ns, longest_ns,
+        sized_calls, transferred_bytes, smallest_bytes, largest_bytes
+    FROM object_use
+    WHERE path_id IS NOT NULL
     UNION ALL
     -- The writing side of copies. One within a file counts once.
-    SELECT to_path_id AS path_id, CASE WHEN $per_call THEN call ELSE 'all' END AS call, result, errno, dur_ns, transferred_bytes
+    SELECT to_path_id, call, errno, 1, CAST(result IS NOT NULL AS BIGINT), CAST(dur_ns IS NOT NULL AS BIGINT), dur_ns, dur_ns, dur_ns,
+        CAST(transferred_bytes IS NOT NULL AS BIGINT), transferred_bytes, transferred_bytes, transferred_bytes
     FROM calls
-    WHERE to_path_id IS NOT NULL AND coalesce(path_id, -1) <> to_path_id AND ($call = '' OR call = $call)
+    WHERE to_path_id IS NOT NULL AND coalesce(path_id, -1) <> to_path_id
 ),
 summed AS (
     -- By number first: names are looked up once for each file, not once for each call.
     SELECT
         path_id,
-        call,
-        count(*) AS calls,
-        count(*) FILTER (WHERE errno IS NULL AND result IS NOT NULL) AS ok,
-        count(errno) AS errors,
-        CAST(sum(dur_ns) AS BIGINT) AS time_ns,
-        CAST(round(avg(dur_ns)) AS BIGINT) AS avg_ns,
-        min(dur_ns) AS min_ns,
-        max(dur_ns) AS max_ns,
+        CASE WHEN $per_call THEN call ELSE 'all' END AS call,
+        CAST(sum(calls) AS BIGINT) AS calls,
+        CAST(coalesce(sum(returned) FILTER (WHERE errno IS NULL), 0) AS BIGINT) AS ok,
+        CAST(coalesce(sum(calls) FILTER (WHERE errno IS NOT NULL), 0) AS BIGINT) AS errors,
+        CAST(sum(time_ns) AS BIGINT) AS time_ns,
+        CAST(round(sum(time_ns) / sum(timed_calls)) AS BIGINT) AS avg_ns,
+        min(shortest_ns) AS min_ns,
+        max(longest_ns) AS max_ns,
         CAST(sum(transferred_bytes) AS BIGINT) AS bytes,
-        round(avg(transferred_bytes), 1) AS avg_bytes,
-        min(transferred_bytes) AS min_bytes,
-        max(transferred_bytes) AS max_bytes
+        round(sum(transferred_bytes) / sum(sized_calls), 1) AS avg_bytes,
+        min(smallest_bytes) AS min_bytes,
+        max(largest_bytes) AS max_bytes
     FROM chosen
-    GROUP BY path_id, call
+    WHERE $call = '' OR call = $call
+    GROUP BY path_id, CASE WHEN $per_call THEN call ELSE 'all' END
 )
 SELECT p.path, s.call, s.calls, s.ok, s.errors, s.time_ns, s.avg_ns, s.min_ns, s.max_ns, s.bytes, s.avg_bytes, s.min_bytes, s.max_bytes
 FROM summed AS s

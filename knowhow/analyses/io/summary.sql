@@ -1,6 +1,6 @@
 -- I/O summary by call
 -- One row per system call: how often, how it ended, how long it took, what it moved.
--- needs:  calls
+-- needs:  object_use
 -- column: call VARCHAR        Name of the system call.
 -- column: calls BIGINT        Number of calls.
 -- column: ok BIGINT           Calls that returned without an error.
@@ -19,17 +19,17 @@
 -- tags:   calls, time, bytes, errors
 SELECT
     call,
-    count(*) AS calls,
-    count(*) FILTER (WHERE errno IS NULL AND result IS NOT NULL) AS ok,
-    count(errno) AS errors,
-    CAST(sum(dur_ns) AS BIGINT) AS time_ns,
-    CAST(round(avg(dur_ns)) AS BIGINT) AS avg_ns,
-    min(dur_ns) AS min_ns,
-    max(dur_ns) AS max_ns,
+    CAST(sum(calls) AS BIGINT) AS calls,
+    CAST(coalesce(sum(returned) FILTER (WHERE errno IS NULL), 0) AS BIGINT) AS ok,
+    CAST(coalesce(sum(calls) FILTER (WHERE errno IS NOT NULL), 0) AS BIGINT) AS errors,
+    CAST(sum(time_ns) AS BIGINT) AS time_ns,
+    CAST(round(sum(time_ns) / sum(timed_calls)) AS BIGINT) AS avg_ns,
+    min(shortest_ns) AS min_ns,
+    max(longest_ns) AS max_ns,
     CAST(sum(transferred_bytes) AS BIGINT) AS bytes,
-    round(avg(transferred_bytes), 1) AS avg_bytes,
-    min(transferred_bytes) AS min_bytes,
-    max(transferred_bytes) AS max_bytes
-FROM calls
+    round(sum(transferred_bytes) / sum(sized_calls), 1) AS avg_bytes,
+    min(smallest_bytes) AS min_bytes,
+    max(largest_bytes) AS max_bytes
+FROM object_use
 GROUP BY call
-ORDER BY coalesce(time_ns, 0) DESC, calls DESC, call
+ORDER BY coalesce(sum(time_ns), 0) DESC, sum(calls) DESC, call

@@ -28,32 +28,34 @@ WITH listed AS (
     FROM calls
     WHERE class = 'dir' AND call NOT IN ('chdir', 'fchdir', 'chroot', 'fchroot', 'getcwd') AND path_id IS NOT NULL
     GROUP BY process_id, path_id
-), children AS (
-    SELECT p.path_id, d.path_id AS directory_id
+), asked_about AS (
+    SELECT p.path_id, d.path_id AS directory_id, u.calls, u.time_ns
     FROM paths AS p
     JOIN file_use AS u ON u.path_id = p.path_id AND u.class = 'stat'
     JOIN paths AS d ON d.path = p.directory
     WHERE d.path_id IN (SELECT path_id FROM listed)
-), opened AS (
-    SELECT c.process_id, c.path_id
-    FROM calls AS c
-    JOIN children AS k ON k.path_id = c.path_id
-    -- coalesce: DuckDB then looks for the classes while it decodes; a bare IN it would make ORs, tested on decoded rows.
-    WHERE coalesce(c.class, '') IN ('open', 'process')
-    GROUP BY c.process_id, c.path_id
-), stats AS (
+), children AS (
+    -- None if all of them together are too few or cost too little: then no call has to be looked at.
+    SELECT a.path_id, a.directory_id
+    FROM asked_about AS a
+    WHERE (
+        SELECT sum(u.calls) >= $min_entries AND coalesce(sum(u.time_ns) >= $min_share * (SELECT elapsed_ns FROM totals), true)
+        FROM asked_about AS u
+    )
+), entries AS (
+    -- Those that a process asked about, and did not open or run.
     SELECT c.process_id, c.path_id, k.directory_id, count(*) AS calls, sum(c.dur_ns) AS time_ns
     FROM calls AS c
     JOIN children AS k ON k.path_id = c.path_id
-    WHERE c.class = 'stat'
+    -- coalesce: DuckDB then looks for the classes while it decodes; a bare IN it would make ORs, tested on decoded rows.
+    WHERE coalesce(c.class, '') IN ('stat', 'open', 'process')
     GROUP BY c.process_id, c.path_id, k.directory_id
+    HAVING count(*) FILTER (WHERE c.class <> 'stat') = 0
 ), asked AS (
-    SELECT s.directory_id, count(*) AS entries, sum(s.calls) AS calls, sum(s.time_ns) AS time_ns
-    FROM stats AS s
-    JOIN listed AS l ON l.process_id = s.process_id AND l.path_id = s.directory_id
-    LEFT JOIN opened AS o ON o.process_id = s.process_id AND o.path_id = s.path_id
-    WHERE o.path_id IS NULL
-    GROUP BY s.directory_id
+    SELECT e.directory_id, count(*) AS entries, sum(e.calls) AS calls, sum(e.time_ns) AS time_ns
+    FROM entries AS e
+    JOIN listed AS l ON l.process_id = e.process_id AND l.path_id = e.directory_id
+    GROUP BY e.directory_id
 ), summed AS (
     SELECT sum(entries) AS entries, sum(calls) AS calls, count(*) AS directories, CAST(sum(time_ns) AS BIGINT) AS cost_ns,
         arg_max(directory_id, entries) AS directory_id

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sysdock.errors import UserError
+from sysdock.library.noted import Noted
+
+_NOTED = Noted(Path(__file__).parent / "assets" / "tables.json")
 
 SQL_TYPES = {
     "int64": "BIGINT",
@@ -40,6 +44,11 @@ class DerivedColumn(TableColumn):
 
     sql: str = ""
 
+    @property
+    def of_row(self) -> str:
+        """Its SQL as a statement by itself."""
+        return f"SELECT ({self.sql}\n) FROM t"
+
 
 @dataclass(frozen=True)
 class JoinedColumn(TableColumn):
@@ -61,6 +70,8 @@ class Table:
     """A table: its own columns, those its view computes and joins, and whether a recording stores it.
 
     `sql` of a summary is the SELECT over other tables that gives its own columns; `needs` names those tables.
+    A summary that is `stored`, too, is read where it lies, if nothing is filtered out and nothing is missing:
+    its column `adds_up_to` must add up to the rows of the first table in `needs`.
     `about` is the family of events that fills it, of those that the captures of a recording name; None for
     tables that captures of all families share.
     """
@@ -75,6 +86,7 @@ class Table:
     sql: str | None = None
     needs: tuple[str, ...] = ()
     about: str | None = None
+    adds_up_to: str | None = None
 
     @property
     def all_columns(self) -> tuple[TableColumn, ...]:
@@ -116,11 +128,19 @@ def undefined_table(name: str, columns: list[tuple[str, str]]) -> Table:
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file; a UserError names the place of a mistake."""
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        content = path.read_text("utf-8")
+        noted: dict[str, Any] | None = _NOTED.get(content)
+        return tomllib.loads(content) if noted is None else noted
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"not TOML: {error}", place=str(path)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot be read: {error}", place=str(path)) from None
+
+
+def note_tables(paths: Iterable[Path]) -> None:
+    """Notes what these files say, for `read_toml`: all of them are read for almost every command."""
+    texts = [path.read_text("utf-8") for path in paths]
+    _NOTED.write({text: tomllib.loads(text) for text in texts})
 
 
 def parse_table(path: Path) -> Table:
@@ -145,16 +165,20 @@ def parse_table(path: Path) -> Table:
         stored = data.get("stored", sql is None)
         needs = tuple(data.get("needs", ()))
         head = data["name"], data["text"], data["order"], stored
-        table = Table(*head, columns, derived, joined, sql, needs, data.get("about"))
+        more = sql, needs, data.get("about"), data.get("adds_up_to")
+        table = Table(*head, columns, derived, joined, *more)
     except KeyError as error:
         raise UserError(f"key {error} is missing", place=str(path)) from None
     for column in table.all_columns:
         if column.type not in SQL_TYPES:
             hint = f"the types are {', '.join(SQL_TYPES)}"
             raise UserError(f"column {column.name} has unknown type {column.type}", hint, str(path))
-    if bool(table.sql) != bool(table.needs) or (table.sql and table.stored):
-        hint = "a summary has `sql` and `needs`, and is not stored"
+    stored_summary = table.stored and table.sql is not None
+    if bool(table.sql) != bool(table.needs) or stored_summary != bool(table.adds_up_to):
+        hint = "a summary has `sql` and `needs`, and if it is stored, `adds_up_to`"
         raise UserError("half a summary", hint, str(path))
+    if table.adds_up_to and not table.has(table.adds_up_to):
+        raise UserError(f"`adds_up_to` names no column: {table.adds_up_to}", place=str(path))
     if table.name != path.stem:
         raise UserError(f"the name {table.name} is not the file's", place=str(path))
     return table

@@ -40,6 +40,7 @@ class AppliedFilters:
         recording: Recording,
         connection: duckdb.DuckDBPyConnection,
         stored: Callable[[str], str],
+        notes: list[str] | None = None,
     ) -> None:
         self.filters = filters
         self.recording = recording
@@ -48,6 +49,8 @@ class AppliedFilters:
         self._stored = stored
         self._by_name = False
         self._resolve()
+        # The same filters on another connection: what there is to say of them is said already.
+        self.notes = self.notes if notes is None else notes
 
     def conditions(self, table: Table) -> list[str]:
         """The filters as conditions on `t`, as far as the table has the columns; the rest becomes a note."""

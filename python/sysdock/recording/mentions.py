@@ -6,18 +6,18 @@ calls.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sysdock.library.noted import Noted
 
 if TYPE_CHECKING:
     import duckdb
 
-ASSET = Path(__file__).parent / "assets" / "mentions.json"
+_NOTED = Noted(Path(__file__).parent / "assets" / "mentions.json")
 
 
 @dataclass
@@ -82,7 +82,7 @@ def known_mentions(sql: str) -> Mentions | None:
 
     The engine's parse tree takes ten milliseconds a statement, most of it in Python.
     """
-    entry = _noted().get(_key(sql))
+    entry = _NOTED.get(sql)
     if entry is None:
         return None
     names = {name: set(entry[name]) for name in ("tables", "columns", "starred", "functions")}
@@ -95,28 +95,13 @@ def note_mentions(statements: Iterable[str]) -> None:
     import duckdb
 
     connection = duckdb.connect()
-    noted = {}
+    facts = {}
     for sql in statements:
         if found := mentions(connection, sql):
-            noted[_key(sql)] = {
+            facts[sql] = {
                 name: value if name == "everything" else sorted(value) for name, value in vars(found).items()
             }
-    ASSET.parent.mkdir(exist_ok=True)
-    ASSET.write_text(json.dumps(noted, separators=(",", ":")), "utf-8")
-
-
-def _key(sql: str) -> str:
-    return hashlib.sha256(sql.encode()).hexdigest()
-
-
-@cache
-def _noted() -> dict[str, Any]:
-    try:
-        noted: dict[str, Any] = json.loads(ASSET.read_text("utf-8"))
-    except (OSError, ValueError):
-        # A checkout that was not set up: the engine is asked.
-        return {}
-    return noted
+    _NOTED.write(facts)
 
 
 def _scoped(tree: Any) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:

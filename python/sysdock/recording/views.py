@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import re
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterable
 from pathlib import Path
@@ -70,9 +71,12 @@ class Views:
         self.library = library
         self._made: dict[str, frozenset[tuple[str, str, str]]] = {}
         self._summed: set[str] = set()
+        self._counted: set[str] = set()
         self._mentioned: dict[str, Mentions | None] = {}
         self._held: dict[str, dict[str, str]] = {}
         self._undefined: dict[str, Table] = {}
+        # Held while a summary is counted: others that want it wait for it.
+        self._counting = threading.RLock()
         # DuckDB would spill into the working folder, which may be the user's project.
         self._spill = None
         config: Settings = {**SETTINGS, **(settings or {})}
@@ -81,6 +85,15 @@ class Views:
             config["temp_directory"] = self._spill.name
         self.connection = duckdb.connect(config=config)
         self._applied = AppliedFilters(filters or Filters(), recording, self.connection, self._stored)
+
+    def beside(self) -> Views:
+        """The same views on a connection of their own, for another thread. Summaries are counted once."""
+        other = copy.copy(self)
+        other.connection, other._spill, other._made = self.connection.cursor(), None, {}
+        other._applied = AppliedFilters(
+            self._applied.filters, self.recording, other.connection, other._stored, self.notes
+        )
+        return other
 
     @property
     def notes(self) -> list[str]:
@@ -140,13 +153,33 @@ class Views:
                 self._made[name] = wanted
 
     def _sum_up(self, table: Table) -> None:
-        """Counts a summary into a temporary table, unless that is done already."""
-        if table.sql is None or table.name in self._summed:
+        """Counts a summary, unless that is done already, by the recorder or here."""
+        if table.sql is None:
             return
-        self._summed.add(table.name)
-        self.prepare(table.sql)
+        with self._counting:
+            if table.name in self._summed:
+                return
+            self._summed.add(table.name)
+            if not self._is_counted_by_recorder(table):
+                self._counted.add(table.name)
+                self._count(table, table.sql)
+
+    def _count(self, table: Table, sql: str) -> None:
+        self.prepare(sql)
         typed = ", ".join(f"CAST({_name(c.name)} AS {c.sql_type}) AS {_name(c.name)}" for c in table.columns)
-        self.connection.execute(f"CREATE TEMP TABLE {_sum_of(table)} AS SELECT {typed} FROM ({table.sql})")
+        # No temporary table: those belong to one connection.
+        self.connection.execute(f"CREATE TABLE {_sum_of(table)} AS SELECT {typed} FROM ({sql})")
+
+    def _is_counted_by_recorder(self, table: Table) -> bool:
+        """Whether the recording holds what the summary's SELECT gives: nothing is missing or filtered."""
+        if not table.stored or table.name not in self.recording.tables:
+            return False
+        counted, *_ = table.needs
+        if self._applied.conditions(self.table(counted)):
+            return False
+        total = f"SELECT coalesce(sum({_name(str(table.adds_up_to))}), 0) FROM {self._stored(table.name)}"
+        [(calls,)] = self.connection.execute(total).fetchall()
+        return bool(calls == self.recording.rows(counted))
 
     def add_stored(self, other: Recording, suffix: str, tables: Iterable[str]) -> None:
         """Views of the stored rows of another recording, named with a suffix behind."""
@@ -171,7 +204,8 @@ class Views:
         if table.sql is None and not table.stored:
             self._make_manifest_view(table)
             return
-        if table.stored:
+        is_stored = table.stored and table.name not in self._counted
+        if is_stored:
             self.recording.verify([table.name])
         columns = [f"t.{_name(column.name)}" for column in table.columns]
         columns += [self._derived(table, column) for column in table.derived]
@@ -186,13 +220,13 @@ class Views:
                 on = f"{alias}.{_name(column.other_key)} = t.{_name(column.key)}"
                 sources.append(f"LEFT JOIN {self._stored(column.table)} AS {alias} ON {on}")
             columns.append(f"{aliases[column.join]}.{_name(column.column)} AS {_name(column.name)}")
-        where = " AND ".join(self._applied.conditions(table)) if table.stored else ""
+        where = " AND ".join(self._applied.conditions(table)) if is_stored else ""
         sql = f"SELECT {', '.join(columns)} FROM {' '.join(sources)}"
         self._create(table.name, f"{sql} WHERE {where}" if where else sql)
 
     def _derived(self, table: Table, column: DerivedColumn) -> str:
         """A derived column, as an item of SELECT. Its SQL may be a stranger's: it sees one row only."""
-        named = mentions(self.connection, f"SELECT ({column.sql}\n) FROM t")
+        named = self.mentions(column.of_row)
         foreign = named is None or named.tables != {"t"} or bool(named.functions | named.starred)
         if named is None or foreign or named.everything or named.columns:
             fact = f"column {column.name}: not an expression of columns of the row `t`"
@@ -214,7 +248,7 @@ class Views:
 
     def _source(self, table: Table) -> str:
         """The stored rows of a table, or of a summary, as a FROM item with all its columns in order."""
-        if table.sql is not None:
+        if table.name in self._counted:
             return _sum_of(table)
         parts = self.recording.parts(table.name)
         if not parts:

@@ -96,7 +96,7 @@ impl Converter for Calls {
             }
         }
         self.aio_left(conversion)?;
-        self.rows.flush(conversion.recording, self.meanings.calls.names())?;
+        self.rows.flush(conversion.recording, self.meanings.calls.names(), true)?;
         self.mappings.flush(conversion.recording, true)?;
         let counts = &mut conversion.recording.manifest.capture_mut().counts;
         counts.insert(sysdock_calls::RESTARTED_CALLS.into(), self.restarted);
@@ -134,7 +134,7 @@ impl Calls {
     pub(crate) fn checkpoint_if_due(&mut self, recording: &mut Recording) -> Result<(), BpfError> {
         if self.rows.total() - self.rows_written >= ROWS_PER_PART {
             self.rows_written = self.rows.total();
-            self.rows.flush(recording, self.meanings.calls.names())?;
+            self.rows.flush(recording, self.meanings.calls.names(), false)?;
             recording.checkpoint()?;
         }
         Ok(())

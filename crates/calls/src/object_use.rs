@@ -1,0 +1,276 @@
+//! Sums of calls by object, name and error (`object_use`), added up while the calls are in a core's cache anyway.
+//!
+//! Whoever asks what a recording holds needs these sums first, and reading ten million calls again for each such question takes half a second.
+
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+use sysdock_table::{
+    EncodedGroup, GroupEncoder, ROWS_PER_BLOCK,
+    rows::{ObjectUseColumns, ObjectUseRow},
+};
+
+use crate::call_rows::{CallRow, NONE, Via, id, known};
+
+/// Sums held in memory: 20 MB at most. More are written in pieces, and whoever reads them adds up.
+const MOST_HELD: usize = 1 << 17;
+/// Sums of fewer calls each are not worth their place in the recording: the calls themselves are read as fast.
+const LEAST_CALLS: u64 = 4;
+
+/// What calls have in common that are added up: object, name and error, and then class, flags and way of issue. Packed, as they are compared
+/// for each call; a negative number stands for NULL in those that have it.
+type Key = (u64, u64);
+
+fn key_of(row: &CallRow) -> Key {
+    let errno = u64::from(row.errno.max(-1).cast_unsigned());
+    let open_flags = u64::from(row.open_flags.max(-1).cast_unsigned());
+    let object = u64::from(row.object.max(-1).cast_unsigned());
+    (object << 32 | u64::from(row.call) << 16 | errno, open_flags << 16 | u64::from(row.class) << 8 | row.via as u64)
+}
+
+fn hash(key: &Key) -> u64 {
+    FxBuildHasher.hash_one(key)
+}
+
+/// A row of `object_use`.
+#[derive(Clone, Debug)]
+pub(crate) struct Sum {
+    key: Key,
+    calls: i64,
+    returned: i64,
+    durations: Values,
+    sizes: Values,
+    first_ns: i64,
+    last_ns: i64,
+    first_task_id: i32,
+    last_task_id: i32,
+}
+
+/// Of the values that are known: how many, their sum and their ends.
+#[derive(Clone, Copy, Debug)]
+struct Values {
+    count: i64,
+    sum: i64,
+    least: i64,
+    most: i64,
+}
+
+impl Values {
+    const NOTHING: Values = Values { count: 0, sum: 0, least: i64::MAX, most: i64::MIN };
+
+    /// Add a value; false where the sum is too large for its column.
+    #[must_use]
+    fn add(&mut self, value: i64) -> bool {
+        if value == NONE {
+            return true;
+        }
+        self.count += 1;
+        self.least = self.least.min(value);
+        self.most = self.most.max(value);
+        let (sum, too_large) = self.sum.overflowing_add(value);
+        self.sum = sum;
+        !too_large
+    }
+
+    fn sum(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.sum)
+    }
+
+    fn least(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.least)
+    }
+
+    fn most(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.most)
+    }
+}
+
+impl Sum {
+    fn none(key: Key) -> Self {
+        Sum {
+            key,
+            calls: 0,
+            returned: 0,
+            durations: Values::NOTHING,
+            sizes: Values::NOTHING,
+            first_ns: i64::MAX,
+            last_ns: i64::MIN,
+            first_task_id: i32::MAX,
+            last_task_id: i32::MIN,
+        }
+    }
+
+    /// Add a call; false where a sum is too large for its column.
+    #[must_use]
+    fn add(&mut self, row: &CallRow) -> bool {
+        let took_ns = known(row.dur_ns).unwrap_or(0);
+        let (end_ns, too_late) = row.ts_ns.overflowing_add(took_ns);
+        let task_id = row.life.cast_signed();
+        self.calls += 1;
+        self.returned += i64::from(row.moved != NONE || row.result != NONE);
+        self.first_ns = self.first_ns.min(row.ts_ns);
+        self.last_ns = self.last_ns.max(end_ns);
+        self.first_task_id = self.first_task_id.min(task_id);
+        self.last_task_id = self.last_task_id.max(task_id);
+        !too_late & self.durations.add(row.dur_ns) & self.sizes.add(row.moved)
+    }
+}
+
+/// The sums of the calls so far that are not written yet.
+#[derive(Default)]
+pub(crate) struct ObjectUse {
+    /// In the order in which they were met first.
+    sums: Vec<Sum>,
+    /// Their places in `sums`.
+    places: HashTable<u32>,
+    /// Sums that were written, and the calls in all.
+    written: u64,
+    calls: u64,
+    /// They are not worth it, or too large for their columns. What was written stays; readers see that it is not everything.
+    given_up: bool,
+}
+
+impl ObjectUse {
+    /// Add a block of rows.
+    pub(crate) fn add(&mut self, rows: &[CallRow]) {
+        if self.given_up {
+            return;
+        }
+        self.calls += rows.len() as u64;
+        // Calls on one object come in a row.
+        let mut place = usize::MAX;
+        for row in rows {
+            let key = key_of(row);
+            if self.sums.get(place).is_none_or(|sum| sum.key != key) {
+                place = self.place(key);
+            }
+            if !self.sums[place].add(row) {
+                return self.give_up();
+            }
+        }
+        let entries = self.written + self.sums.len() as u64;
+        if self.is_full() && self.calls / entries < LEAST_CALLS {
+            self.give_up();
+        }
+    }
+
+    fn place(&mut self, key: Key) -> usize {
+        let ObjectUse { sums, places, .. } = self;
+        let entry = places.entry(hash(&key), |place| sums[*place as usize].key == key, |place| hash(&sums[*place as usize].key));
+        let next = u32::try_from(sums.len()).expect("written long before");
+        let place = *entry.or_insert(next).get();
+        if place == next {
+            sums.push(Sum::none(key));
+        }
+        place as usize
+    }
+
+    fn give_up(&mut self) {
+        *self = ObjectUse { given_up: true, ..ObjectUse::default() };
+    }
+
+    /// Whether there are so many that they should be written.
+    pub(crate) fn is_full(&self) -> bool {
+        self.sums.len() >= MOST_HELD
+    }
+
+    /// What was added up, for [`ObjectUse::encode`]. Starts anew.
+    pub(crate) fn take(&mut self) -> Vec<Sum> {
+        self.written += self.sums.len() as u64;
+        self.places.clear();
+        std::mem::take(&mut self.sums)
+    }
+}
+
+/// A row group of sums; `None` if there are none.
+pub(crate) fn encode<W>(sums: &[Sum], words: &W) -> Option<EncodedGroup>
+where
+    ObjectUseColumns: sysdock_table::rows::BlockWords<W>,
+{
+    let mut groups = GroupEncoder::<ObjectUseColumns>::default();
+    sums.chunks(ROWS_PER_BLOCK).for_each(|block| groups.block(&block.iter()));
+    (!sums.is_empty()).then(|| groups.finish(words))
+}
+
+impl ObjectUseRow for Sum {
+    fn path_id(&self) -> Option<i32> {
+        id(((self.key.0 >> 32) as u32).cast_signed())
+    }
+
+    fn call(&self) -> usize {
+        usize::from((self.key.0 >> 16) as u16)
+    }
+
+    fn class(&self) -> usize {
+        usize::from((self.key.1 >> 8) as u8)
+    }
+
+    fn errno(&self) -> Option<usize> {
+        usize::try_from((self.key.0 as u16).cast_signed()).ok()
+    }
+
+    fn via(&self) -> Option<usize> {
+        Some(usize::from(self.key.1 as u8)).filter(|via| *via != Via::Call as usize)
+    }
+
+    fn open_flags(&self) -> Option<usize> {
+        usize::try_from(((self.key.1 >> 16) as u16).cast_signed()).ok()
+    }
+
+    fn calls(&self) -> i64 {
+        self.calls
+    }
+
+    fn returned(&self) -> i64 {
+        self.returned
+    }
+
+    fn timed_calls(&self) -> i64 {
+        self.durations.count
+    }
+
+    fn time_ns(&self) -> Option<i64> {
+        self.durations.sum()
+    }
+
+    fn shortest_ns(&self) -> Option<i64> {
+        self.durations.least()
+    }
+
+    fn longest_ns(&self) -> Option<i64> {
+        self.durations.most()
+    }
+
+    fn sized_calls(&self) -> i64 {
+        self.sizes.count
+    }
+
+    fn transferred_bytes(&self) -> Option<i64> {
+        self.sizes.sum()
+    }
+
+    fn smallest_bytes(&self) -> Option<i64> {
+        self.sizes.least()
+    }
+
+    fn largest_bytes(&self) -> Option<i64> {
+        self.sizes.most()
+    }
+
+    fn first_ns(&self) -> i64 {
+        self.first_ns
+    }
+
+    fn last_ns(&self) -> i64 {
+        self.last_ns
+    }
+
+    fn first_task_id(&self) -> i32 {
+        self.first_task_id
+    }
+
+    fn last_task_id(&self) -> i32 {
+        self.last_task_id
+    }
+}

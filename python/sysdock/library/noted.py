@@ -1,0 +1,39 @@
+"""Facts about texts that come with sysdock, which take long to find out: noted by `tools/gen --assets`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+
+class Noted:
+    """Facts by the text that they are about: a text that was changed since is not in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def get(self, text: str) -> Any:
+        """What was noted of this text; None for others, and in a checkout that was not set up."""
+        return self._facts.get(_key(text))
+
+    def write(self, facts: Mapping[str, Any]) -> None:
+        """Notes facts, by text, in place of all that were noted before."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        by_key = {_key(text): fact for text, fact in facts.items()}
+        self.path.write_text(json.dumps(by_key, separators=(",", ":")), "utf-8")
+
+    @cached_property
+    def _facts(self) -> dict[str, Any]:
+        try:
+            facts: dict[str, Any] = json.loads(self.path.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return facts
+
+
+def _key(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
