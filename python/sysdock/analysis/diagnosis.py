@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from sysdock.analysis.finding import Finding, fold
 from sysdock.analysis.session import values_of
+from sysdock.analysis.side_by_side import side_by_side
 from sysdock.analysis.source_lines import with_source_lines
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Page
@@ -30,7 +31,7 @@ MOST_SUBJECTS = 10
 def diagnose(session: Session) -> list[Finding]:
     """Findings of all rules, most to win first, what another explains behind it; then unknown, then ok."""
     rules = [rule for rule in session.library.rules() if not _is_beyond(session, rule)]
-    found = [finding for rule in rules for finding in judge(session, rule)]
+    found = [finding for findings in side_by_side(session, judge, rules) for finding in findings]
     return fold(with_source_lines(session, sorted(found, key=_order)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Any
@@ -140,16 +141,16 @@ class Session:
         Of `params` those that `sql` has are bound. `place` is named in errors. `reads`: the part of `sql`
         that reads from the recording, if that is not all of it.
         """
-        import duckdb
-
         with engine_errors(place):
             self.views.prepare(reads or sql)
             connection = self.views.connection
-            named = {
-                name for statement in duckdb.extract_statements(sql) for name in statement.named_parameters
-            }
+            # Taken apart once: given as text, it would be a second time.
+            statements = connection.extract_statements(sql)
+            named = {name for statement in statements for name in statement.named_parameters}
             bound = {name: value for name, value in (params or {}).items() if name in named}
-            return connection.execute(sql, bound) if bound else connection.execute(sql)
+            for statement in statements:
+                connection.execute(statement, bound or None)
+            return connection
 
     def fetch(
         self,
@@ -169,6 +170,12 @@ class Session:
         if self._diagnosis is None:
             self._diagnosis = diagnose(self)
         return [finding.in_language(lang) for finding in self._diagnosis]
+
+    def beside(self) -> Session:
+        """Another session on the same recording and engine, for a thread of its own."""
+        other = copy.copy(self)
+        other.views = self.views.beside()
+        return other
 
     def close(self) -> None:
         """Closes the connection."""
@@ -196,6 +203,7 @@ class Result:
         self.bound = bind(analysis, values) if session.checked else values
         self.place = str(analysis.sql_path)
         self._count: int | None = None
+        self._kept: str | None = None
         if session.checked:
             self._check_columns()
 
@@ -232,8 +240,13 @@ class Result:
             if count > _MOST_KEPT:
                 connection.execute(f"DROP TABLE {name}")
                 return self
-        self.sql, self.bound, self._count = f"SELECT * FROM {name}", {}, count
+        self.sql, self.bound, self._count, self._kept = f"SELECT * FROM {name}", {}, count, name
         return self
+
+    def forget(self) -> None:
+        """Frees the memory that `keep` took; nothing more can be asked."""
+        if self._kept:
+            self.session.views.connection.execute(f"DROP TABLE {self._kept}")
 
     def row_count(self) -> int:
         """Number of rows without a limit."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import shlex
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sysdock.analysis import Result, Session
-from sysdock.chart.drawing import drawings_of
+from sysdock.analysis.side_by_side import side_by_side
+from sysdock.chart.drawing import Drawing, drawings_of
 from sysdock.library import Analysis, Column
 from sysdock.page.document import document, figure
 from sysdock.page.markup import both, both_blocks, inline, join, prose, text
@@ -24,8 +27,9 @@ _STEPS = 120
 def report(session: Session, lang: str = "en") -> str:
     """The report as HTML text."""
     findings = session.diagnose("en")
+    answers = side_by_side(session, partial(_answer, lang=lang), _in_order(session))
     charts: list[dict[str, Any]] = []
-    analyses = [_analysis(session, analysis, charts, lang) for analysis in _in_order(session)]
+    analyses = [_analysis(session, answer, charts) for answer in answers]
     head = both("What the program did", "プログラムの動作")
     body = join(
         [
@@ -97,12 +101,34 @@ def _in_order(session: Session) -> list[Analysis]:
     return sorted(usable, key=lambda a: (first.index(a.id) if a.id in first else len(first), a.id))
 
 
-def _analysis(session: Session, analysis: Analysis, charts: list[dict[str, Any]], lang: str) -> str:
+@dataclass(frozen=True)
+class _Answer:
+    """An analysis with what was asked of it, and what came out: its charts, and its table as HTML."""
+
+    analysis: Analysis
+    params: dict[str, Any]
+    drawings: list[Drawing]
+    table: str
+
+
+def _answer(session: Session, analysis: Analysis, lang: str) -> _Answer:
     params = _params(session, analysis)
-    name = analysis.id.replace("/", "-")
-    figures = []
     result = session.run(analysis, params).keep()
-    for drawing in drawings_of(result, lang):
+    shown = _result_table(result, _place(analysis))
+    answer = _Answer(analysis, params, drawings_of(result, lang), shown)
+    result.forget()
+    return answer
+
+
+def _place(analysis: Analysis) -> str:
+    """Where it stands in the page."""
+    return analysis.id.replace("/", "-")
+
+
+def _analysis(session: Session, answer: _Answer, charts: list[dict[str, Any]]) -> str:
+    analysis, params = answer.analysis, answer.params
+    figures = []
+    for drawing in answer.drawings:
         if drawing.shown:
             named = both(text(drawing.title), text(drawing.title_ja))
             caption = both(text(drawing.caption), text(drawing.caption_ja)) + f" {sql_link(analysis, 'SQL')}"
@@ -112,11 +138,11 @@ def _analysis(session: Session, analysis: Analysis, charts: list[dict[str, Any]]
     drawn = f'<div class="charts">{join(figures)}</div>' if figures else ""
     said = " ".join(f"{key} = {value}" for key, value in params.items())
     head = f"<h3>{_analysis_title(session, analysis)}</h3><code>{text(analysis.id)}</code>"
-    return f"""<section class="card analysis" id="{text(name)}">
+    return f"""<section class="card analysis" id="{text(_place(analysis))}">
 <header>{head} <span class="muted">{text(said)}</span></header>
 {_description(session, analysis)}
 {drawn}
-{_result_table(result, name)}
+{answer.table}
 {_source(session, analysis, params)}
 </section>"""
 
