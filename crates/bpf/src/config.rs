@@ -1,4 +1,4 @@
-//! What the programs are told before they are loaded: `struct config` of `bpf/config.h`, made from the list of system calls.
+//! Settings of the programs, made before they are loaded: `struct config` of `bpf/config.h`, made from the list of system calls.
 
 use std::time::Duration;
 

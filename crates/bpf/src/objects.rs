@@ -1,4 +1,4 @@
-//! BPF objects: opened, told what to record, loaded so that they share maps, attached.
+//! BPF objects: opened, configured, loaded so that they share maps, attached.
 
 use std::{ffi::OsStr, os::fd::AsFd};
 

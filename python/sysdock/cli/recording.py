@@ -53,8 +53,13 @@ def refuse_missing(target: Path) -> None:
 def add_scan(folder: Path, target: Path) -> None:
     """Scans where the files of `target` lie, into the recording of a command; a line says if that fails.
 
-    What the command did is recorded by then, and stays so.
+    What the command did is recorded by then, and stays so. A recording that was broken off takes no scan.
     """
+    from sysdock.recording import Recording
+
+    if not Recording.open(folder).manifest["complete"]:
+        remark(f"{target} was not scanned: the recording of the command is incomplete")
+        return
     words = ["disk scan", "--into", "-o", str(folder), "--", str(target)]
     if run_with_progress(words, (signal.SIGTERM, signal.SIGHUP)):
         remark(f"the scan of {target} is not complete")

@@ -12,7 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
+from make_recording import RecordingMaker
 from sysdock.cli.progress import progress_text
+from sysdock.cli.recording import add_scan
 from sysdock.errors import UserError
 from sysdock.recording.native import NAME, find_native
 from sysdock.text import width
@@ -230,3 +232,14 @@ def test_the_native_program_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("sysdock.__file__", str(tmp_path / "a" / "b" / "__init__.py"))
     with pytest.raises(UserError, match="was not found"):
         find_native()
+
+
+def test_a_recording_that_was_broken_off_takes_no_scan(
+    maker: RecordingMaker, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    folder = maker.make(complete=False, ended_by="interrupted")
+    before = (folder / "recording.json").read_bytes()
+    add_scan(folder, tmp_path)
+    said = f"sysdock: {tmp_path} was not scanned: the recording of the command is incomplete\n"
+    assert capsys.readouterr().err == said
+    assert (folder / "recording.json").read_bytes() == before

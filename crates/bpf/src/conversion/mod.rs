@@ -38,7 +38,7 @@ const EVENTS_PER_REPORT: u64 = 65_536;
 
 /// Fill the tables of a recording from a spool, and its manifest. Nobody may be writing the spool any more.
 ///
-/// Returns how recording ended: [`Ending::EndOfInput`] if all of it is there, [`Ending::Interrupted`] if the user, or whoever killed the
+/// Returns how recording ended: [`Ending::EndOfInput`] if all of it is there, [`Ending::Interrupted`] if the user, or what killed the
 /// recorder, stopped it, or if `cancel` stopped the conversion, [`Ending::WriteError`] if the disk was full, [`Ending::InputError`] if parts of
 /// the spool are damaged. The caller finishes the recording
 /// with it and then removes the spool.
@@ -115,7 +115,7 @@ pub(crate) struct Conversion<'a> {
     pub(crate) issues: Issues,
     /// Files that events name and no event tells the place of.
     pub(crate) unknown_paths: u64,
-    /// A thread that is no longer there, which whoever finds that leaves here: calls of it may be unfinished.
+    /// A thread that turned out to be gone: calls of it may be unfinished.
     pub(crate) gone: Option<Thread>,
     first_ns: Option<i64>,
     last_ns: i64,
@@ -179,7 +179,7 @@ impl<'a> Conversion<'a> {
         self.last_ns = self.last_ns.max(to_ns);
     }
 
-    /// The row in `paths` of a file's id; -1: it has none, or nobody told where it lies.
+    /// The row in `paths` of a file's id; -1: it has none, or its path was not reported.
     #[inline]
     pub(crate) fn file(&mut self, id: u64) -> i32 {
         if id == 0 {

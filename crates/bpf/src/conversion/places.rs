@@ -33,14 +33,14 @@ const ANON_INODEFS: u32 = 0x0904_1934;
 const NSFS: u32 = 0x6e73_6673;
 const PIDFS: u32 = 0x5049_4446;
 
-/// What path events told.
+/// What path events reported.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     /// Ids to numbers in `names`.
     ids: FxHashMap<u64, u32>,
-    /// All paths that were told, with their true kinds. Most, not all, become rows of `paths`: some are only where others start from.
+    /// All paths that were reported, with their true kinds. Most, not all, become rows of `paths`: some are only where others start from.
     names: Objects,
-    /// Devices and numbers of their inodes, where no id is at hand; the last of the paths that were told.
+    /// Devices and numbers of their inodes, where no id is at hand; the last of the paths that were reported.
     inodes: FxHashMap<(u32, u64), u32>,
     /// The row of each, from its first use on.
     rows: Vec<Option<ObjectId>>,
@@ -70,7 +70,7 @@ impl Places {
         self.ids.get(&id).map(|place| self.names.name(*place))
     }
 
-    /// Inode and size of a file, when its place was told.
+    /// Inode and size of a file, when its path was reported.
     pub(crate) fn file(&self, id: u64) -> Option<(u64, u64)> {
         self.files.get(&id).copied()
     }
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::{events, testing};
 
-    fn told(names: &[&str], mode: u16, magic: u32, flags: u16) -> (String, Kind) {
+    fn reported(names: &[&str], mode: u16, magic: u32, flags: u16) -> (String, Kind) {
         let bytes = testing::place(9, names, mode, magic, flags).bytes();
         let (event, _) = events::split(&bytes).unwrap();
         let mut places = Places::default();
@@ -220,7 +220,7 @@ mod tests {
             (&["odd\n\u{e9}"], 0o100_600, EXT4, 0, "/odd\n\u{e9}", Kind::File),
         ];
         for (names, mode, magic, flags, name, kind) in cases {
-            assert_eq!(told(names, mode, magic, flags), (name.into(), kind), "{names:?}");
+            assert_eq!(reported(names, mode, magic, flags), (name.into(), kind), "{names:?}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! A first look over a spool: what is whole, which frames are whose, and everything that later events refer to backwards and forwards.
 //!
-//! Paths are collected here, because a path may be told by another CPU than the one whose call names the file. Only the headers of other
+//! Paths are collected here, because a path may be reported by another CPU than the one whose call names the file. Only the headers of other
 //! events are looked at.
 
 use std::{fs::File, path};

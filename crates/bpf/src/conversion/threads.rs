@@ -249,7 +249,7 @@ impl Threads {
     }
 
     /// The return of the call that made a thread: it began when that call began.
-    pub(crate) fn bore(&mut self, thread: usize, ts_ns: i64) {
+    pub(crate) fn forked(&mut self, thread: usize, ts_ns: i64) {
         if let Some(child) = self.get_mut(thread).child.take() {
             let life = &mut self.lives[child];
             life.start_ns = life.start_ns.min(ts_ns);

@@ -136,7 +136,7 @@ pub(crate) trait Converter: Default {
 
 // A line declares the module, too. (`cargo fmt` does not look into macros: `tools/check` has rustfmt look at these folders.)
 families! {
-    // Others are told of each call, so that they can add to its row.
+    // Others see each call, so that they can add to its row.
     calls: calls::Calls,
     always: {
         paths: paths::Paths,

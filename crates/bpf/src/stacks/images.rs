@@ -30,7 +30,7 @@ enum Origin {
     Program(ProgramMapped),
 }
 
-/// All images that were told.
+/// All images that were reported.
 #[derive(Debug, Default)]
 pub(crate) struct Images(FxHashMap<u64, Origin>);
 
@@ -84,7 +84,7 @@ pub(crate) struct Area {
 pub(crate) struct Objects {
     pub(crate) all: Vec<Rc<Object>>,
     by_path: FxHashMap<PathBuf, u32>,
-    /// By id of the file; `None`: nobody told where it lies.
+    /// By id of the file; `None`: its path was not reported.
     by_file: FxHashMap<u64, Option<u32>>,
 }
 

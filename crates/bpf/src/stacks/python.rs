@@ -41,7 +41,7 @@ struct Code {
     lines: Rc<[u8]>,
 }
 
-/// All code objects that were told.
+/// All code objects that were reported.
 #[derive(Debug, Default)]
 pub(crate) struct Codes {
     by_id: FxHashMap<u64, Code>,
@@ -57,8 +57,8 @@ impl Codes {
         let PythonCode { fixed, lines } = code;
         let PythonCodeEvent { id, first_line, first_instruction, .. } = *fixed;
         let (file, name) = (fixed.file.text(), fixed.name.text());
-        let told = Code { file, name, first_line, first_instruction, lines: (*lines).into() };
-        if self.by_id.insert(id, told).is_none() {
+        let code = Code { file, name, first_line, first_instruction, lines: (*lines).into() };
+        if self.by_id.insert(id, code).is_none() {
             self.lines_bytes += lines.len();
         }
     }
@@ -77,7 +77,7 @@ impl Codes {
     }
 }
 
-/// Its code object was never told.
+/// Its code object was never reported.
 const UNKNOWN: &str = "[function of Python]";
 
 impl Code {

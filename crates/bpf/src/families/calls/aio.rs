@@ -1,7 +1,7 @@
 //! Operations of libaio: rows of `calls` from what `io_submit` named and `io_getevents` took (`aio.h`).
 //!
 //! What joins the two is the address of the control block, with that of the context: both belong to a process. Where another thread takes
-//! the result before `io_submit` has returned, the end is told before the beginning.
+//! the result before `io_submit` has returned, the end is reported before the beginning.
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::{

@@ -105,7 +105,7 @@ impl Converter for Calls {
 }
 
 impl Calls {
-    /// An event of this family. `others` are told of each call.
+    /// An event of this family. `others` are called with each call.
     #[inline]
     pub(super) fn convert(
         &mut self,

@@ -48,7 +48,7 @@ impl Calls {
         match meaning.shape {
             Shape::Open(..) if !event.unfinished => row.open_flags = self.open_flags(event.extra),
             Shape::Map => self.mapped(event, &row, conversion)?,
-            Shape::Fork if event.result > 0 => conversion.threads.bore(thread, ts_ns),
+            Shape::Fork if event.result > 0 => conversion.threads.forked(thread, ts_ns),
             _ => {}
         }
         if conversion.threads.have_threads {

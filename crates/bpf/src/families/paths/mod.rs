@@ -15,7 +15,7 @@ pub(crate) struct Path<'a> {
     pub(crate) id: u64,
     pub(crate) inode: u64,
     pub(crate) device: u32,
-    /// Of the file, when this was told [B].
+    /// Of the file, when this was reported [B].
     pub(crate) size: u64,
     pub(crate) mode: u16,
     pub(crate) magic: u32,

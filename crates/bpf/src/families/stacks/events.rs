@@ -11,7 +11,7 @@ pub(crate) struct StackPart<'a> {
     pub(crate) registers: [u64; 8],
     pub(crate) tid: u32,
     pub(crate) offset: u32,
-    /// The id was told before.
+    /// The id was reported before.
     pub(crate) again: bool,
     pub(crate) bytes: &'a [u8],
 }

@@ -63,7 +63,7 @@ impl Teller {
         image
     }
 
-    /// The id of a file; it is told the first time.
+    /// The id of a file; it is reported the first time.
     fn file(&mut self, path: &str) -> Option<u64> {
         if let Some(known) = self.files.get(path) {
             return *known;

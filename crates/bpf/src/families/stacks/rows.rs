@@ -30,7 +30,7 @@ const MORE_PYTHON: &str = "[more functions of Python]";
 /// What is counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
-    /// Calls whose stack was never told.
+    /// Calls whose stack was never reported.
     pub(crate) lost: u64,
     /// Stacks that were copied again, and how many of those had other frames than the first of their id.
     pub(crate) compared: u64,
