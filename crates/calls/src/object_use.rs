@@ -1,6 +1,6 @@
-//! Sums of calls by object, name and error (`object_use`), added up while the calls are in a core's cache anyway.
+//! Sums of calls by object, name and error (`object_use`), added up while the calls are in a core's cache.
 //!
-//! Whoever asks what a recording holds needs these sums first, and reading ten million calls again for each such question takes half a second.
+//! Most questions about a recording begin with these sums, and to count them from ten million calls takes half a second each time.
 
 use std::hash::BuildHasher;
 
@@ -29,14 +29,19 @@ fn key_of(row: &CallRow) -> Key {
     (object << 32 | u64::from(row.call) << 16 | errno, open_flags << 16 | u64::from(row.class) << 8 | row.via as u64)
 }
 
+/// The hash table takes places from the lower bits, and a tag from the upper ones. Objects are numbered in the order in which they were met, and
+/// programs often go over files in the same order again: for each kind of call, objects with neighbouring numbers get neighbouring places, so
+/// that they are in cache.
 fn hash(key: &Key) -> u64 {
-    FxBuildHasher.hash_one(key)
+    const PLACE: u64 = (1 << 48) - 1;
+    let (object, rest) = (key.0 >> 32, (key.0 & u64::from(u32::MAX), key.1));
+    let place = FxBuildHasher.hash_one(rest).wrapping_add(object << 3);
+    (place & PLACE) | (FxBuildHasher.hash_one(key) & !PLACE)
 }
 
-/// A row of `object_use`.
+/// What calls of one key add up to.
 #[derive(Clone, Debug)]
-pub(crate) struct Sum {
-    key: Key,
+struct Sum {
     calls: i64,
     returned: i64,
     durations: Values,
@@ -87,19 +92,16 @@ impl Values {
 }
 
 impl Sum {
-    fn none(key: Key) -> Self {
-        Sum {
-            key,
-            calls: 0,
-            returned: 0,
-            durations: Values::NOTHING,
-            sizes: Values::NOTHING,
-            first_ns: i64::MAX,
-            last_ns: i64::MIN,
-            first_task_id: i32::MAX,
-            last_task_id: i32::MIN,
-        }
-    }
+    const NOTHING: Sum = Sum {
+        calls: 0,
+        returned: 0,
+        durations: Values::NOTHING,
+        sizes: Values::NOTHING,
+        first_ns: i64::MAX,
+        last_ns: i64::MIN,
+        first_task_id: i32::MAX,
+        last_task_id: i32::MIN,
+    };
 
     /// Add a call; false where a sum is too large for its column.
     #[must_use]
@@ -122,7 +124,9 @@ impl Sum {
 pub(crate) struct ObjectUse {
     /// In the order in which they were met first.
     sums: Vec<Sum>,
-    /// Their places in `sums`.
+    /// Of each sum its key: apart from them, as a search looks at keys only, and more of those fit into a cache.
+    keys: Vec<Key>,
+    /// Places in `sums`, by the hash of the key.
     places: HashTable<u32>,
     /// Sums that were written, and the calls in all.
     written: u64,
@@ -142,7 +146,7 @@ impl ObjectUse {
         let mut place = usize::MAX;
         for row in rows {
             let key = key_of(row);
-            if self.sums.get(place).is_none_or(|sum| sum.key != key) {
+            if self.keys.get(place) != Some(&key) {
                 place = self.place(key);
             }
             if !self.sums[place].add(row) {
@@ -156,12 +160,13 @@ impl ObjectUse {
     }
 
     fn place(&mut self, key: Key) -> usize {
-        let ObjectUse { sums, places, .. } = self;
-        let entry = places.entry(hash(&key), |place| sums[*place as usize].key == key, |place| hash(&sums[*place as usize].key));
-        let next = u32::try_from(sums.len()).expect("written long before");
+        let ObjectUse { sums, keys, places, .. } = self;
+        let entry = places.entry(hash(&key), |place| keys[*place as usize] == key, |place| hash(&keys[*place as usize]));
+        let next = u32::try_from(keys.len()).expect("written long before");
         let place = *entry.or_insert(next).get();
         if place == next {
-            sums.push(Sum::none(key));
+            keys.push(key);
+            sums.push(Sum::NOTHING);
         }
         place as usize
     }
@@ -176,15 +181,22 @@ impl ObjectUse {
     }
 
     /// What was added up, for [`ObjectUse::encode`]. Starts anew.
-    pub(crate) fn take(&mut self) -> Vec<Sum> {
+    pub(crate) fn take(&mut self) -> Vec<Row> {
         self.written += self.sums.len() as u64;
         self.places.clear();
-        std::mem::take(&mut self.sums)
+        let keys = std::mem::take(&mut self.keys);
+        keys.into_iter().zip(std::mem::take(&mut self.sums)).map(|(key, sum)| Row { key, sum }).collect()
     }
 }
 
+/// A row of `object_use`.
+pub(crate) struct Row {
+    key: Key,
+    sum: Sum,
+}
+
 /// A row group of sums; `None` if there are none.
-pub(crate) fn encode<W>(sums: &[Sum], words: &W) -> Option<EncodedGroup>
+pub(crate) fn encode<W>(sums: &[Row], words: &W) -> Option<EncodedGroup>
 where
     ObjectUseColumns: sysdock_table::rows::BlockWords<W>,
 {
@@ -193,7 +205,7 @@ where
     (!sums.is_empty()).then(|| groups.finish(words))
 }
 
-impl ObjectUseRow for Sum {
+impl ObjectUseRow for Row {
     fn path_id(&self) -> Option<i32> {
         id(((self.key.0 >> 32) as u32).cast_signed())
     }
@@ -219,58 +231,113 @@ impl ObjectUseRow for Sum {
     }
 
     fn calls(&self) -> i64 {
-        self.calls
+        self.sum.calls
     }
 
     fn returned(&self) -> i64 {
-        self.returned
+        self.sum.returned
     }
 
     fn timed_calls(&self) -> i64 {
-        self.durations.count
+        self.sum.durations.count
     }
 
     fn time_ns(&self) -> Option<i64> {
-        self.durations.sum()
+        self.sum.durations.sum()
     }
 
     fn shortest_ns(&self) -> Option<i64> {
-        self.durations.least()
+        self.sum.durations.least()
     }
 
     fn longest_ns(&self) -> Option<i64> {
-        self.durations.most()
+        self.sum.durations.most()
     }
 
     fn sized_calls(&self) -> i64 {
-        self.sizes.count
+        self.sum.sizes.count
     }
 
     fn transferred_bytes(&self) -> Option<i64> {
-        self.sizes.sum()
+        self.sum.sizes.sum()
     }
 
     fn smallest_bytes(&self) -> Option<i64> {
-        self.sizes.least()
+        self.sum.sizes.least()
     }
 
     fn largest_bytes(&self) -> Option<i64> {
-        self.sizes.most()
+        self.sum.sizes.most()
     }
 
     fn first_ns(&self) -> i64 {
-        self.first_ns
+        self.sum.first_ns
     }
 
     fn last_ns(&self) -> i64 {
-        self.last_ns
+        self.sum.last_ns
     }
 
     fn first_task_id(&self) -> i32 {
-        self.first_task_id
+        self.sum.first_task_id
     }
 
     fn last_task_id(&self) -> i32 {
-        self.last_task_id
+        self.sum.last_task_id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syscalls::Class;
+
+    fn call(object: i32, dur_ns: i64, moved: i64) -> CallRow {
+        CallRow { object, dur_ns, moved, ..CallRow::begun(1_000, 7, -1, 0, Class::Read) }
+    }
+
+    #[test]
+    fn calls_with_the_same_key_are_one_sum() {
+        let mut sums = ObjectUse::default();
+        sums.add(&[call(3, 5, 100), call(4, NONE, NONE), call(3, 20, NONE), CallRow { errno: 2, ..call(3, 1, NONE) }]);
+        let rows = sums.take();
+        let found: Vec<_> =
+            rows.iter().map(|row| (row.path_id(), row.errno(), row.calls(), row.time_ns(), row.transferred_bytes())).collect();
+        assert_eq!(
+            found,
+            [(Some(3), None, 2, Some(25), Some(100)), (Some(4), None, 1, None, None), (Some(3), Some(2), 1, Some(1), None)]
+        );
+        assert_eq!((rows[0].shortest_ns(), rows[0].longest_ns(), rows[0].sized_calls()), (Some(5), Some(20), 1));
+        assert_eq!((rows[0].first_ns(), rows[0].last_ns(), rows[0].first_task_id()), (1_000, 1_020, 7));
+        assert!(sums.take().is_empty());
+    }
+
+    #[test]
+    fn no_object_is_a_key_too() {
+        let mut sums = ObjectUse::default();
+        sums.add(&[call(-1, 1, NONE), call(0, 2, NONE), call(-1, 3, NONE)]);
+        let found: Vec<_> = sums.take().iter().map(|row| (row.path_id(), row.calls())).collect();
+        assert_eq!(found, [(None, 2), (Some(0), 1)]);
+    }
+
+    #[test]
+    fn sums_too_large_for_their_columns_are_given_up() {
+        let mut sums = ObjectUse::default();
+        sums.add(&[call(3, i64::MAX / 2, NONE), call(3, i64::MAX / 2, NONE), call(3, 2, NONE)]);
+        assert!(sums.take().is_empty());
+        sums.add(&[call(3, 1, NONE)]);
+        assert!(sums.take().is_empty());
+    }
+
+    #[test]
+    fn many_sums_of_few_calls_are_given_up_and_those_of_many_are_not() {
+        for (rounds, is_kept) in [(1, false), (8, true)] {
+            let mut sums = ObjectUse::default();
+            for object in 0..i32::try_from(MOST_HELD).unwrap() {
+                sums.add(&vec![call(object, 1, NONE); rounds]);
+            }
+            assert_eq!(sums.is_full(), is_kept);
+            assert_eq!(sums.take().len(), if is_kept { MOST_HELD } else { 0 });
+        }
     }
 }
