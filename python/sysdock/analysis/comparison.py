@@ -9,22 +9,7 @@ from typing import Any
 from sysdock.analysis.finding import Finding
 from sysdock.analysis.session import Session
 from sysdock.library import Column
-from sysdock.sections import Section, Total, sections_of
-
-# Files that are looked at in each recording: those with most time. A page of a million names helps nobody.
-_MOST_FILES = 100_000
-
-_CALLS_SQL = """SELECT call, CAST(sum(calls) AS BIGINT), CAST(sum(time_ns) AS BIGINT),
-    CAST(sum(transferred_bytes) AS BIGINT)
-FROM call_use GROUP BY call"""
-_FILES_SQL = f"""WITH used AS (
-    SELECT path_id, CAST(sum(u.calls) AS BIGINT) AS calls, CAST(sum(u.time_ns) AS BIGINT) AS ns,
-        CAST(sum(u.transferred_bytes) AS BIGINT) AS bytes
-    FROM file_use AS u GROUP BY path_id
-)
-SELECT p.path, u.calls, u.ns, u.bytes
-FROM (SELECT * FROM used ORDER BY coalesce(ns, 0) DESC, calls DESC, path_id LIMIT {_MOST_FILES}) AS u
-JOIN paths AS p ON p.path_id = u.path_id"""
+from sysdock.sections import Section, Total, all_sections, sections_of
 
 
 @dataclass(frozen=True)
@@ -73,16 +58,19 @@ class FindingChange:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What changed from the first recording to the second; lists by the size of the change in time."""
+    """What changed from the first recording to the second.
+
+    `lists`: by the name of their part, each by the size of the change in time; empty where one recording has
+    not what it is about.
+    """
 
     totals: dict[str, tuple[Total, Total]]
     findings: list[FindingChange]
-    calls: list[Change]
-    files: list[Change]
+    lists: dict[str, list[Change]]
 
 
 def compare(a: Session, b: Session) -> Comparison:
-    """Compares two recordings by totals and findings, and those of calls by calls and files.
+    """Compares two recordings by their findings, and by what the sections that both have compare.
 
     Raises UserError where they have nothing in common that could be compared.
     """
@@ -90,12 +78,14 @@ def compare(a: Session, b: Session) -> Comparison:
     if not sections:
         for session in (a, b):
             session.require_about("calls")
-    of_calls = any(section.about == "calls" for section in sections)
     return Comparison(
         totals={name: pair for section in sections for name, pair in _totals(section, a, b).items()},
         findings=_findings(a.diagnose(), b.diagnose()),
-        calls=_changes(a, b, _CALLS_SQL) if of_calls else [],
-        files=_changes(a, b, _FILES_SQL) if of_calls else [],
+        lists={
+            part.name: _changes(a, b, part.sql) if section in sections else []
+            for section in all_sections()
+            for part in section.compared
+        },
     )
 
 

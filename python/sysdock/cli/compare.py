@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sysdock.cli.options import filter_options, lang_option, open_session
+from sysdock.sections import all_sections
 
 if TYPE_CHECKING:
     from sysdock.analysis.comparison import Comparison
@@ -21,12 +22,13 @@ _EPILOG = """Example:
   sysdock compare before after --part files --format csv --limit 0
 """
 _ROWS = 10
+# The lists of all sections, with their titles.
+_LISTS = {part.name: part.title for section in all_sections() for part in section.compared}
+_PARTS = ("totals", "findings", *_LISTS)
 _WORDS = {
     "en": {
         "totals": "In all",
         "findings": "Findings",
-        "calls": "Calls by change of time",
-        "files": "Files by change of time",
         "gone": "gone",
         "new": "NEW",
         "both": "still there",
@@ -40,8 +42,6 @@ _WORDS = {
     "ja": {
         "totals": "全体",
         "findings": "所見",
-        "calls": "時間の変化が大きい呼び出し",
-        "files": "時間の変化が大きいファイル",
         "gone": "解消",
         "new": "新規",
         "both": "継続",
@@ -62,14 +62,12 @@ _SAME_WITHIN = 1.05
 @click.argument("b", metavar="B", type=click.Path(path_type=Path, readable=False))
 @click.option(
     "--part",
-    type=click.Choice(["all", "totals", "findings", "calls", "files"]),
+    type=click.Choice(["all", *_PARTS]),
     default="all",
     show_default=True,
     help="Only that part; csv needs one.",
 )
-@click.option(
-    "--limit", type=click.IntRange(0), help="Rows of calls and of files; 0: all. Default: 10 of a table."
-)
+@click.option("--limit", type=click.IntRange(0), help="Rows of each list; 0: all. Default: 10 of a table.")
 @click.option(
     "--format",
     "format_",
@@ -86,9 +84,7 @@ def command(a: Path, b: Path, part: str, limit: int | None, format_: str, lang: 
     from sysdock.errors import UserError
 
     if format_ == "csv" and part == "all":
-        raise UserError(
-            "csv is one table", "say which with --part: totals, findings, calls or files", "--format csv"
-        )
+        raise UserError("csv is one table", f"say which with --part: {', '.join(_PARTS)}", "--format csv")
     with open_session(a, options) as first, open_session(b, options) as second:
         found = compare(first, second)
         rows = None if limit == 0 or (limit is None and format_ != "table") else limit or _ROWS
@@ -136,12 +132,12 @@ def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bo
             *(table_lines(columns, shown_rows, width) if states else [words["none"]]),
             "",
         ]
-    for name in ("calls", "files"):
-        changes = getattr(found, name)
+    for name, title in _LISTS.items():
+        changes = found.lists[name]
         if part == name or (part == "all" and changes):
             cut = changes[:rows] if rows else changes
             lines += [
-                words[name],
+                title[lang == "ja"],
                 *table_lines(CHANGE_COLUMNS, [change_row(change) for change in cut], width),
             ]
             if len(changes) > len(cut):
@@ -186,14 +182,14 @@ def _table(found: Comparison, part: str, rows: int | None, lang: str) -> tuple[A
         return TOTAL_COLUMNS, total_rows(found)
     if part == "findings":
         return FINDING_COLUMNS, [finding_row(change, lang) for change in found.findings]
-    changes = getattr(found, part)
+    changes = found.lists[part]
     return CHANGE_COLUMNS, [change_row(change) for change in (changes[:rows] if rows else changes)]
 
 
 def _json(found: Comparison, part: str, rows: int | None, lang: str) -> None:
     import json
 
-    parts = ("totals", "findings", "calls", "files") if part == "all" else (part,)
+    parts = _PARTS if part == "all" else (part,)
     answer = {}
     for name in parts:
         columns, content = _table(found, name, rows, lang)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sysdock.sections.section import Capture, Fact, ScreenTable, Section, Statement, Total
+from sysdock.sections.section import Capture, Compared, Fact, ScreenTable, Section, Statement, Total
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
@@ -51,6 +51,7 @@ def contents(captures: Sequence[Capture]) -> list[str]:
 
 __all__ = [
     "Capture",
+    "Compared",
     "Fact",
     "ScreenTable",
     "Section",

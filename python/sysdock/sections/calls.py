@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sysdock.sections.coverage import understood
-from sysdock.sections.section import ScreenTable, Section, Total, Words
+from sysdock.sections.section import Compared, ScreenTable, Section, Total, Words
 from sysdock.text import human_bytes, human_count, human_ns
 
 if TYPE_CHECKING:
@@ -40,6 +40,21 @@ _TOTALS: dict[str, tuple[str, str, str | None]] = {
     "data_bytes": ("bytes read and written", "読み書きしたバイト数", "B"),
     "processes": ("processes", "プロセス", None),
 }
+
+# Files that are looked at in each recording: those with most time. A page of a million names helps nobody.
+_MOST_FILES = 100_000
+
+_CALLS_SQL = """SELECT call, CAST(sum(calls) AS BIGINT), CAST(sum(time_ns) AS BIGINT),
+    CAST(sum(transferred_bytes) AS BIGINT)
+FROM call_use GROUP BY call"""
+_FILES_SQL = f"""WITH used AS (
+    SELECT path_id, CAST(sum(u.calls) AS BIGINT) AS calls, CAST(sum(u.time_ns) AS BIGINT) AS ns,
+        CAST(sum(u.transferred_bytes) AS BIGINT) AS bytes
+    FROM file_use AS u GROUP BY path_id
+)
+SELECT p.path, u.calls, u.ns, u.bytes
+FROM (SELECT * FROM used ORDER BY coalesce(ns, 0) DESC, calls DESC, path_id LIMIT {_MOST_FILES}) AS u
+JOIN paths AS p ON p.path_id = u.path_id"""
 
 
 def _screen(session: Session) -> Sequence[ScreenTable]:
@@ -89,5 +104,9 @@ SECTION = Section(
     coverage=understood,
     screen=_screen,
     totals=_totals,
+    compared=(
+        Compared("calls", ("Calls by change of time", "時間の変化が大きい呼び出し"), _CALLS_SQL),
+        Compared("files", ("Files by change of time", "時間の変化が大きいファイル"), _FILES_SQL),
+    ),
     of_a_command=True,
 )

@@ -41,6 +41,19 @@ class Total:
 
 
 @dataclass(frozen=True)
+class Compared:
+    """Things that two recordings are compared by, one by one.
+
+    `name`: of the part of `sysdock compare`. `sql` gives the name of each thing, its calls, their time in ns,
+    and the bytes that they transferred.
+    """
+
+    name: str
+    title: Words
+    sql: str
+
+
+@dataclass(frozen=True)
 class Statement:
     """Something to say in place of findings, with the commands that show more."""
 
@@ -58,7 +71,8 @@ class Section:
 
     `about`: the family of events, as `about` of its tables in `knowhow/tables`. `needs`: the tables without
     which it does not appear. `title`: what a recording of it is. `coverage`: how much of what a capture saw
-    is in the tables. `screen`: tables of the first screen. `totals`: what `sysdock compare` compares by name.
+    is in the tables. `screen`: tables of the first screen. `totals`: what `sysdock compare` compares by name;
+    `compared`: what it lists by change.
     `doubt`: why an `ok` of a rule that reads these tables cannot be trusted, where that is not the share of
     its input that was understood. `statement`: what it says where rules have nothing to judge.
     """
@@ -70,6 +84,7 @@ class Section:
     coverage: Callable[[Session, Capture], Sequence[Fact]]
     screen: Callable[[Session], Sequence[ScreenTable]] = _nothing
     totals: Callable[[Session], dict[str, Total]] | None = None
+    compared: Sequence[Compared] = ()
     doubt: Callable[[Session, set[str]], Words | None] | None = None
     statement: Callable[[Session, str], Statement | None] | None = None
     # What answers questions about it, for whoever asked for something else.

@@ -27,9 +27,9 @@ def test_what_is_gone_new_and_different(maker: RecordingMaker, open_session) -> 
         ("new", "/new"),
         ("both", "/both"),
     ]
-    [write] = found.calls
+    [write] = found.lists["calls"]
     assert (write.name, write.time_ns, write.calls_a, write.calls_b) == ("write", 900_000, 600, 700)
-    files = [(f.name, f.time_ns, f.calls_a, f.calls_b, f.bytes_a, f.bytes_b) for f in found.files]
+    files = [(f.name, f.time_ns, f.calls_a, f.calls_b, f.bytes_a, f.bytes_b) for f in found.lists["files"]]
     assert files == [
         ("/new", 1_200_000, None, 400, None, 4000),
         ("/out", -300_000, 300, None, 3000, None),
@@ -42,12 +42,12 @@ def test_a_recording_does_not_differ_from_itself(maker: RecordingMaker, open_ses
     found = compare(open_session(folder), open_session(folder))
     assert all(a == b for a, b in found.totals.values())
     assert {change.state for change in found.findings} <= {"both"}
-    assert {change.time_ns for change in [*found.calls, *found.files]} == {0}
+    assert {change.time_ns for change in [*found.lists["calls"], *found.lists["files"]]} == {0}
 
 
 def test_without_durations_calls_are_compared(maker: RecordingMaker, open_session) -> None:
     calls = [{**call, "dur_ns": None} for call in writes("/out", 300)]
     a = open_session(maker.make(calls, name="a"))
     b = open_session(maker.make(calls[:100], name="b"))
-    [write] = compare(a, b).calls
+    [write] = compare(a, b).lists["calls"]
     assert (write.time_a_ns, write.time_b_ns, write.calls) == (None, None, -200)
