@@ -50,7 +50,7 @@ def describe(session: Session) -> dict[str, Any]:
     described["damage"] = recording.damage()
     described["environment"] = described["issues"] = []
     if not described["damage"]:
-        described["environment"] = _environment(session)
+        described["environment"] = environment(session)
         described["issues"] = issues(session)
     return described
 
@@ -82,12 +82,11 @@ def _has_exits(session: Session) -> bool | None:
     return bool(seen)
 
 
-def _environment(session: Session) -> list[dict[str, Any]]:
+def environment(session: Session) -> list[dict[str, Any]]:
+    """The rows of `environment`; none where the recording has no such table."""
     if "environment" not in session.recording.tables:
         return []
-    names = ("section", "name", "value", "source")
-    rows = session.fetch(f"SELECT {', '.join(names)} FROM environment")
-    return [dict(zip(names, row, strict=True)) for row in rows]
+    return session.dicts("SELECT section, name, value, source FROM environment")
 
 
 def issues(session: Session) -> list[dict[str, Any]]:

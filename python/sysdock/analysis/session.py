@@ -163,6 +163,13 @@ class Session:
         with engine_errors(place):
             return self.execute(sql, params, place, reads).fetchall()
 
+    def dicts(self, sql: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """All rows of `sql`, by the names of its columns."""
+        with engine_errors():
+            result = self.execute(sql, params)
+            names = [column[0] for column in result.description or []]
+            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
     def diagnose(self, lang: str = "en") -> list[Finding]:
         """Runs all rules: findings first, most to win first, then unknown, then ok."""
         from sysdock.analysis.diagnosis import diagnose

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sysdock.analysis import Session
+from sysdock.analysis.description import environment
 from sysdock.analysis.writing import json_text
 from sysdock.checkup.names import LEFT_OUT, Hasher
 from sysdock.checkup.site import place_new, refuse_place
@@ -117,11 +118,7 @@ def _collect(
         # Findings quote names, so they are made anew from what is in the bundle.
         own = [step for step in steps if step.number < 3] + [step_3(copied)]
         findings = [vars(finding) for finding in copied.diagnose(lang)]
-        environment = []
-        if "environment" in copy.tables:
-            names = ("section", "name", "value", "source")
-            rows = copied.fetch(f"SELECT {', '.join(names)} FROM environment")
-            environment = [dict(zip(names, row, strict=True)) for row in rows]
+        where = environment(copied)
     texts = {
         "README": _README.format(
             commands=("hashed" if hasher else "included") if with_commands else "left out",
@@ -129,7 +126,7 @@ def _collect(
         ),
         "checkup.json": json_text(content(own, lang, rename), indent=1) + "\n",
         "diagnosis.json": json_text(findings, indent=1) + "\n",
-        "environment.json": json_text(environment, indent=1) + "\n",
+        "environment.json": json_text(where, indent=1) + "\n",
     }
     with tarfile.open(whole, "w:gz", format=tarfile.PAX_FORMAT) as archive:
         for name, text in texts.items():

@@ -26,8 +26,7 @@ _MOST_LINES = 3
 _WORDS = {
     "en": {
         "command unknown": "command unknown",
-        "understood": "{share} of {total} {unit} understood",
-        "lost": "{lost} events lost",
+        "understood": "{share} of {total} {unit} understood, {lost} lost",
         "incomplete": "INCOMPLETE ({how})",
         "findings": "Findings: {finding} (could not tell: {unknown}, fine: {ok})",
         "gain": "up to {gain} to win",
@@ -55,8 +54,7 @@ _WORDS = {
     },
     "ja": {
         "command unknown": "コマンド不明",
-        "understood": "{total} {unit}のうち {share} を解釈",
-        "lost": "失われたイベント {lost}",
+        "understood": "{total} {unit}のうち {share} を解釈、欠落 {lost}",
         "incomplete": "不完全 ({how})",
         "findings": "所見: {finding} (判定不能: {unknown}、問題なし: {ok})",
         "gain": "最大 {gain} 短縮",
@@ -103,7 +101,6 @@ def _head(session: Session, words: dict[str, str], lang: str) -> list[str]:
         manifest.get("host") or "-",
         human_ns(manifest["duration_ns"]) if recording.has_clock else words["no clock"],
         *(_coverage(capture, words, lang) for capture in recording.captures),
-        words["lost"].format(lost=human_count(recording.lost_events)),
     ]
     if not manifest["complete"]:
         facts.append(words["incomplete"].format(how=recording.ended_by))
@@ -113,7 +110,8 @@ def _head(session: Session, words: dict[str, str], lang: str) -> list[str]:
 def _coverage(capture: Capture, words: dict[str, str], lang: str) -> str:
     total, unit = capture["total"], unit_words(capture["unit"])[lang == "ja"]
     share = percent(capture["understood"], total)
-    return words["understood"].format(share=share, total=human_count(total), unit=unit)
+    lost = human_count(capture["lost"])
+    return words["understood"].format(share=share, total=human_count(total), unit=unit, lost=lost)
 
 
 def _tops(session: Session, lang: str, room: int) -> list[str]:

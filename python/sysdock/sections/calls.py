@@ -89,10 +89,7 @@ def _rows(
 
 
 def _totals(session: Session) -> dict[str, Total]:
-    result = session.execute(_TOTALS_SQL)
-    columns = [column[0] for column in result.description or []]
-    [row] = result.fetchall()
-    values = dict(zip(columns, row, strict=True))
+    [values] = session.dicts(_TOTALS_SQL)
     return {name: Total(values[name], (en, ja), unit) for name, (en, ja, unit) in _TOTALS.items()}
 
 

@@ -28,6 +28,7 @@ def understood(_session: Session, capture: Capture) -> list[Fact]:
     """Units understood, and lost."""
     seen, total, lost = capture["understood"], capture["total"], capture["lost"]
     share = percent(seen, total)
-    lost_words = (f"{lost:,} events", f"{lost:,} イベント") if lost else ("no events", "なし")
+    unit, unit_ja = unit_words(capture["unit"])
+    lost_words = (f"{lost:,} {unit}", f"{lost:,} {unit_ja}") if lost else ("nothing", "なし")
     coverage = f"{seen:,} of {total:,} understood ({share})", f"{total:,} のうち {seen:,} を解釈 ({share})"
-    return [Fact(unit_words(capture["unit"]), coverage), Fact(("lost", "失われたもの"), lost_words)]
+    return [Fact((unit, unit_ja), coverage), Fact(("lost", "失われたもの"), lost_words)]

@@ -20,9 +20,7 @@ def file_systems(session: Session) -> list[dict[str, Any]]:
     """The rows of `file_systems`; none where the recording has no such table."""
     if "file_systems" not in session.recording.tables or session.recording.damage():
         return []
-    result = session.execute("SELECT * FROM file_systems")
-    names = [column[0] for column in result.description or []]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+    return session.dicts("SELECT * FROM file_systems")
 
 
 def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
