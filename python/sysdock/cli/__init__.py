@@ -110,7 +110,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         code = _complain(str(error))
     except click.UsageError as error:
         usage = f"{error.ctx.command_path} --help" if error.ctx else "sysdock --help"
-        message = error.format_message().rstrip(".")
+        # click writes choices in lines of their own, behind tabs.
+        message = error.format_message().expandtabs(2).rstrip(".")
         code = _complain(f"{message[:1].lower()}{message[1:]}\n\nhint: see `{usage}`")
     except click.ClickException as error:
         code = _complain(error.format_message())

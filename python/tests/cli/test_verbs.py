@@ -488,6 +488,7 @@ class TestOthers:
         [
             (["shwo", "x"], "unknown verb `shwo`\n\nhint: did you mean show?"),
             (["show"], "missing argument 'REC'\n\nhint: see `sysdock show --help`"),
+            (["export", "rec", "-o", "out"], "missing option '--to'. Choose from:\n  parquet,\n  csv,\n"),
             (["show", "x", "y", "--limt", "1"], "no such option"),
             (["show", "x", "y", "--format", "xml"], "invalid value for '--format'"),
             (["run"], "missing argument"),
