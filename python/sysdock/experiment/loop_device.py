@@ -49,19 +49,20 @@ def loop_device(image: Path, size: int) -> Iterator[Path]:
     """A loop device over a new sparse file; with direct I/O, as nothing is to be cached twice."""
     image.touch(exist_ok=False)
     os.truncate(image, size)
-    device = Path(run_tool("losetup", "--find", "--show", "--direct-io=on", image).strip())
     try:
-        yield device
+        yield Path(run_tool("losetup", "--find", "--show", "--direct-io=on", image).strip())
     finally:
-        _until_done("losetup", "--detach", device)
+        # By the image: an interrupt may come when the device is there already and its name not yet here.
+        for device in run_tool("losetup", "--noheadings", "--output=NAME", "--associated", image).split():
+            _until_done("losetup", "--detach", device)
 
 
 @contextmanager
 def mounted(device: Path, point: Path) -> Iterator[Path]:
     """Its file system, on a folder that is made for it; reading does not change times."""
     point.mkdir()
-    run_tool("mount", "-o", _OPTIONS, device, point)
     try:
+        run_tool("mount", "-o", _OPTIONS, device, point)
         yield point
     finally:
         if point.is_mount():

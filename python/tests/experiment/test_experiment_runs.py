@@ -18,7 +18,9 @@ from click.testing import CliRunner, Result
 from stated import stated
 from sysdock.cli import sysdock
 from sysdock.errors import UserError
+from sysdock.experiment import loop_device as module
 from sysdock.experiment.prediction import content_requests
+from sysdock.experiment.tools import run_tool
 from sysdock.experiment.workload import WORKLOADS
 from sysdock.recording import Recording
 
@@ -193,6 +195,34 @@ def test_an_interrupted_run_takes_down_what_it_made_and_keeps_what_it_measured(
     assert (manifest["complete"], manifest["ended_by"]) == (False, "interrupted")
     assert {row["file_system"] for row in results(run, tmp_path / "rec")} >= {"ext4"}
     assert "**Not complete**" in (tmp_path / "rec" / "report.md").read_text()
+
+
+@pytest.mark.usefixtures("needs_root")
+@pytest.mark.parametrize("tool", ["losetup", "mount"])
+def test_an_interrupt_before_the_answer_of_a_tool_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str
+) -> None:
+    interrupted = []
+
+    def run_and_interrupt(*words: str | Path) -> str:
+        said = run_tool(*words)
+        if words[0] == tool and not interrupted:
+            interrupted.append(words)
+            raise KeyboardInterrupt
+        return said
+
+    def use_one() -> None:
+        with module.loop_device(tmp_path / "image", 64 * MIB) as device:
+            run_tool("mke2fs", "-q", "-t", "ext4", device)
+            with module.mounted(device, tmp_path / "mounted"):
+                pass
+
+    monkeypatch.setattr(module, "run_tool", run_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        use_one()
+    assert interrupted
+    assert left_behind(tmp_path) == []
+    assert not (tmp_path / "mounted").exists()
 
 
 @pytest.mark.usefixtures("needs_root")
