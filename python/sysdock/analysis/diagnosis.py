@@ -65,12 +65,11 @@ def judge(
         reason = "--only-errors leaves out the calls that this rule compares with."
         return [_unknown(rule, page, reason, "--only-errors では、このルールが比べる呼び出しが除かれます。")]
     result = session.run(rule, params)
-    rows = result.rows()
+    rows = result.dicts()
     if not rows:
         fact = "the rule returned no row"
         raise UserError(fact, "a rule always returns at least one row: finding, ok or unknown", result.place)
-    columns = [column.name for column in rule.columns]
-    findings = [_finding(rule, page, values, dict(zip(columns, row, strict=True))) for row in rows]
+    findings = [_finding(rule, page, values, row) for row in rows]
     findings = _cut(sorted(findings, key=_order), most)
     doubt = doubts(session, session.library.sources(rule.needs))
     if session.filters.only_ok:

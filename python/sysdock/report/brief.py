@@ -194,7 +194,6 @@ def as_json(session: Session, lang: str = "en") -> str:
         if session.missing(analysis):
             continue
         result = session.run(analysis).keep()
-        names = [column.name for column in result.columns]
         analyses[analysis.id] = {
             "title": analysis.title,
             "columns": [
@@ -202,7 +201,7 @@ def as_json(session: Session, lang: str = "en") -> str:
                 for column in result.columns
             ],
             "row_count": result.row_count(),
-            "rows": [dict(zip(names, row, strict=True)) for row in result.rows(_JSON_ROWS)],
+            "rows": result.dicts(_JSON_ROWS),
         }
     answer = {
         "format": "sysdock report",
