@@ -13,13 +13,13 @@ use sysdock_table::{
 
 use crate::call_rows::{CallRow, NONE, Via, id, known};
 
-/// Sums held in memory: 20 MB at most. More are written in pieces, and whoever reads them adds up.
+/// Sums held in memory: 20 MB at most. When there are more, they are written out, and one key may get several rows.
 const MOST_HELD: usize = 1 << 17;
-/// Sums of fewer calls each are not worth their place in the recording: the calls themselves are read as fast.
+/// With fewer calls for each sum, storing the sums is not worth it: reading the calls is about as fast.
 const LEAST_CALLS: u64 = 4;
 
-/// What calls have in common that are added up: object, name and error, and then class, flags and way of issue. Packed, as they are compared
-/// for each call; a negative number stands for NULL in those that have it.
+/// What calls have in common that are added up: object, name and error, then class, flags and way of issue. Packed, because keys are compared
+/// for each call; where NULL is possible, a negative number stands for it.
 type Key = (u64, u64);
 
 fn key_of(row: &CallRow) -> Key {
@@ -124,14 +124,14 @@ impl Sum {
 pub(crate) struct ObjectUse {
     /// In the order in which they were met first.
     sums: Vec<Sum>,
-    /// Of each sum its key: apart from them, as a search looks at keys only, and more of those fit into a cache.
+    /// The key of each sum. Stored apart from the sums: a search reads only keys, and more of them fit into a cache.
     keys: Vec<Key>,
     /// Places in `sums`, by the hash of the key.
     places: HashTable<u32>,
     /// Sums that were written, and the calls in all.
     written: u64,
     calls: u64,
-    /// They are not worth it, or too large for their columns. What was written stays; readers see that it is not everything.
+    /// The sums are not worth it, or too large for their columns. What was written stays; readers see that it is incomplete.
     given_up: bool,
 }
 

@@ -9,9 +9,9 @@ use std::{
 pub trait BlockEncoder: 'static {
     /// A row.
     type Row: Send;
-    /// What is said at the end of a group, as what its words stand for.
+    /// What is passed at the end of a group, such as the words that its numbers stand for.
     type End: Send;
-    /// What comes of a group.
+    /// What a finished group becomes.
     type Done: Send;
 
     /// Add a block.

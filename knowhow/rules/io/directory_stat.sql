@@ -35,7 +35,7 @@ WITH listed AS (
     JOIN paths AS d ON d.path = p.directory
     WHERE d.path_id IN (SELECT path_id FROM listed)
 ), children AS (
-    -- None if all of them together are too few or cost too little: then no call has to be looked at.
+    -- Empty if all of them together are too few or cost too little: then no calls are read.
     SELECT a.path_id, a.directory_id
     FROM asked_about AS a
     WHERE (

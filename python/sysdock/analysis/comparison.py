@@ -60,8 +60,8 @@ class FindingChange:
 class Comparison:
     """What changed from the first recording to the second.
 
-    `lists`: by the name of their part, each by the size of the change in time; empty where one recording has
-    not what it is about.
+    `lists`: by the name of their part, each by the size of the change in time; empty where one recording
+    lacks what it is about.
     """
 
     totals: dict[str, tuple[Total, Total]]

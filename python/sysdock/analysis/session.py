@@ -144,7 +144,7 @@ class Session:
         with engine_errors(place):
             self.views.prepare(reads or sql)
             connection = self.views.connection
-            # Taken apart once: given as text, it would be a second time.
+            # Parsed once: executing the text would parse it again.
             statements = connection.extract_statements(sql)
             named = {name for statement in statements for name in statement.named_parameters}
             bound = {name: value for name, value in (params or {}).items() if name in named}

@@ -1,4 +1,4 @@
-"""Facts about texts that come with sysdock, which take long to find out: noted by `tools/gen --assets`."""
+"""Parsed forms of texts that come with sysdock, stored by `tools/gen --assets` because parsing is slow."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 
 
 class Noted:
-    """Facts by the text that they are about: a text that was changed since is not in it."""
+    """Stored facts, looked up by the text they describe. A text that has changed since is not found."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def get(self, text: str) -> Any:
-        """What was noted of this text; None for others, and in a checkout that was not set up."""
+        """What is stored for this text; None for any other, and in a checkout that was not set up."""
         return self._facts.get(_key(text))
 
     def write(self, facts: Mapping[str, Any]) -> None:
-        """Notes facts, by text, in place of all that were noted before."""
+        """Replaces everything that is stored; `facts` is keyed by text."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         by_key = {_key(text): fact for text, fact in facts.items()}
         self.path.write_text(json.dumps(by_key, separators=(",", ":")), "utf-8")

@@ -49,7 +49,7 @@ class AppliedFilters:
         self._stored = stored
         self._by_name = False
         self._resolve()
-        # The same filters on another connection: what there is to say of them is said already.
+        # The same filters on another connection: their notes have been given already.
         self.notes = self.notes if notes is None else notes
 
     def conditions(self, table: Table) -> list[str]:

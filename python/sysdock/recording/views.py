@@ -1,7 +1,7 @@
 """Makes the tables of a recording into views: derived columns, side tables joined back, filters applied.
 
-Summaries (`sql` in their definition) are counted once for a connection, over the filtered views, when they
-are first mentioned.
+Summaries (`sql` in their definition) are counted once, over the filtered views, when they are first
+mentioned, unless the recorder has added them up.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Views:
         self._mentioned: dict[str, Mentions | None] = {}
         self._held: dict[str, dict[str, str]] = {}
         self._undefined: dict[str, Table] = {}
-        # Held while a summary is counted: others that want it wait for it.
+        # Held while a summary is counted; another thread that needs it waits.
         self._counting = threading.RLock()
         # DuckDB would spill into the working folder, which may be the user's project.
         self._spill = None

@@ -41,7 +41,7 @@ _TOTALS: dict[str, tuple[str, str, str | None]] = {
     "processes": ("processes", "プロセス", None),
 }
 
-# Files that are looked at in each recording: those with most time. A page of a million names helps nobody.
+# The files of each recording that are compared: those with the most time.
 _MOST_FILES = 100_000
 
 _CALLS_SQL = """SELECT call, CAST(sum(calls) AS BIGINT), CAST(sum(time_ns) AS BIGINT),
