@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from sysdock.recording.native import find_native
 
 KNOWHOW = Path(__file__).resolve().parents[2] / "knowhow"
 
+# A shell starts what it runs in the background with SIGINT ignored, and every program that a test starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What tests need, by folder or file; `serial` ones look at the whole system, at memory of their own, or at calls that overlap in time.
 MARKS = {
