@@ -66,7 +66,10 @@ def add_scan(folder: Path, target: Path) -> None:
 
 
 def load_ahead() -> None:
-    """Loads what the answer needs in a thread, while the native program works; it gives way to all else."""
+    """Loads what the answer needs in a thread, while the native program works; it gives way to all else.
+
+    The interpreter waits for it at its end: a thread that it ends within the engine's C++ aborts the process.
+    """
 
     def load() -> None:
         with contextlib.suppress(OSError):
@@ -77,7 +80,7 @@ def load_ahead() -> None:
         import sysdock.analysis.diagnosis
         import sysdock.cli.answer  # noqa: F401
 
-    threading.Thread(target=load, daemon=True).start()
+    threading.Thread(target=load).start()
 
 
 def hand_over(folder: Path) -> None:
