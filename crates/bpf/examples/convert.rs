@@ -10,7 +10,7 @@ use std::{
 };
 
 use sysdock_bpf::{SPOOL, Spool, clock_note, convert};
-use sysdock_table::{Cancel, Recording};
+use sysdock_table::{Access, Cancel, Folder, Recording};
 
 const FILES: u64 = 2000;
 
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let own = folder.join(SPOOL);
     let spool = match what.parse::<f64>() {
         Ok(millions) => {
-            write(&own, (millions * 1e6) as u64)?;
+            write(&folder, (millions * 1e6) as u64)?;
             own.clone()
         }
         Err(_) => PathBuf::from(what),
@@ -62,8 +62,8 @@ impl Random {
 }
 
 /// What two CPUs with eight threads each might do: reads and writes in a row, opens and closes, questions about files, other calls.
-fn write(path: &Path, calls: u64) -> Result<(), Box<dyn Error>> {
-    let mut spool = Spool::create(path)?;
+fn write(folder: &Path, calls: u64) -> Result<(), Box<dyn Error>> {
+    let mut spool = Spool::create(&Folder::open(folder, Access::default())?)?;
     spool.note(&clock_note())?;
     let mut random = Random(1);
     let (mut now, mut offsets, mut told) = ([1000u64; 2], [0i64; 16], vec![false; FILES as usize]);

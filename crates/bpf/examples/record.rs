@@ -4,21 +4,21 @@
 use std::{env, error::Error, fs, path::Path, process::Command};
 
 use sysdock_bpf::{
-    Capture, End, Gate, NO_CPU, Note, Probes, SPOOL, Settings, Spool, Start, Target, clock_note, convert, first_task,
+    Capture, End, Gate, NO_CPU, Note, Probes, SPOOL, Settings, Spool, Start, Target, clock_note, convert_own, first_task,
 };
-use sysdock_table::{Cancel, Recording};
+use sysdock_table::{Cancel, Folder, Recording};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [folder, command @ ..] = &arguments[..] else { return Err("record REC CMD [ARGUMENT...]".into()) };
     let recording = Recording::create(Path::new(folder), sysdock_bpf::manifest())?;
-    let spool = record(&Path::new(folder).join(SPOOL), command)?;
+    let spool = record(recording.folder(), command)?;
     eprintln!("spool {spool} B");
     make(recording)
 }
 
 /// Record into a spool; returns its size.
-fn record(path: &Path, command: &[String]) -> Result<u64, Box<dyn Error>> {
+fn record(folder: &Folder, command: &[String]) -> Result<u64, Box<dyn Error>> {
     let mut start = Command::new(&command[0]);
     start.args(&command[1..]);
     let gate = Gate::close(start, || Ok(()))?;
@@ -26,7 +26,7 @@ fn record(path: &Path, command: &[String]) -> Result<u64, Box<dyn Error>> {
     let settings = Settings { target, families: Vec::new(), ring_bytes: 1 << 24, secret: 42, stacks: Default::default() };
     let mut probes = Probes::load(&settings).map_err(|error| format!("{}: {}", error.step, error.reason))?;
     probes.attach().map_err(|error| format!("{}: {}", error.step, error.reason))?;
-    let mut spool = Spool::create(path)?;
+    let mut spool = Spool::create(folder)?;
     spool.note(&Note::Start(Start { command: Some(command.join(" ")), pid: Some(gate.pid()), ..Start::default() }))?;
     spool.note(&clock_note())?;
     spool.append(NO_CPU, &first_task(gate.pid()))?;
@@ -44,8 +44,8 @@ fn record(path: &Path, command: &[String]) -> Result<u64, Box<dyn Error>> {
 }
 
 fn make(mut recording: Recording) -> Result<(), Box<dyn Error>> {
-    let spool = recording.folder().join(SPOOL);
-    let ending = convert(&spool, &mut recording, &Cancel::default(), &mut |_| {})?;
+    let spool = recording.folder().path().join(SPOOL);
+    let ending = convert_own(&mut recording, &Cancel::default(), &mut |_| {})?;
     let manifest = recording.finish(ending)?;
     eprintln!("{:?} calls {} issues {:?}", ending, manifest.tables["calls"].rows, manifest.capture().issues);
     if env::var_os("KEEP_SPOOL").is_none() {

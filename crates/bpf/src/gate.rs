@@ -1,7 +1,6 @@
 //! Starts a command that waits before its first instruction, so that all of it is recorded.
 //!
-//! States: *waiting* (a process is there, with the recorder's rights; its pid is known) -> *let go* (it takes the user's rights and becomes
-//! the command). Where this is dropped before, the process ends.
+//! States: *waiting* (a process is there, with the user's rights; its pid is known) -> *let go* (it becomes the command). Where this is dropped before, the process ends.
 
 use std::{
     fs::File,
@@ -23,8 +22,8 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Make the process. Its pid is known; what it runs is not there yet. Once it is let go it calls `prepare`, which may do only what may be
-    /// done between fork and exec.
+    /// Make the process, which calls `prepare` and then waits; that may do only what may be done between fork and exec. Its pid is known; what
+    /// it runs is not there yet.
     ///
     /// # Errors
     /// Where no process or pipe can be made.
@@ -38,13 +37,15 @@ impl Gate {
             command.pre_exec(move || {
                 // Its own copy of the other end would keep it waiting for itself.
                 libc::close(go_fd);
+                // Before anything of it is recorded. Nobody but this user could end the process then, and that ends the recording.
+                prepare()?;
                 let pid = libc::getpid().to_ne_bytes();
                 if libc::write(tell_fd, pid.as_ptr().cast(), pid.len()) != 4 {
                     return Err(io::Error::last_os_error());
                 }
                 let mut word = [0u8; 1];
                 match libc::read(wait_fd, word.as_mut_ptr().cast(), 1) {
-                    1 => prepare(),
+                    1 => Ok(()),
                     _ => Err(io::Error::from_raw_os_error(libc::ECANCELED)),
                 }
             });

@@ -2,21 +2,44 @@
 //! from others by one comparison.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io::{self, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    thread,
-    time::Duration,
 };
+
+use crate::keeper::Keeper;
 
 /// A group is named for its recorder.
 const PREFIX: &str = "sysdock-";
 
-/// A control group. It goes when this is dropped; processes that are left in it move to the one above.
+/// A control group. One that was made goes when this is dropped, or when the recorder dies; processes that are left in it move to the one
+/// above.
 #[derive(Debug)]
 pub struct Group {
     folder: PathBuf,
-    own: bool,
+    /// Takes it down. None: it is not ours.
+    _keeper: Option<Keeper>,
+}
+
+/// Holds the processes of a group still. Needs no rights once it is there.
+#[derive(Debug)]
+pub struct Freezer {
+    file: File,
+    keeper: Keeper,
+}
+
+impl Freezer {
+    /// Hold all its processes still, or let them go on.
+    ///
+    /// # Errors
+    /// The group is gone, or nobody would let it go on if this process died.
+    pub fn freeze(&mut self, still: bool) -> io::Result<()> {
+        if still && !self.keeper.is_alive() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        self.file.write_all(if still { b"1" } else { b"0" })
+    }
 }
 
 impl Group {
@@ -29,7 +52,13 @@ impl Group {
         remove_abandoned(&above);
         let folder = above.join(format!("{PREFIX}{}", std::process::id()));
         fs::create_dir(&folder)?;
-        Ok(Group { folder, own: true })
+        match Keeper::start(&folder, true) {
+            Ok(keeper) => Ok(Group { folder, _keeper: Some(keeper) }),
+            Err(error) => {
+                let _ = fs::remove_dir(&folder);
+                Err(error)
+            }
+        }
     }
 
     /// One that is there.
@@ -38,7 +67,7 @@ impl Group {
     /// There is none at this path.
     pub fn at(path: &Path) -> io::Result<Group> {
         fs::metadata(path.join("cgroup.procs"))?;
-        Ok(Group { folder: path.into(), own: false })
+        Ok(Group { folder: path.into(), _keeper: None })
     }
 
     /// The id by which the kernel knows it.
@@ -57,12 +86,13 @@ impl Group {
         fs::write(self.folder.join("cgroup.procs"), pid.to_string())
     }
 
-    /// The same group, for somebody else to hold: it does not go when that is dropped.
+    /// What holds its processes still. They go on when this process ends, however it ends.
     ///
     /// # Errors
-    /// It is gone.
-    pub fn again(&self) -> io::Result<Group> {
-        Group::at(&self.folder)
+    /// No permission, or no process can be made that sees to it.
+    pub fn freezer(&self) -> io::Result<Freezer> {
+        let file = File::options().write(true).open(self.folder.join("cgroup.freeze"))?;
+        Ok(Freezer { file, keeper: Keeper::start(&self.folder, false)? })
     }
 
     /// The processes in it and in the groups in it.
@@ -84,37 +114,9 @@ impl Group {
     pub fn is_populated(&self) -> bool {
         fs::read_to_string(self.folder.join("cgroup.events")).is_ok_and(|events| events.contains("populated 1"))
     }
-
-    /// Hold all its processes still, or let them go on.
-    ///
-    /// # Errors
-    /// No permission.
-    pub fn freeze(&self, still: bool) -> io::Result<()> {
-        fs::write(self.folder.join("cgroup.freeze"), if still { "1" } else { "0" })
-    }
 }
 
-impl Drop for Group {
-    fn drop(&mut self) {
-        if !self.own {
-            return;
-        }
-        // A process that has just ended may still be counted.
-        for _ in 0..50 {
-            if fs::remove_dir(&self.folder).is_ok() || !self.folder.exists() {
-                return;
-            }
-            let left = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
-            let above = self.folder.parent().unwrap_or(&self.folder).join("cgroup.procs");
-            for pid in left.split_whitespace() {
-                let _ = fs::write(&above, pid);
-            }
-            thread::sleep(Duration::from_millis(2));
-        }
-    }
-}
-
-/// Remove the groups of recorders that were killed. One with processes in it stays: the kernel refuses. Those go on if they were held still.
+/// Remove the groups of recorders that were killed, and their keepers too. One with processes in it stays: the kernel refuses. Those go on if they were held still.
 fn remove_abandoned(above: &Path) {
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
         let pid = entry.file_name().to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());

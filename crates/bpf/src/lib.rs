@@ -13,6 +13,7 @@ mod events;
 mod families;
 mod gate;
 mod group;
+mod keeper;
 mod objects;
 mod probes;
 mod refusal;
@@ -24,14 +25,14 @@ mod tests;
 mod transport;
 
 pub use config::{Stacks, Target};
-pub use conversion::{convert, manifest, salvage};
+pub use conversion::{convert, convert_own, finish_converted, manifest, salvage};
 pub use error::BpfError;
 pub use families::{
     FAMILIES, Family, IO, Recorded, STACKS, chosen,
     processes::tasks::{all_processes, first_task, task_events},
 };
 pub use gate::Gate;
-pub use group::Group;
+pub use group::{Freezer, Group};
 pub use probes::{ProbeError, Probes, Settings};
 pub use transport::{
     capture::{Capture, Totals},

@@ -4,10 +4,10 @@ use std::{collections::HashMap, fs, path::Path};
 
 use arrow_array::{Array, BooleanArray, DictionaryArray, Int32Array, Int64Array, StringArray, types::Int32Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use sysdock_table::{Cancel, FamilyState, Manifest, Recording, TableEntry};
+use sysdock_table::{Access, Cancel, FamilyState, Folder, Manifest, Recording, TableEntry};
 
 use crate::{
-    FAMILIES, Family, Note, SPOOL, Spool, convert,
+    BpfError, FAMILIES, Family, Note, SPOOL, Spool, convert,
     events::{
         CALL_MAPPING, CALL_PATH, CALL_POSITIONS, CALL_SECOND_FILE, CALL_SECOND_PATH, CallEvent, CallMapping, CallPath,
         CallSecondFile, EVENT_CALL, EVENT_EXEC, EVENT_EXIT, EVENT_FORK, EVENT_PATH, EVENT_SIGNAL, EVENT_TASK, ExecEvent,
@@ -210,12 +210,21 @@ pub(crate) fn task(started_ns: u64, (pid, tid): (u32, u32), parent_pid: u32, nam
     Bytes::of(EVENT_TASK, &fixed).text(arguments.as_bytes())
 }
 
-/// Write a spool: events of CPUs, between a start and an end. The clocks differ by `EPOCH`.
-pub(crate) fn write_spool(path: &std::path::Path, cpus: &[&[Bytes]]) {
+/// A new spool in this folder.
+pub(crate) fn spool_in(folder: &Path) -> Spool {
+    try_spool_in(folder).unwrap()
+}
+
+pub(crate) fn try_spool_in(folder: &Path) -> Result<Spool, BpfError> {
+    Spool::create(&Folder::open(folder, Access::default()).unwrap())
+}
+
+/// Write a spool into a folder: events of CPUs, between a start and an end. The clocks differ by `EPOCH`.
+pub(crate) fn write_spool(folder: &Path, cpus: &[&[Bytes]]) {
     // The other two are recorded beside others, and have no tables of their own.
     let recorded = |family: &&Family| !["uring", "stacks"].contains(&family.word);
     let state = |family: &Family| FamilyState { family: family.word.into(), missing: None };
-    let mut spool = Spool::create(path).unwrap();
+    let mut spool = spool_in(folder);
     spool
         .note(&Note::Start(crate::Start {
             command: Some("make all".into()),
@@ -245,7 +254,7 @@ impl Tables {
     pub(crate) fn of(cpus: &[&[Bytes]]) -> Tables {
         let folder = tempfile::tempdir().unwrap();
         let spool = folder.path().join(SPOOL);
-        write_spool(&spool, cpus);
+        write_spool(folder.path(), cpus);
         Tables::converted(folder.path(), &spool)
     }
 

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use sysdock_table::{Cancel, Ending, Recording, TableError};
+use sysdock_table::{Access, Cancel, Ending, Folder, Recording, TableError};
 
 use crate::{
-    BpfError, End, Note, SPOOL, Spool, convert,
+    BpfError, End, Note, SPOOL, convert,
     families::{
         calls::tests::{aio_done, aio_submit},
         faults::tests::fault,
@@ -21,7 +21,7 @@ const D: u64 = 13;
 fn lost_events_are_counted_by_table() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(SPOOL);
-    let mut spool = Spool::create(&path).unwrap();
+    let mut spool = testing::spool_in(folder.path());
     let drops = |cpu, kind, count| Note::Drops { cpu, kind, count, first_ns: 1, last_ns: 2 };
     for note in [drops(0, 1, 5), drops(0, 1, 9), drops(1, 1, 1), drops(0, 5, 2), drops(3, 99, 1)] {
         spool.note(&note).unwrap();
@@ -69,7 +69,7 @@ fn one_of_each() -> Vec<Bytes> {
 fn a_spool_cut_anywhere_gives_what_stands_before() {
     let folder = tempfile::tempdir().unwrap();
     let whole = folder.path().join(SPOOL);
-    testing::write_spool(&whole, &[&one_of_each(), &[call(9, 35, 1, libc::SYS_getpid, 9)]]);
+    testing::write_spool(folder.path(), &[&one_of_each(), &[call(9, 35, 1, libc::SYS_getpid, 9)]]);
     let bytes = fs::read(&whole).unwrap();
     let mut most = 0;
     // Reading frames is tested for every byte; here a step that meets all parts of a frame will do.
@@ -114,21 +114,23 @@ fn what_a_dead_recorder_left_is_salvaged() {
     let folder = tempfile::tempdir().unwrap();
     let rec = folder.path().join("rec");
     let recording = Recording::create(&rec, crate::manifest()).unwrap();
-    let mut spool = Spool::create(&rec.join(SPOOL)).unwrap();
+    let mut spool = testing::spool_in(&rec);
     spool.append(0, &exec(5, (7, 7), 7, "/bin/x", "x\0").bytes()).unwrap();
     spool.append(0, &call(7, 10, 5, libc::SYS_getpid, 7).bytes()).unwrap();
     spool.flush().unwrap();
     drop(recording);
-    let again = || salvage(&rec, &Cancel::default(), &mut |_| {});
+    let open = || Folder::open(&rec, Access::default()).unwrap();
+    let again = || salvage(open(), &Cancel::default(), &mut |_| {});
     assert!(matches!(again(), Err(BpfError::InUse(_))), "the recorder lives");
     drop(spool);
     let stopped = Cancel::default();
     stopped.request();
-    salvage(&rec, &stopped, &mut |_| {}).unwrap();
+    salvage(open(), &stopped, &mut |_| {}).unwrap();
+    assert!(rec.join(SPOOL).exists(), "it is still needed");
     let manifest = again().unwrap();
     assert_eq!((manifest.complete, manifest.capture().ended_by), (false, Ending::Interrupted));
     assert_eq!(Tables::read(&rec, manifest).show("calls", "call comm"), ["getpid x"]);
-    assert!(rec.join(SPOOL).exists(), "removing it is the caller's");
+    assert!(!rec.join(SPOOL).exists(), "all of it is in the tables");
 
     fs::write(rec.join(SPOOL), "no spool").unwrap();
     assert!(matches!(again(), Err(BpfError::NotASpool(_))));
@@ -139,9 +141,9 @@ fn a_finished_recording_is_not_salvaged() {
     let folder = tempfile::tempdir().unwrap();
     let rec = folder.path().join("rec");
     Recording::create(&rec, crate::manifest()).unwrap().finish(Ending::EndOfInput).unwrap();
-    let mut spool = Spool::create(&rec.join(SPOOL)).unwrap();
+    let mut spool = testing::spool_in(&rec);
     spool.note(&Note::End(End::default())).unwrap();
     drop(spool);
-    let outcome = salvage(&rec, &Cancel::default(), &mut |_| {});
+    let outcome = salvage(Folder::open(&rec, Access::default()).unwrap(), &Cancel::default(), &mut |_| {});
     assert!(matches!(outcome, Err(BpfError::Table(TableError::Exists(_)))));
 }

@@ -113,6 +113,9 @@ pub(crate) struct Scan {
     /// Add the scan to the complete recording REC, beside what it holds.
     #[arg(long)]
     pub(crate) into: bool,
+    /// Let others read the recording. Otherwise only its owner may: it holds paths and arguments of programs.
+    #[arg(long)]
+    pub(crate) share: bool,
     /// List of files that were used, and how much: see `sysdock_disk::add_usage`.
     #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) usage: Option<PathBuf>,
@@ -145,6 +148,9 @@ pub(crate) struct Import {
     /// Threads that may work; 0: as many as there are cores. The recording is the same for any number.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) threads: usize,
+    /// Let others read the recording. Otherwise only its owner may: it holds paths and arguments of programs.
+    #[arg(long)]
+    pub(crate) share: bool,
     /// Go on reading logs that are still being written, until interrupted, or until every process in them has ended.
     #[arg(long)]
     pub(crate) follow: bool,
@@ -183,6 +189,9 @@ pub(crate) struct Record {
     /// Under sudo: run the command as root, not as the user who called sudo.
     #[arg(long)]
     pub(crate) as_root: bool,
+    /// Let others read the recording. Otherwise only its owner may: it holds paths and arguments of programs.
+    #[arg(long)]
+    pub(crate) share: bool,
     /// Command and its arguments.
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<std::ffi::OsString>,

@@ -5,7 +5,7 @@
 //! tables). A refusal in the first state leaves nothing behind, so that strace can take over.
 
 use std::{
-    env, fs,
+    env,
     os::unix::process::CommandExt,
     path::Path,
     process::{Child, Command, ExitStatus},
@@ -17,7 +17,7 @@ use sysdock_bpf::{
     BpfError, Capture, End, Family, Gate, Group, Note, Probes, Reason, Settings, Spool, Stacks, Start, Target, all_processes,
     first_task, task_events,
 };
-use sysdock_table::{Cancel, Ending, FamilyState, Manifest, Recording};
+use sysdock_table::{Cancel, Ending, FamilyState, Folder, Manifest, Recording};
 
 use crate::{
     arguments, environment,
@@ -83,7 +83,8 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Refusal> {
     let manifest = manifest(arguments, directory);
     signals::count_signals();
     let prepared = prepare(arguments)?;
-    let mut recording = Recording::create(&arguments.output, manifest).map_err(Message::from)?;
+    let folder = Folder::create(&arguments.output, privileges::access(arguments.share)).map_err(Message::from)?;
+    let mut recording = Recording::create_in(folder, manifest).map_err(Message::from)?;
     environment::write(&mut recording, &rows).map_err(Message::from)?;
     // Listed from here on, so that salvage finds it.
     recording.checkpoint().map_err(Message::from)?;
@@ -164,9 +165,9 @@ fn close_gate(arguments: &arguments::Record) -> Result<Gate, Message> {
     let mut command = Command::new(record::find(program).unwrap_or_else(|| program.into()));
     command.arg0(program).args(&arguments.command[1..]);
     let caller = if arguments.as_root { None } else { Caller::find() };
+    command.envs(caller.iter().flat_map(Caller::variables).map(|(name, value)| (name, value)));
     let cannot =
         |error| Message::new(format!("cannot start a process: {error}"), "is the limit of processes (ulimit -u) reached?");
-    // The wait comes first and is the recorder's: a process of the user's could be ended by others before it is recorded.
     Gate::close(command, move || caller.as_ref().map_or(Ok(()), Caller::become_user)).map_err(cannot)
 }
 
@@ -228,12 +229,12 @@ fn record(
     mut rows: Vec<environment::Row>,
 ) -> Result<u8, Message> {
     let Prepared { probes, gate, group, tasks, attach } = prepared;
-    let mut spool = Spool::create(&recording.folder().join(sysdock_bpf::SPOOL))?;
+    let mut spool = Spool::create(recording.folder())?;
     say_what_is_missing(arguments, &probes.families);
     spool.note(&Note::Start(Start { families: probes.families.clone(), ..start_note(&recording, gate.as_ref()) }))?;
     spool.append(sysdock_bpf::NO_CPU, &tasks)?;
     spool.flush()?;
-    let hold = if arguments.no_loss { group.as_ref().and_then(|group| group.again().ok()) } else { None };
+    let hold = if arguments.no_loss { group.as_ref().and_then(|group| group.freezer().ok()) } else { None };
     let mut capture = Capture::new(probes, spool, hold)?;
     if let Err(error) = privileges::drop_rest() {
         messages::note(&format!("rights that are no longer needed could not be dropped: {error}"));
@@ -255,10 +256,9 @@ fn record(
         rows.extend(environment::of_the_recorder(attach, totals.detach));
         environment::write(&mut recording, &rows)?;
     }
-    let folder = recording.folder().to_path_buf();
+    let spool = recording.folder().path().join(sysdock_bpf::SPOOL);
     let closed = close(recording, &arguments.progress, reason);
     if reason == Reason::Full {
-        let spool = folder.join(sysdock_bpf::SPOOL);
         return Err(match closed {
             Ok(()) => {
                 Message::new(messages::full(&spool), "what was recorded until then can be read; the command went on to its end")
@@ -374,12 +374,11 @@ impl Watch {
 
 /// Make tables of the spool; it goes when they are whole.
 fn close(mut recording: Recording, progress: &arguments::Progress, reason: Reason) -> Result<(), Message> {
-    let spool = recording.folder().join(sysdock_bpf::SPOOL);
     let mut reporter = Reporter::new(progress);
-    let ending = sysdock_bpf::convert(&spool, &mut recording, &Cancel::default(), &mut |progress| reporter.report(progress))?;
+    let ending = sysdock_bpf::convert_own(&mut recording, &Cancel::default(), &mut |progress| reporter.report(progress))?;
     // On a full disk there was no room for the last note, which has the reason.
-    recording.finish(if reason == Reason::Full { Ending::WriteError } else { ending })?;
-    let _ = fs::remove_file(spool);
+    let ending = if reason == Reason::Full { Ending::WriteError } else { ending };
+    sysdock_bpf::finish_converted(recording, ending)?;
     Ok(())
 }
 
@@ -388,10 +387,8 @@ pub(crate) fn salvage(arguments: &arguments::Salvage) -> Result<u8, Message> {
     let cancel = Cancel::default();
     signals::cancel_on_signal(&cancel);
     let mut reporter = Reporter::new(&arguments.progress);
-    sysdock_bpf::salvage(&arguments.recording, &cancel, &mut |progress| reporter.report(progress))?;
-    if cancel.requested() {
-        return Ok(EXIT_INTERRUPTED);
-    }
-    let _ = fs::remove_file(arguments.recording.join(sysdock_bpf::SPOOL));
-    Ok(0)
+    let folder = Folder::open(&arguments.recording, privileges::access(false))?;
+    privileges::become_caller().map_err(|error| Message::bare(format!("cannot become the user who called sudo: {error}")))?;
+    sysdock_bpf::salvage(folder, &cancel, &mut |progress| reporter.report(progress))?;
+    Ok(if cancel.requested() { EXIT_INTERRUPTED } else { 0 })
 }

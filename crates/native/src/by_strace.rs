@@ -1,14 +1,18 @@
 //! Recording by strace, where the kernel recorder may not or cannot run.
 //!
 //! strace writes into a FIFO and the importer reads from it, so no log lies on disk. States: *starting* (both ends of the FIFO are open
-//! here, so that neither side waits for the other) -> *running* -> *strace ended* (our writing end is closed, the reader sees the end).
+//! here, so that neither side waits for the other) -> *running* -> *strace ended* (our writing end is closed, the reader sees the end) -> where
+//! strace was killed, *untraced*: the command goes on without it, and is waited for.
 
 use std::{
     env,
     ffi::{CString, OsStr, OsString},
     fs::{self, File},
     io,
-    os::unix::{ffi::OsStrExt, process::CommandExt},
+    os::unix::{
+        ffi::OsStrExt,
+        process::{CommandExt, ExitStatusExt},
+    },
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus},
     sync::{
@@ -20,11 +24,12 @@ use std::{
 };
 
 use sysdock_strace::{ImportError, Logs, Options};
-use sysdock_table::{Cancel, Manifest, Recording};
+use sysdock_table::{Cancel, Ending, Folder, Manifest, Recording};
 
 use crate::{
     arguments, environment, import,
-    messages::{EXIT_INTERRUPTED, Message},
+    messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
+    privileges::{self, Caller},
     progress::Reporter,
     record,
     signals::{self, Counts},
@@ -37,30 +42,51 @@ const STRACE_OPTIONS: [&str; 6] = ["-f", "-ttt", "-T", "-y", "-s", "128"];
 pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<u8, Message> {
     let strace = record::find(OsStr::new("strace"))
         .ok_or_else(|| Message::new("strace is not installed", "apt-get install strace (or dnf install strace)"))?;
+    let caller = if arguments.as_root { None } else { Caller::find() };
+    let folder = Folder::create(output, privileges::access(arguments.share))?;
+    if let Some(caller) = &caller {
+        // strace needs no rights to trace what it starts. What it starts, and what is read of its text, has none.
+        caller.become_user().map_err(|error| Message::bare(format!("cannot become the user who called sudo: {error}")))?;
+    }
     let directory = env::current_dir().ok();
     let rows = environment::of_this_machine(&arguments.command, directory.as_deref().map(|d| d.to_string_lossy().into_owned()));
-    let fifo = Fifo::make()
-        .map_err(|error| Message::new(format!("cannot make a FIFO: {error}"), "is the temporary folder (TMPDIR) writable?"))?;
-    let mut recording = Recording::create(output, manifest(&arguments.command, directory.as_deref()))?;
+    let fifo = match Fifo::make() {
+        Ok(fifo) => fifo,
+        Err(error) => {
+            folder.remove_made();
+            return Err(Message::new(format!("cannot make a FIFO: {error}"), "is the temporary folder (TMPDIR) writable?"));
+        }
+    };
+    let mut recording = Recording::create_in(folder, manifest(&arguments.command, directory.as_deref()))?;
     environment::write(&mut recording, &rows)?;
 
     signals::count_signals();
     signals::ring_alarms();
-    let child = start(&strace, &fifo.path, &arguments.command)
+    adopt_orphans();
+    let child = start(&strace, &fifo.path, arguments, caller.as_ref())
         .map_err(|error| Message::new(format!("cannot start strace: {error}"), "is it executable?"))?;
     let cancel = Cancel::default();
     let watch = Watch::start(child, fifo.writer, cancel.clone());
     let mut reporter = Reporter::new(&arguments.progress);
-    let options = Options { directory, name: Some("strace".into()), ..Options::default() };
+    let options = Options { directory, name: Some("strace".into()), live: true, ..Options::default() };
     let rest = fifo.reader.try_clone();
     let outcome = Logs::of_pipe(fifo.reader, &options)
         .and_then(|logs| logs.import(&mut recording, &options, &cancel, &mut |progress| reporter.report(progress)));
     if outcome.is_err() {
         drain(rest);
     }
-    let status = watch.join();
+    let (status, orphan) = watch.join();
     let refused = matches!(outcome, Err(ImportError::Empty(_)));
-    let ended = import::finish(recording, outcome);
+    let orphan = orphan.filter(|pid| is_our_child(*pid)).or_else(first_child);
+    // strace dies of the signal that its command died of: then it has told of that end before.
+    let killed = status.signal().filter(|_| !cancel.requested() && !says_how_the_command_ended(&recording));
+    let ended = import::finish(recording, outcome.map(|ending| if killed.is_some() { Ending::InputError } else { ending }));
+    if let Some(signal) = killed {
+        messages::note(&format!(
+            "strace was killed (signal {signal}): what the command did from then on is not recorded; it goes on without strace"
+        ));
+        return Ok(wait_for(orphan).map_or(EXIT_ERROR, record::exit_code));
+    }
     if refused {
         return Err(Message::new(
             format!("strace recorded nothing (it ended with {status})"),
@@ -80,9 +106,10 @@ fn manifest(command: &[OsString], directory: Option<&Path>) -> Manifest {
     manifest
 }
 
-fn start(strace: &Path, fifo: &Path, command: &[OsString]) -> io::Result<Child> {
+fn start(strace: &Path, fifo: &Path, arguments: &arguments::Record, caller: Option<&Caller>) -> io::Result<Child> {
     let mut start = Command::new(strace);
-    start.args(STRACE_OPTIONS).arg("-o").arg(fifo).arg("--").args(command);
+    start.args(STRACE_OPTIONS).arg("-o").arg(fifo).arg("--").args(&arguments.command);
+    start.envs(caller.map(Caller::variables).unwrap_or_default().iter().map(|(name, value)| (name, value)));
     // SAFETY: between fork and exec, prctl only sets an attribute of the new process. If the recorder is killed, strace goes with it and
     // the command runs on untraced; it would otherwise stay, and complain about the broken pipe for each call.
     unsafe {
@@ -129,7 +156,7 @@ impl Fifo {
 struct Watch {
     waiter: thread::JoinHandle<ExitStatus>,
     ended: Arc<AtomicBool>,
-    signals: thread::JoinHandle<()>,
+    signals: thread::JoinHandle<Option<u32>>,
 }
 
 impl Watch {
@@ -148,39 +175,110 @@ impl Watch {
         Watch { waiter, ended, signals }
     }
 
-    fn join(self) -> ExitStatus {
+    /// How strace ended, and the command's process, if it was ever seen.
+    fn join(self) -> (ExitStatus, Option<u32>) {
         let status = self.waiter.join().unwrap_or_default();
         self.ended.store(true, Ordering::Relaxed);
-        let _ = self.signals.join();
-        status
+        (status, self.signals.join().ok().flatten())
     }
 }
 
 /// What a signal to the recorder means: SIGTERM and SIGHUP go on to the command. SIGINT comes from the terminal, which has sent it to
 /// the command too; a second one says that the command does not heed it: then recording ends and the command runs on.
-fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel) {
+///
+/// Returns the command's process.
+fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel) -> Option<u32> {
     let mut seen = Counts::default();
+    let mut command = None;
     while !ended.load(Ordering::Relaxed) {
+        // Before the command, strace has children that try out what the kernel can do.
+        command = command_of(strace).or(command);
         let now = signals::counts();
         if now.terminations > seen.terminations {
-            send_to_command(strace, libc::SIGTERM);
+            command.inspect(|pid| record::send(*pid, libc::SIGTERM));
         }
         if now.hangups > seen.hangups {
-            send_to_command(strace, libc::SIGHUP);
+            command.inspect(|pid| record::send(*pid, libc::SIGHUP));
         }
         if now.interrupts >= 2 && now.interrupts > seen.interrupts {
             cancel.request();
             record::send(strace, libc::SIGKILL);
         }
         seen = now;
+        command.inspect(|command| reap_orphans(strace, *command));
+        thread::sleep(Duration::from_millis(20));
+    }
+    command
+}
+
+/// Whoever loses its parent becomes our child, so that the command can be waited for if strace is killed.
+fn adopt_orphans() {
+    // SAFETY: takes numbers only.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+}
+
+/// What init would do: wait for orphans that have ended, but for strace and the command.
+fn reap_orphans(strace: u32, command: u32) {
+    // SAFETY: the struct is zeroed, and filled by the kernel; the rest are numbers.
+    unsafe {
+        loop {
+            let mut found: libc::siginfo_t = std::mem::zeroed();
+            let asked = libc::waitid(libc::P_ALL, 0, &raw mut found, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT);
+            let pid = if asked == 0 { found.si_pid().cast_unsigned() } else { 0 };
+            if pid == 0 || pid == strace || pid == command {
+                return;
+            }
+            libc::waitpid(pid.cast_signed(), std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+/// Wait for the command that strace left behind; signals go on to it meanwhile. `None`: it is not our child.
+fn wait_for(orphan: Option<u32>) -> Option<ExitStatus> {
+    let pid = orphan?;
+    let mut seen = signals::counts();
+    loop {
+        let mut status = 0;
+        // SAFETY: the status lives through the call.
+        match unsafe { libc::waitpid(pid.cast_signed(), &raw mut status, libc::WNOHANG) } {
+            0 => {}
+            -1 => return None,
+            _ => return Some(ExitStatus::from_raw(status)),
+        }
+        let now = signals::counts();
+        if now.terminations > seen.terminations {
+            record::send(pid, libc::SIGTERM);
+        }
+        if now.hangups > seen.hangups {
+            record::send(pid, libc::SIGHUP);
+        }
+        seen = now;
         thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// The command is strace's first child.
-fn send_to_command(strace: u32, signal: libc::c_int) {
-    let children = fs::read_to_string(format!("/proc/{strace}/task/{strace}/children")).unwrap_or_default();
-    if let Some(command) = children.split_whitespace().next().and_then(|pid| pid.parse().ok()) {
-        record::send(command, signal);
+fn is_our_child(pid: u32) -> bool {
+    // SAFETY: waits for nothing and reaps nothing; the struct is zeroed.
+    unsafe {
+        let mut found: libc::siginfo_t = std::mem::zeroed();
+        libc::waitid(libc::P_PID, pid, &raw mut found, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) == 0
     }
+}
+
+/// If strace was killed right after its start, nobody saw the command, which is our only child by now.
+fn first_child() -> Option<u32> {
+    let threads = fs::read_dir("/proc/self/task").ok()?.flatten();
+    let mut lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists.find_map(|list| list.split_whitespace().next()?.parse().ok())
+}
+
+/// Whether the log has the end of the command in it.
+fn says_how_the_command_ended(recording: &Recording) -> bool {
+    recording.manifest.exit_code.is_some() || recording.manifest.exit_signal.is_some()
+}
+
+/// The command is strace's first child.
+fn command_of(strace: u32) -> Option<u32> {
+    let children = fs::read_to_string(format!("/proc/{strace}/task/{strace}/children")).ok()?;
+    children.split_whitespace().next()?.parse().ok()
 }

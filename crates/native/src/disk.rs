@@ -3,11 +3,12 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use sysdock_disk::{Cost, DiskError, Found, Outcome, Settings, Target, add_usage};
-use sysdock_table::{Cancel, Capture, Ending, Manifest, Recording, TableError};
+use sysdock_table::{Cancel, Capture, Ending, Folder, Manifest, Recording, TableError};
 
 use crate::{
     arguments, environment, import,
     messages::{self, Message},
+    privileges,
     progress::Reporter,
     signals,
 };
@@ -22,8 +23,11 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
     }
     let started = (Instant::now(), SystemTime::now());
     let mut recording = match arguments.into {
-        true => Recording::extend(&arguments.output, capture())?,
-        false => Recording::create(&arguments.output, manifest(started.1))?,
+        true => Recording::extend(Folder::open(&arguments.output, privileges::access(false))?, capture())?,
+        false => {
+            let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
+            Recording::create_in(folder, manifest(started.1))?
+        }
     };
     let mut reporter = Reporter::new(&arguments.progress);
     let settings = Settings { threads: arguments.threads, without_names: arguments.no_names };

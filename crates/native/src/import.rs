@@ -1,11 +1,12 @@
 //! `sysdock-native import`: logs that exist.
 
 use sysdock_strace::{ImportError, Logs, Options, TrussColumns};
-use sysdock_table::{Cancel, Ending, Recording};
+use sysdock_table::{Cancel, Ending, Folder, Recording};
 
 use crate::{
     arguments, environment,
     messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
+    privileges,
     progress::Reporter,
     signals,
 };
@@ -28,7 +29,8 @@ pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
         options.offsets.extend(estimated_offsets(arguments, &options, &cancel, &mut reporter)?);
     }
     let logs = Logs::open(&arguments.logs, &options)?;
-    let mut recording = Recording::create(&arguments.output, sysdock_strace::manifest("strace-log"))?;
+    let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
+    let mut recording = Recording::create_in(folder, sysdock_strace::manifest("strace-log"))?;
     let outcome = logs.import(&mut recording, &options, &cancel, &mut |progress| reporter.report(progress)).and_then(|ending| {
         let rows = environment::of_log(&recording.manifest);
         environment::write(&mut recording, &rows)?;
@@ -84,7 +86,8 @@ fn estimated_offsets(
     let logs = Logs::open(&arguments.logs, options)?;
     let mut folder = arguments.output.clone().into_os_string();
     folder.push(".align");
-    let mut scratch = Recording::create(folder.as_ref(), sysdock_strace::manifest("strace-log"))?;
+    let folder = Folder::create(folder.as_ref(), privileges::access(false))?;
+    let mut scratch = Recording::create_in(folder, sysdock_strace::manifest("strace-log"))?;
     let compared = logs.compare_clocks(&mut scratch, options, cancel, &mut |progress| reporter.report(progress));
     scratch.abandon();
     let estimates = compared?;

@@ -195,6 +195,14 @@ impl From<TableError> for Message {
                 format!("{}: exists and is not empty", path.display()),
                 "name another folder with -o, or remove this one",
             ),
+            (TableError::Stranger(path, user), _) => Message::new(
+                format!("{}: belongs to another user (number {user})", path.display()),
+                "only its owner may write to a recording; name another folder with -o, or work as that user",
+            ),
+            (TableError::OthersWrite(path), _) => Message::new(
+                format!("{}: others may write to this folder", path.display()),
+                format!("if you trust what is in it: chmod -R go-w {}", path.display()),
+            ),
             (TableError::NotComplete(path), _) => Message::new(
                 format!("{}: not a complete recording of this version", path.display()),
                 "a capture is added to a recording that `sysdock run` or `sysdock import` finished",

@@ -1,10 +1,16 @@
 //! Who asks for a recording, what the recorder may do, and what it gives up once its probes are attached.
 
-use std::{env, ffi::CString, fs, io};
+use std::{
+    env,
+    ffi::{CStr, CString, OsStr, OsString},
+    fs, io,
+    os::unix::ffi::OsStrExt,
+};
+
+use sysdock_table::Access;
 
 /// Capabilities by number (linux/capability.h).
-const CHOWN: u32 = 0;
-const DAC_OVERRIDE: u32 = 1;
+const DAC_READ_SEARCH: u32 = 2;
 const KILL: u32 = 5;
 const SYS_ADMIN: u32 = 21;
 const PERFMON: u32 = 38;
@@ -15,7 +21,10 @@ const BPF: u32 = 39;
 pub(crate) struct Caller {
     pub(crate) uid: u32,
     pub(crate) gid: u32,
-    pub(crate) name: CString,
+    /// All groups. They are looked up beforehand: what is done between fork and exec is recorded.
+    groups: Vec<u32>,
+    /// What a program finds in its environment: HOME and so on.
+    variables: Vec<(&'static str, OsString)>,
 }
 
 impl Caller {
@@ -28,19 +37,65 @@ impl Caller {
         let number = |name| env::var(name).ok()?.parse().ok();
         let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);
         let name = CString::new(env::var("SUDO_USER").ok()?).ok()?;
-        (uid != 0).then_some(Caller { uid, gid, name })
+        let variables = variables(&name, uid);
+        (uid != 0).then(|| Caller { uid, gid, groups: groups(&name, gid), variables })
     }
 
-    /// Become this user, for good. Called between fork and exec.
+    /// Become this user, for good. May be called between fork and exec, in a process of one thread; else it holds for all threads.
     pub(crate) fn become_user(&self) -> io::Result<()> {
         let check = |result: libc::c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
-        // SAFETY: `name` is a NUL-terminated string; the others take numbers.
+        // SAFETY: the list of groups is as long as stated; the others take numbers.
         unsafe {
-            check(libc::initgroups(self.name.as_ptr(), self.gid))?;
+            check(libc::setgroups(self.groups.len(), self.groups.as_ptr()))?;
             check(libc::setresgid(self.gid, self.gid, self.gid))?;
             check(libc::setresuid(self.uid, self.uid, self.uid))
         }
     }
+
+    /// What sudo has set for root in the environment of a program, as the user has it.
+    pub(crate) fn variables(&self) -> &[(&'static str, OsString)] {
+        &self.variables
+    }
+}
+
+/// Whose a recording is that this process makes.
+pub(crate) fn access(shared: bool) -> Access {
+    Access { owner: Caller::find().map(|caller| (caller.uid, caller.gid)), shared }
+}
+
+/// Go on as the user who called sudo, if one did. What was opened before stays open.
+pub(crate) fn become_caller() -> io::Result<()> {
+    Caller::find().map_or(Ok(()), |caller| caller.become_user())
+}
+
+fn groups(name: &CStr, gid: u32) -> Vec<u32> {
+    let mut count: libc::c_int = 64;
+    loop {
+        let mut groups = vec![gid; usize::try_from(count).unwrap_or(1)];
+        let room = count;
+        // SAFETY: the array has room for as many as stated.
+        let known = unsafe { libc::getgrouplist(name.as_ptr(), gid, groups.as_mut_ptr(), &raw mut count) };
+        if known >= 0 {
+            groups.truncate(usize::try_from(count).unwrap_or(0));
+            return groups;
+        }
+        // `count` is what it needs now.
+        count = count.max(room * 2);
+    }
+}
+
+fn variables(name: &CStr, uid: u32) -> Vec<(&'static str, OsString)> {
+    let text = |text: &CStr| OsStr::from_bytes(text.to_bytes()).to_os_string();
+    let mut variables = vec![("USER", text(name)), ("LOGNAME", text(name))];
+    // SAFETY: no other thread looks up users; the strings live until the next look-up.
+    unsafe {
+        let entry = libc::getpwuid(uid);
+        if !entry.is_null() {
+            variables.push(("HOME", text(CStr::from_ptr((*entry).pw_dir))));
+            variables.push(("SHELL", text(CStr::from_ptr((*entry).pw_shell))));
+        }
+    }
+    variables
 }
 
 /// What the kernel recorder needs and this process lacks, by name.
@@ -62,8 +117,10 @@ fn effective() -> u64 {
     line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Give up every capability but those that passing on signals and writing the recording may need, and the way back to any.
+/// Give up all that recording does not need any more, now that the probes are attached, and the way back to it. Under sudo nothing is left.
+/// Root itself goes on passing on signals, and reading the symbols of programs that others may not read.
 pub(crate) fn drop_rest() -> io::Result<()> {
+    become_caller()?;
     #[repr(C)]
     struct Header {
         version: u32,
@@ -78,7 +135,7 @@ pub(crate) fn drop_rest() -> io::Result<()> {
     }
     // capset(2): version 3 has two sets of 32.
     let header = Header { version: 0x2008_0522, pid: 0 };
-    let kept = (effective() as u32) & (1 << CHOWN | 1 << DAC_OVERRIDE | 1 << KILL);
+    let kept = (effective() as u32) & (1 << DAC_READ_SEARCH | 1 << KILL);
     let low = Data { effective: kept, permitted: kept, inheritable: 0 };
     let data = [low, Data { effective: 0, permitted: 0, inheritable: 0 }];
     // SAFETY: both structures have the layout of capset(2), version 3, and live through the call.

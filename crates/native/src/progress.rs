@@ -22,6 +22,14 @@ pub(crate) struct Reporter {
     last: Instant,
 }
 
+/// Keep the descriptor for progress from programs that are started: they are to find those that the user left open, and no other.
+pub(crate) fn keep_to_ourselves(arguments: &arguments::Progress) {
+    if let Some(fd) = arguments.progress_fd {
+        // SAFETY: takes numbers only.
+        unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+}
+
 impl Reporter {
     pub(crate) fn new(arguments: &arguments::Progress) -> Self {
         let sink: Option<Box<dyn Write>> = match arguments {

@@ -13,10 +13,12 @@ use crate::{
     arguments::{self, Recorder},
     by_kernel, by_strace,
     messages::{self, Message},
+    progress,
 };
 
 /// Record; returns the exit status of the command (128 + N if signal N killed it), as a shell would.
 pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Message> {
+    progress::keep_to_ourselves(&arguments.progress);
     if let Some(program) = arguments.command.first() {
         check_command(program)?;
     } else if arguments.target.is_empty() {

@@ -66,10 +66,10 @@ pub(crate) fn count_signals() {
     }
 }
 
-/// Ring an alarm every few seconds, so that a read that waits for a quiet program returns now and then and the import can make a checkpoint.
+/// Ring an alarm every second, so that a read that waits for a quiet program returns now and then and the import can make a checkpoint.
 /// (The kernel gives up a BPF program that it looks through when a signal comes: not while those are loaded.)
 pub(crate) fn ring_alarms() {
-    const ALARM: libc::timeval = libc::timeval { tv_sec: 5, tv_usec: 0 };
+    const ALARM: libc::timeval = libc::timeval { tv_sec: 1, tv_usec: 0 };
     handle(libc::SIGALRM, ignore);
     // SAFETY: the value lives through the call; the handler is set.
     unsafe {

@@ -40,6 +40,8 @@ pub struct Options {
     pub threads: usize,
     /// Go on reading at the end of a file that is still being written, until cancelled.
     pub follow: bool,
+    /// A program that is being traced writes it.
+    pub live: bool,
     /// What to call the input, where its path says nothing (a pipe from a recorder).
     pub name: Option<String>,
     /// The logs are of truss, with these time columns. `None`: both are found out.
@@ -90,6 +92,8 @@ pub fn manifest(recorder: &str) -> Manifest {
 
 /// Lines after which progress is reported. An input of which nothing was understood by then is refused without reading all of it.
 const LINES_PER_REPORT: u64 = 4096;
+/// Lines after which it is asked what time it is.
+const LINES_PER_LOOK: u64 = 1024;
 
 /// Logs that were opened but not yet read.
 pub struct Logs {
@@ -214,6 +218,7 @@ pub(crate) struct Import<'a> {
     /// Names of the sessions.
     sessions: Vec<String>,
     follow: bool,
+    live: bool,
     /// What is seen of files, where clocks are to be compared.
     pub(crate) sightings: Option<Sightings>,
     pub(crate) issues: Issues,
@@ -259,6 +264,7 @@ impl<'a> Import<'a> {
             terminals: sessions.iter().map(|_| Terminal::default()).collect(),
             sessions,
             follow: options.follow,
+            live: options.live,
             sightings: None,
             calls: Calls::new(),
             rows: CallRows::new(beside),
@@ -296,7 +302,7 @@ impl<'a> Import<'a> {
                     self.idle = false;
                     self.line(&merge.item(source))?;
                     // Nothing more to do after most lines.
-                    let common = self.rows_since_checkpoint < ROWS_PER_PART && !self.lines.is_multiple_of(LINES_PER_REPORT);
+                    let common = self.rows_since_checkpoint < ROWS_PER_PART && !self.lines.is_multiple_of(LINES_PER_LOOK);
                     if common && !cancel.requested() {
                         continue;
                     }
@@ -322,14 +328,14 @@ impl<'a> Import<'a> {
         !self.system.threads.lives.is_empty() && self.system.threads.running().next().is_none()
     }
 
-    /// Every ten seconds at first, later every tenth of the time so far: a killed recorder loses at most that, and long recordings do not
-    /// fall into thousands of parts.
+    /// After ten seconds, after one where a program is being traced; later every tenth of the time so far: a killed recorder loses at most
+    /// that, and long recordings do not fall into thousands of parts.
     fn checkpoint_is_due(&self) -> bool {
-        const FIRST: Duration = Duration::from_secs(10);
+        let first = Duration::from_secs(if self.live { 1 } else { 10 });
         // Asking for the time costs more than reading a line.
-        (self.idle || self.lines.is_multiple_of(LINES_PER_REPORT))
+        (self.idle || self.lines.is_multiple_of(LINES_PER_LOOK))
             && self.rows_since_checkpoint > 0
-            && self.last_checkpoint.elapsed() >= FIRST.max(self.started.elapsed() / 10)
+            && self.last_checkpoint.elapsed() >= first.max(self.started.elapsed() / 10)
     }
 
     /// Make everything read so far readable, whatever happens next.

@@ -8,6 +8,10 @@ pub enum TableError {
     Exists(PathBuf),
     /// The folder holds no complete recording of this version, so nothing can be added to it.
     NotComplete(PathBuf),
+    /// The folder belongs to this other user: what is written there could be led elsewhere.
+    Stranger(PathBuf, u32),
+    /// Others than its owner may write to the folder.
+    OthersWrite(PathBuf),
     /// A file or folder could not be made or written.
     Io(PathBuf, io::Error),
     /// The Parquet writer refused; mostly a write error in disguise (see [`TableError::io_kind`]).
@@ -33,6 +37,8 @@ impl fmt::Display for TableError {
         match self {
             TableError::Exists(path) => write!(f, "{}: exists", path.display()),
             TableError::NotComplete(path) => write!(f, "{}: no complete recording", path.display()),
+            TableError::Stranger(path, user) => write!(f, "{}: belongs to user {user}", path.display()),
+            TableError::OthersWrite(path) => write!(f, "{}: others may write to it", path.display()),
             TableError::Io(path, error) => write!(f, "{}: {error}", path.display()),
             TableError::Parquet(path, error) => write!(f, "{}: {error}", path.display()),
         }

@@ -3,19 +3,17 @@
 //! A *capture* is one thing that wrote into the recording: a log reader, the kernel recorder, a scan. What a recording holds follows from its
 //! tables; a capture says how complete its share of them is.
 
-use std::{
-    collections::BTreeMap,
-    fs::{self, File},
-    io::Write,
-    path::Path,
-};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::TableError;
+use crate::{Folder, TableError};
 
 /// Version of the folder format. Raise it when a reader of the old format would read wrong numbers.
 pub const FORMAT_VERSION: u32 = 4;
+
+/// The file itself.
+pub(crate) const NAME: &str = "recording.json";
 
 /// The contents of `recording.json`. Field meanings: `docs/reference/recording.md`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -203,20 +201,11 @@ impl Manifest {
         self.duration_ns = end.saturating_sub(start).max(0);
     }
 
-    /// Replace `folder/recording.json` in one step, so that a reader never sees half of it.
-    pub(crate) fn save(&self, folder: &Path) -> Result<(), TableError> {
-        let path = folder.join("recording.json");
-        let fresh = folder.join("recording.json.new");
-        let failed = |error| TableError::Io(path.clone(), error);
+    /// Replace the recording.json in this folder in one step, so that a reader never sees half of it.
+    pub(crate) fn save(&self, folder: &Folder) -> Result<(), TableError> {
         let mut text = serde_json::to_vec_pretty(self).expect("a manifest is always valid JSON");
         text.push(b'\n');
-        let mut file = File::create(&fresh).map_err(failed)?;
-        let written = file.write_all(&text).and_then(|()| file.sync_data());
-        if let Err(error) = written {
-            let _ = fs::remove_file(&fresh);
-            return Err(failed(error));
-        }
-        fs::rename(&fresh, &path).map_err(failed)
+        folder.replace(NAME, &text).map_err(|error| TableError::Io(folder.path().join(NAME), error))
     }
 }
 

@@ -5,8 +5,8 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io::{self, BufWriter, Write},
+    fs::File,
+    io::{self, BufWriter, Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -25,8 +25,9 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Batch, Capture, EncodedGroup, Ending, FORMAT_VERSION, Manifest, Part, TableDef, TableEntry, TableError,
+    Access, Batch, Capture, EncodedGroup, Ending, FORMAT_VERSION, Folder, Manifest, Part, TableDef, TableEntry, TableError,
     group::parquet_schema,
+    manifest::NAME,
     rows::{Columns, Row},
     schema::{self, ColumnType},
 };
@@ -40,13 +41,16 @@ pub const ROWS_PER_PART: u64 = 2_097_152;
 /// A recording folder and the tables being written to it.
 #[derive(Debug)]
 pub struct Recording {
-    folder: PathBuf,
+    folder: Folder,
+    /// The folders of tables that this process has written to.
+    tables: BTreeMap<String, Folder>,
     /// What recording.json will say. Callers fill everything but `tables`.
     pub manifest: Manifest,
     open: BTreeMap<String, OpenPart>,
     /// Number of the next part of each table. A number is never used twice, so that a part is never overwritten while it is listed.
     part_numbers: BTreeMap<String, usize>,
-    outdated: Vec<PathBuf>,
+    /// Parts that recording.json is not to list any more, by table.
+    outdated: Vec<(String, String)>,
     /// What recording.json said before a capture was added.
     before: Option<Box<Manifest>>,
 }
@@ -60,16 +64,23 @@ struct Left {
 }
 
 impl Left {
-    fn read(folder: &Path) -> Result<Self, TableError> {
-        let refused = || TableError::Exists(folder.into());
-        let path = folder.join("recording.json");
-        let text = fs::read(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => refused(),
-            _ => TableError::Io(path.clone(), error),
+    fn read(folder: &Folder) -> Result<Self, TableError> {
+        let refused = || TableError::Exists(folder.path().into());
+        let text = read(folder, NAME).map_err(|error| match error {
+            TableError::Io(_, error) if error.kind() == io::ErrorKind::NotFound => refused(),
+            error => error,
         })?;
         let left: Left = serde_json::from_slice(&text).map_err(|_| refused())?;
         if left.complete || left.format_version != FORMAT_VERSION { Err(refused()) } else { Ok(left) }
     }
+}
+
+/// The content of a file.
+fn read(folder: &Folder, name: &str) -> Result<Vec<u8>, TableError> {
+    let mut content = Vec::new();
+    let read = folder.open_file(name).and_then(|mut file| file.read_to_end(&mut content));
+    read.map_err(|error| TableError::Io(folder.path().join(name), error))?;
+    Ok(content)
 }
 
 /// The number behind those of the parts; `None` if one of them is no part of this table.
@@ -81,19 +92,13 @@ fn next_number(table: &str, parts: &[Part]) -> Option<usize> {
     })
 }
 
-/// Remove the parts in the folder of a table, if there is one, that are not listed.
-fn remove_parts(folder: &Path, table: &str, listed: impl Fn(&str) -> bool) -> io::Result<()> {
-    let entries = match fs::read_dir(folder.join(table)) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    for entry in entries {
-        let entry = entry?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
+/// Remove the parts in the folder of a table that are not listed.
+fn remove_parts(folder: &Folder, table: &str, listed: impl Fn(&str) -> bool) -> Result<(), TableError> {
+    let failed = |error| TableError::Io(folder.path().into(), error);
+    for name in folder.names().map_err(failed)? {
+        let Some(name) = name.to_str() else { continue };
         if name.starts_with("part-") && name.ends_with(".parquet") && !listed(&format!("{table}/{name}")) {
-            fs::remove_file(entry.path())?;
+            folder.remove(name).map_err(failed)?;
         }
     }
     Ok(())
@@ -102,7 +107,8 @@ fn remove_parts(folder: &Path, table: &str, listed: impl Fn(&str) -> bool) -> io
 #[derive(Debug)]
 struct OpenPart {
     path: PathBuf,
-    file: String,
+    /// Its name in the folder of the table.
+    name: String,
     rows: u64,
     writer: Writer,
 }
@@ -119,66 +125,72 @@ enum Writer {
 }
 
 impl Recording {
-    /// Make the folder and a first recording.json, so that even a full disk leaves something that says what it is.
+    /// Make the folder and a first recording.json, so that even a full disk leaves something that says what it is. Nobody but its owner, who
+    /// is who runs this, may read it.
     ///
     /// # Errors
-    /// [`TableError::Exists`] if the folder is there and not empty; [`TableError::Io`] if it cannot be made.
+    /// As for [`Folder::create`].
     pub fn create(folder: &Path, manifest: Manifest) -> Result<Self, TableError> {
-        if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) || folder.is_file() {
-            return Err(TableError::Exists(folder.into()));
-        }
-        fs::create_dir_all(folder).map_err(|error| TableError::Io(folder.into(), error))?;
-        let recording = Recording {
-            folder: folder.into(),
+        Recording::create_in(Folder::create(folder, Access::default())?, manifest)
+    }
+
+    /// Make a first recording.json in a folder that is empty.
+    ///
+    /// # Errors
+    /// [`TableError::Io`].
+    pub fn create_in(folder: Folder, manifest: Manifest) -> Result<Self, TableError> {
+        manifest.save(&folder)?;
+        Ok(Recording::of(folder, manifest))
+    }
+
+    fn of(folder: Folder, manifest: Manifest) -> Self {
+        Recording {
+            folder,
+            tables: BTreeMap::new(),
             manifest,
             open: BTreeMap::new(),
             part_numbers: BTreeMap::new(),
             outdated: Vec::new(),
             before: None,
-        };
-        recording.manifest.save(folder)?;
-        Ok(recording)
+        }
     }
 
     /// Make a recording anew in the folder of one that was not finished, whose recorder or importer died. Parts of tables that it left are
     /// removed, but for those that it listed of the tables `keep`; all other files stay.
     ///
     /// # Errors
-    /// [`TableError::Exists`] if the folder holds no unfinished recording of this format, or if the folder of a table is none; nothing was
-    /// changed then. [`TableError::Io`] if a file cannot be read, written or removed.
-    pub fn reopen(folder: &Path, mut manifest: Manifest, keep: &[&str]) -> Result<Self, TableError> {
-        let refused = || TableError::Exists(folder.into());
-        let mut left = Left::read(folder)?;
-        let tables: Vec<&str> = schema::names().collect();
-        // A link could lead anywhere: what lies there would be removed, or written over.
-        let is_none = |table: &&str| fs::symlink_metadata(folder.join(table)).is_ok_and(|entry| !entry.is_dir());
-        if tables.iter().any(is_none) {
-            return Err(refused());
-        }
+    /// [`TableError::Exists`] if the folder holds no unfinished recording of this format; an error of [`Folder::open`] if the folder of a
+    /// table is none, or is not safe to write to. Nothing was changed then. [`TableError::Io`] if a file cannot be read, written or removed.
+    pub fn reopen(folder: Folder, mut manifest: Manifest, keep: &[&str]) -> Result<Self, TableError> {
+        let mut left = Left::read(&folder)?;
         let mut part_numbers = BTreeMap::new();
         for table in keep {
             let Some(entry) = left.tables.remove(*table) else { continue };
-            part_numbers.insert((*table).to_string(), next_number(table, &entry.parts).ok_or_else(refused)?);
+            let number = next_number(table, &entry.parts).ok_or_else(|| TableError::Exists(folder.path().into()))?;
+            part_numbers.insert((*table).to_string(), number);
             manifest.tables.insert((*table).into(), entry);
         }
+        // All of them are looked at before the first file is removed.
+        let there = folder.names().map_err(|error| TableError::Io(folder.path().into(), error))?;
+        let known = schema::names().filter(|table| there.iter().any(|name| name == table));
+        let tables =
+            known.map(|table| Ok((table.to_string(), folder.subfolder(table)?))).collect::<Result<BTreeMap<_, _>, _>>()?;
         // What is removed below is no longer listed then.
-        manifest.save(folder)?;
+        manifest.save(&folder)?;
         let listed = |path: &str| manifest.tables.values().flat_map(|entry| &entry.parts).any(|part| part.file == path);
-        for table in tables {
-            remove_parts(folder, table, listed).map_err(|error| TableError::Io(folder.join(table), error))?;
+        for (table, folder) in &tables {
+            remove_parts(folder, table, listed)?;
         }
-        Ok(Recording { folder: folder.into(), manifest, open: BTreeMap::new(), part_numbers, outdated: Vec::new(), before: None })
+        Ok(Recording { tables, part_numbers, ..Recording::of(folder, manifest) })
     }
 
     /// Open a complete recording to add a capture to it: its tables grow, and nothing that it lists is changed or removed.
     ///
     /// # Errors
     /// [`TableError::NotComplete`] if the folder holds no complete recording of this format; [`TableError::Io`] if it cannot be read.
-    pub fn extend(folder: &Path, capture: Capture) -> Result<Self, TableError> {
-        let refused = || TableError::NotComplete(folder.into());
-        let path = folder.join("recording.json");
-        let text = fs::read(&path).map_err(|error| TableError::Io(path.clone(), error))?;
-        let mut manifest: Manifest = serde_json::from_slice(&text).map_err(|_| refused())?;
+    pub fn extend(folder: Folder, capture: Capture) -> Result<Self, TableError> {
+        let refused = || TableError::NotComplete(folder.path().into());
+        let mut manifest: Manifest = serde_json::from_slice(&read(&folder, NAME)?).map_err(|_| refused())?;
         if !manifest.complete || manifest.format_version != FORMAT_VERSION {
             return Err(refused());
         }
@@ -189,8 +201,8 @@ impl Recording {
         let before = Some(Box::new(manifest.clone()));
         manifest.complete = false;
         manifest.captures.push(capture);
-        manifest.save(folder)?;
-        Ok(Recording { folder: folder.into(), manifest, open: BTreeMap::new(), part_numbers, outdated: Vec::new(), before })
+        manifest.save(&folder)?;
+        Ok(Recording { part_numbers, before, ..Recording::of(folder, manifest) })
     }
 
     /// Rows that a table has by now, in closed and open parts.
@@ -202,7 +214,7 @@ impl Recording {
 
     /// The folder.
     #[must_use]
-    pub fn folder(&self) -> &Path {
+    pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
@@ -271,7 +283,8 @@ impl Recording {
             (entry.parts, entry.rows) = (older, older_rows);
             return written;
         }
-        self.outdated.extend(older.into_iter().map(|part| self.folder.join(part.file)));
+        let name = |part: Part| Some((table.to_string(), part.file.strip_prefix(table)?.strip_prefix('/')?.to_string()));
+        self.outdated.extend(older.into_iter().filter_map(name));
         Ok(())
     }
 
@@ -295,8 +308,19 @@ impl Recording {
         for name in names {
             self.close_part(&name)?;
         }
+        self.save()
+    }
+
+    /// List what is closed, once it is on the disk; what is not listed any more can go.
+    fn save(&mut self) -> Result<(), TableError> {
+        for folder in self.tables.values() {
+            folder.sync().map_err(|error| TableError::Io(folder.path().into(), error))?;
+        }
         self.manifest.save(&self.folder)?;
-        self.remove_outdated();
+        // A file that cannot be removed does no harm.
+        for (table, name) in std::mem::take(&mut self.outdated) {
+            let _ = self.table_folder(&table).map(|folder| folder.remove(&name));
+        }
         Ok(())
     }
 
@@ -304,7 +328,15 @@ impl Recording {
     ///
     /// # Errors
     /// [`TableError`] if the disk refuses; recording.json then still lists what was closed before.
-    pub fn finish(mut self, ending: Ending) -> Result<Manifest, TableError> {
+    pub fn finish(self, ending: Ending) -> Result<Manifest, TableError> {
+        self.finish_and(ending, |_| {})
+    }
+
+    /// The same; what is to be done in the folder only when all of it is on the disk is done by `then`.
+    ///
+    /// # Errors
+    /// As for [`Recording::finish`].
+    pub fn finish_and(mut self, ending: Ending, then: impl FnOnce(&Folder)) -> Result<Manifest, TableError> {
         let names: Vec<String> = self.open.keys().cloned().collect();
         let mut failed = None;
         for name in names {
@@ -313,47 +345,57 @@ impl Recording {
             }
         }
         self.manifest.end(if failed.is_some() { Ending::WriteError } else { ending });
-        self.manifest.save(&self.folder)?;
-        self.remove_outdated();
-        failed.map_or(Ok(self.manifest), Err)
+        self.save()?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        then(&self.folder);
+        Ok(self.manifest)
     }
 
-    /// There was nothing to record: remove the folder again, or the capture that was to be added.
+    /// There was nothing to record: remove what was made, or the capture that was to be added.
     pub fn abandon(self) {
-        for part in self.open.into_values() {
-            let _ = fs::remove_file(part.path);
+        let before = self.before.iter().flat_map(|before| before.tables.values()).flat_map(|entry| &entry.parts);
+        let before: Vec<&str> = before.map(|part| part.file.as_str()).collect();
+        for (table, folder) in &self.tables {
+            let _ = remove_parts(folder, table, |path| before.contains(&path));
         }
+        self.tables.into_values().for_each(Folder::remove_made);
         match self.before {
             // Where that fails, recording.json goes on to say that the capture is not complete, which is true.
             Some(manifest) => drop(manifest.save(&self.folder)),
-            None => drop(fs::remove_dir_all(&self.folder)),
+            None => {
+                let _ = self.folder.remove(NAME);
+                self.folder.remove_made();
+            }
         }
     }
 
-    /// Parts that recording.json no longer lists. A file that cannot be removed does no harm.
-    fn remove_outdated(&mut self) {
-        for path in self.outdated.drain(..) {
-            let _ = fs::remove_file(path);
+    /// The folder of a table, which is made when it is needed.
+    fn table_folder(&mut self, table: &str) -> Result<&Folder, TableError> {
+        if !self.tables.contains_key(table) {
+            self.tables.insert(table.into(), self.folder.subfolder(table)?);
         }
+        Ok(&self.tables[table])
     }
 
     fn open_part(&mut self, def: &TableDef, encoded: bool) -> Result<OpenPart, TableError> {
         let next = self.part_numbers.entry(def.name.into()).or_insert(0);
         let number = *next;
         *next += 1;
-        let file = format!("{}/part-{number:04}.parquet", def.name);
-        let path = self.folder.join(&file);
-        let failed = |error| TableError::Io(path.clone(), error);
-        fs::create_dir_all(self.folder.join(def.name)).map_err(failed)?;
-        let sink = BufWriter::with_capacity(1 << 20, HashingFile::create(&path).map_err(failed)?);
+        let name = format!("part-{number:04}.parquet");
+        let folder = self.table_folder(def.name)?;
+        let path = folder.path().join(&name);
+        let file = folder.create_file(&name).map_err(|error| TableError::Io(path.clone(), error))?;
+        let sink = BufWriter::with_capacity(1 << 20, HashingFile::new(file));
         let writer = Writer::new(def, sink, encoded).map_err(|error| TableError::Parquet(path.clone(), error))?;
-        Ok(OpenPart { path, file, rows: 0, writer })
+        Ok(OpenPart { path, name, rows: 0, writer })
     }
 
     fn close_part(&mut self, table: &str) -> Result<(), TableError> {
         let Some(part) = self.open.remove(table) else { return Ok(()) };
-        let path = part.path.clone();
-        match part.close() {
+        let name = part.name.clone();
+        match part.close(table) {
             Ok(part) => {
                 let entry = self.manifest.tables.entry(table.into()).or_default();
                 entry.rows += part.rows;
@@ -361,7 +403,7 @@ impl Recording {
                 Ok(())
             }
             Err(error) => {
-                let _ = fs::remove_file(path);
+                let _ = self.tables[table].remove(&name);
                 Err(error)
             }
         }
@@ -370,7 +412,7 @@ impl Recording {
     /// Drop a part that could not be written: half a Parquet file has no footer and cannot be read.
     fn discard(&mut self, table: &str) {
         if let Some(part) = self.open.remove(table) {
-            let _ = fs::remove_file(&part.path);
+            let _ = self.tables[table].remove(&part.name);
             self.manifest.tables.entry(table.into()).or_default().lost += part.rows;
         }
     }
@@ -393,12 +435,12 @@ impl OpenPart {
         Ok(())
     }
 
-    fn close(self) -> Result<Part, TableError> {
-        let OpenPart { path, file, rows, writer } = self;
+    fn close(self, table: &str) -> Result<Part, TableError> {
+        let OpenPart { path, name, rows, writer } = self;
         let sink = writer.into_inner().map_err(|error| TableError::Parquet(path.clone(), error))?;
         let file_hash = sink.into_inner().map_err(|error| TableError::Io(path.clone(), error.into_error()))?;
         let (bytes, sha256) = file_hash.finish().map_err(|error| TableError::Io(path, error))?;
-        Ok(Part { file, rows, bytes, sha256 })
+        Ok(Part { file: format!("{table}/{name}"), rows, bytes, sha256 })
     }
 }
 
@@ -461,8 +503,8 @@ struct HashingFile {
 }
 
 impl HashingFile {
-    fn create(path: &Path) -> io::Result<Self> {
-        Ok(HashingFile { file: File::create(path)?, hash: Sha256::new(), bytes: 0 })
+    fn new(file: File) -> Self {
+        HashingFile { file, hash: Sha256::new(), bytes: 0 }
     }
 
     fn finish(self) -> io::Result<(u64, String)> {

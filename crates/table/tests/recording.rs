@@ -2,10 +2,14 @@
 
 use std::{fs, path::Path};
 
-use sysdock_table::{Batch, Capture, Ending, Manifest, Recording, TableError, rows};
+use sysdock_table::{Access, Batch, Capture, Ending, Folder, Manifest, Recording, TableError, rows};
 
 fn commands(count: i32) -> impl Iterator<Item = rows::Commands<'static>> {
     (0..count).map(|comm_id| rows::Commands { comm_id, comm: format!("program {comm_id}").into() })
+}
+
+fn open(path: &Path) -> Folder {
+    Folder::open(path, Access::default()).unwrap()
 }
 
 fn stated(folder: &Path) -> serde_json::Value {
@@ -84,7 +88,7 @@ fn what_a_dead_writer_left_is_made_anew() {
     drop(recording);
     fs::write(path.join("spool"), "events").unwrap();
 
-    let mut recording = Recording::reopen(&path, Manifest::new("again", "events", "calls"), &["commands"]).unwrap();
+    let mut recording = Recording::reopen(open(&path), Manifest::new("again", "events", "calls"), &["commands"]).unwrap();
     assert_eq!(stated(&path)["captures"][0]["recorder"], "again");
     let left: Vec<_> = stated(&path)["tables"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(left, ["commands"]);
@@ -101,8 +105,9 @@ fn what_a_dead_writer_left_is_made_anew() {
 fn only_unfinished_recordings_are_made_anew() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rec");
-    let reopened = |keep: &[&str]| Recording::reopen(&path, Manifest::new("again", "events", "calls"), keep);
-    assert!(matches!(reopened(&[]), Err(TableError::Exists(_))), "no folder");
+    let reopened = |keep: &[&str]| Recording::reopen(open(&path), Manifest::new("again", "events", "calls"), keep);
+    fs::create_dir(&path).unwrap();
+    assert!(matches!(reopened(&[]), Err(TableError::Exists(_))), "nothing in it");
     let recording = Recording::create(&path, Manifest::new("test", "events", "calls")).unwrap();
     recording.finish(Ending::EndOfInput).unwrap();
     assert!(matches!(reopened(&[]), Err(TableError::Exists(_))), "complete");
@@ -117,7 +122,7 @@ fn only_unfinished_recordings_are_made_anew() {
     fs::create_dir(&other).unwrap();
     fs::write(other.join("part-0000.parquet"), "mine").unwrap();
     std::os::unix::fs::symlink(&other, path.join("calls")).unwrap();
-    assert!(matches!(reopened(&[]), Err(TableError::Exists(_))), "a link in place of a table");
+    assert!(matches!(reopened(&[]), Err(TableError::Io(..))), "a link in place of a table");
     assert!(other.join("part-0000.parquet").exists());
     fs::remove_file(path.join("calls")).unwrap();
     reopened(&[]).unwrap();
@@ -131,18 +136,18 @@ fn a_capture_is_added_to_a_complete_recording_and_taken_back() {
     let mut recording = Recording::create(&path, Manifest::new("test", "events", "calls")).unwrap();
     recording.write_rows(commands(3)).unwrap();
     recording.checkpoint().unwrap();
-    assert!(matches!(Recording::extend(&path, added()), Err(TableError::NotComplete(_))), "it is still running");
+    assert!(matches!(Recording::extend(open(&path), added()), Err(TableError::NotComplete(_))), "it is still running");
     recording.manifest.cover(100, 200);
     recording.finish(Ending::EndOfInput).unwrap();
     let before = stated(&path);
 
-    let mut recording = Recording::extend(&path, added()).unwrap();
+    let mut recording = Recording::extend(open(&path), added()).unwrap();
     assert_eq!((&stated(&path)["complete"], recording.rows("commands")), (&false.into(), 3));
     recording.write_rows(commands(1)).unwrap();
     recording.abandon();
     assert_eq!(stated(&path), before);
 
-    let mut recording = Recording::extend(&path, added()).unwrap();
+    let mut recording = Recording::extend(open(&path), added()).unwrap();
     recording.write_rows(commands(2)).unwrap();
     assert_eq!(recording.rows("commands"), 5);
     recording.manifest.cover(150, 400);
@@ -151,7 +156,7 @@ fn a_capture_is_added_to_a_complete_recording_and_taken_back() {
     assert_eq!((manifest.captures.len(), manifest.capture().recorder.as_str()), (2, "scanner"));
     assert_eq!((manifest.tables["commands"].rows, manifest.tables["commands"].parts.len()), (5, 2));
 
-    let recording = Recording::extend(&path, added()).unwrap();
+    let recording = Recording::extend(open(&path), added()).unwrap();
     let manifest = recording.finish(Ending::Interrupted).unwrap();
     assert!(!manifest.complete && manifest.captures[1].complete);
 }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 import struct
 import tempfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,24 +53,49 @@ def write(
 def write_atomically(path: Path, content: bytes) -> None:
     """Writes beside `path` and renames, so that there is never half a file of that name.
 
-    A link is followed, and what is no plain file (/dev/stdout, a pipe) is written to, never replaced.
+    A link of the user's own is followed, and what is no plain file (/dev/stdout, a pipe) is written to, never
+    replaced. A file that is there keeps its mode; in a recording that is not shared, nobody else may read it.
+    UserError: a link of somebody else, a recording that others may write to.
     """
     handle = None
+    mode = _mode_of_new(path)
     path = path.resolve()
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(content)
             return
-        # mkstemp gives 0600; the file is to have the mode that any new file would have.
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "wb") as out:
             out.write(content)
-        os.chmod(temporary, 0o666 & ~_umask())
+        os.chmod(temporary, mode)
         os.replace(temporary, path)
     except OSError as error:
         if handle is not None:
             Path(temporary).unlink(missing_ok=True)
         raise UserError(f"cannot be written: {error.strerror}", place=str(path)) from None
+
+
+def _mode_of_new(path: Path) -> int:
+    """The mode that a file is to have; refuses what others may have put in its place."""
+    folder = path.parent
+    with suppress(OSError):
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode) and found.st_uid not in (os.geteuid(), 0):
+            raise UserError("is a link of another user", "remove it, or name another file with -o", str(path))
+        if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+            return stat.S_IMODE(found.st_mode)
+    with suppress(OSError):
+        (folder / "recording.json").lstat()
+        above = folder.stat()
+        if above.st_uid != os.geteuid() or above.st_mode & 0o022:
+            fact = (
+                "others may write to this folder"
+                if above.st_uid == os.geteuid()
+                else "belongs to another user"
+            )
+            raise UserError(fact, "name a file elsewhere with -o", str(folder))
+        return 0o644 if above.st_mode & stat.S_IROTH else 0o600
+    return 0o666 & ~_umask()
 
 
 def stacked(found: list[dict[str, Any]], theme: str = "light") -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from sysdock.cli.options import lang_option, open_session
+from sysdock.cli.options import lang_option, open_recording, open_session
 from sysdock.errors import UserError
 
 if TYPE_CHECKING:
@@ -267,10 +267,9 @@ def _translate(recording: Path | None, key: Path | None, text: Path | None) -> N
     from sysdock.checkup.names import read_key, translate
     from sysdock.checkup.text_file import read_text
     from sysdock.cli.output import remark
-    from sysdock.recording import Recording
 
     translated, unknown = translate(
-        read_text(text, "a text"), read_key(key), names_in(Recording.open(recording))
+        read_text(text, "a text"), read_key(key), names_in(open_recording(recording))
     )
     sys.stdout.write(translated)
     if unknown:

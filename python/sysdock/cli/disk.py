@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sysdock.cli.options import format_option, lang_option, new_recording_option, recording_argument
+from sysdock.cli.options import (
+    format_option,
+    lang_option,
+    new_recording_option,
+    open_recording,
+    recording_argument,
+    share_option,
+)
 
 if TYPE_CHECKING:
     from sysdock.disk.series import Snapshot, StripOptions
@@ -94,6 +101,7 @@ def command() -> None:
     is_flag=True,
     help="Leave out what files are called: folders are not read, and the memory stays small.",
 )
+@share_option
 @click.option("--no-measure", is_flag=True, help="Do not measure what a request costs the device.")
 @click.option(
     "--used-by",
@@ -113,7 +121,7 @@ def scan(
     """
     import tempfile
 
-    from sysdock.cli.recording import hand_over, load_ahead, run_with_progress
+    from sysdock.cli.recording import load_ahead, run_with_progress
     from sysdock.recording.native import refuse_existing
 
     refuse_existing(output)
@@ -128,7 +136,6 @@ def scan(
             options.append(f"--usage={folder}/used")
         code = run_with_progress(["disk scan", "-o", str(output), *options, "--", str(target)], _FORWARD)
     if (output / "recording.json").exists():
-        hand_over(output)
         _answer(output)
     ctx.exit(code)
 
@@ -167,12 +174,14 @@ def map_(recording: Path, output: Path | None, size: str, lang: str, **options: 
     from sysdock.chart.output import write_atomically
     from sysdock.cli.output import remark
     from sysdock.disk.map import MapOptions, drawn, page, picture
+    from sysdock.recording.caller import become_caller
 
     path = output or recording / "map.png"
     _refuse_other_endings(path)
     if options["find"]:
         options["find"] = _as_scanned(options["find"])
     wanted = MapOptions(size=int(size), **options)
+    become_caller(recording)
     if path.suffix.lower() == ".html":
         content = page(recording, wanted, lang)
     else:
@@ -201,14 +210,13 @@ def _as_scanned(path: str) -> str:
 def snapshot(ctx: click.Context, /, target: Path, output: Path, keep: int | None) -> None:
     """Scan into a series: a folder with one recording for each scan, named by its time."""
     from sysdock.cli.output import remark
-    from sysdock.cli.recording import hand_over, run_with_progress
+    from sysdock.cli.recording import run_with_progress
     from sysdock.disk import series
 
     output.mkdir(parents=True, exist_ok=True)
     folder = series.next_name(output)
     code = run_with_progress(["disk scan", "-o", str(folder), "--", str(target)], _FORWARD)
     if code == 0:
-        hand_over(folder)
         for path in series.remove_older(output, keep) if keep else []:
             remark(f"{path} removed")
         remark(f"scanned into {folder}; next: sysdock disk series {output}")
@@ -277,9 +285,8 @@ def diff(before: Path, after: Path, limit: int, format_: str) -> None:
     from sysdock.cli.output import print_rows, remark, terminal_width
     from sysdock.disk.difference import COLUMNS, TOTALS, difference
     from sysdock.library import Library
-    from sysdock.recording import Recording
 
-    found = difference(Recording.open(before), Recording.open(after), Library())
+    found = difference(open_recording(before), open_recording(after), Library())
     shown = found.files[:limit] if limit else found.files
     if format_ == "table":
         print_rows(TOTALS, found.totals, format_, terminal_width())
@@ -352,8 +359,7 @@ def _answer(output: Path) -> None:
     """The summary of a scan, and what to ask next."""
     from sysdock.analysis import Session
     from sysdock.cli.output import print_result, remark
-    from sysdock.recording import Recording
 
-    with Session(Recording.open(output)) as session:
+    with Session(open_recording(output)) as session:
         print_result(session.run("disk/summary"), "table", None)
     remark(f"scanned into {output}; next: sysdock show {output} disk/files")

@@ -7,7 +7,13 @@ from typing import Any
 
 import click
 
-from sysdock.cli.options import export_filter_options, open_session, recording_argument, take_filters
+from sysdock.cli.options import (
+    export_filter_options,
+    open_recording,
+    open_session,
+    recording_argument,
+    take_filters,
+)
 
 _EPILOG = """Example:
 
@@ -54,13 +60,12 @@ def command(recording: Path, format_: str, output: Path, most: int, **options: A
     """Write a recording for other tools: its tables, with paths and names filled in, or a picture's data."""
     from sysdock.cli.output import remark
     from sysdock.library import Library
-    from sysdock.recording import Recording
     from sysdock.recording.export import export
 
     if format_ in _VIEWERS:
         _picture(recording, format_, output, most, options)
         return
-    files, notes = export(Recording.open(recording), Library(), output, format_, take_filters(options))
+    files, notes = export(open_recording(recording), Library(), output, format_, take_filters(options))
     for file in files:
         print(f"{file.path}  {file.rows:,} rows")
     for note in notes:

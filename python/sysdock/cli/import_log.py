@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from sysdock.cli.options import lang_option, new_recording_option, report_option
+from sysdock.cli.options import lang_option, new_recording_option, report_option, share_option
 
 _EPILOG = """Example:
 
@@ -52,6 +52,7 @@ _EPILOG = """Example:
 @click.option(
     "--threads", type=int, default=0, metavar="N", help="Threads that may work. Default: one for each core."
 )
+@share_option
 @report_option
 @lang_option
 @click.pass_context
@@ -66,6 +67,7 @@ def command(
     follow: bool,
     truss_columns: str | None,
     threads: int,
+    share: bool,
     with_report: bool,
     lang: str,
 ) -> None:
@@ -86,6 +88,7 @@ def command(
     options += ["--follow"] if follow else []
     options += [f"--truss-columns={truss_columns}"] if truss_columns is not None else []
     options += [f"--threads={threads}"] if threads else []
+    options += ["--share"] if share else []
     load_ahead()
     code = run_with_progress(["import", "-o", str(output), *options, "--", *logs], forward)
     if (output / "recording.json").exists():

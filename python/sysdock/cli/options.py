@@ -13,7 +13,7 @@ from sysdock.errors import UserError
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
-    from sysdock.recording import Filters
+    from sysdock.recording import Filters, Recording
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -111,14 +111,23 @@ def parse_params(pairs: tuple[str, ...]) -> dict[str, str]:
     return params
 
 
+def open_recording(folder: Path) -> Recording:
+    """A recording. Under sudo this process goes on as the user who called it, for good."""
+    from sysdock.recording import Recording
+    from sysdock.recording.caller import become_caller
+
+    become_caller(folder)
+    return Recording.open(folder)
+
+
 def open_session(recording: Path, options: dict[str, Any] | None = None) -> Session:
     """A session on the recording, with the filters among `options`."""
     from sysdock.analysis import Session
     from sysdock.library import Library
-    from sysdock.recording import Recording
 
-    opened = Recording.open(recording)
-    return Session(opened, Library(), take_filters(options) if options is not None else None)
+    return Session(
+        open_recording(recording), Library(), take_filters(options) if options is not None else None
+    )
 
 
 def complete_analysis(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -126,6 +135,16 @@ def complete_analysis(_ctx: click.Context, _param: click.Parameter, incomplete: 
     from sysdock.library import Library
 
     return [analysis.id for analysis in Library().analyses() if analysis.id.startswith(incomplete)]
+
+
+def share_option(function: Function) -> Function:
+    """Who may read the recording."""
+    option = click.option(
+        "--share",
+        is_flag=True,
+        help="Let others read the recording. It holds paths and arguments of programs.",
+    )
+    return option(function)
 
 
 def report_option(function: Function) -> Function:
@@ -177,6 +196,7 @@ def recorder_options(function: Function) -> Function:
             help="Where in the program calls about files were made: all, slow ones, one in N. Not by strace.",
         ),
         click.option("--as-root", is_flag=True, help="Under sudo: run CMD as root, not as the caller."),
+        share_option,
     )
     for choice in reversed(choices):
         function = choice(function)

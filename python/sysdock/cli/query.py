@@ -7,7 +7,13 @@ from typing import Any
 
 import click
 
-from sysdock.cli.options import filter_options, format_option, recording_argument, take_filters
+from sysdock.cli.options import (
+    filter_options,
+    format_option,
+    open_recording,
+    recording_argument,
+    take_filters,
+)
 
 _EPILOG = """Example:
 
@@ -45,9 +51,8 @@ def command(
     """
     from sysdock.analysis.query import query
     from sysdock.cli.output import remark, terminal_width
-    from sysdock.recording import Recording
 
-    Recording.open(recording)
+    open_recording(recording)
     width = terminal_width()
     outcome = query(
         recording, sql, take_filters(options), format_, limit, width=width, memory_mb=memory, seconds=seconds

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from sysdock.cli.output import remark, terminal_width
 from sysdock.cli.progress import ProgressLine
 from sysdock.errors import UserError
+from sysdock.recording.caller import become_caller, with_rights_of_caller
 from sysdock.recording.native import refuse_existing, run_native
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ def recorder_arguments(options: Mapping[str, Any]) -> list[str]:
     words += ["--what", options["what"]] if options["what"] else []
     words += ["--ring", str(options["ring"])] if options["ring"] else []
     words += [f"--stacks={options['stacks']}"] if options["stacks"] else []
-    return words + [f"--{name.replace('_', '-')}" for name in ("no_loss", "as_root") if options[name]]
+    return words + [
+        f"--{name.replace('_', '-')}" for name in ("no_loss", "as_root", "share") if options[name]
+    ]
 
 
 def run_native_recorder(folder: Path, options: Sequence[str], command: Sequence[str]) -> int:
@@ -57,7 +60,9 @@ def add_scan(folder: Path, target: Path) -> None:
     """
     from sysdock.recording import Recording
 
-    if not Recording.open(folder).manifest["complete"]:
+    with with_rights_of_caller():
+        complete = Recording.open(folder).manifest["complete"]
+    if not complete:
         remark(f"{target} was not scanned: the recording of the command is incomplete")
         return
     words = ["disk scan", "--into", "-o", str(folder), "--", str(target)]
@@ -83,16 +88,6 @@ def load_ahead() -> None:
     threading.Thread(target=load).start()
 
 
-def hand_over(folder: Path) -> None:
-    """Gives a recording that was made under sudo to the user who called it."""
-    uid, gid = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
-    if os.geteuid() != 0 or not uid.isdigit() or not gid.isdigit():
-        return
-    for path in [folder, *folder.rglob("*")]:
-        with contextlib.suppress(OSError):
-            os.chown(path, int(uid), int(gid), follow_symlinks=False)
-
-
 def answer(folder: Path, out: TextIO, lang: str, with_report: bool) -> None:
     """Prints the one-screen answer to `out`; `with_report` writes the report into the recording first.
 
@@ -104,6 +99,7 @@ def answer(folder: Path, out: TextIO, lang: str, with_report: bool) -> None:
     from sysdock.recording import Recording
 
     try:
+        become_caller(folder)
         recording = Recording.open(folder)
         if not recording.tables:
             # The native program ended before it wrote the first one, and has said why if it could.

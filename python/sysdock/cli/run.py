@@ -58,7 +58,6 @@ def command(
     from sysdock.cli.recording import (
         add_scan,
         answer,
-        hand_over,
         load_ahead,
         recorder_arguments,
         refuse_missing,
@@ -82,5 +81,4 @@ def command(
     except OSError:
         # Nobody reads what we say. The status of the command is what its caller waits for.
         pass
-    hand_over(folder)
     ctx.exit(code)

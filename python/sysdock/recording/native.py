@@ -62,7 +62,9 @@ def run_native(
     command = [str(find_native()), *verb.split(), "--progress", "--progress-fd", str(write_end), *rest]
     with passed_on(forward) as child:
         try:
-            process = subprocess.Popen(command, pass_fds=[write_end])
+            # What the user's shell left open goes on to the command: `sysdock run -- cat <(date)`.
+            os.set_inheritable(write_end, True)
+            process = subprocess.Popen(command, close_fds=False)
         except OSError as error:
             os.close(read_end)
             raise UserError(f"cannot be started: {error.strerror}", place=command[0]) from None

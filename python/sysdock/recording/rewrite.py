@@ -5,7 +5,6 @@ Tables in which nothing changes are copied byte for byte.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sysdock.library import Library, Table
 from sysdock.recording.manifest import Recording
 from sysdock.recording.views import SETTINGS
-from sysdock.recording.writing import quoted_path, stated_part
+from sysdock.recording.writing import quoted_path, stated_part, write_manifest
 
 if TYPE_CHECKING:
     import duckdb
@@ -56,14 +55,14 @@ def rewrite(
         if table.stored and not table.sql and table.name in recording.tables and table.name not in leave_out
     ]
     recording.verify(table.name for table in tables)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, mode=0o700)
     connection = duckdb.connect(config=SETTINGS)
     try:
         entries = {table.name: _table(connection, recording, table, folder, plan) for table in tables}
     finally:
         connection.close()
     content = {**recording.manifest, **manifest, "tables": entries}
-    (folder / "recording.json").write_text(json.dumps(content, indent=2) + "\n", "utf-8")
+    write_manifest(folder, content)
     return Recording.open(folder)
 
 
@@ -76,7 +75,7 @@ def _table(
     parts = []
     for number, (source, entry) in enumerate(zip(recording.parts(table.name), old["parts"], strict=True)):
         target = folder / table.name / f"part-{number:04}.parquet"
-        target.parent.mkdir(exist_ok=True)
+        target.parent.mkdir(exist_ok=True, mode=0o700)
         if changes:
             _write(connection, table, source, target, changes)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,10 +54,17 @@ def empty_manifest(tables: dict[str, Any], capture: dict[str, Any]) -> dict[str,
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Replaces recording.json in one step."""
+    """Replaces recording.json in one step. A link is never followed; who may read the folder may read it."""
     new = folder / "recording.json.new"
-    new.write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
+    new.unlink(missing_ok=True)
+    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _mode(folder))
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(json.dumps(manifest, indent=2) + "\n")
     os.replace(new, folder / "recording.json")
+
+
+def _mode(folder: Path) -> int:
+    return 0o644 if folder.stat().st_mode & stat.S_IROTH else 0o600
 
 
 def add_part(folder: Path, library: Library, name: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -70,7 +78,7 @@ def add_part(folder: Path, library: Library, name: str, rows: Sequence[Sequence[
     entry = manifest["tables"].setdefault(name, {"rows": 0, "lost": 0, "parts": []})
     if rows:
         part = f"{name}/part-{len(entry['parts']):04}.parquet"
-        (folder / name).mkdir(exist_ok=True)
+        (folder / name).mkdir(exist_ok=True, mode=folder.stat().st_mode & 0o777)
         connection = duckdb.connect(config=SETTINGS)
         try:
             columns = library.table(name).columns
@@ -101,6 +109,7 @@ def stated_part(folder: Path, part: Path, rows: int) -> dict[str, Any]:
     """What recording.json says of a closed part."""
     with open(part, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
+    part.chmod(_mode(folder))
     place = part.relative_to(folder).as_posix()
     return {"file": place, "rows": rows, "bytes": part.stat().st_size, "sha256": digest}
 

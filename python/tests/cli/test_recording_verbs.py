@@ -222,6 +222,21 @@ def test_progress_in_words() -> None:
     assert progress_text(unknown) == "sysdock: 45.0 MB, 400,000 lines, 250 MB/s"
 
 
+def test_what_the_shell_left_open_is_the_command_s(cli, tmp_path: Path) -> None:
+    script = 'exec "$@" cat <(echo from the shell)'
+    bare = subprocess.run(["bash", "-c", script, "bash"], capture_output=True, text=True, check=False)
+    words = cli.command("run", "-o", "rec", "--with", "strace", "--")
+    recorded = subprocess.run(
+        ["bash", "-c", script, "bash", *words],
+        cwd=tmp_path,
+        env=cli.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (recorded.returncode, recorded.stdout) == (0, bare.stdout) == (0, "from the shell\n")
+
+
 def test_the_native_program_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     stated = tmp_path / "stated"

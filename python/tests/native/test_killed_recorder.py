@@ -151,28 +151,75 @@ def groups() -> set[Path]:
     return {group for folder in found for group in folder.rglob("sysdock-*") if group.is_dir()}
 
 
-def test_the_control_group_of_a_killed_recorder_goes_with_the_next_recording(
-    kernel: Recorder, tmp_path: Path
+def goes(group: Path) -> bool:
+    """Whether it is gone soon."""
+    deadline = time.monotonic() + 20
+    while group.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not group.exists()
+
+
+@pytest.mark.parametrize("still", [False, True])
+def test_the_control_group_of_a_killed_recorder_goes_and_its_command_goes_on(
+    kernel: Recorder, tmp_path: Path, still: bool
 ) -> None:
     before = groups()
+    options = ("--no-loss",) if still else ()
     recorder = subprocess.Popen(
-        kernel.command(tmp_path / "killed", "sh", "-c", "echo ready; read line"),
+        kernel.command(tmp_path / "killed", "sh", "-c", "echo ready; read line; echo on", options=options),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
     assert recorder.stdout.readline() == "ready\n"
-    left = groups() - before
-    if not left:
+    [group] = groups() - before or [None]
+    if group is None:
         pytest.skip("this process may not make control groups here")
+    if still:
+        # As the recorder does where events come too fast.
+        (group / "cgroup.freeze").write_text("1")
     recorder.kill()
-    recorder.wait(10)
-    assert kernel.record(tmp_path / "one", "/bin/true").returncode == 0
-    assert left <= groups()  # the command is still in it
+    recorder.wait(20)
+    assert goes(group)
     recorder.stdin.close()
-    assert recorder.stdout.read() == ""
-    assert kernel.record(tmp_path / "another", "/bin/true").returncode == 0
-    assert groups() & left == set()
+    assert recorder.stdout.read() == "on\n"
+
+
+def test_a_killed_strace_ends_the_recording_and_not_the_command(
+    native: Path, tmp_path: Path, query: Callable[..., list[tuple]], manifest: Callable
+) -> None:
+    script = "echo ready; read line; cat /etc/hostname >/dev/null; exit 7"
+    recorder = subprocess.Popen(
+        recorder_or_skip(native, "strace").command(tmp_path / "rec", "sh", "-c", script),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert recorder.stdout.readline() == "ready\n"
+    children = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children")
+    [strace] = [int(pid) for pid in children.read_text().split()]
+    os.kill(strace, signal.SIGKILL)
+    wait_for(
+        lambda: children.read_text().split() not in ([], [str(strace)]),
+        "the command is a child of the recorder",
+    )
+    _, said = recorder.communicate("\n", timeout=60)
+    assert recorder.returncode == 7, said
+    assert "strace was killed (signal 9)" in said
+    stated = manifest(tmp_path / "rec")
+    assert (stated["complete"], stated["exit_code"]) == (False, None)
+    ends = "SELECT count(*) > 0, count(*) FILTER (WHERE call = 'exit_group') FROM calls"
+    assert query(tmp_path / "rec", ends) == [(True, 0)]
+
+
+def test_a_command_that_is_killed_below_strace_is_recorded_to_its_end(
+    native: Path, tmp_path: Path, manifest: Callable
+) -> None:
+    done = recorder_or_skip(native, "strace").record(tmp_path / "rec", "sh", "-c", "kill -9 $$")
+    assert (done.returncode, done.stderr) == (128 + 9, "")
+    stated = manifest(tmp_path / "rec")
+    assert (stated["complete"], stated["exit_signal"]) == (True, "SIGKILL")
 
 
 # A full disk

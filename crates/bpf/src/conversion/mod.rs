@@ -12,7 +12,7 @@ pub(crate) mod threads;
 use std::path::Path;
 
 use sysdock_calls::{ABOUT, Issue, Issues, Objects, object_id};
-use sysdock_table::{Cancel, Ending, Manifest, Progress, Recording, Source};
+use sysdock_table::{Cancel, Ending, Folder, Manifest, Progress, Recording, Source, TableError};
 
 use crate::{
     BpfError, Note, SPOOL, Start,
@@ -52,7 +52,26 @@ pub fn convert(
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Ending, BpfError> {
-    let survey = Survey::of(spool, cancel)?;
+    convert_frames(Frames::open(spool)?, spool, recording, cancel, progress)
+}
+
+/// The same of the spool that lies in the recording's own folder.
+///
+/// # Errors
+/// As for [`convert`].
+pub fn convert_own(recording: &mut Recording, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Ending, BpfError> {
+    let spool = recording.folder().path().join(SPOOL);
+    convert_frames(Frames::in_folder(recording.folder())?, &spool, recording, cancel, progress)
+}
+
+fn convert_frames(
+    frames: Frames,
+    spool: &Path,
+    recording: &mut Recording,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Ending, BpfError> {
+    let survey = Survey::of(frames, spool, cancel)?;
     let story = Story::of(&survey);
     for table in families::tables(&story.start) {
         recording.manifest.tables.entry(table.into()).or_default();
@@ -82,24 +101,37 @@ pub fn convert(
 }
 
 /// Make the tables of a folder whose recorder died, from the spool that it left. What an earlier attempt left is made anew; the
-/// table `environment`, which comes not from the spool, is kept. The caller removes the spool.
+/// table `environment`, which comes not from the spool, is kept. The spool goes once the tables are whole.
 ///
 /// # Errors
 /// As for [`convert`]; [`BpfError::Table`] with [`sysdock_table::TableError::Exists`] if the folder is no unfinished recording.
-pub fn salvage(folder: &Path, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Manifest, BpfError> {
-    let spool = folder.join(SPOOL);
+pub fn salvage(folder: Folder, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Manifest, BpfError> {
     // Whoever still writes it is found before anything is changed.
-    drop(Frames::open(&spool)?);
+    drop(Frames::in_folder(&folder)?);
     let mut recording = Recording::reopen(folder, manifest(), &["environment"])?;
-    let outcome = convert(&spool, &mut recording, cancel, progress);
+    let outcome = convert_own(&mut recording, cancel, progress);
     let ending = match &outcome {
         Ok(ending) => *ending,
         Err(BpfError::Table(_)) => Ending::WriteError,
         Err(_) => Ending::InputError,
     };
+    if outcome.is_ok() && !cancel.requested() {
+        return Ok(finish_converted(recording, ending)?);
+    }
     let finished = recording.finish(ending);
     outcome?;
     Ok(finished?)
+}
+
+/// Finish a recording whose spool was converted, which is removed once the tables are on the disk.
+///
+/// # Errors
+/// As for [`Recording::finish`]; the spool stays then.
+pub fn finish_converted(recording: Recording, ending: Ending) -> Result<Manifest, TableError> {
+    recording.finish_and(ending, |folder| {
+        // One that stays does no harm.
+        let _ = folder.remove(SPOOL);
+    })
 }
 
 /// A conversion under way: what families have in common. Rows are theirs.

@@ -50,9 +50,8 @@ impl Survey {
     ///
     /// # Errors
     /// [`BpfError`] if it cannot be read, or holds no frame at all.
-    pub(crate) fn of(spool: &path::Path, cancel: &Cancel) -> Result<Self, BpfError> {
+    pub(crate) fn of(mut frames: Frames, spool: &path::Path, cancel: &Cancel) -> Result<Self, BpfError> {
         let failed = |error| BpfError::spool(spool, error);
-        let mut frames = Frames::open(spool)?;
         let mut look = Look::default();
         let mut payload = Vec::new();
         let mut whole = 0u64;

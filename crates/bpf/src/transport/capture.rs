@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{BpfError, Group, Note, Probes, Ring, Spool, clock_note, transport::hold::Hold};
+use crate::{BpfError, Freezer, Note, Probes, Ring, Spool, clock_note, transport::hold::Hold};
 
 /// Between two looks at the rings, at most. At 2 million events a second a ring of 16 MiB is full after 125 ms.
 const PAUSE: Duration = Duration::from_millis(4);
@@ -58,7 +58,7 @@ impl Capture {
     ///
     /// # Errors
     /// Where the spool cannot be written.
-    pub fn new(probes: Probes, mut spool: Spool, hold: Option<Group>) -> Result<Capture, BpfError> {
+    pub fn new(probes: Probes, mut spool: Spool, hold: Option<Freezer>) -> Result<Capture, BpfError> {
         spool.note(&clock_note())?;
         let pause = pause_for(&probes);
         let hold = hold.map(|group| Hold::new(group, probes.rings.iter().map(Ring::level).collect(), pause));

@@ -6,6 +6,7 @@
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
 use memchr::memmem::Finder;
+use sysdock_table::Folder;
 
 use crate::{
     BpfError,
@@ -50,8 +51,21 @@ impl Frames {
         if !std::fs::metadata(path).map_err(failed)?.is_file() {
             return Err(BpfError::NotASpool(path.into()));
         }
-        let file = File::open(path).map_err(failed)?;
-        let end = file.metadata().map_err(failed)?.len();
+        Frames::of(File::open(path).map_err(failed)?, path)
+    }
+
+    /// Open the spool in the folder of a recording.
+    ///
+    /// # Errors
+    /// As for [`Frames::open`].
+    pub(crate) fn in_folder(folder: &Folder) -> Result<Self, BpfError> {
+        let path = folder.path().join(spool::SPOOL);
+        let opened = folder.open_file(spool::SPOOL);
+        Frames::of(opened.map_err(|error| BpfError::spool(&path, error))?, &path)
+    }
+
+    fn of(file: File, path: &Path) -> Result<Self, BpfError> {
+        let end = file.metadata().map_err(|error| BpfError::spool(path, error))?.len();
         if !spool::lock(&file) {
             return Err(BpfError::InUse(path.into()));
         }
@@ -169,7 +183,7 @@ impl Frames {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Note, Spool, testing};
+    use crate::{Note, testing};
 
     /// What a whole reading gives: payloads, and bytes that were passed over before a frame and at the end.
     type Reading = (Vec<Vec<u8>>, u64, u64);
@@ -205,7 +219,7 @@ mod tests {
     fn sample() -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("spool");
-        let mut spool = Spool::create(&path).unwrap();
+        let mut spool = crate::testing::spool_in(folder.path());
         for cpu in 0..4 {
             spool.append(cpu, &vec![cpu as u8; 16 + 8 * cpu as usize]).unwrap();
             spool.flush().unwrap();

@@ -12,14 +12,14 @@ use std::{
     time::Duration,
 };
 
-use crate::{Group, transport::ring::Level};
+use crate::{Freezer, transport::ring::Level};
 
 /// Share of a ring that may be full, in eighths.
 const HOLD_ABOVE: u64 = 3;
 
 /// The group, and whether it stands still.
 struct Held {
-    group: Group,
+    group: Freezer,
     still: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Hold {
 
 impl Hold {
     /// Look at the rings after every `pause`.
-    pub(crate) fn new(group: Group, levels: Vec<Level>, pause: Duration) -> Hold {
+    pub(crate) fn new(group: Freezer, levels: Vec<Level>, pause: Duration) -> Hold {
         let held = Arc::new(Mutex::new(Held { group, still: false }));
         let stop = Arc::new(AtomicBool::new(false));
         let (shared, stopped) = (Arc::clone(&held), Arc::clone(&stop));

@@ -10,9 +10,11 @@
 use std::{
     fs::File,
     io::{self, IoSlice, Write},
-    os::{fd::AsRawFd, unix::fs::OpenOptionsExt},
+    os::fd::AsRawFd,
     path::{Path, PathBuf},
 };
+
+use sysdock_table::Folder;
 
 use crate::{BpfError, Note};
 
@@ -103,17 +105,17 @@ struct Lane {
 }
 
 impl Spool {
-    /// Make the file; it must not be there yet. It stays locked as long as this lives, which tells a recorder that runs from one that died.
+    /// Make the file in the folder of a recording; it must not be there yet. It stays locked as long as this lives, which tells a recorder that runs from one that died.
     ///
     /// # Errors
     /// [`BpfError::Spool`], [`BpfError::Full`].
-    pub fn create(path: &Path) -> Result<Self, BpfError> {
-        let failed = |error| BpfError::spool(path, error);
-        let file = File::options().append(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
+    pub fn create(folder: &Folder) -> Result<Self, BpfError> {
+        let path = folder.path().join(SPOOL);
+        let file = folder.create_appended(SPOOL).map_err(|error| BpfError::spool(&path, error))?;
         if !lock(&file) {
-            return Err(BpfError::InUse(path.into()));
+            return Err(BpfError::InUse(path));
         }
-        Ok(Spool::of(file, path))
+        Ok(Spool::of(file, &path))
     }
 
     fn of(file: File, path: &Path) -> Self {
@@ -282,7 +284,7 @@ mod tests {
     fn frames_hold_what_was_appended_in_order() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(SPOOL);
-        let mut spool = Spool::create(&path).unwrap();
+        let mut spool = testing::try_spool_in(folder.path()).unwrap();
         let mut random = testing::Random(3);
         let mut appended = [Vec::new(), Vec::new()];
         let mut positions = [65_536u32; 2];
@@ -326,9 +328,8 @@ mod tests {
     #[test]
     fn a_spool_is_not_written_over() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(SPOOL);
-        drop(Spool::create(&path).unwrap());
-        assert!(matches!(Spool::create(&path), Err(BpfError::Spool(..))));
+        drop(testing::try_spool_in(folder.path()).unwrap());
+        assert!(matches!(testing::try_spool_in(folder.path()), Err(BpfError::Spool(..))));
     }
 
     #[test]

@@ -1,0 +1,154 @@
+//! A process that outlives the recorder, whatever ends it: it lets a control group go on that stands still, and takes it down.
+//!
+//! States: *waiting* (the recorder holds the writing end of a pipe) -> *clearing up* (that end is closed: the recorder ended, or was killed)
+//! -> gone. It keeps the rights that the recorder gives up, and does nothing else with them. It is a copy of the recorder in which only
+//! the calling thread goes on, so it makes nothing but system calls: no memory, no locks.
+
+use std::{
+    ffi::CString,
+    fs::File,
+    io,
+    os::{
+        fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+        unix::ffi::OsStrExt,
+    },
+    path::Path,
+    ptr,
+};
+
+/// Tries to remove a group, two milliseconds apart: a process that has just ended may still be counted.
+const TRIES: usize = 500;
+
+/// A keeper that waits. It clears up when this is dropped, and has done so then.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pid: libc::pid_t,
+    /// Only its being open matters.
+    line: Option<OwnedFd>,
+}
+
+/// What the copy needs.
+struct Kept {
+    /// The group above, and the group.
+    above: RawFd,
+    group: RawFd,
+    /// Its name in the one above; none, if it is not to be removed.
+    name: Option<CString>,
+}
+
+impl Keeper {
+    /// Keep the group in this folder, and remove it in the end if it is the recorder's `own`.
+    ///
+    /// # Errors
+    /// Where no process can be made, or the group is gone.
+    pub(crate) fn start(folder: &Path, own: bool) -> io::Result<Keeper> {
+        let group = File::open(folder)?;
+        let above = File::open(folder.parent().unwrap_or(folder))?;
+        let name = folder.file_name().filter(|_| own).map(|name| CString::new(name.as_bytes())).transpose()?;
+        let kept = Kept { above: above.as_raw_fd(), group: group.as_raw_fd(), name };
+        let mut ends = [0; 2];
+        // SAFETY: `ends` has room for both descriptors, which are owned from then on. The copy makes system calls only, and never returns.
+        unsafe {
+            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let (wait, line) = (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]));
+            match libc::fork() {
+                0 => keep(wait.as_raw_fd(), &kept),
+                -1 => Err(io::Error::last_os_error()),
+                pid => Ok(Keeper { pid, line: Some(line) }),
+            }
+        }
+    }
+
+    /// Whether it is there.
+    pub(crate) fn is_alive(&self) -> bool {
+        // SAFETY: waits for nothing, and reaps nothing.
+        unsafe {
+            let mut found: libc::siginfo_t = std::mem::zeroed();
+            let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+            libc::waitid(libc::P_PID, self.pid.cast_unsigned(), &raw mut found, flags) == 0 && found.si_pid() == 0
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.line = None;
+        // SAFETY: the process is our own child, and is reaped nowhere else.
+        while unsafe { libc::waitpid(self.pid, ptr::null_mut(), 0) } == -1
+            && io::Error::last_os_error().raw_os_error() == Some(libc::EINTR)
+        {}
+    }
+}
+
+/// The life of the copy.
+///
+/// # Safety
+/// Only in a process that was just forked.
+unsafe fn keep(wait: RawFd, kept: &Kept) -> ! {
+    // SAFETY: system calls with numbers, and with buffers and strings that live through them.
+    unsafe {
+        // Neither the terminal nor the end of the session is to end it, and no stream of the recorder's stays open by it.
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, ptr::null_mut());
+        libc::setsid();
+        libc::prctl(libc::PR_SET_NAME, c"sysdock-keeper".as_ptr());
+        let moved = [wait, kept.above, kept.group].map(|fd| libc::fcntl(fd, libc::F_DUPFD, 10));
+        for (number, fd) in (0..).zip(moved) {
+            libc::dup2(fd, number);
+        }
+        libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0);
+        let mut nothing = [0u8; 1];
+        libc::read(0, nothing.as_mut_ptr().cast(), 1);
+        clear_up(1, 2, kept.name.as_deref());
+        libc::_exit(0)
+    }
+}
+
+/// Let the group go on, and remove it; processes that are left in it move to the one above.
+///
+/// # Safety
+/// Only in a process that was just forked.
+unsafe fn clear_up(above: RawFd, group: RawFd, name: Option<&std::ffi::CStr>) {
+    // SAFETY: as for `keep`.
+    unsafe {
+        write_to(group, c"cgroup.freeze", b"0");
+        let Some(name) = name else { return };
+        for _ in 0..TRIES {
+            if libc::unlinkat(above, name.as_ptr(), libc::AT_REMOVEDIR) == 0 || *libc::__errno_location() == libc::ENOENT {
+                return;
+            }
+            move_processes(group, above);
+            let pause = libc::timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+            libc::nanosleep(&raw const pause, ptr::null_mut());
+        }
+    }
+}
+
+/// # Safety
+/// As for [`clear_up`].
+unsafe fn move_processes(from: RawFd, to: RawFd) {
+    let mut list = [0u8; 4096];
+    // SAFETY: as for `keep`; the buffer is as long as stated.
+    unsafe {
+        let file = libc::openat(from, c"cgroup.procs".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        let got = libc::read(file, list.as_mut_ptr().cast(), list.len());
+        libc::close(file);
+        for pid in list[..usize::try_from(got).unwrap_or(0)].split(|byte| *byte == b'\n').filter(|pid| !pid.is_empty()) {
+            write_to(to, c"cgroup.procs", pid);
+        }
+    }
+}
+
+/// # Safety
+/// As for [`clear_up`].
+unsafe fn write_to(folder: RawFd, name: &std::ffi::CStr, text: &[u8]) {
+    // SAFETY: as for `keep`.
+    unsafe {
+        let file = libc::openat(folder, name.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        libc::write(file, text.as_ptr().cast(), text.len());
+        libc::close(file);
+    }
+}

@@ -1,0 +1,71 @@
+"""The user who called sudo: what was recorded is looked at with this user's rights, never with root's."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from sysdock.errors import UserError
+
+
+class Caller(NamedTuple):
+    """User and main group, by number, and name."""
+
+    uid: int
+    gid: int
+    name: str
+
+
+def caller() -> Caller | None:
+    """Who called sudo; `None` where the process has no rights but those of who started it."""
+    uid, gid = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
+    if os.geteuid() != 0 or not uid.isdigit() or not gid.isdigit() or int(uid) == 0:
+        return None
+    return Caller(int(uid), int(gid), os.environ.get("SUDO_USER", ""))
+
+
+def become_caller(folder: Path) -> None:
+    """Goes on as the user who called sudo, for good, before the recording in `folder` is read.
+
+    What belongs to root alone was written by root, and only root can read it: then nothing changes.
+    """
+    who = caller()
+    if who is None:
+        return
+    with suppress(OSError):
+        found = folder.stat()
+        if found.st_uid == 0 and not found.st_mode & 0o022:
+            return
+    with with_rights_of_caller():
+        can_run = os.access(sys.executable, os.X_OK, effective_ids=True)
+    if not can_run:
+        fact = f"cannot be run by {who.name}, and root does not read what others recorded"
+        raise UserError(fact, "install it where all users may read it, such as /opt", sys.executable)
+    try:
+        os.setgroups(os.getgrouplist(who.name, who.gid))
+        os.setresgid(who.gid, who.gid, who.gid)
+        os.setresuid(who.uid, who.uid, who.uid)
+    except OSError as error:
+        raise UserError(f"cannot go on as user {who.uid}: {error.strerror}", place=str(folder)) from None
+    os.environ |= {"USER": who.name, "LOGNAME": who.name}
+    with suppress(KeyError):
+        os.environ["HOME"] = pwd.getpwuid(who.uid).pw_dir
+
+
+@contextmanager
+def with_rights_of_caller() -> Iterator[None]:
+    """In its body, files are opened with the rights of the user who called sudo."""
+    who = caller()
+    if who is None:
+        yield
+        return
+    os.seteuid(who.uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
