@@ -24,6 +24,24 @@ class UserError(Exception):
         return f"{head}\n\nhint: {self.hint}" if self.hint else head
 
 
+class NotComputed(UserError):
+    """One answer that the engine could not compute from a recording: an overflow, a conversion, a limit.
+
+    Whoever asks several questions states it in place of this one answer, and goes on.
+    """
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """What to state in place of the answer, in English and Japanese."""
+        return f"could not be computed: {self.fact}", f"計算できませんでした: {self.fact}"
+
+    @property
+    def sentence(self) -> tuple[str, str]:
+        """The same as a sentence."""
+        english, japanese = self.words
+        return f"This {english}.", f"{japanese}。"
+
+
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """A hint with the nearest known names, or `otherwise` where none is near."""
     import difflib

@@ -59,6 +59,8 @@ def in_words(value: object, unit: str | None, lang: str = "en") -> str:
     """A value of a column with that unit as it stands in a sentence; `unknown` where there is none."""
     if value is None:
         return "不明" if lang == "ja" else "unknown"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if unit == "ns":

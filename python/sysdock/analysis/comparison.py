@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from sysdock.analysis.finding import Finding
 from sysdock.analysis.session import Session
+from sysdock.errors import NotComputed
 from sysdock.library import Column
 from sysdock.sections import Section, Total, all_sections, sections_of
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,13 @@ class Comparison:
     """What changed from the first recording to the second.
 
     `lists`: by the name of their part, each by the size of the change in time; empty where one recording
-    lacks what it is about.
+    lacks what it is about. `not_computed`: by part what the engine could not compute; of it nothing is known.
     """
 
     totals: dict[str, tuple[Total, Total]]
     findings: list[FindingChange]
     lists: dict[str, list[Change]]
+    not_computed: dict[str, NotComputed] = field(default_factory=dict)
 
 
 def compare(a: Session, b: Session) -> Comparison:
@@ -78,26 +82,39 @@ def compare(a: Session, b: Session) -> Comparison:
     if not sections:
         for session in (a, b):
             session.require_about("calls")
-    return Comparison(
-        totals={name: pair for section in sections for name, pair in _totals(section, a, b).items()},
-        findings=_findings(a.diagnose(), b.diagnose()),
-        lists={
-            part.name: _changes(a, b, part.sql) if section in sections else []
-            for section in all_sections()
-            for part in section.compared
-        },
-    )
+    found = Comparison(totals={}, findings=_findings(a.diagnose(), b.diagnose()), lists={})
+    for section in sections:
+        try:
+            found.totals.update(_totals(section, a, b))
+        except NotComputed as error:
+            found.not_computed["totals"] = error
+    for section in all_sections():
+        for part in section.compared:
+            try:
+                found.lists[part.name] = _changes(a, b, part.sql) if section in sections else []
+            except NotComputed as error:
+                found.lists[part.name], found.not_computed[part.name] = [], error
+    return found
 
 
 def _totals(section: Section, a: Session, b: Session) -> dict[str, tuple[Total, Total]]:
     assert section.totals
-    of_a, of_b = section.totals(a), section.totals(b)
+    of_a, of_b = _of(a, section.totals), _of(b, section.totals)
     return {name: (of_a[name], of_b[name]) for name in of_a}
 
 
+def _of(session: Session, ask: Callable[[Session], Answer]) -> Answer:
+    """What one of the two recordings answers; an error names it."""
+    try:
+        return ask(session)
+    except NotComputed as error:
+        raise NotComputed(error.fact, error.hint, str(session.recording.folder)) from None
+
+
 def _changes(a: Session, b: Session, sql: str) -> list[Change]:
-    of_a = {row[0]: row[1:] for row in a.fetch(sql)}
-    of_b = {row[0]: row[1:] for row in b.fetch(sql)}
+    of_a, of_b = (
+        {row[0]: row[1:] for row in _of(session, lambda asked: asked.fetch(sql))} for session in (a, b)
+    )
     absent = (None, None, None)
     changes = []
     for name in of_a.keys() | of_b.keys():

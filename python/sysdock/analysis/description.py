@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from sysdock.errors import NotComputed
 from sysdock.sections import Statement, contents, section_of
 from sysdock.sections.scan import file_systems
 
@@ -34,6 +36,7 @@ def describe(session: Session) -> dict[str, Any]:
     `tables`: per table `rows`, `lost`, `bytes` on disk.
     `environment`: rows of that table. `issues`: per kind the number of rows, whether the line itself was
     understood, and the first places. `damage`: parts that are missing or have a wrong size.
+    `not_computed`: by key why it is null: the engine could not compute it.
     """
     recording = session.recording
     described: dict[str, Any] = {"kind": ", ".join(contents(recording.captures))}
@@ -46,12 +49,17 @@ def describe(session: Session) -> dict[str, Any]:
         }
         for name in recording.tables
     }
-    described["file_systems"] = file_systems(session)
     described["damage"] = recording.damage()
     described["environment"] = described["issues"] = []
+    readers: dict[str, Callable[[Session], Any]] = {"has_exits": _has_exits, "file_systems": file_systems}
     if not described["damage"]:
-        described["environment"] = environment(session)
-        described["issues"] = issues(session)
+        readers |= {"environment": environment, "issues": issues}
+    described["not_computed"] = {}
+    for name, read in readers.items():
+        try:
+            described[name] = read(session)
+        except NotComputed as error:
+            described[name], described["not_computed"][name] = None, error.words[0]
     return described
 
 
@@ -69,7 +77,6 @@ def _of_captures(session: Session) -> dict[str, Any]:
         "families": [state for capture in recording.captures for state in capture.get("families") or []],
         "sources": recording.sources,
         "clock": first["clock"],
-        "has_exits": _has_exits(session),
         "captures": recording.captures,
     }
 

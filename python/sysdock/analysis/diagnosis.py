@@ -12,7 +12,7 @@ from sysdock.analysis.finding import Finding, fold
 from sysdock.analysis.session import values_of
 from sysdock.analysis.side_by_side import side_by_side
 from sysdock.analysis.source_lines import with_source_lines
-from sysdock.errors import UserError
+from sysdock.errors import NotComputed, UserError
 from sysdock.library import Analysis, Page
 from sysdock.library.rule_shape import CERTAINTIES, STATUSES
 from sysdock.recording import quote
@@ -64,8 +64,11 @@ def judge(
     if session.filters.only_errors:
         reason = "--only-errors leaves out the calls that this rule compares with."
         return [_unknown(rule, page, reason, "--only-errors では、このルールが比べる呼び出しが除かれます。")]
-    result = session.run(rule, params)
-    rows = result.dicts()
+    try:
+        result = session.run(rule, params)
+        rows = result.dicts()
+    except NotComputed as error:
+        return [_unknown(rule, page, *error.sentence)]
     if not rows:
         fact = "the rule returned no row"
         raise UserError(fact, "a rule always returns at least one row: finding, ok or unknown", result.place)
@@ -104,7 +107,17 @@ def _page(session: Session, rule: Analysis) -> Page:
 
 def doubts(session: Session, tables: Iterable[str]) -> tuple[str, str] | None:
     """Why an `ok` read from `tables` cannot be trusted, in English and Japanese; None where it can."""
-    tables = set(tables)
+    try:
+        return _doubts(session, set(tables))
+    except NotComputed as error:
+        english, japanese = error.words
+        return (
+            f"Nothing was found, but how much was recorded {english}.",
+            f"見つかったものはありませんが、記録された割合を{japanese}。",
+        )
+
+
+def _doubts(session: Session, tables: set[str]) -> tuple[str, str] | None:
     about = {session.library.table(name).about for name in tables} - {None}
     captures = [capture for capture in session.recording.captures if not about or about & _families(capture)]
     if not all(capture["complete"] for capture in captures):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sysdock.analysis.finding import Finding
+from sysdock.errors import NotComputed
 from sysdock.text import percent
 
 if TYPE_CHECKING:
@@ -36,12 +37,16 @@ def with_source_lines(session: Session, findings: Sequence[Finding]) -> list[Fin
     # Every recording of the kernel has the table; without rows there is nothing to ask for each finding.
     if "stacks" not in session.views.available or not session.recording.rows("stacks"):
         return list(findings)
-    return [
-        dataclasses.replace(each, source=_line(session, each))
-        if each.status == "finding" and each.file
-        else each
-        for each in findings
-    ]
+    try:
+        return [
+            dataclasses.replace(each, source=_line(session, each))
+            if each.status == "finding" and each.file
+            else each
+            for each in findings
+        ]
+    except NotComputed as error:
+        session.notes.append(f"source lines of findings {error.words[0]}")
+        return list(findings)
 
 
 def _line(session: Session, finding: Finding) -> str | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sysdock.checkup import FINDING, OK, UNKNOWN
 from sysdock.checkup.statement import Name, Part
+from sysdock.errors import NotComputed
 from sysdock.library.rule_shape import RULE_COLUMNS
 
 if TYPE_CHECKING:
@@ -53,13 +54,17 @@ def answers(
     rule = session.library.rule(question.rule)
     if lacking := lack(session, rule):
         return [Part(question.topic, UNKNOWN, lacking)]
-    result = session.run(rule, limits)
+    try:
+        result = session.run(rule, limits)
+        rows = result.rows()
+    except NotComputed as error:
+        return [not_computed(question.topic, error)]
     names = [column.name for column in result.columns]
     mentioned = {name: value for name, value in result.values.items() if name in rule.says.names()}
     doubt = doubts(session, session.library.sources(rule.needs))
     advice = _advice(session, rule)
     parts = []
-    for values in result.rows():
+    for values in rows:
         row = {**mentioned, **dict(zip(names, values, strict=True))}
         said = _templates(rule, row, question)
         shown = _shown(question, row, words or {})
@@ -69,6 +74,12 @@ def answers(
             do = advice if row["status"] == FINDING else None
             parts.append(Part(question.topic, row["status"], said, do, shown))
     return parts
+
+
+def not_computed(topic: str, error: NotComputed) -> Part:
+    """That something could not be computed. The engine's words may hold a recorded name."""
+    said = ("This could not be computed: {reason}.", "計算できませんでした: {reason}。")
+    return Part(topic, UNKNOWN, said, None, {"reason": Name("word", error.fact)})
 
 
 def _templates(rule: Analysis, row: Mapping[str, Any], question: Question) -> tuple[str, str]:

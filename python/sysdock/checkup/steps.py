@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sysdock.checkup import FINDING, OK, UNKNOWN, rate, ratio, volume
+from sysdock.checkup.answers import not_computed
 from sysdock.checkup.load import Period, load_parts, load_tables, no_load
 from sysdock.checkup.ratio import no_times, ratio_part
 from sysdock.checkup.statement import Name, Part, Rename, Step, as_it_is
+from sysdock.errors import NotComputed
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
@@ -34,9 +36,14 @@ def first_steps(given: Given, session: Session | None) -> list[Step]:
     tables: dict[str, Rows] = {**load_tables(given)}
     if given.job:
         tables[ratio.TABLE] = [given.job.row()]
+    files: volume.Files | NotComputed | None = None
     if session:
-        files = volume.files_of(session, given.files)
-        tables |= {volume.TABLE: files.rows, rate.TABLE: rate.rate_rows(given.site.rates)}
+        tables[rate.TABLE] = rate.rate_rows(given.site.rates)
+        try:
+            files = volume.files_of(session, given.files)
+            tables[volume.TABLE] = files.rows
+        except NotComputed as error:
+            files = error
     waiting, moved, load = no_times(), [_no_recording("volume")], [no_load()]
     if tables:
         from sysdock.checkup.observed import observed
@@ -44,10 +51,19 @@ def first_steps(given: Given, session: Session | None) -> list[Step]:
         with observed(tables, session.recording if session else None) as own:
             if given.job:
                 waiting = ratio_part(own, given.job, given.site)
-            if session:
-                moved = [volume.volume_part(own, files), *rate.rate_parts(own)]
+            if files:
+                moved = [_volume_part(own, files), *rate.rate_parts(own)]
             load = load_parts(own, given, _during(given, session)) or load
     return [Step(1, TITLES[0], [waiting]), Step(2, TITLES[1], moved + load)]
+
+
+def _volume_part(session: Session, files: volume.Files | NotComputed) -> Part:
+    try:
+        if isinstance(files, NotComputed):
+            return not_computed("volume", files)
+        return volume.volume_part(session, files)
+    except NotComputed as error:
+        return not_computed("volume", error)
 
 
 def _during(given: Given, session: Session | None) -> Period | None:

@@ -121,6 +121,7 @@ def _tops(session: Session, lang: str, room: int) -> list[str]:
         for table in section.screen(session):
             heads = [column[number] for column in table.columns]
             lines.append(_row(table.title[number], heads, room))
+            lines += ["  " + printable(table.trouble[number])] if table.trouble else []
             lines += [_row("  " + printable(name), numbers, room) for name, numbers in table.rows]
     return lines
 

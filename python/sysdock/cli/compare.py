@@ -87,6 +87,9 @@ def command(a: Path, b: Path, part: str, limit: int | None, format_: str, lang: 
         raise UserError("csv is one table", f"say which with --part: {', '.join(_PARTS)}", "--format csv")
     with open_session(a, options) as first, open_session(b, options) as second:
         found = compare(first, second)
+        if part in found.not_computed:
+            # Nothing else was asked for.
+            raise found.not_computed[part]
         rows = None if limit == 0 or (limit is None and format_ != "table") else limit or _ROWS
         if format_ == "table":
             clocks = first.recording.has_clock and second.recording.has_clock
@@ -115,6 +118,7 @@ def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bo
     lines: list[str] = []
     if part in ("all", "totals"):
         lines += _verdict(found, words, clocks)
+        lines += _trouble(found, "totals", words["totals"], lang)
         columns = [Column(name, "VARCHAR", None, "") for name in (words["totals"], "A", "B", "B / A")]
         table = []
         for of_a, of_b in found.totals.values():
@@ -122,7 +126,7 @@ def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bo
             ratio = f"{in_b / in_a:.2f}" if in_a and in_b is not None else "-"
             shown = [("-" if value is None else in_words(value, of_a.unit)) for value in (in_a, in_b)]
             table.append((of_a.name[lang == "ja"], *shown, ratio))
-        lines += [*table_lines(columns, table, width), ""]
+        lines += [*table_lines(columns, table, width), ""] if table else []
     if part in ("all", "findings"):
         states = [finding_row(change, lang) for change in found.findings]
         shown_rows = [(words[row[0]], *row[2:6]) for row in states]
@@ -134,6 +138,8 @@ def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bo
         ]
     for name, title in _LISTS.items():
         changes = found.lists[name]
+        if part == "all":
+            lines += _trouble(found, name, title[lang == "ja"], lang)
         if part == name or (part == "all" and changes):
             cut = changes[:rows] if rows else changes
             lines += [
@@ -144,6 +150,14 @@ def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bo
                 lines.append(words["more"].format(count=len(changes) - len(cut)))
             lines.append("")
     return lines[:-1]
+
+
+def _trouble(found: Comparison, part: str, title: str, lang: str) -> list[str]:
+    """That a part, or some of it, could not be computed, and why."""
+    from sysdock.text import printable
+
+    error = found.not_computed.get(part)
+    return [title, printable(f"{error.place}: {error.words[lang == 'ja']}"), ""] if error else []
 
 
 def _verdict(found: Comparison, words: dict[str, str], clocks: bool) -> list[str]:
@@ -190,9 +204,15 @@ def _json(found: Comparison, part: str, rows: int | None, lang: str) -> None:
     import json
 
     parts = _PARTS if part == "all" else (part,)
-    answer = {}
+    answer: dict[str, Any] = {}
     for name in parts:
         columns, content = _table(found, name, rows, lang)
-        answer[name] = [dict(zip([column.name for column in columns], row, strict=True)) for row in content]
+        known = name not in found.not_computed
+        objects = [dict(zip([column.name for column in columns], row, strict=True)) for row in content]
+        answer[name] = objects if known else None
+    if part == "all" and found.not_computed:
+        answer["not_computed"] = {
+            name: f"{error.place}: {error.words[0]}" for name, error in found.not_computed.items()
+        }
     json.dump(answer if part == "all" else answer[part], sys.stdout, ensure_ascii=False, indent=1)
     sys.stdout.write("\n")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sysdock.analysis.description import start_time
 from sysdock.analysis.writing import table_lines
+from sysdock.errors import NotComputed
 from sysdock.library import Column
 from sysdock.sections import Capture, Fact, all_sections, contents, section_of
 from sysdock.sections.coverage import understood
@@ -43,6 +44,7 @@ def info_lines(session: Session, described: dict[str, Any]) -> list[str]:
     lines.append(_pair("complete", _completeness(described)))
     lines += [_pair(fact.name[0], fact.value[0]) for fact in _coverage(session)]
     lines += [_pair("DAMAGED", text) for text in described["damage"]]
+    lines += [_pair("UNKNOWN", f"{what} {why}") for what, why in described["not_computed"].items()]
     return [*lines, "", *_tables(described), *_issues(described), *_environment(described)]
 
 
@@ -97,7 +99,11 @@ def _coverage(session: Session) -> list[Fact]:
     facts: list[Fact] = []
     for capture in session.recording.captures:
         section = section_of(capture)
-        facts += section.coverage(session, capture) if section else understood(session, capture)
+        try:
+            facts += section.coverage(session, capture) if section else understood(session, capture)
+        except NotComputed as error:
+            # Only a section reads tables.
+            facts.append(Fact(section.title if section else ("understood", "解釈"), error.words))
     return facts
 
 
@@ -125,6 +131,8 @@ def _tables(described: dict[str, Any]) -> list[str]:
 
 
 def _issues(described: dict[str, Any]) -> list[str]:
+    if described["issues"] is None:
+        return []
     if not described["issues"]:
         return ["no issues in the input", ""]
     columns = [
@@ -142,6 +150,6 @@ def _issues(described: dict[str, Any]) -> list[str]:
 def _environment(described: dict[str, Any]) -> list[str]:
     rows = [
         (entry["section"], entry["name"], entry["value"] or "unknown", entry["source"])
-        for entry in described["environment"]
+        for entry in described["environment"] or []
     ]
     return table_lines(_text("section", "name", "value", "source"), rows) if rows else []

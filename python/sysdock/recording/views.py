@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sysdock.errors import UserError
+from sysdock.errors import NotComputed, UserError
 from sysdock.library import DerivedColumn, Library, Table, undefined_table
 from sysdock.recording.applied import AppliedFilters
 from sysdock.recording.filters import Filters
@@ -72,6 +72,8 @@ class Views:
         self._made: dict[str, frozenset[tuple[str, str, str]]] = {}
         self._summed: set[str] = set()
         self._counted: set[str] = set()
+        # Why a summary could not be counted: the next who needs it is told the same.
+        self._failed: dict[str, Exception] = {}
         self._mentioned: dict[str, Mentions | None] = {}
         self._held: dict[str, dict[str, str]] = {}
         self._undefined: dict[str, Table] = {}
@@ -157,12 +159,18 @@ class Views:
         if table.sql is None:
             return
         with self._counting:
+            if failure := self._failed.get(table.name):
+                raise failure.with_traceback(None)
             if table.name in self._summed:
                 return
             self._summed.add(table.name)
-            if not self._is_counted_by_recorder(table):
-                self._counted.add(table.name)
-                self._count(table, table.sql)
+            try:
+                if not self._is_counted_by_recorder(table):
+                    self._counted.add(table.name)
+                    self._count(table, table.sql)
+            except Exception as error:
+                self._failed[table.name] = error
+                raise
 
     def _count(self, table: Table, sql: str) -> None:
         self.prepare(sql)
@@ -172,13 +180,19 @@ class Views:
 
     def _is_counted_by_recorder(self, table: Table) -> bool:
         """Whether the recording holds what the summary's SELECT gives: nothing is missing or filtered."""
+        import duckdb
+
         if not table.stored or table.name not in self.recording.tables:
             return False
         counted, *_ = table.needs
         if self._applied.conditions(self.table(counted)):
             return False
         total = f"SELECT coalesce(sum({_name(str(table.adds_up_to))}), 0) FROM {self._stored(table.name)}"
-        [(calls,)] = self.connection.execute(total).fetchall()
+        try:
+            [(calls,)] = self.connection.execute(total).fetchall()
+        except (duckdb.ConversionException, duckdb.OutOfRangeException):
+            # The calls themselves may still be counted.
+            return False
         return bool(calls == self.recording.rows(counted))
 
     def add_stored(self, other: Recording, suffix: str, tables: Iterable[str]) -> None:
@@ -284,7 +298,7 @@ class Views:
             self.connection.execute(f"SELECT * FROM {source} LIMIT 0")
         except duckdb.Error as error:
             fact = f"table `{name}` cannot be read: {str(error).splitlines()[0]}"
-            raise UserError(fact, place=str(self.recording.folder)) from None
+            raise NotComputed(fact, place=str(self.recording.folder)) from None
         return [(entry[0], str(entry[1])) for entry in self.connection.description or []]
 
     def _make_manifest_view(self, table: Table) -> None:

@@ -9,7 +9,8 @@ from sysdock.analysis import Finding, Session
 from sysdock.analysis.description import statements
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.writing import json_text
-from sysdock.library import Column
+from sysdock.errors import NotComputed
+from sysdock.library import Analysis, Column
 from sysdock.page.numbers import duration, measured, moment
 from sysdock.sections.coverage import unit_words
 from sysdock.text import percent
@@ -150,12 +151,16 @@ def _analysis(session: Session, name: str, words: dict[str, str], lang: str) -> 
     analysis = session.library.analysis(name)
     if session.missing(analysis):
         return []
-    result = session.run(analysis)
-    rows = result.rows(_ROWS)
     title = analysis.title
     if lang == "ja" and analysis.page_path.exists():
         title = session.library.page(analysis).title_ja or title
-    counted = words["rows"].format(shown=len(rows), total=f"{result.row_count():,}")
+    try:
+        result = session.run(analysis)
+        rows = result.rows(_ROWS)
+        total = f"{result.row_count():,}"
+    except NotComputed as error:
+        return [f"## {title} (`{name}`)", "", _plain(error.sentence[lang == "ja"]), ""]
+    counted = words["rows"].format(shown=len(rows), total=total)
     lines = [f"## {title} (`{name}`)", "", f"{counted}.", ""]
     lines += ["| " + " | ".join(column.name for column in result.columns) + " |"]
     lines += ["|" + "---|" * len(result.columns)]
@@ -193,16 +198,7 @@ def as_json(session: Session, lang: str = "en") -> str:
     for analysis in session.library.analyses():
         if session.missing(analysis):
             continue
-        result = session.run(analysis).keep()
-        analyses[analysis.id] = {
-            "title": analysis.title,
-            "columns": [
-                {"name": column.name, "type": column.type, "unit": column.unit, "text": column.text}
-                for column in result.columns
-            ],
-            "row_count": result.row_count(),
-            "rows": result.dicts(_JSON_ROWS),
-        }
+        analyses[analysis.id] = _analysis_object(session, analysis)
     answer = {
         "format": "sysdock report",
         "version": 1,
@@ -212,6 +208,20 @@ def as_json(session: Session, lang: str = "en") -> str:
         "analyses": analyses,
     }
     return json_text(answer, indent=1) + "\n"
+
+
+def _analysis_object(session: Session, analysis: Analysis) -> dict[str, Any]:
+    """Title, columns and rows; in place of rows `not_computed` where the engine could not compute them."""
+    columns = [
+        {"name": column.name, "type": column.type, "unit": column.unit, "text": column.text}
+        for column in analysis.columns
+    ]
+    head = {"title": analysis.title, "columns": columns}
+    try:
+        result = session.run(analysis).keep()
+        return {**head, "row_count": result.row_count(), "rows": result.dicts(_JSON_ROWS)}
+    except NotComputed as error:
+        return {**head, "row_count": None, "rows": None, "not_computed": error.fact}
 
 
 def _finding_object(finding: Finding) -> dict[str, Any]:

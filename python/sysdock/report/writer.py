@@ -11,6 +11,7 @@ from typing import Any
 from sysdock.analysis import Result, Session
 from sysdock.analysis.side_by_side import side_by_side
 from sysdock.chart.drawing import Drawing, drawings_of
+from sysdock.errors import NotComputed
 from sysdock.library import Analysis, Column
 from sysdock.page.document import document, figure
 from sysdock.page.markup import both, both_blocks, inline, join, prose, text
@@ -103,21 +104,32 @@ def _in_order(session: Session) -> list[Analysis]:
 
 @dataclass(frozen=True)
 class _Answer:
-    """An analysis with what was asked of it, and what came out: its charts, and its table as HTML."""
+    """An analysis with what was asked of it, and what came out: its charts, and its table as HTML.
+
+    `trouble`: why there are no charts, as HTML.
+    """
 
     analysis: Analysis
     params: dict[str, Any]
     drawings: list[Drawing]
     table: str
+    trouble: str = ""
 
 
 def _answer(session: Session, analysis: Analysis, lang: str) -> _Answer:
     params = _params(session, analysis)
-    result = session.run(analysis, params).keep()
-    shown = _result_table(result, _place(analysis))
-    answer = _Answer(analysis, params, drawings_of(result, lang), shown)
+    try:
+        result = session.run(analysis, params).keep()
+        shown = _result_table(result, _place(analysis))
+    except NotComputed as error:
+        return _Answer(analysis, params, [], not_computed(error))
+    drawn, trouble = [], ""
+    try:
+        drawn = drawings_of(result, lang)
+    except NotComputed as error:
+        trouble = not_computed(error)
     result.forget()
-    return answer
+    return _Answer(analysis, params, drawn, shown, trouble)
 
 
 def _place(analysis: Analysis) -> str:
@@ -135,7 +147,7 @@ def _analysis(session: Session, answer: _Answer, charts: list[dict[str, Any]]) -
             label = f"{analysis.title}: {drawing.title}, {drawing.caption}"
             figures.append(figure(len(charts), named, caption, label))
             charts.append(drawing.spec)
-    drawn = f'<div class="charts">{join(figures)}</div>' if figures else ""
+    drawn = f'<div class="charts">{join(figures)}</div>' if figures else answer.trouble
     said = " ".join(f"{key} = {value}" for key, value in params.items())
     head = f"<h3>{_analysis_title(session, analysis)}</h3><code>{text(analysis.id)}</code>"
     return f"""<section class="card analysis" id="{text(_place(analysis))}">
@@ -210,18 +222,25 @@ def _undefined_tables(session: Session) -> str:
 
 def _undefined(session: Session, name: str) -> str:
     columns = [Column(c.name, c.sql_type, None, c.text) for c in session.views.table(name).columns]
-    rows = session.fetch(f'SELECT * FROM "{name}" LIMIT {ROWS}') if columns else []
+    head = f"<h3><code>{text(name)}</code></h3>"
+    try:
+        rows = session.fetch(f'SELECT * FROM "{name}" LIMIT {ROWS}') if columns else []
+    except NotComputed as error:
+        return f'<div class="card">{head}{not_computed(error)}</div>'
     total = session.recording.rows(name)
     words = both(f"the first {len(rows):,} of {total:,} rows", f"{total:,} 行のうち先頭 {len(rows):,} 行")
     shown = table(f"t-{text(name)}", columns, rows, name)
-    return f'<div class="card"><h3><code>{text(name)}</code></h3><p class="muted">{words}</p>{shown}</div>'
+    return f'<div class="card">{head}<p class="muted">{words}</p>{shown}</div>'
 
 
 def _environment(session: Session) -> str:
     head = f'<section id="environment"><h2>{both("Environment", "環境")}</h2>'
     if "environment" not in session.recording.tables:
         return f'{head}<p class="empty">{both("Not recorded.", "記録されていません。")}</p></section>'
-    rows = session.fetch("SELECT section, name, value, source FROM environment")
+    try:
+        rows = session.fetch("SELECT section, name, value, source FROM environment")
+    except NotComputed as error:
+        return f"{head}{not_computed(error)}</section>"
     table_ = session.library.table("environment")
     columns = [Column(column.name, "VARCHAR", None, column.text) for column in table_.columns]
     return f'{head}<div class="card">{table("t-environment", columns, rows, "Environment")}</div></section>'
@@ -231,10 +250,18 @@ def _issues(session: Session) -> str:
     head = f'<section id="issues"><h2>{both("Issues of the import", "取り込みで見つかった問題")}</h2>'
     if "import_issues" not in session.recording.tables:
         return f'{head}<p class="empty">{both("Not recorded.", "記録されていません。")}</p></section>'
+    try:
+        return f"{head}{_issue_table(session)}</section>"
+    except NotComputed as error:
+        return f"{head}{not_computed(error)}</section>"
+
+
+def _issue_table(session: Session) -> str:
+    """How many issues there are of each kind, and the first of them."""
     [(total,)] = session.fetch("SELECT count(*) FROM import_issues")
     if not total:
         words = both("None: every line was understood and matched.", "なし。すべての行を解釈できました。")
-        return f'{head}<p class="card">{words}</p></section>'
+        return f'<p class="card">{words}</p>'
     kinds = session.fetch("SELECT issue, count(*) FROM import_issues GROUP BY issue ORDER BY 2 DESC, 1")
     listed = ", ".join(f"{text(kind)} {count:,}" for kind, count in kinds)
     names = ("source", "line", "issue", "understood", "detail", "excerpt")
@@ -245,4 +272,9 @@ def _issues(session: Session) -> str:
     ]
     words = both(f"the first {len(rows):,} of {total:,}", f"{total:,} 件のうち先頭 {len(rows):,} 件")
     shown = table("t-issues", columns, rows, "Issues of the import")
-    return f'{head}<div class="card"><p>{listed}</p><p class="muted">{words}</p>{shown}</div></section>'
+    return f'<div class="card"><p>{listed}</p><p class="muted">{words}</p>{shown}</div>'
+
+
+def not_computed(error: NotComputed) -> str:
+    """What stands in place of an answer that the engine could not compute, as HTML."""
+    return f'<p class="warn">{both(*map(text, error.sentence))}</p>'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sysdock.errors import NotComputed
 from sysdock.sections.coverage import understood
 from sysdock.sections.section import Compared, ScreenTable, Section, Total, Words
 from sysdock.text import human_bytes, human_count, human_ns
@@ -62,12 +63,16 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
         (("Calls by time", "時間の長い呼び出し"), "io/summary", {}, "call", _CALLS),
         (("Files by time", "時間の長いファイル"), "io/files", {"per_call": False}, "path", _FILES),
     )
-    return [
-        ScreenTable(title, _COLUMNS, rows)
-        for title, analysis, params, name, most in tops
-        if not session.missing(session.library.analysis(analysis))
-        if (rows := _rows(session, analysis, params, name, most))
-    ]
+    found = []
+    for title, analysis, params, name, most in tops:
+        if session.missing(session.library.analysis(analysis)):
+            continue
+        try:
+            if rows := _rows(session, analysis, params, name, most):
+                found.append(ScreenTable(title, _COLUMNS, rows))
+        except NotComputed as error:
+            found.append(ScreenTable(title, _COLUMNS, [], error.words))
+    return found
 
 
 def _rows(

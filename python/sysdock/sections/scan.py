@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sysdock.errors import NotComputed
 from sysdock.sections.section import Capture, Fact, ScreenTable, Section, Total, Words
 from sysdock.text import human_bytes, human_count, percent
 
@@ -48,7 +49,12 @@ def _of_system(session: Session, system: dict[str, Any]) -> list[Fact]:
 
 
 def _screen(session: Session) -> Sequence[ScreenTable]:
+    title = ("File system", "ファイルシステム")
     columns = (("files", "ファイル"), ("not read", "読めないもの"), ("size", "サイズ"), ("free", "空き"))
+    try:
+        systems = file_systems(session)
+    except NotComputed as error:
+        return [ScreenTable(title, columns, [], error.words)]
     rows = [
         (
             f"{system['fs_type']} {system['mount_point'] or system['source']}",
@@ -59,9 +65,9 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
                 human_bytes(system["free_bytes"]),
             ),
         )
-        for system in file_systems(session)
+        for system in systems
     ]
-    return [ScreenTable(("File system", "ファイルシステム"), columns, rows)] if rows else []
+    return [ScreenTable(title, columns, rows)] if rows else []
 
 
 _TOTALS: dict[str, tuple[str, str, str | None]] = {

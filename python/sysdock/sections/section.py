@@ -24,11 +24,15 @@ class Fact:
 
 @dataclass(frozen=True)
 class ScreenTable:
-    """A small table of the first screen: a name and four numbers in each row, formed already."""
+    """A small table of the first screen: a name and four numbers in each row, formed already.
+
+    `trouble`: why there are no rows, where they could not be computed.
+    """
 
     title: Words
     columns: tuple[Words, Words, Words, Words]
     rows: Sequence[tuple[str, tuple[str, str, str, str]]]
+    trouble: Words | None = None
 
 
 @dataclass(frozen=True)

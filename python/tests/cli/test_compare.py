@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from make_recording import RecordingMaker
+from make_recording import RecordingMaker, sample_calls
 
 
 @pytest.fixture
@@ -82,3 +82,18 @@ def test_info_asks_for_no_program_where_there_was_none(cli, maker: RecordingMake
     assert "\ncommand " in calls
     for text in (scan, experiment):
         assert "unknown" not in text.split("\ncomplete")[0]
+
+
+def test_what_could_not_be_computed_is_no_empty_list(cli, maker: RecordingMaker) -> None:
+    calls = sample_calls()
+    calls[1]["dur_ns"] = 2**63 - 10**9
+    maker.make(name="a")
+    maker.make(calls, "b")
+    result = cli("compare", "a", "b")
+    assert result.returncode == 0
+    assert result.stdout.count("b: could not be computed: overflow") == 3
+    answer = json.loads(cli("compare", "a", "b", "--format", "json").stdout)
+    assert answer["files"] is None
+    assert "overflow" in answer["not_computed"]["files"]
+    alone = cli("compare", "a", "b", "--part", "files", "--format", "csv")
+    assert (alone.returncode, alone.stdout) == (2, "")
