@@ -49,13 +49,10 @@ def describe(session: Session) -> dict[str, Any]:
         }
         for name in recording.tables
     }
-    described["damage"] = recording.damage()
-    described["environment"] = described["issues"] = []
-    readers: dict[str, Callable[[Session], Any]] = {"has_exits": _has_exits, "file_systems": file_systems}
-    if not described["damage"]:
-        readers |= {"environment": environment, "issues": issues}
+    described |= {"has_exits": None, "file_systems": [], "environment": [], "issues": []}
+    described["damage"] = session.views.damage()
     described["not_computed"] = {}
-    for name, read in readers.items():
+    for name, read in _READERS.items() if not described["damage"] else ():
         try:
             described[name] = read(session)
         except NotComputed as error:
@@ -83,7 +80,7 @@ def _of_captures(session: Session) -> dict[str, Any]:
 
 def _has_exits(session: Session) -> bool | None:
     """Whether the end of every process was seen; None where no process was."""
-    if "processes" not in session.recording.tables or session.recording.damage():
+    if "processes" not in session.recording.tables:
         return None
     [(seen,)] = session.fetch("SELECT coalesce(bool_and(end_ts_ns IS NOT NULL), true) FROM processes")
     return bool(seen)
@@ -117,6 +114,15 @@ def issues(session: Session) -> list[dict[str, Any]]:
         {"issue": issue, "rows": rows, "understood": understood, "places": first[issue]}
         for issue, rows, understood in counted
     ]
+
+
+# What `describe` reads from tables.
+_READERS: dict[str, Callable[[Session], Any]] = {
+    "has_exits": _has_exits,
+    "file_systems": file_systems,
+    "environment": environment,
+    "issues": issues,
+}
 
 
 def statements(session: Session, folder: str) -> list[Statement]:

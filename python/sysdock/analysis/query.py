@@ -14,16 +14,19 @@ from typing import IO, Any
 from sysdock.errors import UserError
 from sysdock.library import default_root
 from sysdock.recording import Filters
+from sysdock.recording.limits import Limits
 
 MEMORY_MB = 1024
 SECONDS = 300
 LIMIT = 10_000
+# Room for the interpreter, the engine's code and the stacks of its threads, beside twice the memory for data.
+BASE_MEMORY_MB = 512
 
 
 @dataclass(frozen=True)
 class Task:
     """What a worker is to do. limit: rows, 0 for all; width: terminal columns of a table, or None;
-    spill: a folder that it may write to."""
+    spill: a folder that it may write to; parent: the process with which it ends."""
 
     recording: str
     knowhow: str
@@ -37,6 +40,7 @@ class Task:
     threads: int
     spill: str
     status_fd: int
+    parent: int
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,7 @@ def query(
             threads=min(os.cpu_count() or 1, 4),
             spill=spill,
             status_fd=write_end,
+            parent=os.getpid(),
         )
         command = [sys.executable, "-P", "-m", "sysdock.analysis.worker"]
         with os.fdopen(read_end) as status:
@@ -96,6 +101,11 @@ def query(
                 os.close(write_end)
             text = _converse(child, task, status)
         return _outcome(text, child.returncode, task)
+
+
+def memory_within(limits: Limits) -> int:
+    """Memory for data [MB] with which the whole worker stays within these limits."""
+    return ((limits.memory_bytes >> 20) - BASE_MEMORY_MB) // 2
 
 
 def _converse(child: subprocess.Popen[str], task: Task, status: IO[str]) -> str:

@@ -15,6 +15,8 @@ import os
 import resource
 from pathlib import Path
 
+from sysdock.recording.process import lower_limit
+
 _PR_SET_NO_NEW_PRIVS = 38
 # These numbers are the same on all architectures but Alpha.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
@@ -55,9 +57,9 @@ def confine(memory_bytes: int, cpu_seconds: int, readable: Path, writable: Path)
     folders that can be reached from here on, beside a few facts about the machine. A limit that is already
     lower stays.
     """
-    _lower(resource.RLIMIT_AS, memory_bytes)
-    _lower(resource.RLIMIT_CPU, cpu_seconds)
-    _lower(resource.RLIMIT_CORE, 0)
+    lower_limit(resource.RLIMIT_AS, memory_bytes)
+    lower_limit(resource.RLIMIT_CPU, cpu_seconds)
+    lower_limit(resource.RLIMIT_CORE, 0)
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "no_new_privs was refused")
@@ -66,13 +68,6 @@ def confine(memory_bytes: int, cpu_seconds: int, readable: Path, writable: Path)
     except OSError as error:
         return f"Landlock is not available here: {error.strerror}"
     return None
-
-
-def _lower(kind: int, limit: int) -> None:
-    _, hard = resource.getrlimit(kind)
-    if hard != resource.RLIM_INFINITY:
-        limit = min(limit, hard)
-    resource.setrlimit(kind, (limit, limit))
 
 
 def _call(libc: ctypes.CDLL, number: int, *arguments: object) -> int:

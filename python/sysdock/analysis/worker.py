@@ -19,21 +19,21 @@ import duckdb
 
 from sysdock.analysis import sandbox
 from sysdock.analysis.errors import engine_errors
-from sysdock.analysis.query import Task
+from sysdock.analysis.query import BASE_MEMORY_MB, Task
 from sysdock.analysis.writing import table_lines, write_csv, write_json
 from sysdock.errors import UserError
 from sysdock.library import Column, Library
 from sysdock.recording import Filters, Recording, Views
+from sysdock.recording.process import die_with_parent
 
 _EXPLAIN = re.compile(r"\s*EXPLAIN\s+(ANALYZE\s+)?", re.IGNORECASE)
 _BATCH = 1000
-# Room for the interpreter, the engine's code and the stacks of its threads, beside the memory for data.
-_BASE_MEMORY = 512 << 20
 
 
 def main() -> None:
     """Runs the one task and reports how it went."""
     task = Task(**json.load(sys.stdin))
+    die_with_parent(task.parent)
     with os.fdopen(task.status_fd, "w") as status:
         try:
             report = _run(task)
@@ -68,7 +68,10 @@ def _run(task: Task) -> dict[str, Any]:
     library = Library(task.knowhow)
     library.tables()
     lacking = sandbox.confine(
-        (2 * task.memory_mb << 20) + _BASE_MEMORY, task.seconds * task.threads + 5, folder, Path(task.spill)
+        (2 * task.memory_mb + BASE_MEMORY_MB) << 20,
+        task.seconds * task.threads + 5,
+        folder,
+        Path(task.spill),
     )
     views = _locked(task, recording, library, folder)
     try:

@@ -43,6 +43,9 @@ _EPILOG = """Example:
   sysdock show rec io/files
 """
 
+# Whether this process runs one verb and nothing else, so that it may fork and limit itself.
+owns_process = False
+
 
 class _OutputClosed(Exception):
     """Whoever read standard output went away."""
@@ -95,6 +98,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
     Exit status: 0 fine, 1 where asked for by --fail-on, 2 an error, 130 interrupted, 143 terminated.
     """
+    global owns_process
+    owns_process = True
     _ready_streams()
     terminated: list[int] = []
 
@@ -126,6 +131,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # Whoever read our output has enough of it. Python would complain once more at its end.
         _drop_output()
         code = 0
+    except MemoryError:
+        code = _complain("not enough memory\n\nhint: look at less at once: --from and --to, or one --file")
     except OSError as error:
         # A full disk, a folder without permission: wherever it was met, it is not a reason for a trace-back.
         code = _complain(f"{error.filename or 'the output'}: {(error.strerror or str(error)).lower()}")

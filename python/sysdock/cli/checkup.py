@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from sysdock.cli.options import lang_option, open_recording, open_session
+from sysdock.cli.options import lang_option, open_recordings, open_session
 from sysdock.errors import UserError
 
 if TYPE_CHECKING:
@@ -268,9 +268,8 @@ def _translate(recording: Path | None, key: Path | None, text: Path | None) -> N
     from sysdock.checkup.text_file import read_text
     from sysdock.cli.output import remark
 
-    translated, unknown = translate(
-        read_text(text, "a text"), read_key(key), names_in(open_recording(recording))
-    )
+    [opened] = open_recordings(recording)
+    translated, unknown = translate(read_text(text, "a text"), read_key(key), names_in(opened))
     sys.stdout.write(translated)
     if unknown:
         remark(f"{unknown:,} hashes are of no name in this recording, or of another key")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sysdock.cli.options import filter_options, lang_option, open_session
+from sysdock.cli.options import filter_options, lang_option, open_recordings, open_session
 from sysdock.sections import all_sections
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ def command(a: Path, b: Path, part: str, limit: int | None, format_: str, lang: 
 
     if format_ == "csv" and part == "all":
         raise UserError("csv is one table", f"say which with --part: {', '.join(_PARTS)}", "--format csv")
+    # Both, before the first of them loads the engine.
+    open_recordings(a, b)
     with open_session(a, options) as first, open_session(b, options) as second:
         found = compare(first, second)
         if part in found.not_computed:

@@ -14,7 +14,7 @@ from sysdock.cli.options import (
     format_option,
     lang_option,
     new_recording_option,
-    open_recording,
+    open_recordings,
     recording_argument,
     share_option,
 )
@@ -174,14 +174,13 @@ def map_(recording: Path, output: Path | None, size: str, lang: str, **options: 
     from sysdock.chart.output import write_atomically
     from sysdock.cli.output import remark
     from sysdock.disk.map import MapOptions, drawn, page, picture
-    from sysdock.recording.caller import become_caller
 
     path = output or recording / "map.png"
     _refuse_other_endings(path)
     if options["find"]:
         options["find"] = _as_scanned(options["find"])
+    open_recordings(recording)
     wanted = MapOptions(size=int(size), **options)
-    become_caller(recording)
     if path.suffix.lower() == ".html":
         content = page(recording, wanted, lang)
     else:
@@ -246,6 +245,7 @@ def show_series(series: Path, output: Path | None, curve: str, worst: bool, form
     from sysdock.library import Library
 
     library = Library()
+    open_recordings(*of_scans.folders(series))
     found = of_scans.snapshots(series, library)
     if output is None:
         print_rows(of_scans.columns(library), of_scans.rows(found), format_, terminal_width())
@@ -286,7 +286,8 @@ def diff(before: Path, after: Path, limit: int, format_: str) -> None:
     from sysdock.disk.difference import COLUMNS, TOTALS, difference
     from sysdock.library import Library
 
-    found = difference(open_recording(before), open_recording(after), Library())
+    first, second = open_recordings(before, after)
+    found = difference(first, second, Library())
     shown = found.files[:limit] if limit else found.files
     if format_ == "table":
         print_rows(TOTALS, found.totals, format_, terminal_width())
@@ -360,6 +361,6 @@ def _answer(output: Path) -> None:
     from sysdock.analysis import Session
     from sysdock.cli.output import print_result, remark
 
-    with Session(open_recording(output)) as session:
+    with Session(open_recordings(output)[0]) as session:
         print_result(session.run("disk/summary"), "table", None)
     remark(f"scanned into {output}; next: sysdock show {output} disk/files")

@@ -9,7 +9,7 @@ import click
 
 from sysdock.cli.options import (
     export_filter_options,
-    open_recording,
+    open_recordings,
     open_session,
     recording_argument,
     take_filters,
@@ -60,12 +60,14 @@ def command(recording: Path, format_: str, output: Path, most: int, **options: A
     """Write a recording for other tools: its tables, with paths and names filled in, or a picture's data."""
     from sysdock.cli.output import remark
     from sysdock.library import Library
-    from sysdock.recording.export import export
 
     if format_ in _VIEWERS:
         _picture(recording, format_, output, most, options)
         return
-    files, notes = export(open_recording(recording), Library(), output, format_, take_filters(options))
+    [opened] = open_recordings(recording)
+    from sysdock.recording.export import export
+
+    files, notes = export(opened, Library(), output, format_, take_filters(options))
     for file in files:
         print(f"{file.path}  {file.rows:,} rows")
     for note in notes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sysdock.analysis.description import start_time
 from sysdock.analysis.writing import table_lines
-from sysdock.errors import NotComputed
+from sysdock.errors import UserError
 from sysdock.library import Column
 from sysdock.sections import Capture, Fact, all_sections, contents, section_of
 from sysdock.sections.coverage import understood
@@ -101,9 +101,10 @@ def _coverage(session: Session) -> list[Fact]:
         section = section_of(capture)
         try:
             facts += section.coverage(session, capture) if section else understood(session, capture)
-        except NotComputed as error:
+        except UserError as error:
             # Only a section reads tables.
-            facts.append(Fact(section.title if section else ("understood", "解釈"), error.words))
+            title = section.title if section else ("understood", "解釈")
+            facts.append(Fact(title, (f"unknown: {error.fact}", f"不明: {error.fact}")))
     return facts
 
 

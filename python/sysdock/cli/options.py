@@ -111,23 +111,30 @@ def parse_params(pairs: tuple[str, ...]) -> dict[str, str]:
     return params
 
 
-def open_recording(folder: Path) -> Recording:
-    """A recording. Under sudo this process goes on as the user who called it, for good."""
+def open_session(recording: Path, options: dict[str, Any] | None = None) -> Session:
+    """A session on the recording, with the filters among `options`."""
+    from sysdock.library import Library
+
+    [opened] = open_recordings(recording)
+    from sysdock.analysis import Session
+
+    return Session(opened, Library(), take_filters(options) if options is not None else None)
+
+
+def open_recordings(*folders: Path) -> list[Recording]:
+    """Opens recordings; where one was not made here, the verb goes on within limits.
+
+    Under sudo, this process goes on as the user who called it, for good.
+    """
+    from sysdock.cli.limited import limit
     from sysdock.recording import Recording
     from sysdock.recording.caller import become_caller
 
-    become_caller(folder)
-    return Recording.open(folder)
-
-
-def open_session(recording: Path, options: dict[str, Any] | None = None) -> Session:
-    """A session on the recording, with the filters among `options`."""
-    from sysdock.analysis import Session
-    from sysdock.library import Library
-
-    return Session(
-        open_recording(recording), Library(), take_filters(options) if options is not None else None
-    )
+    for folder in folders:
+        become_caller(folder)
+    opened = [Recording.open(folder) for folder in folders]
+    limit(opened)
+    return opened
 
 
 def complete_analysis(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

@@ -7,13 +7,7 @@ from typing import Any
 
 import click
 
-from sysdock.cli.options import (
-    filter_options,
-    format_option,
-    open_recording,
-    recording_argument,
-    take_filters,
-)
+from sysdock.cli.options import filter_options, format_option, recording_argument, take_filters
 
 _EPILOG = """Example:
 
@@ -27,10 +21,15 @@ _EPILOG = """Example:
 @click.argument("sql")
 @click.option("--limit", type=click.IntRange(min=0), default=10_000, show_default=True, help="Rows; 0: all.")
 @click.option(
-    "--memory", type=click.IntRange(min=64), default=1024, show_default=True, help="Memory for data [MB]."
+    "--memory",
+    type=click.IntRange(min=64),
+    help="Memory for data [MB]. Default: 1024; 768 of a recording from elsewhere.",
 )
 @click.option(
-    "--time", "seconds", type=click.IntRange(min=1), default=300, show_default=True, help="Time limit [s]."
+    "--time",
+    "seconds",
+    type=click.IntRange(min=1),
+    help="Time limit [s]. Default: 300; 20 of a recording from elsewhere.",
 )
 @click.option("--verbose", is_flag=True, help="Say which safeguards this system lacks.")
 @format_option
@@ -39,8 +38,8 @@ def command(
     recording: Path,
     sql: str,
     limit: int,
-    memory: int,
-    seconds: int,
+    memory: int | None,
+    seconds: int | None,
     verbose: bool,
     format_: str,
     **options: Any,
@@ -49,10 +48,14 @@ def command(
 
     It runs in a process of its own that can read nothing but the recording.
     """
-    from sysdock.analysis.query import query
+    from sysdock.analysis.query import MEMORY_MB, SECONDS, memory_within, query
     from sysdock.cli.output import remark, terminal_width
+    from sysdock.recording import Recording
+    from sysdock.recording.limits import limits_of
 
-    open_recording(recording)
+    limits = limits_of(Recording.open(recording))
+    memory = memory or (memory_within(limits) if limits else MEMORY_MB)
+    seconds = seconds or (limits.seconds if limits else SECONDS)
     width = terminal_width()
     outcome = query(
         recording, sql, take_filters(options), format_, limit, width=width, memory_mb=memory, seconds=seconds

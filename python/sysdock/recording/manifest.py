@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import stat
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NotRequired, TypedDict, cast
 
@@ -19,7 +21,7 @@ from sysdock.errors import UserError
 FORMAT_VERSION = 4
 
 _RECORD_HINT = "a recording is a folder that `sysdock run` or `sysdock import` made"
-_DAMAGE_HINT = (
+DAMAGE_HINT = (
     "the recording was damaged or changed after it was written; take a good copy, or import the log again"
 )
 _PERMISSION_HINT = "only some users may read this recording; ask its owner for a copy, or for the permission"
@@ -56,7 +58,20 @@ _OPTIONAL_OF_CAPTURE = {
     "counts": dict,
     "issues": dict,
 }
+# Of captures, where they are there.
+_OPTIONAL_OF_CLOCK = {
+    "kind": str,
+    "has_durations": bool,
+    "includes_tracer": bool,
+    "note": str,
+    "durations": str,
+    "stamps": str,
+    "resolution_ns": int,
+}
 _MOST = 1 << 63
+# What recorders write is a hundredth as long and a third as deep.
+_MOST_BYTES, _MOST_DEPTH = 16 << 20, 20
+_TOO_DEEP = "objects and lists are nested too deeply"
 _CHUNK = 1 << 20
 
 
@@ -70,9 +85,10 @@ class Clock(TypedDict, total=False):
 
 
 class PartEntry(TypedDict):
-    """A Parquet file of a table: its place in the folder, its size, and the hash of its content."""
+    """A Parquet file of a table: its place in the folder, its rows and bytes, the hash of its content."""
 
     file: str
+    rows: int
     bytes: int
     sha256: str
 
@@ -105,9 +121,12 @@ class Recording:
         place = folder / "recording.json"
         try:
             # A pipe or a device would be read for ever.
-            if not stat.S_ISREG(os.stat(place).st_mode):
+            status = os.stat(place)
+            if not stat.S_ISREG(status.st_mode):
                 raise UserError("not a plain file", _RECORD_HINT, str(place))
-            manifest = json.loads(place.read_text("utf-8"))
+            if status.st_size > _MOST_BYTES:
+                raise UserError(f"{status.st_size:,} bytes are too many", DAMAGE_HINT, str(place))
+            manifest = json.loads(place.read_text("utf-8"), parse_constant=_refuse_constant)
         except FileNotFoundError:
             fact = "this folder is not a recording: it has no recording.json"
             raise UserError(fact, _RECORD_HINT, str(folder)) from None
@@ -115,9 +134,15 @@ class Recording:
             hint = _PERMISSION_HINT if isinstance(error, PermissionError) else None
             raise UserError(f"cannot be read: {error.strerror}", hint, str(place)) from None
         except json.JSONDecodeError as error:
-            raise UserError(f"not JSON: {error.msg}", _DAMAGE_HINT, f"{place}:{error.lineno}") from None
-        except (UnicodeDecodeError, RecursionError):
-            raise UserError("not JSON: not UTF-8 text", _DAMAGE_HINT, str(place)) from None
+            raise UserError(f"not JSON: {error.msg}", DAMAGE_HINT, f"{place}:{error.lineno}") from None
+        except UnicodeDecodeError:
+            raise UserError("not JSON: not UTF-8 text", DAMAGE_HINT, str(place)) from None
+        except RecursionError:
+            raise UserError(_TOO_DEEP, DAMAGE_HINT, str(place)) from None
+        except ValueError as error:
+            # A number of thousands of digits, or no number at all.
+            raise UserError(f"not JSON: {error}", DAMAGE_HINT, str(place)) from None
+        _check_values(manifest, str(place))
         _check_manifest(manifest, str(place))
         return cls(folder, manifest)
 
@@ -226,12 +251,12 @@ class Recording:
         except PermissionError as error:
             raise UserError(f"cannot be read: {error.strerror}", _PERMISSION_HINT, str(path)) from None
         except OSError:
-            raise UserError("a part of the recording is missing", _DAMAGE_HINT, str(path)) from None
+            raise UserError("a part of the recording is missing", DAMAGE_HINT, str(path)) from None
         if not stat.S_ISREG(status.st_mode) or self.folder.resolve() not in path.resolve().parents:
-            raise UserError("a part of the recording is not a plain file inside it", _DAMAGE_HINT, str(path))
+            raise UserError("a part of the recording is not a plain file inside it", DAMAGE_HINT, str(path))
         if status.st_size != part["bytes"]:
             fact = f"a part of the recording has {status.st_size} bytes instead of {part['bytes']}"
-            raise UserError(fact, _DAMAGE_HINT, str(path))
+            raise UserError(fact, DAMAGE_HINT, str(path))
         return path
 
     def _verify_part(self, part: PartEntry) -> None:
@@ -246,7 +271,42 @@ class Recording:
             raise UserError(f"cannot be read: {error.strerror}", hint, str(path)) from None
         if digest.hexdigest() != part["sha256"]:
             fact = "the content of a part does not match the hash in recording.json"
-            raise UserError(fact, _DAMAGE_HINT, str(path))
+            raise UserError(fact, DAMAGE_HINT, str(path))
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def _check_values(manifest: Any, place: str) -> None:
+    """Refuses numbers, texts and depths that nothing behind could work with, also below unknown keys."""
+    level: list[Any] = [manifest]
+    for _ in range(_MOST_DEPTH):
+        for value in level:
+            if isinstance(value, int) and not -_MOST <= value < _MOST:
+                raise UserError("a number has more than 64 bits", DAMAGE_HINT, place)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise UserError("a number is too large", DAMAGE_HINT, place)
+            if isinstance(value, str) and not _is_text(value):
+                raise UserError("a text holds half a character", DAMAGE_HINT, place)
+        inner = [
+            value.items() if isinstance(value, dict) else [(None, each) for each in value]
+            for value in level
+            if isinstance(value, (dict, list))
+        ]
+        level = [part for pairs in inner for pair in pairs for part in pair if part is not None]
+        if not level:
+            return
+    raise UserError(_TOO_DEEP, DAMAGE_HINT, place)
+
+
+def _is_text(value: str) -> bool:
+    """Whether it can be written: JSON can escape halves of pairs of UTF-16."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check_manifest(manifest: Any, place: str) -> None:
@@ -277,10 +337,30 @@ def _check_manifest(manifest: Any, place: str) -> None:
     if not wrong:
         wrong += _wrong_of_captures(manifest["captures"])
     if wrong:
-        raise UserError(f"`{wrong[0]}` is missing or not of its type", _DAMAGE_HINT, place)
+        raise UserError(f"`{wrong[0]}` is missing or not of its type", DAMAGE_HINT, place)
     for name, entry in manifest["tables"].items():
         if not _is_entry(name, entry):
-            raise UserError(f"the entry of table `{name}` is not right", _DAMAGE_HINT, place)
+            raise UserError(f"the entry of table `{name}` is not right", DAMAGE_HINT, place)
+    _check_listed_once(manifest["tables"], place)
+
+
+def _check_listed_once(tables: dict[str, TableEntry], place: str) -> None:
+    """Each table and each part stands in it once, and rows of parts add up to those of their table."""
+    names = [name.casefold() for name in tables]
+    if twice := _repeated(names):
+        raise UserError(f"table `{twice}` stands in it twice", DAMAGE_HINT, place)
+    files = [str(PurePosixPath(part["file"])) for entry in tables.values() for part in entry["parts"]]
+    if twice := _repeated(files):
+        raise UserError(f"part `{twice}` stands in it twice", DAMAGE_HINT, place)
+    for name, entry in tables.items():
+        rows = sum(part["rows"] for part in entry["parts"])
+        if rows != entry["rows"]:
+            fact = f"table `{name}` has {entry['rows']:,} rows, but its parts have {rows:,}"
+            raise UserError(fact, DAMAGE_HINT, place)
+
+
+def _repeated(names: Sequence[str]) -> str | None:
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def _is(value: Any, type_: type) -> bool:
@@ -312,14 +392,16 @@ def _wrong_of_capture(capture: dict[str, Any]) -> list[str]:
         wrong.append("understood")
     wrong += [f"clock.{key}" for key in _wrong_of_clock(capture.get("clock"))]
     lists = ("options", "families", "sources")
-    return wrong + [key for key in lists if key not in wrong and not _is_list(capture, key)]
+    wrong += [key for key in lists if key not in wrong and not _is_list(capture, key)]
+    counted = [key for key in ("counts", "issues") if key not in wrong]
+    return wrong + [key for key in counted if not all(map(_is_count, (capture.get(key) or {}).values()))]
 
 
 def _wrong_of_clock(clock: Any) -> list[str]:
-    types = {"kind": str, "has_durations": bool, "includes_tracer": bool, "note": str}
     if not isinstance(clock, dict):
         return []
-    return [key for key, type_ in types.items() if clock.get(key) is not None and not _is(clock[key], type_)]
+    known = _OPTIONAL_OF_CLOCK.items()
+    return [key for key, type_ in known if clock.get(key) is not None and not _is(clock[key], type_)]
 
 
 def _is_list(capture: dict[str, Any], key: str) -> bool:
@@ -327,7 +409,7 @@ def _is_list(capture: dict[str, Any], key: str) -> bool:
     entries = capture.get(key) or []
     if key == "options":
         return all(isinstance(entry, str) for entry in entries)
-    types = {"path": str, "bytes": int, "temporary": bool, "family": str, "missing": str}
+    types = {"path": str, "bytes": int, "lines": int, "temporary": bool, "family": str, "missing": str}
     return all(
         isinstance(entry, dict)
         and all(entry.get(name) is None or _is(entry[name], type_) for name, type_ in types.items())
@@ -358,4 +440,4 @@ def _is_part(part: Any) -> bool:
         return False
     path = PurePosixPath(part["file"])
     inside = not path.is_absolute() and ".." not in path.parts and "\0" not in part["file"]
-    return inside and _is_count(part.get("bytes"))
+    return inside and _is_count(part.get("bytes")) and _is_count(part.get("rows"))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sysdock.library import Library, Table
 from sysdock.recording.manifest import Recording
-from sysdock.recording.views import SETTINGS
+from sysdock.recording.views import engine_settings
 from sysdock.recording.writing import quoted_path, stated_part, write_manifest
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def rewrite(
     ]
     recording.verify(table.name for table in tables)
     folder.mkdir(parents=True, mode=0o700)
-    connection = duckdb.connect(config=SETTINGS)
+    connection = duckdb.connect(config=engine_settings(recording))
     try:
         entries = {table.name: _table(connection, recording, table, folder, plan) for table in tables}
     finally:

@@ -19,7 +19,8 @@ from sysdock.errors import NotComputed, UserError
 from sysdock.library import DerivedColumn, Library, Table, undefined_table
 from sysdock.recording.applied import AppliedFilters
 from sysdock.recording.filters import Filters
-from sysdock.recording.manifest import Recording
+from sysdock.recording.limits import limits_of
+from sysdock.recording.manifest import DAMAGE_HINT, Recording
 from sysdock.recording.mentions import Mentions, known_mentions, mentions
 
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ SETTINGS: Settings = {
     "autoinstall_known_extensions": "false",
     "python_enable_replacements": "false",
 }
+
+
+def engine_settings(recording: Recording) -> Settings:
+    """How an engine that reads `recording` is configured: with limits unless it was made here."""
+    limits = limits_of(recording)
+    return {**SETTINGS, **(limits.engine_settings() if limits else {})}
 
 
 def connect(
@@ -81,7 +88,7 @@ class Views:
         self._counting = threading.RLock()
         # DuckDB would spill into the working folder, which may be the user's project.
         self._spill = None
-        config: Settings = {**SETTINGS, **(settings or {})}
+        config: Settings = {**engine_settings(recording), **(settings or {})}
         if "temp_directory" not in config:
             self._spill = tempfile.TemporaryDirectory(prefix="sysdock-", ignore_cleanup_errors=True)
             config["temp_directory"] = self._spill.name
@@ -202,6 +209,19 @@ class Views:
         for name in tables:
             self._create(f"{name}{suffix}", f"SELECT * FROM {beside._stored(name)}")
 
+    def damage(self) -> list[str]:
+        """One line per part or table that is not as recording.json states; the rows are not read."""
+        found = self.recording.damage()
+        if found:
+            return found
+        for name in self.recording.tables:
+            try:
+                if parts := self.recording.parts(name):
+                    self._columns_of(_parquet(parts), name)
+            except UserError as error:
+                found.append(error.fact)
+        return found
+
     def outlive(self) -> None:
         """Leaves the connection to the caller: what it needs on disk is removed when it is gone."""
         if self._spill:
@@ -295,10 +315,15 @@ class Views:
         import duckdb
 
         try:
+            # The number is in the footers, which the engine reads for the columns as well.
+            [(rows,)] = self.connection.execute(f"SELECT count(*) FROM {source}").fetchall()
             self.connection.execute(f"SELECT * FROM {source} LIMIT 0")
         except duckdb.Error as error:
             fact = f"table `{name}` cannot be read: {str(error).splitlines()[0]}"
             raise NotComputed(fact, place=str(self.recording.folder)) from None
+        if rows != self.recording.rows(name):
+            fact = f"table `{name}` has {rows:,} rows instead of the {self.recording.rows(name):,} stated"
+            raise UserError(fact, DAMAGE_HINT, str(self.recording.folder))
         return [(entry[0], str(entry[1])) for entry in self.connection.description or []]
 
     def _make_manifest_view(self, table: Table) -> None:

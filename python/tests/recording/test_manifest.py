@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from make_recording import STARTED_NS, RecordingMaker, with_keys
+from sysdock.analysis.description import describe
 from sysdock.errors import UserError
 from sysdock.recording import FORMAT_VERSION, Recording
 from sysdock.sections import contents
@@ -104,6 +105,13 @@ def test_a_newer_version_is_refused(maker: RecordingMaker) -> None:
         {"tables": {"calls": {"rows": 1, "parts": [{"file": "a", "bytes": "1", "sha256": ""}]}}},
         {"tables": {"calls": {"rows": -1, "parts": []}}},
         {"tables": {"calls": {"rows": 0, "lost": "few", "parts": []}}},
+        {"tables": {"calls": {"rows": 1 << 70, "parts": []}}},
+        {"tables": {"calls": {"rows": 5, "parts": []}}},
+        {"tables": {"calls": {"rows": 0, "parts": []}, "Calls": {"rows": 0, "parts": []}}},
+        {"clock": {"kind": "epoch", "stamps": ["entry"]}},
+        {"issues": {"unknown line": "many"}},
+        {"sources": [{"path": "a.log", "lines": "1"}]},
+        {"command": "\ud800"},
         {"command": ["ls"]},
         {"host": 5},
         {"ended_by": {}},
@@ -126,6 +134,56 @@ def test_a_newer_version_is_refused(maker: RecordingMaker) -> None:
 def test_wrong_entries_are_refused(maker: RecordingMaker, keys: dict[str, object]) -> None:
     folder = change(maker.make(), **keys)
     with pytest.raises(UserError):
+        Recording.open(folder)
+
+
+@pytest.mark.parametrize("other", ["calls/part-0000.parquet", "calls/./part-0000.parquet"])
+def test_a_part_that_is_listed_twice_is_refused(maker: RecordingMaker, other: str) -> None:
+    folder = maker.make()
+    tables = json.loads((folder / "recording.json").read_text())["tables"]
+    [part] = tables["calls"]["parts"]
+    tables["calls"] |= {"rows": 2 * part["rows"], "parts": [part, {**part, "file": other}]}
+    with pytest.raises(UserError, match="stands in it twice"):
+        Recording.open(change(folder, tables=tables))
+
+
+def test_a_number_of_rows_that_is_not_that_of_the_parts_is_refused(
+    maker: RecordingMaker, open_session
+) -> None:
+    folder = maker.make()
+    tables = json.loads((folder / "recording.json").read_text())["tables"]
+    tables["calls"]["rows"] = tables["calls"]["parts"][0]["rows"] = 7
+    change(folder, tables=tables)
+    session = open_session(folder)
+    with pytest.raises(UserError, match="`calls` has 8 rows instead of the 7 stated"):
+        session.diagnose()
+    assert describe(session)["damage"] == ["table `calls` has 8 rows instead of the 7 stated"]
+
+
+@pytest.mark.parametrize(
+    ("value", "fact"),
+    [
+        ("9" * 5000, "not JSON"),
+        ("1" + "0" * 30, "more than 64 bits"),
+        ("1e999", "too large"),
+        ("NaN", "not JSON"),
+        ("[" * 100 + "]" * 100, "too deeply"),
+        ("[" * 100_000 + "]" * 100_000, "too deeply"),
+    ],
+)
+def test_values_below_unknown_keys_are_checked_too(maker: RecordingMaker, value: str, fact: str) -> None:
+    folder = maker.make()
+    path = folder / "recording.json"
+    path.write_text(path.read_text().replace("{", '{"later": ' + value + ", ", 1))
+    with pytest.raises(UserError, match=fact):
+        Recording.open(folder)
+
+
+def test_a_manifest_of_many_megabytes_is_not_read(maker: RecordingMaker) -> None:
+    folder = maker.make()
+    with open(folder / "recording.json", "ab") as file:
+        file.truncate(1 << 30)
+    with pytest.raises(UserError, match="bytes are too many"):
         Recording.open(folder)
 
 

@@ -2,7 +2,7 @@
 
 from sysdock.disk.series.page import page
 from sysdock.disk.series.picture import picture
-from sysdock.disk.series.scans import Snapshot, columns, next_name, remove_older, rows, snapshots
+from sysdock.disk.series.scans import Snapshot, columns, folders, next_name, remove_older, rows, snapshots
 from sysdock.disk.series.strip import StripOptions, film_strip
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "StripOptions",
     "columns",
     "film_strip",
+    "folders",
     "next_name",
     "page",
     "picture",

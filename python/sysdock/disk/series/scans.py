@@ -56,7 +56,7 @@ def next_name(series: Path) -> Path:
 
 def remove_older(series: Path, keep: int) -> list[Path]:
     """Removes all but the newest `keep` scans; returns what was removed."""
-    gone = _folders(series)[:-keep]
+    gone = folders(series)[:-keep]
     for path in gone:
         shutil.rmtree(path)
     return gone
@@ -64,7 +64,7 @@ def remove_older(series: Path, keep: int) -> list[Path]:
 
 def snapshots(series: Path, library: Library) -> list[Snapshot]:
     """The complete scans of a series, the oldest first."""
-    opened = [Recording.open(path) for path in _folders(series)]
+    opened = [Recording.open(path) for path in folders(series)]
     return [snapshot for one in opened if one.manifest["complete"] for snapshot in _summed_up(one, library)]
 
 
@@ -79,7 +79,8 @@ def rows(found: Iterable[Snapshot]) -> list[tuple[Any, ...]]:
     return [(each.folder.name, *(each.facts[name] for name in _SHOWN)) for each in found]
 
 
-def _folders(series: Path) -> list[Path]:
+def folders(series: Path) -> list[Path]:
+    """The scans of a series, the oldest first."""
     if not series.is_dir():
         raise UserError("no such series", "`sysdock disk snapshot TARGET -o SERIES` makes one", str(series))
     return sorted(

@@ -1,0 +1,84 @@
+"""Limits for recordings that were not made by this user on this machine.
+
+A small file can hold much: nine megabytes of Parquet with long strings took fifteen gigabytes of memory. The
+engine's own memory limit is not enough (it was exceeded 23 times over in a test), so the command line sets
+those of the operating system too (`sysdock.cli.limited`).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sysdock.recording.manifest import Recording
+
+# With this value the limits are off, for a large recording of somebody who is trusted.
+SWITCH, OFF = "SYSDOCK_LIMITS", "off"
+_LEAST_MEMORY, _LEAST_SECONDS, MOST_SECONDS = 2 << 30, 20, 600
+# What is large on disk costs its sender something as well, and may take more: up to 256 MB and 64 MB it gets
+# what the smallest gets.
+_MEMORY_PER_BYTE, _BYTES_PER_SECOND = 8, 3_200_000
+_THREADS = 4
+_SPILLED_MB = 4096
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of one process: memory for data in bytes, and elapsed time in seconds."""
+
+    memory_bytes: int
+    seconds: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of the engine. Each has a stack, which counts as data."""
+        return min(os.cpu_count() or 1, _THREADS)
+
+    def engine_settings(self) -> dict[str, str]:
+        """The same for the engine: half of the memory, as it needs more than it counts, and of the time."""
+        return {
+            "memory_limit": f"{self.memory_bytes // 2 >> 20}MB",
+            "threads": str(self.threads),
+            "max_temp_directory_size": f"{_SPILLED_MB}MB",
+            "max_execution_time": str(self.seconds * 1000 // 2),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.memory_bytes >> 20:,} MB of memory and {self.seconds} s"
+
+
+def limits_of(recording: Recording) -> Limits | None:
+    """The limits for a recording; None where it was made here, or the user has switched them off."""
+    if os.environ.get(SWITCH) == OFF or made_here(recording):
+        return None
+    size = sum(recording.bytes_on_disk(table) for table in recording.tables)
+    memory = max(_LEAST_MEMORY, min(_MEMORY_PER_BYTE * size, _memory_of_machine() // 2))
+    return Limits(memory, min(max(_LEAST_SECONDS, size // _BYTES_PER_SECOND), MOST_SECONDS))
+
+
+def made_here(recording: Recording) -> bool:
+    """Whether the folder belongs to this user or to root, and it names this machine as its host.
+
+    A log that was imported names none: nobody knows where it comes from.
+    """
+    try:
+        owner = os.stat(recording.folder).st_uid
+    except OSError:
+        return False
+    host = recording.manifest.get("host")
+    return owner in (os.geteuid(), 0) and host is not None and host == _this_host()
+
+
+def _this_host() -> str | None:
+    """The name of this machine, as recorders write it."""
+    try:
+        return Path("/proc/sys/kernel/hostname").read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _memory_of_machine() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
