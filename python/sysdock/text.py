@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_DOWN, Decimal
@@ -12,6 +13,20 @@ TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 _MINUTES_FROM_S = 120
 _EXACT_BELOW = 1e15
+_SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# Characters that steer a terminal or a page, first and last of each range: controls, and what changes the
+# direction of text or is not seen. Without the joiners of scripts and of pictures.
+STEERING = (
+    (0x00, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x61C, 0x61C), (0x180E, 0x180E), (0x200B, 0x200B),
+    (0x200E, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB),
+    (0xE0000, 0xE007F),
+)  # fmt: skip
+# With these a cell begins that a spreadsheet takes for a formula.
+FORMULA_STARTS = "=+-@\t\r"
+_RANGES = [f"{chr(first)}-{chr(last)}" for first, last in (*STEERING, (0xD800, 0xDFFF))]
+_STEERING = re.compile(f"[{''.join(_RANGES)}]")
+# In JSON the first of them are escaped anyway, or stand between the values.
+_STEERING_IN_JSON = re.compile(f"[{''.join(_RANGES[1:])}]")
 _THREE_DIGITS = 1000
 _RATIO_DIGITS = 3
 
@@ -95,7 +110,34 @@ def _scaled(value: float | None, units: Sequence[tuple[int, str]]) -> str:
 
 def printable(text: str) -> str:
     """A recorded name without characters that would move the cursor or colour the terminal."""
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else escaped(c) for c in text)
+
+
+def escaped(char: str) -> str:
+    r"""A character by its number: `\u0085`. `\xNN` in a recorded name is a byte that is no UTF-8."""
+    return _SHORT_ESCAPES.get(char) or (
+        f"\\u{ord(char):04x}" if ord(char) < 1 << 16 else f"\\U{ord(char):08x}"
+    )
+
+
+def visible(text: str) -> str:
+    """A recorded name in which whatever steers a terminal, a page or the direction of text is escaped."""
+    return text if text.isascii() and text.isprintable() else _STEERING.sub(lambda c: escaped(c[0]), text)
+
+
+def spreadsheet_text(text: str) -> str:
+    """A text as a cell of CSV: visible, and with `'` before it where a spreadsheet would compute it."""
+    return ("'" if text[:1] and text[0] in FORMULA_STARTS else "") + visible(text)
+
+
+def harmless_json(json_text: str) -> str:
+    """JSON that says the same in characters that steer nothing."""
+    return _STEERING_IN_JSON.sub(_json_escape, json_text)
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
 
 
 def printable_lines(text: str) -> str:

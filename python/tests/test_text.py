@@ -45,7 +45,7 @@ def test_sizes() -> None:
 
 
 def test_a_name_cannot_steer_the_terminal() -> None:
-    assert printable("a\x1b[31m\nb\u202e") == "a\\x1b[31m\\nb\\u202e"
+    assert printable("a\x1b[31m\nb\u202e") == "a\\u001b[31m\\nb\\u202e"
     assert printable("日本語 é") == "日本語 é"
 
 
@@ -57,7 +57,7 @@ def test_width_of_japanese() -> None:
 
 
 def test_a_message_keeps_its_lines() -> None:
-    assert printable_lines("a\x1b]0;x\x07\n\nhint: b") == "a\\x1b]0;x\\x07\n\nhint: b"
+    assert printable_lines("a\x1b]0;x\x07\n\nhint: b") == "a\\u001b]0;x\\u0007\n\nhint: b"
 
 
 def test_shares_are_rounded_down() -> None:

@@ -6,12 +6,16 @@ The engine's COPY writes to one end of a pipe, a thread carries the bytes from t
 
 from __future__ import annotations
 
+import codecs
 import os
 import threading
+from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from sysdock.analysis.errors import engine_errors
 from sysdock.errors import UserError
+from sysdock.recording.harmless import harmless
+from sysdock.text import harmless_json
 
 if TYPE_CHECKING:
     from sysdock.analysis.session import Session
@@ -28,8 +32,13 @@ def copy_select(
     out: IO[bytes] | IO[str],
     format: str,
     place: str | None = None,
+    *,
+    raw: bool = False,
 ) -> None:
-    """Writes the rows of `select`, whose columns have `types`, to `out` as `csv` or `json`."""
+    """Writes the rows of `select`, whose columns have `types`, to `out` as `csv` or `json`.
+
+    Recorded names steer no terminal and no spreadsheet; with `raw` they stand in CSV as they are.
+    """
     if format not in _FORMATS:
         raise UserError(f"unknown format {format}", f"the formats are {', '.join(_FORMATS)}")
     # Text is written through the binary stream below it.
@@ -41,7 +50,11 @@ def copy_select(
             _write(binary, b"[]\n")
             return
         select = _without_nan(select, types)
-    _Pipe(binary).run(session, select, bound, _FORMATS[format], place)
+    elif not raw:
+        select = harmless(select, [name for name, type_ in types.items() if type_ == "VARCHAR"])
+    _Pipe(binary, _HarmlessJson() if format == "json" else None).run(
+        session, select, bound, _FORMATS[format], place
+    )
 
 
 def _without_nan(select: str, types: dict[str, str]) -> str:
@@ -57,11 +70,22 @@ def _write(binary: IO[bytes], data: bytes) -> None:
     binary.flush()
 
 
-class _Pipe:
-    """Carries what the engine writes to a file object, and its troubles back."""
+class _HarmlessJson:
+    """Escapes characters in a stream of JSON; the chunks of the stream may end within a character."""
 
-    def __init__(self, binary: IO[bytes]) -> None:
+    def __init__(self) -> None:
+        self.decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+
+    def __call__(self, data: bytes) -> bytes:
+        return harmless_json(self.decode(data, final=not data)).encode()
+
+
+class _Pipe:
+    """Carries what the engine writes to a file object, and its troubles back; `change` is made on the way."""
+
+    def __init__(self, binary: IO[bytes], change: Callable[[bytes], bytes] | None = None) -> None:
         self.binary = binary
+        self.change = change
         self.trouble: BaseException | None = None
 
     def run(
@@ -96,7 +120,9 @@ class _Pipe:
         with os.fdopen(read_end, "rb", buffering=0) as pipe:
             try:
                 while data := pipe.read(_CHUNK):
-                    self.binary.write(data)
+                    self.binary.write(self.change(data) if self.change else data)
+                if self.change:
+                    self.binary.write(self.change(b""))
                 self.binary.flush()
             except (OSError, ValueError) as error:
                 self.trouble = error

@@ -41,6 +41,7 @@ class Task:
     spill: str
     status_fd: int
     parent: int
+    raw: bool
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,11 @@ def query(
     width: int | None = None,
     memory_mb: int = MEMORY_MB,
     seconds: int = SECONDS,
+    raw: bool = False,
 ) -> Outcome:
     """Writes the rows of one SELECT to `out` (a real file, default standard output).
+
+    raw: texts in CSV as they are, also what would steer a terminal or a spreadsheet.
 
     UserError: a statement that is not one SELECT, a mistake in it, a limit that was reached.
     """
@@ -85,6 +89,7 @@ def query(
             spill=spill,
             status_fd=write_end,
             parent=os.getpid(),
+            raw=raw,
         )
         command = [sys.executable, "-P", "-m", "sysdock.analysis.worker"]
         with os.fdopen(read_end) as status:

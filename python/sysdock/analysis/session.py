@@ -262,13 +262,18 @@ class Result:
             [(self._count,)] = self.fetch(counted)
         return self._count
 
-    def copy_to(self, out: IO[bytes] | IO[str], format: str = "csv", limit: int | None = None) -> None:
-        """Streams the rows to a file object as `csv` (with a header) or `json` (an array of objects)."""
+    def copy_to(
+        self, out: IO[bytes] | IO[str], format: str = "csv", limit: int | None = None, *, raw: bool = False
+    ) -> None:
+        """Streams the rows to a file object as `csv` (with a header) or `json` (an array of objects).
+
+        raw: recorded names in CSV as they are, also what would steer a terminal or a spreadsheet.
+        """
         from sysdock.analysis.copy import copy_select
 
         select = self.wrapped() if limit is None else f"{self.wrapped()} LIMIT {int(limit)}"
         types = {column.name: column.type for column in self.columns}
-        copy_select(self.session, select, self.bound, types, out, format, self.place)
+        copy_select(self.session, select, self.bound, types, out, format, self.place, raw=raw)
 
     def wrapped(self) -> str:
         """The SQL as a SELECT over a subquery; the engine keeps the order of the rows."""

@@ -133,7 +133,7 @@ def _write(task: Task, connection: duckdb.DuckDBPyConnection) -> bool:
     rows = _Rows(connection, task.limit)
     out = sys.stdout
     if task.format == "csv":
-        write_csv(out, names, rows)
+        write_csv(out, names, rows, raw=task.raw)
     elif task.format == "json":
         write_json(out, _distinct(names), rows)
     else:

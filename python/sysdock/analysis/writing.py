@@ -12,7 +12,16 @@ from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
 from sysdock.library import Column
-from sysdock.text import human_bytes, human_ns, pad, printable, shorten, width
+from sysdock.text import (
+    harmless_json,
+    human_bytes,
+    human_ns,
+    pad,
+    printable,
+    shorten,
+    spreadsheet_text,
+    width,
+)
 
 _GAP = "  "
 _LEAST_WIDTH = 24
@@ -21,8 +30,8 @@ _LEAST_WIDTH = 24
 def heading(column: Column) -> str:
     """The head of a column: times and sizes carry their unit with each value, others name it here."""
     if column.unit in (None, "B"):
-        return column.name
-    name = column.name.removesuffix(f"_{column.unit}")
+        return printable(column.name)
+    name = printable(column.name).removesuffix(f"_{column.unit}")
     return name if column.unit == "ns" else f"{name} [{column.unit}]"
 
 
@@ -83,20 +92,25 @@ def _fit(widths: list[int], right: list[bool], room: int) -> None:
         widths[widest] = max(_LEAST_WIDTH, widths[widest] - over)
 
 
-def write_csv(out: IO[str], names: Sequence[str], rows: Iterable[Sequence[Any]], header: bool = True) -> None:
-    """CSV as the engine writes it: NULL is empty, the empty string is `""`."""
-    if header:
-        out.write(",".join(_csv_cell(name) for name in names) + "\n")
+def write_csv(
+    out: IO[str], names: Sequence[str], rows: Iterable[Sequence[Any]], *, raw: bool = False
+) -> None:
+    """CSV as the engine writes it: NULL is empty, the empty string is `""`.
+
+    Texts are made harmless for terminals and spreadsheets, unless they are wanted `raw`.
+    """
+    out.write(",".join(_csv_cell(name, raw) for name in names) + "\n")
     for row in rows:
-        out.write(",".join(_csv_cell(value) for value in row) + "\n")
+        out.write(",".join(_csv_cell(value, raw) for value in row) + "\n")
 
 
-def _csv_cell(value: Any) -> str:
+def _csv_cell(value: Any, raw: bool) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = str(value)
+    is_number = isinstance(value, (int, float, decimal.Decimal))
+    text = str(value) if raw or is_number else spreadsheet_text(str(value))
     if not text or any(char in text for char in ',"\n\r'):
         return '"' + text.replace('"', '""') + '"'
     return text
@@ -104,7 +118,8 @@ def _csv_cell(value: Any) -> str:
 
 def json_text(value: Any, indent: int | None = None) -> str:
     """A value as JSON; NaN and infinities, which JSON lacks, are null."""
-    return json.dumps(_finite(value), ensure_ascii=False, indent=indent, allow_nan=False, default=str)
+    text = json.dumps(_finite(value), ensure_ascii=False, indent=indent, allow_nan=False, default=str)
+    return harmless_json(text)
 
 
 def _finite(value: Any) -> Any:

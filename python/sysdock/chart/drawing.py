@@ -18,6 +18,7 @@ from sysdock.chart.template import fill, shape_of
 from sysdock.errors import UserError
 from sysdock.library import Analysis, ChartLine, Column
 from sysdock.page.theme import config
+from sysdock.text import visible
 
 _OPTIONS = ("x", "x2", "y", "color", "x_scale", "y_scale", "rest", "gaps", "title", "title_ja")
 _NO_CLOCK = {
@@ -80,7 +81,7 @@ def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Dra
     shape, limit = shape_of(spec, str(template.path))
     wanted = _wanted(line, result)
     reducer.check(wanted)
-    marks = _marks(reducer, shape, wanted, limit)
+    marks = _readable(_marks(reducer, shape, wanted, limit))
     columns = {column.name: column for column in result.columns}
     titles = {each: title_of(line, wanted, each) for each in ("en", "ja")}
     captions = {each: caption_of(marks, shape, each, columns[wanted.y[0]].unit) for each in ("en", "ja")}
@@ -89,7 +90,7 @@ def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Dra
     if not marks.rows and columns[wanted.y[0]].unit == "ns" and not session.recording.has_durations:
         captions = {each: f"{captions[each]}; {_NO_DURATIONS[each]}" for each in captions}
     values = encode(line, wanted, columns, marks, shape, lang)
-    filled = fill(spec, values)
+    filled = fill(spec, values, str(template.path))
     if columns[wanted.x].unit == "s" and shape in ("points", "spans", "cells", "lines"):
         # Pages link the charts that share a time axis, whatever the unit of each.
         filled["usermeta"] = {"seconds_per_unit": values["x_divisor"]}
@@ -113,6 +114,14 @@ def _marks(reducer: Reducer, shape: str, wanted: Wanted, limit: int) -> Marks:
     if shape in _REDUCERS:
         return _REDUCERS[shape](reducer, wanted, limit)
     marks: Marks = getattr(reducer, shape)(wanted, limit)
+    return marks
+
+
+def _readable(marks: Marks) -> Marks:
+    """The marks with recorded names that steer neither a page nor the direction of its text."""
+    for row in marks.rows:
+        row.update({key: visible(value) for key, value in row.items() if isinstance(value, str)})
+    marks.series[:] = map(visible, marks.series)
     return marks
 
 

@@ -122,9 +122,14 @@ def _rendered(found: list[dict[str, Any]], ending: str, title: str, lang: str) -
 
     spec = stacked(found)
     # Without a list of allowed places, a specification could make the converter fetch things.
-    if ending == ".svg":
-        return vl_convert.vegalite_to_svg(spec, VEGA_LITE, allowed_base_urls=[]).encode()
-    return _repacked(vl_convert.vegalite_to_png(spec, VEGA_LITE, scale=_PNG_SCALE, allowed_base_urls=[]))
+    try:
+        if ending == ".svg":
+            return vl_convert.vegalite_to_svg(spec, VEGA_LITE, allowed_base_urls=[]).encode()
+        return _repacked(vl_convert.vegalite_to_png(spec, VEGA_LITE, scale=_PNG_SCALE, allowed_base_urls=[]))
+    except ValueError as error:
+        # Its first line names the operation, the second one the cause; the rest are places in Vega.
+        fact = f"cannot be drawn: {' '.join(str(error).splitlines()[1:2]) or error}"
+        raise UserError(fact, "look at the chart template that the analysis names", title) from None
 
 
 def _repacked(png: bytes) -> bytes:

@@ -18,11 +18,17 @@ SHAPES = ("bars", "points", "classes", "spans", "cells", "lines", "ranges", "ici
 
 _PLACEHOLDER = re.compile(r"\$([a-z][a-z0-9_]*)$")
 _ABSENT = object()
+# Keys of Vega-Lite below which something is loaded or linked to, and texts that name a place to load from.
+_LOADING_KEYS = {"url", "href", "data", "datasets", "loader", "baseurl", "bind"}
+_OUTSIDE = re.compile(r"\b(https?|ftp|file|data|blob|wss?|javascript):\S|^\s*//|url\s*\(", re.I)
+_NOTHING_LOADED = "a template draws the rows of its analysis: no `data`, `url`, `href`, and no images"
+_MOST_DEPTH = 50
 
 
 def shape_of(spec: dict[str, Any], place: str) -> tuple[str, int]:
     """How the data of a template is prepared, and how many marks it draws at most (its `usermeta`)."""
-    stated = spec.get("usermeta", {})
+    stated = spec.get("usermeta")
+    stated = stated if isinstance(stated, dict) else {}
     shape, limit = stated.get("shape"), stated.get("limit")
     if shape not in SHAPES:
         raise UserError(f"shape `{shape}` is unknown", f"usermeta.shape is one of {', '.join(SHAPES)}", place)
@@ -31,11 +37,36 @@ def shape_of(spec: dict[str, Any], place: str) -> tuple[str, int]:
     return shape, limit
 
 
-def fill(template: Any, values: dict[str, Any]) -> Any:
-    """The template with its placeholders replaced, `usermeta` left out."""
-    filled = _fill(template, values)
+def fill(template: dict[str, Any], values: dict[str, Any], place: str) -> dict[str, Any]:
+    """The template with its placeholders replaced, `usermeta` left out.
+
+    UserError: it would load something, whether a file, a page or a picture; all data come from the recording.
+    """
+    _refuse_outside(template, place, _OUTSIDE)
+    filled: dict[str, Any] = _fill(template, values)
+    if filled is _ABSENT:
+        raise UserError("the template itself has a `field`", "a channel of `encoding` has one", place)
+    # Once more: a placeholder may have become the name of a mark. Names of series may look like anything.
+    _refuse_outside(filled, place, None)
     filled.pop("usermeta", None)
     return filled
+
+
+def _refuse_outside(template: dict[str, Any], place: str, outside: re.Pattern[str] | None) -> None:
+    """Looks at one level of nesting after the other: a stranger's template may be deeper than the stack."""
+    level: list[tuple[str, Any]] = [(key, value) for key, value in template.items() if key != "$schema"]
+    for _ in range(_MOST_DEPTH):
+        for key, value in level:
+            if key.lower() in _LOADING_KEYS or (outside and isinstance(value, str) and outside.search(value)):
+                shown = f"{key}: {value}" if isinstance(value, str) else key
+                raise UserError(f"`{shown[:80]}` would load something", _NOTHING_LOADED, place)
+            if key in ("mark", "type") and value == "image":
+                raise UserError("a mark of type `image` would load something", _NOTHING_LOADED, place)
+        objects = [pair for _, value in level if isinstance(value, dict) for pair in value.items()]
+        level = objects + [(key, each) for key, value in level if isinstance(value, list) for each in value]
+        if not level:
+            return
+    raise UserError("nested too deeply", place=place)
 
 
 def _fill(node: Any, values: dict[str, Any]) -> Any:

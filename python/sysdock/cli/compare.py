@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sysdock.cli.options import filter_options, lang_option, open_recordings, open_session
+from sysdock.cli.options import filter_options, lang_option, open_recordings, open_session, raw_option
 from sysdock.sections import all_sections
 
 if TYPE_CHECKING:
@@ -75,9 +75,12 @@ _SAME_WITHIN = 1.05
     default="table",
     help="table (default): for reading. csv, json: exact values.",
 )
+@raw_option
 @filter_options
 @lang_option
-def command(a: Path, b: Path, part: str, limit: int | None, format_: str, lang: str, **options: Any) -> None:
+def command(
+    a: Path, b: Path, part: str, limit: int | None, format_: str, raw: bool, lang: str, **options: Any
+) -> None:
     """Say what changed from recording A to recording B: findings gone and new, calls, files, bytes, time."""
     from sysdock.analysis.comparison import compare
     from sysdock.cli.output import remark_on
@@ -97,7 +100,7 @@ def command(a: Path, b: Path, part: str, limit: int | None, format_: str, lang: 
             clocks = first.recording.has_clock and second.recording.has_clock
             sys.stdout.write("\n".join(_lines(found, part, rows, lang, clocks)) + "\n")
         elif format_ == "csv":
-            _csv(found, part, rows, lang)
+            _csv(found, part, rows, lang, raw=raw)
         else:
             _json(found, part, rows, lang)
         remark_on(first)
@@ -176,11 +179,11 @@ def _verdict(found: Comparison, words: dict[str, str], clocks: bool) -> list[str
     return [words[state].format(times=f"{times:.2f}", a=human_ns(a), b=human_ns(b)), ""]
 
 
-def _csv(found: Comparison, part: str, rows: int | None, lang: str) -> None:
+def _csv(found: Comparison, part: str, rows: int | None, lang: str, *, raw: bool) -> None:
     from sysdock.analysis.writing import write_csv
 
     columns, content = _table(found, part, rows, lang)
-    write_csv(sys.stdout, [column.name for column in columns], content)
+    write_csv(sys.stdout, [column.name for column in columns], content, raw=raw)
 
 
 def _table(found: Comparison, part: str, rows: int | None, lang: str) -> tuple[Any, list[tuple[Any, ...]]]:
@@ -203,7 +206,7 @@ def _table(found: Comparison, part: str, rows: int | None, lang: str) -> tuple[A
 
 
 def _json(found: Comparison, part: str, rows: int | None, lang: str) -> None:
-    import json
+    from sysdock.analysis.writing import json_text
 
     parts = _PARTS if part == "all" else (part,)
     answer: dict[str, Any] = {}
@@ -216,5 +219,4 @@ def _json(found: Comparison, part: str, rows: int | None, lang: str) -> None:
         answer["not_computed"] = {
             name: f"{error.place}: {error.words[0]}" for name, error in found.not_computed.items()
         }
-    json.dump(answer if part == "all" else answer[part], sys.stdout, ensure_ascii=False, indent=1)
-    sys.stdout.write("\n")
+    sys.stdout.write(json_text(answer if part == "all" else answer[part], indent=1) + "\n")

@@ -15,6 +15,7 @@ from sysdock.cli.options import (
     lang_option,
     open_session,
     parse_params,
+    raw_option,
     recording_argument,
 )
 from sysdock.errors import UserError
@@ -63,6 +64,7 @@ _EPILOG = """Example:
     help="Exit with 1 on findings; with `unknown` also where a rule could not tell.",
 )
 @format_option
+@raw_option
 @filter_options
 @lang_option
 @click.pass_context
@@ -74,6 +76,7 @@ def command(
     pairs: tuple[str, ...],
     fail_on: str | None,
     format_: str,
+    raw: bool,
     lang: str,
     **options: Any,
 ) -> None:
@@ -107,7 +110,7 @@ def command(
         else:
             names = (*COLUMNS, "evidence")
             rows = [[_cell(getattr(finding, name)) for name in names] for finding in findings]
-            print_rows([Column(name, "VARCHAR", None, "") for name in names], rows, format_)
+            print_rows([Column(name, "VARCHAR", None, "") for name in names], rows, format_, raw=raw)
             if said:
                 remark("\n".join(said))
         remark_on(session)

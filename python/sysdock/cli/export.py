@@ -11,6 +11,7 @@ from sysdock.cli.options import (
     export_filter_options,
     open_recordings,
     open_session,
+    raw_option,
     recording_argument,
     take_filters,
 )
@@ -55,8 +56,9 @@ _MOST = 1_000_000
     show_default=True,
     help="Calls (or stacks) in a time line or flame graph: the longest.",
 )
+@raw_option
 @export_filter_options
-def command(recording: Path, format_: str, output: Path, most: int, **options: Any) -> None:
+def command(recording: Path, format_: str, output: Path, most: int, raw: bool, **options: Any) -> None:
     """Write a recording for other tools: its tables, with paths and names filled in, or a picture's data."""
     from sysdock.cli.output import remark
     from sysdock.library import Library
@@ -67,7 +69,7 @@ def command(recording: Path, format_: str, output: Path, most: int, **options: A
     [opened] = open_recordings(recording)
     from sysdock.recording.export import export
 
-    files, notes = export(opened, Library(), output, format_, take_filters(options))
+    files, notes = export(opened, Library(), output, format_, take_filters(options), raw=raw)
     for file in files:
         print(f"{file.path}  {file.rows:,} rows")
     for note in notes:

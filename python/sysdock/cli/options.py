@@ -39,6 +39,13 @@ format_option = click.option(
 )
 
 
+raw_option = click.option(
+    "--raw",
+    is_flag=True,
+    help="Names in CSV as they were recorded, also those that a terminal or a spreadsheet would act on.",
+)
+
+
 def default_language() -> str:
     """`ja` where the locale is Japanese, else `en`."""
     locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or ""

@@ -52,10 +52,10 @@ def remark_on(session: Session, needs: Iterable[str] = ()) -> None:
             remark(f"{recording.lost(name):,} events of the table `{name}` were lost")
 
 
-def print_result(result: Result, format_: str, limit: int | None) -> None:
+def print_result(result: Result, format_: str, limit: int | None, *, raw: bool = False) -> None:
     """Prints a result; `limit` None is the format's own (50 rows of a table, else all), 0 is all."""
     if format_ != "table":
-        result.copy_to(sys.stdout.buffer, format_, limit or None)
+        result.copy_to(sys.stdout.buffer, format_, limit or None, raw=raw)
         return
     limit = TABLE_LIMIT if limit is None else limit
     rows = result.rows(limit or None)
@@ -77,14 +77,19 @@ def _lines(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> list[str
 
 
 def print_rows(
-    columns: Sequence[Column], rows: Iterable[Sequence[Any]], format_: str, width: int | None = None
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[Any]],
+    format_: str,
+    width: int | None = None,
+    *,
+    raw: bool = False,
 ) -> None:
     """Prints rows that are few."""
     from sysdock.analysis.writing import table_lines, write_csv, write_json
 
     names = [column.name for column in columns]
     if format_ == "csv":
-        write_csv(sys.stdout, names, rows)
+        write_csv(sys.stdout, names, rows, raw=raw)
     elif format_ == "json":
         write_json(sys.stdout, names, rows)
     else:

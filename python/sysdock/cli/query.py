@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sysdock.cli.options import filter_options, format_option, recording_argument, take_filters
+from sysdock.cli.options import filter_options, format_option, raw_option, recording_argument, take_filters
 
 _EPILOG = """Example:
 
@@ -33,6 +33,7 @@ _EPILOG = """Example:
 )
 @click.option("--verbose", is_flag=True, help="Say which safeguards this system lacks.")
 @format_option
+@raw_option
 @filter_options
 def command(
     recording: Path,
@@ -42,6 +43,7 @@ def command(
     seconds: int | None,
     verbose: bool,
     format_: str,
+    raw: bool,
     **options: Any,
 ) -> None:
     """Run one SELECT over the tables of a recording (`sysdock list tables`).
@@ -58,7 +60,15 @@ def command(
     seconds = seconds or (limits.seconds if limits else SECONDS)
     width = terminal_width()
     outcome = query(
-        recording, sql, take_filters(options), format_, limit, width=width, memory_mb=memory, seconds=seconds
+        recording,
+        sql,
+        take_filters(options),
+        format_,
+        limit,
+        width=width,
+        memory_mb=memory,
+        seconds=seconds,
+        raw=raw,
     )
     for note in outcome.notes:
         remark(note)

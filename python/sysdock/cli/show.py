@@ -14,6 +14,7 @@ from sysdock.cli.options import (
     lang_option,
     open_session,
     parse_params,
+    raw_option,
     recording_argument,
 )
 
@@ -42,6 +43,7 @@ _EPILOG = """Example:
     help="Draw its charts (a file of that name is replaced).",
 )
 @format_option
+@raw_option
 @filter_options
 @lang_option
 def command(
@@ -51,6 +53,7 @@ def command(
     limit: int | None,
     plot: Path | None,
     format_: str,
+    raw: bool,
     lang: str,
     **options: Any,
 ) -> None:
@@ -74,5 +77,5 @@ def command(
             chart.write(session, found, params, plot, lang)
             remark(f"{plot} written")
         else:
-            print_result(session.run(found, params), format_, limit)
+            print_result(session.run(found, params), format_, limit, raw=raw)
         remark_on(session, session.library.sources(found.needs))

@@ -14,6 +14,7 @@ from typing import IO, Any
 from sysdock.analysis import Session
 from sysdock.export.profiles import stacks_of
 from sysdock.export.traces import THREADS_SQL, Written, calls_of, calls_total
+from sysdock.text import harmless_json
 
 _VERSION, _GECKO_VERSION = 60, 29
 _NS_PER_MS = 1e6
@@ -56,7 +57,11 @@ def write_firefox(session: Session, out: IO[bytes], most: int) -> Written:
         "threads": [thread for thread in threads.values() if thread["samples"]["length"]],
         "shared": tree.tables(),
     }
-    out.write(json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
+    out.write(
+        harmless_json(json.dumps(content, ensure_ascii=False, separators=(",", ":"))).encode(
+            "utf-8", "replace"
+        )
+    )
     return Written(shown, calls_total(session))
 
 

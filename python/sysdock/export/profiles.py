@@ -11,6 +11,7 @@ from typing import IO
 
 from sysdock.analysis import Session
 from sysdock.export.traces import Written
+from sysdock.text import harmless_json, visible
 
 _USED_SQL = """WITH used AS (
     SELECT comm_id, stack_id, call, path_id, CAST(sum(dur_ns) AS BIGINT) AS ns, count(*) AS calls
@@ -32,7 +33,7 @@ def write_collapsed(session: Session, out: IO[bytes], most: int) -> Written:
     samples, total = _samples(session, most)
     for frames, weight in samples:
         # The format has no escapes: `;` parts frames, the last blank parts the weight.
-        words = ";".join(frame.replace(";", ":").replace("\n", " ") for frame in frames)
+        words = ";".join(visible(frame.replace(";", ":").replace("\n", " ")) for frame in frames)
         out.write(f"{words} {weight}\n".encode("utf-8", "replace"))
     return Written(len(samples), total)
 
@@ -61,7 +62,7 @@ def write_speedscope(session: Session, out: IO[bytes], most: int) -> Written:
         "shared": {"frames": [{"name": name} for name in frames]},
         "profiles": [profile],
     }
-    out.write(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
+    out.write(harmless_json(json.dumps(content, ensure_ascii=False)).encode("utf-8", "replace"))
     return Written(len(samples), total)
 
 

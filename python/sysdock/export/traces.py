@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from sysdock.analysis import Session
 from sysdock.export.protobuf import Field, message
+from sysdock.text import harmless_json, visible
 
 _BATCH = 10_000
 
@@ -42,7 +43,8 @@ def write_chrome(session: Session, out: IO[bytes], most: int) -> Written:
     def emit(event: dict[str, Any]) -> None:
         nonlocal first
         out.write(
-            (b"\n" if first else b",\n") + json.dumps(event, ensure_ascii=False).encode("utf-8", "replace")
+            (b"\n" if first else b",\n")
+            + harmless_json(json.dumps(event, ensure_ascii=False)).encode("utf-8", "replace")
         )
         first = False
 
@@ -126,7 +128,8 @@ def _slice_end(out: IO[bytes], life: int, at: int) -> None:
 
 def _note(name: str, value: int | str) -> tuple[int, bytes]:
     kind = _NOTE_INT if isinstance(value, int) else _NOTE_TEXT
-    return _EVENT_NOTE, message([(_NOTE_NAME, name), (kind, value)])
+    shown = visible(value) if isinstance(value, str) else value
+    return _EVENT_NOTE, message([(_NOTE_NAME, name), (kind, shown)])
 
 
 def _packet(out: IO[bytes], fields: Sequence[Field], number: int | None = None) -> None:

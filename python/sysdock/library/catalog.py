@@ -25,20 +25,27 @@ class ChartTemplate:
     path: Path
 
     def spec(self) -> dict[str, Any]:
-        """The specification; a UserError where it is not JSON."""
+        """The specification; a UserError where it is not JSON, or no specification."""
         import json
 
         try:
-            spec: dict[str, Any] = json.loads(self.path.read_text("utf-8"))
+            spec = json.loads(self.path.read_text("utf-8"))
+        except OSError as error:
+            raise UserError(f"cannot be read: {error.strerror}", place=str(self.path)) from None
         except ValueError as error:
             raise UserError(f"not JSON: {error}", place=str(self.path)) from None
+        except RecursionError:
+            raise UserError("nested too deeply", place=str(self.path)) from None
+        if not isinstance(spec, dict):
+            hint = "a template is one object: a Vega-Lite specification"
+            raise UserError("not an object of JSON", hint, str(self.path))
         return spec
 
     @property
     def title(self) -> str:
         """What it says of itself, on one line."""
         text = self.spec().get("description", "")
-        return text if isinstance(text, str) else " ".join(text)
+        return text if isinstance(text, str) else " ".join(map(str, text))
 
 
 _SHARED = ("tables", "charts")

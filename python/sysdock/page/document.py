@@ -20,6 +20,7 @@ from typing import Any, cast
 import sysdock
 from sysdock.page.markup import text
 from sysdock.page.theme import config
+from sysdock.text import harmless_json
 
 # Fonts of the reader's machine; the ones of a picture file need not be there.
 _FONT = "system-ui, 'Noto Sans CJK JP', 'Hiragino Sans', 'Yu Gothic', sans-serif"
@@ -153,9 +154,8 @@ def _packed(spec: dict[str, Any]) -> dict[str, Any]:
 def json_block(name: str, data: Any) -> str:
     """Data for the page's script, in an element with the id `name`."""
     # An unescaped `<` could end the block, whatever its type.
-    packed = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace(
-        "<", "\\u003c"
-    )
+    plain = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    packed = harmless_json(plain).replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{packed}</script>'
 
 

@@ -23,7 +23,7 @@ def text(value: object) -> str:
 
 
 def _visible(char: str) -> str:
-    if char in "\u200c\u200d" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co"):
+    if char in "\u200c\u200d" or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
         return char
     # The control pictures block shows U+0000 to U+001F; the rest is named by its number.
     return chr(0x2400 + ord(char)) if ord(char) < 0x20 else f"<U+{ord(char):04X}>"

@@ -10,6 +10,7 @@ from pathlib import Path
 from sysdock.errors import UserError
 from sysdock.library import Library, Table
 from sysdock.recording.filters import Filters
+from sysdock.recording.harmless import harmless
 from sysdock.recording.manifest import Recording
 from sysdock.recording.native import refuse_existing
 from sysdock.recording.views import Views
@@ -30,9 +31,18 @@ class Exported:
 
 
 def export(
-    recording: Recording, library: Library, folder: Path, format: str, filters: Filters | None = None
+    recording: Recording,
+    library: Library,
+    folder: Path,
+    format: str,
+    filters: Filters | None = None,
+    *,
+    raw: bool = False,
 ) -> tuple[list[Exported], list[str]]:
-    """Writes one file per table into `folder`, new or empty; returns them, and notes on the filters."""
+    """Writes one file per table into `folder`, new or empty; returns them, and notes on the filters.
+
+    raw: texts in CSV as they are, also what would steer a terminal or a spreadsheet.
+    """
     import duckdb
 
     refuse_existing(folder)
@@ -42,7 +52,8 @@ def export(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return [
-            _write(views, table, folder / f"{table.name}.{format}", format) for table in tables
+            _write(views, table, folder / f"{table.name}.{format}", format, raw=raw or format != "csv")
+            for table in tables
         ], views.notes
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", place=str(folder)) from None
@@ -58,14 +69,17 @@ def _cause(error: Exception) -> str:
     return os.strerror(int(number[1])) if number else str(error).splitlines()[0]
 
 
-def _write(views: Views, table: Table, path: Path, format: str) -> Exported:
+def _write(views: Views, table: Table, path: Path, format: str, *, raw: bool) -> Exported:
     # A join does not keep the order of the rows.
     keys = [column for column in ("ts_ns", "task_id") if table.has(column)]
     order = f" ORDER BY {', '.join(keys)}" if keys and table.joined else ""
     # Half a file must not look like a whole one.
     part = path.with_name(f".{path.name}.part")
     target = str(part).replace("'", "''")
-    copy = f"COPY (SELECT * FROM \"{table.name}\"{order}) TO '{target}' ({FORMATS[format]})"
+    select = f'SELECT * FROM "{table.name}"{order}'
+    if not raw:
+        select = harmless(select, [column.name for column in table.all_columns if column.type == "string"])
+    copy = f"COPY ({select}) TO '{target}' ({FORMATS[format]})"
     try:
         [(rows,)] = views.connection.execute(copy).fetchall()
         part.replace(path)

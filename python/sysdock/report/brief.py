@@ -13,7 +13,7 @@ from sysdock.errors import NotComputed
 from sysdock.library import Analysis, Column
 from sysdock.page.numbers import duration, measured, moment
 from sysdock.sections.coverage import unit_words
-from sysdock.text import percent
+from sysdock.text import percent, visible
 
 # Analyses that a ticket shows, and how many rows of each.
 _SHOWN = ("io/summary", "io/files", "io/errors")
@@ -175,17 +175,20 @@ def _cells(columns: Sequence[Column], row: tuple[Any, ...]) -> list[str]:
     ]
 
 
+_MARKUP = "\\`*_{}[]<>#|~!&"
+
+
 def _plain(text: str) -> str:
     """Recorded words in a line of Markdown: nothing in them is markup."""
-    escaped = "".join(f"\\{char}" if char in "\\`*_{}[]<>#|~!" else char for char in text)
-    return " ".join(escaped.split())
+    words = visible(" ".join(text.split()))
+    return "".join(f"\\{char}" if char in _MARKUP else char for char in words)
 
 
 def _code(value: Any) -> str:
     """A recorded name as code; a bar would end a cell, a back-tick the code."""
     if value is None or value == "":
         return ""
-    text = " ".join(str(value).split()) or "' '"
+    text = visible(str(value).replace("\n", " ")).strip() or "' '"
     fence = "``" if "`" in text else "`"
     pad = " " if "`" in text else ""
     return f"{fence}{pad}{text}{pad}{fence}".replace("|", "\\|")

@@ -87,5 +87,5 @@ def test_recorded_names_stay_as_they_are(maker: RecordingMaker, open_session) ->
     session.run("io/files").copy_to(out, "json")
     assert [row["path"] for row in json.loads(out.getvalue())] == [ODD]
     out = io.BytesIO()
-    session.run("io/files").copy_to(out, "csv")
+    session.run("io/files").copy_to(out, "csv", raw=True)
     assert [row["path"] for row in csv.DictReader(io.StringIO(out.getvalue().decode(), newline=""))] == [ODD]

@@ -40,5 +40,5 @@ def test_json_and_csv_of_odd_values() -> None:
     write_json(out, ["a"], [])
     assert out.getvalue() == "[]\n"
     out = io.StringIO()
-    write_csv(out, ["a", "b", "c", "d"], rows)
+    write_csv(out, ["a", "b", "c", "d"], rows, raw=True)
     assert out.getvalue() == 'a,b,c,d\ninf,,"a""b\n<script>",""\n'

@@ -388,7 +388,7 @@ class TestOthers:
     def test_a_message_cannot_steer_the_terminal(self, cli) -> None:
         done = cli("info", "a\x1b]0;x\x07")
         assert done.returncode == 2
-        assert done.stderr.startswith("sysdock: a\\x1b]0;x\\x07: no such recording\n")
+        assert done.stderr.startswith("sysdock: a\\u001b]0;x\\u0007: no such recording\n")
 
     def test_a_terminal_without_japanese(self, cli, rec: Path) -> None:
         done = cli("diagnose", rec, "--lang", "ja", env={"PYTHONIOENCODING": "ascii"})

@@ -34,7 +34,7 @@ def test_joined_columns_are_filled_in(
 def test_names_with_quotes_and_newlines_survive_csv(
     maker: RecordingMaker, library: Library, tmp_path: Path
 ) -> None:
-    export(Recording.open(maker.make()), library, tmp_path / "out", "csv")
+    export(Recording.open(maker.make()), library, tmp_path / "out", "csv", raw=True)
     with open(tmp_path / "out" / "paths.csv", newline="") as file:
         paths = [row["path"] for row in csv.DictReader(file)]
     assert '/tmp/it\'s "<script>"\n,[x]*' in paths
@@ -51,9 +51,9 @@ def test_filters_apply(maker: RecordingMaker, library: Library, tmp_path: Path) 
 def test_nothing_is_overwritten(maker: RecordingMaker, library: Library, tmp_path: Path) -> None:
     recording = Recording.open(maker.make())
     (tmp_path / "out").mkdir()
-    export(recording, library, tmp_path / "out", "csv")
+    export(recording, library, tmp_path / "out", "csv", raw=True)
     with pytest.raises(UserError, match="already exists"):
-        export(recording, library, tmp_path / "out", "csv")
+        export(recording, library, tmp_path / "out", "csv", raw=True)
 
 
 def test_half_a_file_is_not_left(
@@ -64,5 +64,5 @@ def test_half_a_file_is_not_left(
 
     monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(UserError, match="cannot be written: No space left on device"):
-        export(Recording.open(maker.make()), library, tmp_path / "out", "csv")
+        export(Recording.open(maker.make()), library, tmp_path / "out", "csv", raw=True)
     assert not list((tmp_path / "out").iterdir())

@@ -9,7 +9,7 @@ from typing import Any
 from sysdock.chart.scale import axis_of
 from sysdock.chart.template import fill
 from sysdock.disk.series.scans import ANALYSIS, Snapshot
-from sysdock.library import Library
+from sysdock.library import ChartTemplate, Library
 
 TEMPLATE = "curves"
 _TIME = {"en": "time of the scan, UTC", "ja": "スキャンの時刻 (UTC)"}
@@ -55,12 +55,11 @@ PANELS = (
 
 def specs(found: Sequence[Snapshot], library: Library, lang: str) -> list[dict[str, Any]]:
     """A complete Vega-Lite specification for each of `PANELS`, without a theme."""
-    template = library.chart(TEMPLATE).spec()
-    return [_spec(template, panel, found, library, lang) for panel in PANELS]
+    return [_spec(library.chart(TEMPLATE), panel, found, library, lang) for panel in PANELS]
 
 
 def _spec(
-    template: dict[str, Any], panel: Panel, found: Sequence[Snapshot], library: Library, lang: str
+    template: ChartTemplate, panel: Panel, found: Sequence[Snapshot], library: Library, lang: str
 ) -> dict[str, Any]:
     number = int(lang == "ja")
     units = {column.name: column.unit for column in library.analysis(ANALYSIS).columns}
@@ -91,4 +90,9 @@ def _spec(
         if each.facts[name] is not None
     ]
     head = {"text": panel.title[number], "subtitle": panel.reading[number]}
-    return {**fill(template, values), "height": _HEIGHT, "title": head, "data": {"values": rows}}
+    return {
+        **fill(template.spec(), values, str(template.path)),
+        "height": _HEIGHT,
+        "title": head,
+        "data": {"values": rows},
+    }
