@@ -21,6 +21,8 @@ SQL_TYPES = {
     "string": "VARCHAR",
 }
 
+_HINT = "docs/reference/knowhow-files.md shows what a definition holds"
+
 
 @dataclass(frozen=True)
 class TableColumn:
@@ -133,7 +135,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(content) if noted is None else noted
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"not TOML: {error}", place=str(path)) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise UserError("not TOML: nested too deeply", place=str(path)) from None
+    except (OSError, ValueError) as error:
+        # No UTF-8, or a number of thousands of digits.
         raise UserError(f"cannot be read: {error}", place=str(path)) from None
 
 
@@ -169,6 +174,16 @@ def parse_table(path: Path) -> Table:
         table = Table(*head, columns, derived, joined, *more)
     except KeyError as error:
         raise UserError(f"key {error} is missing", place=str(path)) from None
+    except (TypeError, AttributeError) as error:
+        # A list where a table is wanted, and the like.
+        raise UserError(f"a key is not of its type: {error}", _HINT, str(path)) from None
+    texts = [table.name, table.text, table.order, *needs, *filter(None, more[:1] + more[2:])]
+    texts += [text for column in table.all_columns for text in (column.name, column.type, column.text)]
+    texts += [column.unit for column in table.all_columns if column.unit is not None]
+    texts += [column.sql for column in derived]
+    texts += [text for c in joined for text in (c.table, c.key, c.column, c.other_key)]
+    if not all(isinstance(text, str) for text in texts):
+        raise UserError("a key is not of its type: text is wanted", _HINT, str(path))
     for column in table.all_columns:
         if column.type not in SQL_TYPES:
             hint = f"the types are {', '.join(SQL_TYPES)}"

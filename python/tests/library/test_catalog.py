@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from sysdock.errors import UserError
 from sysdock.library import Library
+from sysdock.library.tables import parse_table
 
 SQL = "-- Title\n-- needs: calls\n-- column: a BIGINT  A.\n-- was: io/former\nSELECT 1 AS a"
 
@@ -105,3 +106,27 @@ def test_a_wrong_table_file_is_named(pack, text: str, fact: str) -> None:
 def test_sources_of_a_summary_are_the_tables_behind_it(library: Library) -> None:
     assert library.sources(["call_use", "calls"]) == ["call_use", "calls", "object_use"]
     assert library.sources(["paths"]) == ["paths"]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "columns = 5",
+        "columns = [1]",
+        'columns = [{name = 1, type = "int64", text = "x"}]',
+        'columns = [{name = "a", type = ["x"], text = "x"}]',
+        'columns = [{name = "a", type = "int64", text = "x", unit = [1]}]',
+        'columns = []\nneeds = 5\nsql = "x"',
+        'columns = []\nderived = [{name = "a", type = "int64", text = "t", sql = 5}]',
+        'columns = []\njoined = [{name = "a", type = "int64", text = "t", table = 5, key = "k"}]',
+        "columns = []\nabout = [1]",
+        "x = " + "[" * 100_000,
+        "x = " + "9" * 9999,
+    ],
+)
+def test_a_table_whose_keys_are_of_other_types_is_an_error_of_its_file(tmp_path: Path, rest: str) -> None:
+    path = tmp_path / "t.toml"
+    path.write_text(f'name = "t"\ntext = "x"\norder = "y"\n{rest}')
+    with pytest.raises(UserError) as caught:
+        parse_table(path)
+    assert caught.value.place == str(path)
