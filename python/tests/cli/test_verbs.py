@@ -67,7 +67,7 @@ class TestShow:
         assert rows[0]["path"] == ODD
 
     def test_csv(self, cli, rec: Path) -> None:
-        text = cli("show", rec, "io/files", "--format", "csv", "--call", "write").stdout
+        text = cli("show", rec, "io/files", "--format", "csv", "--raw", "--call", "write").stdout
         [row] = csv.DictReader(io.StringIO(text, newline=""))
         assert (row["path"], row["calls"]) == (ODD, "1")
 
