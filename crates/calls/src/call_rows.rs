@@ -111,11 +111,13 @@ pub struct Numbered {
 }
 
 impl Numbered {
-    /// The number of a name; past a thousand names they share one.
+    /// The number of a name; past a thousand names, and where they are very long, they share one.
     pub fn number(&mut self, name: &[u8]) -> i16 {
         // Linux has fewer than 140 errors, and programs use some dozen sets of flags; a log of garbage may hold any number.
         const LIMIT: usize = 1024;
-        let name = if self.names.len() < LIMIT || self.numbers.contains_key(name) { name } else { b"(other)" };
+        const LONGEST: usize = 256;
+        let fits = name.len() <= LONGEST && (self.names.len() < LIMIT || self.numbers.contains_key(name));
+        let name = if fits { name } else { b"(other)" };
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }

@@ -88,11 +88,17 @@ impl Issues {
     pub fn add(&mut self, issue: Issue, place: (usize, u64), text: &[u8], detail: Option<String>) -> bool {
         const EXCERPTS: u64 = 10_000;
         const EXCERPT_BYTES: usize = 120;
+        // It may hold a name from the log.
+        const DETAIL_BYTES: usize = 400;
         *self.counts.entry(issue.word()).or_default() += 1;
         self.lines_lost += u64::from(!issue.understood() && place.1 > 0);
         let keep = !text.is_empty() && self.excerpts < EXCERPTS;
         self.excerpts += u64::from(keep);
         let excerpt = keep.then(|| readable(&text[..text.len().min(EXCERPT_BYTES)]).into_owned());
+        let detail = detail.map(|mut detail| {
+            detail.truncate((0..=DETAIL_BYTES.min(detail.len())).rev().find(|end| detail.is_char_boundary(*end)).unwrap_or(0));
+            detail
+        });
         self.rows.push(IssueRow { source: place.0, line: place.1, issue, detail, excerpt });
         self.rows.len() >= ROWS_PER_GROUP
     }

@@ -93,23 +93,25 @@ pub fn write_processes(recording: &mut Recording, lives: &[Life], sessions: &[St
 fn processes(lives: &[Life]) -> Vec<i32> {
     let mut current: FxHashMap<(u32, i32), usize> = FxHashMap::default();
     let mut found = Vec::with_capacity(lives.len());
-    // Where the way from each life ends: the way of a later one ends there too.
-    let mut ends: Vec<usize> = Vec::with_capacity(lives.len());
+    // Where the way from each life ends, once it was gone; every life on a way has the same process, so that the others' ways end there too.
+    let mut ends: Vec<Option<usize>> = vec![None; lives.len()];
+    let mut way = Vec::new();
     for (index, life) in lives.iter().enumerate() {
         let key = (life.session, life.pid);
-        let mut first = index;
-        // Threads make threads; the walk is as long as that chain, and never longer than all lives.
-        for _ in 0..lives.len() {
-            match lives[first].parent.filter(|parent| (lives[*parent].session, lives[*parent].pid) == key) {
-                Some(parent) if parent < index => {
-                    first = ends[parent];
-                    break;
-                }
-                Some(parent) => first = parent,
-                None => break,
+        let mut at = index;
+        // Threads make threads. A log of garbage may name two that made each other: a way ends where it comes back.
+        let mut first = loop {
+            if let Some(end) = ends[at] {
+                break end;
             }
-        }
-        ends.push(first);
+            ends[at] = Some(index);
+            way.push(at);
+            match lives[at].parent.filter(|parent| (lives[*parent].session, lives[*parent].pid) == key) {
+                Some(parent) => at = parent,
+                None => break at,
+            }
+        };
+        way.drain(..).for_each(|life| ends[life] = Some(first));
         if first == index && life.tid != life.pid {
             first = *current.entry(key).or_insert(index);
         } else if first == index {
@@ -143,4 +145,39 @@ fn tree(lives: &[Life]) -> (Vec<i32>, Vec<i32>) {
         open.extend(children[index].iter().rev().map(|child| (*child, depth + 1)));
     }
     (depths, orders)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn life(tid: i32, parent: Option<usize>) -> Life {
+        let (program, exit_code, exit_signal, usage) = (None, None, None, None);
+        Life {
+            session: 0,
+            pid: 1,
+            tid,
+            ppid: None,
+            parent,
+            start_ns: 0,
+            end_ns: None,
+            program,
+            execs: 0,
+            calls: 0,
+            exit_code,
+            exit_signal,
+            usage,
+        }
+    }
+
+    #[test]
+    fn a_long_chain_of_threads_is_gone_once() {
+        // Each was made by the next one, and two made each other.
+        let count = 300_000;
+        let mut lives: Vec<Life> = (0..count).map(|index| life(i32::try_from(index).unwrap() + 2, Some(index + 1))).collect();
+        lives.push(life(1, None));
+        assert!(processes(&lives).iter().all(|process| usize::try_from(*process).unwrap() == count));
+        lives[count].parent = Some(count - 1);
+        assert_eq!(processes(&lives).len(), lives.len());
+    }
 }

@@ -125,14 +125,25 @@ impl Objects {
     }
 }
 
-/// Write `paths`.
+/// Bytes of names that are written at a time: a column of text holds 2 GB at most, and is in memory until it is written.
+const GROUP_BYTES: usize = 64 << 20;
+
+/// Write `paths`. The recording's next checkpoint, or its end, closes what is written.
 pub fn write_paths(recording: &mut Recording, objects: &Objects) -> Result<(), TableError> {
-    let row = |(path_id, (name, kind)): (i32, (_, Kind))| rows::Paths {
-        path_id,
-        path: readable(name),
-        kind: KIND_WORDS[kind as usize].into(),
-    };
-    recording.replace_rows((0..).zip(objects.iter()).map(row))
+    let mut left = (0..).zip(objects.iter()).peekable();
+    let mut is_first = true;
+    while is_first || left.peek().is_some() {
+        let mut bytes = 0;
+        let group = std::iter::from_fn(|| {
+            let (path_id, (name, kind)) = left.next_if(|_| bytes < GROUP_BYTES)?;
+            let path = readable(name);
+            bytes += path.len();
+            Some(rows::Paths { path_id, path, kind: KIND_WORDS[kind as usize].into() })
+        });
+        if is_first { recording.replace_rows(group) } else { recording.write_rows(group) }?;
+        is_first = false;
+    }
+    Ok(())
 }
 
 fn slice<'a>(bytes: &'a [u8], ends: &[usize], id: ObjectId) -> &'a [u8] {
@@ -173,6 +184,8 @@ fn kind(name: &[u8]) -> Kind {
 
 #[cfg(test)]
 mod tests {
+    use sysdock_table::{Ending, Manifest};
+
     use super::*;
 
     #[test]
@@ -183,6 +196,21 @@ mod tests {
         assert_eq!(objects.name(1), b"/b");
         assert_eq!(objects.name(2), b"");
         assert_eq!((objects.find(b"/b"), objects.find(b"/c")), (Some(1), None));
+    }
+
+    #[test]
+    fn names_that_no_column_holds_together_are_written_in_groups() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("test", "events", "calls")).unwrap();
+        let mut objects = Objects::default();
+        let names: Vec<Vec<u8>> = (0..3u8).map(|number| vec![b'a' + number; GROUP_BYTES / 2 + 1]).collect();
+        for name in &names {
+            objects.intern(name);
+        }
+        write_paths(&mut recording, &objects).unwrap();
+        recording.checkpoint().unwrap();
+        write_paths(&mut recording, &objects).unwrap();
+        assert_eq!(recording.finish(Ending::EndOfInput).unwrap().tables["paths"].rows, 3);
     }
 
     #[test]

@@ -483,10 +483,11 @@ impl Calls {
     /// A log of garbage may hold any number of names; past the limit they share one.
     fn other(&mut self, name: &[u8]) -> u16 {
         const LIMIT: usize = 4096;
+        const LONGEST: usize = 256;
         if let Some(number) = self.others.get(name) {
             return *number;
         }
-        let name = if self.names.len() < LIMIT { name } else { b"(other)" };
+        let name = if self.names.len() < LIMIT && name.len() <= LONGEST { name } else { b"(other)" };
         if let Some(number) = self.others.get(name) {
             return *number;
         }

@@ -19,6 +19,11 @@ use sysdock_calls::{
     syscalls::{Class, Shape},
 };
 
+/// Steps in tables of descriptors that each rename adds to those that renames may take, and what there is at the start. Without a bound, a log
+/// of renames in a process with a hundred thousand descriptors would be read for hours.
+const STEPS_PER_RENAME: u64 = 4096;
+pub(crate) const STEPS_AT_FIRST: u64 = 1 << 24;
+
 /// A call in the thread that made it.
 pub(crate) struct Context<'a> {
     pub(crate) thread: usize,
@@ -312,7 +317,9 @@ impl System {
             let comm_id = self.commands.intern(sysdock_calls::comm(self.objects.name(object)));
             let command = match paths::command_line(context.call.arguments.get(argv)) {
                 // truss prints an address here, and the words below if asked to.
-                line if line.is_empty() && context.call.arguments.truss => sysdock_table::readable(&path).into_owned(),
+                line if line.is_empty() && context.call.arguments.truss => {
+                    paths::cut_command(sysdock_table::readable(&path).into_owned())
+                }
                 line => line,
             };
             self.threads.exec(context.thread, Rc::new(Program { comm_id, command }));
@@ -338,9 +345,9 @@ impl System {
 
     fn set_cwd(&mut self, thread: usize, object: ObjectId) {
         self.objects.set_directory(object);
-        let name = self.objects.name(object).to_vec();
+        let name = self.objects.name(object);
         // A relative name against an unknown directory says nothing.
-        *self.threads.get(thread).cwd.borrow_mut() = name.starts_with(b"/").then_some(name);
+        *self.threads.get(thread).cwd.borrow_mut() = name.starts_with(b"/").then(|| name.into());
     }
 
     fn rename(&mut self, context: &Context<'_>, row: &mut CallRow, old: (Option<usize>, usize), new: (Option<usize>, usize)) {
@@ -359,7 +366,8 @@ impl System {
             if swapped {
                 self.renamed.insert(old, new);
             }
-            self.threads.get(context.thread).fds.borrow().rename(old, new, swapped);
+            self.rename_steps = self.rename_steps.saturating_add(STEPS_PER_RENAME);
+            self.threads.get(context.thread).fds.borrow().rename(old, new, swapped, &mut self.rename_steps);
         }
         row.object = object_id(old);
     }

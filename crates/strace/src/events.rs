@@ -114,14 +114,15 @@ impl Import<'_> {
         half.text.clear();
         half.text.extend_from_slice(text);
         (half.places, half.started_ns, half.place, half.held) = (*places, item.time_ns, place, held);
-        self.system.threads.get_mut(thread).half = Some(half);
+        half.forks = *shape == Shape::Fork;
+        self.system.threads.begin_half(thread, half);
         Ok(())
     }
 
     /// A thread begins a call while one is open: its end is lost.
     #[inline]
     pub(crate) fn drop_half(&mut self, item: &Item<'_>, thread: usize) -> Result<(), TableError> {
-        match self.system.threads.get_mut(thread).half.take() {
+        match self.system.threads.take_half(thread) {
             Some(half) => self.lost_end(item, thread, &half),
             None => Ok(()),
         }
@@ -140,12 +141,12 @@ impl Import<'_> {
             let issue = if item.ended() { Issue::UnknownLine } else { Issue::CutLine };
             return self.issue(issue, item, None);
         };
-        let fits = self.system.threads.get(thread).half.as_ref().is_some_and(|half| half.places.name_in(&half.text) == name);
+        let fits = self.system.threads.get(thread).half().is_some_and(|half| half.places.name_in(&half.text) == name);
         if !fits {
             self.drop_half(item, thread)?;
             return self.end_only(item, thread, name, tail);
         }
-        let mut half = self.system.threads.get_mut(thread).half.take().expect("it fits");
+        let mut half = self.system.threads.take_half(thread).expect("it fits");
         let done = if matches!(line.parsed, Parsed::Ended) {
             let call = half.places.ended_by(&half.text, &line.places.end, item.event);
             self.finish_call(thread, half.places.number, &call, half.started_ns, half.held.as_ref())
@@ -258,7 +259,7 @@ impl Import<'_> {
         let thread = self.thread(item)?;
         if let Some(winner) = body.strip_prefix(b"superseded by execve in pid ") {
             if let Some(winner) = text::leading_number(winner).and_then(|tid| i32::try_from(tid).ok()) {
-                if let Some(half) = self.system.threads.get_mut(thread).half.take() {
+                if let Some(half) = self.system.threads.take_half(thread) {
                     self.open_call(thread, &half)?;
                 }
                 self.system.threads.supersede(thread, winner, item.time_ns);
@@ -277,7 +278,7 @@ impl Import<'_> {
         }
         self.event(item.time_ns);
         // Killed in a call: the call never ended, which is no fault of the log.
-        if let Some(half) = self.system.threads.get_mut(thread).half.take() {
+        if let Some(half) = self.system.threads.take_half(thread) {
             self.open_call(thread, &half)?;
         }
         self.give_up_interrupted(thread)?;

@@ -8,7 +8,7 @@ use std::{
     rc::Rc,
 };
 
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 
 use sysdock_calls::ObjectId;
 
@@ -78,112 +78,221 @@ impl Drop for Held {
     }
 }
 
+/// A descriptor.
 #[derive(Clone, Debug)]
 struct Slot {
     file: Rc<OpenFile>,
-    close_on_exec: bool,
+    closes: ExecNumber,
 }
 
-/// One process's descriptors. Numbers are small: the kernel gives the lowest free one.
+/// The exec of its table that closes a descriptor, counted from 0; [`NEVER`]: none does.
+type ExecNumber = u32;
+
+const NEVER: ExecNumber = ExecNumber::MAX;
+
+/// Bits of a descriptor's number that a node of the tree tells apart.
+const BITS: u32 = 4;
+const WIDTH: usize = 1 << BITS;
+
+/// A part of a table: the descriptors whose numbers begin alike.
+#[derive(Clone, Debug)]
+enum Node {
+    Slots([Option<Slot>; WIDTH]),
+    Inner([Option<Branch>; WIDTH]),
+}
+
+/// A node below another, and the exec that closes all that is in it now.
+#[derive(Clone, Debug)]
+struct Branch {
+    node: Rc<Node>,
+    closes: ExecNumber,
+}
+
+impl Node {
+    /// An empty node; below one of `level` are that many others.
+    fn new(level: u32) -> Self {
+        if level == 0 { Node::Slots(Default::default()) } else { Node::Inner(Default::default()) }
+    }
+
+    /// All that is below closes at this exec, unless it does before.
+    fn close_at(&mut self, exec: ExecNumber) {
+        match self {
+            Node::Slots(slots) => slots.iter_mut().flatten().for_each(|slot| slot.closes = slot.closes.min(exec)),
+            Node::Inner(branches) => branches.iter_mut().flatten().for_each(|branch| branch.closes = branch.closes.min(exec)),
+        }
+    }
+
+    /// Remove the numbers from `first` to `last`, which count from the beginning of this node, or mark them.
+    fn cut(&mut self, level: u32, first: u64, last: u64, mark: Option<ExecNumber>) {
+        let each = 1 << (level * BITS);
+        for (start, at) in (0..).step_by(1 << (level * BITS)).zip(0..WIDTH) {
+            let end: u64 = start + each - 1;
+            if end < first || start > last {
+                continue;
+            }
+            match (&mut *self, mark) {
+                (Node::Slots(slots), None) => slots[at] = None,
+                (Node::Slots(slots), Some(exec)) => {
+                    if let Some(slot) = &mut slots[at] {
+                        slot.closes = slot.closes.min(exec);
+                    }
+                }
+                (Node::Inner(branches), _) if first > start || last < end => {
+                    if let Some(branch) = &mut branches[at] {
+                        branch.own().cut(level - 1, first.saturating_sub(start), last - start, mark);
+                    }
+                }
+                (Node::Inner(branches), None) => branches[at] = None,
+                (Node::Inner(branches), Some(exec)) => {
+                    if let Some(branch) = &mut branches[at] {
+                        branch.closes = branch.closes.min(exec);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Look at open files, as they are after `execs` execs, for as many steps as are `left`.
+    fn walk(&self, execs: ExecNumber, left: &mut u64, look: &mut impl FnMut(&OpenFile)) {
+        *left = left.saturating_sub(WIDTH as u64);
+        match self {
+            _ if *left == 0 => {}
+            Node::Slots(slots) => slots.iter().flatten().filter(|slot| slot.closes >= execs).for_each(|slot| look(&slot.file)),
+            Node::Inner(branches) => {
+                branches
+                    .iter()
+                    .flatten()
+                    .filter(|branch| branch.closes >= execs)
+                    .for_each(|branch| branch.node.walk(execs, left, look));
+            }
+        }
+    }
+}
+
+impl Branch {
+    /// The node, to be changed: its own from now on, and with it the mark.
+    fn own(&mut self) -> &mut Node {
+        let node = Rc::make_mut(&mut self.node);
+        if self.closes != NEVER {
+            node.close_at(std::mem::replace(&mut self.closes, NEVER));
+        }
+        node
+    }
+}
+
+/// One process's descriptors: a tree, of which tables share what is the same in them.
+///
+/// A fork copies one pointer, and a change afterwards the nodes on the way to one descriptor. Nothing here takes longer because a table is large:
+/// a log can name any number of descriptors and processes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FdTable {
-    slots: Vec<Option<Slot>>,
-    /// Those above [`FdTable::DENSE`].
-    high: FxHashMap<i32, Slot>,
+    root: Option<Rc<Node>>,
+    /// Nodes on the way to a descriptor, but for the last.
+    level: u32,
+    /// How many execs there were. What they closed is still in the tree.
+    execs: ExecNumber,
 }
 
 /// A table that threads may share.
 pub(crate) type SharedFds = Rc<RefCell<FdTable>>;
 
 impl FdTable {
-    const DENSE: usize = 4096;
-
-    fn dense(fd: i32) -> Option<usize> {
-        usize::try_from(fd).ok().filter(|index| *index < Self::DENSE)
-    }
-
-    fn slot_mut(&mut self, fd: i32) -> Option<&mut Slot> {
-        match Self::dense(fd) {
-            Some(index) => self.slots.get_mut(index)?.as_mut(),
-            None => self.high.get_mut(&fd),
-        }
+    /// Whether the tree is high enough for a number.
+    fn has_room(&self, number: u32) -> bool {
+        u64::from(number) >> ((self.level + 1) * BITS) == 0
     }
 
     pub(crate) fn get(&self, fd: i32) -> Option<&Rc<OpenFile>> {
-        let slot = match Self::dense(fd) {
-            Some(index) => self.slots.get(index)?.as_ref(),
-            None => self.high.get(&fd),
-        };
-        slot.map(|slot| &slot.file)
-    }
-
-    pub(crate) fn set(&mut self, fd: i32, file: Rc<OpenFile>, close_on_exec: bool) {
-        let slot = Slot { file, close_on_exec };
-        match Self::dense(fd) {
-            Some(index) => {
-                if index >= self.slots.len() {
-                    self.slots.resize(index + 1, None);
+        let number = u32::try_from(fd).ok().filter(|number| self.has_room(*number))?;
+        let mut node = self.root.as_ref()?;
+        let mut shift = self.level * BITS;
+        loop {
+            let at = (number >> shift) as usize % WIDTH;
+            match &**node {
+                Node::Slots(slots) => return slots[at].as_ref().filter(|slot| slot.closes >= self.execs).map(|slot| &slot.file),
+                Node::Inner(branches) => {
+                    let branch = branches[at].as_ref().filter(|branch| branch.closes >= self.execs)?;
+                    (node, shift) = (&branch.node, shift - BITS);
                 }
-                self.slots[index] = Some(slot);
-            }
-            None => {
-                self.high.insert(fd, slot);
             }
         }
     }
 
+    /// The place of a number, in nodes that are no other table's.
+    fn place(&mut self, number: u32) -> &mut Option<Slot> {
+        while !self.has_room(number) {
+            self.level += 1;
+            if let Some(node) = self.root.take() {
+                let mut branches: [Option<Branch>; WIDTH] = Default::default();
+                branches[0] = Some(Branch { node, closes: NEVER });
+                self.root = Some(Rc::new(Node::Inner(branches)));
+            }
+        }
+        let mut level = self.level;
+        let mut node = Rc::make_mut(self.root.get_or_insert_with(|| Rc::new(Node::new(level))));
+        loop {
+            let at = (number >> (level * BITS)) as usize % WIDTH;
+            match node {
+                Node::Slots(slots) => return &mut slots[at],
+                Node::Inner(branches) => {
+                    level -= 1;
+                    let new = || Branch { node: Rc::new(Node::new(level)), closes: NEVER };
+                    node = branches[at].get_or_insert_with(new).own();
+                }
+            }
+        }
+    }
+
+    pub(crate) fn set(&mut self, fd: i32, file: Rc<OpenFile>, close_on_exec: bool) {
+        let Ok(number) = u32::try_from(fd) else { return };
+        let closes = if close_on_exec { self.execs } else { NEVER };
+        *self.place(number) = Some(Slot { file, closes });
+    }
+
     pub(crate) fn remove(&mut self, fd: i32) -> Option<Rc<OpenFile>> {
-        let slot = match Self::dense(fd) {
-            Some(index) => self.slots.get_mut(index)?.take(),
-            None => self.high.remove(&fd),
-        };
-        slot.map(|slot| slot.file)
+        self.get(fd)?;
+        self.place(u32::try_from(fd).ok()?).take().map(|slot| slot.file)
     }
 
     pub(crate) fn set_close_on_exec(&mut self, fd: i32, on: bool) {
-        if let Some(slot) = self.slot_mut(fd) {
-            slot.close_on_exec = on;
+        let closes = if on { self.execs } else { NEVER };
+        if self.get(fd).is_some()
+            && let Some(slot) = u32::try_from(fd).ok().and_then(|number| self.place(number).as_mut())
+        {
+            slot.closes = closes;
         }
     }
 
     /// `close_range`: close, or mark, everything from `first` to `last`.
     pub(crate) fn close_range(&mut self, first: i64, last: i64, mark_only: bool) {
-        let inside = |fd: i64| (first..=last).contains(&fd);
-        self.retain(|fd, slot| {
-            slot.close_on_exec |= mark_only && inside(fd);
-            mark_only || !inside(fd)
-        });
+        let (Ok(first), Ok(last)) = (u64::try_from(first.max(0)), u64::try_from(last)) else { return };
+        if let Some(root) = self.root.as_mut().filter(|_| first <= last) {
+            Rc::make_mut(root).cut(self.level, first, last, mark_only.then_some(self.execs));
+        }
     }
 
-    /// A file got a new name; open files go with it.
-    pub(crate) fn rename(&self, old: ObjectId, new: ObjectId, swapped: bool) {
+    /// A file got a new name; open files go with it, as far as they are found in the steps that are `left`.
+    pub(crate) fn rename(&self, old: ObjectId, new: ObjectId, swapped: bool, left: &mut u64) {
         // Descriptors may share an open file, which is looked at once: a swap is no swap if it is made twice.
-        let mut renamed: Vec<*const OpenFile> = Vec::new();
-        for slot in self.slots.iter().flatten().chain(self.high.values()) {
-            let other = match slot.file.object.get() {
+        let mut renamed: FxHashSet<*const OpenFile> = FxHashSet::default();
+        let mut look = |file: &OpenFile| {
+            let other = match file.object.get() {
                 Some(object) if object == old => new,
                 Some(object) if swapped && object == new => old,
-                _ => continue,
+                _ => return,
             };
-            if !renamed.contains(&Rc::as_ptr(&slot.file)) {
-                renamed.push(Rc::as_ptr(&slot.file));
-                slot.file.object.set(Some(other));
+            if !swapped || renamed.insert(file) {
+                file.object.set(Some(other));
             }
+        };
+        if let Some(root) = &self.root {
+            root.walk(self.execs, left, &mut look);
         }
     }
 
     /// What a successful exec does.
     pub(crate) fn exec(&mut self) {
-        self.retain(|_, slot| !slot.close_on_exec);
-    }
-
-    fn retain(&mut self, mut keep: impl FnMut(i64, &mut Slot) -> bool) {
-        for (fd, place) in (0..).zip(&mut self.slots) {
-            if place.as_mut().is_some_and(|slot| !keep(fd, slot)) {
-                *place = None;
-            }
-        }
-        self.high.retain(|fd, slot| keep(i64::from(*fd), slot));
+        self.execs = self.execs.saturating_add(1).min(NEVER - 1);
     }
 }
 
@@ -201,6 +310,77 @@ mod tests {
         assert_eq!(table.get(4).unwrap().position.get(), Some(10));
         table.exec();
         assert!(table.get(3).is_none() && table.get(4).is_some());
+    }
+
+    /// What the tree must do, done by a list.
+    type List = std::collections::BTreeMap<i32, (usize, bool)>;
+
+    fn compare(table: &FdTable, list: &List, files: &[Rc<OpenFile>], numbers: &[i32]) {
+        for fd in numbers {
+            let found = table.get(*fd).map(|file| files.iter().position(|other| Rc::ptr_eq(file, other)).unwrap());
+            assert_eq!(found, list.get(fd).map(|(file, _)| *file), "descriptor {fd}");
+        }
+    }
+
+    #[test]
+    fn tables_that_share_their_nodes_do_what_tables_of_their_own_do() {
+        let mut state = 1u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).unwrap() % below
+        };
+        let files: Vec<Rc<OpenFile>> = (0..40).map(|_| OpenFile::new(None, None, false)).collect();
+        let numbers: Vec<i32> = (0..40).chain([255, 256, 257, 4095, 4096, 70_000, i32::MAX - 1, i32::MAX]).collect();
+        let mut tables = vec![(FdTable::default(), List::default())];
+        for _ in 0..20_000 {
+            let (fd, other, at) = (numbers[random(numbers.len())], numbers[random(numbers.len())], random(tables.len()));
+            let (table, list) = &mut tables[at];
+            match random(10) {
+                0..5 => {
+                    let (file, close_on_exec) = (random(files.len()), random(2) == 0);
+                    table.set(fd, Rc::clone(&files[file]), close_on_exec);
+                    list.insert(fd, (file, close_on_exec));
+                }
+                5 => assert_eq!(table.remove(fd).is_some(), list.remove(&fd).is_some()),
+                6 => {
+                    let on = random(2) == 0;
+                    table.set_close_on_exec(fd, on);
+                    list.entry(fd).and_modify(|slot| slot.1 = on);
+                }
+                7 => {
+                    let mark_only = random(3) > 0;
+                    table.close_range(i64::from(fd), i64::from(other), mark_only);
+                    list.iter_mut().filter(|(number, _)| (fd..=other).contains(number)).for_each(|(_, slot)| slot.1 |= mark_only);
+                    list.retain(|number, _| mark_only || !(fd..=other).contains(number));
+                }
+                8 => {
+                    table.exec();
+                    list.retain(|_, slot| !slot.1);
+                }
+                _ if tables.len() < 8 => {
+                    let copy = tables[at].clone();
+                    tables.push(copy);
+                }
+                _ => drop(tables.swap_remove(at)),
+            }
+            if tables.is_empty() {
+                tables.push(Default::default());
+            }
+            tables.iter().for_each(|(table, list)| compare(table, list, &files, &numbers));
+        }
+    }
+
+    #[test]
+    fn a_rename_takes_the_steps_it_may_and_swaps_once() {
+        let mut table = FdTable::default();
+        let files = [OpenFile::new(Some(1), None, false), OpenFile::new(Some(1), None, false)];
+        (0..1000).for_each(|fd| table.set(fd, Rc::clone(&files[usize::from(fd >= 500)]), false));
+        let names = || files.each_ref().map(|file| file.object.get());
+        table.rename(1, 2, true, &mut 10_000);
+        assert_eq!(names(), [Some(2), Some(2)]);
+        let mut left = 200;
+        table.rename(2, 3, false, &mut left);
+        assert_eq!((names(), left), ([Some(3), Some(2)], 0));
     }
 
     #[test]

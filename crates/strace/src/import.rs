@@ -15,6 +15,7 @@ use sysdock_table::{Cancel, Ending, Manifest, Progress, ROWS_PER_PART, Recording
 use crate::{
     aio::UnderWay,
     align::{Estimate, Sightings},
+    effects::STEPS_AT_FIRST,
     fields,
     format::Format,
     input::Input,
@@ -258,6 +259,7 @@ impl<'a> Import<'a> {
             system: System {
                 first_cwd: cwd,
                 merged: merge.feeds.len() > 1,
+                rename_steps: STEPS_AT_FIRST,
                 no_clock: merge.feeds.len() > 1 && merge.feeds.iter().any(|feed| !feed.has_clock()),
                 ..System::default()
             },
@@ -311,7 +313,7 @@ impl<'a> Import<'a> {
             if self.rows_since_checkpoint >= ROWS_PER_PART || self.checkpoint_is_due() {
                 self.checkpoint(merge)?;
             }
-            if self.lines.is_multiple_of(LINES_PER_REPORT) {
+            if self.idle || self.lines.is_multiple_of(LINES_PER_REPORT) {
                 if self.lines == LINES_PER_REPORT {
                     self.judge(merge)?;
                 }
@@ -325,7 +327,7 @@ impl<'a> Import<'a> {
 
     /// Whether every process that was seen has ended: a log that is followed will not grow any more.
     fn all_ended(&self) -> bool {
-        !self.system.threads.lives.is_empty() && self.system.threads.running().next().is_none()
+        !self.system.threads.lives.is_empty() && self.system.threads.all_ended()
     }
 
     /// After ten seconds, after one where a program is being traced; later every tenth of the time so far: a killed recorder loses at most
@@ -360,9 +362,9 @@ impl<'a> Import<'a> {
     /// Write what is left and say how complete it is.
     fn finish(mut self, merge: &mut Merge, mut ending: Ending) -> Result<Ending, ImportError> {
         let open: Vec<usize> =
-            self.system.threads.running().filter(|(_, thread)| thread.half.is_some()).map(|(index, _)| index).collect();
+            self.system.threads.running().filter(|(_, thread)| thread.half().is_some()).map(|(index, _)| index).collect();
         for thread in open {
-            let Some(half) = self.system.threads.get_mut(thread).half.take() else { continue };
+            let Some(half) = self.system.threads.take_half(thread) else { continue };
             let tid = self.system.threads.lives[self.system.threads.get(thread).life].tid;
             let detail = format!("{} of tid {tid} has no end", String::from_utf8_lossy(fields::name(&half.text)));
             self.issues.add(Issue::UnfinishedAtEnd, half.place, &half.text, Some(detail));

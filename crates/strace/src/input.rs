@@ -23,6 +23,15 @@ const TOGETHER: usize = 64 << 20;
 /// A line longer than this is dropped and counted: no call prints that much unless asked for (`-s`), and memory must stay bounded.
 const LONGEST_LINE: usize = 64 << 20;
 
+/// Bytes of lines that all inputs of an import may hold together: a few compressed kilobytes may be a line without end.
+const LONGEST_TOGETHER: usize = 512 << 20;
+
+/// Bytes of a block for each line that is handed out at a time, where there are many inputs: a parsed line takes more memory than an empty one.
+const BYTES_PER_LINE: usize = 32;
+
+/// Blocks of a line without end that are read at a time.
+const BLOCKS_UNTIL_ASKED: u32 = 256;
+
 /// A log to read.
 #[derive(Debug)]
 pub(crate) struct Input {
@@ -89,7 +98,9 @@ impl Input {
             _ => Box::new(whole),
         };
         let follow = follow && self.size.is_some();
-        Ok(Blocks { reader, block, read_bytes, rest: Vec::new(), skipping: false, follow, ended: false, failure: None })
+        let longest_line = (LONGEST_TOGETHER / inputs.max(1)).clamp(1 << 16, LONGEST_LINE);
+        let (rest, whole, skipping, ended, failure) = (Vec::new(), 0, false, false, None);
+        Ok(Blocks { reader, block, longest_line, read_bytes, rest, whole, skipping, follow, ended, failure })
     }
 }
 
@@ -129,7 +140,7 @@ impl Read for Counted {
 pub(crate) enum Next {
     /// Whole lines; only the last line of an input may lack its newline.
     Chunk(Chunk),
-    /// No line yet: the read was interrupted by a signal, or a followed file has not grown.
+    /// No line yet: the read was interrupted by a signal, a followed file has not grown, or a line goes on and on.
     Interrupted,
     /// End of input.
     End,
@@ -140,9 +151,13 @@ pub(crate) struct Blocks {
     reader: Box<dyn Read + Send>,
     /// Bytes read at a time.
     block: usize,
+    /// A line longer than this is dropped.
+    pub(crate) longest_line: usize,
     read_bytes: Arc<AtomicU64>,
-    /// Beginning of a line whose end was not read yet.
+    /// Lines that were not handed out yet, and the beginning of one whose end was not read yet.
     rest: Vec<u8>,
+    /// Bytes of whole lines in `rest`.
+    whole: usize,
     /// Inside a line that is too long to keep.
     skipping: bool,
     follow: bool,
@@ -163,6 +178,10 @@ impl Blocks {
         let mut text = std::mem::take(&mut chunk.text);
         text.clear();
         text.append(&mut self.rest);
+        if self.whole > 0 {
+            return self.lines(text, self.whole, chunk);
+        }
+        let mut skipped = 0;
         loop {
             let searched = text.len();
             if self.ended {
@@ -179,23 +198,37 @@ impl Blocks {
             if self.skipping {
                 let Some(newline) = memchr::memchr(b'\n', &text) else {
                     text.clear();
-                    continue;
+                    skipped += 1;
+                    // A few compressed kilobytes may be hours of this: whoever waits may want to know, or to end it.
+                    if skipped < BLOCKS_UNTIL_ASKED {
+                        continue;
+                    }
+                    return Next::Interrupted;
                 };
                 self.rest = text.split_off(newline + 1);
                 self.skipping = false;
                 return Next::Chunk(Chunk { too_long: true, ..chunk });
             }
             if let Some(newline) = memchr::memrchr(b'\n', &text[searched..]) {
-                let end = searched + newline + 1;
-                self.rest.extend_from_slice(&text[end..]);
-                text.truncate(end);
-                return Next::Chunk(Chunk { text, ..chunk });
+                return self.lines(text, searched + newline + 1, chunk);
             }
-            if text.len() > LONGEST_LINE {
+            if text.len() > self.longest_line {
                 text.clear();
                 self.skipping = true;
             }
         }
+    }
+
+    /// Hand out lines of the first `whole` bytes of a text: all, or as many as may be parsed at a time.
+    fn lines(&mut self, mut text: Vec<u8>, whole: usize, chunk: Chunk) -> Next {
+        let end = match self.block / BYTES_PER_LINE {
+            most if self.block < BLOCK => memchr::memchr_iter(b'\n', &text[..whole]).nth(most - 1).map_or(whole, |at| at + 1),
+            _ => whole,
+        };
+        self.rest.extend_from_slice(&text[end..]);
+        self.whole = whole - end;
+        text.truncate(end);
+        Next::Chunk(Chunk { text, ..chunk })
     }
 
     /// Read a block behind `text`; `false` if there is none yet.
@@ -265,6 +298,21 @@ mod tests {
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
         let (lines, failure) = all(&path);
         assert!(lines.len() > 1_000 && failure.is_some());
+    }
+
+    #[test]
+    fn many_inputs_hand_out_few_lines_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("empty");
+        std::fs::write(&path, format!("a\n{}b", "\n".repeat(100_000))).unwrap();
+        let mut blocks = Input::inspect(&path).unwrap().blocks(10_000, false).unwrap();
+        let mut lines = 0;
+        while let Next::Chunk(mut chunk) = blocks.next(Chunk::default()) {
+            chunk.parse();
+            assert!(chunk.count <= TOGETHER / 10_000 / BYTES_PER_LINE + 1);
+            lines += chunk.count;
+        }
+        assert_eq!(lines, 100_002);
     }
 
     #[test]

@@ -238,7 +238,7 @@ impl Feed {
             let (format, enough) = self
                 .truss_columns
                 .map_or_else(|| Format::detect(&chunk.text), |columns| (Format::given(columns, &chunk.text), true));
-            if !enough && chunk.text.len() < LONGEST_HEAD {
+            if !enough && chunk.text.len() < LONGEST_HEAD.min(self.blocks.longest_line) {
                 self.head_wanted = 2 * chunk.text.len();
                 self.head = Some(chunk);
                 return;

@@ -48,10 +48,26 @@ fn items(body: &[u8]) -> Vec<&[u8]> {
     items
 }
 
+/// Bytes of a command line that are kept. It is written again for each thread and process that runs the program.
+const LONGEST_COMMAND: usize = 4096;
+
+/// A command line, cut where it is very long.
+pub(crate) fn cut_command(mut line: String) -> String {
+    if line.len() > LONGEST_COMMAND {
+        let end = (0..=LONGEST_COMMAND).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
+        line.truncate(end);
+        line.push_str("...");
+    }
+    line
+}
+
 /// The arguments of exec as one line; what strace cut short ends in `...`.
 pub(crate) fn command_line(argv: &[u8]) -> String {
     let mut line = String::new();
     for item in list(argv) {
+        if line.len() > LONGEST_COMMAND {
+            break;
+        }
         if !line.is_empty() {
             line.push(' ');
         }
@@ -63,7 +79,7 @@ pub(crate) fn command_line(argv: &[u8]) -> String {
             line.push_str("...");
         }
     }
-    line
+    cut_command(line)
 }
 
 /// Whether a path below /dev names a disk. Reads and writes of other devices have no place.

@@ -11,6 +11,10 @@ pub(crate) type Descriptor<'a> = (i32, Option<&'a [u8]>);
 /// What strace prints for the working directory as a directory argument.
 const AT_FDCWD: i32 = -100;
 
+/// No path that the kernel gives or takes is longer (PATH_MAX, linux/limits.h), and so none is put together from one that is: a line that names
+/// a directory of many megabytes would make each short name that follows as long.
+const LONGEST_PATH: usize = 4096;
+
 /// The working directory is no descriptor a reader would look for.
 pub(crate) fn shown(fd: i32) -> Option<i32> {
     (fd >= 0).then_some(fd)
@@ -95,9 +99,11 @@ impl System {
 
     /// Whether the file `old` may now be called `new`: it was renamed so, or a directory above it.
     fn was_renamed(&self, old: ObjectId, new: ObjectId) -> bool {
+        /// Directories above a file that are looked at: for each, both paths are hashed.
+        const DEEPEST: usize = 64;
         let (mut before, mut after) = (self.objects.name(old), self.objects.name(new));
         let mut ids = (Some(old), Some(new));
-        loop {
+        for _ in 0..if self.renamed.is_empty() { 0 } else { DEEPEST } {
             if let (Some(old), Some(new)) = ids
                 && self.renamed.get(&new) == Some(&old)
             {
@@ -112,6 +118,7 @@ impl System {
             (before, after) = (&before[..old_end], &after[..new_end]);
             ids = (self.objects.find(before), self.objects.find(after));
         }
+        false
     }
 
     pub(crate) fn set_fd(&mut self, thread: usize, fd: i32, file: Rc<OpenFile>, close_on_exec: bool) {
@@ -137,20 +144,26 @@ impl System {
         let mut full = std::mem::take(&mut self.full_path);
         full.clear();
         let thread = self.threads.get(context.thread);
+        // Behind a directory that cannot be, a relative name says as little as behind one that is not known.
+        let mut begin = |directory: &[u8]| {
+            if directory.starts_with(b"/") && directory.len() < LONGEST_PATH {
+                full.extend_from_slice(directory);
+            }
+        };
         match base {
-            None | Some((AT_FDCWD, _)) => full.extend_from_slice(thread.cwd.borrow().as_deref().unwrap_or_default()),
-            Some((_, Some(tag))) => full.extend_from_slice(&text::unescape(tag)),
+            None | Some((AT_FDCWD, _)) => begin(thread.cwd.borrow().as_deref().unwrap_or_default()),
+            Some((_, Some(tag))) => begin(&text::unescape(tag)),
             Some((fd, None)) => {
                 let object = thread.fds.borrow().get(fd).and_then(|file| file.object.get());
-                full.extend_from_slice(object.map(|object| self.objects.name(object)).unwrap_or_default());
+                begin(object.map(|object| self.objects.name(object)).unwrap_or_default());
             }
         }
-        let object = if full.starts_with(b"/") {
+        let object = if full.is_empty() {
+            self.objects.intern(path)
+        } else {
             full.push(b'/');
             full.extend_from_slice(path);
             self.objects.intern(&sysdock_calls::normal(Cow::Borrowed(&full)))
-        } else {
-            self.objects.intern(path)
         };
         self.full_path = full;
         object
@@ -163,7 +176,7 @@ impl System {
         if cwd.as_deref() != Some(tag) {
             let name = text::unescape(tag);
             if cwd.as_deref() != Some(name.as_ref()) {
-                *cwd = Some(name.into_owned());
+                *cwd = Some(name.as_ref().into());
             }
         }
     }

@@ -32,6 +32,8 @@ pub(crate) struct System {
     pub(crate) names: Names,
     /// Working directory of the first process, where the recorder knows it.
     pub(crate) first_cwd: Option<Vec<u8>>,
+    /// Steps that renames may still take in tables of descriptors.
+    pub(crate) rename_steps: u64,
 }
 
 impl System {
@@ -42,15 +44,13 @@ impl System {
         if let Some(index) = self.threads.find(session, tid) {
             return (index, false);
         }
-        let forking: Vec<(usize, Birth, i64)> = self
-            .threads
-            .running()
-            .filter(|(_, thread)| thread.session == session && thread.is_in_fork())
-            .filter_map(|(index, thread)| thread.half.as_ref().map(|half| (index, Birth::of(&half.text), half.started_ns)))
-            .collect();
         // The fork that began last is the most likely one.
-        match forking.iter().max_by_key(|(_, _, started_ns)| *started_ns) {
-            Some((parent, birth, started_ns)) => (self.threads.spawn(*parent, tid, *birth, *started_ns), forking.len() > 1),
+        match self.threads.in_fork(session) {
+            Some((parent, guessed)) => {
+                let half = self.threads.get(parent).half().expect("it is in a call");
+                let (birth, started_ns) = (Birth::of(&half.text), half.started_ns);
+                (self.threads.spawn(parent, tid, birth, started_ns), guessed)
+            }
             None => {
                 let cwd = if self.threads.lives.is_empty() { self.first_cwd.clone() } else { None };
                 (self.threads.appear(session, tid, now_ns, cwd), false)

@@ -86,8 +86,8 @@ impl Import<'_> {
         match item.tid {
             None if self.terminals[item.session as usize].named => {
                 // With several left it could not be told; strace names them then.
-                let left = self.system.threads.running().find(|(_, thread)| thread.session == session);
-                left.map(|(_, thread)| thread.tid)
+                let left = self.system.threads.of_session(session).next();
+                left.map(|index| self.system.threads.get(index).tid)
             }
             None => None,
             Some(tid) => {
@@ -110,10 +110,7 @@ impl Import<'_> {
     fn is_child_of(&self, unnamed: usize, line: &Line, event: &[u8]) -> bool {
         let thread = self.system.threads.get(unnamed);
         let own = line.kind == Kind::Resumed
-            && thread
-                .half
-                .as_ref()
-                .is_some_and(|half| fields::resumed(event).is_some_and(|(name, _)| name == fields::name(&half.text)));
+            && thread.half().is_some_and(|half| fields::resumed(event).is_some_and(|(name, _)| name == fields::name(&half.text)));
         thread.is_in_fork() && !own
     }
 }

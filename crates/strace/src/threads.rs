@@ -4,12 +4,12 @@
 //! one open half. Exception: an exec by a thread other than the first ends under the first one's id, which the log announces by
 //! `+++ superseded by execve in pid N +++`.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
 
 use rustc_hash::FxHashMap;
 
 use crate::{
-    fields::{self, Places},
+    fields::Places,
     files::{FdTable, Held, SharedFds},
 };
 use sysdock_calls::{Interrupted, Life, Program};
@@ -26,7 +26,12 @@ pub(crate) struct Half {
     pub(crate) place: (usize, u64),
     /// The open file that argument 0 meant when the call began.
     pub(crate) held: Option<Held>,
+    /// It makes a thread or a process.
+    pub(crate) forks: bool,
 }
+
+/// A working directory, which threads may share; `None`: not known.
+pub(crate) type SharedCwd = Rc<RefCell<Option<Rc<[u8]>>>>;
 
 /// The arguments of a call, as printed.
 pub(crate) type Printed = Vec<Box<[u8]>>;
@@ -39,9 +44,9 @@ pub(crate) struct Thread {
     pub(crate) tid: i32,
     pub(crate) pid: i32,
     pub(crate) fds: SharedFds,
-    pub(crate) cwd: Rc<RefCell<Option<Vec<u8>>>>,
+    pub(crate) cwd: SharedCwd,
     pub(crate) program: Option<Rc<Program>>,
-    pub(crate) half: Option<Box<Half>>,
+    half: Option<Box<Half>>,
     /// Interrupted calls, which the kernel may start again with the same arguments.
     pub(crate) interrupted: Interrupted<Printed>,
     /// Serial number of its last row in `calls`.
@@ -51,10 +56,14 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
+    /// The call it is in.
+    pub(crate) fn half(&self) -> Option<&Half> {
+        self.half.as_deref()
+    }
+
     /// Whether it is in a call that makes a thread or a process.
     pub(crate) fn is_in_fork(&self) -> bool {
-        let half = self.half.as_ref();
-        half.is_some_and(|half| matches!(fields::name(&half.text), b"clone" | b"clone3" | b"fork" | b"vfork"))
+        self.half.as_ref().is_some_and(|half| half.forks)
     }
 }
 
@@ -84,7 +93,7 @@ struct Inherited {
     ppid: Option<i32>,
     parent_row: Option<usize>,
     fds: SharedFds,
-    cwd: Rc<RefCell<Option<Vec<u8>>>>,
+    cwd: SharedCwd,
     program: Option<Rc<Program>>,
 }
 
@@ -117,6 +126,10 @@ impl Recent {
 pub(crate) struct Threads {
     running: Vec<Option<Thread>>,
     free: Vec<usize>,
+    /// Sessions and indices of those that run.
+    in_session: BTreeSet<(u32, usize)>,
+    /// Those in a call that makes a thread or a process: session, start of the call, index.
+    forking: BTreeSet<(u32, i64, usize)>,
     by_tid: FxHashMap<(u32, i32), usize>,
     recent: Recent,
     pub(crate) lives: Vec<Life>,
@@ -145,6 +158,47 @@ impl Threads {
         self.running[index].as_mut().expect("indices are of running threads")
     }
 
+    /// A thread begins a call that ends later.
+    pub(crate) fn begin_half(&mut self, index: usize, half: Box<Half>) {
+        self.take_half(index);
+        let (forks, started_ns) = (half.forks, half.started_ns);
+        let thread = self.get_mut(index);
+        thread.half = Some(half);
+        if forks {
+            let session = thread.session;
+            self.forking.insert((session, started_ns, index));
+        }
+    }
+
+    /// A thread is no longer in the call it was in.
+    #[inline]
+    pub(crate) fn take_half(&mut self, index: usize) -> Option<Box<Half>> {
+        let thread = self.get_mut(index);
+        let half = thread.half.take()?;
+        if half.forks {
+            let session = thread.session;
+            self.forking.remove(&(session, half.started_ns, index));
+        }
+        Some(half)
+    }
+
+    /// The thread whose fork began last, and whether others are in fork too.
+    pub(crate) fn in_fork(&self, session: u32) -> Option<(usize, bool)> {
+        let mut latest_first = self.forking.range((session, i64::MIN, 0)..=(session, i64::MAX, usize::MAX)).rev();
+        let (_, _, last) = *latest_first.next()?;
+        Some((last, latest_first.next().is_some()))
+    }
+
+    /// Threads of a session that run.
+    pub(crate) fn of_session(&self, session: u32) -> impl Iterator<Item = usize> {
+        self.in_session.range((session, 0)..=(session, usize::MAX)).map(|(_, index)| *index)
+    }
+
+    /// Whether none runs.
+    pub(crate) fn all_ended(&self) -> bool {
+        self.in_session.is_empty()
+    }
+
     /// A thread whose birth is not in the log: the first of all, or one the tracer was attached to.
     pub(crate) fn appear(&mut self, session: u32, tid: i32, now_ns: i64, cwd: Option<Vec<u8>>) -> usize {
         let life = self.begin_life(session, (tid, tid), None, now_ns, None);
@@ -153,7 +207,7 @@ impl Threads {
             tid,
             pid: tid,
             fds: SharedFds::default(),
-            cwd: Rc::new(RefCell::new(cwd)),
+            cwd: Rc::new(RefCell::new(cwd.map(Into::into))),
             program: None,
             half: None,
             interrupted: Interrupted::default(),
@@ -203,7 +257,7 @@ impl Threads {
     fn inherit(&self, parent: usize, tid: i32, birth: Birth) -> Inherited {
         let from = self.get(parent);
         let own = |fds: &SharedFds| Rc::new(RefCell::new(fds.borrow().clone()));
-        let own_cwd = |cwd: &Rc<RefCell<Option<Vec<u8>>>>| Rc::new(RefCell::new(cwd.borrow().clone()));
+        let own_cwd = |cwd: &SharedCwd| Rc::new(RefCell::new(cwd.borrow().clone()));
         Inherited {
             pid: if birth.same_process { from.pid } else { tid },
             ppid: if birth.same_process { self.lives[from.life].ppid } else { Some(from.pid) },
@@ -222,8 +276,10 @@ impl Threads {
 
     /// The thread is gone. Returns it as it was.
     pub(crate) fn end(&mut self, index: usize, now_ns: i64) -> Thread {
+        self.take_half(index);
         let thread = self.running[index].take().expect("indices are of running threads");
         self.free.push(index);
+        self.in_session.remove(&(thread.session, index));
         self.by_tid.remove(&(thread.session, thread.tid));
         self.recent.forget((thread.session, thread.tid));
         self.lives[thread.life].end_ns = Some(now_ns);
@@ -247,9 +303,13 @@ impl Threads {
     pub(crate) fn supersede(&mut self, index: usize, winner: i32, now_ns: i64) {
         let session = self.get(index).session;
         let Some(winner) = self.find(session, winner).filter(|winner| *winner != index) else { return };
+        let half = self.take_half(winner);
         let ended = self.end(winner, now_ns);
-        let thread = self.get_mut(index);
-        (thread.half, thread.fds) = (ended.half, ended.fds);
+        self.take_half(index);
+        if let Some(half) = half {
+            self.begin_half(index, half);
+        }
+        self.get_mut(index).fds = ended.fds;
     }
 
     /// A thread that the log did not name until now has this id, and so has its process.
@@ -262,7 +322,8 @@ impl Threads {
         self.recent.forget((session, tid));
         let (children, own) = (unnamed, &mut self.lives[life]);
         (own.pid, own.tid) = (tid, tid);
-        for life in self.lives.iter_mut().filter(|life| life.session == session) {
+        // Its children came after it.
+        for life in self.lives[life..].iter_mut().filter(|life| life.session == session) {
             if life.ppid == Some(children) {
                 life.ppid = Some(tid);
             }
@@ -270,8 +331,8 @@ impl Threads {
                 life.pid = tid;
             }
         }
-        for thread in self.running.iter_mut().flatten().filter(|thread| thread.session == session) {
-            if thread.pid == children {
+        for (_, index) in self.in_session.range((session, 0)..=(session, usize::MAX)) {
+            if let Some(thread) = self.running[*index].as_mut().filter(|thread| thread.pid == children) {
                 thread.pid = tid;
             }
         }
@@ -332,6 +393,7 @@ impl Threads {
             self.running.len() - 1
         });
         self.running[index] = Some(thread);
+        self.in_session.insert((key.0, index));
         self.by_tid.insert(key, index);
         self.recent.forget(key);
         index

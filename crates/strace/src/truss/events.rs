@@ -15,7 +15,7 @@ use crate::{
     fields::{self, Call, Places},
     import::Import,
     merge::Item,
-    text,
+    paths, text,
 };
 
 /// What lines before mean for those to come.
@@ -123,14 +123,14 @@ impl Import<'_> {
         }
         if matches!(kind, Kind::Sleeping | Kind::Waiting) {
             // A thread that is stopped and goes on to sleep says so again.
-            let again = self.system.threads.get(thread).half.as_ref().is_some_and(|half| half.text == item.event);
+            let again = self.system.threads.get(thread).half().is_some_and(|half| half.text == item.event);
             return if again { Ok(()) } else { self.begin(item, thread, &line.places) };
         }
-        let fits = self.system.threads.get(thread).half.as_ref().is_some_and(|half| fields::name(&half.text) == call.name);
+        let fits = self.system.threads.get(thread).half().is_some_and(|half| fields::name(&half.text) == call.name);
         if !fits {
             self.drop_half(item, thread)?;
         }
-        let half = self.system.threads.get_mut(thread).half.take();
+        let half = self.system.threads.take_half(thread);
         let held = half.and_then(|mut half| {
             let held = half.held.take();
             self.spare_halves.push(half);
@@ -196,7 +196,7 @@ impl Import<'_> {
     }
 
     fn end_thread(&mut self, thread: usize, now_ns: i64) -> Result<usize, TableError> {
-        if let Some(half) = self.system.threads.get_mut(thread).half.take() {
+        if let Some(half) = self.system.threads.take_half(thread) {
             self.open_call(thread, &half)?;
         }
         self.give_up_interrupted(thread)?;
@@ -286,7 +286,7 @@ impl Import<'_> {
                 self.system.commands.intern(sysdock_calls::comm(program.as_bytes()))
             }
         };
-        let command = joined(before.as_ref().map_or("", |program| &program.command), &words);
+        let command = paths::cut_command(joined(before.as_ref().map_or("", |program| &program.command), &words));
         self.system.threads.set_program(thread, Rc::new(Program { comm_id, command }));
         Ok(())
     }

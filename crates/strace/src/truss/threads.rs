@@ -4,15 +4,11 @@
 //! `crate::threads`. Calls are printed when they return: a child may have printed its first line, or its last, before the call that
 //! made it. `-f` prints the child's return from fork as a line of the child, with the parent's id (actions.c:sysexit).
 
-use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use crate::{
-    fields,
-    system::System,
-    threads::{Birth, Thread},
-};
+use crate::{system::System, threads::Birth};
 
 /// LWPs share everything.
 const LWP: Birth = Birth { same_process: true, same_files: true, same_cwd: true };
@@ -29,6 +25,8 @@ pub(crate) struct Name {
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     ids: FxHashMap<Name, i32>,
+    /// Indices of the threads of each process, by log and process id.
+    lwps: FxHashMap<(u32, i32), BTreeSet<usize>>,
     last: Option<(Name, i32)>,
     /// Ids given so far.
     given: i32,
@@ -61,11 +59,6 @@ impl Names {
     }
 }
 
-fn is_in_fork(thread: &Thread) -> bool {
-    let name = thread.half.as_ref().map(|half| fields::name(&half.text)).unwrap_or_default();
-    name.starts_with(b"fork") || name.starts_with(b"vfork")
-}
-
 impl System {
     fn find_lwp(&mut self, name: Name) -> Option<usize> {
         let id = self.names.find(name)?;
@@ -77,25 +70,23 @@ impl System {
         if let Some(index) = self.find_lwp(name) {
             return (index, false);
         }
-        if let Some(&index) = self.lwps(name.session, name.pid).first() {
+        if let Some(index) = self.first_lwp(name.session, name.pid) {
             let life = self.threads.get(index).life;
             let row = &self.threads.lives[life];
             // Made by fork, whose return does not say which LWP the child has.
             let is_first = row.parent.is_none_or(|parent| self.threads.lives[parent].pid != name.pid);
-            if row.calls == 0 && is_first && self.threads.get(index).half.is_none() {
+            if row.calls == 0 && is_first && self.threads.get(index).half().is_none() {
                 self.rename_lwp(index, name);
                 return (index, false);
             }
             return (self.spawn_lwp(index, name, now_ns), false);
         }
-        let forks = |thread: &Thread| thread.session == name.session && is_in_fork(thread);
-        let forking: Vec<usize> = self.threads.running().filter(|(_, thread)| forks(thread)).map(|(index, _)| index).collect();
-        match forking.last() {
-            Some(parent) => (self.spawn_process(*parent, name, now_ns), forking.len() > 1),
+        match self.threads.in_fork(name.session) {
+            Some((parent, guessed)) => (self.spawn_process(parent, name, now_ns), guessed),
             None => {
                 let id = self.names.give(name);
                 let index = self.threads.appear(name.session, id, now_ns, None);
-                self.threads.set_ids(index, name.pid, name.lwp);
+                self.named(index, name);
                 (index, false)
             }
         }
@@ -104,15 +95,21 @@ impl System {
     fn spawn_process(&mut self, parent: usize, name: Name, now_ns: i64) -> usize {
         let id = self.names.give(name);
         let index = self.threads.spawn(parent, id, Birth::default(), now_ns);
-        self.threads.set_ids(index, name.pid, name.lwp);
+        self.named(index, name);
         index
+    }
+
+    /// A new thread gets its name.
+    fn named(&mut self, index: usize, name: Name) {
+        self.threads.set_ids(index, name.pid, name.lwp);
+        self.names.lwps.entry((name.session, name.pid)).or_default().insert(index);
     }
 
     /// LWPs stand below the first one of their process that was seen.
     fn spawn_lwp(&mut self, maker: usize, name: Name, now_ns: i64) -> usize {
         let id = self.names.give(name);
         let index = self.threads.spawn(maker, id, LWP, now_ns);
-        self.threads.set_ids(index, name.pid, name.lwp);
+        self.named(index, name);
         let maker = self.threads.get(maker).life;
         let row = &self.threads.lives[maker];
         let first = row.parent.filter(|parent| self.threads.lives[*parent].pid == name.pid).unwrap_or(maker);
@@ -141,12 +138,15 @@ impl System {
 
     /// The child's return from fork.
     pub(super) fn child_returns(&mut self, name: Name, parent_pid: i32, now_ns: i64) {
-        if !self.lwps(name.session, name.pid).is_empty() {
+        /// LWPs among which the one that forks is looked for.
+        const LOOKED_AT: usize = 64;
+        if self.first_lwp(name.session, name.pid).is_some() {
             return;
         }
         // The LWP that waits in vfork is the one; else they have the same descriptors.
-        let parents = self.lwps(name.session, parent_pid).into_iter();
-        let parent = parents.max_by_key(|index| (is_in_fork(self.threads.get(*index)), Reverse(*index)));
+        let lwps = self.names.lwps.get(&(name.session, parent_pid));
+        let waiting = lwps.and_then(|lwps| lwps.iter().take(LOOKED_AT).find(|index| self.threads.get(**index).is_in_fork()));
+        let parent = waiting.or_else(|| lwps?.first()).copied();
         if let Some(parent) = parent {
             self.spawn_process(parent, name, now_ns);
         }
@@ -157,7 +157,7 @@ impl System {
         /// Lives among which one is looked for that has ended already.
         const RECENT: usize = 64;
         let session = self.threads.get(parent).session;
-        if let Some(&index) = self.lwps(session, pid).first() {
+        if let Some(index) = self.first_lwp(session, pid) {
             let row = &self.threads.lives[self.threads.get(index).life];
             if row.parent.is_none() {
                 let (lwp, start_ns) = (row.tid, row.start_ns);
@@ -175,14 +175,25 @@ impl System {
 
     /// Running threads of a process.
     pub(super) fn lwps(&self, session: u32, pid: i32) -> Vec<usize> {
-        let is_of = |thread: &Thread| thread.session == session && thread.pid == pid;
-        self.threads.running().filter(|(_, thread)| is_of(thread)).map(|(index, _)| index).collect()
+        self.names.lwps.get(&(session, pid)).map_or_else(Vec::new, |lwps| lwps.iter().copied().collect())
+    }
+
+    fn first_lwp(&self, session: u32, pid: i32) -> Option<usize> {
+        self.names.lwps.get(&(session, pid))?.first().copied()
     }
 
     /// A thread has ended. Returns its row in `processes`.
     pub(super) fn end_lwp(&mut self, index: usize, now_ns: i64) -> usize {
-        let life = self.threads.end(index, now_ns).life;
+        let ended = self.threads.end(index, now_ns);
+        let life = ended.life;
         let row = &self.threads.lives[life];
+        let process = (ended.session, ended.pid);
+        if let Some(lwps) = self.names.lwps.get_mut(&process) {
+            lwps.remove(&index);
+            if lwps.is_empty() {
+                self.names.lwps.remove(&process);
+            }
+        }
         self.names.forget(Name { session: row.session, pid: row.pid, lwp: row.tid });
         life
     }
