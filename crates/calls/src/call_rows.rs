@@ -12,6 +12,12 @@ use crate::{
     syscalls::{CLASS_WORDS, Class},
 };
 
+/// Ten years: longer than any call is traced.
+pub const LONGEST_NS: i64 = 10 * 366 * 86_400 * 1_000_000_000;
+
+/// What Linux transfers in a call at most, however much is asked for (man 2 read, NOTES).
+const MOST_TRANSFERRED: i64 = 0x7fff_f000;
+
 /// Stands for NULL in the integer columns of a call.
 pub const NONE: i64 = NULL;
 
@@ -77,7 +83,11 @@ impl CallRow {
     /// An interrupted call and its next part as one: it began with the first, ended with the last, and took the time of both.
     #[must_use]
     pub fn joined(self, next: CallRow) -> CallRow {
-        let dur_ns = if self.dur_ns == NONE || next.dur_ns == NONE { NONE } else { self.dur_ns.saturating_add(next.dur_ns) };
+        let dur_ns = if self.dur_ns == NONE || next.dur_ns == NONE {
+            NONE
+        } else {
+            self.dur_ns.saturating_add(next.dur_ns).min(LONGEST_NS)
+        };
         if self.call == next.call {
             return CallRow { ts_ns: self.ts_ns, dur_ns, ..next };
         }
@@ -360,7 +370,9 @@ impl CallsRow for CallRow {
     }
 
     fn requested_bytes(&self) -> Option<i64> {
-        known(self.asked)
+        // A size has no sign. Programs that want all there is ask for nearly 2^63 bytes, which cannot be added up.
+        let most = MOST_TRANSFERRED.max(self.moved);
+        known(self.asked).map(|bytes| if (0..most).contains(&bytes) { bytes } else { most })
     }
 
     fn transferred_bytes(&self) -> Option<i64> {

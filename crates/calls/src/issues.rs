@@ -10,6 +10,7 @@ use sysdock_table::{ROWS_PER_GROUP, Recording, TableError, readable, rows};
 pub enum Issue {
     UnknownLine,
     BrokenCall,
+    ImpossibleNumber,
     CutLine,
     LongLine,
     ResumedWithoutStart,
@@ -31,6 +32,7 @@ impl Issue {
         match self {
             Issue::UnknownLine => "unknown_line",
             Issue::BrokenCall => "broken_call",
+            Issue::ImpossibleNumber => "impossible_number",
             Issue::CutLine => "cut_line",
             Issue::LongLine => "long_line",
             Issue::ResumedWithoutStart => "resumed_without_start",
@@ -54,6 +56,7 @@ impl Issue {
             self,
             Issue::UnknownLine
                 | Issue::BrokenCall
+                | Issue::ImpossibleNumber
                 | Issue::CutLine
                 | Issue::LongLine
                 | Issue::DamagedInput

@@ -18,7 +18,7 @@ pub const ABOUT: &str = "calls";
 /// The count in recording.json of parts of calls that a signal interrupted and the kernel started again.
 pub const RESTARTED_CALLS: &str = "restarted_calls";
 
-pub use call_rows::{CallRow, CallRows, NONE, Numbered, Via, object_id};
+pub use call_rows::{CallRow, CallRows, LONGEST_NS, NONE, Numbered, Via, object_id};
 pub use errors::{error_name, error_of, is_restart};
 pub use interrupted::{Interrupted, Joined, Part};
 pub use issues::{Issue, Issues};

@@ -14,6 +14,7 @@ use sysdock_calls::{
 use sysdock_table::TableError;
 
 use crate::{
+    bounds,
     fields::Call,
     files::OpenFile,
     import::Import,
@@ -73,7 +74,7 @@ impl Import<'_> {
         };
         row.object = object_id(object);
         if matches!(class, Class::Read | Class::Write) {
-            row.offset = number_of(block, b"aio_offset=").unwrap_or(NONE);
+            row.offset = number_of(block, b"aio_offset=").and_then(bounds::place).unwrap_or(NONE);
             row.asked = number_of(block, b"aio_nbytes=").unwrap_or(NONE);
         }
         Some(row)
@@ -86,8 +87,8 @@ impl Import<'_> {
             let data = number_of(event, b"data=").unwrap_or(0);
             let Some(mut row) = self.take_operation(self.aio_key(thread, call, data)) else { continue };
             let end_ns = reap.ts_ns.saturating_add(reap.dur_ns.max(0));
-            row.dur_ns = end_ns.saturating_sub(row.ts_ns).max(0);
-            let result = number_of(event, b"res=").unwrap_or(NONE);
+            row.dur_ns = bounds::duration(end_ns.saturating_sub(row.ts_ns).max(0)).unwrap_or(NONE);
+            let result = number_of(event, b"res=").and_then(bounds::moved).unwrap_or(NONE);
             if result >= 0 && row.asked != NONE {
                 row.moved = result;
             }

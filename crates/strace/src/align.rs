@@ -109,10 +109,15 @@ impl Sightings {
             {
                 let Some(theirs) = sightings.get(&(other as u32)) else { continue };
                 if let Some((start, end)) = theirs.created {
-                    own.found.iter().for_each(|found| least = least.max((start + offset).saturating_sub(found.1)));
-                    own.missed.iter().for_each(|missed| greatest = greatest.min((end + offset).saturating_sub(missed.0)));
+                    own.found.iter().for_each(|found| least = least.max(start.saturating_add(offset).saturating_sub(found.1)));
+                    own.missed
+                        .iter()
+                        .for_each(|missed| greatest = greatest.min(end.saturating_add(offset).saturating_sub(missed.0)));
                 } else if let Some((start, end)) = own.created {
-                    theirs.found.iter().for_each(|found| greatest = greatest.min((found.1 + offset).saturating_sub(start)));
+                    theirs
+                        .found
+                        .iter()
+                        .for_each(|found| greatest = greatest.min(found.1.saturating_add(offset).saturating_sub(start)));
                     theirs.missed.iter().for_each(|missed| least = least.max((missed.0 + offset).saturating_sub(end)));
                 }
             }
@@ -124,7 +129,7 @@ impl Sightings {
         let offset_ns = match (least, greatest) {
             (least, greatest) if least <= 0 && greatest >= 0 => 0,
             (i64::MIN, only) | (only, i64::MAX) => only,
-            (least, greatest) => least + (greatest - least) / 2,
+            (least, greatest) => ((i128::from(least) + i128::from(greatest)) / 2) as i64,
         };
         Some(Estimate { offset_ns, range_ns: (least, greatest), files })
     }

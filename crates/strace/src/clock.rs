@@ -137,7 +137,7 @@ impl Clock {
     /// that spans days without a date is therefore dated too late, by whole days.
     fn first_day(&self, of_day_ns: i64) -> NaiveDate {
         let day = self.date.unwrap_or_else(|| Local.timestamp_nanos(self.written_ns).date_naive());
-        let later = hour_start(day, of_day_ns / HOUR_NS, false) + of_day_ns % HOUR_NS > self.written_ns + SECOND_NS;
+        let later = hour_start(day, of_day_ns / HOUR_NS, false) + of_day_ns % HOUR_NS > self.written_ns.saturating_add(SECOND_NS);
         if self.date.is_none() && later { day - TimeDelta::days(1) } else { day }
     }
 

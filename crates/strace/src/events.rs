@@ -7,6 +7,7 @@ use sysdock_calls::{
 use sysdock_table::{TableError, rows};
 
 use crate::{
+    bounds,
     chunk::{Line, Parsed},
     fields::{self, Places},
     files::Held,
@@ -33,6 +34,9 @@ impl Import<'_> {
             return Ok(());
         }
         self.stacks.close(&mut self.rows);
+        if !bounds::is_time(item.time_ns) {
+            return self.issue(Issue::ImpossibleNumber, item, Some("a time behind the year 2200".into()));
+        }
         if item.tid.is_none() || item.text.first() == Some(&b'[') || self.terminals[item.session as usize].is_used() {
             return self.terminal_line(item, line);
         }
@@ -189,6 +193,9 @@ impl Import<'_> {
                 let call = places.call(&joined);
                 let started_ns = item.time_ns.saturating_sub(call.dur_ns.unwrap_or(0));
                 let (number, &(class, shape)) = self.calls.look_up(places.number, name);
+                if let Some(what) = bounds::impossible(&shape, &call) {
+                    return self.note(Issue::ImpossibleNumber, &what);
+                }
                 let mut row = self.row(thread, number, class, started_ns);
                 self.fill_result(&mut row, &call);
                 if matches!(shape, Shape::Transfer(..) | Shape::Between { .. } | Shape::ReceiveMessage) {
@@ -306,7 +313,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Something about the current line that is no fault of it.
+    /// Something about the current line, whose text is not at hand.
     pub(crate) fn note(&mut self, issue: Issue, detail: &str) -> Result<(), TableError> {
         self.issue_at(self.place, issue, b"", Some(detail.into()))
     }

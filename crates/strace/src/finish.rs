@@ -5,7 +5,7 @@
 use sysdock_calls::{CallRow, Issue, NONE, Part, syscalls::Shape};
 use sysdock_table::{TableError, rows};
 
-use crate::{effects::Context, fields::Call, files::Held, import::Import, open_flags, text, threads::Printed};
+use crate::{bounds, effects::Context, fields::Call, files::Held, import::Import, open_flags, text, threads::Printed};
 
 impl Import<'_> {
     /// `listed` is the number of the call's name, if it is a listed one.
@@ -18,9 +18,15 @@ impl Import<'_> {
         held: Option<&Held>,
     ) -> Result<(), TableError> {
         let (number, &(class, ref shape)) = self.calls.look_up(listed, call.name);
+        if let Some(what) = bounds::impossible(shape, call) {
+            return self.note(Issue::ImpossibleNumber, &what);
+        }
         let mut row = self.row(thread, number, class, started_ns);
         self.system.next_row = self.rows.total();
         let overlapped = self.system.apply(shape, class, &Context { thread, call, held, started_ns }, &mut row);
+        if let Some(what) = bounds::impossible_place(shape, call, &mut row) {
+            return self.note(Issue::ImpossibleNumber, &what);
+        }
         if row.comm < 0 {
             // The first exec names the program that it starts.
             row.comm = self.comm(thread);
@@ -69,7 +75,7 @@ impl Import<'_> {
             path_id: (row.object >= 0).then_some(row.object),
             address: row.result,
             length_bytes: argument(1).unwrap_or(0),
-            offset_bytes: argument(5).map(|offset| offset.saturating_mul(unit)),
+            offset_bytes: argument(5).and_then(|offset| bounds::place(offset.saturating_mul(unit))),
             protection: String::from_utf8_lossy(&protection[..protection.len().min(64)]),
             shared: memchr::memmem::find(call.arguments.get(3), b"MAP_SHARED").is_some(),
         });
@@ -80,7 +86,7 @@ impl Import<'_> {
     }
 
     pub(crate) fn fill_result(&mut self, row: &mut CallRow, call: &Call<'_>) {
-        row.result = call.returned.value.unwrap_or(NONE);
+        row.result = bounds::result(call.returned.value);
         row.errno = call.returned.errno.map_or(-1, |errno| self.rows.errnos.number(errno));
         row.dur_ns = call.dur_ns.unwrap_or(NONE);
         self.has_durations |= call.dur_ns.is_some();

@@ -2,11 +2,12 @@
 //!
 //! One pass: [`input`] cuts a log into chunks, [`chunk`] splits those by [`line`] and [`fields`], [`merge`] gives the lines in order, [`events`]
 //! says what each adds, [`finish`] makes rows of calls. [`system`], [`threads`], [`files`] and [`objects`] hold what the traced system looks
-//! like by now; [`effects`], [`transfers`] and [`resolve`] say what a call means in it and change it. Rows are collected and written by
+//! like by now; [`bounds`] says which numbers cannot be; [`effects`], [`transfers`] and [`resolve`] say what a call means in it and change it. Rows are collected and written by
 //! `sysdock_calls`. What is peculiar to truss is in [`truss`].
 
 mod aio;
 mod align;
+mod bounds;
 mod chunk;
 mod clock;
 mod effects;

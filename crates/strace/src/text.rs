@@ -92,7 +92,7 @@ pub(crate) fn last_micros(text: &[u8]) -> Option<i64> {
 }
 
 /// A number at the start of `text` and what follows it: decimal, `0x` hexadecimal, or octal with a leading 0, as strace prints
-/// return values. Hexadecimal values above `i64::MAX` (addresses) wrap, as the register did.
+/// return values. Values above `i64::MAX` (addresses) wrap, as the register did; what no register holds is the greatest number.
 pub(crate) fn number(text: &[u8]) -> Option<(i64, &[u8])> {
     // Most are 0, or short and decimal.
     if let [b'0', rest @ ..] = text
@@ -155,7 +155,7 @@ fn any_number(text: &[u8]) -> Option<(i64, &[u8])> {
         _ => (10, digits),
     };
     let mut value: u64 = 0;
-    let mut used = 0;
+    let (mut used, mut too_large) = (0, false);
     for &byte in digits {
         let digit = match byte {
             b'0'..=b'9' => byte - b'0',
@@ -167,13 +167,15 @@ fn any_number(text: &[u8]) -> Option<(i64, &[u8])> {
         if digit >= radix {
             break;
         }
-        value = value.wrapping_mul(radix).wrapping_add(digit);
+        let next = value.checked_mul(radix).and_then(|value| value.checked_add(digit));
+        too_large |= next.is_none();
+        value = next.unwrap_or(0);
         used += 1;
     }
     if used == 0 {
         return None;
     }
-    let value = value.cast_signed();
+    let value = if too_large { i64::MAX } else { value.cast_signed() };
     Some((if negative { value.wrapping_neg() } else { value }, &digits[used..]))
 }
 
@@ -338,6 +340,9 @@ mod tests {
         assert_eq!(number(b"022"), Some((18, &b""[..])));
         assert_eq!(number(b"0"), Some((0, &b""[..])));
         assert_eq!(number(b"0xffffffffffffffff"), Some((-1, &b""[..])));
+        assert_eq!(number(b"18446744073709551615"), Some((-1, &b""[..])));
+        assert_eq!(number(b"18446744073709551616 x"), Some((i64::MAX, &b" x"[..])));
+        assert_eq!(number(b"-99999999999999999999999"), Some((-i64::MAX, &b""[..])));
         assert_eq!(number(b"NULL"), None);
         for (text, expected) in [
             ("= 0", Some((0, 1))),

@@ -133,6 +133,82 @@ def test_garbage_between_lines_is_counted_with_its_place(
     assert rows[2][3] == "\x00\\xff\\xfe"
 
 
+IMPOSSIBLE = (
+    'read(3, "", 8) = 9223372036854775807 <0.000001>',
+    "getpid() = 9223372036854775807 <0.000001>",
+    "getpid() = 99999999999999999999999999 <0.000001>",
+    'write(3, "", 8) = 140737488355329 <0.000001>',
+    'read(3, "", 8) = 1 <9223372036.854775>',
+    "close(3) = 0 <316224001.000000>",
+    "lseek(3, 0, SEEK_END) = 9223372036854775807 <0.000001>",
+    'pread64(3, "", 8, 9223372036854775800) = 8 <0.000001>',
+    "mmap(NULL, 9223372036854775807, PROT_READ, MAP_PRIVATE, 3, 0) = 0x7f0000000000 <0.000001>",
+    'sendto(3, "", 8, 0, NULL, 0 <unfinished ...>|<... sendto resumed>) = 9223372036854775807 <0.000001>',
+    "<... recvfrom resumed>) = 9223372036854775807 <0.000001>",
+)
+POSSIBLE = (
+    ("mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, 3, 0) = 0x7fffffffe000 <0.000001>", 0x7FFFFFFFE000),
+    ("brk(NULL) = 0x1fffffffffff000 <0.000001>", 0x1FFFFFFFFFFF000),
+    (
+        "mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0) = 0xffffffffff600000 <0.000001>",
+        -0xA00000,
+    ),
+    ("lseek(3, 0, SEEK_CUR) = -1 <0.000001>", -1),
+    ("lseek(3, 1099511627776, SEEK_SET) = 1099511627776 <0.000001>", 2**40),
+    ("wait4(-1, NULL, 0, NULL) = 77 <31000000.000000>", 77),
+    ("rt_sigreturn({mask=[]}) = 9223372036854775807 <0.000001>", None),
+    ('pread64(3, "", 8, 9223372036854775800) = -1 EINVAL (Invalid argument) <0.000001>', None),
+)
+
+
+def test_numbers_that_no_call_has_are_counted_with_their_places(
+    import_log: Import, query: Query, manifest: Callable
+) -> None:
+    lines = ['1     1700000000.000000 openat(AT_FDCWD, "/f", O_RDWR) = 3 <0.000001>\n']
+    places = []
+    for call in IMPOSSIBLE:
+        lines += [f"1     1700000000.000001 {half}\n" for half in call.split("|")]
+        places.append(len(lines))
+    lines.append("1     9000000000.000001 getpid() = 1 <0.000001>\n")
+    places.append(len(lines))
+    lines += [f"1     1700000000.000002 {call}\n" for call, _ in POSSIBLE]
+    recording = import_log("".join(lines))
+    stated = manifest(recording)
+    issues = query(
+        recording, "SELECT line, detail FROM import_issues WHERE issue = 'impossible_number' ORDER BY line"
+    )
+    assert [line for line, _ in issues] == places
+    assert all(detail for _, detail in issues)
+    assert stated["lines_total"] == len(lines)
+    assert stated["lines_understood"] == len(lines) - len(places)
+    values = query(recording, "SELECT value, offset_bytes FROM calls WHERE ts_ns = 1700000000000002000")
+    assert [value for value, _ in values] == [value for _, value in POSSIBLE]
+    assert values[-1] == (None, None)
+
+
+def test_what_a_program_asks_for_is_at_most_what_is_transferred(import_log: Import, query: Query) -> None:
+    calls = (
+        "copy_file_range(3, NULL, 4, NULL, 9223372035781033984, 0) = 0",
+        'read(3, "", 18446744073709551615) = -1 EFAULT (Bad address)',
+        'read(3, "", 4096) = 0',
+        'readv(3, [{iov_base="", iov_len=9223372036854775807}, {iov_base="", iov_len=9}], 2) = 0',
+    )
+    recording = import_log("".join(f"1     1700000000.000000 {call} <0.000001>\n" for call in calls))
+    asked = query(recording, "SELECT requested_bytes FROM calls")
+    assert asked == [(0x7FFFF000,), (0x7FFFF000,), (4096,), (None,)]
+
+
+def test_sums_and_ends_of_what_was_imported_hold_in_64_bits(import_log: Import, query: Query) -> None:
+    line = '1     7258118399.000000 write(3, "", 8) = 140737488355328 <316224000.000000>\n'
+    recording = import_log(line * 1000)
+    ends = query(
+        recording, "SELECT max(ts_ns + dur_ns), max(offset_bytes + transferred_bytes), count(*) FROM calls"
+    )
+    assert ends == [(7574342399000000000, None, 1000)]
+    # The durations of these add up to more: no sums are stored then, and readers count for themselves.
+    assert not (recording / "object_use").exists()
+
+
 def test_a_resumed_call_without_its_start_is_kept_and_said(
     import_log: Import, query: Query, manifest: Callable
 ) -> None:

@@ -33,7 +33,7 @@ impl Times {
                 self.now_ns = *last_ns;
             }
             Some(Stamp::TimeOfDay(_)) => {}
-            None if self.is_order() => self.now_ns += 1,
+            None if self.is_order() => self.now_ns = self.now_ns.saturating_add(1),
             None => {}
         }
         self.now_ns
