@@ -22,6 +22,11 @@ pub(crate) trait Method: Sync {
         false
     }
 
+    /// What begins in a device or image, where this reads it only while it is mounted.
+    fn mounted_only(&self, _image: &File) -> Option<&'static str> {
+        None
+    }
+
     /// Whether it may be able to read this target; only then it is asked to scan it.
     fn takes(&self, target: &Target) -> bool;
 

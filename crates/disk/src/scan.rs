@@ -8,6 +8,7 @@ use crate::{
     DiskError, Outcome, Settings, Target,
     fs::METHODS,
     method::{Method, Unable, Work},
+    target::Place,
 };
 
 impl Target {
@@ -41,6 +42,7 @@ pub fn scan(
 
 /// By the first of these methods that is able to.
 pub(crate) fn scan_by(methods: &[&dyn Method], target: &Target, mut work: Work<'_>) -> Result<Outcome, DiskError> {
+    refuse_unmounted(methods, target)?;
     for method in methods.iter().filter(|method| method.takes(target)) {
         match method.scan(target, &mut work) {
             Ok(outcome) => return Ok(outcome),
@@ -49,6 +51,24 @@ pub(crate) fn scan_by(methods: &[&dyn Method], target: &Target, mut work: Work<'
         }
     }
     Err(why_unknown(&target.path))
+}
+
+/// An image of xfs is not meant as one file of the file system it lies in.
+fn refuse_unmounted(methods: &[&dyn Method], target: &Target) -> Result<(), DiskError> {
+    let may_be_image = match &target.place {
+        Place::FileSystem(_) | Place::Image(Some(_)) => false,
+        Place::Image(None) => true,
+        Place::Within(_) => target.path.is_file(),
+    };
+    let Some(image) = may_be_image.then(|| File::open(&target.path).ok()).flatten() else { return Ok(()) };
+    match methods.iter().find_map(|method| method.mounted_only(&image)) {
+        None => Ok(()),
+        Some(kind) => {
+            let why = format!("{kind} that is not mounted, and is read only while it is");
+            let hint = "mount it, an image by `mount -o loop,ro IMAGE DIRECTORY`, and scan the mount point";
+            Err(DiskError::Refused(target.path.clone(), why, hint))
+        }
+    }
 }
 
 /// A device or image in which no file system was found: there is none, or its beginning cannot be read.

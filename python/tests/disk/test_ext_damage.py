@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import ext_images
 import pytest
+from scans import Scan
 
 VARIANTS = ("ext2_1k", "default", "blocks_1k", "inline_data_1k", "bigalloc_1k", "meta_bg_1k", "no_extents")
 
@@ -93,7 +96,90 @@ def test_what_is_no_file_system_is_said(native: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "rec").exists()
 
 
+@pytest.mark.parametrize(("name", "place", "magic"), [("xfs", 0, b"XFSB"), ("btrfs", 0x10040, b"_BHRfS_M")])
+def test_an_image_that_must_be_mounted_is_not_scanned_as_a_file(
+    name: str, place: int, magic: bytes, native: Path, tmp_path: Path
+) -> None:
+    image = tmp_path / "image"
+    image.write_bytes(b"\0" * place + magic + b"\0" * 100_000)
+    done = scanned(native, image, tmp_path / "rec")
+    assert done.returncode == 2
+    assert f"image: {name} that is not mounted" in done.stderr
+    assert "mount -o loop,ro" in done.stderr
+    assert not (tmp_path / "rec").exists()
+
+
 def test_any_number_of_threads_gives_the_same(image: Path, scan: Callable) -> None:
     one, many = scan(image, "--threads", "1"), scan(image, "--threads", "7")
     for table in ("inodes", "extents", "free_extents", "layout", "paths"):
         assert one.rows(f"FROM {table}") == many.rows(f"FROM {table}")
+
+
+# Where checksums are: those of e2fsprogs' defaults, and of other ways to lay groups and sums out.
+SUMMED = (
+    "default",
+    "blocks_1k",
+    "inline_data_1k",
+    "bigalloc_1k",
+    "meta_bg_1k",
+    "32bit",
+    "checksum_seed",
+    "no_journal",
+)
+
+
+ROUNDS = 25
+
+OF_FILES = """
+SELECT physical_bytes, length_bytes FROM extents JOIN inodes USING (inode)
+WHERE physical_bytes IS NOT NULL AND kind <> 'directory'
+UNION ALL SELECT physical_bytes, length_bytes FROM layout WHERE part IN ('journal', 'boot block', 'reserved descriptors')
+UNION ALL SELECT physical_bytes, length_bytes FROM layout WHERE part IN ('super block', 'descriptors') AND number > 0
+UNION ALL SELECT physical_bytes, length_bytes FROM layout WHERE part = 'indirect blocks' AND inode = 7
+"""
+
+
+def written_blocks(scan: Scan, content: bytes) -> list[int]:
+    """Places of blocks that are not zeros, and neither the content of a file nor a backup: all of them are structures."""
+    block = scan.one("SELECT block_bytes FROM file_systems")
+    left_out = set()
+    for first, length in scan.rows(OF_FILES):
+        left_out |= set(range(first, first + length, block))
+    places = range(0, len(content), block)
+    return [place for place in places if place not in left_out and any(content[place : place + block])]
+
+
+def is_rejected(image: Path, sound: Scan) -> bool:
+    """Whether e2fsck finds an error in what is in use. The scan reads no other inodes, and no bits behind the end of a bitmap."""
+    env = {**os.environ, "PATH": ext_images.PATH}
+    done = subprocess.run(["e2fsck", "-fn", image], capture_output=True, text=True, env=env, check=False)
+    unused = re.search(r"^Inode (\d+) passes checks, but checksum", done.stdout, flags=re.M)
+    if unused and sound.one(f"SELECT count(*) FROM inodes WHERE inode = {unused[1]}") == 0:
+        return False
+    return done.returncode != 0 and "Padding at end of" not in done.stdout
+
+
+@pytest.mark.parametrize("variant", SUMMED)
+def test_what_e2fsck_rejects_has_a_remark(variant: str, native: Path, scan: Callable, tmp_path: Path) -> None:
+    """A bit here and there: what has a checksum is told by it."""
+    image, damaged = tmp_path / "image", tmp_path / "damaged"
+    ext_images.make(image, variant, tmp_path)
+    content = image.read_bytes()
+    sound = scan(image)
+    block = sound.one("SELECT block_bytes FROM file_systems")
+    places = written_blocks(sound, content)
+    numbers = random.Random(3)
+    rejected, silent = 0, []
+    for round_ in range(ROUNDS):
+        bytes_ = bytearray(content)
+        at = numbers.choice(places) + numbers.randrange(block)
+        bytes_[at] ^= 1 << numbers.randrange(8)
+        damaged.write_bytes(bytes_)
+        if not is_rejected(damaged, sound):
+            continue
+        rejected += 1
+        done = scanned(native, damaged, tmp_path / f"rec{round_}")
+        if done.returncode == 0 and not Scan(tmp_path / f"rec{round_}", "").issues():
+            silent.append(at)
+    assert rejected >= ROUNDS // 4
+    assert silent == []

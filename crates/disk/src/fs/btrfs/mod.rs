@@ -17,7 +17,7 @@ mod search;
 mod spread;
 mod used;
 
-use std::{io, path::Path};
+use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
 use crate::{
     Outcome, Target,
@@ -33,6 +33,13 @@ pub(super) struct Trees;
 impl Method for Trees {
     fn word(&self) -> &'static str {
         scan::METHOD
+    }
+
+    fn mounted_only(&self, image: &File) -> Option<&'static str> {
+        /// The first super block, and the magic in it.
+        const PLACE: u64 = 0x1_0000 + 0x40;
+        let mut magic = [0; 8];
+        (image.read_exact_at(&mut magic, PLACE).is_ok() && magic == *b"_BHRfS_M").then_some("btrfs")
     }
 
     fn takes(&self, target: &Target) -> bool {

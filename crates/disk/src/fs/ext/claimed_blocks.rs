@@ -4,7 +4,7 @@ use super::{
     FileSystem,
     block_set::BlockSet,
     bytes::{le64, runs},
-    groups::Fixed,
+    groups::{self, Fixed},
     issues::{Issues, word},
     super_block::SuperBlock,
 };
@@ -107,7 +107,12 @@ impl ClaimedBlocks {
             return Some(if cluster > 1 { whole_clusters(&fixed, cluster, count) } else { fixed });
         }
         let bitmap = match group.block_bitmap.map(|block| fs.source.block(block)) {
-            Some(Ok(bitmap)) => bitmap,
+            Some(Ok(bitmap)) => {
+                let is_wrong = !groups::bitmap_holds(fs, number, false, &bitmap);
+                let example = || format!("group {number}: its block bitmap does not fit its checksum");
+                issues.add(word::BROKEN_GROUP, u64::from(is_wrong), example);
+                bitmap
+            }
             Some(Err(error)) => {
                 let lost = || format!("block bitmap of group {number}: {error}; what is free in it is not known");
                 issues.add(word::UNREADABLE_BLOCK, 1, lost);

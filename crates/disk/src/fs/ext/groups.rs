@@ -1,6 +1,7 @@
 //! Block groups (kernel: Documentation/filesystems/ext4/group_descr.rst), and the parts of the device that they fix.
 
 use super::{
+    FileSystem,
     bytes::{le16, le32, wide},
     issues::{Issues, word},
     source::Source,
@@ -21,6 +22,56 @@ pub(super) struct Group {
     pub(super) used_inodes: u32,
     /// Its block bitmap was never written: nothing but the fixed parts is in use.
     pub(super) has_no_bitmap: bool,
+    /// The same of its inode bitmap.
+    pub(super) has_no_inode_bitmap: bool,
+    /// Sums of both bitmaps: the lower half, and the upper one where there is room for it.
+    pub(super) block_bitmap_sum: (u16, Option<u16>),
+    pub(super) inode_bitmap_sum: (u16, Option<u16>),
+}
+
+/// Tell of descriptors that do not fit their checksums.
+pub(super) fn check(fs: &FileSystem, issues: &mut Issues) {
+    let mut wrong = 0;
+    let mut example = 0;
+    let per_block = fs.super_block.block_bytes as usize / fs.super_block.descriptor_bytes;
+    let mut buffer = vec![0; fs.super_block.block_bytes as usize];
+    for first in (0..fs.super_block.groups).step_by(per_block) {
+        fs.source.read_what_can_be(fs.super_block.descriptor_block(first / per_block as u64), &mut buffer);
+        let groups = first..fs.super_block.groups.min(first + per_block as u64);
+        for (number, bytes) in groups.zip(buffer.chunks_exact(fs.super_block.descriptor_bytes)) {
+            let holds = |bytes: &[u8]| fs.sums.group_holds(number as u32, bytes);
+            if !holds(bytes) && fs.sums.stays_wrong(|| descriptor(fs, number).is_none_or(|bytes| holds(&bytes))) {
+                (wrong, example) = (wrong + 1, number);
+            }
+        }
+    }
+    issues.add(word::BROKEN_GROUP, wrong, || format!("group {example}: its descriptor does not fit its checksum"));
+}
+
+/// The descriptor of a group, read anew.
+fn descriptor(fs: &FileSystem, number: u64) -> Option<Vec<u8>> {
+    let per_block = fs.super_block.block_bytes / fs.super_block.descriptor_bytes as u64;
+    let block = fs.source.block(fs.super_block.descriptor_block(number / per_block)).ok()?;
+    let at = (number % per_block) as usize * fs.super_block.descriptor_bytes;
+    Some(block[at..at + fs.super_block.descriptor_bytes].to_vec())
+}
+
+/// Whether a bitmap of a group is as its descriptor says; of a mounted file system both change together, and are read anew together.
+pub(super) fn bitmap_holds(fs: &FileSystem, number: u64, is_of_inodes: bool, bitmap: &[u8]) -> bool {
+    let bits = match is_of_inodes {
+        true => u64::from(fs.super_block.inodes_per_group),
+        false => fs.super_block.blocks_per_group / fs.super_block.cluster_blocks,
+    };
+    let holds = |group: &Group, bitmap: &[u8]| match is_of_inodes {
+        true => group.has_no_inode_bitmap || fs.sums.bitmap_holds(bitmap, bits, group.inode_bitmap_sum),
+        false => group.has_no_bitmap || fs.sums.bitmap_holds(bitmap, bits, group.block_bitmap_sum),
+    };
+    let again = || {
+        let group = Group::parse(&descriptor(fs, number)?, &fs.super_block, number as usize, &mut Issues::default());
+        let place = if is_of_inodes { group.inode_bitmap } else { group.block_bitmap };
+        Some(holds(&group, &fs.source.block(place?).ok()?))
+    };
+    holds(&fs.groups[number as usize], bitmap) || !fs.sums.stays_wrong(|| again().unwrap_or(true))
 }
 
 /// All descriptors, and a sum by which a later reading of them is compared.
@@ -67,6 +118,9 @@ impl Group {
             free_clusters: count(0xc, 0x2c),
             used_inodes: if flags & INODE_UNINIT != 0 { 0 } else { super_block.inodes_per_group.saturating_sub(unused) },
             has_no_bitmap: flags & BLOCK_UNINIT != 0,
+            has_no_inode_bitmap: flags & INODE_UNINIT != 0,
+            block_bitmap_sum: (le16(bytes, 0x18), (bytes.len() >= 64).then(|| le16(bytes, 0x38))),
+            inode_bitmap_sum: (le16(bytes, 0x1a), (bytes.len() >= 64).then(|| le16(bytes, 0x3a))),
         }
     }
 }

@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     bytes::{be16, be32, be64, le16, le32, wide},
-    crc32c::crc32c,
+    crc::crc32c,
     refusal::Refusal,
     source::Source,
     super_block::SuperBlock,

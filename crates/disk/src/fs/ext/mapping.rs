@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::{
     FileSystem,
     bytes::{le16, le32, wide},
+    checksums::extent_node_holds,
     issues::{Issues, word},
 };
 use crate::extent::{Extent, flag};
@@ -68,12 +69,25 @@ pub(super) struct Reading<'a> {
     pub(super) issues: &'a mut Issues,
     /// Numbers of the inodes, by file.
     pub(super) numbers: &'a [u32],
+    /// What their checksums begin with, where there are some.
+    pub(super) seeds: &'a [Option<u32>],
 }
 
 impl Reading<'_> {
     fn broken(&mut self, owner: u32, what: &str) {
         let number = self.numbers.get(owner as usize).copied().unwrap_or(0);
         self.issues.add(word::BROKEN_EXTENTS, 1, || format!("inode {number}: {what}"));
+    }
+}
+
+impl Reading<'_> {
+    /// Tell of a node that does not fit its checksum.
+    fn check_node(&mut self, owner: u32, block: u64, bytes: &[u8]) {
+        let Some(seed) = self.seeds.get(owner as usize).copied().flatten() else { return };
+        let again = || self.fs.source.block(block).is_ok_and(|bytes| extent_node_holds(seed, &bytes));
+        if !extent_node_holds(seed, bytes) && self.fs.sums.stays_wrong(again) {
+            self.broken(owner, "a node of its extent tree does not fit its checksum");
+        }
     }
 }
 
@@ -200,6 +214,7 @@ impl Mapping {
                 is_missing[number - begin] = false;
                 let Node { owner, depth, is_tree, logical, .. } = self.nodes[number];
                 let items = if is_tree {
+                    reading.check_node(owner, self.nodes[number].block, bytes);
                     self.tree_node(bytes, owner, Some(depth), reading)
                 } else {
                     let first = self.items.len() as u32;

@@ -2,13 +2,14 @@
 //!
 //! `super_block` and `groups` say where things lie. Threads read windows of inode numbers (`window`): inodes (`inode`), the blocks that lead to
 //! their blocks (`mapping`), names (`directory`). What they find is taken in order (`scan`): extents go to the tables at once, files wait for
-//! their paths (`directory_names`). `claimed_blocks` keeps account of every block and tells at the end which are free, and which nobody claims. A file system that
+//! their paths (`directory_names`). `claimed_blocks` keeps account of every block and tells at the end which are free, and which nobody claims. `checksums` are compared where there are some. A file system that
 //! was not unmounted is read through its `journal`. Nothing is trusted: what cannot be is counted (`issues`), and the rest goes on.
 
 mod block_set;
 mod bytes;
+mod checksums;
 mod claimed_blocks;
-mod crc32c;
+mod crc;
 mod directory;
 mod directory_names;
 mod facts;
@@ -34,6 +35,7 @@ use crate::{
     target::Place,
 };
 use block_set::BlockSet;
+use checksums::Checksums;
 use groups::Group;
 use source::Source;
 use super_block::SuperBlock;
@@ -83,6 +85,7 @@ struct FileSystem {
     source: Source,
     super_block: SuperBlock,
     groups: Vec<Group>,
+    sums: Checksums,
     /// Blocks that were read as nodes or directories. None may be twice, see `mapping`.
     met: BlockSet,
 }

@@ -12,6 +12,7 @@ use super::{
     FileSystem,
     block_set::BlockSet,
     bytes::le16,
+    checksums::Checksums,
     groups,
     inode::{Content, Raw},
     issues::{Issues, word},
@@ -66,14 +67,27 @@ pub(super) fn open(path: &Path, is_mounted: bool) -> Result<Opened, Refusal> {
     } else if is_in_use && super_block.has_incompat(incompat::NEEDS_RECOVERY) {
         notes.push("its journal is the kernel's business".into());
     }
-    let fs = assemble(source, super_block, &mut issues);
+    let fs = assemble(source, super_block, is_in_use, &mut issues);
+    check(&fs, &mut issues);
     Ok(Opened { fs, file, is_in_use, notes, issues })
 }
 
-fn assemble(source: Source, super_block: SuperBlock, issues: &mut Issues) -> FileSystem {
+/// Tell of checksums of the super block and of groups that are wrong.
+fn check(fs: &FileSystem, issues: &mut Issues) {
+    let again = || {
+        let bytes = fs.source.read_bytes(super_block::PLACE, super_block::BYTES);
+        bytes.is_ok_and(|bytes| fs.sums.super_block_holds(&bytes))
+    };
+    let is_wrong = !fs.sums.super_block_holds(&fs.super_block.bytes) && fs.sums.stays_wrong(again);
+    issues.add(word::BROKEN_SUPER_BLOCK, u64::from(is_wrong), || "the super block does not fit its checksum".into());
+    groups::check(fs, issues);
+}
+
+fn assemble(source: Source, super_block: SuperBlock, is_live: bool, issues: &mut Issues) -> FileSystem {
     let (groups, _) = groups::read(&source, &super_block, issues);
     let met = BlockSet::new(super_block.blocks);
-    FileSystem { source, super_block, groups, met }
+    let sums = Checksums::of(&super_block, is_live);
+    FileSystem { source, super_block, groups, sums, met }
 }
 
 /// Have a mounted file system write back what waits, so that it has a place (syncfs(2)). What cannot be written back is not ours to say.
@@ -121,7 +135,7 @@ fn replay(
             if super_block.has_compat(compat::HAS_JOURNAL) { "its journal is on another device" } else { "it has no journal" };
         return Err(Refusal::because(&format!("it was not unmounted, and {why}"), HINT));
     };
-    let fs = assemble(source, super_block, &mut Issues::default());
+    let fs = assemble(source, super_block, false, &mut Issues::default());
     let extents =
         extents_of(&fs, number).ok_or_else(|| Refusal::because("it was not unmounted, and its journal cannot be found", HINT))?;
     let replay = journal::replay(&fs.source, &fs.super_block, &extents)?;
@@ -151,7 +165,8 @@ fn extents_of(fs: &FileSystem, number: u32) -> Option<Vec<Extent>> {
     let raw = Raw { number, bytes: block.get(at..at + super_block.inode_bytes)? };
     let mut mapping = Mapping::default();
     let mut issues = Issues::default();
-    let mut reading = Reading { fs, issues: &mut issues, numbers: &[number] };
+    let seeds = [fs.sums.of_inode(raw)];
+    let mut reading = Reading { fs, issues: &mut issues, numbers: &[number], seeds: &seeds };
     match raw.content(super_block) {
         Content::Extents => mapping.add_tree(raw.i_block(), &mut reading),
         Content::Indirect => mapping.add_pointers(raw.i_block(), &mut reading),

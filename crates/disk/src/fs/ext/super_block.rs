@@ -22,6 +22,7 @@ pub(super) mod incompat {
     pub(in super::super) const META_BG: u32 = 0x10;
     pub(in super::super) const BITS_64: u32 = 0x80;
     pub(in super::super) const MMP: u32 = 0x100;
+    pub(in super::super) const CSUM_SEED: u32 = 0x2000;
     pub(in super::super) const LARGE_DIR: u32 = 0x4000;
 }
 

@@ -8,8 +8,10 @@ use sysdock_table::NULL;
 use super::{
     FileSystem,
     bytes::{le64, runs},
+    checksums::directory_block_holds,
     claimed_blocks::ClaimedBlocks,
     directory::{self, Entries},
+    groups,
     inode::{Content, RESIZE, Raw},
     issues::{Issues, word},
     mapping::{Mapping, Reading},
@@ -82,6 +84,7 @@ pub(super) struct Window {
     pub(super) unread: u64,
     /// Files met, and what is needed of them until their blocks are known.
     numbers: Vec<u32>,
+    seeds: Vec<Option<u32>>,
     notes: Vec<Note>,
 }
 
@@ -96,13 +99,23 @@ struct Note {
     is_inline: bool,
 }
 
+/// A block of a directory that is to be read.
+#[derive(Clone, Copy, Debug)]
+struct DirectoryBlock {
+    block: u64,
+    directory: u32,
+    is_encrypted: bool,
+    /// What its checksum begins with, if it has one.
+    seed: Option<u32>,
+}
+
 impl Window {
     /// What the inodes of a range are, and have; their blocks are claimed in `space`.
     pub(super) fn read(fs: &FileSystem, numbers: Range<u32>, with_names: bool, space: &ClaimedBlocks) -> Self {
         let mut window = Window::default();
         let mut mapping = Mapping::default();
         window.inodes(fs, numbers, &mut mapping);
-        let mut reading = Reading { fs, issues: &mut window.issues, numbers: &window.numbers };
+        let mut reading = Reading { fs, issues: &mut window.issues, numbers: &window.numbers, seeds: &window.seeds };
         mapping.read_nodes(&mut reading);
         let blocks = window.extents(fs, &mapping);
         if with_names {
@@ -140,7 +153,13 @@ impl Window {
                 continue;
             }
             match fs.source.block(bitmap) {
-                Ok(bits) => self.table(fs, begin, places, &bits, table, mapping),
+                Ok(bits) => {
+                    // Windows may share a group: the one that begins it tells.
+                    let is_wrong = places.start == 0 && !groups::bitmap_holds(fs, u64::from(group), true, &bits);
+                    let example = || format!("group {group}: its inode bitmap does not fit its checksum");
+                    self.issues.add(word::BROKEN_GROUP, u64::from(is_wrong), example);
+                    self.table(fs, begin, places, &bits, table, mapping);
+                }
                 Err(error) => {
                     let lost = || format!("inode bitmap of group {group}: {error}; its files are missing");
                     self.issues.add(word::UNREADABLE_BLOCK, 1, lost);
@@ -179,10 +198,30 @@ impl Window {
             fs.source.read_what_can_be(table + from_block, &mut buffer);
             for place in (piece.start as u32..piece.end as u32).filter(|place| is_used(*place)) {
                 let at = (u64::from(place) * inode_bytes - from_block * block_bytes) as usize;
-                self.inode(fs, Raw { number: begin + place + 1, bytes: &buffer[at..at + inode_bytes as usize] }, mapping);
+                let raw = Raw { number: begin + place + 1, bytes: &buffer[at..at + inode_bytes as usize] };
+                self.check_inode(fs, raw, table, u64::from(place));
+                self.inode(fs, raw, mapping);
             }
         }
         TABLE.set(buffer);
+    }
+
+    /// Tell of an inode that does not fit its checksum. `table` is the first block of its table, `place` its place there.
+    fn check_inode(&mut self, fs: &FileSystem, raw: Raw<'_>, table: u64, place: u64) {
+        if fs.sums.inode_holds(raw) {
+            return;
+        }
+        let (block_bytes, inode_bytes) = (fs.super_block.block_bytes, fs.super_block.inode_bytes as u64);
+        let at = place * inode_bytes;
+        let again = || {
+            let block = fs.source.block(table + at / block_bytes);
+            let from = (at % block_bytes) as usize;
+            block.is_ok_and(|block| fs.sums.inode_holds(Raw { bytes: &block[from..from + inode_bytes as usize], ..raw }))
+        };
+        if fs.sums.stays_wrong(again) {
+            let example = || format!("inode {}: it does not fit its checksum", raw.number);
+            self.issues.add(word::BROKEN_INODE, 1, example);
+        }
     }
 
     fn inode(&mut self, fs: &FileSystem, raw: Raw<'_>, mapping: &mut Mapping) {
@@ -207,6 +246,7 @@ impl Window {
             kind: if part.is_some() { Kind::Internal } else { raw.kind() },
         });
         self.numbers.push(raw.number);
+        self.seeds.push(fs.sums.of_inode(raw));
         let content = raw.content(&fs.super_block);
         self.notes.push(Note {
             part,
@@ -215,7 +255,7 @@ impl Window {
             is_encrypted: raw.is_encrypted(),
             is_inline: content == Content::Inline,
         });
-        let mut reading = Reading { fs, issues: &mut self.issues, numbers: &self.numbers };
+        let mut reading = Reading { fs, issues: &mut self.issues, numbers: &self.numbers, seeds: &self.seeds };
         match content {
             // Its other pointers lead to the reserved descriptors.
             _ if raw.number == RESIZE => mapping.add_none(),
@@ -251,8 +291,8 @@ impl Window {
         }
     }
 
-    /// Extents, fragments and own blocks of every file. Returns the blocks of directories, and whether the names are encrypted.
-    fn extents(&mut self, fs: &FileSystem, mapping: &Mapping) -> Vec<(u64, (u32, bool))> {
+    /// Extents, fragments and own blocks of every file. Returns the blocks of directories.
+    fn extents(&mut self, fs: &FileSystem, mapping: &Mapping) -> Vec<(u64, DirectoryBlock)> {
         let block_bytes = fs.super_block.block_bytes;
         let mut blocks = Vec::new();
         for (file, (row, note)) in (0..).zip(self.rows.iter_mut().zip(&self.notes)) {
@@ -268,7 +308,9 @@ impl Window {
             if note.is_directory {
                 // A block is read as a directory once.
                 let used = blocks_within(found, row.size, block_bytes).filter(|block| fs.met.insert(*block));
-                blocks.extend(used.map(|block| (block, (row.number, note.is_encrypted))));
+                let seed = self.seeds[file as usize];
+                let of = |block| DirectoryBlock { block, directory: row.number, is_encrypted: note.is_encrypted, seed };
+                blocks.extend(used.map(|block| (block, of(block))));
             }
             if let Some(part) = note.part {
                 let placed = found.iter().filter(|extent| extent.flags & flag::NOWHERE == 0);
@@ -281,9 +323,14 @@ impl Window {
         blocks
     }
 
-    fn directories(&mut self, fs: &FileSystem, blocks: Vec<(u64, (u32, bool))>) {
+    fn directories(&mut self, fs: &FileSystem, blocks: Vec<(u64, DirectoryBlock)>) {
         let inodes = fs.super_block.inodes;
-        fs.source.each(blocks, |(directory, is_encrypted), bytes| {
+        fs.source.each(blocks, |DirectoryBlock { block, directory, is_encrypted, seed }, bytes| {
+            let holds = |bytes: &[u8]| seed.is_none_or(|seed| directory_block_holds(seed, bytes));
+            if !holds(bytes) && fs.sums.stays_wrong(|| fs.source.block(block).is_ok_and(|bytes| holds(&bytes))) {
+                let example = || format!("directory {directory}: a block does not fit its checksum");
+                self.issues.add(word::BROKEN_DIRECTORY, 1, example);
+            }
             if !(Entries { bytes, directory, is_encrypted, inodes }).read(&mut self.names) {
                 self.issues
                     .add(word::BROKEN_DIRECTORY, 1, || format!("directory {directory}: an entry is broken; names are missing"));

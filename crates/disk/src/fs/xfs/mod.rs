@@ -4,6 +4,8 @@
 mod bulkstat;
 mod scan;
 
+use std::{fs::File, os::unix::fs::FileExt};
+
 use crate::{
     Outcome, Target,
     method::{Method, Unable, Work},
@@ -15,6 +17,11 @@ pub(super) struct ReverseMap;
 impl Method for ReverseMap {
     fn word(&self) -> &'static str {
         scan::METHOD
+    }
+
+    fn mounted_only(&self, image: &File) -> Option<&'static str> {
+        let mut magic = [0; 4];
+        (image.read_exact_at(&mut magic, 0).is_ok() && magic == *b"XFSB").then_some("xfs")
     }
 
     fn takes(&self, target: &Target) -> bool {
