@@ -139,7 +139,7 @@ impl System {
         let object = match returned.tag {
             Some(tag) => {
                 self.learn_cwd(context, base);
-                Some(self.intern_tag(tag))
+                Some(self.intern_opened(tag, context.call.arguments.string(path).as_deref()))
             }
             None => context.call.arguments.string(path).map(|path| self.resolve(context, base, &path)),
         };

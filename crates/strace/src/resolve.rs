@@ -15,6 +15,9 @@ const AT_FDCWD: i32 = -100;
 /// a directory of many megabytes would make each short name that follows as long.
 const LONGEST_PATH: usize = 4096;
 
+/// What the kernel prints behind the name of a file that was deleted.
+const DELETED: &[u8] = b" (deleted)";
+
 /// The working directory is no descriptor a reader would look for.
 pub(crate) fn shown(fd: i32) -> Option<i32> {
     (fd >= 0).then_some(fd)
@@ -132,7 +135,27 @@ impl System {
             _ => tag,
         };
         let name = text::unescape(plain);
-        self.objects.intern(name.strip_suffix(b" (deleted)").unwrap_or(&name))
+        match name.strip_suffix(DELETED) {
+            // There is a file of this very name.
+            Some(_) if self.objects.find(&name).is_some_and(|object| self.named_deleted.contains(&object)) => {
+                self.objects.intern(&name)
+            }
+            Some(file) => self.objects.intern(file),
+            None => self.objects.intern(&name),
+        }
+    }
+
+    /// The object of the tag of a file that was opened by this path: what stands behind its name may be a part of it.
+    pub(crate) fn intern_opened(&mut self, tag: &[u8], path: Option<&[u8]>) -> ObjectId {
+        if tag.ends_with(DELETED) && path.is_some_and(|path| path.ends_with(DELETED)) {
+            let object = self.objects.intern(&text::unescape(tag));
+            // One that was deleted meanwhile has both.
+            if !self.objects.name(object).strip_suffix(DELETED).is_some_and(|name| name.ends_with(DELETED)) {
+                self.named_deleted.insert(object);
+                return object;
+            }
+        }
+        self.intern_tag(tag)
     }
 
     /// The object of a path argument, seen from a directory argument or the working directory.

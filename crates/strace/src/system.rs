@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     files::Held,
@@ -32,6 +32,8 @@ pub(crate) struct System {
     pub(crate) names: Names,
     /// Working directory of the first process, where the recorder knows it.
     pub(crate) first_cwd: Option<Vec<u8>>,
+    /// Files whose own name ends like that of a deleted one.
+    pub(crate) named_deleted: FxHashSet<ObjectId>,
     /// Steps that renames may still take in tables of descriptors.
     pub(crate) rename_steps: u64,
 }

@@ -464,3 +464,28 @@ def test_threads_belong_to_the_process_that_made_them(import_log: Import, query:
     rows = query(import_log(text), "SELECT tid, process_id, task_id FROM processes ORDER BY task_id")
     # The id 4 is used twice, by two processes.
     assert rows == [(1, 0, 0), (2, 0, 1), (3, 0, 2), (4, 3, 3), (4, 4, 4)]
+
+
+def test_a_file_may_be_called_deleted(import_log: Callable[..., Path], query: Callable) -> None:
+    """The kernel says the same of a file that is gone: what was opened tells them apart."""
+    lines = (
+        'openat(AT_FDCWD</t>, "x (deleted)", O_RDONLY) = 3</t/x (deleted)>',
+        'read(3</t/x (deleted)>, "", 8) = 0',
+        "fsync(7</t/x (deleted)>) = 0",
+        'read(3</t/x (deleted) (deleted)>, "", 8) = 0',
+        'openat(AT_FDCWD</t>, "y", O_RDONLY) = 4</t/y>',
+        'read(4</t/y (deleted)>, "", 8) = 0',
+    )
+    recording = import_log(
+        "".join(f"1 1700000000.00000{n} {line} <0.000001>\n" for n, line in enumerate(lines))
+    )
+    paths = query(recording, "SELECT path FROM calls JOIN paths USING (path_id) ORDER BY ts_ns")
+    assert [path for (path,) in paths] == ["/t/x (deleted)"] * 4 + ["/t/y"] * 2
+
+
+def test_a_byte_and_its_text_are_two_names(import_log: Callable[..., Path], query: Callable) -> None:
+    names = (r"/a\377", r"/a\\xff", r"/a\\x5cxff", r"/by\\x2did")
+    lines = [f'1 1700000000.00000{n} stat("{name}", 0x1) = 0 <0.000001>\n' for n, name in enumerate(names)]
+    recording = import_log("".join(lines))
+    paths = query(recording, "SELECT path FROM calls JOIN paths USING (path_id) ORDER BY ts_ns")
+    assert [path for (path,) in paths] == [r"/a\xff", r"/a\x5cxff", r"/a\x5cx5cxff", r"/by\x2did"]

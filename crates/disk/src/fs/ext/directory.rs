@@ -42,7 +42,7 @@ impl Entries<'_> {
 
     fn take(&self, inode: u32, name: &[u8], names: &mut Names) {
         if self.is_encrypted {
-            let hex: String = name.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+            let hex: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
             names.add(inode, self.directory, hex.as_bytes());
         } else {
             names.add(inode, self.directory, name);
