@@ -171,6 +171,18 @@ impl Logs {
         import.finish(&mut merge, ending)
     }
 
+    /// Read everything and write nothing. Returns lines, those that are missing from the tables, and calls; `None` if it was refused.
+    #[cfg(feature = "fuzzing")]
+    pub fn rebuild(self, recording: &mut Recording, options: &Options) -> Option<(u64, u64, u64)> {
+        let (mut merge, sessions) = (self.merge, self.sessions);
+        recording.manifest.capture_mut().sources = merge.feeds.iter().map(|feed| source(&feed.input.path, options)).collect();
+        let mut import = Import::new(recording, options, &merge, sessions, false);
+        import.read(&mut merge, &Cancel::default(), &mut |_| {}).ok()?;
+        import.judge(&merge).ok()?;
+        import.complete(&merge, Ending::EndOfInput).ok()?;
+        Some((import.lines + merge.left_out(), import.issues.lines_lost, import.rows.total()))
+    }
+
     /// Read everything without writing it, and tell by which offsets the clocks of the logs differ, by name; `None` where no shared file
     /// tells. `recording` is a folder for the while.
     ///
@@ -360,7 +372,14 @@ impl<'a> Import<'a> {
     }
 
     /// Write what is left and say how complete it is.
-    fn finish(mut self, merge: &mut Merge, mut ending: Ending) -> Result<Ending, ImportError> {
+    fn finish(mut self, merge: &mut Merge, ending: Ending) -> Result<Ending, ImportError> {
+        let ending = self.complete(merge, ending)?;
+        self.write_out(merge, true)?;
+        Ok(ending)
+    }
+
+    /// What the end of the log says of calls and threads that had none.
+    fn complete(&mut self, merge: &Merge, mut ending: Ending) -> Result<Ending, TableError> {
         let open: Vec<usize> =
             self.system.threads.running().filter(|(_, thread)| thread.half().is_some()).map(|(index, _)| index).collect();
         for thread in open {
@@ -388,7 +407,6 @@ impl<'a> Import<'a> {
                 ending = Ending::InputError;
             }
         }
-        self.write_out(merge, true)?;
         Ok(ending)
     }
 
