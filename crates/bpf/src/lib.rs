@@ -25,7 +25,7 @@ mod tests;
 mod transport;
 
 pub use config::{Stacks, Target};
-pub use conversion::{convert, convert_own, finish_converted, manifest, salvage};
+pub use conversion::{convert, convert_own, finish_converted, manifest, salvage, waiting};
 pub use error::BpfError;
 pub use families::{
     FAMILIES, Family, IO, Recorded, STACKS, chosen,

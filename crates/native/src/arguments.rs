@@ -286,6 +286,9 @@ pub(crate) struct Salvage {
     /// Folder of a recording whose recorder died.
     #[arg(value_name = "REC")]
     pub(crate) recording: PathBuf,
+    /// Only say how many events would be brought back.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) progress: Progress,
 }

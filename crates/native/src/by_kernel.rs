@@ -6,6 +6,7 @@
 
 use std::{
     env,
+    io::{self, Write},
     os::unix::process::CommandExt,
     path::Path,
     process::{Child, Command, ExitStatus},
@@ -21,7 +22,7 @@ use sysdock_table::{Cancel, Ending, FamilyState, Folder, Manifest, Recording};
 
 use crate::{
     arguments, environment,
-    messages::{self, EXIT_INTERRUPTED, Message},
+    messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
     privileges::{self, Caller},
     progress::Reporter,
     record, signals,
@@ -382,13 +383,22 @@ fn close(mut recording: Recording, progress: &arguments::Progress, reason: Reaso
     Ok(())
 }
 
+fn become_caller() -> Result<(), Message> {
+    privileges::become_caller().map_err(|error| Message::bare(format!("cannot become the user who called sudo: {error}")))
+}
+
 /// `sysdock-native salvage`: tables of what a recorder that died has left. Returns the exit status.
 pub(crate) fn salvage(arguments: &arguments::Salvage) -> Result<u8, Message> {
+    if arguments.dry_run {
+        become_caller()?;
+        let events = sysdock_bpf::waiting(&arguments.recording)?;
+        return Ok(if writeln!(io::stdout(), "{events}").is_ok() { 0 } else { EXIT_ERROR });
+    }
     let cancel = Cancel::default();
     signals::cancel_on_signal(&cancel);
     let mut reporter = Reporter::new(&arguments.progress);
     let folder = Folder::open(&arguments.recording, privileges::access(false))?;
-    privileges::become_caller().map_err(|error| Message::bare(format!("cannot become the user who called sudo: {error}")))?;
+    become_caller()?;
     sysdock_bpf::salvage(folder, &cancel, &mut |progress| reporter.report(progress))?;
     Ok(if cancel.requested() { EXIT_INTERRUPTED } else { 0 })
 }

@@ -30,7 +30,9 @@ pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
     }
     let logs = Logs::open(&arguments.logs, &options)?;
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
-    let mut recording = Recording::create_in(folder, sysdock_strace::manifest("strace-log"))?;
+    let mut manifest = sysdock_strace::manifest("strace-log");
+    manifest.tool.host = environment::host_name();
+    let mut recording = Recording::create_in(folder, manifest)?;
     let outcome = logs.import(&mut recording, &options, &cancel, &mut |progress| reporter.report(progress)).and_then(|ending| {
         let rows = environment::of_log(&recording.manifest);
         environment::write(&mut recording, &rows)?;

@@ -67,6 +67,9 @@ pub struct Capture {
 pub struct Tool {
     pub name: String,
     pub version: String,
+    /// Where it ran, if it wrote of what happened elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
 /// What `ts_ns` means.
@@ -153,7 +156,7 @@ impl Manifest {
     pub fn of(capture: Capture) -> Self {
         Manifest {
             format_version: FORMAT_VERSION,
-            tool: Tool { name: "sysdock".into(), version: env!("CARGO_PKG_VERSION").into() },
+            tool: Tool { name: "sysdock".into(), version: env!("CARGO_PKG_VERSION").into(), host: None },
             command: None,
             directory: None,
             host: None,

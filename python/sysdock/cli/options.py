@@ -140,8 +140,22 @@ def open_recordings(*folders: Path) -> list[Recording]:
     for folder in folders:
         become_caller(folder)
     opened = [Recording.open(folder) for folder in folders]
+    for recording in opened:
+        _say_what_waits(recording)
     limit(opened)
     return opened
+
+
+def _say_what_waits(recording: Recording) -> None:
+    """Where a recorder was killed, its events are not in the tables yet."""
+    if recording.manifest["complete"] or not (recording.folder / "spool").is_file():
+        return
+    from sysdock.cli.output import remark
+    from sysdock.recording.native import events_that_wait
+
+    if events := events_that_wait(recording.folder):
+        fact = f"{events:,} events are not in the tables, as the recorder was killed"
+        remark(f"{recording.folder}: {fact}; next: sysdock salvage {recording.folder}")
 
 
 def complete_analysis(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

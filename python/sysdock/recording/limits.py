@@ -60,16 +60,14 @@ def limits_of(recording: Recording) -> Limits | None:
 
 
 def made_here(recording: Recording) -> bool:
-    """Whether the folder belongs to this user or to root, and it names this machine as its host.
-
-    A log that was imported names none: nobody knows where it comes from.
-    """
+    """Whether the folder belongs to this user or to root, and was written on this machine."""
     try:
         owner = os.stat(recording.folder).st_uid
     except OSError:
         return False
-    host = recording.manifest.get("host")
-    return owner in (os.geteuid(), 0) and host is not None and host == _this_host()
+    written = (recording.manifest.get("host"), (recording.manifest.get("tool") or {}).get("host"))
+    here = _this_host()
+    return owner in (os.geteuid(), 0) and here is not None and here in written
 
 
 def _this_host() -> str | None:

@@ -96,6 +96,19 @@ def import_quietly(log: Path, folder: Path) -> None:
     _quietly(["import", "-o", str(folder), "--", str(log)], folder, f"{NAME} could not import it", log)
 
 
+def events_that_wait(folder: Path) -> int:
+    """How many events a recorder that was killed has left; 0 where none can be read, or it still runs."""
+    done = subprocess.run(
+        [str(find_native()), "salvage", "--dry-run", "--", str(folder)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    return int(done.stdout) if done.returncode == 0 else 0
+
+
 def scan_quietly(target: Path, folder: Path) -> None:
     """Scans where files lie, into `folder`; a UserError has the native program's words."""
     _quietly(

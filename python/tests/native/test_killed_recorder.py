@@ -8,6 +8,7 @@ import random
 import signal
 import struct
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -106,6 +107,32 @@ def test_a_killed_recorder_has_all_but_the_last_second_and_the_command_does_not_
     if due:
         assert rows(out, "SELECT execs FROM processes", "processes") == [(1,)]
     assert not (out / "spool").exists()
+
+
+def test_every_verb_says_how_many_events_of_a_killed_recorder_wait(
+    native: Path, kernel: Recorder, counter: Path, tmp_path: Path
+) -> None:
+    out, file = tmp_path / "rec", tmp_path / "file"
+    recorder = subprocess.Popen(
+        kernel.command(out, counter, file, str(10**12), "20000"), stdin=subprocess.DEVNULL
+    )
+    try:
+        wait_for(lambda: size(out / "spool") > 10_000, "the first events")
+        recorder.kill()
+        recorder.wait(10)
+    finally:
+        file.with_name("file.stop").touch()
+        wait_for(file.with_name("file.done").exists, "the end of the command")
+    waiting = int(
+        subprocess.run([native, "salvage", "--dry-run", out], capture_output=True, check=True).stdout
+    )
+    for verb in ("info", "diagnose"):
+        done = subprocess.run(
+            [sys.executable, "-m", "sysdock", verb, out], capture_output=True, text=True, check=False
+        )
+        assert f"{out}: {waiting:,} events are not in the tables, as the recorder was killed" in done.stderr
+    salvage(native, out)
+    assert 0 < json.loads((out / "recording.json").read_text())["captures"][0]["total"] == waiting
 
 
 def test_a_salvaged_recording_cannot_be_salvaged_again_and_stays(

@@ -18,6 +18,11 @@ def test_a_recording_of_this_host_and_user_has_no_limits(maker: RecordingMaker) 
     assert limits_of(Recording.open(maker.make(host=HERE))) is None
 
 
+def test_a_log_that_was_imported_here_has_no_limits(maker: RecordingMaker) -> None:
+    folder = maker.make(host=None, tool={"name": "sysdock", "version": "1", "host": HERE})
+    assert limits_of(Recording.open(folder)) is None
+
+
 @pytest.mark.parametrize("host", ["elsewhere", None])
 def test_a_recording_of_another_host_or_of_none_has_limits(maker: RecordingMaker, host: str | None) -> None:
     limits = limits_of(Recording.open(maker.make(host=host)))

@@ -100,6 +100,15 @@ fn convert_frames(
     Ok(if cancel.requested() { Ending::Interrupted } else { story.ending() })
 }
 
+/// How many events lie in the spool in this folder, for [`salvage`] to bring back.
+///
+/// # Errors
+/// As for [`convert`].
+pub fn waiting(folder: &Path) -> Result<u64, BpfError> {
+    let spool = folder.join(SPOOL);
+    Ok(Survey::of(Frames::open(&spool)?, &spool, &Cancel::default())?.events)
+}
+
 /// Make the tables of a folder whose recorder died, from the spool that it left. What an earlier attempt left is made anew; the
 /// table `environment`, which comes not from the spool, is kept. The spool goes once the tables are whole.
 ///
