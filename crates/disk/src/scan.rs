@@ -42,7 +42,9 @@ pub fn scan(
 
 /// By the first of these methods that is able to.
 pub(crate) fn scan_by(methods: &[&dyn Method], target: &Target, mut work: Work<'_>) -> Result<Outcome, DiskError> {
-    refuse_unmounted(methods, target)?;
+    if matches!(target.place, Place::Within(_)) {
+        refuse_unmounted(methods, target)?;
+    }
     for method in methods.iter().filter(|method| method.takes(target)) {
         match method.scan(target, &mut work) {
             Ok(outcome) => return Ok(outcome),
@@ -50,7 +52,11 @@ pub(crate) fn scan_by(methods: &[&dyn Method], target: &Target, mut work: Work<'
             Err(Unable::Failed(error)) => return Err(error),
         }
     }
-    Err(why_unknown(&target.path))
+    let why = why_unknown(&target.path);
+    if matches!(why, DiskError::NoFileSystem(_)) {
+        refuse_unmounted(methods, target)?;
+    }
+    Err(why)
 }
 
 /// An image of xfs is not meant as one file of the file system it lies in.

@@ -117,22 +117,20 @@ pub(super) fn extent_node_holds(seed: u32, bytes: &[u8]) -> bool {
 
 /// A block of a directory: of names, whose sum is dressed as a last entry, or of its index, whose sum follows the last place of an entry.
 pub(super) fn directory_block_holds(seed: u32, bytes: &[u8]) -> bool {
-    const TAIL: [u8; 8] = [0, 0, 0, 0, 12, 0, 0, 0xde];
-    let end = bytes.len().saturating_sub(12);
-    if bytes[end..].starts_with(&TAIL) {
-        return crc32c(seed, &bytes[..end]) == le32(bytes, end + 8);
-    }
     let fills = |at: usize, length: usize| {
         let stated = usize::from(le16(bytes, at));
         stated == length || length >= 65536 && matches!(stated, 0 | 65535)
     };
-    // The root begins with `.` and `..` and a head of its own, other nodes with one unused entry.
+    // The root begins with `.` and `..` and a head of its own, other nodes with one unused entry. A root that was a block of names before keeps
+    // the last entry of that, whose sum is out of date: it is not looked at first.
     let counts = if fills(4, bytes.len()) {
         8
     } else if le16(bytes, 4) == 12 && bytes.len() > 12 && fills(16, bytes.len() - 12) {
         32
     } else {
-        return false;
+        const TAIL: [u8; 8] = [0, 0, 0, 0, 12, 0, 0, 0xde];
+        let end = bytes.len().saturating_sub(12);
+        return bytes[end..].starts_with(&TAIL) && crc32c(seed, &bytes[..end]) == le32(bytes, end + 8);
     };
     let (limit, count) = (usize::from(le16(bytes, counts)), usize::from(le16(bytes, counts + 2)));
     let (used, tail) = (counts + 8 * count, counts + 8 * limit);
