@@ -15,9 +15,6 @@ use crate::{
 /// Ten years: longer than any call is traced.
 pub const LONGEST_NS: i64 = 10 * 366 * 86_400 * 1_000_000_000;
 
-/// What Linux transfers in a call at most, however much is asked for (man 2 read, NOTES).
-const MOST_TRANSFERRED: i64 = 0x7fff_f000;
-
 /// Stands for NULL in the integer columns of a call.
 pub const NONE: i64 = NULL;
 
@@ -370,9 +367,7 @@ impl CallsRow for CallRow {
     }
 
     fn requested_bytes(&self) -> Option<i64> {
-        // A size has no sign. Programs that want all there is ask for nearly 2^63 bytes, which cannot be added up.
-        let most = MOST_TRANSFERRED.max(self.moved);
-        known(self.asked).map(|bytes| if (0..most).contains(&bytes) { bytes } else { most })
+        known(self.asked)
     }
 
     fn transferred_bytes(&self) -> Option<i64> {

@@ -186,18 +186,6 @@ def test_numbers_that_no_call_has_are_counted_with_their_places(
     assert values[-1] == (None, None)
 
 
-def test_what_a_program_asks_for_is_at_most_what_is_transferred(import_log: Import, query: Query) -> None:
-    calls = (
-        "copy_file_range(3, NULL, 4, NULL, 9223372035781033984, 0) = 0",
-        'read(3, "", 18446744073709551615) = -1 EFAULT (Bad address)',
-        'read(3, "", 4096) = 0',
-        'readv(3, [{iov_base="", iov_len=9223372036854775807}, {iov_base="", iov_len=9}], 2) = 0',
-    )
-    recording = import_log("".join(f"1     1700000000.000000 {call} <0.000001>\n" for call in calls))
-    asked = query(recording, "SELECT requested_bytes FROM calls")
-    assert asked == [(0x7FFFF000,), (0x7FFFF000,), (4096,), (None,)]
-
-
 def test_sums_and_ends_of_what_was_imported_hold_in_64_bits(import_log: Import, query: Query) -> None:
     line = '1     7258118399.000000 write(3, "", 8) = 140737488355328 <316224000.000000>\n'
     recording = import_log(line * 1000)

@@ -35,12 +35,6 @@ class Difference:
 DIFFERENCES = {
     "strace": [
         Difference(
-            "some releases of strace print ` (deleted)` behind the name of a file without one, so a name that ends so is cut",
-            "path",
-            lambda known: known.fd is not None and str(known.path).endswith("/is gone (deleted)"),
-            lambda known: str(known.path).removesuffix(" (deleted)"),
-        ),
-        Difference(
             "strace -s 128 prints the first 128 parts of a vector",
             "requested_bytes",
             lambda known: known.call == "readv" and known.requested_bytes == 400,
@@ -226,6 +220,4 @@ def test_both_recorders_say_the_same_of_the_same_program(
     strace, kernel = (whole(run, columns, tail) for run in both)
     assert sum(kernel.values()) > 8000
     different = {key: (strace[key], kernel[key]) for key in strace | kernel if strace[key] != kernel[key]}
-    # That difference is one of those above.
-    cut = {key for key in different if any(str(value).endswith(("/is gone", "(deleted)")) for value in key)}
-    assert {key: counts for key, counts in different.items() if key not in cut} == {}
+    assert different == {}
