@@ -49,8 +49,10 @@ def describe(session: Session) -> dict[str, Any]:
         }
         for name in recording.tables
     }
-    described |= {"has_exits": None, "file_systems": [], "environment": [], "issues": []}
     described["damage"] = session.views.damage()
+    # Of a damaged recording nobody knows which there are.
+    issues_known: list[dict[str, Any]] | None = None if described["damage"] else []
+    described |= {"has_exits": None, "file_systems": [], "environment": [], "issues": issues_known}
     described["not_computed"] = {}
     for name, read in _READERS.items() if not described["damage"] else ():
         try:
