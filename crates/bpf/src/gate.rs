@@ -1,6 +1,7 @@
 //! Starts a command that waits before its first instruction, so that all of it is recorded.
 //!
-//! States: *waiting* (a process is there, with the user's rights; its pid is known) -> *let go* (it becomes the command). Where this is dropped before, the process ends.
+//! States: *waiting* (a process is there, with the user's rights; its pid is known) -> *let go* (it becomes the command). Where this is
+//! dropped before, the process ends.
 
 use std::{
     fs::File,

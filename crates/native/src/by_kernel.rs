@@ -237,7 +237,7 @@ fn record(
     spool.flush()?;
     let hold = if arguments.no_loss { group.as_ref().and_then(|group| group.freezer().ok()) } else { None };
     let mut capture = Capture::new(probes, spool, hold)?;
-    if let Err(error) = privileges::drop_rest() {
+    if let Err(error) = privileges::drop_rest(arguments.as_root) {
         messages::note(&format!("rights that are no longer needed could not be dropped: {error}"));
     }
     let mut watch =
@@ -350,12 +350,7 @@ impl Watch {
             self.interrupted |= now != signals::Counts::default();
             return;
         };
-        if now.terminations > self.seen.terminations {
-            record::send(child.id(), libc::SIGTERM);
-        }
-        if now.hangups > self.seen.hangups {
-            record::send(child.id(), libc::SIGHUP);
-        }
+        record::pass_on(self.seen, now, child.id());
         self.interrupted |= now.interrupts >= 2;
         self.seen = now;
     }
@@ -383,14 +378,10 @@ fn close(mut recording: Recording, progress: &arguments::Progress, reason: Reaso
     Ok(())
 }
 
-fn become_caller() -> Result<(), Message> {
-    privileges::become_caller().map_err(|error| Message::bare(format!("cannot become the user who called sudo: {error}")))
-}
-
 /// `sysdock-native salvage`: tables of what a recorder that died has left. Returns the exit status.
 pub(crate) fn salvage(arguments: &arguments::Salvage) -> Result<u8, Message> {
     if arguments.dry_run {
-        become_caller()?;
+        privileges::become_caller()?;
         let events = sysdock_bpf::waiting(&arguments.recording)?;
         return Ok(if writeln!(io::stdout(), "{events}").is_ok() { 0 } else { EXIT_ERROR });
     }
@@ -398,7 +389,7 @@ pub(crate) fn salvage(arguments: &arguments::Salvage) -> Result<u8, Message> {
     signals::cancel_on_signal(&cancel);
     let mut reporter = Reporter::new(&arguments.progress);
     let folder = Folder::open(&arguments.recording, privileges::access(false))?;
-    become_caller()?;
+    privileges::become_caller()?;
     sysdock_bpf::salvage(folder, &cancel, &mut |progress| reporter.report(progress))?;
     Ok(if cancel.requested() { EXIT_INTERRUPTED } else { 0 })
 }

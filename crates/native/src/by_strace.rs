@@ -44,9 +44,9 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<u8, Me
         .ok_or_else(|| Message::new("strace is not installed", "apt-get install strace (or dnf install strace)"))?;
     let caller = if arguments.as_root { None } else { Caller::find() };
     let folder = Folder::create(output, privileges::access(arguments.share))?;
-    if let Some(caller) = &caller {
+    if caller.is_some() {
         // strace needs no rights to trace what it starts. What it starts, and what is read of its text, has none.
-        caller.become_user().map_err(|error| Message::bare(format!("cannot become the user who called sudo: {error}")))?;
+        privileges::become_caller()?;
     }
     let directory = env::current_dir().ok();
     let rows = environment::of_this_machine(&arguments.command, directory.as_deref().map(|d| d.to_string_lossy().into_owned()));
@@ -78,14 +78,16 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<u8, Me
     let (status, orphan) = watch.join();
     let refused = matches!(outcome, Err(ImportError::Empty(_)));
     let orphan = orphan.filter(|pid| is_our_child(*pid)).or_else(first_child);
-    // strace dies of the signal that its command died of: then it has told of that end before.
-    let killed = status.signal().filter(|_| !cancel.requested() && !says_how_the_command_ended(&recording));
+    // strace kills itself by the signal that ended the command, after it has written of that. One that died otherwise was killed, perhaps when
+    // only what the command left behind was still running.
+    let killed = status.signal().filter(|_| !cancel.requested() && recording.manifest.exit_signal.is_none());
+    let ended_with = recording.manifest.exit_code.and_then(|code| u8::try_from(code).ok());
     let ended = import::finish(recording, outcome.map(|ending| if killed.is_some() { Ending::InputError } else { ending }));
     if let Some(signal) = killed {
         messages::note(&format!(
             "strace was killed (signal {signal}): what the command did from then on is not recorded; it goes on without strace"
         ));
-        return Ok(wait_for(orphan).map_or(EXIT_ERROR, record::exit_code));
+        return Ok(ended_with.or_else(|| wait_for(orphan).map(record::exit_code)).unwrap_or(EXIT_ERROR));
     }
     if refused {
         return Err(Message::new(
@@ -194,12 +196,7 @@ fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel) -> Option<u32>
         // Before the command, strace has children that try out what the kernel can do.
         command = command_of(strace).or(command);
         let now = signals::counts();
-        if now.terminations > seen.terminations {
-            command.inspect(|pid| record::send(*pid, libc::SIGTERM));
-        }
-        if now.hangups > seen.hangups {
-            command.inspect(|pid| record::send(*pid, libc::SIGHUP));
-        }
+        command.inspect(|command| record::pass_on(seen, now, *command));
         if now.interrupts >= 2 && now.interrupts > seen.interrupts {
             cancel.request();
             record::send(strace, libc::SIGKILL);
@@ -211,7 +208,7 @@ fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel) -> Option<u32>
     command
 }
 
-/// Whoever loses its parent becomes our child, so that the command can be waited for if strace is killed.
+/// A process that loses its parent becomes our child: if strace is killed, we can wait for the command.
 fn adopt_orphans() {
     // SAFETY: takes numbers only.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
@@ -246,12 +243,7 @@ fn wait_for(orphan: Option<u32>) -> Option<ExitStatus> {
             _ => return Some(ExitStatus::from_raw(status)),
         }
         let now = signals::counts();
-        if now.terminations > seen.terminations {
-            record::send(pid, libc::SIGTERM);
-        }
-        if now.hangups > seen.hangups {
-            record::send(pid, libc::SIGHUP);
-        }
+        record::pass_on(seen, now, pid);
         seen = now;
         thread::sleep(Duration::from_millis(20));
     }
@@ -270,11 +262,6 @@ fn first_child() -> Option<u32> {
     let threads = fs::read_dir("/proc/self/task").ok()?.flatten();
     let mut lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     lists.find_map(|list| list.split_whitespace().next()?.parse().ok())
-}
-
-/// Whether the log has the end of the command in it.
-fn says_how_the_command_ended(recording: &Recording) -> bool {
-    recording.manifest.exit_code.is_some() || recording.manifest.exit_signal.is_some()
 }
 
 /// The command is strace's first child.

@@ -196,7 +196,7 @@ impl From<TableError> for Message {
                 "name another folder with -o, or remove this one",
             ),
             (TableError::Stranger(path, user), _) => Message::new(
-                format!("{}: belongs to another user (number {user})", path.display()),
+                format!("{}: belongs to another user (uid {user})", path.display()),
                 "only its owner may write to a recording; name another folder with -o, or work as that user",
             ),
             (TableError::OthersWrite(path), _) => Message::new(

@@ -9,6 +9,8 @@ use std::{
 
 use sysdock_table::Access;
 
+use crate::messages::Message;
+
 /// Capabilities by number (linux/capability.h).
 const DAC_READ_SEARCH: u32 = 2;
 const KILL: u32 = 5;
@@ -64,8 +66,9 @@ pub(crate) fn access(shared: bool) -> Access {
 }
 
 /// Go on as the user who called sudo, if one did. What was opened before stays open.
-pub(crate) fn become_caller() -> io::Result<()> {
-    Caller::find().map_or(Ok(()), |caller| caller.become_user())
+pub(crate) fn become_caller() -> Result<(), Message> {
+    let cannot = |error| Message::bare(format!("cannot become the user who called sudo: {error}"));
+    Caller::find().map_or(Ok(()), |caller| caller.become_user().map_err(cannot))
 }
 
 fn groups(name: &CStr, gid: u32) -> Vec<u32> {
@@ -118,9 +121,21 @@ fn effective() -> u64 {
 }
 
 /// Give up all that recording does not need any more, now that the probes are attached, and the way back to it. Under sudo nothing is left.
-/// Root itself goes on passing on signals, and reading the symbols of programs that others may not read.
-pub(crate) fn drop_rest() -> io::Result<()> {
-    become_caller()?;
+/// Root itself goes on passing on signals, and reading the symbols of programs that others may not read. A command that runs as root under
+/// sudo (`as_root`) can still be sent signals.
+pub(crate) fn drop_rest(as_root: bool) -> io::Result<()> {
+    let caller = Caller::find();
+    let needed = match (&caller, as_root) {
+        (None, _) => 1 << DAC_READ_SEARCH | 1 << KILL,
+        (Some(_), true) => 1 << KILL,
+        (Some(_), false) => 0,
+    };
+    let kept = (effective() as u32) & needed;
+    if let Some(caller) = caller {
+        // SAFETY: takes numbers only. Without it, the change of user drops them all.
+        unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0) };
+        caller.become_user()?;
+    }
     #[repr(C)]
     struct Header {
         version: u32,
@@ -135,7 +150,6 @@ pub(crate) fn drop_rest() -> io::Result<()> {
     }
     // capset(2): version 3 has two sets of 32.
     let header = Header { version: 0x2008_0522, pid: 0 };
-    let kept = (effective() as u32) & (1 << DAC_READ_SEARCH | 1 << KILL);
     let low = Data { effective: kept, permitted: kept, inheritable: 0 };
     let data = [low, Data { effective: 0, permitted: 0, inheritable: 0 }];
     // SAFETY: both structures have the layout of capset(2), version 3, and live through the call.

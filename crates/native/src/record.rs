@@ -14,6 +14,7 @@ use crate::{
     by_kernel, by_strace,
     messages::{self, Message},
     progress,
+    signals::Counts,
 };
 
 /// Record; returns the exit status of the command (128 + N if signal N killed it), as a shell would.
@@ -70,6 +71,16 @@ fn check_command(program: &OsStr) -> Result<(), Message> {
 pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+/// Send the command what was received since `seen`: SIGTERM and SIGHUP. SIGINT it gets from the terminal.
+pub(crate) fn pass_on(seen: Counts, now: Counts, command: u32) {
+    if now.terminations > seen.terminations {
+        send(command, libc::SIGTERM);
+    }
+    if now.hangups > seen.hangups {
+        send(command, libc::SIGHUP);
+    }
 }
 
 /// Send a signal to a process of ours.

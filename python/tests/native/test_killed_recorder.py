@@ -240,6 +240,31 @@ def test_a_killed_strace_ends_the_recording_and_not_the_command(
     assert query(tmp_path / "rec", ends) == [(True, 0)]
 
 
+def test_a_strace_that_is_killed_after_the_command_ended_leaves_its_status(
+    native: Path, tmp_path: Path, manifest: Callable
+) -> None:
+    """What the command left in the background was still traced."""
+    script = "exec 3<&0; (read line <&3) & echo ready; exit 7"
+    recorder = subprocess.Popen(
+        recorder_or_skip(native, "strace").command(tmp_path / "rec", "sh", "-c", script),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert recorder.stdout.readline() == "ready\n"
+    children = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children")
+    strace = int(children.read_text().split()[0])
+    of_strace = Path(f"/proc/{strace}/task/{strace}/children")
+    # The command is reaped, and what it left is a child of the recorder.
+    wait_for(lambda: not of_strace.read_text().split() and len(children.read_text().split()) == 2, "its end")
+    os.kill(strace, signal.SIGKILL)
+    _, said = recorder.communicate("\n", timeout=60)
+    assert recorder.returncode == 7, said
+    stated = manifest(tmp_path / "rec")
+    assert (stated["complete"], stated["exit_code"]) == (False, 7)
+
+
 def test_a_command_that_is_killed_below_strace_is_recorded_to_its_end(
     native: Path, tmp_path: Path, manifest: Callable
 ) -> None:

@@ -67,10 +67,22 @@ def test_a_recording_belongs_to_the_sudo_user_and_nobody_else_reads_it(
     assert modes(place / "shared") == {("d", NOBODY, 0o755), ("f", NOBODY, 0o644)}
 
 
+def test_a_command_that_runs_as_root_under_sudo_is_sent_signals(
+    recorder: Recorder, place: Path, sudo: dict[str, str]
+) -> None:
+    script = "trap 'exit 5' TERM; id -u; while :; do sleep 0.05; done"
+    command = recorder.command(place / "rec", "sh", "-c", script, options=("--as-root",))
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=sudo)
+    assert running.stdout.readline() == "0\n"
+    running.terminate()
+    assert running.wait(60) == 5
+    assert modes(place / "rec") == {("d", NOBODY, 0o700), ("f", NOBODY, 0o600)}
+
+
 def test_a_folder_of_somebody_else_is_refused_before_the_command_runs(
     recorder: Recorder, place: Path
 ) -> None:
-    """Whoever it belongs to could have put links into it by the time it is written to."""
+    """Its owner could have put links into it by the time it is written to."""
     folder = place / "rec"
     folder.mkdir()
     os.chown(folder, NOBODY, NOBODY)
@@ -78,7 +90,7 @@ def test_a_folder_of_somebody_else_is_refused_before_the_command_runs(
         recorder.command(folder, "touch", str(place / "ran")), capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert f"{folder}: belongs to another user (number {NOBODY})" in done.stderr
+    assert f"{folder}: belongs to another user (uid {NOBODY})" in done.stderr
     assert "hint: " in done.stderr
     assert not (place / "ran").exists()
     assert list(folder.iterdir()) == []
