@@ -27,7 +27,7 @@ class UserError(Exception):
 class NotComputed(UserError):
     """One answer that the engine could not compute from a recording: an overflow, a conversion, a limit.
 
-    Whoever asks several questions states it in place of this one answer, and goes on.
+    A caller with several questions reports it in place of this answer, and goes on.
     """
 
     @property

@@ -199,7 +199,7 @@ impl Blocks {
                 let Some(newline) = memchr::memchr(b'\n', &text) else {
                     text.clear();
                     skipped += 1;
-                    // A few compressed kilobytes may be hours of this: whoever waits may want to know, or to end it.
+                    // A few compressed kilobytes may be hours of this: the user may want to see progress, or to stop it.
                     if skipped < BLOCKS_UNTIL_ASKED {
                         continue;
                     }

@@ -102,7 +102,7 @@ impl System {
 
     /// Whether the file `old` may now be called `new`: it was renamed so, or a directory above it.
     fn was_renamed(&self, old: ObjectId, new: ObjectId) -> bool {
-        /// Directories above a file that are looked at: for each, both paths are hashed.
+        /// Directories above a file that are compared: for each, both paths are hashed.
         const DEEPEST: usize = 64;
         let (mut before, mut after) = (self.objects.name(old), self.objects.name(new));
         let mut ids = (Some(old), Some(new));

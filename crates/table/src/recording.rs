@@ -170,7 +170,7 @@ impl Recording {
             part_numbers.insert((*table).to_string(), number);
             manifest.tables.insert((*table).into(), entry);
         }
-        // All of them are looked at before the first file is removed.
+        // All of them are checked before the first file is removed.
         let there = folder.names().map_err(|error| TableError::Io(folder.path().into(), error))?;
         let known = schema::names().filter(|table| there.iter().any(|name| name == table));
         let tables =

@@ -36,7 +36,7 @@ def limit(recordings: Sequence[Recording]) -> None:
     """
     global _limited
     found = [(limits, recording) for recording in recordings if (limits := limits_of(recording))]
-    # Whoever calls verbs from a program of their own sets limits of their own.
+    # A program that calls verbs sets limits of its own.
     if not found or not cli.owns_process or _limited:
         return
     _limited = True

@@ -1,4 +1,4 @@
-"""The user who called sudo: what was recorded is looked at with this user's rights, never with root's."""
+"""The user who called sudo: recordings are read with this user's rights, never with root's."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ def die_with_parent(parent: int) -> None:
     """Ends this process when its parent, the process with that id, ends: whatever ends that."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        # It has ended already, and told nobody.
+        # The parent ended before the kernel was asked to watch it.
         os._exit(1)
 
 

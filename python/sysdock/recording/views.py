@@ -79,7 +79,7 @@ class Views:
         self._made: dict[str, frozenset[tuple[str, str, str]]] = {}
         self._summed: set[str] = set()
         self._counted: set[str] = set()
-        # Why a summary could not be counted: the next who needs it is told the same.
+        # Why a summary could not be counted: reported again to the next rule that needs it.
         self._failed: dict[str, Exception] = {}
         self._mentioned: dict[str, Mentions | None] = {}
         self._held: dict[str, dict[str, str]] = {}

@@ -1,4 +1,4 @@
-"""Verbs on recordings that were not made here: limits of the operating system, and what the user is told."""
+"""Verbs on recordings that were not made here: limits of the operating system, and what is reported to the user."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_verb_that_is_killed_leaves_no_process(cli, maker: RecordingMaker, ver
 
 
 def wait_for_children(pid: int) -> list[int]:
-    """Ids of its children, as soon as there are any that have told the kernel to end with it."""
+    """Ids of its children, as soon as there are any that the kernel ends with it."""
     path = Path(f"/proc/{pid}/task/{pid}/children")
     for _ in range(3000):
         found = [int(word) for word in path.read_text().split()]

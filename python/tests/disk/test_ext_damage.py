@@ -161,7 +161,7 @@ def is_rejected(image: Path, sound: Scan) -> bool:
 
 @pytest.mark.parametrize("variant", SUMMED)
 def test_what_e2fsck_rejects_has_a_remark(variant: str, native: Path, scan: Callable, tmp_path: Path) -> None:
-    """A bit here and there: what has a checksum is told by it."""
+    """A bit here and there: whatever has a checksum is checked."""
     image, damaged = tmp_path / "image", tmp_path / "damaged"
     ext_images.make(image, variant, tmp_path)
     content = image.read_bytes()

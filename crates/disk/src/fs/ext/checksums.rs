@@ -122,7 +122,7 @@ pub(super) fn directory_block_holds(seed: u32, bytes: &[u8]) -> bool {
         stated == length || length >= 65536 && matches!(stated, 0 | 65535)
     };
     // The root begins with `.` and `..` and a head of its own, other nodes with one unused entry. A root that was a block of names before keeps
-    // the last entry of that, whose sum is out of date: it is not looked at first.
+    // the last entry of that, whose sum is out of date: so the form is checked first.
     let counts = if fills(4, bytes.len()) {
         8
     } else if le16(bytes, 4) == 12 && bytes.len() > 12 && fills(16, bytes.len() - 12) {
