@@ -21,11 +21,13 @@ use sysdock_bpf::{
 use sysdock_table::{Cancel, Ending, FamilyState, Folder, Manifest, Recording};
 
 use crate::{
-    arguments, environment,
+    arguments, environment, inherited,
     messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
     privileges::{self, Caller},
     progress::Reporter,
-    record, signals,
+    record::{self, Exit},
+    relay::{self, Received, Relay},
+    signals,
 };
 
 /// Why nothing was recorded.
@@ -67,8 +69,8 @@ struct Prepared {
     attach: Duration,
 }
 
-/// Record; returns the exit status of the command, as a shell would, or 0.
-pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Refusal> {
+/// Record; returns how the command ended, or 0.
+pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Refusal> {
     let missing = privileges::missing();
     if !missing.is_empty() {
         return Err(Refusal::Unable(format!("it needs {}", missing.join(" and "))));
@@ -82,14 +84,26 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Refusal> {
     let directory = env::current_dir().ok().map(|directory| directory.to_string_lossy().into_owned());
     let rows = environment::of_this_machine(&arguments.command, directory.clone());
     let manifest = manifest(arguments, directory);
-    signals::count_signals();
-    let prepared = prepare(arguments)?;
+    let relay = Relay::start();
+    let prepared = match prepare(arguments) {
+        // Loading ends where a signal comes.
+        _ if signals::counts().ask_for_an_end() => return Ok(interrupted_early()),
+        prepared => prepared?,
+    };
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share)).map_err(Message::from)?;
     let mut recording = Recording::create_in(folder, manifest).map_err(Message::from)?;
     environment::write(&mut recording, &rows).map_err(Message::from)?;
     // Listed from here on, so that salvage finds it.
     recording.checkpoint().map_err(Message::from)?;
-    Ok(record(arguments, prepared, recording, rows)?)
+    Ok(record(arguments, prepared, recording, rows, relay)?)
+}
+
+/// Nothing runs yet, and nothing has been made.
+fn interrupted_early() -> Exit {
+    let asked = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+    let counts = signals::counts();
+    let signal = counts.since(&signals::Counts::default()).find(|signal| asked.contains(signal));
+    Exit::Signal(signal.unwrap_or(libc::SIGINT))
 }
 
 fn manifest(arguments: &arguments::Record, directory: Option<String>) -> Manifest {
@@ -169,7 +183,11 @@ fn close_gate(arguments: &arguments::Record) -> Result<Gate, Message> {
     command.envs(caller.iter().flat_map(Caller::variables).map(|(name, value)| (name, value)));
     let cannot =
         |error| Message::new(format!("cannot start a process: {error}"), "is the limit of processes (ulimit -u) reached?");
-    Gate::close(command, move || caller.as_ref().map_or(Ok(()), Caller::become_user)).map_err(cannot)
+    let prepare = move || {
+        inherited::give_back();
+        caller.as_ref().map_or(Ok(()), Caller::become_user)
+    };
+    Gate::close(command, prepare).map_err(cannot)
 }
 
 fn own_group(pid: u32) -> Option<Group> {
@@ -226,9 +244,10 @@ fn secret() -> u64 {
 fn record(
     arguments: &arguments::Record,
     prepared: Prepared,
-    mut recording: Recording,
+    recording: Recording,
     mut rows: Vec<environment::Row>,
-) -> Result<u8, Message> {
+    relay: Relay,
+) -> Result<Exit, Message> {
     let Prepared { probes, gate, group, tasks, attach } = prepared;
     let mut spool = Spool::create(recording.folder())?;
     say_what_is_missing(arguments, &probes.families);
@@ -240,39 +259,53 @@ fn record(
     if let Err(error) = privileges::drop_rest(arguments.as_root) {
         messages::note(&format!("rights that are no longer needed could not be dropped: {error}"));
     }
-    let mut watch =
-        Watch::new(gate.map(Gate::open).transpose().map_err(|error| cannot_run(arguments, &error))?, group, arguments.time);
+    let child = gate.map(Gate::open).transpose().map_err(|error| cannot_run(arguments, &error))?;
+    let mut watch = Watch::new(child, group, arguments.time, relay);
     let recorded = capture.run(|| watch.is_over());
-    let reason = match recorded {
+    let reason = match &recorded {
         Ok(()) if watch.interrupted => Reason::Interrupted,
         Ok(()) => Reason::Done,
-        Err(BpfError::Full(_)) => Reason::Full,
-        Err(error) => return Err(error.into()),
+        // What cannot be written ends the recording, not the program.
+        Err(_) => Reason::Full,
     };
-    // A full disk ends the recording, not the program.
     let status = watch.wait();
     let finished = capture.finish(|_| Note::End(end_note(status, reason)));
-    if reason != Reason::Full {
-        let totals = finished?;
-        rows.extend(environment::of_the_recorder(attach, totals.detach));
-        environment::write(&mut recording, &rows)?;
+    let attach = finished.as_ref().ok().map(|totals| environment::of_the_recorder(attach, totals.detach));
+    rows.extend(attach.into_iter().flatten());
+    let failed = recorded.err().or(finished.err());
+    let closed = close_with_rows(recording, &rows, arguments, reason, failed);
+    match (closed, status) {
+        // From here on the command's status is what its caller waits for.
+        (Err(message), Some(status)) => {
+            messages::print(&message);
+            Ok(status.into())
+        }
+        (Err(message), None) => Err(message),
+        (Ok(()), Some(status)) => Ok(status.into()),
+        (Ok(()), None) => Ok(Exit::Code(if watch.interrupted { EXIT_INTERRUPTED } else { 0 })),
     }
+}
+
+/// Make tables of what was recorded. What `failed` while it was recorded is the error, also where the tables can be made.
+fn close_with_rows(
+    mut recording: Recording,
+    rows: &[environment::Row],
+    arguments: &arguments::Record,
+    reason: Reason,
+    failed: Option<BpfError>,
+) -> Result<(), Message> {
     let spool = recording.folder().path().join(sysdock_bpf::SPOOL);
+    let Some(failed) = failed else {
+        environment::write(&mut recording, rows)?;
+        return close(recording, &arguments.progress, reason);
+    };
     let closed = close(recording, &arguments.progress, reason);
-    if reason == Reason::Full {
-        return Err(match closed {
-            Ok(()) => {
-                Message::new(messages::full(&spool), "what was recorded until then can be read; the command went on to its end")
-            }
-            // Tables need space of their own.
-            Err(_) => BpfError::Full(spool).into(),
-        });
-    }
-    closed?;
-    Ok(match status {
-        Some(status) if !watch.interrupted => record::exit_code(status),
-        _ if watch.interrupted => EXIT_INTERRUPTED,
-        _ => 0,
+    Err(match (closed, failed) {
+        (Ok(()), BpfError::Full(_)) => {
+            Message::new(messages::full(&spool), "what was recorded until then can be read; the command went on to its end")
+        }
+        // Where the tables do not fit either, this names what has the events, and the way to read it.
+        (_, failed) => failed.into(),
     })
 }
 
@@ -317,14 +350,16 @@ struct Watch {
     status: Option<ExitStatus>,
     group: Option<Group>,
     until: Option<Instant>,
-    seen: signals::Counts,
+    relay: Relay,
+    /// SIGINTs that the command did not handle.
+    unheeded: u32,
     interrupted: bool,
 }
 
 impl Watch {
-    fn new(child: Option<Child>, group: Option<Group>, time: Option<Duration>) -> Self {
+    fn new(child: Option<Child>, group: Option<Group>, time: Option<Duration>, relay: Relay) -> Self {
         let until = time.map(|time| Instant::now() + time);
-        Watch { child, status: None, group, until, seen: signals::Counts::default(), interrupted: false }
+        Watch { child, status: None, group, until, relay, unheeded: 0, interrupted: false }
     }
 
     /// Whether recording is to end now.
@@ -333,36 +368,49 @@ impl Watch {
         if self.interrupted || self.until.is_some_and(|until| Instant::now() >= until) {
             return true;
         }
-        let Some(child) = &mut self.child else { return false };
-        if self.status.is_none() {
-            self.status = child.try_wait().ok().flatten();
+        if self.child.is_none() {
+            return false;
         }
+        self.look_for_its_end();
         // What the command left running in the background is recorded too, as strace -f does.
         self.status.is_some() && !self.group.as_ref().is_some_and(Group::is_populated)
     }
 
-    /// What a signal to the recorder means: SIGTERM and SIGHUP go on to the command. SIGINT comes from the terminal, which has sent it to
-    /// the command too; a second one says that the command does not heed it: then recording ends and the command runs on. Without a command
-    /// every one ends the recording.
+    fn look_for_its_end(&mut self) {
+        if let Some(child) = self.child.as_mut().filter(|_| self.status.is_none()) {
+            self.status = child.try_wait().ok().flatten();
+        }
+    }
+
+    /// What a signal to the recorder means: it goes on to the command, unless that has it too. A second SIGINT that the command does not
+    /// handle says that it is not going to end: then recording ends and the command runs on. Where no command runs (any more), every signal
+    /// that asks for an end ends the recording.
     fn heed_signals(&mut self) {
-        let now = signals::counts();
+        let received = self.relay.received();
+        if received.is_empty() {
+            return;
+        }
+        // It may have ended by this very signal: what came while it was not known to have ended was meant for it.
         let Some(child) = self.child.as_ref().filter(|_| self.status.is_none()) else {
-            self.interrupted |= now != signals::Counts::default();
+            self.interrupted |= received.iter().any(Received::asks_for_an_end);
             return;
         };
-        record::pass_on(self.seen, now, child.id());
-        self.interrupted |= now.interrupts >= 2;
-        self.seen = now;
+        record::pass_on(&received, child.id());
+        self.unheeded += u32::from(relay::is_unheeded(&received, child.id()));
+        self.interrupted |= self.unheeded >= 2;
     }
 
     /// The exit status of the command. It is waited for where the recording ended for want of room, not where the user ended it.
     fn wait(&mut self) -> Option<ExitStatus> {
-        if self.status.is_none() && !self.interrupted && self.until.is_none_or(|until| Instant::now() < until) {
-            while self.status.is_none() {
-                self.heed_signals();
-                self.status = self.child.as_mut()?.try_wait().ok()?;
-                thread::sleep(Duration::from_millis(20));
-            }
+        self.look_for_its_end();
+        while self.child.is_some()
+            && self.status.is_none()
+            && !self.interrupted
+            && self.until.is_none_or(|until| Instant::now() < until)
+        {
+            thread::sleep(Duration::from_millis(20));
+            self.heed_signals();
+            self.look_for_its_end();
         }
         self.status
     }

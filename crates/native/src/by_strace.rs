@@ -27,19 +27,20 @@ use sysdock_strace::{ImportError, Logs, Options};
 use sysdock_table::{Cancel, Ending, Folder, Manifest, Recording};
 
 use crate::{
-    arguments, environment, import,
+    arguments, environment, import, inherited,
     messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
     privileges::{self, Caller},
     progress::Reporter,
-    record,
-    signals::{self, Counts},
+    record::{self, Exit},
+    relay::{self, Relay},
+    signals,
 };
 
 /// Children, wall clock, durations, paths of descriptors; strings long enough for a command line, not for data.
 const STRACE_OPTIONS: [&str; 6] = ["-f", "-ttt", "-T", "-y", "-s", "128"];
 
-/// Record; returns the exit status of the command (128 + N if signal N killed it), as a shell would.
-pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<u8, Message> {
+/// Record; returns how the command ended.
+pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, Message> {
     let strace = record::find(OsStr::new("strace"))
         .ok_or_else(|| Message::new("strace is not installed", "apt-get install strace (or dnf install strace)"))?;
     let caller = if arguments.as_root { None } else { Caller::find() };
@@ -60,13 +61,13 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<u8, Me
     let mut recording = Recording::create_in(folder, manifest(&arguments.command, directory.as_deref()))?;
     environment::write(&mut recording, &rows)?;
 
-    signals::count_signals();
+    let relay = Relay::start();
     signals::ring_alarms();
     adopt_orphans();
     let child = start(&strace, &fifo.path, arguments, caller.as_ref())
         .map_err(|error| Message::new(format!("cannot start strace: {error}"), "is it executable?"))?;
     let cancel = Cancel::default();
-    let watch = Watch::start(child, fifo.writer, cancel.clone());
+    let watch = Watch::start(child, fifo.writer, cancel.clone(), relay);
     let mut reporter = Reporter::new(&arguments.progress);
     let options = Options { directory, name: Some("strace".into()), live: true, ..Options::default() };
     let rest = fifo.reader.try_clone();
@@ -75,9 +76,9 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<u8, Me
     if outcome.is_err() {
         drain(rest);
     }
-    let (status, orphan) = watch.join();
+    let (status, orphan, mut relay) = watch.join();
     let refused = matches!(outcome, Err(ImportError::Empty(_)));
-    let orphan = orphan.filter(|pid| is_our_child(*pid)).or_else(first_child);
+    let orphan = orphan.filter(|pid| is_our_child(*pid)).or_else(|| first_child(relay.as_ref().and_then(Relay::witness)));
     // strace kills itself by the signal that ended the command, after it has written of that. One that died otherwise was killed, perhaps when
     // only what the command left behind was still running.
     let killed = status.signal().filter(|_| !cancel.requested() && recording.manifest.exit_signal.is_none());
@@ -87,7 +88,8 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<u8, Me
         messages::note(&format!(
             "strace was killed (signal {signal}): what the command did from then on is not recorded; it goes on without strace"
         ));
-        return Ok(ended_with.or_else(|| wait_for(orphan).map(record::exit_code)).unwrap_or(EXIT_ERROR));
+        let status = ended_with.map(Exit::Code).or_else(|| wait_for(orphan, &mut relay).map(Exit::from));
+        return Ok(status.unwrap_or(Exit::Code(EXIT_ERROR)));
     }
     if refused {
         return Err(Message::new(
@@ -95,8 +97,15 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<u8, Me
             "may this user trace programs? In a container ptrace is often forbidden (docker run --cap-add SYS_PTRACE)",
         ));
     }
-    ended?;
-    Ok(if cancel.requested() { EXIT_INTERRUPTED } else { record::exit_code(status) })
+    if cancel.requested() {
+        ended?;
+        return Ok(Exit::Code(EXIT_INTERRUPTED));
+    }
+    if let Err(message) = ended {
+        // The command has run: its status is what its caller waits for.
+        messages::print(&message);
+    }
+    Ok(status.into())
 }
 
 fn manifest(command: &[OsString], directory: Option<&Path>) -> Manifest {
@@ -115,9 +124,12 @@ fn start(strace: &Path, fifo: &Path, arguments: &arguments::Record, caller: Opti
     // SAFETY: between fork and exec, prctl only sets an attribute of the new process. If the recorder is killed, strace goes with it and
     // the command runs on untraced; it would otherwise stay, and complain about the broken pipe for each call.
     unsafe {
-        start.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
+        start.pre_exec(|| {
+            inherited::give_back();
+            match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
         });
     }
     start.spawn()
@@ -158,15 +170,15 @@ impl Fifo {
 struct Watch {
     waiter: thread::JoinHandle<ExitStatus>,
     ended: Arc<AtomicBool>,
-    signals: thread::JoinHandle<Option<u32>>,
+    signals: thread::JoinHandle<(Option<u32>, Relay)>,
 }
 
 impl Watch {
-    fn start(mut child: Child, writer: File, cancel: Cancel) -> Self {
+    fn start(mut child: Child, writer: File, cancel: Cancel, relay: Relay) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let strace = child.id();
         let flag = Arc::clone(&ended);
-        let signals = thread::spawn(move || pass_signals(strace, &flag, &cancel));
+        let signals = thread::spawn(move || pass_signals(strace, &flag, &cancel, relay));
         let flag = Arc::clone(&ended);
         let waiter = thread::spawn(move || {
             let status = child.wait().unwrap_or_default();
@@ -178,34 +190,39 @@ impl Watch {
     }
 
     /// How strace ended, and the command's process, if it was ever seen.
-    fn join(self) -> (ExitStatus, Option<u32>) {
+    fn join(self) -> (ExitStatus, Option<u32>, Option<Relay>) {
         let status = self.waiter.join().unwrap_or_default();
         self.ended.store(true, Ordering::Relaxed);
-        (status, self.signals.join().ok().flatten())
+        match self.signals.join() {
+            Ok((command, relay)) => (status, command, Some(relay)),
+            Err(_) => (status, None, None),
+        }
     }
 }
 
-/// What a signal to the recorder means: SIGTERM and SIGHUP go on to the command. SIGINT comes from the terminal, which has sent it to
-/// the command too; a second one says that the command does not heed it: then recording ends and the command runs on.
+/// What a signal to the recorder means: it goes on to the command, unless that has it too. A second SIGINT that the command does not handle
+/// says that it is not going to end: then recording ends and the command runs on.
 ///
 /// Returns the command's process.
-fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel) -> Option<u32> {
-    let mut seen = Counts::default();
+fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel, mut relay: Relay) -> (Option<u32>, Relay) {
+    let mut unheeded = 0;
     let mut command = None;
     while !ended.load(Ordering::Relaxed) {
         // Before the command, strace has children that try out what the kernel can do.
         command = command_of(strace).or(command);
-        let now = signals::counts();
-        command.inspect(|command| record::pass_on(seen, now, *command));
-        if now.interrupts >= 2 && now.interrupts > seen.interrupts {
-            cancel.request();
-            record::send(strace, libc::SIGKILL);
+        if let Some(command) = command {
+            let received = relay.received();
+            record::pass_on(&received, command);
+            unheeded += u32::from(relay::is_unheeded(&received, command));
+            reap_orphans(strace, command);
         }
-        seen = now;
-        command.inspect(|command| reap_orphans(strace, *command));
+        if unheeded >= 2 && !cancel.requested() {
+            cancel.request();
+            signals::send(strace, libc::SIGKILL);
+        }
         thread::sleep(Duration::from_millis(20));
     }
-    command
+    (command, relay)
 }
 
 /// A process that loses its parent becomes our child: if strace is killed, we can wait for the command.
@@ -231,9 +248,8 @@ fn reap_orphans(strace: u32, command: u32) {
 }
 
 /// Wait for the command that strace left behind; signals go on to it meanwhile. `None`: it is not our child.
-fn wait_for(orphan: Option<u32>) -> Option<ExitStatus> {
+fn wait_for(orphan: Option<u32>, relay: &mut Option<Relay>) -> Option<ExitStatus> {
     let pid = orphan?;
-    let mut seen = signals::counts();
     loop {
         let mut status = 0;
         // SAFETY: the status lives through the call.
@@ -242,9 +258,9 @@ fn wait_for(orphan: Option<u32>) -> Option<ExitStatus> {
             -1 => return None,
             _ => return Some(ExitStatus::from_raw(status)),
         }
-        let now = signals::counts();
-        record::pass_on(seen, now, pid);
-        seen = now;
+        if let Some(relay) = relay {
+            record::pass_on(&relay.received(), pid);
+        }
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -258,10 +274,10 @@ fn is_our_child(pid: u32) -> bool {
 }
 
 /// If strace was killed right after its start, nobody saw the command, which is our only child by now.
-fn first_child() -> Option<u32> {
+fn first_child(witness: Option<u32>) -> Option<u32> {
     let threads = fs::read_dir("/proc/self/task").ok()?.flatten();
     let mut lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists.find_map(|list| list.split_whitespace().next()?.parse().ok())
+    lists.find_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).find(|pid| Some(*pid) != witness))
 }
 
 /// The command is strace's first child.

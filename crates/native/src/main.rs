@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use record::Exit;
+
 mod arguments;
 mod by_kernel;
 mod by_strace;
@@ -9,10 +11,12 @@ mod disk;
 mod disk_map;
 mod environment;
 mod import;
+mod inherited;
 mod messages;
 mod privileges;
 mod progress;
 mod record;
+mod relay;
 mod signals;
 
 fn main() -> ExitCode {
@@ -20,14 +24,18 @@ fn main() -> ExitCode {
     signals::survive_file_size_limit();
     let verb = arguments::parse();
     let outcome = match verb {
-        arguments::Verb::Import(arguments) => import::run(&arguments),
+        arguments::Verb::Import(arguments) => import::run(&arguments).map(Exit::Code),
         arguments::Verb::Record(arguments) => record::run(&arguments),
-        arguments::Verb::Disk { verb: arguments::Disk::Scan(arguments) } => disk::scan(&arguments),
-        arguments::Verb::Disk { verb: arguments::Disk::Map(arguments) } => disk_map::run(&arguments),
-        arguments::Verb::Salvage(arguments) => by_kernel::salvage(&arguments),
+        arguments::Verb::Disk { verb: arguments::Disk::Scan(arguments) } => disk::scan(&arguments).map(Exit::Code),
+        arguments::Verb::Disk { verb: arguments::Disk::Map(arguments) } => disk_map::run(&arguments).map(Exit::Code),
+        arguments::Verb::Salvage(arguments) => by_kernel::salvage(&arguments).map(Exit::Code),
     };
     match outcome {
-        Ok(code) => ExitCode::from(code),
+        Ok(Exit::Code(code)) => ExitCode::from(code),
+        Ok(Exit::Signal(signal)) => {
+            signals::die_by(signal);
+            ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
+        }
         Err(message) => {
             messages::print(&message);
             ExitCode::from(messages::EXIT_ERROR)

@@ -11,15 +11,31 @@ use std::{
 
 use crate::{
     arguments::{self, Recorder},
-    by_kernel, by_strace,
+    by_kernel, by_strace, inherited,
     messages::{self, Message},
     progress,
-    signals::Counts,
+    relay::Received,
+    signals,
 };
 
-/// Record; returns the exit status of the command (128 + N if signal N killed it), as a shell would.
-pub(crate) fn run(arguments: &arguments::Record) -> Result<u8, Message> {
+/// How the recorder ends: as the command did, so that nobody who waits for it sees a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Code(u8),
+    Signal(libc::c_int),
+}
+
+impl From<ExitStatus> for Exit {
+    fn from(status: ExitStatus) -> Self {
+        let code = || status.code().and_then(|code| u8::try_from(code).ok());
+        status.signal().map_or_else(|| Exit::Code(code().unwrap_or(u8::MAX)), Exit::Signal)
+    }
+}
+
+/// Record; returns how the command ended.
+pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Message> {
     progress::keep_to_ourselves(&arguments.progress);
+    inherited::hear_of_children();
     if let Some(program) = arguments.command.first() {
         check_command(program)?;
     } else if arguments.target.is_empty() {
@@ -68,25 +84,9 @@ fn check_command(program: &OsStr) -> Result<(), Message> {
     Err(Message::new(format!("{name}: command not found"), "check the spelling, or give the path of the program"))
 }
 
-pub(crate) fn exit_code(status: ExitStatus) -> u8 {
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    u8::try_from(code).unwrap_or(u8::MAX)
-}
-
-/// Send the command what was received since `seen`: SIGTERM and SIGHUP. SIGINT it gets from the terminal.
-pub(crate) fn pass_on(seen: Counts, now: Counts, command: u32) {
-    if now.terminations > seen.terminations {
-        send(command, libc::SIGTERM);
-    }
-    if now.hangups > seen.hangups {
-        send(command, libc::SIGHUP);
-    }
-}
-
-/// Send a signal to a process of ours.
-pub(crate) fn send(pid: u32, signal: libc::c_int) {
-    if let Ok(pid) = libc::pid_t::try_from(pid) {
-        // SAFETY: kill has no memory preconditions; the process is our own descendant.
-        unsafe { libc::kill(pid, signal) };
+/// Pass on what the command was not sent by itself.
+pub(crate) fn pass_on(received: &[Received], command: u32) {
+    for one in received.iter().filter(|one| !one.by_group) {
+        signals::send(command, one.signal);
     }
 }

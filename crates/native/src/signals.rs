@@ -2,16 +2,51 @@
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicBool, AtomicI32, Ordering},
+    atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering},
 };
 
 use sysdock_table::Cancel;
 
+use crate::inherited;
+
+/// Signals are below this number.
+pub(crate) const COUNT: usize = 65;
+
+/// What may be sent to a program by its users, other than what stops it or is meant for its terminal; and the signals without a meaning.
+pub(crate) const HEARD: [libc::c_int; 39] = heard();
+
+const fn heard() -> [libc::c_int; 39] {
+    let named = [
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+        libc::SIGTERM,
+        libc::SIGVTALRM,
+        libc::SIGPROF,
+        libc::SIGIO,
+    ];
+    let mut all = [0; 39];
+    let mut next = 0;
+    while next < named.len() {
+        all[next] = named[next];
+        next += 1;
+    }
+    // 32 and 33 are the C library's own.
+    let mut real_time = 34;
+    while next < all.len() {
+        all[next] = real_time;
+        real_time += 1;
+        next += 1;
+    }
+    all
+}
+
 static CANCEL: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-/// Signals received, one counter for each kind that is watched.
-static INTERRUPTS: AtomicI32 = AtomicI32::new(0);
-static TERMINATIONS: AtomicI32 = AtomicI32::new(0);
-static HANGUPS: AtomicI32 = AtomicI32::new(0);
+/// Signals received, and who sent the last one of each.
+static RECEIVED: [AtomicU32; COUNT] = [const { AtomicU32::new(0) }; COUNT];
+static SENDER: [AtomicI32; COUNT] = [const { AtomicI32::new(0) }; COUNT];
 
 extern "C" fn request_cancel(_signal: libc::c_int) {
     // Only an atomic store: a signal handler may do no more.
@@ -20,49 +55,43 @@ extern "C" fn request_cancel(_signal: libc::c_int) {
     }
 }
 
-extern "C" fn count(signal: libc::c_int) {
-    let counter = match signal {
-        libc::SIGINT => &INTERRUPTS,
-        libc::SIGHUP => &HANGUPS,
-        _ => &TERMINATIONS,
-    };
-    counter.fetch_add(1, Ordering::Relaxed);
+extern "C" fn count(signal: libc::c_int, found: *const libc::siginfo_t, _context: *const libc::c_void) {
+    let number = signal.cast_unsigned() as usize % COUNT;
+    // SAFETY: the kernel hands a handler with SA_SIGINFO a struct that lives through the call.
+    SENDER[number].store(unsafe { (*found).si_pid() }, Ordering::Relaxed);
+    RECEIVED[number].fetch_add(1, Ordering::Relaxed);
 }
 
-fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
+fn handle(signal: libc::c_int, handler: usize, flags: libc::c_int) {
     // SAFETY: the struct is zeroed and then filled; the handlers do nothing but touch atomics. No SA_RESTART: a read that waits for a
     // pipe must return, so that the request is seen.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = handler as *const () as usize;
+        action.sa_sigaction = handler;
+        action.sa_flags = flags;
         libc::sigemptyset(&raw mut action.sa_mask);
         libc::sigaction(signal, &raw const action, std::ptr::null_mut());
     }
 }
 
 /// What was ignored when we were started stays so, for us and for the command: SIGHUP below nohup(1), SIGINT in the background of a script.
-fn handle_unless_ignored(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
-    // SAFETY: asks only; the kernel fills the struct where it does not fail.
-    let is_ignored = unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
-    };
-    if !is_ignored {
-        handle(signal, handler);
+fn handle_unless_ignored(signal: libc::c_int, handler: usize, flags: libc::c_int) {
+    if !inherited::was_ignored(signal) {
+        handle(signal, handler, flags);
     }
 }
 
 /// Let SIGINT and SIGTERM ask `cancel` for an end.
 pub(crate) fn cancel_on_signal(cancel: &Cancel) {
     let _ = CANCEL.set(cancel.flag());
-    handle_unless_ignored(libc::SIGINT, request_cancel);
-    handle_unless_ignored(libc::SIGTERM, request_cancel);
+    handle_unless_ignored(libc::SIGINT, request_cancel as *const () as usize, 0);
+    handle_unless_ignored(libc::SIGTERM, request_cancel as *const () as usize, 0);
 }
 
 /// Count signals instead of dying of them; the recorder decides what they mean.
 pub(crate) fn count_signals() {
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        handle_unless_ignored(signal, count);
+    for signal in HEARD {
+        handle_unless_ignored(signal, count as *const () as usize, libc::SA_SIGINFO);
     }
 }
 
@@ -70,7 +99,7 @@ pub(crate) fn count_signals() {
 /// (The kernel gives up a BPF program that it looks through when a signal comes: not while those are loaded.)
 pub(crate) fn ring_alarms() {
     const ALARM: libc::timeval = libc::timeval { tv_sec: 1, tv_usec: 0 };
-    handle(libc::SIGALRM, ignore);
+    handle(libc::SIGALRM, ignore as *const () as usize, 0);
     // SAFETY: the value lives through the call; the handler is set.
     unsafe {
         libc::setitimer(libc::ITIMER_REAL, &libc::itimerval { it_interval: ALARM, it_value: ALARM }, std::ptr::null_mut());
@@ -79,23 +108,67 @@ pub(crate) fn ring_alarms() {
 
 /// Let a write beyond the limit of file sizes fail instead of killing. A handler, because "ignored" would be inherited by the command.
 pub(crate) fn survive_file_size_limit() {
-    handle(libc::SIGXFSZ, ignore);
+    handle_unless_ignored(libc::SIGXFSZ, ignore as *const () as usize, 0);
 }
 
 extern "C" fn ignore(_signal: libc::c_int) {}
 
-/// Signals counted so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) interrupts: i32,
-    pub(crate) terminations: i32,
-    pub(crate) hangups: i32,
+/// Signals counted so far, each kind by its number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counts([u32; COUNT]);
+
+impl Default for Counts {
+    fn default() -> Self {
+        Counts([0; COUNT])
+    }
+}
+
+impl Counts {
+    /// The kinds that came since then.
+    pub(crate) fn since(&self, seen: &Counts) -> impl Iterator<Item = libc::c_int> {
+        HEARD.into_iter().filter(|signal| {
+            let number = signal.cast_unsigned() as usize;
+            self.0[number] != seen.0[number]
+        })
+    }
+
+    /// Whether any came that asks a program to end.
+    pub(crate) fn ask_for_an_end(&self) -> bool {
+        [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT]
+            .iter()
+            .any(|signal| self.0[signal.cast_unsigned() as usize] > 0)
+    }
 }
 
 pub(crate) fn counts() -> Counts {
-    Counts {
-        interrupts: INTERRUPTS.load(Ordering::Relaxed),
-        terminations: TERMINATIONS.load(Ordering::Relaxed),
-        hangups: HANGUPS.load(Ordering::Relaxed),
+    Counts(std::array::from_fn(|number| RECEIVED[number].load(Ordering::Relaxed)))
+}
+
+/// The process that sent the last signal of this kind.
+pub(crate) fn last_sender(signal: libc::c_int) -> libc::pid_t {
+    SENDER[signal.cast_unsigned() as usize].load(Ordering::Relaxed)
+}
+
+/// Send a signal to a process of ours.
+pub(crate) fn send(pid: u32, signal: libc::c_int) {
+    if let Ok(pid) = libc::pid_t::try_from(pid) {
+        // SAFETY: kill has no memory preconditions; the process is our own descendant.
+        unsafe { libc::kill(pid, signal) };
+    }
+}
+
+/// End this process by a signal, as the command was ended by it. The dump of memory, if there is one, is the command's.
+pub(crate) fn die_by(signal: libc::c_int) {
+    // SAFETY: takes numbers, and structs that live through the calls.
+    unsafe {
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
+        libc::prctl(libc::PR_SET_DUMPABLE, 0);
+        libc::signal(signal, libc::SIG_DFL);
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, signal);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+        libc::raise(signal);
     }
 }

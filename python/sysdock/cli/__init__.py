@@ -151,6 +151,9 @@ def _ready_streams() -> None:
             # meant for the user. Output that cannot be written is an error, remarks nobody can read are not.
             os.dup2(os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY), number)
             os.set_inheritable(number, True)
+            from sysdock.recording import native
+
+            native.closed_streams.add(number)
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -45,7 +45,7 @@ def command(
 ) -> None:
     """Record processes that run already, or a command. Needs CAP_BPF and CAP_PERFMON (root has them)."""
     from sysdock.cli.output import remark
-    from sysdock.cli.recording import recorder_arguments, run_native_recorder
+    from sysdock.cli.recording import end_as, recorder_arguments, run_native_recorder
 
     folder = output or Path(f"sysdock-{time.strftime('%Y%m%d-%H%M%S')}")
     chosen = [word for number in pid for word in ("-p", str(number))]
@@ -55,4 +55,4 @@ def command(
     code = run_native_recorder(folder, [*chosen, *recorder_arguments(options)], cmd)
     if (folder / "recording.json").exists():
         remark(f"recorded in {folder}; next: sysdock diagnose {folder}")
-    ctx.exit(code)
+    end_as(ctx, code)

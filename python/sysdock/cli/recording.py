@@ -8,20 +8,28 @@ import signal
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+
+import click
 
 from sysdock.cli.output import remark, terminal_width
 from sysdock.cli.progress import ProgressLine
 from sysdock.errors import UserError
 from sysdock.recording.caller import become_caller, with_rights_of_caller
 from sysdock.recording.native import refuse_existing, run_native
+from sysdock.recording.signals import HEARD, die_by
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
 
 
-def run_with_progress(arguments: Sequence[str], forward: Sequence[signal.Signals]) -> int:
-    """Runs the native program under a progress line; returns its exit status."""
+def run_with_progress(arguments: Sequence[str], forward: Sequence[int]) -> int:
+    """Runs the native program under a progress line; returns its exit status as a shell has it."""
+    code = _run_below_line(arguments, forward)
+    return code if code >= 0 else 128 - code
+
+
+def _run_below_line(arguments: Sequence[str], forward: Sequence[int]) -> int:
     line = ProgressLine()
     try:
         return run_native(arguments, line.update, forward=forward)
@@ -41,10 +49,17 @@ def recorder_arguments(options: Mapping[str, Any]) -> list[str]:
 
 
 def run_native_recorder(folder: Path, options: Sequence[str], command: Sequence[str]) -> int:
-    """Records into a new folder; returns the exit status."""
+    """Records into a new folder; returns how the command ended: its exit status, or -N for signal N."""
     refuse_existing(folder)
     words = ["record", "-o", str(folder), *options, *(["--", *command] if command else [])]
-    return run_with_progress(words, (signal.SIGTERM, signal.SIGHUP))
+    return _run_below_line(words, HEARD)
+
+
+def end_as(ctx: click.Context, code: int) -> NoReturn:
+    """Ends as the command did, so that nobody who waits for us sees a difference."""
+    if code < 0:
+        die_by(-code)
+    ctx.exit(code)
 
 
 def refuse_missing(target: Path) -> None:

@@ -58,6 +58,7 @@ def command(
     from sysdock.cli.recording import (
         add_scan,
         answer,
+        end_as,
         load_ahead,
         recorder_arguments,
         refuse_missing,
@@ -71,7 +72,7 @@ def command(
     code = run_native_recorder(folder, recorder_arguments(options), cmd)
     if not (folder / "recording.json").exists():
         # The native program has said why.
-        ctx.exit(code or 2)
+        end_as(ctx, code or 2)
     try:
         if scan:
             add_scan(folder, scan)
@@ -81,4 +82,4 @@ def command(
     except OSError:
         # Nobody reads what we say. The status of the command is what its caller waits for.
         pass
-    ctx.exit(code)
+    end_as(ctx, code)

@@ -20,6 +20,7 @@ from sysdock.experiment.tools import run_tool
 from sysdock.experiment.workload import workload
 from sysdock.recording import Recording
 from sysdock.recording.native import scan_quietly
+from sysdock.recording.signals import held_back
 
 WHOLE, BROKEN = "whole", "broken"
 # A program that reads in order asks for so much at once.
@@ -66,9 +67,12 @@ def make_file_system(bench: Bench, *, file_system: FileSystemName, device_bytes:
     if free < device_bytes:
         fact = f"a device of {device_bytes:,} bytes is to be made, and {free:,} are free"
         raise UserError(fact, "choose a folder on a larger disk with -o", str(bench.folder))
-    bench.device = bench.opened.enter_context(loop_device(bench.folder / "image", device_bytes))
+    # Between its being made and its being noted for the end, nothing may come.
+    with held_back():
+        bench.device = bench.opened.enter_context(loop_device(bench.folder / "image", device_bytes))
     run_tool(*kind.make, bench.device)
-    bench.mount_point = bench.opened.enter_context(mounted(bench.device, bench.folder / "mount"))
+    with held_back():
+        bench.mount_point = bench.opened.enter_context(mounted(bench.device, bench.folder / "mount"))
     bench.fact("file system", f"made by, {file_system}", " ".join(kind.make))
     bench.fact("file system", f"mount options, {file_system}", _mount_options(bench.mount_point))
     bench.fact("tool", file_system, _version(kind))

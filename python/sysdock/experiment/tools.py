@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from sysdock.errors import UserError
+from sysdock.recording.signals import held_back
 
 # Programs of file systems lie where only root looks.
 _SYSTEM = "/usr/sbin:/sbin:/usr/local/sbin"
@@ -25,17 +26,25 @@ def _path() -> str:
 def run_tool(*words: str | Path) -> str:
     """Runs a program and returns what it printed; a UserError has what it complained of."""
     # In a group of its own: Ctrl-C is for us, and what was mounted must come down in order.
-    done = subprocess.run(
-        [*map(str, words)],
-        env={**os.environ, "PATH": _path()},
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        stdin=subprocess.DEVNULL,
-        process_group=0,
-    )
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise UserError(said[-1] if said else f"exit status {done.returncode}", place=str(words[0]))
-    return done.stdout
+    with held_back():
+        # Interrupted within, Popen leaves a program that nobody waits for.
+        process = subprocess.Popen(
+            [*map(str, words)],
+            env={**os.environ, "PATH": _path()},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+        )
+    with process:
+        try:
+            output, errors = process.communicate()
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        said = (errors.strip() or output.strip()).splitlines()
+        raise UserError(said[-1] if said else f"exit status {process.returncode}", place=str(words[0]))
+    return output

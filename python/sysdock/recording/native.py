@@ -18,6 +18,8 @@ from sysdock.errors import UserError
 from sysdock.recording.signals import passed_on
 
 NAME = "sysdock-native"
+# Standard streams that were closed when we were started. The command finds them closed, and not /dev/null.
+closed_streams: set[int] = set()
 
 
 def find_native() -> Path:
@@ -48,14 +50,14 @@ def run_native(
     arguments: Sequence[str],
     on_progress: Callable[[dict[str, Any]], None],
     *,
-    forward: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGHUP),
+    forward: Sequence[int] = (signal.SIGTERM, signal.SIGHUP),
 ) -> int:
     """Runs the native program with inherited streams until it ends, and returns its exit status.
 
     The first argument is the verb, with those below it (`disk scan`). Progress events are read from a pipe of
     their own and given to `on_progress` (in a thread). SIGINT is left to the native program, which gets it
     from the terminal too; the signals in `forward` are passed on to it.
-    A death by signal N is the status 128 + N.
+    A death by signal N is the status -N.
     """
     read_end, write_end = os.pipe()
     verb, *rest = arguments
@@ -64,6 +66,8 @@ def run_native(
         try:
             # What the user's shell left open goes on to the command: `sysdock run -- cat <(date)`.
             os.set_inheritable(write_end, True)
+            for stream in closed_streams:
+                os.set_inheritable(stream, False)
             process = subprocess.Popen(command, close_fds=False)
         except OSError as error:
             os.close(read_end)
@@ -77,7 +81,7 @@ def run_native(
         child.wait()
         code = process.wait()
         reader.join(timeout=0.2)
-    return code if code >= 0 else 128 - code
+    return code
 
 
 def _read_events(read_end: int, on_progress: Callable[[dict[str, Any]], None]) -> None:

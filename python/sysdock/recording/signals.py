@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
+
+# What may be sent to a program by its users, other than what stops it or is meant for its terminal; and the
+# signals without a meaning. The native program hears the same ones.
+HEARD = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGTERM,
+    signal.SIGVTALRM,
+    signal.SIGPROF,
+    signal.SIGIO,
+    *range(signal.SIGRTMIN, signal.SIGRTMAX),
+)
 
 
 class Child:
@@ -26,6 +44,8 @@ class Child:
     def wait(self) -> None:
         """Waits for its end without reaping it. Once reaped, its number may be another process's."""
         assert self._pid is not None
+        # With SIGCHLD ignored, as some callers leave it, it would be reaped at once, and its status lost.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
         self._pid = None
 
@@ -38,7 +58,7 @@ class Child:
 
 
 @contextmanager
-def passed_on(forward: Sequence[signal.Signals]) -> Iterator[Child]:
+def passed_on(forward: Sequence[int]) -> Iterator[Child]:
     """Passes `forward` on in its body. SIGINT and SIGQUIT a child gets from the terminal by itself.
 
     The handlers are set before the child starts, so that no signal falls in between. What is ignored stays
@@ -69,3 +89,37 @@ def passed_on(forward: Sequence[signal.Signals]) -> Iterator[Child]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def die_by(number: int) -> NoReturn:
+    """Ends this process by a signal, as a command was that ran in its place; a core dump is the command's."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(OSError):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    os.kill(os.getpid(), number)
+    # Where it does not end us, init of a container for one.
+    os._exit(128 + number)
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """SIGINT and SIGTERM that come in its body take effect after it."""
+    came: list[int] = []
+
+    def note(number: int, _frame: object) -> None:
+        came.append(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for late in came:
+            signal.raise_signal(late)

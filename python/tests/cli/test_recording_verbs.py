@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -35,6 +36,15 @@ def assert_one_screen(text: str) -> None:
     lines = text.rstrip("\n").split("\n")
     assert len(lines) <= 24
     assert max(map(width, lines)) <= 100
+
+
+def answers(number: int) -> list[str]:
+    """A command that says when it gets this signal, and ends after a second."""
+    script = (
+        f"import os, signal, time; signal.signal({int(number)}, lambda *_: os.write(1, b'got it '));"
+        r"os.write(1, b'ready\n'); time.sleep(1); os._exit(5)"
+    )
+    return [sys.executable, "-S", "-c", script]
 
 
 class TestImport:
@@ -164,8 +174,45 @@ class TestRun:
 
     def test_a_command_killed_by_a_signal(self, cli) -> None:
         done = cli("run", "-o", "rec", "--", "sh", "-c", "kill -TERM $$")
-        assert done.returncode == 128 + signal.SIGTERM
+        assert done.returncode == -signal.SIGTERM
         assert json.loads(cli("info", "rec", "--format", "json").stdout)["exit_signal"] == "SIGTERM"
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGTERM])
+    def test_a_signal_to_sysdock_alone_reaches_the_command_once(self, cli, number: int) -> None:
+        command = cli.command("run", "-o", "rec", "--", *answers(number))
+        process = subprocess.Popen(
+            command, cwd=cli.folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        assert (process.stdout.read(), process.wait(60)) == ("got it ", 5)
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_a_signal_to_the_whole_group_reaches_the_command_once(self, cli, number: int) -> None:
+        command = cli.command("run", "-o", "rec", "--", *answers(number))
+        process = subprocess.Popen(
+            command,
+            cwd=cli.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        assert process.stdout.readline() == "ready\n"
+        os.killpg(process.pid, number)
+        assert (process.stdout.read(), process.wait(60)) == ("got it ", 5)
+
+    def test_a_closed_standard_input_stays_closed(self, cli) -> None:
+        command = cli.command("run", "-o", "rec", "--", "sh", "-c", "test -e /proc/self/fd/0 || echo closed")
+        done = subprocess.run(
+            ["sh", "-c", 'exec "$@" <&-', "sh", *command],
+            cwd=cli.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.stdout, done.returncode) == ("closed\n", 0)
 
     def test_a_recording_that_could_not_begin_is_not_judged(self, cli, tmp_path: Path) -> None:
         done = cli(

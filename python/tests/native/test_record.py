@@ -112,11 +112,11 @@ def test_relative_paths_are_made_absolute(recorder: Recorder, tmp_path: Path, qu
     assert rows == [(f"{tmp_path}/here", None), (f"{tmp_path}/missing", "ENOENT")]
 
 
-def test_a_death_by_signal_gives_the_status_a_shell_gives(
+def test_a_death_by_signal_is_the_recorders_too(
     recorder: Recorder, tmp_path: Path, manifest: Callable
 ) -> None:
     done = recorder.record(tmp_path / "rec", "sh", "-c", "kill -SEGV $$")
-    assert done.returncode == 128 + signal.SIGSEGV
+    assert done.returncode == -signal.SIGSEGV
     assert manifest(tmp_path / "rec")["exit_signal"] == "SIGSEGV"
 
 
@@ -191,9 +191,35 @@ def test_ctrl_c_ends_the_command_and_keeps_the_recording(
     process = start(recorder, tmp_path / "rec", "echo ready; sleep 20")
     time.sleep(0.2)
     os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(10) == 128 + signal.SIGINT
+    assert process.wait(10) == -signal.SIGINT
     stated = manifest(tmp_path / "rec")
     assert (stated["complete"], stated["exit_signal"]) == (True, "SIGINT")
+
+
+def test_ctrl_c_before_the_command_runs_ends_all_without_a_word(recorder: Recorder, tmp_path: Path) -> None:
+    """While the recorder gets ready, the command would have been ended by it; nobody is to read of rights that are missing."""
+    for tenth in range(12):
+        out = tmp_path / f"rec{tenth}"
+        process = subprocess.Popen(
+            recorder.command(out, "sleep", "20"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        wait_for(lambda process=process: handles(process.pid, signal.SIGINT), 10)
+        time.sleep(tenth * 0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == -signal.SIGINT
+        assert "sudo" not in said
+
+
+def handles(pid: int, number: int) -> bool:
+    """Whether a process handles a signal by itself."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt"))
+    return bool(int(caught, 16) & 1 << (number - 1))
 
 
 def test_a_second_ctrl_c_ends_the_recording_of_a_command_that_does_not_heed_it(
@@ -252,13 +278,13 @@ def test_a_recording_that_cannot_be_written_does_not_hold_the_command(
 ) -> None:
     """The limit of file sizes stands for a full disk: the command goes on to its end, and the error names the file."""
     out = tmp_path / "rec"
-    script = "i=0; while [ $i -lt 3000 ]; do : < /etc/hostname; i=$((i+1)); done; echo done"
+    script = "i=0; while [ $i -lt 3000 ]; do : < /etc/hostname; i=$((i+1)); done; echo done; exit 37"
     command = shlex.join(map(str, recorder.command(out, "sh", "-c", script)))
     done = subprocess.run(
         ["sh", "-c", f"ulimit -f 8; exec {command}"], capture_output=True, text=True, timeout=60
     )
     assert done.stdout == "done\n"
-    assert done.returncode == 2
+    assert done.returncode == 37
     assert "larger than this shell's limit" in done.stderr
 
 

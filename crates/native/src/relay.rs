@@ -1,0 +1,182 @@
+//! Passes signals on to the command that the recorder alone was sent, and none that the command got by itself.
+//!
+//! A terminal, `kill -- -GROUP` and timeout(1) send a signal to a whole process group: the command has it then. Whether that is so shows in
+//! a third process of the group, the *witness*, which keeps every signal pending and does nothing else.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    ptr, thread,
+    time::{Duration, Instant},
+};
+
+use crate::signals;
+
+/// `sysdock run` passes on what it got itself: of a signal to the whole group a second copy comes soon.
+const SECOND_COPY: Duration = Duration::from_secs(1);
+
+/// What came since it was last asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Received {
+    pub(crate) signal: libc::c_int,
+    /// The command has it already, if it is in our group.
+    pub(crate) by_group: bool,
+}
+
+impl Received {
+    pub(crate) fn asks_for_an_end(&self) -> bool {
+        matches!(self.signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT)
+    }
+}
+
+/// Whether there is a SIGINT among them that this process does not handle by itself.
+pub(crate) fn is_unheeded(received: &[Received], command: u32) -> bool {
+    let caught = || status_mask(command, "SigCgt").is_some_and(|caught| caught & bit(libc::SIGINT) != 0);
+    received.iter().any(|one| one.signal == libc::SIGINT) && !caught()
+}
+
+/// Hears the signals to this process.
+pub(crate) struct Relay {
+    /// Where none can be made, what comes counts as sent to us alone, but for SIGINT and SIGQUIT.
+    witness: Option<Witness>,
+    seen: signals::Counts,
+    /// When a signal to the group was last seen.
+    by_group: [Option<Instant>; signals::COUNT],
+}
+
+impl Relay {
+    /// From here on signals are heard. Call it before other threads run, and before a command is started.
+    pub(crate) fn start() -> Relay {
+        signals::count_signals();
+        Relay { witness: Witness::start().ok(), seen: signals::Counts::default(), by_group: [None; signals::COUNT] }
+    }
+
+    /// The process that stands for the group.
+    pub(crate) fn witness(&self) -> Option<u32> {
+        self.witness.as_ref().map(|witness| witness.pid.cast_unsigned())
+    }
+
+    /// What came since it was last asked.
+    pub(crate) fn received(&mut self) -> Vec<Received> {
+        let now = signals::counts();
+        let new: Vec<libc::c_int> = now.since(&self.seen).collect();
+        if new.is_empty() {
+            return Vec::new();
+        }
+        self.seen = now;
+        // The kernel sends to one process of a group after another.
+        thread::sleep(Duration::from_millis(1));
+        let pending = self.witness.as_ref().and_then(Witness::pending);
+        let received = new.into_iter().filter_map(|signal| self.judge(signal, pending)).collect();
+        if let Some(witness) = self.witness.as_ref().filter(|_| pending.is_some_and(|pending| pending != 0)) {
+            witness.forget();
+        }
+        received
+    }
+
+    fn judge(&mut self, signal: libc::c_int, pending: Option<u64>) -> Option<Received> {
+        let from_terminal = matches!(signal, libc::SIGINT | libc::SIGQUIT);
+        let by_group = pending.map_or(from_terminal, |pending| pending & bit(signal) != 0);
+        let last = &mut self.by_group[signal.cast_unsigned() as usize];
+        if by_group {
+            *last = Some(Instant::now());
+        } else if signals::last_sender(signal) == parent() && last.is_some_and(|at| at.elapsed() < SECOND_COPY) {
+            return None;
+        }
+        Some(Received { signal, by_group })
+    }
+}
+
+fn parent() -> libc::pid_t {
+    // SAFETY: takes nothing.
+    unsafe { libc::getppid() }
+}
+
+/// A process of our group that every signal to the group reaches. It lives as long as the pipe to it is open, which needs no right to kill it.
+struct Witness {
+    pid: libc::pid_t,
+    line: Option<File>,
+}
+
+impl Witness {
+    fn start() -> io::Result<Witness> {
+        let mut ends = [0; 2];
+        // SAFETY: `ends` has room for both descriptors, which are owned from then on. The copy makes system calls only, and never returns.
+        unsafe {
+            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let (orders, line) = (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]));
+            match libc::fork() {
+                0 => keep_signals(orders.as_raw_fd()),
+                -1 => Err(io::Error::last_os_error()),
+                pid => Ok(Witness { pid, line: Some(line.into()) }),
+            }
+        }
+    }
+
+    /// One bit for each signal that reached it. `None`: it is gone, or /proc cannot be read.
+    fn pending(&self) -> Option<u64> {
+        status_mask(self.pid.cast_unsigned(), "ShdPnd")
+    }
+
+    /// Let it forget what is pending.
+    fn forget(&self) {
+        let asked = self.line.as_ref().is_some_and(|mut line| line.write_all(b"f").is_ok());
+        for _ in 0..100 {
+            if !asked || self.pending().is_none_or(|pending| pending == 0) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        self.line = None;
+        // SAFETY: the process is our own child, and is reaped nowhere else.
+        while unsafe { libc::waitpid(self.pid, ptr::null_mut(), 0) } == -1
+            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+        {}
+    }
+}
+
+/// The life of the witness.
+///
+/// # Safety
+/// Only in a process that was just forked.
+unsafe fn keep_signals(orders: RawFd) -> ! {
+    // SAFETY: system calls with numbers, and with buffers that live through them.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, ptr::null_mut());
+        // What is ignored is never pending.
+        for signal in signals::HEARD {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        libc::prctl(libc::PR_SET_NAME, c"sysdock-witness".as_ptr());
+        // Readers of other pipes wait until nobody can write any more.
+        libc::dup2(orders, 0);
+        libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0);
+        let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut order = [0u8; 1];
+        while libc::read(0, order.as_mut_ptr().cast(), 1) == 1 {
+            while libc::sigtimedwait(&raw const all, ptr::null_mut(), &raw const at_once) > 0 {}
+        }
+        libc::_exit(0)
+    }
+}
+
+/// A set of signals of /proc/PID/status.
+fn status_mask(pid: u32, name: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    u64::from_str_radix(line.trim(), 16).ok()
+}
+
+fn bit(signal: libc::c_int) -> u64 {
+    1 << (signal - 1)
+}
