@@ -180,6 +180,8 @@ pub(crate) struct Config {
     pub(crate) secret: u64,
     pub(crate) recorder: u32,
     pub(crate) ring_bytes: u32,
+    /// Events wait where a ring has more than this [B]; 0: never.
+    pub(crate) wait_above: u32,
     pub(crate) stacks: Stacks,
 }
 
@@ -196,7 +198,7 @@ impl Config {
         out.extend(kind.to_le_bytes());
         out.extend(self.recorder.to_le_bytes());
         out.extend((self.ring_bytes - 1).to_le_bytes());
-        out.extend(0u32.to_le_bytes());
+        out.extend(self.wait_above.to_le_bytes());
         out.extend(self.stacks.bytes());
         for shape in shapes() {
             let CallShape { flags, recorded, fd, count, offset, second_fd, second_offset, .. } = shape;
@@ -241,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_layout_is_that_of_the_header() {
-        let config = Config { target: Target::All, secret: 1, recorder: 2, ring_bytes: 65_536, stacks: Stacks::Off };
+        let config = Config { target: Target::All, secret: 1, recorder: 2, ring_bytes: 65_536, wait_above: 0, stacks: Stacks::Off };
         assert_eq!(config.bytes().len(), 48 + CALLS * 12);
     }
 }

@@ -33,6 +33,8 @@ pub struct Settings {
     pub secret: u64,
     /// Where in the program calls are made: of which.
     pub stacks: Stacks,
+    /// Slow the processes down where a ring is half full, rather than lose events.
+    pub no_loss: bool,
 }
 
 /// Why recording cannot start.
@@ -80,6 +82,8 @@ impl Probes {
             secret: settings.secret,
             recorder: std::process::id(),
             ring_bytes: settings.ring_bytes,
+            // Above what the processes are held at, so that as a rule none waits.
+            wait_above: if settings.no_loss { settings.ring_bytes / 2 } else { 0 },
             stacks: settings.stacks,
         };
         refusal::listen();

@@ -156,6 +156,7 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
         ring_bytes: arguments.ring << 20,
         secret: secret(),
         stacks: stacks(arguments),
+        no_loss: arguments.no_loss,
     };
     let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.reason));
     let begun = Instant::now();
@@ -271,6 +272,9 @@ fn record(
     let status = watch.wait();
     let finished = capture.finish(|_| Note::End(end_note(status, reason)));
     let attach = finished.as_ref().ok().map(|totals| environment::of_the_recorder(attach, totals.detach));
+    if let Some(lost) = finished.as_ref().ok().map(|totals| totals.dropped).filter(|lost| *lost > 0 && arguments.no_loss) {
+        messages::note(&format!("{lost} events were lost in spite of --no-loss: give larger rings (--ring 64)"));
+    }
     rows.extend(attach.into_iter().flatten());
     let failed = recorded.err().or(finished.err());
     let closed = close_with_rows(recording, &rows, arguments, reason, failed);

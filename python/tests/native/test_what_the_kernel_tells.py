@@ -233,6 +233,26 @@ def test_no_loss_holds_the_program_rather_than_lose(
     assert query(tmp_path / "rec", sql) == [("/dev/null", 400_000, 400_000), ("/dev/zero", 400_000, 400_000)]
 
 
+def test_no_loss_waits_for_a_recorder_that_stands_still(
+    kernel: Recorder, tmp_path: Path, manifest: Callable
+) -> None:
+    """As one does that is not let run on a busy machine: nobody can hold the program then, so that its events have to wait."""
+    dd = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=2000000"]
+    command = kernel.command(tmp_path / "rec", "sh", "-c", 'echo ready; exec "$@"', "sh", *dd)
+    command[2:2] = ["--no-loss", "--ring", "4"]
+    recorder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert recorder.stdout.readline() == "ready\n"
+    for _ in range(3):
+        recorder.send_signal(signal.SIGSTOP)
+        time.sleep(0.4)
+        recorder.send_signal(signal.SIGCONT)
+        time.sleep(0.2)
+    assert recorder.communicate(timeout=120)[1].startswith("2000000+0 records in")
+    stated = manifest(tmp_path / "rec")
+    assert (stated["lost_events"], stated["complete"]) == (0, True)
+    assert stated["lines_total"] > 4_000_000
+
+
 def test_places_that_threads_moved_at_the_same_time_are_right_or_marked(
     kernel: Recorder, tmp_path: Path, query: Query
 ) -> None:

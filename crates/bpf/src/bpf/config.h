@@ -44,7 +44,7 @@ struct config {
 	u32 target;
 	u32 recorder_pid; // the recorder does not record itself
 	u32 ring_mask;    // size of a ring - 1
-	u32 pad;
+	u32 wait_above;   // events wait where a ring has more [B] than this; 0: they never do
 	u64 stacks_slower_ns; // STACKS_SLOWER
 	u32 stacks_every;     // STACKS_EVERY
 	u32 stacks;           // of which calls

@@ -65,12 +65,38 @@ static __always_inline void lose(u32 kind)
 		ring_lose(ring, kind, bpf_ktime_get_ns());
 }
 
+// An event waits so long for the ring to be emptied: a user side that is not let run for a moment then finds it not yet full. Long enough
+// for 1 MiB to last a second, and short for an interrupt.
+#define WAIT_NS 200000
+#define WAIT_LOOKS 16384
+
+struct waiting {
+	struct ring *ring;
+	u64 until_ns;
+};
+
+static __always_inline u64 ring_used(struct ring *ring)
+{
+	return *(volatile u64 *)&ring->head - *(volatile u64 *)&ring->tail;
+}
+
+static long wait_once(u32 look, void *context)
+{
+	struct waiting *waiting = context;
+
+	// 1 ends the loop.
+	return !waiting->ring || ring_used(waiting->ring) <= config.wait_above || bpf_ktime_get_ns() >= waiting->until_ns;
+}
+
 // Takes room for an event: NULL where there is none, which is counted.
 static __always_inline void *ring_take(struct ring *ring, u32 size, u32 kind, u64 now_ns, u64 *position)
 {
-	u64 head = *(volatile u64 *)&ring->head, tail = *(volatile u64 *)&ring->tail;
+	if (config.wait_above && ring_used(ring) > config.wait_above) {
+		struct waiting waiting = { ring, bpf_ktime_get_ns() + WAIT_NS };
+		bpf_loop(WAIT_LOOKS, wait_once, &waiting, 0);
+	}
 	// What interrupts may take between this and the next step is less than the slack.
-	if (head - tail + size + RING_SLACK > (u64)config.ring_mask + 1) {
+	if (ring_used(ring) + size + RING_SLACK > (u64)config.ring_mask + 1) {
 		ring_lose(ring, kind, now_ns);
 		return 0;
 	}
