@@ -23,7 +23,8 @@ fn record(folder: &Folder, command: &[String]) -> Result<u64, Box<dyn Error>> {
     start.args(&command[1..]);
     let gate = Gate::close(start, || Ok(()))?;
     let target = Target::Processes(vec![gate.pid()]);
-    let settings = Settings { target, families: Vec::new(), ring_bytes: 1 << 24, secret: 42, stacks: Default::default(), no_loss: false };
+    let settings =
+        Settings { target, families: Vec::new(), ring_bytes: 1 << 24, secret: 42, stacks: Default::default(), no_loss: false };
     let mut probes = Probes::load(&settings).map_err(|error| format!("{}: {}", error.step, error.reason))?;
     probes.attach().map_err(|error| format!("{}: {}", error.step, error.reason))?;
     let mut spool = Spool::create(folder)?;

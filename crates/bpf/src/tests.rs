@@ -5,7 +5,7 @@ use std::fs;
 use sysdock_table::{Access, Cancel, Ending, Folder, Recording, TableError};
 
 use crate::{
-    BpfError, End, Note, SPOOL, convert,
+    BpfError, End, Note, SPOOL, Start, convert,
     families::{
         calls::tests::{aio_done, aio_submit},
         faults::tests::fault,
@@ -32,6 +32,19 @@ fn lost_events_are_counted_by_table() {
     assert_eq!((lost("calls"), lost("processes"), lost("paths"), tables.manifest.capture().lost), (10, 2, 0, 13));
     assert_eq!((tables.manifest.capture().ended_by, tables.manifest.complete), (Ending::Interrupted, false));
     assert_eq!(tables.manifest.capture().clock.kind, "relative");
+}
+
+#[test]
+fn a_command_without_a_call_was_not_recorded() {
+    for (command, ended_by) in [(Some("ls"), Ending::InputError), (None, Ending::EndOfInput)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = testing::spool_in(folder.path());
+        spool.note(&Note::Start(Start { command: command.map(String::from), ..Start::default() })).unwrap();
+        spool.note(&Note::End(End { exit_code: Some(0), ..End::default() })).unwrap();
+        drop(spool);
+        let tables = Tables::converted(folder.path(), &folder.path().join(SPOOL));
+        assert_eq!(tables.manifest.capture().ended_by, ended_by);
+    }
 }
 
 #[test]

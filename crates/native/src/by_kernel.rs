@@ -75,6 +75,10 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Refusal> {
     if !missing.is_empty() {
         return Err(Refusal::Unable(format!("it needs {}", missing.join(" and "))));
     }
+    if environment::numbers_processes_anew() {
+        let reason = "processes have other numbers in this PID namespace than in the kernel's events; record on the host";
+        return Err(Refusal::Unable(reason.into()));
+    }
     if arguments.no_loss && !arguments.target.pid.is_empty() {
         return Err(Refusal::Error(Message::new(
             "--no-loss holds a group still, not single processes",
@@ -192,9 +196,13 @@ fn close_gate(arguments: &arguments::Record) -> Result<Gate, Message> {
 }
 
 fn own_group(pid: u32) -> Option<Group> {
-    let group = Group::create().ok()?;
-    group.add(pid).ok()?;
-    Some(group)
+    let group = Group::create().and_then(|group| group.add(pid).map(|()| group));
+    if let Err(error) = &group
+        && error.kind() == io::ErrorKind::ReadOnlyFilesystem
+    {
+        messages::note("control groups are mounted read-only here: processes are followed from their births on instead");
+    }
+    group.ok()
 }
 
 fn target(arguments: &arguments::Record, gate: Option<&Gate>, group: Option<&Group>) -> Result<(Target, Vec<u8>), Message> {
@@ -301,9 +309,9 @@ fn close_with_rows(
     let spool = recording.folder().path().join(sysdock_bpf::SPOOL);
     let Some(failed) = failed else {
         environment::write(&mut recording, rows)?;
-        return close(recording, &arguments.progress, reason);
+        return close(recording, arguments, reason);
     };
-    let closed = close(recording, &arguments.progress, reason);
+    let closed = close(recording, arguments, reason);
     Err(match (closed, failed) {
         (Ok(()), BpfError::Full(_)) => {
             Message::new(messages::full(&spool), "what was recorded until then can be read; the command went on to its end")
@@ -421,11 +429,14 @@ impl Watch {
 }
 
 /// Make tables of the spool; it goes when they are whole.
-fn close(mut recording: Recording, progress: &arguments::Progress, reason: Reason) -> Result<(), Message> {
-    let mut reporter = Reporter::new(progress);
+fn close(mut recording: Recording, arguments: &arguments::Record, reason: Reason) -> Result<(), Message> {
+    let mut reporter = Reporter::new(&arguments.progress);
     let ending = sysdock_bpf::convert_own(&mut recording, &Cancel::default(), &mut |progress| reporter.report(progress))?;
     // On a full disk there was no room for the last note, which has the reason.
     let ending = if reason == Reason::Full { Ending::WriteError } else { ending };
+    if ending == Ending::InputError {
+        messages::note("the recording is incomplete: no call of the command is in it, or what was recorded is damaged");
+    }
     sysdock_bpf::finish_converted(recording, ending)?;
     Ok(())
 }

@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     arguments::{self, Recorder},
-    by_kernel, by_strace, inherited,
+    by_kernel, by_strace, environment, inherited,
     messages::{self, Message},
     progress,
     relay::Received,
@@ -36,6 +36,10 @@ impl From<ExitStatus> for Exit {
 pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Message> {
     progress::keep_to_ourselves(&arguments.progress);
     inherited::hear_of_children();
+    if !environment::proc_is_ours() {
+        let hint = "mount one of this namespace: unshare has --mount-proc for it, or mount -t proc proc /proc";
+        return Err(Message::new("/proc is not mounted, or shows the processes of another PID namespace", hint));
+    }
     if let Some(program) = arguments.command.first() {
         check_command(program)?;
     } else if arguments.target.is_empty() {

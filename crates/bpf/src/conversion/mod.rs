@@ -97,7 +97,12 @@ fn convert_frames(
         }
     }
     conversion.finish(&mut families, &story)?;
-    Ok(if cancel.requested() { Ending::Interrupted } else { story.ending() })
+    Ok(match story.ending() {
+        _ if cancel.requested() => Ending::Interrupted,
+        // A program that runs makes calls: its start is one.
+        Ending::EndOfInput if story.start.command.is_some() && families.calls().rows() == 0 => Ending::InputError,
+        ending => ending,
+    })
 }
 
 /// How many events lie in the spool in this folder, for [`salvage`] to bring back.

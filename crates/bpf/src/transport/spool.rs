@@ -8,10 +8,11 @@
 //! far (u32), 0 (u32).
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, IoSlice, Write},
     os::fd::AsRawFd,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use sysdock_table::Folder;
@@ -251,8 +252,19 @@ pub(crate) fn lock(file: &File) -> bool {
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
 
+/// `CLOCK_MONOTONIC` as events have it: in a time namespace ours is ahead of the kernel's own, time_namespaces(7).
 fn monotonic_ns() -> u64 {
-    clock_ns(libc::CLOCK_MONOTONIC).cast_unsigned()
+    static AHEAD_NS: OnceLock<i64> = OnceLock::new();
+    let ahead_ns = AHEAD_NS.get_or_init(|| offset_of(&fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default()));
+    clock_ns(libc::CLOCK_MONOTONIC).wrapping_sub(*ahead_ns).cast_unsigned()
+}
+
+/// Of a time namespace [ns]: a line for each clock, `monotonic SECONDS NANOSECONDS`. 0 where there is none.
+fn offset_of(offsets: &str) -> i64 {
+    let line = offsets.lines().find_map(|line| line.strip_prefix("monotonic"));
+    let mut fields = line.unwrap_or_default().split_whitespace().map(|field| field.parse::<i64>().unwrap_or(0));
+    let (seconds, nanoseconds) = (fields.next().unwrap_or(0), fields.next().unwrap_or(0));
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
 }
 
 fn clock_ns(clock: libc::clockid_t) -> i64 {
@@ -279,6 +291,12 @@ pub fn clock_note() -> Note {
 mod tests {
     use super::*;
     use crate::{testing, transport::frames::Frames};
+
+    #[test]
+    fn the_offset_of_a_time_namespace_is_that_of_its_monotonic_clock() {
+        assert_eq!(offset_of("monotonic           -3         500000000\nboottime            9         0\n"), -2_500_000_000);
+        assert_eq!(offset_of(""), 0);
+    }
 
     #[test]
     fn frames_hold_what_was_appended_in_order() {

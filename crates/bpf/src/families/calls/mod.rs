@@ -130,6 +130,11 @@ impl Calls {
         thread.interrupted.give_up().try_for_each(|row| self.push(&row, conversion))
     }
 
+    /// Calls so far.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows.total()
+    }
+
     /// Parts are of a size at which readers can still divide their work.
     pub(crate) fn checkpoint_if_due(&mut self, recording: &mut Recording) -> Result<(), BpfError> {
         if self.rows.total() - self.rows_written >= ROWS_PER_PART {
