@@ -243,7 +243,8 @@ mod tests {
 
     #[test]
     fn the_layout_is_that_of_the_header() {
-        let config = Config { target: Target::All, secret: 1, recorder: 2, ring_bytes: 65_536, wait_above: 0, stacks: Stacks::Off };
+        let config =
+            Config { target: Target::All, secret: 1, recorder: 2, ring_bytes: 65_536, wait_above: 0, stacks: Stacks::Off };
         assert_eq!(config.bytes().len(), 48 + CALLS * 12);
     }
 }

@@ -26,6 +26,8 @@ pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
     allow_many_files();
     let mut reporter = Reporter::new(&arguments.progress);
     if arguments.align {
+        // The logs are read twice: so all of it is done with the caller's rights, not only what follows their being opened.
+        privileges::become_caller()?;
         options.offsets.extend(estimated_offsets(arguments, &options, &cancel, &mut reporter)?);
     }
     let logs = Logs::open(&arguments.logs, &options)?;

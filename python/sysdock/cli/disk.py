@@ -121,19 +121,17 @@ def scan(
     """
     import tempfile
 
-    from sysdock.cli.recording import load_ahead, run_with_progress
+    from sysdock.cli.recording import load_ahead, run_with_progress, write_used_files
     from sysdock.recording.native import refuse_existing
 
     refuse_existing(output)
-    load_ahead()
     options = [f"--threads={threads}"] if threads else []
     options += [f"--{name.replace('_', '-')}" for name, is_set in leave_out.items() if is_set]
     with tempfile.TemporaryDirectory() as folder:
         if used_by is not None:
-            from sysdock.disk.usage import write_list
-
-            write_list(used_by, Path(folder) / "used")
+            write_used_files(used_by, Path(folder) / "used")
             options.append(f"--usage={folder}/used")
+        load_ahead()
         code = run_with_progress(["disk scan", "-o", str(output), *options, "--", str(target)], _FORWARD)
     if (output / "recording.json").exists():
         _answer(output)

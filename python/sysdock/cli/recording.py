@@ -15,7 +15,7 @@ import click
 from sysdock.cli.output import remark, terminal_width
 from sysdock.cli.progress import ProgressLine
 from sysdock.errors import UserError
-from sysdock.recording.caller import become_caller, with_rights_of_caller
+from sysdock.recording.caller import become_caller, in_process_of_caller, with_rights_of_caller
 from sysdock.recording.native import refuse_existing, run_native
 from sysdock.recording.signals import HEARD, die_by
 
@@ -83,6 +83,19 @@ def add_scan(folder: Path, target: Path) -> None:
     words = ["disk scan", "--into", "-o", str(folder), "--", str(target)]
     if run_with_progress(words, (signal.SIGTERM, signal.SIGHUP)):
         remark(f"the scan of {target} is not complete")
+
+
+def write_used_files(recording: Path, out: Path) -> None:
+    """Writes the list of files that a recording uses, for a scan, with the rights of who called sudo."""
+    from sysdock.disk.usage import write_list
+
+    with open(out, "wb") as file:
+
+        def write() -> None:
+            write_list(recording, file)
+            file.flush()
+
+        in_process_of_caller(recording, write)
 
 
 def load_ahead() -> None:

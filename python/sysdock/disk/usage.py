@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import IO
 
 from sysdock.analysis import Session
 from sysdock.errors import UserError
@@ -46,7 +47,7 @@ GROUP BY path
 ORDER BY path"""
 
 
-def write_list(recording: Path, out: Path) -> None:
+def write_list(recording: Path, out: IO[bytes]) -> None:
     """Writes the list that the native program takes: see `add_usage` in crates/disk/src/usage.rs."""
     with Session(Recording.open(recording)) as session:
         if "calls" not in session.recording.tables:
@@ -58,7 +59,7 @@ def write_list(recording: Path, out: Path) -> None:
     if not rows:
         raise UserError("it reads and writes no files", "record what uses the files", str(recording))
     entries = (_entry(*row) for row in rows)
-    out.write_bytes(b"".join(entries))
+    out.write(b"".join(entries))
 
 
 def _entry(path: str, *numbers: int | None) -> bytes:

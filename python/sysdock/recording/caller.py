@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -69,3 +69,34 @@ def with_rights_of_caller() -> Iterator[None]:
         yield
     finally:
         os.seteuid(0)
+
+
+def in_process_of_caller(folder: Path, work: Callable[[], None]) -> None:
+    """Does `work` on the recording in `folder` in a process of its own, which becomes the caller; we stay root.
+
+    A UserError in it is raised here. What it makes goes into files that are open before.
+    """
+    if caller() is None:
+        work()
+        return
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said, code = "", 0
+        try:
+            become_caller(folder)
+            work()
+        except UserError as error:
+            said, code = str(error), 2
+        except BaseException as error:
+            # Whatever it is: it must not go on as a second process of the verb.
+            said, code = f"{folder}: {error or type(error).__name__}", 2
+        os.write(writing, said.encode(errors="surrogateescape")[:60_000])
+        os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read().decode(errors="surrogateescape")
+    _, status = os.waitpid(child, 0)
+    if status:
+        fact, _, hint = (said or f"{folder}: reading it was ended").partition("\n\nhint: ")
+        raise UserError(fact, hint or None)

@@ -61,6 +61,43 @@ def test_an_installation_that_the_sudo_user_cannot_run_is_no_reason_to_stay_root
     assert "hint: install it where all users may read it" in rights(tmp_path, private)
 
 
+IN_A_PROCESS = """
+import os, sys, pwd
+sys.executable = "/bin/sh"
+from pathlib import Path
+from sysdock.errors import UserError
+from sysdock.recording.caller import in_process_of_caller
+def work(): print(os.getresuid(), flush=True)
+def refuse(): raise UserError("it holds no calls", "give another", "rec")
+def fail(): raise ValueError("odd")
+for task in (work, refuse, fail):
+    try:
+        in_process_of_caller(Path(sys.argv[1]), task)
+    except UserError as error:
+        print(repr(str(error)))
+print(os.getresuid())
+"""
+
+
+@needs_root
+def test_work_on_a_recording_is_done_as_the_sudo_user_and_we_stay_root(tmp_path: Path) -> None:
+    os.chown(tmp_path, NOBODY, NOBODY)
+    environment = os.environ | {"SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY), "SUDO_USER": "nobody"}
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_PROCESS, tmp_path],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == [
+        f"({NOBODY}, {NOBODY}, {NOBODY})",
+        repr("rec: it holds no calls\n\nhint: give another"),
+        repr(f"{tmp_path}: odd"),
+        "(0, 0, 0)",
+    ]
+
+
 def test_a_report_is_as_private_as_its_recording(maker: RecordingMaker, tmp_path: Path) -> None:
     folder = maker.make()
     for mode, expected in ((0o700, 0o600), (0o755, 0o644)):
