@@ -72,7 +72,7 @@ def with_rights_of_caller() -> Iterator[None]:
 
 
 def in_process_of_caller(folder: Path, work: Callable[[], None]) -> None:
-    """Does `work` on the recording in `folder` in a process of its own, which becomes the caller; we stay root.
+    """Does `work` on the recording in `folder` in a process that becomes the caller; we stay root.
 
     A UserError in it is raised here. What it makes goes into files that are open before.
     """
