@@ -21,7 +21,7 @@ use sysdock_bpf::{
 use sysdock_table::{Cancel, Ending, FamilyState, Folder, Manifest, Recording};
 
 use crate::{
-    arguments, environment, inherited,
+    arguments, confine, environment, inherited,
     messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
     privileges::{self, Caller},
     progress::Reporter,
@@ -264,6 +264,8 @@ fn record(
     spool.append(sysdock_bpf::NO_CPU, &tasks)?;
     spool.flush()?;
     let hold = if arguments.no_loss { group.as_ref().and_then(|group| group.freezer().ok()) } else { None };
+    // Before it starts threads. The command's process is there by now, and is not confined.
+    rows.push(environment::of_its_limits(confine::to_folder(recording.folder())));
     let mut capture = Capture::new(probes, spool, hold)?;
     if let Err(error) = privileges::drop_rest(arguments.as_root) {
         messages::note(&format!("rights that are no longer needed could not be dropped: {error}"));
@@ -453,6 +455,7 @@ pub(crate) fn salvage(arguments: &arguments::Salvage) -> Result<u8, Message> {
     let mut reporter = Reporter::new(&arguments.progress);
     let folder = Folder::open(&arguments.recording, privileges::access(false))?;
     privileges::become_caller()?;
+    confine::to_folder(&folder);
     sysdock_bpf::salvage(folder, &cancel, &mut |progress| reporter.report(progress))?;
     Ok(if cancel.requested() { EXIT_INTERRUPTED } else { 0 })
 }

@@ -54,6 +54,11 @@ pub(crate) fn of_the_recorder(attach: Duration, detach: Duration) -> [Row; 4] {
     ]
 }
 
+/// What the process that writes the recording is kept from, in words.
+pub(crate) fn of_its_limits(confined: String) -> Row {
+    row("recorder", "confined", Some(confined))
+}
+
 /// This machine, now.
 pub(crate) fn of_this_machine(command: &[OsString], directory: Option<String>) -> Vec<Row> {
     let (kernel, release, machine) = uname();

@@ -4,7 +4,7 @@ use sysdock_strace::{ImportError, Logs, Options, TrussColumns};
 use sysdock_table::{Cancel, Ending, Folder, Recording};
 
 use crate::{
-    arguments, environment,
+    arguments, confine, environment,
     messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
     privileges,
     progress::Reporter,
@@ -34,11 +34,13 @@ pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
     // The logs are open, and so is the folder.
     privileges::become_caller()?;
+    let confined = confine::to_folder(&folder);
     let mut manifest = sysdock_strace::manifest("strace-log");
     manifest.tool.host = environment::host_name();
     let mut recording = Recording::create_in(folder, manifest)?;
     let outcome = logs.import(&mut recording, &options, &cancel, &mut |progress| reporter.report(progress)).and_then(|ending| {
-        let rows = environment::of_log(&recording.manifest);
+        let mut rows = environment::of_log(&recording.manifest);
+        rows.push(environment::of_its_limits(confined));
         environment::write(&mut recording, &rows)?;
         Ok(ending)
     });

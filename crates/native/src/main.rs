@@ -7,6 +7,7 @@ use record::Exit;
 mod arguments;
 mod by_kernel;
 mod by_strace;
+mod confine;
 mod disk;
 mod disk_map;
 mod environment;

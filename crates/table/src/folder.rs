@@ -9,7 +9,7 @@ use std::{
     fs::{self, File},
     io::{self, Write},
     os::{
-        fd::{AsFd, OwnedFd},
+        fd::{AsFd, BorrowedFd, OwnedFd},
         unix::ffi::OsStringExt,
     },
     path::{Path, PathBuf},
@@ -67,6 +67,12 @@ pub struct Folder {
     access: Access,
     /// Whether this process made it: no other is ever removed.
     made: bool,
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
 }
 
 impl Folder {

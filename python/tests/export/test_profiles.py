@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 import json
 import shutil
 import subprocess
@@ -116,9 +117,19 @@ def ask_firefox(monkeypatch) -> Iterator[Callable[..., dict]]:
     folder = tempfile.TemporaryDirectory()
     monkeypatch.setenv("PROFILER_CLI_SESSION_DIR", folder.name)
 
+    sessions = itertools.count()
+    session = "0"
+
     def ask(*words: str) -> dict:
-        command = [node, str(FIREFOX), *words, "--session", "test", "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        nonlocal session
+        for _ in range(20):
+            if words[0] == "load":
+                session = str(next(sessions))
+            command = [node, str(FIREFOX), *words, "--session", session, "--json"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            # It gives its daemon half a second to start, which is too little on a busy machine.
+            if "did not become ready" not in done.stderr:
+                break
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout) if done.stdout.startswith("{") else {}
 
