@@ -6,7 +6,7 @@ use sysdock_disk::{Cost, DiskError, Found, Outcome, Settings, Target, add_usage}
 use sysdock_table::{Cancel, Capture, Ending, Folder, Manifest, Recording, TableError};
 
 use crate::{
-    arguments, environment, import,
+    arguments, confine, environment, import,
     messages::{self, Message},
     privileges,
     progress::Reporter,
@@ -29,6 +29,8 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
             Recording::create_in(folder, manifest(started.1))?
         }
     };
+    // An image, and the names in it, may be a stranger's.
+    let confined = confine::to_folder(recording.folder());
     let mut reporter = Reporter::new(&arguments.progress);
     let settings = Settings { threads: arguments.threads, without_names: arguments.no_names };
     let outcome = sysdock_disk::scan(&target, &mut recording, settings, &cancel, &mut |progress| reporter.report(progress));
@@ -46,7 +48,7 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
             }
             describe(&mut recording, &outcome, started);
             let cost = measured(arguments, &target, &cancel);
-            write_environment(arguments, &target, &outcome, &cost, &mut recording)?;
+            write_environment(arguments, &target, &outcome, &cost, confined, &mut recording)?;
             let ending = recording.finish(outcome.ending)?.capture().ended_by;
             said(&outcome);
             said_of_device(&cost);
@@ -72,6 +74,7 @@ fn write_environment(
     target: &Target,
     outcome: &Outcome,
     cost: &Result<Cost, String>,
+    confined: String,
     recording: &mut Recording,
 ) -> Result<(), TableError> {
     // The capture before it has told of the machine.
@@ -79,6 +82,9 @@ fn write_environment(
         true => Vec::new(),
         false => environment::of_this_machine(&std::env::args_os().collect::<Vec<_>>(), None),
     };
+    if !arguments.into {
+        rows.push(environment::of_its_limits(confined));
+    }
     rows.extend(environment::of_file_system(&outcome.facts));
     rows.extend(environment::of_device(&target.device().to_string_lossy(), cost));
     environment::add(recording, &rows)
