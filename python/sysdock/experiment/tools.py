@@ -26,24 +26,26 @@ def _path() -> str:
 def run_tool(*words: str | Path) -> str:
     """Runs a program and returns what it printed; a UserError has what it complained of."""
     # In a group of its own: Ctrl-C is for us, and what was mounted must come down in order.
-    with held_back():
-        # Interrupted within, Popen leaves a program that nobody waits for.
-        process = subprocess.Popen(
-            [*map(str, words)],
-            env={**os.environ, "PATH": _path()},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            process_group=0,
-        )
-    with process:
-        try:
-            output, errors = process.communicate()
-        except BaseException:
+    process = None
+    try:
+        with held_back():
+            # Interrupted within, Popen leaves a program that nobody waits for.
+            process = subprocess.Popen(
+                [*map(str, words)],
+                env={**os.environ, "PATH": _path()},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                stdin=subprocess.DEVNULL,
+                process_group=0,
+            )
+        output, errors = process.communicate()
+    except BaseException:
+        if process is not None:
             process.kill()
-            raise
+            process.communicate()
+        raise
     if process.returncode:
         said = (errors.strip() or output.strip()).splitlines()
         raise UserError(said[-1] if said else f"exit status {process.returncode}", place=str(words[0]))
