@@ -70,12 +70,15 @@ impl Gate {
         self.pid
     }
 
-    /// Let it run.
+    /// Let it run. Of one that was killed while it waited, the child tells so.
     ///
     /// # Errors
     /// Where the command cannot be executed.
     pub fn open(mut self) -> io::Result<Child> {
-        self.go.write_all(&[1])?;
+        match self.go.write_all(&[1]) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
+            _ => {}
+        }
         self.start.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
     }
 }
@@ -110,6 +113,16 @@ mod tests {
         assert_eq!(child.id(), pid);
         assert!(child.wait().expect("it ends").success());
         assert!(mark.exists());
+    }
+
+    #[test]
+    fn a_command_that_is_killed_while_it_waits_was_killed() {
+        let gate = Gate::close(Command::new("true"), || Ok(())).expect("a process");
+        // SAFETY: takes numbers only; the process is our own child.
+        assert_eq!(unsafe { libc::kill(gate.pid().cast_signed(), libc::SIGKILL) }, 0);
+        thread::sleep(std::time::Duration::from_millis(50));
+        let status = gate.open().expect("a child").wait().expect("it ended");
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGKILL));
     }
 
     #[test]

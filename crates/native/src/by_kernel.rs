@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Refusal> {
     let directory = env::current_dir().ok().map(|directory| directory.to_string_lossy().into_owned());
     let rows = environment::of_this_machine(&arguments.command, directory.clone());
     let manifest = manifest(arguments, directory);
-    let relay = Relay::start();
+    let relay = Relay::start(|| ());
     let prepared = match prepare(arguments) {
         // Loading ends where a signal comes.
         _ if signals::counts().ask_for_an_end() => return Ok(interrupted_early()),
@@ -242,7 +242,7 @@ fn processes_there(asked: &arguments::Target, group: Option<&Group>) -> Vec<u32>
 }
 
 /// Not to be guessed: ids of files would tell addresses in the kernel.
-fn secret() -> u64 {
+pub(crate) fn secret() -> u64 {
     let mut bytes = [0u8; 8];
     // SAFETY: the buffer is as long as stated.
     let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };

@@ -27,8 +27,9 @@ use sysdock_strace::{ImportError, Logs, Options};
 use sysdock_table::{Cancel, Ending, Folder, Manifest, Recording};
 
 use crate::{
-    arguments, environment, import, inherited,
+    arguments, by_kernel, environment, import, inherited,
     messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
+    orphans,
     privileges::{self, Caller},
     progress::Reporter,
     record::{self, Exit},
@@ -51,7 +52,10 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
     }
     let directory = env::current_dir().ok();
     let rows = environment::of_this_machine(&arguments.command, directory.as_deref().map(|d| d.to_string_lossy().into_owned()));
-    let fifo = match Fifo::make() {
+    let place = Fifo::place();
+    // Before the FIFO is there: whenever this process is killed, there is somebody who removes it.
+    let relay = Relay::start(|| clear_up(&place));
+    let fifo = match Fifo::make(&place) {
         Ok(fifo) => fifo,
         Err(error) => {
             folder.remove_made();
@@ -61,13 +65,12 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
     let mut recording = Recording::create_in(folder, manifest(&arguments.command, directory.as_deref()))?;
     environment::write(&mut recording, &rows)?;
 
-    let relay = Relay::start();
     signals::ring_alarms();
-    adopt_orphans();
+    orphans::adopt();
     let child = start(&strace, &fifo.path, arguments, caller.as_ref())
         .map_err(|error| Message::new(format!("cannot start strace: {error}"), "is it executable?"))?;
     let cancel = Cancel::default();
-    let watch = Watch::start(child, fifo.writer, cancel.clone(), relay);
+    let watch = Watch::start(child, fifo.path.clone(), fifo.writer, cancel.clone(), relay);
     let mut reporter = Reporter::new(&arguments.progress);
     let options = Options { directory, name: Some("strace".into()), live: true, ..Options::default() };
     let rest = fifo.reader.try_clone();
@@ -76,20 +79,15 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
     if outcome.is_err() {
         drain(rest);
     }
-    let (status, orphan, mut relay) = watch.join();
+    let (status, seen, relay) = watch.join();
     let refused = matches!(outcome, Err(ImportError::Empty(_)));
-    let orphan = orphan.filter(|pid| is_our_child(*pid)).or_else(|| first_child(relay.as_ref().and_then(Relay::witness)));
     // strace kills itself by the signal that ended the command, after it has written of that. One that died otherwise was killed, perhaps when
     // only what the command left behind was still running.
     let killed = status.signal().filter(|_| !cancel.requested() && recording.manifest.exit_signal.is_none());
     let ended_with = recording.manifest.exit_code.and_then(|code| u8::try_from(code).ok());
     let ended = import::finish(recording, outcome.map(|ending| if killed.is_some() { Ending::InputError } else { ending }));
     if let Some(signal) = killed {
-        messages::note(&format!(
-            "strace was killed (signal {signal}): what the command did from then on is not recorded; it goes on without strace"
-        ));
-        let status = ended_with.map(Exit::Code).or_else(|| wait_for(orphan, &mut relay).map(Exit::from));
-        return Ok(status.unwrap_or(Exit::Code(EXIT_ERROR)));
+        return after_a_kill(signal, ended_with, seen, relay);
     }
     if refused {
         return Err(Message::new(
@@ -106,6 +104,22 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
         messages::print(&message);
     }
     Ok(status.into())
+}
+
+/// How the command ended of a strace that was killed.
+fn after_a_kill(signal: i32, ended_with: Option<u8>, seen: Option<u32>, mut relay: Option<Relay>) -> Result<Exit, Message> {
+    let command = orphans::command(seen, relay.as_ref().and_then(Relay::witness));
+    if ended_with.is_none() && command.is_none() {
+        return Err(Message::new(
+            format!("strace was killed (signal {signal}) before it started the command"),
+            "record it again",
+        ));
+    }
+    messages::note(&format!(
+        "strace was killed (signal {signal}): what the command did from then on is not recorded; it goes on without strace"
+    ));
+    let status = ended_with.map(Exit::Code).or_else(|| orphans::wait_for(command?, &mut relay).map(Exit::from));
+    Ok(status.unwrap_or(Exit::Code(EXIT_ERROR)))
 }
 
 fn manifest(command: &[OsString], directory: Option<&Path>) -> Manifest {
@@ -142,6 +156,13 @@ fn drain(rest: io::Result<File>) {
     }
 }
 
+/// What a recorder leaves behind that is killed.
+fn clear_up(fifo: &Path) {
+    orphans::settle(fifo);
+    let _ = fs::remove_file(fifo);
+    let _ = fifo.parent().map(fs::remove_dir);
+}
+
 /// A FIFO in a folder of its own.
 struct Fifo {
     path: PathBuf,
@@ -152,17 +173,22 @@ struct Fifo {
 }
 
 impl Fifo {
-    fn make() -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("sysdock-").tempdir()?;
-        let path = folder.path().join("strace");
+    /// Where none is yet, in a folder of a new name.
+    fn place() -> PathBuf {
+        env::temp_dir().join(format!("sysdock-{:016x}", by_kernel::secret())).join("strace")
+    }
+
+    fn make(path: &Path) -> io::Result<Self> {
+        let name = path.parent().and_then(Path::file_name).unwrap_or_default();
+        let folder = tempfile::Builder::new().prefix(name).rand_bytes(0).tempdir()?;
         let name = CString::new(path.as_os_str().as_bytes())?;
         // SAFETY: `name` is a NUL-terminated string that lives through the call.
         if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        let writer = File::options().read(true).write(true).open(&path)?;
-        let reader = File::open(&path)?;
-        Ok(Fifo { path, writer, reader, _folder: folder })
+        let writer = File::options().read(true).write(true).open(path)?;
+        let reader = File::open(path)?;
+        Ok(Fifo { path: path.into(), writer, reader, _folder: folder })
     }
 }
 
@@ -174,7 +200,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn start(mut child: Child, writer: File, cancel: Cancel, relay: Relay) -> Self {
+    fn start(mut child: Child, fifo: PathBuf, writer: File, cancel: Cancel, relay: Relay) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let strace = child.id();
         let flag = Arc::clone(&ended);
@@ -182,6 +208,10 @@ impl Watch {
         let flag = Arc::clone(&ended);
         let waiter = thread::spawn(move || {
             let status = child.wait().unwrap_or_default();
+            if status.signal().is_some() {
+                // Copies of strace have the FIFO open too, and the reader waits for its end.
+                orphans::settle(&fifo);
+            }
             flag.store(true, Ordering::Relaxed);
             drop(writer);
             status
@@ -214,7 +244,7 @@ fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel, mut relay: Rel
             let received = relay.received();
             record::pass_on(&received, command);
             unheeded += u32::from(relay::is_unheeded(&received, command));
-            reap_orphans(strace, command);
+            orphans::reap(strace, command);
         }
         if unheeded >= 2 && !cancel.requested() {
             cancel.request();
@@ -223,61 +253,6 @@ fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel, mut relay: Rel
         thread::sleep(Duration::from_millis(20));
     }
     (command, relay)
-}
-
-/// A process that loses its parent becomes our child: if strace is killed, we can wait for the command.
-fn adopt_orphans() {
-    // SAFETY: takes numbers only.
-    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
-}
-
-/// What init would do: wait for orphans that have ended, but for strace and the command.
-fn reap_orphans(strace: u32, command: u32) {
-    // SAFETY: the struct is zeroed, and filled by the kernel; the rest are numbers.
-    unsafe {
-        loop {
-            let mut found: libc::siginfo_t = std::mem::zeroed();
-            let asked = libc::waitid(libc::P_ALL, 0, &raw mut found, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT);
-            let pid = if asked == 0 { found.si_pid().cast_unsigned() } else { 0 };
-            if pid == 0 || pid == strace || pid == command {
-                return;
-            }
-            libc::waitpid(pid.cast_signed(), std::ptr::null_mut(), 0);
-        }
-    }
-}
-
-/// Wait for the command that strace left behind; signals go on to it meanwhile. `None`: it is not our child.
-fn wait_for(orphan: Option<u32>, relay: &mut Option<Relay>) -> Option<ExitStatus> {
-    let pid = orphan?;
-    loop {
-        let mut status = 0;
-        // SAFETY: the status lives through the call.
-        match unsafe { libc::waitpid(pid.cast_signed(), &raw mut status, libc::WNOHANG) } {
-            0 => {}
-            -1 => return None,
-            _ => return Some(ExitStatus::from_raw(status)),
-        }
-        if let Some(relay) = relay {
-            record::pass_on(&relay.received(), pid);
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn is_our_child(pid: u32) -> bool {
-    // SAFETY: waits for nothing and reaps nothing; the struct is zeroed.
-    unsafe {
-        let mut found: libc::siginfo_t = std::mem::zeroed();
-        libc::waitid(libc::P_PID, pid, &raw mut found, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) == 0
-    }
-}
-
-/// If strace was killed right after its start, nobody saw the command, which is our only child by now.
-fn first_child(witness: Option<u32>) -> Option<u32> {
-    let threads = fs::read_dir("/proc/self/task").ok()?.flatten();
-    let mut lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists.find_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).find(|pid| Some(*pid) != witness))
 }
 
 /// The command is strace's first child.

@@ -14,6 +14,7 @@ mod environment;
 mod import;
 mod inherited;
 mod messages;
+mod orphans;
 mod privileges;
 mod progress;
 mod record;

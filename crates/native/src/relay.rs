@@ -16,6 +16,10 @@ use crate::signals;
 /// `sysdock run` passes on what it got itself: of a signal to the whole group a second copy comes soon.
 const SECOND_COPY: Duration = Duration::from_secs(1);
 
+/// Orders to the witness. A pipe that is closed without the last one says that this process was killed.
+const FORGET: u8 = b'f';
+const END: u8 = b'e';
+
 /// What came since it was last asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Received {
@@ -46,10 +50,11 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// From here on signals are heard. Call it before other threads run, and before a command is started.
-    pub(crate) fn start() -> Relay {
+    /// From here on signals are heard. Call it before other threads run, and before a command is started. If this process is killed, another
+    /// does what is to be done then.
+    pub(crate) fn start(if_killed: impl FnOnce()) -> Relay {
         signals::count_signals();
-        Relay { witness: Witness::start().ok(), seen: signals::Counts::default(), by_group: [None; signals::COUNT] }
+        Relay { witness: Witness::start(if_killed).ok(), seen: signals::Counts::default(), by_group: [None; signals::COUNT] }
     }
 
     /// The process that stands for the group.
@@ -100,16 +105,17 @@ struct Witness {
 }
 
 impl Witness {
-    fn start() -> io::Result<Witness> {
+    fn start(if_killed: impl FnOnce()) -> io::Result<Witness> {
         let mut ends = [0; 2];
-        // SAFETY: `ends` has room for both descriptors, which are owned from then on. The copy makes system calls only, and never returns.
+        // SAFETY: `ends` has room for both descriptors, which are owned from then on. The copy is made before other threads run, and never
+        // returns.
         unsafe {
             if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
                 return Err(io::Error::last_os_error());
             }
             let (orders, line) = (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]));
             match libc::fork() {
-                0 => keep_signals(orders.as_raw_fd()),
+                0 => keep_signals(orders.as_raw_fd(), if_killed),
                 -1 => Err(io::Error::last_os_error()),
                 pid => Ok(Witness { pid, line: Some(line.into()) }),
             }
@@ -123,7 +129,7 @@ impl Witness {
 
     /// Let it forget what is pending.
     fn forget(&self) {
-        let asked = self.line.as_ref().is_some_and(|mut line| line.write_all(b"f").is_ok());
+        let asked = self.line.as_ref().is_some_and(|mut line| line.write_all(&[FORGET]).is_ok());
         for _ in 0..100 {
             if !asked || self.pending().is_none_or(|pending| pending == 0) {
                 return;
@@ -135,7 +141,9 @@ impl Witness {
 
 impl Drop for Witness {
     fn drop(&mut self) {
-        self.line = None;
+        if let Some(mut line) = self.line.take() {
+            let _ = line.write_all(&[END]);
+        }
         // SAFETY: the process is our own child, and is reaped nowhere else.
         while unsafe { libc::waitpid(self.pid, ptr::null_mut(), 0) } == -1
             && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
@@ -147,7 +155,7 @@ impl Drop for Witness {
 ///
 /// # Safety
 /// Only in a process that was just forked.
-unsafe fn keep_signals(orders: RawFd) -> ! {
+unsafe fn keep_signals(orders: RawFd, if_killed: impl FnOnce()) -> ! {
     // SAFETY: system calls with numbers, and with buffers that live through them.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
@@ -163,8 +171,11 @@ unsafe fn keep_signals(orders: RawFd) -> ! {
         libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0);
         let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let mut order = [0u8; 1];
-        while libc::read(0, order.as_mut_ptr().cast(), 1) == 1 {
+        while libc::read(0, order.as_mut_ptr().cast(), 1) == 1 && order[0] == FORGET {
             while libc::sigtimedwait(&raw const all, ptr::null_mut(), &raw const at_once) > 0 {}
+        }
+        if order[0] != END {
+            if_killed();
         }
         libc::_exit(0)
     }

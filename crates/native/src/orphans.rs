@@ -1,0 +1,126 @@
+//! What a strace that was killed leaves behind, which becomes ours: the command, or copies of strace.
+//!
+//! A copy that stands still is about to become the command, or tries out what the kernel can do; both go on when they are told to. One that
+//! waits for ever for a strace that is gone is ended.
+
+use std::{
+    fs,
+    os::unix::{ffi::OsStrExt, process::ExitStatusExt},
+    path::Path,
+    process::ExitStatus,
+    thread,
+    time::Duration,
+};
+
+use crate::{record, relay::Relay, signals};
+
+const PAUSE: Duration = Duration::from_millis(20);
+/// How often a copy of strace is looked at before it counts as one that waits for ever.
+const TRIES: usize = 50;
+/// Forked, and has not executed a program since (sched.h); it stays when the process has ended.
+const PF_FORKNOEXEC: u32 = 0x40;
+
+/// A process that loses its parent becomes our child: if strace is killed, we can wait for the command.
+pub(crate) fn adopt() {
+    // SAFETY: takes numbers only.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+}
+
+/// What init would do: wait for orphans that have ended, but for strace and the command.
+pub(crate) fn reap(strace: u32, command: u32) {
+    // SAFETY: the struct is zeroed, and filled by the kernel; the rest are numbers.
+    unsafe {
+        loop {
+            let mut found: libc::siginfo_t = std::mem::zeroed();
+            let asked = libc::waitid(libc::P_ALL, 0, &raw mut found, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT);
+            let pid = if asked == 0 { found.si_pid().cast_unsigned() } else { 0 };
+            if pid == 0 || pid == strace || pid == command {
+                return;
+            }
+            libc::waitpid(pid.cast_signed(), std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+/// Wait until no strace that writes into this file is left, nor a copy of one; those that stand still go on.
+pub(crate) fn settle(file: &Path) {
+    for _ in 0..TRIES {
+        let left = writers(file);
+        if left.is_empty() {
+            return;
+        }
+        for pid in left.into_iter().filter(|pid| is_copy_in(*pid, "T")) {
+            signals::send(pid, libc::SIGCONT);
+        }
+        thread::sleep(PAUSE);
+    }
+    // One that asked to be traced when strace was gone has become traced by us, or by init, and stands still for ever.
+    for pid in writers(file).into_iter().filter(|pid| is_copy_in(*pid, "StT")) {
+        signals::send(pid, libc::SIGKILL);
+    }
+}
+
+/// Processes that have this file in their command line. The command has it no more once it runs.
+fn writers(file: &Path) -> Vec<u32> {
+    let file = file.as_os_str().as_bytes();
+    let names = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let pids = names.filter_map(|name| name.to_str()?.parse().ok());
+    let names_it = |line: &[u8]| line.split(|byte| *byte == 0).any(|word| word == file);
+    pids.filter(|pid| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| names_it(&line))).collect()
+}
+
+/// Whether it is a copy, in one of these states.
+fn is_copy_in(pid: u32, states: &str) -> bool {
+    stat(pid).is_some_and(|(state, flags)| states.contains(state) && flags & PF_FORKNOEXEC != 0)
+}
+
+/// The command, which was `seen` below strace or is found among our children. `None`: it never ran, or is not our child.
+pub(crate) fn command(seen: Option<u32>, witness: Option<u32>) -> Option<u32> {
+    // It may have been a copy that was seen, and not the one that became the command.
+    let ours = seen.filter(|pid| is_our_child(*pid) && has_executed(*pid));
+    ours.or_else(|| children().into_iter().find(|pid| Some(*pid) != witness && has_executed(*pid)))
+}
+
+/// Wait for the command; signals go on to it meanwhile. `None`: it is not our child.
+pub(crate) fn wait_for(command: u32, relay: &mut Option<Relay>) -> Option<ExitStatus> {
+    loop {
+        let mut status = 0;
+        // SAFETY: the status lives through the call.
+        match unsafe { libc::waitpid(command.cast_signed(), &raw mut status, libc::WNOHANG) } {
+            0 => {}
+            -1 => return None,
+            _ => return Some(ExitStatus::from_raw(status)),
+        }
+        if let Some(relay) = relay {
+            record::pass_on(&relay.received(), command);
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+fn is_our_child(pid: u32) -> bool {
+    // SAFETY: waits for nothing and reaps nothing; the struct is zeroed.
+    unsafe {
+        let mut found: libc::siginfo_t = std::mem::zeroed();
+        libc::waitid(libc::P_PID, pid, &raw mut found, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) == 0
+    }
+}
+
+fn children() -> Vec<u32> {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()).collect()
+}
+
+/// Whether it is another program than that of the process that made it, also where it has ended.
+fn has_executed(pid: u32) -> bool {
+    stat(pid).is_some_and(|(_, flags)| flags & PF_FORKNOEXEC == 0)
+}
+
+/// State and flags.
+fn stat(pid: u32) -> Option<(char, u32)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before them, in parentheses, may hold anything.
+    let mut fields = text.rsplit_once(") ")?.1.split(' ');
+    Some((fields.next()?.chars().next()?, fields.nth(5)?.parse().ok()?))
+}
