@@ -29,6 +29,7 @@ MARKS = {
         "native/test_file_faults.py",
         "native/test_kernel_counters.py",
         "native/test_killed_recorder.py",
+        "native/test_kills.py",
         "export/test_profiles.py",
         "disk/test_device_cost.py",
         "experiment/",

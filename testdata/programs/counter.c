@@ -1,6 +1,6 @@
 /* Writes that say when they were made: number i, 16 bytes of time (nanoseconds, realtime) and number, goes to place 16 * i of FILE.
- * Usage: counter FILE COUNT PAUSE. Pauses for so many nanoseconds behind each. Ends after COUNT of them, or when FILE.stop is there; then
- * FILE.done has how many there are.
+ * Usage: counter FILE COUNT PAUSE [STATUS]. Pauses for so many nanoseconds behind each. Ends after COUNT of them, or when FILE.stop is
+ * there; then FILE.done has how many there are. Exit status STATUS, or 0.
  */
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 int main(int count, char **arguments) {
     char stop[4096], done[4096];
-    if (count != 4) return 2;
+    if (count < 4) return 2;
     snprintf(stop, sizeof stop, "%s.stop", arguments[1]);
     snprintf(done, sizeof done, "%s.done", arguments[1]);
     int fd = open(arguments[1], O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -27,5 +27,6 @@ int main(int count, char **arguments) {
     FILE *file = fopen(done, "w");
     if (!file) return 4;
     fprintf(file, "%lld\n", number);
-    return fclose(file) ? 4 : 0;
+    if (fclose(file)) return 4;
+    return count > 4 ? atoi(arguments[4]) : 0;
 }
