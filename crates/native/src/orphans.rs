@@ -9,14 +9,14 @@ use std::{
     path::Path,
     process::ExitStatus,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{record, relay::Relay, signals};
 
 const PAUSE: Duration = Duration::from_millis(20);
-/// How often a copy of strace is looked at before it counts as one that waits for ever.
-const TRIES: usize = 50;
+/// After this time a copy of strace counts as one that waits for ever.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Forked, and has not executed a program since (sched.h); it stays when the process has ended.
 const PF_FORKNOEXEC: u32 = 0x40;
 
@@ -44,7 +44,8 @@ pub(crate) fn reap(strace: u32, command: u32) {
 
 /// Wait until no strace that writes into this file is left, nor a copy of one; those that stand still go on.
 pub(crate) fn settle(file: &Path) {
-    for _ in 0..TRIES {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
         let left = writers(file);
         if left.is_empty() {
             return;

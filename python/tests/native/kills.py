@@ -38,6 +38,8 @@ PATIENCE = 20.0
 START = 0.004
 # For what is to go by itself once the command has ended [s].
 GRACE = 2.0
+# Longer than a process is without a command line [s].
+EXECUTING = 0.03
 OWN = ("sysdock-native", "sysdock-keeper", "sysdock-witness", "strace")
 
 
@@ -142,14 +144,17 @@ class Kills:
         """One trial, judged. Every other one has a parent above the recorder; its folder stays if a fault was found."""
         moment = random.Random(f"{kind.name} {number}").uniform(0, self._most(kind))
         trial = self._start(kind, number, kind.victim == "parent" or number % 2 == 0)
-        victim = self._wait_for_victim(trial)
-        if victim is not None:
-            _wait_for_end(victim, moment)
-            _kill(trial, victim)
-            os.close(victim)
-        began = time.monotonic()
-        _wait_until_over(trial)
-        trial.seconds = time.monotonic() - began
+        try:
+            victim = self._wait_for_victim(trial)
+            if victim is not None:
+                _wait_for_end(victim, moment)
+                _kill(trial, victim)
+                os.close(victim)
+        finally:
+            # Also where the user ends us.
+            began = time.monotonic()
+            _wait_until_over(trial)
+            trial.seconds = time.monotonic() - began
         _judge(trial, self.native)
         if not trial.faults:
             remove(trial.folder)
@@ -312,7 +317,15 @@ def _may_stay(trial: Trial, pid: int, name: str) -> bool:
 
 
 def _left(trial: Trial) -> dict[int, str]:
-    """Processes of the trial: number, name."""
+    """Processes of the trial: number, name. One that executes a program has no command line for a moment."""
+    found = _seen(trial)
+    if not found:
+        time.sleep(EXECUTING)
+        found = _seen(trial)
+    return found
+
+
+def _seen(trial: Trial) -> dict[int, str]:
     found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
