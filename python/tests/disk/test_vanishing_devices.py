@@ -100,7 +100,8 @@ def check(failed: Failed, sound: Scan, library: Library) -> None:
     assert counted >= len(found)
     if found == known:
         return
-    assert failed.scan.issues().keys() & {"unreadable_block", "scan_broken_off"}
+    differ = {inode: (facts, found.get(inode)) for inode, facts in known.items() if found.get(inode) != facts}
+    assert failed.scan.issues().keys() & {"unreadable_block", "scan_broken_off"}, differ
     with Session(Recording.open(failed.scan.folder), library) as session:
         states = {each.rule: each.status for each in session.diagnose()}
     # The file system itself counts what is free.
