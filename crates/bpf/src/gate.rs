@@ -70,7 +70,7 @@ impl Gate {
         self.pid
     }
 
-    /// Let it run. Of one that was killed while it waited, the child tells so.
+    /// Let it run. If it was killed while it waited, the status of the child says so.
     ///
     /// # Errors
     /// Where the command cannot be executed.

@@ -82,7 +82,7 @@ impl Probes {
             secret: settings.secret,
             recorder: std::process::id(),
             ring_bytes: settings.ring_bytes,
-            // Above what the processes are held at, so that as a rule none waits.
+            // Higher than the level at which the processes are held: events wait only where that came too late.
             wait_above: if settings.no_loss { settings.ring_bytes / 2 } else { 0 },
             stacks: settings.stacks,
         };

@@ -26,8 +26,8 @@ use crate::{
     privileges::{self, Caller},
     progress::Reporter,
     record::{self, Exit},
-    relay::{self, Received, Relay},
-    signals,
+    relay::{self, Relay},
+    signals::{self, Counts},
 };
 
 /// Why nothing was recorded.
@@ -89,25 +89,18 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Refusal> {
     let rows = environment::of_this_machine(&arguments.command, directory.clone());
     let manifest = manifest(arguments, directory);
     let relay = Relay::start(|| ());
-    let prepared = match prepare(arguments) {
-        // Loading ends where a signal comes.
-        _ if signals::counts().ask_for_an_end() => return Ok(interrupted_early()),
-        prepared => prepared?,
-    };
+    let prepared = prepare(arguments);
+    // Loading fails where a signal comes. Nothing runs yet, and nothing has been made.
+    if let Some(signal) = signals::counts().since(&Counts::default()).find(|signal| signals::asks_for_an_end(*signal)) {
+        return Ok(Exit::Signal(signal));
+    }
+    let prepared = prepared?;
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share)).map_err(Message::from)?;
     let mut recording = Recording::create_in(folder, manifest).map_err(Message::from)?;
     environment::write(&mut recording, &rows).map_err(Message::from)?;
     // Listed from here on, so that salvage finds it.
     recording.checkpoint().map_err(Message::from)?;
     Ok(record(arguments, prepared, recording, rows, relay)?)
-}
-
-/// Nothing runs yet, and nothing has been made.
-fn interrupted_early() -> Exit {
-    let asked = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-    let counts = signals::counts();
-    let signal = counts.since(&signals::Counts::default()).find(|signal| asked.contains(signal));
-    Exit::Signal(signal.unwrap_or(libc::SIGINT))
 }
 
 fn manifest(arguments: &arguments::Record, directory: Option<String>) -> Manifest {
@@ -158,7 +151,7 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
         target,
         families: families(arguments),
         ring_bytes: arguments.ring << 20,
-        secret: secret(),
+        secret: record::secret(),
         stacks: stacks(arguments),
         no_loss: arguments.no_loss,
     };
@@ -200,7 +193,7 @@ fn own_group(pid: u32) -> Option<Group> {
     if let Err(error) = &group
         && error.kind() == io::ErrorKind::ReadOnlyFilesystem
     {
-        messages::note("control groups are mounted read-only here: processes are followed from their births on instead");
+        messages::note("control groups are mounted read-only here: processes are followed by their parents instead");
     }
     group.ok()
 }
@@ -241,14 +234,6 @@ fn processes_there(asked: &arguments::Target, group: Option<&Group>) -> Vec<u32>
     }
 }
 
-/// Not to be guessed: ids of files would tell addresses in the kernel.
-pub(crate) fn secret() -> u64 {
-    let mut bytes = [0u8; 8];
-    // SAFETY: the buffer is as long as stated.
-    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    if got == 8 { u64::from_ne_bytes(bytes) } else { u64::from(std::process::id()) << 32 | 0x5d0c }
-}
-
 /// Let the command run and record it to its end.
 fn record(
     arguments: &arguments::Record,
@@ -283,7 +268,7 @@ fn record(
     let finished = capture.finish(|_| Note::End(end_note(status, reason)));
     let attach = finished.as_ref().ok().map(|totals| environment::of_the_recorder(attach, totals.detach));
     if let Some(lost) = finished.as_ref().ok().map(|totals| totals.dropped).filter(|lost| *lost > 0 && arguments.no_loss) {
-        messages::note(&format!("{lost} events were lost in spite of --no-loss: give larger rings (--ring 64)"));
+        messages::note(&format!("{lost} events were lost despite --no-loss: use larger rings (--ring 64)"));
     }
     rows.extend(attach.into_iter().flatten());
     let failed = recorded.err().or(finished.err());
@@ -406,7 +391,7 @@ impl Watch {
         }
         // It may have ended by this very signal: what came while it was not known to have ended was meant for it.
         let Some(child) = self.child.as_ref().filter(|_| self.status.is_none()) else {
-            self.interrupted |= received.iter().any(Received::asks_for_an_end);
+            self.interrupted |= received.iter().any(|one| signals::asks_for_an_end(one.signal));
             return;
         };
         record::pass_on(&received, child.id());

@@ -27,7 +27,7 @@ use sysdock_strace::{ImportError, Logs, Options};
 use sysdock_table::{Cancel, Ending, Folder, Manifest, Recording};
 
 use crate::{
-    arguments, by_kernel, environment, import, inherited,
+    arguments, environment, import, inherited,
     messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
     orphans,
     privileges::{self, Caller},
@@ -175,7 +175,7 @@ struct Fifo {
 impl Fifo {
     /// Where none is yet, in a folder of a new name.
     fn place() -> PathBuf {
-        env::temp_dir().join(format!("sysdock-{:016x}", by_kernel::secret())).join("strace")
+        env::temp_dir().join(format!("sysdock-{:016x}", record::secret())).join("strace")
     }
 
     fn make(path: &Path) -> io::Result<Self> {

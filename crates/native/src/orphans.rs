@@ -1,6 +1,6 @@
 //! What a strace that was killed leaves behind, which becomes ours: the command, or copies of strace.
 //!
-//! A copy that stands still is about to become the command, or tries out what the kernel can do; both go on when they are told to. One that
+//! A copy that stands still is about to become the command, or tries out what the kernel can do; both go on when they get a SIGCONT. One that
 //! waits for ever for a strace that is gone is ended.
 
 use std::{

@@ -94,3 +94,11 @@ pub(crate) fn pass_on(received: &[Received], command: u32) {
         signals::send(command, one.signal);
     }
 }
+
+/// A number that nobody can guess: for ids of files, which are made of addresses in the kernel, and for names in the temporary folder.
+pub(crate) fn secret() -> u64 {
+    let mut bytes = [0u8; 8];
+    // SAFETY: the buffer is as long as stated.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    if got == 8 { u64::from_ne_bytes(bytes) } else { u64::from(std::process::id()) << 32 | 0x5d0c }
+}

@@ -28,12 +28,6 @@ pub(crate) struct Received {
     pub(crate) by_group: bool,
 }
 
-impl Received {
-    pub(crate) fn asks_for_an_end(&self) -> bool {
-        matches!(self.signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT)
-    }
-}
-
 /// Whether there is a SIGINT among them that this process does not handle by itself.
 pub(crate) fn is_unheeded(received: &[Received], command: u32) -> bool {
     let caught = || status_mask(command, "SigCgt").is_some_and(|caught| caught & bit(libc::SIGINT) != 0);

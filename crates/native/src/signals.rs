@@ -131,13 +131,11 @@ impl Counts {
             self.0[number] != seen.0[number]
         })
     }
+}
 
-    /// Whether any came that asks a program to end.
-    pub(crate) fn ask_for_an_end(&self) -> bool {
-        [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT]
-            .iter()
-            .any(|signal| self.0[signal.cast_unsigned() as usize] > 0)
-    }
+/// Whether it asks a program to end.
+pub(crate) fn asks_for_an_end(signal: libc::c_int) -> bool {
+    matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT)
 }
 
 pub(crate) fn counts() -> Counts {

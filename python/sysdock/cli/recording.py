@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 def run_with_progress(arguments: Sequence[str], forward: Sequence[int]) -> int:
     """Runs the native program under a progress line; returns its exit status as a shell has it."""
-    code = _run_below_line(arguments, forward)
+    code = _run_showing_progress(arguments, forward)
     return code if code >= 0 else 128 - code
 
 
-def _run_below_line(arguments: Sequence[str], forward: Sequence[int]) -> int:
+def _run_showing_progress(arguments: Sequence[str], forward: Sequence[int]) -> int:
     line = ProgressLine()
     try:
         return run_native(arguments, line.update, forward=forward)
@@ -52,7 +52,7 @@ def run_native_recorder(folder: Path, options: Sequence[str], command: Sequence[
     """Records into a new folder; returns how the command ended: its exit status, or -N for signal N."""
     refuse_existing(folder)
     words = ["record", "-o", str(folder), *options, *(["--", *command] if command else [])]
-    return _run_below_line(words, HEARD)
+    return _run_showing_progress(words, HEARD)
 
 
 def end_as(ctx: click.Context, code: int) -> NoReturn:

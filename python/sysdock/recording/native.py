@@ -55,8 +55,8 @@ def run_native(
     """Runs the native program with inherited streams until it ends, and returns its exit status.
 
     The first argument is the verb, with those below it (`disk scan`). Progress events are read from a pipe of
-    their own and given to `on_progress` (in a thread). SIGINT is left to the native program, which gets it
-    from the terminal too; the signals in `forward` are passed on to it.
+    their own and given to `on_progress` (in a thread). The signals in `forward` are passed on to it; of one
+    that the whole process group was sent, a recorder knows that it has a copy already.
     A death by signal N is the status -N.
     """
     read_end, write_end = os.pipe()

@@ -59,7 +59,8 @@ class Child:
 
 @contextmanager
 def passed_on(forward: Sequence[int]) -> Iterator[Child]:
-    """Passes `forward` on in its body. SIGINT and SIGQUIT a child gets from the terminal by itself.
+    """Passes `forward` on in its body. SIGINT and SIGQUIT that are not in it end neither us nor the child:
+    the child gets them from the terminal by itself.
 
     The handlers are set before the child starts, so that no signal falls in between. What is ignored stays
     so, for the child too: SIGHUP below nohup(1). In another than the main thread nothing can be passed on.

@@ -32,7 +32,7 @@ COUNT = 300
 # Behind each record [ns]: the command takes some 0.3 s, below strace twice that.
 PAUSE = 1_000_000
 STATUS = 37
-# For the command, and for whoever rightly waits for it [s].
+# For the command, and for the processes that wait for it [s].
 PATIENCE = 20.0
 # In which strace makes copies of itself, one of which becomes the command [s].
 START = 0.004
@@ -388,7 +388,7 @@ def _judge_command(trial: Trial) -> None:
 
 
 def _judge_status(trial: Trial) -> None:
-    """What whoever waits gets; a process that is killed below a shell has the status 137."""
+    """The status of what was started: the command's, unless a kill ended it before."""
     status = trial.process.returncode
     allowed = {STATUS}
     if trial.killed_is("recorder", "parent", "command"):

@@ -216,15 +216,7 @@ def test_a_killed_strace_ends_the_recording_and_not_the_command(
     native: Path, tmp_path: Path, query: Callable[..., list[tuple]], manifest: Callable
 ) -> None:
     script = "echo ready; read line; cat /etc/hostname >/dev/null; exit 7"
-    recorder = subprocess.Popen(
-        recorder_or_skip(native, "strace").command(tmp_path / "rec", "sh", "-c", script),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert recorder.stdout.readline() == "ready\n"
-    [strace] = children_of(recorder, "strace")
+    recorder, strace = started(native, tmp_path / "rec", script)
     os.kill(strace, signal.SIGKILL)
     wait_for(
         lambda: children_of(recorder) not in ([], [strace]),
@@ -244,15 +236,7 @@ def test_a_strace_that_is_killed_after_the_command_ended_leaves_its_status(
 ) -> None:
     """What the command left in the background was still traced."""
     script = "exec 3<&0; (read line <&3) & echo ready; exit 7"
-    recorder = subprocess.Popen(
-        recorder_or_skip(native, "strace").command(tmp_path / "rec", "sh", "-c", script),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert recorder.stdout.readline() == "ready\n"
-    [strace] = children_of(recorder, "strace")
+    recorder, strace = started(native, tmp_path / "rec", script)
     of_strace = Path(f"/proc/{strace}/task/{strace}/children")
     # The command is reaped, and what it left is a child of the recorder.
     wait_for(lambda: not of_strace.read_text().split() and len(children_of(recorder)) == 2, "its end")
@@ -261,6 +245,20 @@ def test_a_strace_that_is_killed_after_the_command_ended_leaves_its_status(
     assert recorder.returncode == 7, said
     stated = manifest(tmp_path / "rec")
     assert (stated["complete"], stated["exit_code"]) == (False, 7)
+
+
+def started(native: Path, out: Path, script: str) -> tuple[subprocess.Popen, int]:
+    """A recorder by strace, whose command has said `ready`, and the number of strace."""
+    recorder = subprocess.Popen(
+        recorder_or_skip(native, "strace").command(out, "sh", "-c", script),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert recorder.stdout.readline() == "ready\n"
+    [strace] = children_of(recorder, "strace")
+    return recorder, strace
 
 
 def children_of(recorder: subprocess.Popen, name: str | None = None) -> list[int]:

@@ -236,7 +236,7 @@ def test_no_loss_holds_the_program_rather_than_lose(
 def test_no_loss_waits_for_a_recorder_that_stands_still(
     kernel: Recorder, tmp_path: Path, manifest: Callable
 ) -> None:
-    """As one does that is not let run on a busy machine: nobody can hold the program then, so that its events have to wait."""
+    """On a busy machine it may not be scheduled: nothing can hold the program then, so its events have to wait."""
     dd = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=2000000"]
     command = kernel.command(tmp_path / "rec", "sh", "-c", 'echo ready; exec "$@"', "sh", *dd)
     command[2:2] = ["--no-loss", "--ring", "4"]

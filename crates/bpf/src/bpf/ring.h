@@ -65,8 +65,8 @@ static __always_inline void lose(u32 kind)
 		ring_lose(ring, kind, bpf_ktime_get_ns());
 }
 
-// An event waits so long for the ring to be emptied: a user side that is not let run for a moment then finds it not yet full. Long enough
-// for 1 MiB to last a second, and short for an interrupt.
+// An event waits so long for the ring to be emptied: a user side that is not scheduled for a moment then finds it not yet full. Long
+// enough for 1 MiB to last a second, and short for an interrupt.
 #define WAIT_NS 200000
 #define WAIT_LOOKS 16384
 
