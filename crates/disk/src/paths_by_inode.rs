@@ -7,7 +7,7 @@ use std::{
 
 use rustc_hash::FxHashMap;
 
-/// Paths behind one another, found by inode. Of several names of a file the first is kept.
+/// Paths behind one another, found by inode. Of several names of a file the first by its bytes is kept: threads find them in any order.
 #[derive(Debug, Default)]
 pub(crate) struct PathsByInode {
     bytes: Vec<u8>,
@@ -18,8 +18,8 @@ pub(crate) struct PathsByInode {
 impl PathsByInode {
     pub(crate) fn add(&mut self, inode: u64, path: &[u8]) {
         let Ok(number) = u32::try_from(self.ends.len()) else { return };
-        if let std::collections::hash_map::Entry::Vacant(place) = self.of_inode.entry(inode) {
-            place.insert(number);
+        if self.of(inode).is_none_or(|kept| path < kept) {
+            self.of_inode.insert(inode, number);
             self.bytes.extend_from_slice(path);
             self.ends.push(self.bytes.len());
         }

@@ -130,6 +130,20 @@ def test_ext_read_raw(at: int, fails: Callable, scan: Callable, tmp_path: Path, 
         check(failed, sound, library)
 
 
+def test_ext_says_the_same_whatever_is_in_memory(fails: Callable, scan: Callable, tmp_path: Path) -> None:
+    needs_root()
+    image = tmp_path / "image"
+    ext_images.make(image, "blocks_1k", tmp_path)
+    # What is in memory stays there as long as anybody has the device open.
+    with loop(image) as device, device.open("rb"):
+        sound = scan(device, "--no-measure")
+        for at in range(1, 13):
+            # One piece is not in memory, and is read behind all others.
+            failed = fails(device, f"preadv2:error=EAGAIN:when={at}", only=device)
+            assert (failed.status, failed.scan.issues()) == (0, {})
+            assert files_of(failed.scan) == files_of(sound), at
+
+
 @pytest.mark.parametrize("root", ["xfs", "btrfs"], indirect=True)
 @pytest.mark.parametrize("error", ["EIO", "ENODEV"])
 def test_the_map_that_the_kernel_tells(

@@ -1,4 +1,5 @@
-//! The names in all directories. Of each inode the first is kept. The text stays as the windows brought it.
+//! The names in all directories. Of the names of an inode one is kept, the same one in every scan: that in the directory with the lowest number,
+//! and there the first by its bytes. Blocks come in any order, as those in memory are read first. The text stays as the windows brought it.
 
 use super::window::Names;
 use crate::paths::NamesByInode;
@@ -17,27 +18,45 @@ struct Place {
 /// Names of all inodes.
 pub(super) struct AllNames {
     pages: Vec<Option<Box<[Place]>>>,
-    texts: Vec<Vec<u8>>,
+    texts: Texts,
+}
+
+/// Names as the windows brought them, each with its length before it.
+#[derive(Default)]
+struct Texts(Vec<Vec<u8>>);
+
+impl Texts {
+    fn name_at(&self, place: Place) -> Option<&[u8]> {
+        let text = self.0.get((place.text as usize).checked_sub(1)?)?.get(place.at as usize..)?;
+        let (length, name) = text.split_first_chunk()?;
+        name.get(..usize::from(u16::from_le_bytes(*length)))
+    }
+
+    /// The lowest of all names of an inode is the one that is kept.
+    fn order_of(&self, place: Place) -> (u32, Option<&[u8]>) {
+        (place.directory, self.name_at(place))
+    }
 }
 
 impl AllNames {
     pub(super) fn new(inodes: u32) -> Self {
         let pages = (inodes as usize + 1).div_ceil(PAGE);
-        AllNames { pages: vec![None; pages], texts: Vec::new() }
+        AllNames { pages: vec![None; pages], texts: Texts::default() }
     }
 
     pub(super) fn add(&mut self, names: Names) {
         if names.entries.is_empty() {
             return;
         }
-        self.texts.push(names.text);
-        let text = self.texts.len() as u32;
+        self.texts.0.push(names.text);
+        let text = self.texts.0.len() as u32;
         for (inode, directory, at) in names.entries {
             let Some(page) = self.pages.get_mut(inode as usize / PAGE) else { continue };
             let page = page.get_or_insert_with(|| vec![Place::default(); PAGE].into());
-            let place = &mut page[inode as usize % PAGE];
-            if place.text == 0 {
-                *place = Place { directory, text, at };
+            let (kept, new) = (&mut page[inode as usize % PAGE], Place { directory, text, at });
+            // Nearly all have one name only.
+            if kept.text == 0 || self.texts.order_of(new) < self.texts.order_of(*kept) {
+                *kept = new;
             }
         }
     }
@@ -56,8 +75,31 @@ impl NamesByInode for AllNames {
     fn name_of(&self, inode: u64) -> Option<(u64, &[u8])> {
         let inode = usize::try_from(inode).ok()?;
         let place = self.pages.get(inode / PAGE)?.as_ref()?[inode % PAGE];
-        let text = self.texts.get((place.text as usize).checked_sub(1)?)?.get(place.at as usize..)?;
-        let (length, name) = text.split_first_chunk()?;
-        Some((u64::from(place.directory), name.get(..usize::from(u16::from_le_bytes(*length)))?))
+        Some((u64::from(place.directory), self.texts.name_at(place)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(entries: &[(u32, u32, &[u8])]) -> Names {
+        let mut names = Names::default();
+        entries.iter().for_each(|(inode, directory, name)| names.add(*inode, *directory, name));
+        names
+    }
+
+    #[test]
+    fn a_file_with_many_names_gets_the_same_one_whatever_is_read_first() {
+        let all: [(u32, u32, &[u8]); 4] = [(12, 20, b"a"), (12, 11, b"second"), (12, 11, b"first"), (13, 2, b"other")];
+        for turn in 0..all.len() {
+            let mut order = all;
+            order.rotate_left(turn);
+            let mut found = AllNames::new(100);
+            // Half of them in one window, half in the next.
+            order.chunks(2).for_each(|part| found.add(names(part)));
+            assert_eq!(found.name_of(12), Some((11, b"first".as_slice())));
+            assert_eq!(found.name_of(13), Some((2, b"other".as_slice())));
+        }
     }
 }

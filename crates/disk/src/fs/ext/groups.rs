@@ -40,7 +40,7 @@ pub(super) fn check(fs: &FileSystem, issues: &mut Issues) {
         let groups = first..fs.super_block.groups.min(first + per_block as u64);
         for (number, bytes) in groups.zip(buffer.chunks_exact(fs.super_block.descriptor_bytes)) {
             let holds = |bytes: &[u8]| fs.sums.group_holds(number as u32, bytes);
-            if !holds(bytes) && fs.sums.stays_wrong(|| descriptor(fs, number).is_none_or(|bytes| holds(&bytes))) {
+            if !holds(bytes) && fs.sums.stays_wrong(|| descriptor(fs, number).is_some_and(|bytes| holds(&bytes))) {
                 (wrong, example) = (wrong + 1, number);
             }
         }
@@ -71,7 +71,7 @@ pub(super) fn bitmap_holds(fs: &FileSystem, number: u64, is_of_inodes: bool, bit
         let place = if is_of_inodes { group.inode_bitmap } else { group.block_bitmap };
         Some(holds(&group, &fs.source.block(place?).ok()?))
     };
-    holds(&fs.groups[number as usize], bitmap) || !fs.sums.stays_wrong(|| again().unwrap_or(true))
+    holds(&fs.groups[number as usize], bitmap) || !fs.sums.stays_wrong(|| again().unwrap_or(false))
 }
 
 /// All descriptors, and a sum by which a later reading of them is compared.
