@@ -250,7 +250,7 @@ fn record(
     spool.flush()?;
     let hold = if arguments.no_loss { group.as_ref().and_then(|group| group.freezer().ok()) } else { None };
     // Before it starts threads. The command's process is there by now, and is not confined.
-    rows.push(environment::of_its_limits(confine::to_folder(recording.folder())));
+    rows.push(environment::of_its_limits(confine::recorder(recording.folder())));
     let mut capture = Capture::new(probes, spool, hold)?;
     if let Err(error) = privileges::drop_rest(arguments.as_root) {
         messages::note(&format!("rights that are no longer needed could not be dropped: {error}"));
@@ -440,7 +440,7 @@ pub(crate) fn salvage(arguments: &arguments::Salvage) -> Result<u8, Message> {
     let mut reporter = Reporter::new(&arguments.progress);
     let folder = Folder::open(&arguments.recording, privileges::access(false))?;
     privileges::become_caller()?;
-    confine::to_folder(&folder);
+    confine::parser(&folder);
     sysdock_bpf::salvage(folder, &cancel, &mut |progress| reporter.report(progress))?;
     Ok(if cancel.requested() { EXIT_INTERRUPTED } else { 0 })
 }

@@ -27,7 +27,7 @@ use sysdock_strace::{ImportError, Logs, Options};
 use sysdock_table::{Cancel, Ending, Folder, Manifest, Recording};
 
 use crate::{
-    arguments, environment, import, inherited,
+    arguments, confine, environment, import, inherited,
     messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
     orphans,
     privileges::{self, Caller},
@@ -51,7 +51,8 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
         privileges::become_caller()?;
     }
     let directory = env::current_dir().ok();
-    let rows = environment::of_this_machine(&arguments.command, directory.as_deref().map(|d| d.to_string_lossy().into_owned()));
+    let mut rows =
+        environment::of_this_machine(&arguments.command, directory.as_deref().map(|d| d.to_string_lossy().into_owned()));
     let place = Fifo::place();
     // Before the FIFO is there: whenever this process is killed, there is somebody who removes it.
     let relay = Relay::start(|| clear_up(&place));
@@ -63,18 +64,22 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
         }
     };
     let mut recording = Recording::create_in(folder, manifest(&arguments.command, directory.as_deref()))?;
-    environment::write(&mut recording, &rows)?;
 
     signals::ring_alarms();
     orphans::adopt();
-    let child = start(&strace, &fifo.path, arguments, caller.as_ref())
+    let child = start(&strace, &fifo.held.path, arguments, caller.as_ref())
         .map_err(|error| Message::new(format!("cannot start strace: {error}"), "is it executable?"))?;
     let cancel = Cancel::default();
-    let watch = Watch::start(child, fifo.path.clone(), fifo.writer, cancel.clone(), relay);
+    let Fifo { held, reader } = fifo;
+    let watch = Watch::start(child, held, cancel.clone(), relay);
+    // strace and the threads that deal with it are there by now, and are not confined.
+    rows.push(environment::of_its_limits(confine::parser(recording.folder())));
     let mut reporter = Reporter::new(&arguments.progress);
     let options = Options { directory, name: Some("strace".into()), live: true, ..Options::default() };
-    let rest = fifo.reader.try_clone();
-    let outcome = Logs::of_pipe(fifo.reader, &options)
+    let rest = reader.try_clone();
+    let outcome = environment::write(&mut recording, &rows)
+        .map_err(ImportError::Table)
+        .and_then(|()| Logs::of_pipe(reader, &options))
         .and_then(|logs| logs.import(&mut recording, &options, &cancel, &mut |progress| reporter.report(progress)));
     if outcome.is_err() {
         drain(rest);
@@ -165,10 +170,15 @@ fn clear_up(fifo: &Path) {
 
 /// A FIFO in a folder of its own.
 struct Fifo {
-    path: PathBuf,
-    /// Our writing end, held until strace has ended: without it the reader would see the end before strace opens its own.
-    writer: File,
+    held: Held,
     reader: File,
+}
+
+/// What is there until strace has ended.
+struct Held {
+    path: PathBuf,
+    /// Our writing end: without it the reader would see the end before strace opens its own.
+    _writer: File,
     _folder: tempfile::TempDir,
 }
 
@@ -188,7 +198,7 @@ impl Fifo {
         }
         let writer = File::options().read(true).write(true).open(path)?;
         let reader = File::open(path)?;
-        Ok(Fifo { path: path.into(), writer, reader, _folder: folder })
+        Ok(Fifo { held: Held { path: path.into(), _writer: writer, _folder: folder }, reader })
     }
 }
 
@@ -200,7 +210,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn start(mut child: Child, fifo: PathBuf, writer: File, cancel: Cancel, relay: Relay) -> Self {
+    fn start(mut child: Child, fifo: Held, cancel: Cancel, relay: Relay) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let strace = child.id();
         let flag = Arc::clone(&ended);
@@ -210,10 +220,10 @@ impl Watch {
             let status = child.wait().unwrap_or_default();
             if status.signal().is_some() {
                 // Copies of strace have the FIFO open too, and the reader waits for its end.
-                orphans::settle(&fifo);
+                orphans::settle(&fifo.path);
             }
             flag.store(true, Ordering::Relaxed);
-            drop(writer);
+            drop(fifo);
             status
         });
         Watch { waiter, ended, signals }

@@ -1,5 +1,5 @@
-//! What is recorded, or imported, may have been made by somebody who means ill: a process that parses it can write into its recording only,
-//! and run no program, where the kernel has Landlock (5.13).
+//! What is recorded, or imported, may have been made by somebody who means ill: a process that parses it can write into its recording only
+//! (Landlock, from kernel 5.13 on), and makes no system call that an intruder would want and a parser does not (seccomp).
 
 use std::path::Path;
 
@@ -7,18 +7,77 @@ use landlock::{
     ABI, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr,
     RulesetError, RulesetStatus,
 };
+use libc::c_long;
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use sysdock_table::Folder;
 
 /// Of the kernel's versions of Landlock, the one whose rights are asked for; an older kernel applies those that it has.
 const RIGHTS: ABI = ABI::V3;
 
-/// Confine this thread and those that it starts from here on; returns what holds now, in words.
-pub(crate) fn to_folder(folder: &Folder) -> String {
-    match restrict(folder).map(|status| status.ruleset) {
+/// Calls that are refused with EPERM: they run programs, reach other processes, the network or the kernel's own memory, mount file systems,
+/// or change the machine.
+const REFUSED: [c_long; 38] = [
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_socket,
+    libc::SYS_socketpair,
+    libc::SYS_io_uring_setup,
+    libc::SYS_userfaultfd,
+    libc::SYS_perf_event_open,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_personality,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_sethostname,
+    libc::SYS_setns,
+    libc::SYS_chroot,
+    libc::SYS_pivot_root,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_fsopen,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_mount_setattr,
+];
+
+/// Confine this thread, which parses what others made, and those that it starts from here on; returns what holds now, in words.
+pub(crate) fn parser(folder: &Folder) -> String {
+    to_folder(folder, &[libc::SYS_bpf])
+}
+
+/// The same for a thread that reads the maps of the programs that it has loaded into the kernel.
+pub(crate) fn recorder(folder: &Folder) -> String {
+    to_folder(folder, &[])
+}
+
+fn to_folder(folder: &Folder, refused: &[c_long]) -> String {
+    let writing = match restrict(folder).map(|status| status.ruleset) {
         Ok(RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced) => "writes into its recording only (Landlock)".into(),
-        Ok(RulesetStatus::NotEnforced) => "not: this kernel has no Landlock".into(),
-        Err(error) => format!("not: {error}"),
-    }
+        Ok(RulesetStatus::NotEnforced) => "writes are not confined: this kernel has no Landlock".into(),
+        Err(error) => format!("writes are not confined: {error}"),
+    };
+    let calling = match refuse(refused) {
+        Ok(()) => "runs no program and opens no socket (seccomp)".into(),
+        Err(error) => format!("system calls are not confined: {error}"),
+    };
+    format!("{writing}; {calling}")
 }
 
 fn restrict(folder: &Folder) -> Result<RestrictionStatus, RulesetError> {
@@ -34,9 +93,18 @@ fn restrict(folder: &Folder) -> Result<RestrictionStatus, RulesetError> {
         .restrict_self()
 }
 
+/// Refuse these calls and [`REFUSED`] from here on.
+fn refuse(more: &[c_long]) -> Result<(), seccompiler::Error> {
+    let rules = REFUSED.iter().chain(more).map(|call| (*call, Vec::new())).collect();
+    let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, std::env::consts::ARCH.try_into()?)?;
+    let program: BpfProgram = filter.try_into()?;
+    seccompiler::apply_filter(&program)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::{fs, io, process::Command, thread};
+    use std::{fs, io, net::TcpListener, os::unix::process::CommandExt, process::Command, thread};
 
     use sysdock_table::Access;
 
@@ -48,17 +116,22 @@ mod tests {
         let folder = Folder::open(own.path(), Access::default()).expect("it is ours");
         // Only the thread is confined, not the other tests.
         let confined = thread::spawn(move || {
-            let state = to_folder(&folder);
+            let state = parser(&folder);
             let inside = folder.create_file("a").map(drop).and_then(|()| folder.replace("b", b"x"));
             let outside = fs::write(other.path().join("a"), b"x").map_err(|error| error.kind());
             let read = fs::read("/proc/self/status").is_ok();
-            let run = Command::new("/bin/true").status().map(drop).map_err(|error| error.kind());
-            (state, inside.is_ok(), outside, read, run)
+            let run = Command::new("/bin/true").exec().kind();
+            let socket = TcpListener::bind("127.0.0.1:0").map(drop).map_err(|error| error.kind());
+            let later = thread::spawn(|| Command::new("/bin/true").exec().kind()).join().expect("it ends");
+            (state, inside.is_ok(), outside, read, run, socket, later)
         });
-        let (state, inside, outside, read, run) = confined.join().expect("it ends");
+        let (state, inside, outside, read, run, socket, later) = confined.join().expect("it ends");
+        let denied = io::ErrorKind::PermissionDenied;
         assert!(inside && read);
-        if state.starts_with("writes") {
-            assert_eq!((outside, run), (Err(io::ErrorKind::PermissionDenied), Err(io::ErrorKind::PermissionDenied)));
+        if state.starts_with("writes into") {
+            assert_eq!(outside, Err(denied));
         }
+        assert!(state.ends_with("(seccomp)"), "{state}");
+        assert_eq!((run, socket, later), (denied, Err(denied), denied));
     }
 }

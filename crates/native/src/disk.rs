@@ -30,7 +30,7 @@ pub(crate) fn scan(arguments: &arguments::Scan) -> Result<u8, Message> {
         }
     };
     // An image, and the names in it, may be a stranger's.
-    let confined = confine::to_folder(recording.folder());
+    let confined = confine::parser(recording.folder());
     let mut reporter = Reporter::new(&arguments.progress);
     let settings = Settings { threads: arguments.threads, without_names: arguments.no_names };
     let outcome = sysdock_disk::scan(&target, &mut recording, settings, &cancel, &mut |progress| reporter.report(progress));

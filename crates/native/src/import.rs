@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
     // The logs are open, and so is the folder.
     privileges::become_caller()?;
-    let confined = confine::to_folder(&folder);
+    let confined = confine::parser(&folder);
     let mut manifest = sysdock_strace::manifest("strace-log");
     manifest.tool.host = environment::host_name();
     let mut recording = Recording::create_in(folder, manifest)?;
