@@ -47,7 +47,7 @@ impl System {
             return (index, false);
         }
         // The fork that began last is the most likely one.
-        match self.threads.in_fork(session) {
+        let (index, guessed) = match self.threads.in_fork(session) {
             Some((parent, guessed)) => {
                 let half = self.threads.get(parent).half().expect("it is in a call");
                 let (birth, started_ns) = (Birth::of(&half.text), half.started_ns);
@@ -57,13 +57,17 @@ impl System {
                 let cwd = if self.threads.lives.is_empty() { self.first_cwd.clone() } else { None };
                 (self.threads.appear(session, tid, now_ns, cwd), false)
             }
-        }
+        };
+        self.threads.await_birth(index);
+        (index, guessed)
     }
 
     /// `parent` returned from fork with this child, whose own lines may have come before.
     pub(crate) fn born(&mut self, parent: usize, child: i32, birth: Birth, started_ns: i64) {
         let parent_row = self.threads.parent_of(self.threads.get(parent).life, birth);
-        match self.threads.find(self.threads.get(parent).session, child) {
+        let session = self.threads.get(parent).session;
+        let awaited = self.threads.take_awaited(session, child);
+        match self.threads.find(session, child) {
             Some(index) => {
                 let row = &self.threads.lives[self.threads.get(index).life];
                 // Guessed wrong, or not at all: the parent's word is final. Without a clock, times say nothing.
@@ -72,17 +76,17 @@ impl System {
                     self.threads.adopt(parent, index, birth, started_ns);
                 }
             }
-            // It may have lived and died before its parent's line ended.
-            None if self.lived_since(child, parent_row, started_ns) => {}
-            None => {
-                self.threads.spawn(parent, child, birth, started_ns);
-            }
+            None => match awaited.filter(|life| self.threads.lives[*life].start_ns >= started_ns) {
+                // It lived and died before its parent's line ended.
+                Some(life) if self.threads.lives[life].parent != parent_row => {
+                    self.threads.adopt_ended(parent, life, birth, started_ns);
+                }
+                Some(_) => {}
+                None => {
+                    self.threads.spawn(parent, child, birth, started_ns);
+                }
+            },
         }
-    }
-
-    fn lived_since(&self, tid: i32, parent: Option<usize>, started_ns: i64) -> bool {
-        let recent = self.threads.lives.iter().rev().take(64);
-        recent.into_iter().any(|life| life.tid == tid && life.parent == parent && life.start_ns >= started_ns)
     }
 
     /// Note what argument 0 of a call means while its end is not there yet; a close takes effect at once.

@@ -132,6 +132,8 @@ pub(crate) struct Threads {
     forking: BTreeSet<(u32, i64, usize)>,
     by_tid: FxHashMap<(u32, i32), usize>,
     recent: Recent,
+    /// Rows of those whose parent has not said yet that it made them; they may have ended.
+    awaited: FxHashMap<(u32, i32), usize>,
     pub(crate) lives: Vec<Life>,
 }
 
@@ -237,20 +239,43 @@ impl Threads {
         })
     }
 
+    /// The return of the call that made this thread is still to come.
+    pub(crate) fn await_birth(&mut self, index: usize) {
+        let thread = self.get(index);
+        let (key, life) = ((thread.session, thread.tid), thread.life);
+        self.awaited.insert(key, life);
+    }
+
+    /// The row of a thread whose parent has just said that it made it, if lines of its own came before.
+    pub(crate) fn take_awaited(&mut self, session: u32, tid: i32) -> Option<usize> {
+        self.awaited.remove(&(session, tid))
+    }
+
     /// A running thread whose parent was guessed wrong gets the right one, and what it inherits. What it opened or closed by itself
     /// since then is forgotten; there are few lines in between.
     pub(crate) fn adopt(&mut self, parent: usize, child: usize, birth: Birth, now_ns: i64) {
         let inherited = self.inherit(parent, self.get(child).tid, birth);
-        let row = &mut self.lives[self.running[child].as_ref().expect("indices are of running threads").life];
-        (row.pid, row.ppid, row.parent, row.start_ns) = (inherited.pid, inherited.ppid, inherited.parent_row, now_ns);
-        if row.execs == 0 {
-            row.program.clone_from(&inherited.program);
-        }
-        let own_program = row.execs > 0;
+        let life = self.get(child).life;
+        self.set_parent(life, &inherited, now_ns);
+        let own_program = self.lives[life].execs > 0;
         let thread = self.get_mut(child);
         (thread.pid, thread.fds, thread.cwd) = (inherited.pid, inherited.fds, inherited.cwd);
         if !own_program {
             thread.program = inherited.program;
+        }
+    }
+
+    /// One that has ended since.
+    pub(crate) fn adopt_ended(&mut self, parent: usize, life: usize, birth: Birth, now_ns: i64) {
+        let inherited = self.inherit(parent, self.lives[life].tid, birth);
+        self.set_parent(life, &inherited, now_ns);
+    }
+
+    fn set_parent(&mut self, life: usize, inherited: &Inherited, start_ns: i64) {
+        let row = &mut self.lives[life];
+        (row.pid, row.ppid, row.parent, row.start_ns) = (inherited.pid, inherited.ppid, inherited.parent_row, start_ns);
+        if row.execs == 0 {
+            row.program.clone_from(&inherited.program);
         }
     }
 
@@ -381,6 +406,7 @@ impl Threads {
             calls: 0,
             exit_code: None,
             exit_signal: None,
+            user_id: None,
             usage: None,
         });
         self.lives.len() - 1

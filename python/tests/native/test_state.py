@@ -136,6 +136,38 @@ def test_a_wrong_guess_of_the_parent_is_mended(import_log: Import, query: Query,
     assert paths_of(query, recording, "read") == ["/of one", "/of two"]
 
 
+def test_a_child_that_ends_before_its_parent_returns_has_one_row_below_the_right_parent(
+    import_log: Import, query: Query, manifest: Callable
+) -> None:
+    """Two processes are in fork, and the child of the first comes and goes before either returns; so do many others behind it."""
+    others = (
+        f"{tid} exit_group(0) = ?\n{tid} +++ exited with 0 +++\n1 <... clone resumed>) = {tid}"
+        for tid in range(100, 200)
+    )
+    again = "\n1 clone(child_stack=NULL, flags=SIGCHLD <unfinished ...>\n"
+    recording = import_log(
+        log(
+            "1 clone(child_stack=NULL, flags=SIGCHLD) = 2",
+            "1 clone(child_stack=NULL, flags=SIGCHLD) = 3",
+            "2 clone(child_stack=NULL, flags=SIGCHLD <unfinished ...>",
+            "3 clone(child_stack=NULL, flags=SIGCHLD <unfinished ...>",
+            "5 getpid() = 5",
+            "5 exit_group(7) = ?",
+            "5 +++ exited with 7 +++",
+            "1 clone(child_stack=NULL, flags=SIGCHLD <unfinished ...>",
+            *again.join(others).split("\n"),
+            "3 <... clone resumed>) = 6",
+            "2 <... clone resumed>) = 5",
+        )
+    )
+    assert manifest(recording)["issues"] == {"parent_guessed": 101}
+    rows = query(recording, "SELECT tid, ppid, exit_code FROM processes WHERE tid < 100 ORDER BY tid")
+    assert rows == [(1, None, None), (2, 1, None), (3, 1, None), (5, 2, 7), (6, 3, None)]
+    assert query(recording, "SELECT count(*), min(ppid), max(ppid) FROM processes WHERE tid >= 100") == [
+        (100, 1, 1)
+    ]
+
+
 def test_a_number_closed_in_two_halves_may_be_used_again_between_them(
     import_log: Import, query: Query
 ) -> None:
