@@ -107,12 +107,12 @@ mod tests {
 
     #[test]
     fn a_structure_is_read_as_it_was_written() {
-        let fork = ForkEvent { at_ns: 1, parent_tid: 2, parent_pid: 3, tid: 4, pid: 5, comm: *b"a name of 16 let" };
+        let fork = ForkEvent { at_ns: 1, parent_tid: 2, parent_pid: 3, tid: 4, pid: 5, user_id: 6, comm: *b"a name of 16 let" };
         let mut out = Vec::new();
         add(&mut out, EVENT_FORK, 0, &fork, &[]);
         add(&mut out, 200, 255, &fork, &[9; 3]);
         // The places are those of `families/processes/events.h`.
-        assert_eq!((out.len(), out[24], &out[32..48]), (48 + 56, 4, &b"a name of 16 let"[..]));
+        assert_eq!((out.len(), out[24], out[32], &out[40..56]), (56 + 64, 4, 6, &b"a name of 16 let"[..]));
         let (event, rest) = split(&out).unwrap();
         let (again, behind) = event.read::<ForkEvent>().unwrap();
         assert_eq!((event.kind, again.at_ns, again.tid, again.comm, behind.len()), (EVENT_FORK, 1, 4, fork.comm, 0));

@@ -165,7 +165,7 @@ pub(crate) fn place(id: u64, names: &[&str], mode: u16, magic: u32, flags: u16) 
 
 pub(crate) fn fork(at_ns: u64, parent: (u32, u32), (pid, tid): (u32, u32)) -> Bytes {
     let (parent_pid, parent_tid) = parent;
-    Bytes::of(EVENT_FORK, &ForkEvent { at_ns, parent_tid, parent_pid, tid, pid, comm: comm("child") })
+    Bytes::of(EVENT_FORK, &ForkEvent { at_ns, parent_tid, parent_pid, tid, pid, user_id: 1000, comm: comm("child") })
 }
 
 pub(crate) fn exec(at_ns: u64, (pid, tid): (u32, u32), old_tid: u32, filename: &str, arguments: &str) -> Bytes {
@@ -173,7 +173,7 @@ pub(crate) fn exec(at_ns: u64, (pid, tid): (u32, u32), old_tid: u32, filename: &
     let comm = comm(&name[..name.len().min(15)]);
     let filename_length = u16::try_from(filename.len() + 1).unwrap();
     let arguments_length = u16::try_from(arguments.len()).unwrap();
-    let fixed = ExecEvent { at_ns, tid, pid, old_tid, filename_length, arguments_length, comm };
+    let fixed = ExecEvent { at_ns, tid, pid, old_tid, filename_length, arguments_length, user_id: 1001, comm };
     Bytes::of(EVENT_EXEC, &fixed).text(filename.as_bytes()).text(b"\0").text(arguments.as_bytes())
 }
 
@@ -184,6 +184,7 @@ pub(crate) fn exit(at_ns: u64, (pid, tid): (u32, u32), status: u32, last: bool) 
         pid,
         status,
         last: last.into(),
+        user_id: 1002,
         user_ns: 3_000_000,
         system_ns: 1_000_000,
         minor_faults: 11,
@@ -206,7 +207,7 @@ pub(crate) fn signal(at_ns: u64, tid: u32, signal: i32, code: i32, sender_pid: u
 
 pub(crate) fn task(started_ns: u64, (pid, tid): (u32, u32), parent_pid: u32, name: &str, arguments: &str) -> Bytes {
     let arguments_length = u16::try_from(arguments.len()).unwrap();
-    let fixed = TaskEvent { started_ns, tid, pid, parent_pid, arguments_length, comm: comm(name) };
+    let fixed = TaskEvent { started_ns, tid, pid, parent_pid, user_id: 1003, arguments_length, comm: comm(name) };
     Bytes::of(EVENT_TASK, &fixed).text(arguments.as_bytes())
 }
 

@@ -30,6 +30,8 @@ pub struct Life {
     pub calls: i64,
     pub exit_code: Option<i32>,
     pub exit_signal: Option<String>,
+    /// Real user id, last seen.
+    pub user_id: Option<u32>,
     pub usage: Option<Usage>,
 }
 
@@ -75,6 +77,7 @@ pub fn write_processes(recording: &mut Recording, lives: &[Life], sessions: &[St
             calls: life.calls,
             exit_code: life.exit_code,
             exit_signal: life.exit_signal.as_deref().map(Into::into),
+            user_id: life.user_id.map(i64::from),
             log: sessions[life.session as usize].as_str().into(),
             user_ns: usage.map(|usage| usage.user_ns),
             system_ns: usage.map(|usage| usage.system_ns),
@@ -166,6 +169,7 @@ mod tests {
             calls: 0,
             exit_code,
             exit_signal,
+            user_id: None,
             usage,
         }
     }

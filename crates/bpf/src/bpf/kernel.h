@@ -219,6 +219,14 @@ struct thread_struct {
 	unsigned long fsbase;
 };
 
+typedef struct {
+	u32 val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	s32 pid, tgid;
@@ -230,6 +238,7 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct mm_struct *mm;
 	struct signal_struct *signal;
+	const struct cred *real_cred;
 	unsigned long nvcsw, nivcsw;
 	u64 utime, stime;
 	struct sched_entity se;

@@ -13,6 +13,7 @@ use crate::{
     families::processes::{
         events::{Exec, Task, usage},
         signals,
+        tasks::NO_USER,
     },
 };
 
@@ -119,6 +120,7 @@ impl Threads {
             calls: 0,
             exit_code: None,
             exit_signal: None,
+            user_id: None,
             usage: None,
         });
         self.add(tid, self.lives.len() - 1)
@@ -167,7 +169,7 @@ impl Threads {
         let above = if same_process && self.lives[maker].tid != self.lives[maker].pid { self.lives[maker].parent } else { None };
         let (ppid, program) = (self.lives[maker].ppid, self.lives[maker].program.clone());
         let life = &mut self.lives[child_life];
-        (life.pid, life.start_ns) = (id(event.pid), at_ns);
+        (life.pid, life.start_ns, life.user_id) = (id(event.pid), at_ns, Some(event.user_id));
         life.ppid = if same_process { ppid } else { Some(id(event.parent_pid)) };
         // A row stands below an earlier one only, so that there is no circle.
         life.parent = Some(above.unwrap_or(maker)).filter(|parent| *parent < child_life);
@@ -207,6 +209,7 @@ impl Threads {
         let above = self.find(fixed.parent_pid).map(|parent| self.get_mut(parent).life).filter(|parent| *parent < life);
         let row = &mut self.lives[life];
         row.pid = id(fixed.pid);
+        row.user_id = row.user_id.or(Some(fixed.user_id).filter(|user| *user != NO_USER));
         if fixed.pid == fixed.tid {
             row.ppid = row.ppid.or(Some(id(fixed.parent_pid)).filter(|pid| *pid != 0));
             row.parent = row.parent.or(above);
@@ -241,6 +244,7 @@ impl Threads {
         thread.exec = Some(Started { comm_before, filename: event.filename.into() });
         let life = thread.life;
         self.lives[life].execs += 1;
+        self.lives[life].user_id = Some(event.fixed.user_id);
         let command = command_line(event.arguments, event.arguments.len() >= ARGUMENT_BYTES);
         let comm = if name.is_empty() { sysdock_calls::comm(event.filename) } else { name };
         let comm_id = self.commands.intern(comm);
@@ -269,7 +273,7 @@ impl Threads {
         let thread = self.remove(event.tid)?;
         let row = &mut self.lives[thread.life];
         row.end_ns = Some(at_ns);
-        row.usage = Some(usage(event));
+        (row.usage, row.user_id) = (Some(usage(event)), Some(event.user_id));
         match event.status & 0x7f {
             0 => row.exit_code = Some(id(event.status >> 8 & 0xff)),
             signal => row.exit_signal = Some(signals::name(id(signal))),

@@ -23,7 +23,7 @@ use crate::{BpfError, Note};
 pub const SPOOL: &str = "spool";
 
 pub(crate) const MAGIC: [u8; 8] = *b"\xf5sdspool";
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
 pub(crate) const HEADER: usize = 48;
 /// What the header's own checksum covers.
 const CHECKED: usize = 40;

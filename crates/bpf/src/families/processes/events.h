@@ -16,6 +16,8 @@ struct fork_event {
 	unsigned long long at_ns;
 	unsigned int parent_tid, parent_pid;
 	unsigned int tid, pid; // pid: thread group
+	unsigned int user_id;  // real, of the initial user namespace; so below
+	unsigned int pad;
 	char comm[16];
 };
 
@@ -26,6 +28,8 @@ struct exec_event {
 	unsigned int old_tid;          // of the thread that called exec: it gets the id of the first
 	unsigned short filename_length; // bytes of `text` that are the path given to exec
 	unsigned short arguments_length; // bytes behind those: arguments, each ended by NUL; cut at 1,024
+	unsigned int user_id;
+	unsigned int pad;
 	char comm[16];
 	char text[]; // padded to 8
 };
@@ -36,6 +40,8 @@ struct exit_event {
 	unsigned int tid, pid;
 	unsigned int status;     // as wait has it
 	unsigned int last;       // 1: no thread of the process is left
+	unsigned int user_id;
+	unsigned int pad;
 	unsigned long long user_ns, system_ns;     // of the thread, by the kernel's clock tick: good for their ratio only
 	unsigned long long minor_faults, major_faults;
 	unsigned long long read_chars, write_chars, read_calls, write_calls; // as /proc/PID/io has them, of the thread
@@ -56,8 +62,9 @@ struct task_event {
 	struct event_header header;
 	unsigned long long started_ns; // CLOCK_MONOTONIC
 	unsigned int tid, pid, parent_pid;
+	unsigned int user_id; // 0xffffffff: not known
 	unsigned short arguments_length;
-	unsigned short pad;
+	unsigned short pad, pad_more, pad_most;
 	char comm[16];
 	char arguments[]; // each ended by NUL; padded to 8
 };

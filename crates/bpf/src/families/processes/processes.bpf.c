@@ -48,6 +48,7 @@ int BPF_PROG(born, struct task_struct *parent, struct task_struct *child)
 	event->parent_pid = parent->tgid;
 	event->tid = child->pid;
 	event->pid = pid;
+	event->user_id = BPF_CORE_READ(child, real_cred, uid.val);
 	bpf_probe_read_kernel(event->comm, sizeof(event->comm), child->comm);
 	ring_give(&event->header, position, sizeof(*event), EVENT_FORK, 0);
 	return 0;
@@ -89,6 +90,7 @@ int BPF_PROG(exec, struct task_struct *task, int old_tid, struct linux_binprm *p
 	event->old_tid = old_tid;
 	event->filename_length = length;
 	event->arguments_length = arguments;
+	event->user_id = BPF_CORE_READ(task, real_cred, uid.val);
 	bpf_probe_read_kernel(event->comm, sizeof(event->comm), task->comm);
 	bpf_probe_read_kernel(event->text, (length + arguments) & 0x1fff, text->bytes);
 	ring_give(&event->header, position, size, EVENT_EXEC, 0);
@@ -113,6 +115,7 @@ int BPF_PROG(ended, struct task_struct *task)
 	event->pid = pid;
 	event->status = task->exit_code;
 	event->last = task->signal->live.counter == 0;
+	event->user_id = BPF_CORE_READ(task, real_cred, uid.val);
 	event->user_ns = task->utime;
 	event->system_ns = task->stime;
 	event->minor_faults = task->min_flt;

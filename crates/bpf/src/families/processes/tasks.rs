@@ -4,6 +4,9 @@ use std::{fs, path::Path};
 
 use crate::events::{self, EVENT_TASK, TaskEvent};
 
+/// Of a process whose user is not known, see `processes/events.h`.
+pub(crate) const NO_USER: u32 = u32::MAX;
+
 const LONGEST_ARGUMENTS: usize = 1024;
 
 /// Events about all threads of these processes, one behind another. A process that is gone has none.
@@ -28,7 +31,8 @@ pub fn task_events(pids: impl IntoIterator<Item = u32>) -> Vec<u8> {
 #[must_use]
 pub fn first_task(pid: u32) -> Vec<u8> {
     let mut out = Vec::new();
-    add(&mut out, TaskEvent { tid: pid, pid, ..TaskEvent::default() }, &[]);
+    let user_id = user(Path::new(&format!("/proc/{pid}")));
+    add(&mut out, TaskEvent { tid: pid, pid, user_id, ..TaskEvent::default() }, &[]);
     out
 }
 
@@ -53,7 +57,16 @@ fn task(folder: &Path, tid: u32, pid: u32) -> Option<TaskEvent> {
     // SAFETY: sysconf has no preconditions.
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1).cast_unsigned();
     // Since boot, which is CLOCK_MONOTONIC but for the time that the machine was asleep.
-    Some(TaskEvent { started_ns: ticks * (1_000_000_000 / per_second), tid, pid, parent_pid, comm, arguments_length: 0 })
+    let started_ns = ticks * (1_000_000_000 / per_second);
+    Some(TaskEvent { started_ns, tid, pid, parent_pid, user_id: user(folder), comm, arguments_length: 0 })
+}
+
+/// The real user id, from proc(5), /proc/pid/status; [`NO_USER`] if the process is gone.
+fn user(folder: &Path) -> u32 {
+    let status = fs::read(folder.join("status")).unwrap_or_default();
+    let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:\t"));
+    let real = line.and_then(|ids| std::str::from_utf8(ids).ok()?.split_ascii_whitespace().next()?.parse().ok());
+    real.unwrap_or(NO_USER)
 }
 
 fn add(out: &mut Vec<u8>, task: TaskEvent, arguments: &[u8]) {
