@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from sysdock.analysis import Finding, Session
 from sysdock.analysis.description import statements
 from sysdock.analysis.finding import by_rule, main_findings, total_gain
+from sysdock.errors import NotComputed
 from sysdock.page.markup import both, join, text
 from sysdock.page.numbers import duration, moment, size
 from sysdock.report.sources import sql_link
@@ -18,6 +19,8 @@ from sysdock.text import percent
 
 # How many findings a reader sees before anything else.
 _FIRST = 3
+# Users that are named.
+_USERS = 5
 _TRACED = (
     "Every time includes the cost of being traced, which is large for short calls: compare the numbers with "
     "each other, not with a run that was not traced.",
@@ -137,6 +140,7 @@ def _facts(session: Session) -> list[tuple[str, str]]:
     ]
     if clock.get("note"):
         facts.append((both("Clock", "時計"), text(clock["note"])))
+    facts.append((both("Users", "ユーザー"), _users(session)))
     return [(name, value) for name, value in facts if value]
 
 
@@ -152,6 +156,28 @@ def _coverage(capture: Capture) -> str:
 def _recorders(session: Session) -> str:
     captures = session.recording.captures
     return ", ".join(" ".join([capture["recorder"], *(capture.get("options") or [])]) for capture in captures)
+
+
+def _users(session: Session) -> str:
+    """Whose processes are shown, where they are of several users: readers may be none of them."""
+    analysis = session.library.analysis("processes/users")
+    if session.missing(analysis):
+        return ""
+    try:
+        rows = [row for row in session.run(analysis.id).dicts() if row["user_id"] is not None]
+    except NotComputed as error:
+        return both(*map(text, error.words))
+    if len(rows) < 2:
+        return ""
+    first = sorted(rows, key=lambda row: (-row["processes"], row["user_id"]))[:_USERS]
+    more = len(rows) - len(first)
+    named = ", ".join(f"{row['user_id']} ({row['processes']:,})" for row in first)
+    english = f"processes of {len(rows):,} users: {named}" + (f" and {more:,} more" if more else "")
+    japanese = f"{len(rows):,} ユーザーのプロセス: {named}" + (f" ほか {more:,}" if more else "")
+    return both(
+        f"{english}. Arguments of their programs and names of their files are in this report.",
+        f"{japanese}。このレポートには、各ユーザーのプログラムの引数とファイル名が含まれます。",
+    )
 
 
 def _ended(session: Session) -> str:

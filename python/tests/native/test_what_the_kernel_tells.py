@@ -14,6 +14,10 @@ from pathlib import Path
 
 import pytest
 from recorders import Recorder, recorder_or_skip
+from sysdock.analysis import Session
+from sysdock.library import Library
+from sysdock.recording import Recording
+from sysdock.report.overview import overview_section
 
 Query = Callable[[Path, str], list[tuple]]
 SHARED_POSITION = Path(__file__).resolve().parents[3] / "testdata" / "programs" / "shared_position.c"
@@ -357,3 +361,24 @@ def test_calls_of_32_bit_programs_are_counted_as_lost(
     assert kernel.record(tmp_path / "rec", str(tmp_path / "old")).returncode == 0
     stated = manifest(tmp_path / "rec")
     assert (stated["tables"]["calls"]["lost"], stated["lost_events"]) == (123, 123)
+
+
+def test_whose_processes_they_are(kernel: Recorder, tmp_path: Path, query: Query, library: Library) -> None:
+    """The user of a program that another user starts, of one that gives up root, and of one that is there already."""
+    if os.geteuid() != 0:
+        pytest.skip("changing the user needs root")
+    gives_up = "import os; os.setresuid(1235, 1235, 1235); open('/etc/hostname').read()"
+    script = f'setpriv --reuid=1234 --clear-groups true; "{sys.executable}" -c "{gives_up}"; exec true'
+    assert kernel.record(tmp_path / "rec", "sh", "-c", script).returncode == 0
+    users = query(
+        tmp_path / "rec", "SELECT user_id, count(*) FROM processes WHERE tid = pid GROUP BY 1 ORDER BY 1"
+    )
+    assert users == [(0, 1), (1234, 1), (1235, 1)]
+    with Session(Recording.open(tmp_path / "rec"), library) as session:
+        assert [row["user_id"] for row in session.run("processes/users").dicts()].count(None) == 0
+        head = overview_section(session, [])
+    assert "processes of 3 users: 0 (1), 1234 (1), 1235 (1). Arguments of their programs" in head
+    with subprocess.Popen(["sleep", "60"], user=1236) as sleeper:
+        record_running(kernel, tmp_path / "running", "-p", str(sleeper.pid))
+        sleeper.kill()
+    assert query(tmp_path / "running", "SELECT user_id FROM processes") == [(1236,)]
