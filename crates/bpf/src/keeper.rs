@@ -9,23 +9,21 @@ use std::{
     fs::File,
     io,
     os::{
-        fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+        fd::{AsRawFd, RawFd},
         unix::ffi::OsStrExt,
     },
     path::Path,
     ptr,
 };
 
+use crate::companion::Companion;
+
 /// Tries to remove a group, two milliseconds apart: a process that has just ended may still be counted.
 const TRIES: usize = 500;
 
 /// A keeper that waits. It clears up when this is dropped, and has done so then.
 #[derive(Debug)]
-pub(crate) struct Keeper {
-    pid: libc::pid_t,
-    /// Only its being open matters.
-    line: Option<OwnedFd>,
-}
+pub(crate) struct Keeper(Companion);
 
 /// What the copy needs.
 struct Kept {
@@ -46,39 +44,13 @@ impl Keeper {
         let above = File::open(folder.parent().unwrap_or(folder))?;
         let name = folder.file_name().filter(|_| own).map(|name| CString::new(name.as_bytes())).transpose()?;
         let kept = Kept { above: above.as_raw_fd(), group: group.as_raw_fd(), name };
-        let mut ends = [0; 2];
-        // SAFETY: `ends` has room for both descriptors, which are owned from then on. The copy makes system calls only, and never returns.
-        unsafe {
-            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            let (wait, line) = (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]));
-            match libc::fork() {
-                0 => keep(wait.as_raw_fd(), &kept),
-                -1 => Err(io::Error::last_os_error()),
-                pid => Ok(Keeper { pid, line: Some(line) }),
-            }
-        }
+        // SAFETY: the copy makes system calls only.
+        unsafe { Companion::start(|wait| keep(wait, &kept)).map(Keeper) }
     }
 
     /// Whether it is there.
     pub(crate) fn is_alive(&self) -> bool {
-        // SAFETY: waits for nothing, and reaps nothing.
-        unsafe {
-            let mut found: libc::siginfo_t = std::mem::zeroed();
-            let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-            libc::waitid(libc::P_PID, self.pid.cast_unsigned(), &raw mut found, flags) == 0 && found.si_pid() == 0
-        }
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        self.line = None;
-        // SAFETY: the process is our own child, and is reaped nowhere else.
-        while unsafe { libc::waitpid(self.pid, ptr::null_mut(), 0) } == -1
-            && io::Error::last_os_error().raw_os_error() == Some(libc::EINTR)
-        {}
+        self.0.is_alive()
     }
 }
 
@@ -86,13 +58,10 @@ impl Drop for Keeper {
 ///
 /// # Safety
 /// Only in a process that was just forked.
-unsafe fn keep(wait: RawFd, kept: &Kept) -> ! {
+unsafe fn keep(wait: RawFd, kept: &Kept) {
     // SAFETY: system calls with numbers, and with buffers and strings that live through them.
     unsafe {
-        // Neither the terminal nor the end of the session is to end it, and no stream of the recorder's stays open by it.
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, ptr::null_mut());
+        // The end of the session is not to end it, and no stream of the recorder's stays open by it.
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, c"sysdock-keeper".as_ptr());
         let moved = [wait, kept.above, kept.group].map(|fd| libc::fcntl(fd, libc::F_DUPFD, 10));
@@ -103,7 +72,6 @@ unsafe fn keep(wait: RawFd, kept: &Kept) -> ! {
         let mut nothing = [0u8; 1];
         libc::read(0, nothing.as_mut_ptr().cast(), 1);
         clear_up(1, 2, kept.name.as_deref());
-        libc::_exit(0)
     }
 }
 

@@ -5,6 +5,7 @@
 //! command that waits until it is recorded, [`group`] makes the control group that it is in. Afterwards [`conversion`] makes the tables of
 //! the spool, or [`salvage`] does where the recorder died; [`stacks`] finds functions for it.
 
+mod companion;
 mod config;
 mod conversion;
 mod counters;
@@ -24,6 +25,7 @@ mod testing;
 mod tests;
 mod transport;
 
+pub use companion::Companion;
 pub use config::{Stacks, Target};
 pub use conversion::{convert, convert_own, finish_converted, manifest, salvage, waiting};
 pub use error::BpfError;

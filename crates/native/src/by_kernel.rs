@@ -44,7 +44,11 @@ impl Refusal {
             Refusal::Error(message) => message,
             Refusal::Unable(reason) => Message::new(
                 format!("the kernel recorder cannot run: {reason}"),
-                "sudo sysdock run -- CMD records it and still runs CMD as you; or sysdock run --with strace -- CMD",
+                // More rights are no help where none is missing.
+                match privileges::missing().is_empty() {
+                    true => "sysdock run --with strace -- CMD",
+                    false => "sudo sysdock run -- CMD records it and still runs CMD as you; or sysdock run --with strace -- CMD",
+                },
             ),
         }
     }

@@ -67,8 +67,17 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
 
     signals::ring_alarms();
     orphans::adopt();
+    // What came until now reached no command; what comes while strace is made may have reached it or not.
+    let heard = signals::counts();
+    if let Some(signal) = heard.since(&signals::Counts::default()).find(|signal| signals::asks_for_an_end(*signal)) {
+        recording.abandon();
+        return Ok(Exit::Signal(signal));
+    }
     let child = start(&strace, &fifo.held.path, arguments, caller.as_ref())
         .map_err(|error| Message::new(format!("cannot start strace: {error}"), "is it executable?"))?;
+    signals::counts().since(&heard).filter(|signal| signals::asks_for_an_end(*signal)).for_each(|signal| {
+        signals::send(child.id(), signal);
+    });
     let cancel = Cancel::default();
     let Fifo { held, reader } = fifo;
     let watch = Watch::start(child, held, cancel.clone(), relay);
@@ -88,9 +97,19 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
     let refused = matches!(outcome, Err(ImportError::Empty(_)));
     // strace kills itself by the signal that ended the command, after it has written of that. One that died otherwise was killed, perhaps when
     // only what the command left behind was still running.
-    let killed = status.signal().filter(|_| !cancel.requested() && recording.manifest.exit_signal.is_none());
+    let cut = status.signal().filter(|_| recording.manifest.exit_signal.is_none());
+    // By us, or by somebody else. Its end may be read before the request to end is seen.
+    let interrupted = cut.is_some() && cancel.requested();
+    let killed = cut.filter(|_| !interrupted);
     let ended_with = recording.manifest.exit_code.and_then(|code| u8::try_from(code).ok());
-    let ended = import::finish(recording, outcome.map(|ending| if killed.is_some() { Ending::InputError } else { ending }));
+    let ended = import::finish(
+        recording,
+        outcome.map(|ending| match (killed, interrupted) {
+            (Some(_), _) => Ending::InputError,
+            (None, true) => Ending::Interrupted,
+            (None, false) => ending,
+        }),
+    );
     if let Some(signal) = killed {
         return after_a_kill(signal, ended_with, seen, relay);
     }
@@ -100,7 +119,7 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
             "may this user trace programs? In a container ptrace is often forbidden (docker run --cap-add SYS_PTRACE)",
         ));
     }
-    if cancel.requested() {
+    if interrupted {
         ended?;
         return Ok(Exit::Code(EXIT_INTERRUPTED));
     }
@@ -115,6 +134,11 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
 fn after_a_kill(signal: i32, ended_with: Option<u8>, seen: Option<u32>, mut relay: Option<Relay>) -> Result<Exit, Message> {
     let command = orphans::command(seen, relay.as_ref().and_then(Relay::witness));
     if ended_with.is_none() && command.is_none() {
+        // A terminal sends Ctrl-C to all of us: what is not the command yet ends as the command would.
+        let heard = signals::counts().since(&signals::Counts::default()).any(|one| one == signal);
+        if heard && signals::asks_for_an_end(signal) {
+            return Ok(Exit::Signal(signal));
+        }
         return Err(Message::new(
             format!("strace was killed (signal {signal}) before it started the command"),
             "record it again",

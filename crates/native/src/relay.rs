@@ -4,12 +4,13 @@
 //! a third process of the group, the *witness*, which keeps every signal pending and does nothing else.
 
 use std::{
-    fs::{self, File},
-    io::{self, Write},
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    fs, io,
+    os::fd::RawFd,
     ptr, thread,
     time::{Duration, Instant},
 };
+
+use sysdock_bpf::Companion;
 
 use crate::signals;
 
@@ -53,7 +54,7 @@ impl Relay {
 
     /// The process that stands for the group.
     pub(crate) fn witness(&self) -> Option<u32> {
-        self.witness.as_ref().map(|witness| witness.pid.cast_unsigned())
+        self.witness.as_ref().map(|witness| witness.0.pid().cast_unsigned())
     }
 
     /// What came since it was last asked.
@@ -93,37 +94,22 @@ fn parent() -> libc::pid_t {
 }
 
 /// A process of our group that every signal to the group reaches. It lives as long as the pipe to it is open, which needs no right to kill it.
-struct Witness {
-    pid: libc::pid_t,
-    line: Option<File>,
-}
+struct Witness(Companion);
 
 impl Witness {
     fn start(if_killed: impl FnOnce()) -> io::Result<Witness> {
-        let mut ends = [0; 2];
-        // SAFETY: `ends` has room for both descriptors, which are owned from then on. The copy is made before other threads run, and never
-        // returns.
-        unsafe {
-            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            let (orders, line) = (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]));
-            match libc::fork() {
-                0 => keep_signals(orders.as_raw_fd(), if_killed),
-                -1 => Err(io::Error::last_os_error()),
-                pid => Ok(Witness { pid, line: Some(line.into()) }),
-            }
-        }
+        // SAFETY: no other threads run yet.
+        unsafe { Companion::start(|orders| keep_signals(orders, if_killed)).map(Witness) }
     }
 
     /// One bit for each signal that reached it. `None`: it is gone, or /proc cannot be read.
     fn pending(&self) -> Option<u64> {
-        status_mask(self.pid.cast_unsigned(), "ShdPnd")
+        status_mask(self.0.pid().cast_unsigned(), "ShdPnd")
     }
 
     /// Let it forget what is pending.
     fn forget(&self) {
-        let asked = self.line.as_ref().is_some_and(|mut line| line.write_all(&[FORGET]).is_ok());
+        let asked = self.0.send(FORGET);
         for _ in 0..100 {
             if !asked || self.pending().is_none_or(|pending| pending == 0) {
                 return;
@@ -135,13 +121,7 @@ impl Witness {
 
 impl Drop for Witness {
     fn drop(&mut self) {
-        if let Some(mut line) = self.line.take() {
-            let _ = line.write_all(&[END]);
-        }
-        // SAFETY: the process is our own child, and is reaped nowhere else.
-        while unsafe { libc::waitpid(self.pid, ptr::null_mut(), 0) } == -1
-            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-        {}
+        let _ = self.0.send(END);
     }
 }
 
@@ -149,12 +129,11 @@ impl Drop for Witness {
 ///
 /// # Safety
 /// Only in a process that was just forked.
-unsafe fn keep_signals(orders: RawFd, if_killed: impl FnOnce()) -> ! {
+unsafe fn keep_signals(orders: RawFd, if_killed: impl FnOnce()) {
     // SAFETY: system calls with numbers, and with buffers that live through them.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&raw mut all);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, ptr::null_mut());
         // What is ignored is never pending.
         for signal in signals::HEARD {
             libc::signal(signal, libc::SIG_DFL);
@@ -171,7 +150,6 @@ unsafe fn keep_signals(orders: RawFd, if_killed: impl FnOnce()) -> ! {
         if order[0] != END {
             if_killed();
         }
-        libc::_exit(0)
     }
 }
 

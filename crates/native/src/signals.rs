@@ -47,6 +47,8 @@ static CANCEL: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 /// Signals received, and who sent the last one of each.
 static RECEIVED: [AtomicU32; COUNT] = [const { AtomicU32::new(0) }; COUNT];
 static SENDER: [AtomicI32; COUNT] = [const { AtomicI32::new(0) }; COUNT];
+/// The process that counts.
+static COUNTING: AtomicI32 = AtomicI32::new(0);
 
 extern "C" fn request_cancel(_signal: libc::c_int) {
     // Only an atomic store: a signal handler may do no more.
@@ -57,9 +59,23 @@ extern "C" fn request_cancel(_signal: libc::c_int) {
 
 extern "C" fn count(signal: libc::c_int, found: *const libc::siginfo_t, _context: *const libc::c_void) {
     let number = signal.cast_unsigned() as usize % COUNT;
+    // SAFETY: takes nothing.
+    if unsafe { libc::getpid() } != COUNTING.load(Ordering::Relaxed) {
+        return end_by(signal);
+    }
     // SAFETY: the kernel hands a handler with SA_SIGINFO a struct that lives through the call.
     SENDER[number].store(unsafe { (*found).si_pid() }, Ordering::Relaxed);
     RECEIVED[number].fetch_add(1, Ordering::Relaxed);
+}
+
+/// A copy of the recorder that is about to become a program has its handlers until then, and nobody asks it what it counted: it ends as the
+/// program would.
+fn end_by(signal: libc::c_int) {
+    // SAFETY: calls with numbers, which a handler may make. The signal is blocked until the handler returns.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::kill(libc::getpid(), signal);
+    }
 }
 
 fn handle(signal: libc::c_int, handler: usize, flags: libc::c_int) {
@@ -90,6 +106,8 @@ pub(crate) fn cancel_on_signal(cancel: &Cancel) {
 
 /// Count signals instead of dying of them; the recorder decides what they mean.
 pub(crate) fn count_signals() {
+    // SAFETY: takes nothing.
+    COUNTING.store(unsafe { libc::getpid() }, Ordering::Relaxed);
     for signal in HEARD {
         handle_unless_ignored(signal, count as *const () as usize, libc::SA_SIGINFO);
     }
