@@ -41,6 +41,8 @@ MARKS = {
         "pairs/",
         "experiment/",
         "report/test_disk",
+        "recording/test_power_cuts.py",
+        "recording/test_write_faults.py",
     ),
     "slow": (
         "report/test_report_browser.py",

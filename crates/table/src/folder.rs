@@ -84,6 +84,7 @@ impl Folder {
     pub fn create(path: &Path, access: Access) -> Result<Folder, TableError> {
         let path: PathBuf = path.components().collect();
         let failed = |error: Errno| TableError::Io(path.clone(), error.into());
+        let missing = path.ancestors().skip(1).take_while(|above| !names_something(above)).count();
         if let Some(above) = path.parent() {
             fs::create_dir_all(above).map_err(|error| TableError::Io(path.clone(), error))?;
         }
@@ -104,6 +105,10 @@ impl Folder {
         folder.access.settle(&folder.descriptor, access.of_folders()).map_err(|error| folder.failed(error))?;
         // Until now others may have been able to put something into it.
         folder.refuse_full()?;
+        // What is written into it is lost with its name.
+        for above in folder.path.ancestors().skip(1).take(missing + 1) {
+            sync_names(above).map_err(|error| folder.failed(error))?;
+        }
         Ok(folder)
     }
 
@@ -228,10 +233,7 @@ impl Folder {
     /// # Errors
     /// What the file system says; one that cannot do it (some network file systems) is no error.
     pub fn sync(&self) -> io::Result<()> {
-        match fsync(&self.descriptor) {
-            Ok(()) | Err(Errno::INVAL | Errno::BADF) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        sync_folder(&self.descriptor)
     }
 
     /// What is in it.
@@ -267,5 +269,27 @@ impl Folder {
 
     fn failed(&self, error: io::Error) -> TableError {
         TableError::Io(self.path.clone(), error)
+    }
+}
+
+/// Whether there is something of this name. The empty path is the working directory.
+fn names_something(path: &Path) -> bool {
+    path.as_os_str().is_empty() || path.symlink_metadata().is_ok()
+}
+
+/// Bring the names in somebody's folder to the disk. Who may write to it need not be allowed to read it, and only reading can sync it.
+fn sync_names(path: &Path) -> io::Result<()> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    match openat(CWD, path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(folder) => sync_folder(&folder),
+        Err(Errno::ACCESS | Errno::PERM) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn sync_folder(folder: impl AsFd) -> io::Result<()> {
+    match fsync(folder) {
+        Ok(()) | Err(Errno::INVAL | Errno::BADF) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }

@@ -137,10 +137,15 @@ impl Recording {
     /// Make a first recording.json in a folder that is empty.
     ///
     /// # Errors
-    /// [`TableError::Io`].
+    /// [`TableError::Io`]; a folder that this process made goes then.
     pub fn create_in(folder: Folder, manifest: Manifest) -> Result<Self, TableError> {
-        manifest.save(&folder)?;
-        Ok(Recording::of(folder, manifest))
+        match manifest.save(&folder) {
+            Ok(()) => Ok(Recording::of(folder, manifest)),
+            Err(error) => {
+                folder.remove_made();
+                Err(error)
+            }
+        }
     }
 
     fn of(folder: Folder, manifest: Manifest) -> Self {
@@ -313,7 +318,8 @@ impl Recording {
 
     /// List what is closed, once it is on the disk; what is not listed any more can go.
     fn save(&mut self) -> Result<(), TableError> {
-        for folder in self.tables.values() {
+        // Those of tables that are new are names in the folder itself, which nothing orders before the new recording.json.
+        for folder in self.tables.values().chain([&self.folder]) {
             folder.sync().map_err(|error| TableError::Io(folder.path().into(), error))?;
         }
         self.manifest.save(&self.folder)?;

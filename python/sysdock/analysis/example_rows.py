@@ -26,7 +26,7 @@ def begin_without_log(
     manifest = empty_manifest({}, capture)
     for table in ("paths", "processes", "commands"):
         manifest["tables"][table] = {"rows": 0, "lost": 0, "parts": []}
-    write_manifest(folder, manifest)
+    write_manifest(folder, manifest, lasting=False)
     paths = dict.fromkeys(row["path"] for each in rows.values() for row in each if row.get("path"))
     named = [{"path_id": str(number), "path": path, "kind": "file"} for number, path in enumerate(paths)]
     add_rows(folder, library, "paths", named)
@@ -62,7 +62,7 @@ def add_rows(folder: Path, library: Library, name: str, rows: Sequence[Mapping[s
         }
         values.append([full.get(column) or None for column in columns])
     with engine_errors(_PLACE):
-        add_part(folder, library, name, values)
+        add_part(folder, library, name, values, lasting=False)
 
 
 def _id(ids: Mapping[str, Mapping[str, int]], key: str, text: str) -> str:

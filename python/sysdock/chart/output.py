@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from sysdock import to_disk
 from sysdock.analysis import Session
 from sysdock.chart.drawing import drawings
 from sysdock.errors import UserError
@@ -68,7 +69,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         with os.fdopen(handle, "wb") as out:
             out.write(content)
         os.chmod(temporary, mode)
-        os.replace(temporary, path)
+        to_disk.replace(Path(temporary), path)
     except OSError as error:
         if handle is not None:
             Path(temporary).unlink(missing_ok=True)

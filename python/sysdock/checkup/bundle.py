@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from sysdock import to_disk
 from sysdock.analysis import Session
 from sysdock.analysis.description import environment
 from sysdock.analysis.writing import json_text
@@ -151,8 +152,15 @@ def _write_key(path: Path, hasher: Hasher) -> None:
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise UserError("already exists", "choose another name with -o", str(path)) from None
-    with open(number, "w") as file:
-        file.write(hasher.key.hex() + "\n")
+    try:
+        with open(number, "w") as file:
+            file.write(hasher.key.hex() + "\n")
+        # It is there before the bundle is, whose names nobody could read without it.
+        to_disk.sync(path)
+        to_disk.sync(path.parent)
+    except BaseException:
+        path.unlink()
+        raise
 
 
 def _drop(*_: Any) -> None:

@@ -30,11 +30,12 @@ def observed(tables: Mapping[str, Rows], recording: Recording | None = None) -> 
         folder = Path(name)
         capture = empty_capture("checkup", "rows", FAMILY)
         capture["total"] = capture["understood"] = sum(map(len, tables.values()))
-        write_manifest(folder, empty_manifest({}, capture))
+        write_manifest(folder, empty_manifest({}, capture), lasting=False)
         for table, rows in tables.items():
             columns = [column.name for column in library.table(table).columns]
             with engine_errors(f"what was given for `{table}`"):
-                add_part(folder, library, table, [[row[column] for column in columns] for row in rows])
+                values = [[row[column] for column in columns] for row in rows]
+                add_part(folder, library, table, values, lasting=False)
         own = Recording.open(folder)
         with Session(JoinedRecording(recording, own) if recording else own, library) as session:
             yield session

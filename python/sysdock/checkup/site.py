@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from sysdock import to_disk
 from sysdock.checkup.statement import Words
 from sysdock.checkup.text_file import read_text
 from sysdock.checkup.threshold import QUANTILES, Survey, Threshold
@@ -153,7 +154,8 @@ def write_new(path: Path, content: bytes) -> None:
 
 
 def place_new(written: Path, path: Path) -> None:
-    """Gives a written file its name, unless there is one of that name by now."""
+    """Gives a written file its name, unless there is one of that name by now. It is on the disk then."""
+    to_disk.sync(written)
     try:
         os.link(written, path)
     except FileExistsError:
@@ -164,9 +166,11 @@ def place_new(written: Path, path: Path) -> None:
         try:
             with open(path, "xb") as out, open(written, "rb") as file:
                 shutil.copyfileobj(file, out)
+            to_disk.sync(path)
         except OSError:
             path.unlink(missing_ok=True)
             raise
+    to_disk.sync(path.parent)
 
 
 def _text(value: str) -> str:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sysdock import __version__
+from sysdock import __version__, to_disk
 from sysdock.analysis import Session
 from sysdock.errors import UserError
 from sysdock.experiment.bench import Bench
@@ -38,7 +38,7 @@ def run(
     """
     _refuse(experiment, library)
     refuse_existing(output)
-    output.mkdir(parents=True, exist_ok=True)
+    to_disk.make_folder(output)
     began = time.time_ns()
     _begin(experiment, library, output, command, began)
     ended = "failed"
@@ -59,7 +59,7 @@ def run(
     finally:
         _end(output, ended, began)
         with Session(Recording.open(output), library) as session:
-            (output / NAME).write_text(document(experiment, session, command), "utf-8")
+            to_disk.write(output / NAME, document(experiment, session, command).encode())
         if ended != "end of input":
             say(f"what was measured until then is in {output}, and in {output / NAME}")
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, cast
 
+from sysdock import to_disk
 from sysdock.analysis import Session
 from sysdock.errors import UserError
 from sysdock.export.firefox import write_firefox
@@ -48,7 +48,7 @@ def write_file(session: Session, format_: str, path: Path, most: int) -> Written
     part = path.with_name(f".{path.name}.part")
     try:
         written = _written(writer, session, part, path, most)
-        os.replace(part, path)
+        to_disk.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
     return written

@@ -13,11 +13,13 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 import sysdock
+from sysdock import to_disk
 from sysdock.page.markup import text
 from sysdock.page.theme import config
 from sysdock.text import harmless_json
@@ -127,9 +129,11 @@ def make_vega_asset() -> str:
     try:
         ASSET.parent.mkdir(exist_ok=True)
         temporary.write_text(code, "utf-8", newline="\n")
-        temporary.replace(ASSET)
+        to_disk.replace(temporary, ASSET)
     except OSError:
-        pass  # An installed package may be read-only; the code is then made once per run.
+        # An installed package may be read-only; the code is then made once per run.
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
     return code
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from sysdock import to_disk
 from sysdock.errors import UserError
 from sysdock.library import Library, Table
 from sysdock.recording.filters import Filters
@@ -14,6 +13,7 @@ from sysdock.recording.harmless import harmless
 from sysdock.recording.manifest import Recording
 from sysdock.recording.native import refuse_existing
 from sysdock.recording.views import Views
+from sysdock.recording.writing import as_os_error
 
 FORMATS = {
     "parquet": "FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2",
@@ -50,23 +50,20 @@ def export(
     tables = [table for name in views.available if (table := views.table(name)).stored]
     views.make([table.name for table in tables])
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return [
+        to_disk.make_folder(folder)
+        written = [
             _write(views, table, folder / f"{table.name}.{format}", format, raw=raw or format != "csv")
             for table in tables
-        ], views.notes
+        ]
+        to_disk.sync(folder)
+        return written, views.notes
     except OSError as error:
         raise UserError(f"cannot be written: {error.strerror}", place=str(folder)) from None
     except duckdb.Error as error:
-        raise UserError(f"cannot be written: {_cause(error)}", place=str(folder)) from None
+        reason = as_os_error(error, folder).strerror
+        raise UserError(f"cannot be written: {reason}", place=str(folder)) from None
     finally:
         views.close()
-
-
-def _cause(error: Exception) -> str:
-    """The cause in the words of the operating system, where the engine tells it."""
-    number = re.search(r'"errno":"(\d+)"', str(error))
-    return os.strerror(int(number[1])) if number else str(error).splitlines()[0]
 
 
 def _write(views: Views, table: Table, path: Path, format: str, *, raw: bool) -> Exported:
@@ -82,6 +79,7 @@ def _write(views: Views, table: Table, path: Path, format: str, *, raw: bool) ->
     copy = f"COPY ({select}) TO '{target}' ({FORMATS[format]})"
     try:
         [(rows,)] = views.connection.execute(copy).fetchall()
+        to_disk.sync(part)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

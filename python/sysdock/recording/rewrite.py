@@ -44,6 +44,8 @@ def rewrite(
 ) -> Recording:
     """Writes the copy into `folder`, new, and opens it; `manifest` replaces keys of recording.json.
 
+    It is temporary, so it is not brought to the disk.
+
     Tables that the library does not know are left out: nobody can say what is in them. So are summaries: they
     are counted anew from what is in the copy.
     """
@@ -62,7 +64,7 @@ def rewrite(
     finally:
         connection.close()
     content = {**recording.manifest, **manifest, "tables": entries}
-    write_manifest(folder, content)
+    write_manifest(folder, content, lasting=False)
     return Recording.open(folder)
 
 

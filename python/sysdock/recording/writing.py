@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sysdock.library import Library
+from sysdock import to_disk
+from sysdock.library import Library, Table
 from sysdock.recording.manifest import FORMAT_VERSION, Recording
 from sysdock.recording.views import SETTINGS
 
@@ -53,47 +57,70 @@ def empty_manifest(tables: dict[str, Any], capture: dict[str, Any]) -> dict[str,
     }
 
 
-def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Replaces recording.json in one step. A link is never followed; who may read the folder may read it."""
-    new = folder / "recording.json.new"
-    new.unlink(missing_ok=True)
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _mode(folder))
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(json.dumps(manifest, indent=2) + "\n")
-    os.replace(new, folder / "recording.json")
+def write_manifest(folder: Path, manifest: dict[str, Any], *, lasting: bool = True) -> None:
+    """Replaces recording.json in one step. A link is never followed; who may read the folder may read it.
+
+    lasting: it is to survive a power cut, with the parts that it lists, which must be on the disk.
+    """
+    text = json.dumps(manifest, indent=2) + "\n"
+    to_disk.write(folder / "recording.json", text.encode(), _mode(folder), lasting=lasting)
 
 
 def _mode(folder: Path) -> int:
     return 0o644 if folder.stat().st_mode & stat.S_IROTH else 0o600
 
 
-def add_part(folder: Path, library: Library, name: str, rows: Sequence[Sequence[Any]]) -> None:
+def add_part(
+    folder: Path, library: Library, name: str, rows: Sequence[Sequence[Any]], *, lasting: bool = True
+) -> None:
     """Adds `rows`, values in the order of the table's columns, to the table `name`; text becomes its type.
 
-    An engine's error (a value that is not of its column's type) is the caller's.
+    An engine's error (a value that is not of its column's type) is the caller's. OSError: it cannot be
+    written, and the recording is as it was. lasting: as in `write_manifest`.
     """
-    import duckdb
-
     manifest = Recording.open(folder).manifest
     entry = manifest["tables"].setdefault(name, {"rows": 0, "lost": 0, "parts": []})
     if rows:
-        part = f"{name}/part-{len(entry['parts']):04}.parquet"
-        (folder / name).mkdir(exist_ok=True, mode=folder.stat().st_mode & 0o777)
-        connection = duckdb.connect(config=SETTINGS)
+        part = folder / name / f"part-{len(entry['parts']):04}.parquet"
+        part.parent.mkdir(exist_ok=True, mode=folder.stat().st_mode & 0o777)
         try:
-            columns = library.table(name).columns
-            types = ", ".join(f'"{column.name}" {column.sql_type}' for column in columns)
-            connection.execute(f"CREATE TEMP TABLE added ({types})")
-            _insert(connection, len(columns), rows)
-            connection.execute(
-                f"COPY added TO {quoted_path(folder / part)} "
-                "(FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)"
-            )
-        finally:
-            connection.close()
-        entry["parts"].append(stated_part(folder, folder / part, len(rows)))
+            _write(part, library.table(name), rows)
+            entry["parts"].append(stated_part(folder, part, len(rows)))
+            if lasting:
+                for place in (part, part.parent, folder):
+                    to_disk.sync(place)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+            raise
         entry["rows"] += len(rows)
-    write_manifest(folder, manifest)
+    write_manifest(folder, manifest, lasting=lasting)
+
+
+def _write(part: Path, table: Table, rows: Sequence[Sequence[Any]]) -> None:
+    """Writes rows as a Parquet file."""
+    import duckdb
+
+    connection = duckdb.connect(config=SETTINGS)
+    try:
+        types = ", ".join(f'"{column.name}" {column.sql_type}' for column in table.columns)
+        connection.execute(f"CREATE TEMP TABLE added ({types})")
+        _insert(connection, len(table.columns), rows)
+        connection.execute(
+            f"COPY added TO {quoted_path(part)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)"
+        )
+    except duckdb.IOException as error:
+        raise as_os_error(error, part) from None
+    finally:
+        connection.close()
+
+
+def as_os_error(error: Exception, path: Path) -> OSError:
+    """What the operating system said of a file that the engine could not write."""
+    number = re.search(r'"errno":"(\d+)"', str(error))
+    if number:
+        return OSError(int(number[1]), os.strerror(int(number[1])), str(path))
+    return OSError(errno.EIO, str(error).splitlines()[0], str(path))
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, columns: int, rows: Sequence[Sequence[Any]]) -> None:

@@ -116,6 +116,8 @@ impl Spool {
         if !lock(&file) {
             return Err(BpfError::InUse(path));
         }
+        // What is synced of it later is lost with its name.
+        folder.sync().map_err(|error| BpfError::spool(&path, error))?;
         Ok(Spool::of(file, &path))
     }
 
