@@ -7,6 +7,8 @@ use std::{
     sync::atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
+use crate::transport::spool::FRAME_BYTES;
+
 /// What stands before the events of a ring, and room behind its end for the rest of the last one [B].
 const HEADER: usize = 4096;
 const SLACK: usize = 16_384;
@@ -63,7 +65,7 @@ impl Ring {
         unsafe { &*self.base.add(offset).cast::<AtomicU64>() }
     }
 
-    /// Hand complete events, as many as lie together in memory, to `take`, and give their room back. Returns whether there may be more.
+    /// Hand complete events, some that lie together in memory, to `take`, and give their room back. Returns whether there may be more.
     ///
     /// # Errors
     /// What `take` returns; the events then stay.
@@ -72,8 +74,9 @@ impl Ring {
         let tail = self.word(TAIL).load(Ordering::Relaxed);
         let start = tail & self.mask;
         let mut at = tail;
-        // Up to the end of the ring; an event that begins before it is whole.
-        while at < head && (at & !self.mask) == (tail & !self.mask) {
+        // Up to the end of the ring; an event that begins before it is whole. No more than a frame: on a disk that is nearly full, a smaller
+        // one finds room where all of a full ring does not.
+        while at < head && (at & !self.mask) == (tail & !self.mask) && at - tail < FRAME_BYTES as u64 {
             let Some(length) = self.complete(at) else { break };
             at += u64::from(length);
         }

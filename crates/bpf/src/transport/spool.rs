@@ -28,7 +28,7 @@ pub(crate) const HEADER: usize = 48;
 /// What the header's own checksum covers.
 const CHECKED: usize = 40;
 /// Bytes of events after which a frame is written: few writes, and little that a killed recorder loses.
-const FRAME_BYTES: usize = 256 << 10;
+pub(crate) const FRAME_BYTES: usize = 256 << 10;
 /// The largest ring, with the end of its last event.
 pub(crate) const LONGEST: u32 = (64 << 20) + (64 << 10);
 /// CPU of events that no ring held: what the user side found in /proc.
@@ -94,6 +94,9 @@ pub struct Spool {
     path: PathBuf,
     lanes: Vec<Lane>,
     bytes: u64,
+    /// Events could not be written: none that came later are, as smaller frames may find room where a larger one did not, and nobody would
+    /// see what is missing between them.
+    is_cut: bool,
 }
 
 /// Events of one CPU that are not written yet.
@@ -122,25 +125,27 @@ impl Spool {
     }
 
     fn of(file: File, path: &Path) -> Self {
-        Spool { file, path: path.into(), lanes: Vec::new(), bytes: 0 }
+        Spool { file, path: path.into(), lanes: Vec::new(), bytes: 0, is_cut: false }
     }
 
     /// Take complete events as they lie in the ring of a CPU, unparsed. They reach the file when a frame is full, or at [`Spool::flush`].
     ///
     /// # Errors
-    /// [`BpfError::Full`]: what was written before is whole; nothing more can be recorded. [`BpfError::Spool`].
+    /// [`BpfError::Full`]: what was written before is whole; nothing more can be recorded, and later events are not taken any more.
+    /// [`BpfError::Spool`]: the same.
     pub fn append(&mut self, cpu: u32, events: &[u8]) -> Result<(), BpfError> {
-        if events.is_empty() {
+        if events.is_empty() || self.is_cut {
             return Ok(());
         }
         let lane = self.lane(cpu, events);
         let held = &self.lanes[lane].events;
         if held.is_empty() && events.len() >= FRAME_BYTES {
             // As large as a frame: no need to copy it.
-            return self.write_events(lane, Some(events));
+            self.flush()?;
+            return self.write_events(lane, Some(events)).inspect_err(|_| self.cut(self.bytes));
         }
         self.lanes[lane].events.extend_from_slice(events);
-        if self.lanes[lane].events.len() >= FRAME_BYTES { self.write_events(lane, None) } else { Ok(()) }
+        if self.lanes[lane].events.len() >= FRAME_BYTES { self.flush() } else { Ok(()) }
     }
 
     /// Index of the lane for these events. A gap in the ring's count of bytes, which their first four bytes are the low half of, is kept.
@@ -168,12 +173,23 @@ impl Spool {
         self.frame(FrameKind::Notes, NO_CPU, 0, &text)
     }
 
-    /// Write what is held back.
+    /// Write what is held back: of all CPUs or, where there is no room for that, of none, as a thread may have moved from one to another.
     ///
     /// # Errors
     /// As for [`Spool::append`].
     pub fn flush(&mut self) -> Result<(), BpfError> {
-        (0..self.lanes.len()).try_for_each(|lane| self.write_events(lane, None))
+        let begin = self.bytes;
+        let written = (0..self.lanes.len()).try_for_each(|lane| self.write_events(lane, None));
+        written.inspect_err(|_| self.cut(begin))
+    }
+
+    /// Take no events any more, and leave out those behind `end`.
+    fn cut(&mut self, end: u64) {
+        self.is_cut = true;
+        self.lanes.clear();
+        if self.file.set_len(end).is_ok() {
+            self.bytes = end;
+        }
     }
 
     /// Bytes in the file.
@@ -343,6 +359,26 @@ mod tests {
         spool.append(0, &[0; 8]).unwrap();
         assert!(matches!(spool.flush(), Err(BpfError::Full(_))));
         assert_eq!(spool.bytes(), 0);
+    }
+
+    #[test]
+    fn nothing_is_written_behind_events_that_were_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(SPOOL);
+        let mut spool = testing::try_spool_in(folder.path()).unwrap();
+        spool.append(0, &[1; 64]).unwrap();
+        spool.flush().unwrap();
+        let written = spool.bytes();
+        spool.append(0, &[2; 64]).unwrap();
+        spool.append(1, &[3; 64]).unwrap();
+        let writable = std::mem::replace(&mut spool.file, File::open(&path).unwrap());
+        assert!(spool.flush().is_err());
+        spool.file = writable;
+        spool.append(1, &[4; 64]).unwrap();
+        spool.flush().unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), written);
+        spool.note(&clock_note()).unwrap();
+        assert!(std::fs::metadata(&path).unwrap().len() > written);
     }
 
     #[test]
