@@ -170,7 +170,11 @@ def place_new(written: Path, path: Path) -> None:
         except OSError:
             path.unlink(missing_ok=True)
             raise
-    to_disk.sync(path.parent)
+    try:
+        to_disk.sync(path.parent)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _text(value: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sysdock.library import Library, Table
 from sysdock.recording.manifest import Recording
 from sysdock.recording.views import engine_settings
-from sysdock.recording.writing import quoted_path, stated_part, write_manifest
+from sysdock.recording.writing import as_os_error, quoted_path, stated_part, write_manifest
 
 if TYPE_CHECKING:
     import duckdb
@@ -94,6 +94,8 @@ def _write(
     changes: dict[str, Change],
 ) -> None:
     """One part: its rows in their order, with the changed texts from one table per column."""
+    import duckdb
+
     read = f"read_parquet({quoted_path(source)}, file_row_number = true)"
     joins, selected = [], {column.name: f't."{column.name}"' for column in table.columns}
     for number, (name, change) in enumerate(changes.items()):
@@ -104,9 +106,11 @@ def _write(
         selected[name] = f"m{number}.changed"
     columns = ", ".join(f'{expression} AS "{name}"' for name, expression in selected.items())
     select = f"SELECT {columns} FROM {read} AS t {' '.join(joins)} ORDER BY t.file_row_number"
-    connection.execute(
-        f"COPY ({select}) TO {quoted_path(target)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)"
-    )
+    copy = f"COPY ({select}) TO {quoted_path(target)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)"
+    try:
+        connection.execute(copy)
+    except duckdb.IOException as error:
+        raise as_os_error(error, target) from None
     for number in range(len(changes)):
         connection.execute(f"DROP TABLE map{number}")
 

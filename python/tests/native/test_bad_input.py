@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from small_disk import small_disk
 
 LOGS = Path(__file__).resolve().parents[3] / "testdata" / "strace"
 Import = Callable[..., Path]
@@ -300,19 +301,14 @@ def manifest_has_part(recording: Path, manifest: Callable) -> bool:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def full(tmp_path: Path) -> Iterator[Path]:
     """A file system of 600 KiB."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root: mounts a small file system")
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", folder], check=True)
-    yield folder
-    subprocess.run(["umount", folder], check=True)
+    with small_disk(tmp_path / "disk", 600 << 10) as folder:
+        yield folder
 
 
 def test_a_full_disk_is_named_and_recording_json_stays_true(
-    native: Path, tmp_path: Path, small_disk: Path, query: Query, manifest: Callable
+    native: Path, tmp_path: Path, full: Path, query: Query, manifest: Callable
 ) -> None:
     log = tmp_path / "log"
     with open(log, "w") as out:
@@ -320,14 +316,14 @@ def test_a_full_disk_is_named_and_recording_json_stays_true(
             out.write(
                 f"1     1700000000.{i % 1_000_000:06} lseek(3, {i * 7919 % 1_000_003}, SEEK_SET) = {i * 104_729 % 1_000_003} <0.{i * 31 % 999_983:06}>\n"
             )
-    done = subprocess.run([native, "import", log, "-o", small_disk / "rec"], capture_output=True, text=True)
+    done = subprocess.run([native, "import", log, "-o", full / "rec"], capture_output=True, text=True)
     assert done.returncode == 2
     assert "no space left on device" in done.stderr
-    stated = manifest(small_disk / "rec")
+    stated = manifest(full / "rec")
     assert stated["complete"] is False
     for entry in stated["tables"].values():
         for part in entry["parts"]:
-            assert (small_disk / "rec" / part["file"]).stat().st_size == part["bytes"]
+            assert (full / "rec" / part["file"]).stat().st_size == part["bytes"]
 
 
 def test_hashes_and_sizes_in_recording_json_are_those_of_the_files(

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from recorders import Recorder, recorder_or_skip
+from small_disk import resize, small_disk
 from sysdock.library import Library
 from sysdock.recording import Recording, connect
 
@@ -281,27 +282,20 @@ def test_a_command_that_is_killed_below_strace_is_recorded_to_its_end(
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def full(tmp_path: Path) -> Iterator[Path]:
     """A file system of 1 MiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True, text=True
-    )
-    if made.returncode != 0:
-        pytest.skip(f"no file system can be mounted here: {made.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
+    with small_disk(tmp_path / "disk", 1 << 20) as folder:
+        yield folder
 
 
 def test_a_full_disk_ends_the_recording_and_not_the_command(
-    recorder: Recorder, counter: Path, tmp_path: Path, small_disk: Path
+    recorder: Recorder, counter: Path, tmp_path: Path, full: Path
 ) -> None:
     file = tmp_path / "file"
     fill = 0 if recorder.name == "kernel" else 1_000_000
-    (small_disk / "other").write_bytes(bytes(fill))
+    (full / "other").write_bytes(bytes(fill))
     command = ["sh", "-c", '"$@"; exit 37', "sh", str(counter), str(file), "60000", "0"]
-    done = recorder.record(small_disk / "rec", *command)
+    done = recorder.record(full / "rec", *command)
     assert size(file) == 60_000 * RECORD
     assert file.with_name("file.done").read_text() == "60000\n"
     assert done.returncode == 37
@@ -310,20 +304,18 @@ def test_a_full_disk_ends_the_recording_and_not_the_command(
 
 
 def test_what_was_recorded_until_the_disk_was_full_can_be_read(
-    kernel: Recorder, counter: Path, tmp_path: Path, small_disk: Path, manifest: Callable[[Path], dict]
+    kernel: Recorder, counter: Path, tmp_path: Path, full: Path, manifest: Callable[[Path], dict]
 ) -> None:
     """The events take all of the disk, so that tables of them find room elsewhere, or when room was made."""
     file = tmp_path / "file"
-    kernel.record(small_disk / "rec", counter, file, "60000", "0")
-    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
-    if (small_disk / "rec" / "spool").exists():
-        salvage(kernel.native, small_disk / "rec")
-    stated = manifest(small_disk / "rec")
+    kernel.record(full / "rec", counter, file, "60000", "0")
+    resize(full, "size=64m")
+    if (full / "rec" / "spool").exists():
+        salvage(kernel.native, full / "rec")
+    stated = manifest(full / "rec")
     # The reason was not written down where there was no room for it.
     assert (stated["complete"], stated["ended_by"]) in [(False, "write error"), (False, "interrupted")]
     where = f"FROM calls WHERE call = 'pwrite64' AND path = '{file}'"
-    offsets = [
-        offset for (offset,) in rows(small_disk / "rec", f"SELECT offset_bytes {where} ORDER BY ts_ns")
-    ]
+    offsets = [offset for (offset,) in rows(full / "rec", f"SELECT offset_bytes {where} ORDER BY ts_ns")]
     assert len(offsets) > 1000
     assert offsets == [RECORD * i for i in range(len(offsets))]

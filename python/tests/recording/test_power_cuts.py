@@ -16,20 +16,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import pytest
 from make_recording import RecordingMaker
 from power_cut import Cut, Disk, Replayed, State, cuts, fingerprint
 from sysdock.errors import UserError
 from sysdock.recording import Recording
 from traced_writes import Change, files_of, traced
+from writers import EXPERIMENT, SYSDOCK, TESTDATA, Rows, check_part_of, image_of_a_disk, rows_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "native"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "disk"))
-import ext_images
 from recorders import recorder_or_skip
 
-TESTDATA = Path(__file__).parents[3] / "testdata" / "strace"
 MOST_STATES = 300
 MANIFEST = "rec/recording.json"
 
@@ -97,11 +94,6 @@ def writes(disk: Path, tmp_path: Path) -> Callable[..., Written]:
     return writes_
 
 
-# What is written anew with each checkpoint: its rows grow, or gain what is known by then.
-GROWING = ("paths", "commands", "processes", "object_use", "environment")
-Rows = dict[str, Counter[str]]
-
-
 @dataclass
 class Reader:
     """Reads recordings in states of a disk, and counts."""
@@ -127,28 +119,12 @@ class Reader:
         recording.verify(recording.tables)
         self.counts["complete" if recording.manifest["complete"] else "incomplete"] += 1
         if there not in self.read:
-            self.read[there] = rows_of(recording)
+            self.read[there] = rows_of(folder)
 
     def check_rows(self, last: bytes) -> None:
         """That every recording that was read holds nothing but rows of the last one."""
-        whole = self.read[last]
         for rows in self.read.values():
-            for table in rows:
-                assert table in GROWING or rows[table] <= whole[table], table
-                assert rows[table].total() <= whole[table].total(), table
-
-
-def rows_of(recording: Recording) -> Rows:
-    """All rows, as the engine reads them."""
-    found = {}
-    for table in recording.tables:
-        parts = [str(path) for path in recording.parts(table)]
-        rows = (
-            duckdb.execute("SELECT * FROM read_parquet($parts)", {"parts": parts}).fetchall() if parts else []
-        )
-        assert len(rows) == recording.rows(table)
-        found[table] = Counter(map(repr, rows))
-    return found
+            check_part_of(rows, self.read[last])
 
 
 def sampled(found: Iterator[Cut], key: Callable[[Cut], object]) -> list[Cut]:
@@ -218,7 +194,7 @@ def test_the_kernel_as_recorder(
     synced = next(at for at, change in enumerate(written.changes, 1) if change == Change("sync", "rec/spool"))
     assert all("rec/spool" in cut.state for cut in states if cut.at >= synced and not is_complete(cut.state))
     salvaged = Replayed(tmp_path / "salvaged")
-    whole = rows_of(Recording.open(disk / "rec"))["calls"]
+    whole = rows_of(disk / "rec")["calls"]
     for cut in some_with_spool(states, written):
         salvaged.put(cut.state)
         done = subprocess.run(
@@ -226,7 +202,7 @@ def test_the_kernel_as_recorder(
         )
         assert (done.returncode, "panicked" in done.stderr) in [(0, False), (2, False)], done.stderr
         if done.returncode == 0:
-            assert rows_of(Recording.open(salvaged.folder / "rec"))["calls"] <= whole
+            assert rows_of(salvaged.folder / "rec")["calls"] <= whole
         salvaged.forget()
 
 
@@ -253,7 +229,7 @@ def test_salvage(
     recorder_or_skip(native, "kernel").record(disk / "rec", "sh", "-c", script)
     written = writes(native, "salvage", disk / "rec")
     states = check_recording(written)
-    whole = rows_of(Recording.open(disk / "rec"))
+    whole = rows_of(disk / "rec")
     salvaged = Replayed(tmp_path / "salvaged")
     for cut in states:
         if cut.state[MANIFEST] == written.after[MANIFEST]:
@@ -263,18 +239,14 @@ def test_salvage(
             [native, "salvage", salvaged.folder / "rec"], capture_output=True, text=True, check=False
         )
         assert (done.returncode, done.stderr) == (0, ""), cut.at
-        assert rows_of(Recording.open(salvaged.folder / "rec")) == whole
+        assert rows_of(salvaged.folder / "rec") == whole
         salvaged.forget()
 
 
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
     """An image of a small file system."""
-    ext_images.needs("mke2fs")
-    content, image = tmp_path / "content", tmp_path / "image"
-    shutil.copytree(TESTDATA, content)
-    ext_images.run("mke2fs", "-q", "-F", "-d", content, image, "8M")
-    return image
+    return image_of_a_disk(tmp_path)
 
 
 def test_a_scan(native: Path, image: Path, disk: Path, writes: Callable, check_recording: Callable) -> None:
@@ -291,8 +263,6 @@ def test_a_scan_into_a_recording(
 
 
 # What the Python half writes
-
-SYSDOCK = (sys.executable, "-m", "sysdock")
 
 
 @pytest.fixture
@@ -351,29 +321,6 @@ def test_a_bundle_and_its_key(recording: Path, disk: Path, writes: Callable) -> 
     for cut in cuts(written.before, written.changes, written.after):
         if "bundle.tar.gz" in cut.state:
             assert cut.state.get("bundle.tar.gz.key") == written.after["bundle.tar.gz.key"], cut.at
-
-
-# Runs an experiment of two cases that needs no device: its workload only notes a number.
-EXPERIMENT = """
-import sys
-from dataclasses import replace
-from pathlib import Path
-from sysdock.experiment import running, workload
-from sysdock.library import Library
-
-@workload.workload()
-def note_a_number(bench):
-    bench.measured("before", "broken", 1, "requests", float(bench.case_id))
-    bench.fact("device", "number", str(bench.case_id))
-
-library = Library()
-experiment = library.experiments()[0]
-step = replace(experiment.steps[0], workload="note_a_number", arguments={})
-parameter = replace(experiment.parameters[0], values=("ext4", "xfs"))
-experiment = replace(experiment, steps=(step,), parameters=(parameter,))
-running._refuse = lambda *_: None
-running.run(experiment, library, Path(sys.argv[1]), command="experiment", keep=False, say=print)
-"""
 
 
 def test_an_experiment(disk: Path, writes: Callable, check_recording: Callable) -> None:

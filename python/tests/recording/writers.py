@@ -1,0 +1,78 @@
+"""What power cuts and failed writes have in common: the programs that write, and what must hold of what they wrote."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+from sysdock.recording import Recording
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "disk"))
+import ext_images
+
+TESTDATA = Path(__file__).parents[3] / "testdata" / "strace"
+SYSDOCK = (sys.executable, "-m", "sysdock")
+# What is written anew with each checkpoint: its rows grow, or gain what is known by then.
+GROWING = ("paths", "commands", "processes", "object_use", "environment", "file_systems")
+Rows = dict[str, Counter[str]]
+
+# Runs an experiment of two cases that needs no device: its workload only notes a number.
+EXPERIMENT = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from sysdock import cli
+from sysdock.experiment import running, workload
+from sysdock.library import Library
+
+@workload.workload()
+def note_a_number(bench):
+    bench.measured("before", "broken", 1, "requests", float(bench.case_id))
+    bench.fact("device", "number", str(bench.case_id))
+
+def run(*, standalone_mode, prog_name):
+    library = Library()
+    experiment = library.experiments()[0]
+    step = replace(experiment.steps[0], workload="note_a_number", arguments={})
+    parameter = replace(experiment.parameters[0], values=("ext4", "xfs"))
+    experiment = replace(experiment, steps=(step,), parameters=(parameter,))
+    running._refuse = lambda *_: None
+    running.run(experiment, library, Path(sys.argv[1]), command="experiment", keep=False, say=print)
+
+# Errors are told as those of the verb are.
+cli.sysdock.main = lambda _, **options: run(**options)
+sys.exit(cli.main())
+"""
+
+
+def image_of_a_disk(folder: Path) -> Path:
+    """An image of a small file system, made in `folder`."""
+    ext_images.needs("mke2fs")
+    shutil.copytree(TESTDATA, folder / "content")
+    ext_images.run("mke2fs", "-q", "-F", "-d", folder / "content", folder / "image", "8M")
+    return folder / "image"
+
+
+def rows_of(folder: Path) -> Rows:
+    """All rows of a recording, whose parts must be whole."""
+    recording = Recording.open(folder)
+    recording.verify(recording.tables)
+    found = {}
+    for table in recording.tables:
+        parts = [str(path) for path in recording.parts(table)]
+        sql = "SELECT * FROM read_parquet($parts)"
+        rows = duckdb.execute(sql, {"parts": parts}).fetchall() if parts else []
+        assert len(rows) == recording.rows(table)
+        found[table] = Counter(map(repr, rows))
+    return found
+
+
+def check_part_of(rows: Rows, whole: Rows) -> None:
+    """That a recording holds nothing but what another one holds."""
+    for table in rows:
+        assert table in GROWING or rows[table] <= whole[table], table
+        # What is known of the machine depends on where the recording lies.
+        assert table == "environment" or rows[table].total() <= whole[table].total(), table
