@@ -24,6 +24,8 @@ from sysdock.errors import UserError
 RECORD_BYTES = 64
 TICKS_PER_S = 100
 _BIG_ENDIAN = 0x80
+# A hundred years: no process takes longer, but a damaged file says so.
+LONGEST_TICKS = 100 * 366 * 86400 * TICKS_PER_S
 _BLOCK = RECORD_BYTES * 4096
 # version, pid, ppid, began, real ticks, user ticks (comp_t), system ticks (comp_t), program
 _V3 = "xB14xIIIfHH12x16s"
@@ -56,6 +58,13 @@ class Process:
 def is_accounting(head: bytes) -> bool:
     """Whether a file that begins so is a process accounting file: no text has such a second byte."""
     return len(head) >= 2 and head[1] & ~_BIG_ENDIAN in (0, 1, 2, 3) and not head.startswith(b"\x1f\x8b")
+
+
+def refuse_time(ticks: float, path: Path) -> None:
+    """Raises a UserError where no process takes so long, as one that ended before it began."""
+    if not 0 <= ticks < LONGEST_TICKS:
+        fact = f"a process took {ticks} ticks"
+        raise UserError(fact, "the file is damaged, or is no accounting file", str(path))
 
 
 def rows(path: Path) -> Iterator[Row]:
@@ -95,6 +104,7 @@ def find_process(path: Path, wanted: str | None) -> JobTimes:
     if found is None:
         hint = "program names have at most 15 bytes; `dump-acct FILE` lists them"
         raise UserError(f"no process `{wanted}` in it", hint, str(path))
+    refuse_time(found.real, path)
     if wanted is None and same > 1:
         raise UserError(
             f"the file holds {same:,} processes", "say which with --job NAME or --job PID", str(path)

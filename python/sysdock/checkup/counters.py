@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +33,8 @@ _NFS_HINT = "give the output of `nfsstat -c`, or a copy of /proc/net/rpc/nfs, be
 _LLITE_HINT = "give the output of `lctl get_param llite.*.stats` before and after the job"
 _IO_HINT = "give a copy of /proc/PID/io, made near the end of the process"
 _IO_KEYS = ("rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes")
+# What a column of counts holds, and more digits than it takes.
+_MOST, _MOST_DIGITS = (1 << 63) - 1, 20
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,17 @@ class LliteCounters:
     sums: dict[str, int] = field(default_factory=dict)
 
 
+def _counts(words: Sequence[str], hint: str, place: str) -> list[int]:
+    """Counters as the kernel prints them; a UserError where one is no number, or none that a table holds."""
+    # Python refuses to read thousands of digits.
+    if not all(word.isdecimal() and len(word) <= _MOST_DIGITS for word in words):
+        raise UserError("not a line of counters", hint, place)
+    counts = list(map(int, words))
+    if any(count > _MOST for count in counts):
+        raise UserError("a counter of more than 63 bits", hint, place)
+    return counts
+
+
 def read_nfs(path: Path) -> NfsCounters:
     """A snapshot of an NFS client."""
     text = read_text(path, "counters of an NFS client")
@@ -62,9 +76,7 @@ def _rpc_nfs(text: str, path: Path) -> NfsCounters:
     procedures = {}
     for number, line in enumerate(text.splitlines(), 1):
         name, *fields = line.split() or [""]
-        if not all(field.isdecimal() for field in fields):
-            raise UserError("not a line of counters", _NFS_HINT, f"{path}:{number}")
-        counts = list(map(int, fields))
+        counts = _counts(fields, _NFS_HINT, f"{path}:{number}")
         if name == "rpc" and len(counts) >= 2:
             calls, retrans = counts[:2]
         elif name in ("proc2", "proc3", "proc4"):
@@ -90,12 +102,14 @@ def _nfsstat(text: str, path: Path) -> NfsCounters:
         elif section and re.match(r"[a-z]", line):
             names = line.split()
         elif section and line.strip():
-            counts = re.findall(r"\d+(?![\d%])", line)
+            # Percentages are none; digits are looked at from their first one only.
+            words = re.findall(r"(?<!\d)\d+(?![\d%])", line)
+            counts = _counts(words, _NFS_HINT, f"{path}:{number}")
             if len(counts) != len(names):
                 raise UserError(
                     f"{len(counts)} counts below {len(names)} names", _NFS_HINT, f"{path}:{number}"
                 )
-            found |= {f"{section} {name}": int(count) for name, count in zip(names, counts, strict=True)}
+            found |= {f"{section} {name}": count for name, count in zip(names, counts, strict=True)}
     if "rpc calls" not in found or "rpc retrans" not in found:
         raise UserError("no counters of an NFS client in it", _NFS_HINT, str(path))
     procedures = {name: count for name, count in found.items() if not name.startswith("rpc ")}
@@ -112,9 +126,10 @@ def read_llite(path: Path) -> LliteCounters:
         found = re.fullmatch(r"(\w+)\s+(\d+) samples \[(\w+)\](?: (\d+) (\d+) (\d+)(?: \d+)?)?\s*", line)
         if not found:
             raise UserError("not a counter of a Lustre client", _LLITE_HINT, f"{path}:{number}")
-        samples[found[1]] = samples.get(found[1], 0) + int(found[2])
-        if found[6] and found[3] == "bytes":
-            sums[found[1]] = sums.get(found[1], 0) + int(found[6])
+        has_sum = found[6] and found[3] == "bytes"
+        counts = _counts([found[2], found[6]] if has_sum else [found[2]], _LLITE_HINT, f"{path}:{number}")
+        for counters, count in zip((samples, sums), counts, strict=False):
+            counters[found[1]] = min(counters.get(found[1], 0) + count, _MOST)
     if not samples:
         raise UserError("no counters of a Lustre client in it", _LLITE_HINT, str(path))
     return LliteCounters(samples, sums)
@@ -130,9 +145,9 @@ def parse_proc_io(text: str, place: str) -> dict[str, int]:
     found = {}
     for number, line in enumerate(text.splitlines(), 1):
         name, colon, value = line.partition(": ")
-        if not colon or not value.strip().isdecimal():
+        if not colon:
             raise UserError("not a line of /proc/PID/io", _IO_HINT, f"{place}:{number}")
-        found[name] = int(value)
+        [found[name]] = _counts([value.strip()], _IO_HINT, f"{place}:{number}")
     missing = [key for key in _IO_KEYS if key not in found]
     if missing:
         raise UserError(f"no `{missing[0]}` in it", _IO_HINT, place)

@@ -77,7 +77,7 @@ class Histogram:
         return rows[filled[0] : filled[-1] + 1] if filled else []
 
     def split(self) -> Split | None:
-        """Otsu's split; None where all weight lies in one bin."""
+        """Otsu's split; None where all weight, or as good as all, lies in one bin."""
         whole = self.weight
         centres = [LOWEST + WIDTH * (place + 0.5) for place in range(BINS)]
         moments = [weight * centre for weight, centre in zip(self.weights, centres, strict=True)]
@@ -99,6 +99,8 @@ class Histogram:
             )
             between.append(low * high * apart * apart / whole if apart else 0.0)
         best = max(between)
+        if not best > 0:
+            return None
         # Where nothing lies between the classes every edge there is as good: take the middle.
         equal = [place for place, value in enumerate(between) if value >= best * _EQUAL]
         cut = (equal[0] + equal[-1]) // 2 + 1
@@ -115,11 +117,9 @@ class Histogram:
         )
 
     def _valley(self, cut: int) -> float:
-        sums = [0.0]
-        for weight in self.weights:
-            sums.append(sums[-1] + weight)
+        # Not by differences of running sums, which a great weight takes the digits of.
         smooth = [
-            sums[min(place + _SMOOTH + 1, BINS)] - sums[max(place - _SMOOTH, 0)] for place in range(BINS)
+            math.fsum(self.weights[max(place - _SMOOTH, 0) : place + _SMOOTH + 1]) for place in range(BINS)
         ]
         lower, upper = max(smooth[:cut]), max(smooth[cut:])
         first, last = smooth[:cut].index(lower), cut + smooth[cut:].index(upper)

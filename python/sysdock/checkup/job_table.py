@@ -31,6 +31,8 @@ ALIASES = {
 _NEEDED = ("user", "real")
 _DELIMITERS = "\t|;,"
 _LONGEST_LINE = 1 << 16
+# Of a number of cores.
+_MOST_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,23 @@ def read_jobs(path: Path) -> Iterator[Job]:
         delimiter = max(_DELIMITERS, key=first.count)
         names = [_normal(name) for name in next(csv.reader([first], delimiter=delimiter))]
         columns = _columns(names, place)
-        reader = csv.reader(file, delimiter=delimiter)
+        reader = csv.reader(_lines(file, place), delimiter=delimiter)
         try:
             for row in reader:
                 if row and any(row):
                     yield _job(row, columns, reader.line_num + 1, len(names), place)
         except (csv.Error, OSError, EOFError, zlib.error) as error:
             raise UserError(f"cannot be read: {error}", place=f"{place}:{reader.line_num + 1}") from None
+
+
+def _lines(file: io.TextIOWrapper, place: str) -> Iterator[str]:
+    """Its lines. A longer one than any table has must not come to memory: packed, it may have any length."""
+    number = 1
+    while line := file.readline(_LONGEST_LINE):
+        number += 1
+        if len(line) == _LONGEST_LINE:
+            raise UserError("a line of more than 64 KiB: not a table of jobs", _hint(), f"{place}:{number}")
+        yield line
 
 
 def find_job(path: Path, wanted: str | None) -> JobTimes:
@@ -136,7 +148,7 @@ def _job(row: list[str], columns: dict[str, tuple[int, str]], line: int, width: 
 
     def count(key: str) -> int | None:
         text = cell(key)
-        if text and not (text.isascii() and text.isdigit()):
+        if text and not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
             raise UserError(f"{key}: `{text}` is no number of cores", None, f"{place}:{line}")
         return int(text) if text else None
 

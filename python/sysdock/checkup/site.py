@@ -6,8 +6,8 @@ import json
 import math
 import os
 import shutil
+import sys
 import tempfile
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +19,7 @@ from sysdock.checkup.statement import Words
 from sysdock.checkup.text_file import read_text
 from sysdock.checkup.threshold import QUANTILES, Survey, Threshold
 from sysdock.errors import UserError
+from sysdock.library.toml_text import parse_toml
 
 _RATE_KEYS = {"read": "read_bytes_s", "write": "write_bytes_s"}
 USUAL = Words("usual value, no --site given", "一般的な値。--site の指定なし")
@@ -40,8 +41,8 @@ def read_site(path: Path) -> Site:
     """The values in a file that `sysdock threshold -o` wrote, and an administrator may have edited."""
     place = str(path)
     try:
-        content = tomllib.loads(read_text(path, "a site's TOML file"))
-    except tomllib.TOMLDecodeError as error:
+        content = parse_toml(read_text(path, "a site's TOML file"))
+    except ValueError as error:
         raise UserError(
             f"not TOML: {error}", "`sysdock threshold FILE... -o site.toml` writes one", place
         ) from None
@@ -58,8 +59,9 @@ def read_site(path: Path) -> Site:
             hint = 'as: [rates."/work"], and below it read_bytes_s = 1.2e9, write_bytes_s = 0.9e9'
             raise UserError(f"the rates of `{folder}` are not right", hint, place)
     records = ratio.get("records")
-    known = f", from {records:,} records" if isinstance(records, int) else ""
-    known_ja = f"、{records:,} 件の記録から" if isinstance(records, int) else ""
+    is_count = isinstance(records, int) and 0 <= records < 1 << 63
+    known = f", from {records:,} records" if is_count else ""
+    known_ja = f"、{records:,} 件の記録から" if is_count else ""
     return Site(
         threshold,
         Words(f"this site's value{known}", f"このサイトの値{known_ja}"),
@@ -183,7 +185,10 @@ def _text(value: str) -> str:
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether it is a number that a float holds; what is none compares with none."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 def _is_rate(value: Any) -> bool:

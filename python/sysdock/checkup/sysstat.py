@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +16,8 @@ _HINT = "give the output of `sadf -j FILE -- -d -b`, `sar -d -f FILE` or `sar -b
 # Blocks of `sar -b` are sectors.
 _SECTOR = 512
 _KIB = 1024
+# Of bytes a second, milliseconds and percent.
+_MOST = 1e12
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,13 @@ class Sample:
     at: float | None = None
 
     def __post_init__(self) -> None:
-        """ValueError: one of the numbers is none."""
+        """ValueError: one of the numbers is none, or no disk has it; TypeError: the name is no text."""
         numbers = (self.read_bytes_s, self.written_bytes_s, self.await_ms or 0, self.busy or 0)
-        if not all(map(math.isfinite, numbers)):
+        if not all(abs(number) < _MOST for number in numbers):
             raise ValueError("not a number")
+        if self.device is not None:
+            # JSON can escape halves of characters.
+            str.encode(self.device)
 
 
 def read_sysstat(path: Path) -> list[Sample]:
@@ -55,7 +59,7 @@ def _json(text: str, path: Path) -> list[Sample]:
                 found += _of_interval(entry)
     except json.JSONDecodeError as error:
         raise UserError(f"not JSON: {error.msg}", _HINT, f"{path}:{error.lineno}") from None
-    except (KeyError, TypeError, ValueError, RecursionError):
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError, RecursionError):
         raise UserError("not JSON of `sadf -j`", _HINT, str(path)) from None
     return found
 

@@ -15,8 +15,6 @@ from sysdock.checkup.text_file import open_packed
 from sysdock.errors import UserError
 from sysdock.library import Library
 
-# A hundred years: no process takes longer, but a damaged file says so.
-LONGEST_TICKS = 100 * 366 * 86400 * accounting.TICKS_PER_S
 QUANTILES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 
 
@@ -79,7 +77,7 @@ def _add_processes(found: Survey, path: Path, min_real_s: float, without: Collec
     """Processes of an accounting file. It is the innermost loop for millions of records: no calls in it."""
     left_out = {name.encode().ljust(16, b"\0")[:16] for name in without}
     ticks = accounting.TICKS_PER_S
-    shortest = min_real_s * ticks
+    shortest, longest = min_real_s * ticks, accounting.LONGEST_TICKS
     weights, records, short, excluded = found.histogram.weights, 0, 0, 0
     lowest, width = histogram.LOWEST, histogram.WIDTH
     first, last = math.inf, -math.inf
@@ -89,10 +87,8 @@ def _add_processes(found: Survey, path: Path, min_real_s: float, without: Collec
             first = began
         if began > last:
             last = began
-        if not 0 < real < LONGEST_TICKS or real < shortest:
-            if not 0 <= real < LONGEST_TICKS:
-                fact = f"a process took {real} ticks"
-                raise UserError(fact, "the file is damaged, or is no accounting file", str(path))
+        if not 0 < real < longest or real < shortest:
+            accounting.refuse_time(real, path)
             short += 1
         elif left_out and comm in left_out:
             excluded += 1

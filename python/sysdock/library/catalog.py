@@ -45,7 +45,7 @@ class ChartTemplate:
     def title(self) -> str:
         """What it says of itself, on one line."""
         text = self.spec().get("description", "")
-        return text if isinstance(text, str) else " ".join(map(str, text))
+        return " ".join(map(str, text if isinstance(text, list) else [text]))
 
 
 _SHARED = ("tables", "charts")

@@ -22,9 +22,11 @@ TYPES = ("BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN")
 _KEY_LINE = re.compile(r"([a-z_]+):(?:\s+(.*))?$")
 _COLUMN = re.compile(r"([a-z][a-z0-9_]*)\s+([A-Z]+)\s+(\S.*)$")
 _PARAM = re.compile(
-    r"([a-z][a-z0-9_]*)\s+([A-Z]+)\s*=\s*('(?:[^']|'')*'|[^\s']+)(?:\s+>\s*(-?[0-9.]+))?\s+(\S.*)$"
+    r"([a-z][a-z0-9_]*)\s+([A-Z]+)\s*=\s*('(?:[^']|'')*'|[^\s']+)"
+    r"(?:\s+>\s*(-?[0-9]+(?:\.[0-9]+)?))?\s+(\S.*)$"
 )
-_UNIT = re.compile(r"\s*\[([^\[\]]+)\](\.?)$")
+# Blanks are looked at from their first one only, else a long row of them takes its square.
+_UNIT = re.compile(r"(?<!\s)\s*\[([^\[\]]+)\](\.?)$")
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import csv
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sysdock.errors import UserError
+from sysdock.library.toml_text import parse_toml
 
 RULE_HEADINGS = ("What it finds", "Why it matters", "Example", "What to do", "When to ignore it")
 RULE_HEADINGS_JA = ("何を見つけるか", "なぜ問題か", "例", "どうするか", "無視してよい場合")
@@ -157,12 +157,22 @@ class _Reader:
         if name == "rows":
             if len(words) != 2:
                 raise self.error(line_no, "a `rows` block names one table", "```rows TABLE")
-            example.rows[words[1]] = list(csv.DictReader(body))
+            example.rows[words[1]] = self.rows(body, line_no)
             return
         try:
-            example.params = tomllib.loads("\n".join(body))
-        except tomllib.TOMLDecodeError as error:
+            example.params = parse_toml("\n".join(body))
+        except ValueError as error:
             raise self.error(line_no, f"not `name = value`: {error}") from None
+
+    def rows(self, body: list[str], line_no: int) -> list[dict[str, str]]:
+        """Reads rows of a table: CSV, the names of the columns in the first line."""
+        try:
+            rows = list(csv.DictReader(body))
+        except csv.Error as error:
+            raise self.error(line_no, f"not rows of CSV: {error}") from None
+        if any(None in row for row in rows):
+            raise self.error(line_no, "a row has more cells than the first line has names")
+        return rows
 
     def is_table(self) -> bool:
         following = self.lines[self.at + 1] if self.at + 1 < len(self.lines) else ""

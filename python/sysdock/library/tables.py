@@ -10,6 +10,7 @@ from typing import Any
 
 from sysdock.errors import UserError
 from sysdock.library.noted import Noted
+from sysdock.library.toml_text import parse_toml
 
 _NOTED = Noted(Path(__file__).parent / "assets" / "tables.json")
 
@@ -132,14 +133,11 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         content = path.read_text("utf-8")
         noted: dict[str, Any] | None = _NOTED.get(content)
-        return tomllib.loads(content) if noted is None else noted
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"not TOML: {error}", place=str(path)) from None
-    except RecursionError:
-        raise UserError("not TOML: nested too deeply", place=str(path)) from None
-    except (OSError, ValueError) as error:
-        # No UTF-8, or a number of thousands of digits.
+        return parse_toml(content) if noted is None else noted
+    except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot be read: {error}", place=str(path)) from None
+    except ValueError as error:
+        raise UserError(f"not TOML: {error}", place=str(path)) from None
 
 
 def note_tables(paths: Iterable[Path]) -> None:
