@@ -12,6 +12,8 @@ mod counters;
 mod error;
 mod events;
 mod families;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod gate;
 mod group;
 mod keeper;

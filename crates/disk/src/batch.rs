@@ -69,7 +69,7 @@ impl Batch {
         let taken = |extent: &Extent| if extent.flags & flag::NOWHERE == 0 { extent.stored.unwrap_or(extent.length) } else { 0 };
         let file = File {
             inode,
-            allocated: extents.iter().map(taken).sum(),
+            allocated: extents.iter().map(taken).fold(0, u64::saturating_add),
             extents: u32::try_from(extents.len()).unwrap_or(u32::MAX),
             fragments: fragments.count(),
             forgiving_fragments: None,

@@ -53,6 +53,9 @@ struct Request {
     extents: [Raw; ROOM],
 }
 
+// SAFETY: it holds numbers, and as many extents as it says.
+unsafe impl ioctl::Request for Request {}
+
 /// Asks for the extents of one file after another.
 pub(crate) struct Fiemap(Box<Request>);
 
@@ -67,10 +70,7 @@ impl Fiemap {
         let mut start = 0;
         loop {
             self.0.head = Head { start, length: u64::MAX - start, extent_count: ROOM as u32, ..Head::default() };
-            // SAFETY: the request is as large as it says, and lives through the call.
-            if unsafe { libc::ioctl(file, FS_IOC_FIEMAP, &raw mut *self.0) } != 0 {
-                return Err(io::Error::last_os_error());
-            }
+            ioctl::ask(file, FS_IOC_FIEMAP, &mut *self.0)?;
             let mapped = &self.0.extents[..(self.0.head.mapped_extents as usize).min(ROOM)];
             found.extend(mapped.iter().map(extent));
             let Some(last) = mapped.last() else { return Ok(()) };

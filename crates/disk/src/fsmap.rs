@@ -54,6 +54,9 @@ struct Request {
     records: [Raw; ROOM],
 }
 
+// SAFETY: it holds numbers, and has the room that it states.
+unsafe impl ioctl::Request for Request {}
+
 /// Whose a piece of the device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
@@ -162,10 +165,7 @@ fn pieces(file: RawFd, device: u64, mut take: impl FnMut(Piece) -> io::Result<()
     let mut from = Raw::default();
     loop {
         request.head = Head { room: ROOM as u32, keys: [from, everything], ..Head::default() };
-        // SAFETY: the request has the room that it states, and lives through the call.
-        if unsafe { libc::ioctl(file, FS_IOC_GETFSMAP, &raw mut *request) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        ioctl::ask(file, FS_IOC_GETFSMAP, &mut *request)?;
         let records = &request.records[..(request.head.entries as usize).min(ROOM)];
         // A separate log or realtime device has addresses of its own.
         let ours = records.iter().filter(|record| u64::from(record.device) == small_device(device));

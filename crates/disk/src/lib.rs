@@ -25,6 +25,8 @@ mod fiemap;
 mod fragments;
 mod fs;
 mod fsmap;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod ioctl;
 pub mod map;
 mod method;

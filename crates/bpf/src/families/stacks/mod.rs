@@ -4,7 +4,7 @@
 pub(crate) mod events;
 pub(crate) mod layouts;
 pub(crate) mod python_events;
-mod rows;
+pub(crate) mod rows;
 
 use sysdock_calls::{CallRow, Issue, syscalls::Shape};
 

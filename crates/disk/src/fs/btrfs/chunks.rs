@@ -38,12 +38,21 @@ impl Chunks {
         items(file, CHUNK_TREE, ALL, (kind::DEVICE, kind::CHUNK), &mut |item| {
             match item.kind {
                 kind::DEVICE => chunks.devices.push((item.number::<4>(0) as u32, item.number::<8>(8))),
-                kind::CHUNK => chunks.all.push(Chunk::of(item).map_err(|why| wrong(item, why))?),
+                kind::CHUNK => chunks.add(Chunk::of(item).map_err(|why| wrong(item, why))?).map_err(|why| wrong(item, why))?,
                 _ => {}
             }
             Ok(true)
         })?;
         Ok(chunks)
+    }
+
+    /// Chunks come in order of address.
+    pub(super) fn add(&mut self, chunk: Chunk) -> Result<(), &'static str> {
+        if self.all.last().is_some_and(|last| chunk.address < last.end()) {
+            return Err("it begins before the end of another");
+        }
+        self.all.push(chunk);
+        Ok(())
     }
 
     /// Whether neighbours in the address may lie on different devices.

@@ -22,6 +22,9 @@ struct Info {
     path: [u8; 1024],
 }
 
+// SAFETY: it holds numbers, and has the size that the number of the ioctl states.
+unsafe impl ioctl::Request for Info {}
+
 const BTRFS_IOC_DEV_INFO: libc::Ioctl = ioctl::read_write(0x94, 30, size_of::<Info>());
 
 /// The path of a device. `None`: it has none, as one that was not there when the others were mounted.
@@ -35,10 +38,7 @@ fn path(file: RawFd, number: u32) -> Option<String> {
         unused: [0; 377],
         path: [0; 1024],
     });
-    // SAFETY: the kernel fills the struct, which has the size that the number of the ioctl states; all its bits are valid.
-    if unsafe { libc::ioctl(file, BTRFS_IOC_DEV_INFO, &raw mut *info) } != 0 {
-        return None;
-    }
+    ioctl::ask(file, BTRFS_IOC_DEV_INFO, &mut *info).ok()?;
     let path = CStr::from_bytes_until_nul(&info.path).ok()?.to_string_lossy();
     (!path.is_empty()).then(|| path.into_owned())
 }

@@ -16,12 +16,12 @@ struct Lookup {
     name: [u8; 4080],
 }
 
+// SAFETY: it holds numbers, and has the size that the number of the ioctl states.
+unsafe impl ioctl::Request for Lookup {}
+
 /// The subvolume that an open file is of.
 pub(crate) fn tree_of(file: RawFd) -> io::Result<u64> {
     let mut lookup = Lookup { tree: 0, object: ASKED, name: [0; 4080] };
-    // SAFETY: the struct has the size that the number of the ioctl states.
-    if unsafe { libc::ioctl(file, BTRFS_IOC_INO_LOOKUP, &raw mut lookup) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    ioctl::ask(file, BTRFS_IOC_INO_LOOKUP, &mut lookup)?;
     Ok(lookup.tree)
 }

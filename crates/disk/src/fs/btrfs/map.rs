@@ -1,6 +1,6 @@
 //! Puts the addresses of btrfs on its devices, and tells what no file told: metadata, what is no longer referred to, what is free.
 
-use std::{io, mem::MaybeUninit, os::fd::RawFd};
+use std::{io, os::fd::RawFd};
 
 use rustc_hash::FxHashMap;
 use sysdock_table::TableError;
@@ -31,6 +31,10 @@ struct Features {
     incompatible: u64,
 }
 
+// SAFETY: both hold numbers, and have the sizes that the numbers of their ioctls state.
+unsafe impl ioctl::Request for Info {}
+unsafe impl ioctl::Request for Features {}
+
 const BTRFS_IOC_FS_INFO: libc::Ioctl = ioctl::read(0x94, 31, size_of::<Info>());
 const BTRFS_IOC_GET_FEATURES: libc::Ioctl = ioctl::read(0x94, 57, size_of::<Features>());
 /// `BTRFS_FEATURE_INCOMPAT_RAID_STRIPE_TREE`.
@@ -45,17 +49,12 @@ pub(crate) struct Facts {
 }
 
 pub(crate) fn facts(file: RawFd) -> io::Result<Facts> {
-    let mut info = MaybeUninit::<Info>::zeroed();
-    // SAFETY: the kernel fills the struct, which has the size that the number of the ioctl states; all its bits are valid.
-    let info = unsafe {
-        if libc::ioctl(file, BTRFS_IOC_FS_INFO, info.as_mut_ptr()) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        info.assume_init()
-    };
+    // SAFETY: all bits of a struct of numbers may be zero.
+    let mut info: Info = unsafe { std::mem::zeroed() };
+    ioctl::ask(file, BTRFS_IOC_FS_INFO, &mut info)?;
     let mut features = Features::default();
-    // SAFETY: as above; a kernel without this ioctl leaves the struct as it is.
-    unsafe { libc::ioctl(file, BTRFS_IOC_GET_FEATURES, &raw mut features) };
+    // A kernel without this ioctl leaves the struct as it is.
+    let _ = ioctl::ask(file, BTRFS_IOC_GET_FEATURES, &mut features);
     let has_stripe_tree = features.incompatible & STRIPE_TREE != 0;
     Ok(Facts { uuid: info.uuid, node_bytes: u64::from(info.node_bytes), has_stripe_tree })
 }
@@ -138,10 +137,10 @@ impl<'a> Map<'a> {
                 Some(stored) => {
                     *stored = piece.length;
                     if piece.address > address {
-                        (extent.logical, extent.length) = (begin + extent.length, 0);
+                        (extent.logical, extent.length) = (begin.saturating_add(extent.length), 0);
                     }
                 }
-                None => (extent.logical, extent.length) = (begin + (piece.address - address), piece.length),
+                None => (extent.logical, extent.length) = (begin.saturating_add(piece.address - address), piece.length),
             }
             tables.placed_extent(inode, &extent, self.is_striped.then_some(piece.address))?;
         }
@@ -177,7 +176,8 @@ impl<'a> Map<'a> {
         }
         let mut free = FxHashMap::default();
         for (device, physical, length) in self.chunks.free(self.used) {
-            *free.entry(device).or_default() += length;
+            let sum: &mut u64 = free.entry(device).or_default();
+            *sum = sum.saturating_add(length);
             tables.free(Free { physical, length, device })?;
         }
         Ok(free)

@@ -72,7 +72,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
         mount,
         path: &mount.point,
         uuid: Some(facts.uuid),
-        space: of_devices(space, chunks.devices.iter().map(|(_, size)| size).sum()),
+        space: of_devices(space, chunks.devices.iter().fold(0, |sum: u64, (_, size)| sum.saturating_add(*size))),
         is_whole: true,
         moment: "unknown",
         method: METHOD,

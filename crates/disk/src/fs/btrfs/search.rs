@@ -30,6 +30,9 @@ struct Request {
     buffer: [u8; ROOM],
 }
 
+// SAFETY: it holds numbers, and its buffer has the room that is stated.
+unsafe impl ioctl::Request for Request {}
+
 const ROOM: usize = 1 << 18;
 const HEAD: usize = size_of::<Range>() + size_of::<u64>();
 const BTRFS_IOC_TREE_SEARCH_V2: libc::Ioctl = ioctl::read_write(0x94, 17, HEAD);
@@ -95,11 +98,7 @@ impl Request {
             ..Range::default()
         };
         self.room = ROOM as u64;
-        // SAFETY: the buffer has the room that is stated, and lives through the call.
-        match unsafe { libc::ioctl(file, BTRFS_IOC_TREE_SEARCH_V2, &raw mut *self) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        ioctl::ask(file, BTRFS_IOC_TREE_SEARCH_V2, self)
     }
 }
 
@@ -114,6 +113,9 @@ pub(super) fn last_object(file: RawFd, tree: u64, objects: RangeInclusive<u64>) 
         request.search(file, tree, (middle, 0, 0), end, 1)?;
         match self::found(&request.buffer, request.range.items).next() {
             Some(item) => {
+                if !(middle..=end).contains(&item.object) {
+                    return Err(astray(tree, &item));
+                }
                 found = Some(item.object);
                 let Some(next) = item.object.checked_add(1) else { break };
                 from = next;
@@ -134,21 +136,34 @@ pub(super) fn items(
     take: &mut dyn FnMut(&Item<'_>) -> io::Result<bool>,
 ) -> io::Result<()> {
     let mut request = Request::new();
-    let mut next = (*objects.start(), 0, 0);
-    loop {
-        request.search(file, tree, next, *objects.end(), u32::MAX)?;
+    let mut next = Some((*objects.start(), 0, 0));
+    while let Some(from) = next {
+        request.search(file, tree, from, *objects.end(), u32::MAX)?;
         let mut last = None;
         for item in found(&request.buffer, request.range.items) {
-            last = Some((item.object, item.kind, item.offset));
+            let key = (item.object, item.kind, item.offset);
+            if !is_in_turn(key, from, last, *objects.end()) {
+                return Err(astray(tree, &item));
+            }
+            last = Some(key);
             if (kinds.0..=kinds.1).contains(&item.kind) && !take(&item)? {
                 return Ok(());
             }
         }
-        match last.and_then(behind) {
-            Some(key) => next = key,
-            None => return Ok(()),
-        }
+        next = last.and_then(behind);
     }
+    Ok(())
+}
+
+/// Whether an item can follow the last one, where the question was for all from a key to the end of an object. All that is done with items
+/// relies on that.
+fn is_in_turn(key: Key, from: Key, last: Option<Key>, last_object: u64) -> bool {
+    key >= from && last.is_none_or(|last| key > last) && key.0 <= last_object
+}
+
+fn astray(tree: u64, item: &Item<'_>) -> io::Error {
+    let why = format!("tree {tree} was told out of order, at object {} and offset {}", item.object, item.offset);
+    io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
 /// Object, kind and offset.
@@ -174,4 +189,18 @@ fn found(buffer: &[u8], items: u32) -> impl Iterator<Item = Item<'_>> {
         rest = behind;
         Some(Item { object: number(8), kind: small(24), offset: number(16), data })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_that_was_not_asked_for_or_comes_again_is_not_in_turn() {
+        let from = (256, 12, 3);
+        let is_in_turn = |key, last| is_in_turn(key, from, last, 300);
+        assert!(is_in_turn(from, None) && is_in_turn((300, 255, u64::MAX), Some(from)));
+        assert!(!is_in_turn((256, 12, 2), None) && !is_in_turn((301, 0, 0), None));
+        assert!(!is_in_turn((257, 1, 0), Some((257, 1, 0))) && !is_in_turn((257, 1, 0), Some((258, 1, 0))));
+    }
 }

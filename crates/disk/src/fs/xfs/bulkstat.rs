@@ -30,6 +30,9 @@ struct Geometry {
     _rest: [u8; 256 - 96],
 }
 
+// SAFETY: it holds numbers, and has the size that the number of the ioctl states.
+unsafe impl ioctl::Request for Geometry {}
+
 const XFS_IOC_FSGEOMETRY: libc::Ioctl = ioctl::read(b'X', 126, size_of::<Geometry>());
 const HAS_RMAPBT: u32 = 1 << 19;
 
@@ -42,14 +45,9 @@ pub(super) struct Facts {
 }
 
 pub(super) fn facts(file: RawFd) -> io::Result<Facts> {
-    let mut geometry = std::mem::MaybeUninit::<Geometry>::zeroed();
-    // SAFETY: the kernel fills the struct, which has the size that the number of the ioctl states; all its bits are valid.
-    let geometry = unsafe {
-        if libc::ioctl(file, XFS_IOC_FSGEOMETRY, geometry.as_mut_ptr()) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        geometry.assume_init()
-    };
+    // SAFETY: all bits of a struct of numbers may be zero.
+    let mut geometry: Geometry = unsafe { std::mem::zeroed() };
+    ioctl::ask(file, XFS_IOC_FSGEOMETRY, &mut geometry)?;
     let bytes = |blocks: u64| blocks.saturating_mul(u64::from(geometry.block_bytes));
     Ok(Facts {
         has_owners: geometry.flags & HAS_RMAPBT != 0,
@@ -108,14 +106,13 @@ pub(super) fn inodes(file: RawFd, numbers: Range<u64>, take: &mut dyn FnMut(&Ino
         head: Head,
         inodes: [Raw; ROOM],
     }
+    // SAFETY: it holds numbers, and has the room that it states.
+    unsafe impl ioctl::Request for Request {}
     let mut request = Box::new(Request { head: Head::default(), inodes: [Raw::default(); ROOM] });
     request.head.room = ROOM as u32;
     request.head.inode = numbers.start;
     loop {
-        // SAFETY: the request has the room that it states, and lives through the call.
-        if unsafe { libc::ioctl(file, XFS_IOC_BULKSTAT, &raw mut *request) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        ioctl::ask(file, XFS_IOC_BULKSTAT, &mut *request)?;
         let entries = (request.head.entries as usize).min(ROOM);
         if entries == 0 {
             return Ok(());

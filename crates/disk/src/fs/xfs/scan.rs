@@ -39,6 +39,11 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
     let failed = |error| DiskError::Io(mount.point.clone(), error);
     let folder = File::open(&mount.point).map_err(failed)?;
     let facts = bulkstat::facts(folder.as_raw_fd()).map_err(failed)?;
+    /// More groups than the largest xfs can have.
+    const MOST_GROUPS: u64 = 1 << 24;
+    if facts.group_bytes == 0 || facts.size_bytes.div_ceil(facts.group_bytes) > MOST_GROUPS {
+        return Err(Unable::Because("of the size of its groups, which cannot be right".into()));
+    }
     if !facts.has_owners {
         return Err(Unable::Because("it has no reverse map (mkfs.xfs -m rmapbt=1)".into()));
     }
@@ -95,7 +100,7 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
 }
 
 fn groups(facts: &Facts, tables: &mut Tables<'_>) -> Result<(), TableError> {
-    for number in 0..facts.size_bytes.div_ceil(facts.group_bytes.max(1)) {
+    for number in 0..facts.size_bytes.div_ceil(facts.group_bytes) {
         let physical = number * facts.group_bytes;
         let length = facts.group_bytes.min(facts.size_bytes - physical);
         tables.part(Part { part: "group", number: i32::try_from(number).ok(), inode: None, physical, length, device: 0 })?;

@@ -1,7 +1,10 @@
 //! Blocks by the arithmetic of ranges beside blocks one by one, and what no file system would write.
 
 use super::*;
-use crate::fs::btrfs::search::{Item, kind};
+use crate::fs::btrfs::{
+    chunks::Chunks,
+    search::{Item, kind},
+};
 
 const STRIPE: u64 = 1 << 16;
 const ADDRESS: u64 = 1 << 30;
@@ -159,4 +162,14 @@ fn random_items_are_refused_or_do_no_harm() {
         assert!(first > 0);
     }
     assert!(taken > 1000, "{taken}");
+}
+
+#[test]
+fn a_chunk_that_begins_in_another_is_refused() {
+    let data = item(0, STRIPE, STRIPE, 1, 0);
+    let mut chunks = Chunks::default();
+    for (address, is_right) in [(ADDRESS, true), (ADDRESS + STRIPE, true), (ADDRESS + STRIPE + 1, false), (0, false)] {
+        assert_eq!(chunks.add(read(&data, address).unwrap()).is_ok(), is_right, "{address}");
+    }
+    assert_eq!(chunks.all.len(), 2);
 }

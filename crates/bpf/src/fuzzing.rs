@@ -1,0 +1,89 @@
+//! What the fuzzing targets call (feature `fuzzing`).
+
+use std::{fs, os::unix::ffi::OsStrExt, path::Path};
+
+use sysdock_table::{Recording, TableError};
+
+use crate::{
+    conversion::places::Places,
+    events::{self, EVENT_PATH, EVENT_PYTHON, EVENT_PYTHON_CODE, EVENT_STACK, MappedEvent, PathEvent},
+    families::{
+        paths,
+        stacks::{
+            events::StackPart,
+            python_events::{PythonCode, PythonFrames},
+            rows::StackRows,
+        },
+    },
+    stacks::{
+        symbols,
+        unwind::{Copy, Frames},
+    },
+};
+
+/// Where the file of a binary is mapped, and what it is called in events.
+const START: u64 = 0x40_0000;
+const FILE: u64 = 1;
+const IMAGE: u64 = 2;
+
+/// Read a file as a binary that was mapped at 0x400000, find the frames of a stack in it and the functions at these. `data`: how long the copy
+/// of the stack is (16 bits), eight registers as differences to 0x400000, the copy, the file, which is written to `path`.
+///
+/// # Panics
+/// If the file cannot be written.
+pub fn elf(data: &[u8], path: &Path) {
+    let Some((length, rest)) = data.split_first_chunk::<2>() else { return };
+    let Some((registers, rest)) = rest.split_first_chunk::<64>() else { return };
+    let (bytes, file) = rest.split_at(rest.len().min(usize::from(u16::from_le_bytes(*length))));
+    // Not the one that may still be mapped.
+    let _ = fs::remove_file(path);
+    fs::write(path, file).expect("room on the disk");
+    let number = |at: usize| u64::from_le_bytes(registers[8 * at..8 * at + 8].try_into().expect("eight bytes"));
+    let registers = std::array::from_fn(|at| number(at).wrapping_add(START));
+    let copy = Copy { image: IMAGE, registers, bytes: bytes.to_vec() };
+    let mut frames = Frames::default();
+    let (start, length) = (START, file.len() as u64);
+    frames.images.mapped(MappedEvent { image: IMAGE, start, length, file: FILE, ..MappedEvent::default() });
+    let (found, _) = frames.of(&copy, &places(path), &|_| i64::MAX);
+    let mut addresses: Vec<u64> = found.iter().map(|frame| frame.address).collect();
+    addresses.extend([0, 1, number(0), number(1)]);
+    assert_eq!(symbols::symbols(path, &addresses).len(), addresses.len());
+}
+
+/// What events tell of one file.
+fn places(path: &Path) -> Places {
+    let mut names = Vec::new();
+    for name in path.as_os_str().as_bytes().split(|byte| *byte == b'/').rev().filter(|name| !name.is_empty()) {
+        names.push(name.len() as u8);
+        names.extend(name);
+    }
+    let event = PathEvent { id: FILE, mode: 0o100_644, length: names.len() as u16, ..PathEvent::default() };
+    let (mut bytes, mut places) = (Vec::new(), Places::default());
+    events::add(&mut bytes, EVENT_PATH, 0, &event, &names);
+    let (raw, _) = events::split(&bytes).expect("an event");
+    places.tell(&paths::Path::of(&raw).expect("a whole one"));
+    places
+}
+
+/// Take events about functions of Python and the stacks that they stand in, and write the rows of `stacks`.
+///
+/// # Errors
+/// [`TableError`]: the recording cannot be written.
+pub fn python_stacks(data: &[u8], recording: &mut Recording) -> Result<(), TableError> {
+    let (mut stacks, places) = (StackRows::default(), Places::default());
+    let mut rest = data;
+    while let Some((event, behind)) = events::split(rest) {
+        rest = behind;
+        match event.kind {
+            EVENT_PYTHON_CODE => PythonCode::of(&event).iter().for_each(|code| stacks.codes.tell(code)),
+            EVENT_PYTHON => PythonFrames::of(&event).iter().for_each(|frames| stacks.python(frames)),
+            EVENT_STACK => {
+                let Some(part) = StackPart::of(&event) else { continue };
+                stacks.part(&part);
+                stacks.number(part.id, part.tid, &places, &|_| 0);
+            }
+            _ => {}
+        }
+    }
+    stacks.write(recording)
+}
