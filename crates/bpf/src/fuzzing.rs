@@ -45,6 +45,10 @@ pub fn elf(data: &[u8], path: &Path) {
     let (start, length) = (START, file.len() as u64);
     frames.images.mapped(MappedEvent { image: IMAGE, start, length, file: FILE, ..MappedEvent::default() });
     let (found, _) = frames.of(&copy, &places(path), &|_| i64::MAX);
+    // As for all files that frames lie in, what is no binary is not looked into for symbols.
+    if frames.objects.all.iter().all(|object| object.binary.is_none()) {
+        return;
+    }
     let mut addresses: Vec<u64> = found.iter().map(|frame| frame.address).collect();
     addresses.extend([0, 1, number(0), number(1)]);
     assert_eq!(symbols::symbols(path, &addresses).len(), addresses.len());

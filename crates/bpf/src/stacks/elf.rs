@@ -14,6 +14,11 @@ use std::{
 const PT_LOAD: u32 = 1;
 const PT_INTERP: u32 = 3;
 const SHT_NOBITS: u32 = 8;
+const SHF_COMPRESSED: u64 = 0x800;
+/// Of the header of a section.
+const SECTION_BYTES: u16 = 64;
+/// Debug information becomes some ten times as long.
+const MOST_TIMES: u64 = 200;
 /// No more headers than these are read, and no table of frames that is longer.
 const MOST_HEADERS: u16 = 4096;
 const LONGEST_TABLE: u64 = 256 << 20;
@@ -64,7 +69,12 @@ impl Binary {
         let mut binary = Binary { entry: header.u64(24), ..Binary::default() };
         binary.read_segments(file, &header)?;
         // A file may have no sections: then it has no tables either.
-        let _ = binary.read_sections(file, &header);
+        if let Some(sections) = section_headers(file, &header)? {
+            if sections.iter().any(|section| unpacks_to_too_much(file, section)) {
+                return None;
+            }
+            let _ = binary.read_sections(file, &header, &sections);
+        }
         Some(binary)
     }
 
@@ -89,12 +99,10 @@ impl Binary {
         Some(())
     }
 
-    fn read_sections(&mut self, file: &File, header: &Bytes) -> Option<()> {
-        let (start, size, number, names_at) = (header.u64(40), header.u16(58), header.u16(60), header.u16(62));
-        let sections = headers(file, start, size, number, 64)?;
-        let names = sections.get(usize::from(names_at))?;
+    fn read_sections(&mut self, file: &File, header: &Bytes, sections: &[Bytes]) -> Option<()> {
+        let names = sections.get(usize::from(header.u16(62)))?;
         let names = Bytes::read(file, names.u64(24), names.u64(32).min(1 << 20))?.0;
-        for section in &sections {
+        for section in sections {
             let name = names.get(section.u32(0) as usize..)?.split(|byte| *byte == 0).next()?;
             let (address, length) = (section.u64(16), section.u64(32));
             let range = address..address.checked_add(length)?;
@@ -144,6 +152,20 @@ fn trampolines(start: u64, code: &[u8]) -> Vec<u64> {
     const MOST: usize = 16;
     let found = memchr::memmem::find_iter(code, b"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05");
     found.take(MOST).map(|at| start.wrapping_add(at as u64)).collect()
+}
+
+/// The headers of sections; of `Some(None)` there are none in the file. `None`: whoever looks for symbols could read others than are read here.
+fn section_headers(file: &File, header: &Bytes) -> Option<Option<Vec<Bytes>>> {
+    let (start, size, number) = (header.u64(40), header.u16(58), header.u16(60));
+    let is_usual = if number == 0 { start == 0 } else { size == SECTION_BYTES && number <= MOST_HEADERS };
+    is_usual.then(|| headers(file, start, size, number, SECTION_BYTES))
+}
+
+/// Whether a packed section says that it becomes longer than any does: memory is taken for what it says.
+fn unpacks_to_too_much(file: &File, section: &Bytes) -> bool {
+    let (flags, at, length) = (section.u64(8), section.u64(24), section.u64(32));
+    let said = (flags & SHF_COMPRESSED != 0).then(|| Bytes::read(file, at, 24)).flatten();
+    said.is_some_and(|said| said.u64(8) > length.saturating_mul(MOST_TIMES))
 }
 
 /// The headers of segments or sections, each of at least `least` bytes.
@@ -201,6 +223,19 @@ mod tests {
         let (range, data) = binary.eh_frame.unwrap();
         assert_eq!(range.end - range.start, data.len() as u64);
         assert!(binary.eh_frame_hdr.is_some() && binary.text.unwrap().contains(&binary.entry));
+    }
+
+    #[test]
+    fn a_section_that_says_it_unpacks_to_more_than_memory_makes_it_no_binary() {
+        let mut bytes = std::fs::read("/proc/self/exe").unwrap();
+        assert!(of(&bytes).is_some());
+        let word = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+        // The first section but for the one that is none.
+        let header = word(&bytes, 40) + 64;
+        let content = word(&bytes, header + 24);
+        bytes[header + 9] |= 0x8;
+        bytes[content + 8..content + 16].copy_from_slice(&(1_u64 << 50).to_le_bytes());
+        assert!(of(&bytes).is_none());
     }
 
     #[test]
