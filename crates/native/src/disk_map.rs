@@ -16,6 +16,7 @@ use crate::{
 
 /// Draw; returns the exit status.
 pub(crate) fn run(arguments: &arguments::Map) -> Result<u8, Message> {
+    map::expect_panics_of_libraries();
     let mut recorded = map::read(&arguments.recording, arguments.find.as_deref())?;
     recorded.space.extend_to(arguments.least_size);
     let curve = if arguments.curve == MapCurve::Rows { Curve::Rows } else { Curve::Hilbert };

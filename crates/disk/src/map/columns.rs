@@ -5,6 +5,7 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     io::{self, Read},
+    panic::{self, AssertUnwindSafe},
     path::{Component, Path, PathBuf},
 };
 
@@ -13,7 +14,13 @@ use arrow_array::{
     cast::AsArray,
     types::{Int32Type, Int64Type},
 };
-use parquet::arrow::{ProjectionMask, arrow_reader::ParquetRecordBatchReaderBuilder};
+use parquet::{
+    arrow::{
+        ProjectionMask,
+        arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder},
+    },
+    file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData},
+};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use sysdock_table::{FORMAT_VERSION, Part, TableEntry};
@@ -62,10 +69,8 @@ impl Tables {
             let path = self.checked(part)?;
             let damaged = |how: String| MapError::Damaged(path.clone(), how);
             let file = File::open(&path).map_err(|error| MapError::Io(path.clone(), error))?;
-            let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| damaged(error.to_string()))?;
-            let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
-            let batches = builder.with_projection(mask).with_batch_size(1 << 14).build();
-            for batch in batches.map_err(|error| damaged(error.to_string()))? {
+            let mut batches = caught(|| batches(file, columns, part.bytes)).and_then(|made| made).map_err(damaged)?;
+            while let Some(batch) = caught(|| batches.next()).map_err(damaged)? {
                 let batch = batch.map_err(|error| damaged(error.to_string()))?;
                 take(&Rows(&batch)).map_err(damaged)?;
             }
@@ -97,6 +102,45 @@ impl Tables {
         let hash: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         if hash == part.sha256 { Ok(path) } else { Err(damaged("its content does not match the hash in recording.json")) }
     }
+}
+
+/// Some thousand rows of these columns after another, of a part of this length.
+fn batches(file: File, columns: &[&str], bytes: u64) -> Result<ParquetRecordBatchReader, String> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
+    if !can_be_right(builder.metadata(), bytes) {
+        return Err("its footer cannot be right".into());
+    }
+    let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
+    builder.with_projection(mask).with_batch_size(1 << 14).build().map_err(|error| error.to_string())
+}
+
+/// What the Parquet library does: of some files that nobody should write it panics.
+fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    panic::catch_unwind(AssertUnwindSafe(work)).map_err(|_| "the Parquet library cannot read it".into())
+}
+
+/// From now on print nothing where a library panics that reads tables: that is caught, and told as an error.
+pub fn expect_panics_of_libraries() {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        let is_of_library = |place: &panic::Location<'_>| ["/parquet-", "/arrow-"].iter().any(|name| place.file().contains(name));
+        if !info.location().is_some_and(is_of_library) {
+            before(info);
+        }
+    }));
+}
+
+/// Whether all that a footer tells of lies in a file of this length: the reader relies on it, and panics.
+fn can_be_right(footer: &ParquetMetaData, bytes: u64) -> bool {
+    let is_right = |group: &RowGroupMetaData| group.columns().iter().all(|column| lies_inside(column, bytes));
+    footer.row_groups().iter().all(|group| group.num_rows() >= 0 && is_right(group))
+}
+
+fn lies_inside(column: &ColumnChunkMetaData, bytes: u64) -> bool {
+    let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+    let (start, length) = (u64::try_from(start), u64::try_from(column.compressed_size()));
+    let end = start.ok().zip(length.ok()).and_then(|(start, length)| start.checked_add(length));
+    end.is_some_and(|end| end <= bytes) && column.num_values() >= 0
 }
 
 /// Some rows of a table.
@@ -157,5 +201,37 @@ impl Rows<'_> {
         let keys = if words.is_empty() { vec![0; column.len()] } else { dictionary.normalized_keys() };
         let of_row = |row: usize| if column.is_null(row) { missing } else { meanings.get(keys[row]).copied().unwrap_or(missing) };
         Ok((0..column.len()).map(of_row).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sysdock_table::{Ending, Manifest, Recording, rows::Paths};
+
+    use super::*;
+
+    #[test]
+    fn what_panics_is_an_error() {
+        assert_eq!(caught(|| 7), Ok(7));
+        assert!(caught(|| panic!("as a library does")).is_err());
+    }
+
+    #[test]
+    fn a_footer_that_tells_of_what_is_not_in_the_file_cannot_be_right() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("rec");
+        let mut recording = Recording::create(&folder, Manifest::new("test", "files", "scan")).unwrap();
+        recording.write_rows([Paths { path_id: 0, path: "/".into(), kind: "directory".into() }]).unwrap();
+        let part = recording.finish(Ending::EndOfInput).unwrap().tables["paths"].parts[0].clone();
+        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(folder.join(&part.file)).unwrap()).unwrap();
+        let footer = builder.metadata();
+        assert!(can_be_right(footer, part.bytes) && !can_be_right(footer, 8));
+        let column = footer.row_group(0).column(0);
+        for wrong in [-1, i64::MIN, i64::MAX] {
+            let other = column.clone().into_builder();
+            assert!(!lies_inside(&other.set_total_compressed_size(wrong).build().unwrap(), part.bytes));
+            let other = column.clone().into_builder().set_dictionary_page_offset(None);
+            assert!(!lies_inside(&other.set_data_page_offset(wrong).build().unwrap(), part.bytes));
+        }
     }
 }

@@ -14,6 +14,7 @@ mod pieces;
 mod read;
 
 pub use class::{Class, Paint, Pattern};
+pub use columns::expect_panics_of_libraries;
 pub use curve::Curve;
 pub use error::MapError;
 pub use labels::{Group, Label, labels};
