@@ -1,8 +1,8 @@
 """Small files that no tool would write, for every reader of Python: changes of good ones that follow from a number.
 
 `attack(number)` gives one file to one reader and returns what went wrong, None where all is well: the reader takes
-the file, or refuses it by a `UserError`; no other error, not more than `MOST_SECONDS`, and what it returns fits the
-tables that it goes into. Recordings as a whole are attacked by recording/hostile_recordings.py.
+the file, or refuses it by a `UserError`; no other error, not more than `MOST_SECONDS` of CPU, and what it returns
+fits the tables that it goes into. Recordings as a whole are attacked by recording/hostile_recordings.py.
 """
 
 from __future__ import annotations
@@ -380,7 +380,7 @@ def read(reader: Reader, data: bytes, folder: Path) -> str | None:
     except UserError as error:
         return None if error.fact and str(error) else "an error without a word"
     except Hangs:
-        return f"{reader.word}: more than {MOST_SECONDS} s"
+        return f"{reader.word}: more than {MOST_SECONDS} s of CPU"
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         said = f"{type(error).__name__}: {error}"[:120]
@@ -390,15 +390,15 @@ def read(reader: Reader, data: bytes, folder: Path) -> str | None:
 
 @contextmanager
 def _limited() -> Iterator[None]:
-    """Ends what hangs, where it runs Python at all."""
+    """Ends what takes too much time of the processor, where it runs Python at all."""
 
     def end(*_: object) -> None:
         raise Hangs
 
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS)
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
