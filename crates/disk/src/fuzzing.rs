@@ -25,7 +25,7 @@ impl Mounted {
     /// If nothing is mounted above it.
     #[must_use]
     pub fn at(folder: &Path) -> Mounted {
-        let mut mount = mounts::of(folder).expect("mounts are told").expect("something is mounted");
+        let mut mount = mounts::of(folder).expect("/proc lists the mounts").expect("something is mounted");
         mount.point = folder.into();
         Mounted(mount)
     }
@@ -35,8 +35,8 @@ impl Mounted {
     /// # Panics
     /// If the recording cannot be written: what the kernel answers is never a reason.
     pub fn scan(&self, data: &[u8], recording: &mut Recording) {
-        let Some((method, told)) = data.split_first() else { return };
-        answers::set(Some(told));
+        let Some((method, answers)) = data.split_first() else { return };
+        answers::set(Some(answers));
         match method {
             b'b' => self.scan_as("btrfs", recording),
             b'x' => self.scan_as("xfs", recording),

@@ -1,6 +1,7 @@
 //! The path of every inode below a folder, from what its folders say.
 
 use std::{
+    collections::hash_map::Entry,
     path::Path,
     sync::{Mutex, PoisonError},
 };
@@ -18,18 +19,24 @@ pub(crate) struct PathsByInode {
 impl PathsByInode {
     pub(crate) fn add(&mut self, inode: u64, path: &[u8]) {
         let Ok(number) = u32::try_from(self.ends.len()) else { return };
-        if self.of(inode).is_none_or(|kept| path < kept) {
-            self.of_inode.insert(inode, number);
-            self.bytes.extend_from_slice(path);
-            self.ends.push(self.bytes.len());
+        match self.of_inode.entry(inode) {
+            Entry::Occupied(kept) if path >= path_at(&self.bytes, &self.ends, *kept.get()) => return,
+            place => drop(place.insert_entry(number)),
         }
+        self.bytes.extend_from_slice(path);
+        self.ends.push(self.bytes.len());
     }
 
     pub(crate) fn of(&self, inode: u64) -> Option<&[u8]> {
-        let number = *self.of_inode.get(&inode)? as usize;
-        let start = if number == 0 { 0 } else { self.ends[number - 1] };
-        Some(&self.bytes[start..self.ends[number]])
+        self.of_inode.get(&inode).map(|number| path_at(&self.bytes, &self.ends, *number))
     }
+}
+
+/// The path of this number.
+fn path_at<'a>(bytes: &'a [u8], ends: &[usize], number: u32) -> &'a [u8] {
+    let number = number as usize;
+    let start = if number == 0 { 0 } else { ends[number - 1] };
+    &bytes[start..ends[number]]
 }
 
 /// PathsByInode that several threads find.

@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Refusal> {
     let relay = Relay::start(|| ());
     let prepared = prepare(arguments);
     // Loading fails where a signal comes. Nothing runs yet, and nothing has been made.
-    if let Some(signal) = signals::counts().since(&Counts::default()).find(|signal| signals::asks_for_an_end(*signal)) {
+    if let Some(signal) = signals::end_requests(&Counts::default()).next() {
         return Ok(Exit::Signal(signal));
     }
     let prepared = prepared?;

@@ -34,7 +34,7 @@ use crate::{
     progress::Reporter,
     record::{self, Exit},
     relay::{self, Relay},
-    signals,
+    signals::{self, Counts},
 };
 
 /// Children, wall clock, durations, paths of descriptors; strings long enough for a command line, not for data.
@@ -67,17 +67,13 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
 
     signals::ring_alarms();
     orphans::adopt();
-    // What came until now reached no command; what comes while strace is made may have reached it or not.
-    let heard = signals::counts();
-    if let Some(signal) = heard.since(&signals::Counts::default()).find(|signal| signals::asks_for_an_end(*signal)) {
-        recording.abandon();
-        return Ok(Exit::Signal(signal));
-    }
-    let child = start(&strace, &fifo.held.path, arguments, caller.as_ref())
-        .map_err(|error| Message::new(format!("cannot start strace: {error}"), "is it executable?"))?;
-    signals::counts().since(&heard).filter(|signal| signals::asks_for_an_end(*signal)).for_each(|signal| {
-        signals::send(child.id(), signal);
-    });
+    let child = match launch(&strace, &fifo.held.path, arguments, caller.as_ref())? {
+        Ok(child) => child,
+        Err(signal) => {
+            recording.abandon();
+            return Ok(Exit::Signal(signal));
+        }
+    };
     let cancel = Cancel::default();
     let Fifo { held, reader } = fifo;
     let watch = Watch::start(child, held, cancel.clone(), relay);
@@ -95,39 +91,56 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
     }
     let (status, seen, relay) = watch.join();
     let refused = matches!(outcome, Err(ImportError::Empty(_)));
-    // strace kills itself by the signal that ended the command, after it has written of that. One that died otherwise was killed, perhaps when
-    // only what the command left behind was still running.
-    let cut = status.signal().filter(|_| recording.manifest.exit_signal.is_none());
-    // By us, or by somebody else. Its end may be read before the request to end is seen.
-    let interrupted = cut.is_some() && cancel.requested();
-    let killed = cut.filter(|_| !interrupted);
+    let end = StraceEnd::of(status, recording.manifest.exit_signal.is_some(), &cancel);
     let ended_with = recording.manifest.exit_code.and_then(|code| u8::try_from(code).ok());
-    let ended = import::finish(
-        recording,
-        outcome.map(|ending| match (killed, interrupted) {
-            (Some(_), _) => Ending::InputError,
-            (None, true) => Ending::Interrupted,
-            (None, false) => ending,
-        }),
-    );
-    if let Some(signal) = killed {
-        return after_a_kill(signal, ended_with, seen, relay);
-    }
-    if refused {
-        return Err(Message::new(
+    let ended = import::finish(recording, outcome.map(|ending| end.of_recording(ending)));
+    match end {
+        StraceEnd::Killed(signal) => after_a_kill(signal, ended_with, seen, relay),
+        _ if refused => Err(Message::new(
             format!("strace recorded nothing (it ended with {status})"),
             "may this user trace programs? In a container ptrace is often forbidden (docker run --cap-add SYS_PTRACE)",
-        ));
+        )),
+        StraceEnd::Cancelled => ended.map(|_| Exit::Code(EXIT_INTERRUPTED)),
+        StraceEnd::WithCommand => {
+            if let Err(message) = ended {
+                // The command has run: its status is what its caller waits for.
+                messages::print(&message);
+            }
+            Ok(status.into())
+        }
     }
-    if interrupted {
-        ended?;
-        return Ok(Exit::Code(EXIT_INTERRUPTED));
+}
+
+/// Why strace ended.
+#[derive(Clone, Copy)]
+enum StraceEnd {
+    /// All that it traced had ended.
+    WithCommand,
+    /// The user ended the recording, and so this process killed it.
+    Cancelled,
+    /// Somebody else killed it, by this signal.
+    Killed(libc::c_int),
+}
+
+impl StraceEnd {
+    /// strace kills itself by the signal that ended the command, after it has written of that (`command_was_killed`). One that died otherwise
+    /// was killed, perhaps when only what the command left behind was still running.
+    fn of(status: ExitStatus, command_was_killed: bool, cancel: &Cancel) -> Self {
+        match status.signal().filter(|_| !command_was_killed) {
+            None => StraceEnd::WithCommand,
+            Some(_) if cancel.requested() => StraceEnd::Cancelled,
+            Some(signal) => StraceEnd::Killed(signal),
+        }
     }
-    if let Err(message) = ended {
-        // The command has run: its status is what its caller waits for.
-        messages::print(&message);
+
+    /// How the recording ended. The end of strace's text may be read before the request to end is seen.
+    fn of_recording(self, read: Ending) -> Ending {
+        match self {
+            StraceEnd::WithCommand => read,
+            StraceEnd::Cancelled => Ending::Interrupted,
+            StraceEnd::Killed(_) => Ending::InputError,
+        }
     }
-    Ok(status.into())
 }
 
 /// How the command ended of a strace that was killed.
@@ -135,8 +148,7 @@ fn after_a_kill(signal: i32, ended_with: Option<u8>, seen: Option<u32>, mut rela
     let command = orphans::command(seen, relay.as_ref().and_then(Relay::witness));
     if ended_with.is_none() && command.is_none() {
         // A terminal sends Ctrl-C to all of us: what is not the command yet ends as the command would.
-        let heard = signals::counts().since(&signals::Counts::default()).any(|one| one == signal);
-        if heard && signals::asks_for_an_end(signal) {
+        if signals::end_requests(&Counts::default()).any(|heard| heard == signal) {
             return Ok(Exit::Signal(signal));
         }
         return Err(Message::new(
@@ -158,6 +170,24 @@ fn manifest(command: &[OsString], directory: Option<&Path>) -> Manifest {
     manifest.host = environment::host_name();
     manifest.capture_mut().options = STRACE_OPTIONS.map(String::from).to_vec();
     manifest
+}
+
+/// Start strace. A signal that came before and asked for an end reached no command: then nothing is started, and its number is returned.
+fn launch(
+    strace: &Path,
+    fifo: &Path,
+    arguments: &arguments::Record,
+    caller: Option<&Caller>,
+) -> Result<Result<Child, libc::c_int>, Message> {
+    let before = signals::counts();
+    if let Some(signal) = signals::end_requests(&Counts::default()).next() {
+        return Ok(Err(signal));
+    }
+    let child = start(strace, fifo, arguments, caller)
+        .map_err(|error| Message::new(format!("cannot start strace: {error}"), "is it executable?"))?;
+    // What came meanwhile may not have reached it.
+    signals::end_requests(&before).for_each(|signal| signals::send(child.id(), signal));
+    Ok(Ok(child))
 }
 
 fn start(strace: &Path, fifo: &Path, arguments: &arguments::Record, caller: Option<&Caller>) -> io::Result<Child> {

@@ -151,6 +151,11 @@ impl Counts {
     }
 }
 
+/// The signals that asked a program to end, of those counted so far but not in `seen`.
+pub(crate) fn end_requests(seen: &Counts) -> impl Iterator<Item = libc::c_int> + use<> {
+    counts().since(seen).filter(|signal| asks_for_an_end(*signal)).collect::<Vec<_>>().into_iter()
+}
+
 /// Whether it asks a program to end.
 pub(crate) fn asks_for_an_end(signal: libc::c_int) -> bool {
     matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT)

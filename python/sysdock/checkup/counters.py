@@ -102,7 +102,8 @@ def _nfsstat(text: str, path: Path) -> NfsCounters:
         elif section and re.match(r"[a-z]", line):
             names = line.split()
         elif section and line.strip():
-            # Percentages are none; digits are looked at from their first one only.
+            # Percentages are no counts. A match begins at the first digit only: else a long row takes
+            # quadratic time.
             words = re.findall(r"(?<!\d)\d+(?![\d%])", line)
             counts = _counts(words, _NFS_HINT, f"{path}:{number}")
             if len(counts) != len(names):

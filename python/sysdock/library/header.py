@@ -25,7 +25,7 @@ _PARAM = re.compile(
     r"([a-z][a-z0-9_]*)\s+([A-Z]+)\s*=\s*('(?:[^']|'')*'|[^\s']+)"
     r"(?:\s+>\s*(-?[0-9]+(?:\.[0-9]+)?))?\s+(\S.*)$"
 )
-# Blanks are looked at from their first one only, else a long row of them takes its square.
+# A match begins at the first blank only: else a long row of blanks takes quadratic time.
 _UNIT = re.compile(r"(?<!\s)\s*\[([^\[\]]+)\](\.?)$")
 
 

@@ -21,6 +21,8 @@ from sysdock.text import percent
 _FIRST = 3
 # Users that are named.
 _USERS = 5
+_USERS_SQL = """SELECT user_id, count(DISTINCT process_id) AS processes FROM processes
+WHERE user_id IS NOT NULL GROUP BY user_id ORDER BY processes DESC, user_id"""
 _TRACED = (
     "Every time includes the cost of being traced, which is large for short calls: compare the numbers with "
     "each other, not with a run that was not traced.",
@@ -160,16 +162,15 @@ def _recorders(session: Session) -> str:
 
 def _users(session: Session) -> str:
     """Whose processes are shown, where they are of several users: readers may be none of them."""
-    analysis = session.library.analysis("processes/users")
-    if session.missing(analysis):
+    if "processes" not in session.recording.tables:
         return ""
     try:
-        rows = [row for row in session.run(analysis.id).dicts() if row["user_id"] is not None]
+        rows = session.dicts(_USERS_SQL)
     except NotComputed as error:
         return both(*map(text, error.words))
     if len(rows) < 2:
         return ""
-    first = sorted(rows, key=lambda row: (-row["processes"], row["user_id"]))[:_USERS]
+    first = rows[:_USERS]
     more = len(rows) - len(first)
     named = ", ".join(f"{row['user_id']} ({row['processes']:,})" for row in first)
     english = f"processes of {len(rows):,} users: {named}" + (f" and {more:,} more" if more else "")

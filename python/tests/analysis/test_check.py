@@ -219,9 +219,3 @@ def test_another_number_of_rows_differs() -> None:
     assert difference(example, [(1,)]) == []
     assert "+| 2 |" in difference(example, [(1,), (2,)])
     assert "-| 1 |" in difference(example, [])
-
-
-def test_the_library_of_the_checkout_holds(library, native: Path) -> None:
-    passed, failed, skipped, text = run(library.root)
-    assert (failed, skipped) == (0, 0), text
-    assert passed > len(library.analyses())

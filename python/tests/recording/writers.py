@@ -43,7 +43,7 @@ def run(*, standalone_mode, prog_name):
     running._refuse = lambda *_: None
     running.run(experiment, library, Path(sys.argv[1]), command="experiment", keep=False, say=print)
 
-# Errors are told as those of the verb are.
+# Errors are reported like those of the verb.
 cli.sysdock.main = lambda _, **options: run(**options)
 sys.exit(cli.main())
 """

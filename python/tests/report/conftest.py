@@ -53,7 +53,8 @@ def browser() -> Iterator[Any]:
     if not chromium:
         pytest.skip("no Chromium on this machine: apt-get install chromium")
     # Chromium refuses its sandbox to root, which containers and CI often run as.
-    arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
+    # Debian's starts it with work for a graphics processor, which servers have none of: drawing may then stand still.
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
     with sync_api.sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=chromium, args=arguments)
         yield opened

@@ -44,10 +44,8 @@ class Watched:
     def draw_all(self) -> None:
         """Scrolls over the whole page and waits until every chart is drawn."""
         for place in self.page.query_selector_all("[data-chart]"):
-            place.scroll_into_view_if_needed()
-        self.page.wait_for_function(
-            "() => [...document.querySelectorAll('[data-chart]')].every((e) => e.querySelector('canvas'))"
-        )
+            place.evaluate("place => place.scrollIntoView({ block: 'center' })")
+            place.wait_for_selector("canvas", state="attached")
 
 
 @pytest.fixture

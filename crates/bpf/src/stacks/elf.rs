@@ -154,14 +154,15 @@ fn trampolines(start: u64, code: &[u8]) -> Vec<u64> {
     found.take(MOST).map(|at| start.wrapping_add(at as u64)).collect()
 }
 
-/// The headers of sections; of `Some(None)` there are none in the file. `None`: whoever looks for symbols could read others than are read here.
+/// The headers of the sections. `Some(None)`: the file has none. `None`: they have an unusual form, which the symbol library might read otherwise
+/// than this does, so that no check here would hold for it.
 fn section_headers(file: &File, header: &Bytes) -> Option<Option<Vec<Bytes>>> {
     let (start, size, number) = (header.u64(40), header.u16(58), header.u16(60));
     let is_usual = if number == 0 { start == 0 } else { size == SECTION_BYTES && number <= MOST_HEADERS };
     is_usual.then(|| headers(file, start, size, number, SECTION_BYTES))
 }
 
-/// Whether a packed section says that it becomes longer than any does: memory is taken for what it says.
+/// Whether a compressed section states a length that none has: the symbol library allocates as much as it states.
 fn unpacks_to_too_much(file: &File, section: &Bytes) -> bool {
     let (flags, at, length) = (section.u64(8), section.u64(24), section.u64(32));
     let said = (flags & SHF_COMPRESSED != 0).then(|| Bytes::read(file, at, 24)).flatten();

@@ -119,7 +119,7 @@ fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     panic::catch_unwind(AssertUnwindSafe(work)).map_err(|_| "the Parquet library cannot read it".into())
 }
 
-/// From now on print nothing where a library panics that reads tables: that is caught, and told as an error.
+/// From now on print nothing when a library that reads tables panics: the panic is caught, and reported as an error.
 pub fn expect_panics_of_libraries() {
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

@@ -64,7 +64,7 @@ struct task_event {
 	unsigned int tid, pid, parent_pid;
 	unsigned int user_id; // 0xffffffff: not known
 	unsigned short arguments_length;
-	unsigned short pad, pad_more, pad_most;
+	unsigned short pad[3];
 	char comm[16];
 	char arguments[]; // each ended by NUL; padded to 8
 };

@@ -17,10 +17,11 @@ pub fn task_events(pids: impl IntoIterator<Item = u32>) -> Vec<u8> {
         let folder = format!("/proc/{pid}/task");
         let Ok(threads) = fs::read_dir(&folder) else { continue };
         let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let user_id = user(pid);
         let tids = threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse::<u32>().ok());
         for tid in tids {
             if let Some(task) = task(&Path::new(&folder).join(tid.to_string()), tid, pid) {
-                add(&mut out, task, &arguments);
+                add(&mut out, TaskEvent { user_id, ..task }, &arguments);
             }
         }
     }
@@ -31,8 +32,7 @@ pub fn task_events(pids: impl IntoIterator<Item = u32>) -> Vec<u8> {
 #[must_use]
 pub fn first_task(pid: u32) -> Vec<u8> {
     let mut out = Vec::new();
-    let user_id = user(Path::new(&format!("/proc/{pid}")));
-    add(&mut out, TaskEvent { tid: pid, pid, user_id, ..TaskEvent::default() }, &[]);
+    add(&mut out, TaskEvent { tid: pid, pid, user_id: user(pid), ..TaskEvent::default() }, &[]);
     out
 }
 
@@ -44,7 +44,7 @@ pub fn all_processes() -> std::io::Result<Vec<u32>> {
     Ok(fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// From proc(5), /proc/pid/stat: behind the name, which ends at the last bracket, the parent is field 2 and the start field 20.
+/// All but the user, from proc(5), /proc/pid/stat: behind the name, which ends at the last bracket, the parent is field 2 and the start field 20.
 fn task(folder: &Path, tid: u32, pid: u32) -> Option<TaskEvent> {
     let stat = fs::read_to_string(folder.join("stat")).ok()?;
     let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
@@ -58,12 +58,12 @@ fn task(folder: &Path, tid: u32, pid: u32) -> Option<TaskEvent> {
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1).cast_unsigned();
     // Since boot, which is CLOCK_MONOTONIC but for the time that the machine was asleep.
     let started_ns = ticks * (1_000_000_000 / per_second);
-    Some(TaskEvent { started_ns, tid, pid, parent_pid, user_id: user(folder), comm, arguments_length: 0 })
+    Some(TaskEvent { started_ns, tid, pid, parent_pid, user_id: NO_USER, comm, arguments_length: 0 })
 }
 
 /// The real user id, from proc(5), /proc/pid/status; [`NO_USER`] if the process is gone.
-fn user(folder: &Path) -> u32 {
-    let status = fs::read(folder.join("status")).unwrap_or_default();
+fn user(pid: u32) -> u32 {
+    let status = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:\t"));
     let real = line.and_then(|ids| std::str::from_utf8(ids).ok()?.split_ascii_whitespace().next()?.parse().ok());
     real.unwrap_or(NO_USER)

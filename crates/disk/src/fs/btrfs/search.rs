@@ -162,7 +162,8 @@ fn is_in_turn(key: Key, from: Key, last: Option<Key>, last_object: u64) -> bool 
 }
 
 fn astray(tree: u64, item: &Item<'_>) -> io::Error {
-    let why = format!("tree {tree} was told out of order, at object {} and offset {}", item.object, item.offset);
+    let why =
+        format!("tree {tree}: the kernel returned items out of order, at object {} and offset {}", item.object, item.offset);
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
