@@ -1,6 +1,6 @@
 //! Settings of the programs, made before they are loaded: `struct config` of `bpf/config.h`, made from the list of system calls.
 
-use std::time::Duration;
+use std::{fs, io, os::unix::fs::MetadataExt, time::Duration};
 
 use sysdock_calls::syscalls::{self, Asked, At, Calls, Class, Shape};
 
@@ -174,10 +174,24 @@ fn is_about_files(class: Class) -> bool {
     !matches!(class, Class::Wait | Class::Process | Class::Memory | Class::Signal | Class::Time | Class::Other)
 }
 
+/// Of the first PID namespace: `PROC_PID_INIT_INO` of the kernel.
+const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
+
+/// The inode number of the PID namespace of this process; 0 for the first one of the system.
+///
+/// # Errors
+/// /proc is not mounted.
+pub fn own_pid_namespace() -> io::Result<u64> {
+    let number = fs::metadata("/proc/self/ns/pid")?.ino();
+    Ok(if number == FIRST_PID_NAMESPACE { 0 } else { number })
+}
+
 /// `struct config` as bytes.
 pub(crate) struct Config {
     pub(crate) target: Target,
     pub(crate) secret: u64,
+    /// The recorder's PID namespace, by its inode number; 0: the first one of the system.
+    pub(crate) pid_namespace: u64,
     pub(crate) recorder: u32,
     pub(crate) ring_bytes: u32,
     /// Events wait where a ring has more than this [B]; 0: never.
@@ -195,6 +209,7 @@ impl Config {
         let mut out = Vec::new();
         out.extend(cgroup.to_le_bytes());
         out.extend(self.secret.to_le_bytes());
+        out.extend(self.pid_namespace.to_le_bytes());
         out.extend(kind.to_le_bytes());
         out.extend(self.recorder.to_le_bytes());
         out.extend((self.ring_bytes - 1).to_le_bytes());
@@ -243,8 +258,15 @@ mod tests {
 
     #[test]
     fn the_layout_is_that_of_the_header() {
-        let config =
-            Config { target: Target::All, secret: 1, recorder: 2, ring_bytes: 65_536, wait_above: 0, stacks: Stacks::Off };
-        assert_eq!(config.bytes().len(), 48 + CALLS * 12);
+        let config = Config {
+            target: Target::All,
+            secret: 1,
+            pid_namespace: 0,
+            recorder: 2,
+            ring_bytes: 65_536,
+            wait_above: 0,
+            stacks: Stacks::Off,
+        };
+        assert_eq!(config.bytes().len(), 56 + CALLS * 12);
     }
 }

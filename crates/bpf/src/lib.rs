@@ -20,6 +20,8 @@ mod keeper;
 mod objects;
 mod probes;
 mod refusal;
+#[cfg(test)]
+mod stack_depth;
 mod stacks;
 #[cfg(test)]
 mod testing;
@@ -28,7 +30,7 @@ mod tests;
 mod transport;
 
 pub use companion::Companion;
-pub use config::{Stacks, Target};
+pub use config::{Stacks, Target, own_pid_namespace};
 pub use conversion::{convert, convert_own, finish_converted, manifest, salvage, waiting};
 pub use error::BpfError;
 pub use families::{

@@ -56,7 +56,7 @@ fn load_beside(
     without: &[&str],
     step: &'static str,
 ) -> Result<Object, ProbeError> {
-    const SHARED: [&str; 6] = ["rings", "processes", "told", "layouts", "inode_ids", "inodes_left_out"];
+    const SHARED: [&str; 7] = ["rings", "processes", "exec_tids", "told", "layouts", "inode_ids", "inodes_left_out"];
     let mut open = open(object, config)?;
     for mut program in open.progs_mut() {
         let left_out = without.iter().any(|name| program.name() == OsStr::new(name));

@@ -9,7 +9,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object};
 use sysdock_table::FamilyState;
 
 use crate::{
-    config::{Config, Stacks, Target},
+    config::{Config, Stacks, Target, own_pid_namespace},
     families::{FAMILIES, Family, STACKS, stacks::layouts::Teller},
     objects::{attach_all, load_family, load_first},
     refusal,
@@ -77,9 +77,12 @@ impl Probes {
     /// # Errors
     /// [`ProbeError`]: no permission, or a kernel without what they need.
     pub fn load(settings: &Settings) -> Result<Probes, ProbeError> {
+        let pid_namespace =
+            own_pid_namespace().map_err(|error| ProbeError { step: "find this PID namespace", reason: error.to_string() })?;
         let mut config = Config {
             target: settings.target.clone(),
             secret: settings.secret,
+            pid_namespace,
             recorder: std::process::id(),
             ring_bytes: settings.ring_bytes,
             // Higher than the level at which the processes are held: events wait only where that came too late.

@@ -7,8 +7,10 @@
 use std::{
     env,
     io::{self, Write},
-    os::unix::process::CommandExt,
-    path::Path,
+    os::{
+        fd::{AsRawFd, FromRawFd, OwnedFd},
+        unix::process::CommandExt,
+    },
     process::{Child, Command, ExitStatus},
     thread,
     time::{Duration, Instant},
@@ -79,10 +81,6 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Refusal> {
     if !missing.is_empty() {
         return Err(Refusal::Unable(format!("it needs {}", missing.join(" and "))));
     }
-    if environment::numbers_processes_anew() {
-        let reason = "processes have other numbers in this PID namespace than in the kernel's events; record on the host";
-        return Err(Refusal::Unable(reason.into()));
-    }
     if arguments.no_loss && !arguments.target.pid.is_empty() {
         return Err(Refusal::Error(Message::new(
             "--no-loss holds a group still, not single processes",
@@ -90,6 +88,9 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Refusal> {
         )));
     }
     let directory = env::current_dir().ok().map(|directory| directory.to_string_lossy().into_owned());
+    if arguments.target.all && sysdock_bpf::own_pid_namespace().is_ok_and(|number| number != 0) {
+        messages::note("only the processes of this PID namespace are recorded: those of the whole system, on the host");
+    }
     let rows = environment::of_this_machine(&arguments.command, directory.clone());
     let manifest = manifest(arguments, directory);
     let relay = Relay::start(|| ());
@@ -150,6 +151,7 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
             "leave it out, or run as root",
         )));
     }
+    let held = hold(&arguments.target.pid)?;
     let (target, mut tasks) = target(arguments, gate.as_ref(), group.as_ref())?;
     let settings = Settings {
         target,
@@ -167,6 +169,10 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
         tasks.extend(probes.tell_layouts(&there).map_err(refused)?);
     }
     probes.attach().map_err(refused)?;
+    if let Some(gone) = held.iter().find(|process| process.has_ended()) {
+        // Its number may be that of another process by now.
+        return Err(Refusal::Error(no_such_process(gone.pid)));
+    }
     Ok(Prepared { probes, gate, group, tasks, attach: begun.elapsed() })
 }
 
@@ -216,10 +222,37 @@ fn target(arguments: &arguments::Record, gate: Option<&Gate>, group: Option<&Gro
         let all = all_processes().map_err(|error| Message::new(format!("/proc: {error}"), "is /proc mounted?"))?;
         return Ok((Target::All, task_events(all)));
     }
-    if let Some(gone) = asked.pid.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-        return Err(Message::new(format!("-p {gone}: no such process"), "pgrep -a NAME lists processes by name"));
-    }
     Ok((Target::Processes(asked.pid.clone()), task_events(asked.pid.iter().copied())))
+}
+
+/// A process, whatever becomes of its number.
+struct HeldProcess {
+    pid: u32,
+    descriptor: OwnedFd,
+}
+
+impl HeldProcess {
+    fn has_ended(&self) -> bool {
+        let mut poll = libc::pollfd { fd: self.descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one entry, which outlives the call.
+        unsafe { libc::poll(&raw mut poll, 1, 0) == 1 }
+    }
+}
+
+/// Hold on to the processes with these numbers.
+fn hold(pids: &[u32]) -> Result<Vec<HeldProcess>, Message> {
+    let hold = |pid: &u32| {
+        // SAFETY: two numbers; the descriptor that it returns is nobody else's.
+        let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, *pid, 0) };
+        let descriptor = i32::try_from(descriptor).ok().filter(|number| *number >= 0).ok_or_else(|| no_such_process(*pid))?;
+        // SAFETY: as above.
+        Ok(HeldProcess { pid: *pid, descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) } })
+    };
+    pids.iter().map(hold).collect()
+}
+
+fn no_such_process(pid: u32) -> Message {
+    Message::new(format!("-p {pid}: no such process"), "pgrep -a NAME lists processes by name")
 }
 
 /// Of which calls it is recorded where they were made.

@@ -188,14 +188,6 @@ fn mounts() -> Vec<Row> {
     text.lines().filter_map(mount).collect()
 }
 
-/// Number of the first PID namespace, `PROC_PID_INIT_INO` of the kernel.
-const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
-
-/// Whether processes have other numbers here than in the kernel's events.
-pub(crate) fn numbers_processes_anew() -> bool {
-    fs::read_link("/proc/self/ns/pid").is_ok_and(|name| name.as_os_str() != FIRST_PID_NAMESPACE)
-}
-
 /// Whether /proc shows the processes by the numbers that they have here.
 pub(crate) fn proc_is_ours() -> bool {
     fs::read_link("/proc/self").is_ok_and(|own| own.to_str() == Some(&std::process::id().to_string()))

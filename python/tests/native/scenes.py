@@ -229,6 +229,48 @@ def children(recorder: Recorder, folder: Path) -> None:
     (folder / "cpu_s").write_text(done.stdout)
 
 
+# Namespaces
+
+# A thread that is not the first makes a child, and becomes another program. All say their numbers.
+OWN_NUMBERS = """
+import os, threading
+def work():
+    null = os.open("/dev/null", os.O_WRONLY)
+    for _ in range(5):
+        os.write(null, bytes(1111))
+    print(threading.get_native_id(), flush=True)
+    child = os.fork()
+    if not child:
+        for _ in range(6):
+            os.write(null, bytes(2222))
+        os._exit(3)
+    os.waitpid(child, 0)
+    print(child, flush=True)
+    os.execv("/bin/sh", ["sh", "-c", "echo $$; exit 7"])
+print(os.getpid(), flush=True)
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+
+
+def pid_namespace(depth: int) -> Callable[[Recorder, Path], None]:
+    """A program that says the numbers of its threads and processes, in a PID namespace so far below this one."""
+
+    def recorded(recorder: Recorder, folder: Path) -> None:
+        command = recorder.command(
+            folder / "rec", sys.executable, "-S", "-c", OWN_NUMBERS, options=("--stacks=all",)
+        )
+        below = ["unshare", "--fork", "--pid", "--mount-proc"] * depth
+        done = subprocess.run([*below, *command], capture_output=True, text=True, timeout=600)
+        if "Operation not permitted" in done.stderr:
+            raise CannotBeMadeError(f"no namespace can be made here: {done.stderr.strip()}")
+        assert (done.returncode, done.stderr) == (7, ""), done.stderr
+        (folder / "numbers").write_text(done.stdout)
+
+    return recorded
+
+
 # Rights
 
 NOBODY = 65534
@@ -288,6 +330,7 @@ SCENES: dict[str, Callable[[Recorder, Path], None]] = {
     **{f"libaio_{depth}_{direct}": libaio(depth, direct) for depth in (1, 16) for direct in (0, 1)},
     "io_counters": io_counters,
     "children": children,
+    **{f"pid_namespace_{depth}": pid_namespace(depth) for depth in (1, 2)},
     "capabilities": capabilities,
     "fallback": fallback,
 }

@@ -8,9 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from recorders import Recorder
+from recorders import Recorder, recorder_or_skip
 
 Query = Callable[[Path, str], list[tuple]]
+
+
+@pytest.fixture
+def kernel(native: Path) -> Recorder:
+    """The kernel recorder."""
+    return recorder_or_skip(native, "kernel")
 
 
 def unshared(*words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -31,20 +37,47 @@ def test_times_in_a_time_namespace_are_those_of_the_calendar(
     assert before <= first <= last <= time.time_ns()
 
 
-def test_a_pid_namespace_is_recorded_by_strace(
-    native: Path, tmp_path: Path, query: Query, manifest: Callable
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_pid_namespace_has_its_own_numbers(
+    scene: Callable[[str], Path], query: Query, manifest: Callable, depth: int
 ) -> None:
-    """By the numbers that processes have there, and with the reason why not by the kernel's events."""
-    command = [native, "record", "-o", tmp_path / "rec", "--", "sh", "-c", "echo $$; cat /dev/null; exit 7"]
-    done = unshared("--pid", "--mount-proc", *command)
-    assert done.returncode == 7
-    assert "this PID namespace" in done.stderr
-    assert manifest(tmp_path / "rec")["recorder"] == "strace"
-    [(pid,)] = query(tmp_path / "rec", "SELECT pid FROM processes WHERE exit_code = 7")
-    assert pid == int(done.stdout)
-    done = unshared("--pid", "--mount-proc", native, "record", "-o", tmp_path / "other", "-p", "1")
-    assert (done.returncode, (tmp_path / "other").exists()) == (2, False)
-    assert "this PID namespace" in done.stderr
+    """Every process and thread has the number by which it knows itself, also after an exec by another thread."""
+    folder = scene(f"pid_namespace_{depth}")
+    first, thread, child, after = map(int, (folder / "numbers").read_text().split())
+    assert first == after < thread
+    rec = folder / "rec"
+    capture = manifest(rec)["captures"][0]
+    assert (capture["recorder"], capture["lost"], capture["complete"]) == ("kernel", 0, True)
+    ended = query(rec, "SELECT pid, tid, ppid, exit_code FROM processes ORDER BY start_ts_ns, task_id")
+    # The thread goes on as the first of its process.
+    numbers = [(first, first), (first, thread), (child, child), (first, first)]
+    assert [(pid, tid) for pid, tid, _, _ in ended] == numbers
+    assert [(ppid, code) for _, _, ppid, code in ended[2:]] == [(first, 3), (None, 7)]
+    calls = "SELECT tid, count(*) FROM calls JOIN processes USING (task_id) WHERE requested_bytes = {} GROUP BY tid"
+    assert query(rec, calls.format(1111)) == [(thread, 5)]
+    assert query(rec, calls.format(2222)) == [(child, 6)]
+
+
+def test_processes_and_all_of_a_pid_namespace(
+    kernel: Recorder, tmp_path: Path, query: Query, manifest: Callable
+) -> None:
+    """By the number that one has there; nothing of what runs outside, where another has the same number."""
+    script = """
+        sh -c 'while :; do cat /dev/null; done' & busy=$!
+        "$0" record --with kernel -o "$1/one" -p $busy --for 1s
+        "$0" record --with kernel -o "$1/all" -a --for 1s
+        kill $busy; echo $busy"""
+    done = unshared("--pid", "--mount-proc", "sh", "-c", script, kernel.native, tmp_path)
+    busy = int(done.stdout)
+    assert "only the processes of this PID namespace" in done.stderr
+    [(first,)] = query(tmp_path / "one", "SELECT DISTINCT pid FROM processes WHERE ppid IS NULL OR ppid = 1")
+    assert first == busy
+    assert query(tmp_path / "one", "SELECT count(*) > 100 FROM calls") == [(True,)]
+    pids = {pid for (pid,) in query(tmp_path / "all", "SELECT DISTINCT pid FROM processes")}
+    assert {1, busy} <= pids
+    # Numbers begin anew in a namespace.
+    assert max(pids) < 100_000
+    assert query(tmp_path / "all", "SELECT count(*) FROM processes WHERE pid = 0") == [(0,)]
 
 
 def test_a_proc_of_another_pid_namespace_is_refused(recorder: Recorder, tmp_path: Path) -> None:

@@ -54,7 +54,12 @@ def browser() -> Iterator[Any]:
         pytest.skip("no Chromium on this machine: apt-get install chromium")
     # Chromium refuses its sandbox to root, which containers and CI often run as.
     # Debian's starts it with work for a graphics processor, which servers have none of: drawing may then stand still.
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
+    arguments = [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--disable-background-networking",
+    ]
     with sync_api.sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=chromium, args=arguments)
         yield opened

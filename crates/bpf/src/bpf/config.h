@@ -41,6 +41,7 @@ struct shape {
 struct config {
 	u64 target_cgroup;
 	u64 secret; // ids of files would tell addresses in the kernel without it
+	u64 pid_namespace; // the recorder's, by its inode number; 0: the first one, whose numbers tasks have in `pid` and `tgid`
 	u32 target;
 	u32 recorder_pid; // the recorder does not record itself
 	u32 ring_mask;    // size of a ring - 1

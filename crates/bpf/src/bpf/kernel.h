@@ -20,7 +20,7 @@ typedef _Bool bool;
 #define true 1
 #define false 0
 
-enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_TASK_STORAGE = 29 };
+enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_LRU_HASH = 9, BPF_MAP_TYPE_TASK_STORAGE = 29 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_ANY = 0 };
 
 // bpf_helper_defs.h has the helpers by number; this says whether the kernel has one.
@@ -206,9 +206,28 @@ struct io_uring_cqe {
 	s32 res;
 };
 
+struct ns_common {
+	u32 inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct upid {
+	s32 nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	u32 level;
+	struct upid numbers[1]; // one for each namespace, from the first one to its own
+};
+
 struct signal_struct {
 	atomic_t live;
 	s32 nr_threads;
+	struct pid *pids[2];
 };
 
 struct sched_entity {
@@ -233,6 +252,7 @@ struct task_struct {
 	u32 flags;
 	s32 exit_code;
 	struct task_struct *group_leader;
+	struct pid *thread_pid;
 	struct files_struct *files;
 	struct fs_struct *fs;
 	struct css_set *cgroups;

@@ -17,7 +17,8 @@ struct ring {
 	u64 head; // bytes written since the start; begins at the size of the ring, so that no position is 0
 	u64 pad[7];
 	u64 tail; // bytes that the user side has taken
-	u64 pad2[7];
+	u64 wait_until_ns; // of the event that waits for room
+	u64 pad2[6];
 	u64 dropped[RING_KINDS];
 	u64 first_drop_ns, last_drop_ns;
 };
@@ -70,30 +71,26 @@ static __always_inline void lose(u32 kind)
 #define WAIT_NS 200000
 #define WAIT_LOOKS 16384
 
-struct waiting {
-	struct ring *ring;
-	u64 until_ns;
-};
-
 static __always_inline u64 ring_used(struct ring *ring)
 {
 	return *(volatile u64 *)&ring->head - *(volatile u64 *)&ring->tail;
 }
 
-static long wait_once(u32 look, void *context)
+static long wait_once(u32 look, void *unused)
 {
-	struct waiting *waiting = context;
+	struct ring *ring = this_ring();
 
 	// 1 ends the loop.
-	return !waiting->ring || ring_used(waiting->ring) <= config.wait_above || bpf_ktime_get_ns() >= waiting->until_ns;
+	return !ring || ring_used(ring) <= config.wait_above || bpf_ktime_get_ns() >= ring->wait_until_ns;
 }
 
 // Takes room for an event: NULL where there is none, which is counted.
 static __always_inline void *ring_take(struct ring *ring, u32 size, u32 kind, u64 now_ns, u64 *position)
 {
 	if (config.wait_above && ring_used(ring) > config.wait_above) {
-		struct waiting waiting = { ring, bpf_ktime_get_ns() + WAIT_NS };
-		bpf_loop(WAIT_LOOKS, wait_once, &waiting, 0);
+		// In the ring and not on the stack, which is short of room. What an interrupt sets meanwhile is hardly later.
+		ring->wait_until_ns = bpf_ktime_get_ns() + WAIT_NS;
+		bpf_loop(WAIT_LOOKS, wait_once, 0, 0);
 	}
 	// What interrupts may take between this and the next step is less than the slack.
 	if (ring_used(ring) + size + RING_SLACK > (u64)config.ring_mask + 1) {

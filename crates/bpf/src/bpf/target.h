@@ -3,6 +3,7 @@
 
 #include "kernel.h"
 #include "config.h"
+#include "ids.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
@@ -46,9 +47,9 @@ static __always_inline bool in_cgroup(struct task_struct *task)
 static __always_inline bool is_wanted(struct task_struct *task)
 {
 	if (config.target == TARGET_CGROUP)
-		return in_cgroup(task);
-	u32 pid = task->tgid;
+		return in_cgroup(task) && is_numbered(task);
+	u32 pid = pid_of(task);
 	if (config.target == TARGET_PROCESSES)
 		return bpf_map_lookup_elem(&processes, &pid) != 0;
-	return pid != config.recorder_pid;
+	return pid && pid != config.recorder_pid;
 }

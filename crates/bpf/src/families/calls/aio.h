@@ -31,7 +31,24 @@ struct aio_call {
 	u64 list, context, start_ns, now_ns;
 	u64 number; // of operations
 	u32 tid;
+	struct aio_block block; // of the one that is read
+	struct aio_result result;
 };
+
+// The one that returns on this CPU. Not on the stack, which is short of room.
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct aio_call);
+} aio_calls SEC(".maps");
+
+static __always_inline struct aio_call *this_aio_call(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&aio_calls, &zero);
+}
 
 __noinline s64 vector_bytes(u64 parts, u64 number);
 
@@ -46,22 +63,23 @@ static __always_inline int is_data(u16 opcode)
 	return opcode <= 1 || is_vector(opcode);
 }
 
-static long aio_submitted(u32 index, struct aio_call *call)
+static long aio_submitted(u32 index, void *unused)
 {
+	struct aio_call *call = this_aio_call();
 	struct ring *ring = this_ring();
 	struct aio_submit_event *event;
-	struct aio_block block;
 	u64 address, position, file;
-	s64 unused;
+	s64 file_position;
 
-	if (index >= call->number || !ring)
+	if (!call || index >= call->number || !ring)
 		return 1;
+	struct aio_block *block = &call->block;
 	if (bpf_probe_read_user(&address, sizeof(address), (void *)(call->list + 8ull * index)) ||
-	    bpf_probe_read_user(&block, sizeof(block), (void *)address)) {
+	    bpf_probe_read_user(block, sizeof(*block), (void *)address)) {
 		ring_lose(ring, EVENT_AIO_SUBMIT, call->now_ns);
 		return 0;
 	}
-	file = file_at(block.fd, call->now_ns, &unused);
+	file = file_at(block->fd, call->now_ns, &file_position);
 	event = ring_take(ring, sizeof(*event), EVENT_AIO_SUBMIT, call->now_ns, &position);
 	if (!event)
 		return 0;
@@ -70,26 +88,27 @@ static long aio_submitted(u32 index, struct aio_call *call)
 	event->context = call->context;
 	event->block = address;
 	event->file = file;
-	event->offset = is_data(block.opcode) ? block.offset : -1;
-	event->bytes = !is_data(block.opcode) ? -1 : is_vector(block.opcode) ? vector_bytes(block.buffer, block.bytes) : block.bytes;
+	event->offset = is_data(block->opcode) ? block->offset : -1;
+	event->bytes = !is_data(block->opcode) ? -1 : is_vector(block->opcode) ? vector_bytes(block->buffer, block->bytes) : block->bytes;
 	event->tid = call->tid;
-	event->fd = block.fd;
-	event->opcode = block.opcode;
+	event->fd = block->fd;
+	event->opcode = block->opcode;
 	event->pad = 0;
 	ring_give(&event->header, position, sizeof(*event), EVENT_AIO_SUBMIT, 0);
 	return 0;
 }
 
-static long aio_reaped(u32 index, struct aio_call *call)
+static long aio_reaped(u32 index, void *unused)
 {
+	struct aio_call *call = this_aio_call();
 	struct ring *ring = this_ring();
 	struct aio_done_event *event;
-	struct aio_result result;
 	u64 position;
 
-	if (index >= call->number || !ring)
+	if (!call || index >= call->number || !ring)
 		return 1;
-	if (bpf_probe_read_user(&result, sizeof(result), (void *)(call->list + sizeof(result) * index))) {
+	struct aio_result *result = &call->result;
+	if (bpf_probe_read_user(result, sizeof(*result), (void *)(call->list + sizeof(*result) * index))) {
 		ring_lose(ring, EVENT_AIO_DONE, call->now_ns);
 		return 0;
 	}
@@ -98,8 +117,8 @@ static long aio_reaped(u32 index, struct aio_call *call)
 		return 0;
 	event->at_ns = call->now_ns;
 	event->context = call->context;
-	event->block = result.block;
-	event->result = result.result;
+	event->block = result->block;
+	event->result = result->result;
 	event->tid = call->tid;
 	event->pad = 0;
 	ring_give(&event->header, position, sizeof(*event), EVENT_AIO_DONE, 0);
@@ -107,26 +126,23 @@ static long aio_reaped(u32 index, struct aio_call *call)
 }
 
 // Before 5.17 the operations behind the first few are counted as lost. Global, so that it is verified once and not for each way there.
-__noinline int aio_each(struct aio_call *given, u32 kind)
+__noinline int aio_each(u32 kind)
 {
-	if (!given)
-		return 0;
-	// The verifier lets a loop have memory of this function only.
-	struct aio_call own = *given, *call = &own;
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
 		if (kind == EVENT_AIO_SUBMIT)
-			bpf_loop(AIO_AT_MOST, aio_submitted, call, 0);
+			bpf_loop(AIO_AT_MOST, aio_submitted, 0, 0);
 		else
-			bpf_loop(AIO_AT_MOST, aio_reaped, call, 0);
+			bpf_loop(AIO_AT_MOST, aio_reaped, 0, 0);
 		return 0;
 	}
+	struct aio_call *call = this_aio_call();
 	struct ring *ring = this_ring();
 	for (u32 index = 0; index < AIO_EARLY; index++)
 		if (kind == EVENT_AIO_SUBMIT)
-			aio_submitted(index, call);
+			aio_submitted(index, 0);
 		else
-			aio_reaped(index, call);
-	if (ring && call->number > AIO_EARLY) {
+			aio_reaped(index, 0);
+	if (ring && call && call->number > AIO_EARLY) {
 		ring_lose(ring, kind, call->now_ns);
 		__sync_fetch_and_add(&ring->dropped[kind & (RING_KINDS - 1)], call->number - AIO_EARLY - 1);
 	}

@@ -47,7 +47,6 @@ struct scratch_call {
 	struct call_event call;
 	struct call_second_file second;
 	struct call_mapping mapping;
-	struct aio_call aio;
 	char paths[2 * (PATH_MAX + 64)];
 };
 
@@ -104,6 +103,8 @@ int BPF_PROG(enter, struct pt_regs *regs, long number)
 	const volatile struct shape *shape = &config.shapes[number & (CALLS - 1)];
 	if (!shape->recorded)
 		return 0;
+	if (config.pid_namespace && shape->flags & SHAPE_EXEC)
+		keep_exec_tid(task);
 	slot->entry.task = number_of(task);
 	slot->entry.number = number;
 	slot->entry.file = 0;
@@ -332,7 +333,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	u64 now_ns = bpf_ktime_get_ns();
 
 	call->start_ns = entry.start_ns;
-	call->tid = task->pid;
+	call->tid = tid_of(task);
 	call->result = result;
 	call->fd = -1;
 	call->file = 0;
@@ -423,14 +424,16 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	}
 	write_call(call, scratch, stack, paths, flags, now_ns);
 	if (shape_flags & (SHAPE_SUBMIT | SHAPE_REAP) && result > 0) {
-		struct aio_call *aio = &scratch->aio;
+		struct aio_call *aio = this_aio_call();
+		if (!aio)
+			return 0;
 		aio->list = shape_flags & SHAPE_SUBMIT ? regs->dx : regs->r10;
 		aio->context = regs->di;
 		aio->start_ns = entry.start_ns;
 		aio->now_ns = now_ns;
 		aio->number = result;
-		aio->tid = task->pid;
-		aio_each(aio, shape_flags & SHAPE_SUBMIT ? EVENT_AIO_SUBMIT : EVENT_AIO_DONE);
+		aio->tid = tid_of(task);
+		aio_each(shape_flags & SHAPE_SUBMIT ? EVENT_AIO_SUBMIT : EVENT_AIO_DONE);
 	}
 	return 0;
 }
@@ -447,7 +450,7 @@ int BPF_PROG(end_in_call, struct task_struct *task)
 	u64 now_ns = bpf_ktime_get_ns();
 	call.start_ns = entry.start_ns;
 	call.duration_ns_and_number = (now_ns - entry.start_ns) << 16 | entry.number;
-	call.tid = task->pid;
+	call.tid = tid_of(task);
 	call.fd = -1;
 	call.offset = -1;
 	write_call(&call, 0, 0, 0, CALL_UNFINISHED, now_ns);

@@ -194,7 +194,7 @@ static __always_inline int end(u32 flags)
 		return 0;
 	event->start_ns = start_ns;
 	event->duration_ns = now_ns - start_ns;
-	event->tid = task->pid;
+	event->tid = tid_of(task);
 	event->around_pages = fault->around_pages;
 	event->address = fault->address;
 	event->file = file;

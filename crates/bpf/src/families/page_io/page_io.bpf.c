@@ -86,7 +86,7 @@ static __always_inline bool is_ours(struct task_struct *task, u32 flags, u64 fil
 
 	*tid = 0;
 	if (!is_kernel && is_wanted(task)) {
-		*tid = task->pid;
+		*tid = tid_of(task);
 		return 1;
 	}
 	// What others read for themselves is not; what they write back may have been written by anybody.

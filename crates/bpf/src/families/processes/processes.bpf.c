@@ -31,7 +31,7 @@ int BPF_PROG(born, struct task_struct *parent, struct task_struct *child)
 	struct ring *ring = this_ring();
 	struct fork_event *event;
 	u64 position, now_ns = bpf_ktime_get_ns();
-	u32 pid = child->tgid;
+	u32 pid = pid_of(child);
 	u8 one = 1;
 
 	if (!ring || !is_wanted(parent))
@@ -39,14 +39,14 @@ int BPF_PROG(born, struct task_struct *parent, struct task_struct *child)
 	if (config.target == TARGET_PROCESSES)
 		bpf_map_update_elem(&processes, &pid, &one, BPF_ANY);
 	if (config.stacks)
-		inherit_layout(parent->tgid, pid);
+		inherit_layout(pid_of(parent), pid);
 	event = ring_take(ring, sizeof(*event), EVENT_FORK, now_ns, &position);
 	if (!event)
 		return 0;
 	event->at_ns = now_ns;
-	event->parent_tid = parent->pid;
-	event->parent_pid = parent->tgid;
-	event->tid = child->pid;
+	event->parent_tid = tid_of(parent);
+	event->parent_pid = pid_of(parent);
+	event->tid = tid_of(child);
 	event->pid = pid;
 	event->user_id = BPF_CORE_READ(child, real_cred, uid.val);
 	bpf_probe_read_kernel(event->comm, sizeof(event->comm), child->comm);
@@ -85,9 +85,9 @@ int BPF_PROG(exec, struct task_struct *task, int old_tid, struct linux_binprm *p
 	if (!event)
 		return 0;
 	event->at_ns = now_ns;
-	event->tid = task->pid;
-	event->pid = task->tgid;
-	event->old_tid = old_tid;
+	event->tid = tid_of(task);
+	event->pid = pid_of(task);
+	event->old_tid = tid_before_exec(task, old_tid);
 	event->filename_length = length;
 	event->arguments_length = arguments;
 	event->user_id = BPF_CORE_READ(task, real_cred, uid.val);
@@ -103,7 +103,7 @@ int BPF_PROG(ended, struct task_struct *task)
 	struct ring *ring = this_ring();
 	struct exit_event *event;
 	u64 position, now_ns = bpf_ktime_get_ns();
-	u32 pid = task->tgid;
+	u32 pid = pid_of(task);
 
 	if (!ring || !is_wanted(task))
 		return 0;
@@ -111,7 +111,7 @@ int BPF_PROG(ended, struct task_struct *task)
 	if (!event)
 		return 0;
 	event->at_ns = now_ns;
-	event->tid = task->pid;
+	event->tid = tid_of(task);
 	event->pid = pid;
 	event->status = task->exit_code;
 	event->last = task->signal->live.counter == 0;
@@ -152,7 +152,7 @@ int BPF_PROG(signalled, int signal, struct kernel_siginfo *info, void *action)
 	if (!event)
 		return 0;
 	event->at_ns = now_ns;
-	event->tid = task->pid;
+	event->tid = tid_of(task);
 	event->signal = signal;
 	event->code = BPF_CORE_READ(info, si_code);
 	event->sender_pid = BPF_CORE_READ(info, _sifields._kill._pid);

@@ -152,7 +152,7 @@ __noinline int tell_mapped(u64 start, struct call_mapping *mapping, u64 file, in
 	struct mapped_event *event;
 	u64 position;
 
-	struct layout *layout = layout_of(bpf_get_current_task_btf()->tgid, 0);
+	struct layout *layout = layout_of(pid_of(bpf_get_current_task_btf()), 0);
 	if (!layout || !ring || !mapping)
 		return 0;
 	u64 length = mapping->length, offset = mapping->offset;
@@ -189,7 +189,7 @@ __noinline int tell_program(u64 now_ns)
 	u64 position;
 	s64 unused;
 
-	struct layout *layout = layout_of(task->tgid, 1);
+	struct layout *layout = layout_of(pid_of(task), 1);
 	if (!layout || !ring)
 		return 0;
 	struct mm_struct *mm = task->mm;

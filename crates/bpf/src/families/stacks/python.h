@@ -17,6 +17,8 @@
 #define code_word(offset) ((offset) / 8 - 1)
 // From the frame to the id of a thread, and a power of two.
 #define THREAD_WORDS 16
+// Of a string, before its characters.
+#define TEXT_WORDS 5
 // Of a table of lines: size, hash, the first entries.
 #define LINES_WORDS 4
 #define OWNED_BY_C_STACK 3
@@ -51,6 +53,7 @@ struct scratch_python {
 	u64 code[CODE_WORDS];
 	u64 lines[LINES_WORDS];
 	u64 thread[THREAD_WORDS]; // the first leads to the innermost frame
+	u64 text[TEXT_WORDS];
 	u32 number, flags;
 };
 
@@ -204,11 +207,11 @@ static __always_inline u64 mix_python(struct task_struct *task, struct layout *l
 	return walking.h;
 }
 
-static __always_inline void read_text(struct python_text *text, u64 object, u32 version)
+// `words` is room for the head of a string.
+static __always_inline void read_text(struct python_text *text, u64 *words, u64 object, u32 version)
 {
-	u64 words[5] = {};
-
-	read_user(words, object);
+	// All zeroes where it cannot be read.
+	bpf_probe_read_user(words, TEXT_WORDS * sizeof(*words), (void *)object);
 	text->length = words[2];
 	text->state = words[4];
 	u32 kind = text->state >> 2 & 7, bytes = PYTHON_NAME_BYTES;
@@ -242,8 +245,8 @@ __noinline int tell_code(u64 code, u64 id, u32 version, u64 now_ns)
 	event->id = id;
 	event->first_line = version == 311 ? words[code_word(72)] : words[code_word(64)] >> 32;
 	event->first_instruction = version == 311 ? 184 : version == 312 ? 192 : 200;
-	read_text(&event->file, words[code_word(112)], version);
-	read_text(&event->name, words[code_word(128)], version);
+	read_text(&event->file, scratch->text, words[code_word(112)], version);
+	read_text(&event->name, scratch->text, words[code_word(128)], version);
 	event->lines_bytes = lines_bytes;
 	if (bpf_probe_read_user(event->lines, at_most(bytes, PYTHON_LINES_BYTES), (void *)(lines + 32)))
 		event->lines_bytes = 0;

@@ -131,12 +131,12 @@ static __always_inline bool copy_stack(
 
 	if (!copying.ring)
 		return 0;
-	copying.tid = task->pid;
+	copying.tid = tid_of(task);
 	copying.sp = regs->sp & ~7ULL;
 	if (layout->python.state == PYTHON_FOUND) {
 		struct scratch_python *python = bpf_map_lookup_elem(&scratch_pythons, &zero);
 		// Half of it would be another stack.
-		if (!python || !tell_python(python, layout, id, task->pid, now_ns))
+		if (!python || !tell_python(python, layout, id, tid_of(task), now_ns))
 			return 0;
 	}
 	bpf_loop(STACK_PAGES, copy_page, &copying, 0);
@@ -269,7 +269,7 @@ __noinline u64 stack_of(u64 now_ns)
 		return 0;
 	struct scratch_stack *scratch = bpf_map_lookup_elem(&scratch_stacks, &zero);
 	struct known_stacks *known = bpf_map_lookup_elem(&known_stacks, &zero);
-	struct layout *layout = layout_of(task->tgid, 0);
+	struct layout *layout = layout_of(pid_of(task), 0);
 
 	if (!scratch || !known || !layout)
 		return 0;

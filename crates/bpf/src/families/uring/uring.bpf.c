@@ -57,7 +57,7 @@ static __always_inline void begin(struct io_kiocb *submission)
 	// As a number, which it is at the completion: the verifier would not store a pointer as a key.
 	bpf_probe_read_kernel(&key, sizeof(key), &pointer);
 	request.start_ns = bpf_ktime_get_ns();
-	request.tid = task->pid;
+	request.tid = tid_of(task);
 	request.fd = submission->cqe.fd;
 	if (moves_bytes(op)) {
 		struct io_rw *transfer = (void *)submission;

@@ -1,0 +1,89 @@
+// The numbers of processes and threads as the recorder and its /proc have them: those of its PID namespace.
+#pragma once
+
+#include "kernel.h"
+#include "config.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#define PIDTYPE_TGID 1
+#define MAX_PID_NS_LEVEL 32
+
+// How deep that namespace lies: seen at the first task that is in it. Below 1 lies the first one of the system.
+s32 namespace_level = 0;
+
+// Of threads in an exec: by the number in the first namespace, the one here. At its end a thread has the number of its process.
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u32);
+	__type(value, u32);
+} exec_tids SEC(".maps");
+
+// The number that a `struct pid`, as an address, has on this level; 0: the namespace there is another one, or none.
+static __always_inline u32 number_on_level(u64 pid, u32 level)
+{
+	u64 at = bpf_core_field_offset(struct pid, numbers) + (u64)level * bpf_core_type_size(struct upid);
+	struct upid *number = (void *)(pid + at);
+
+	return BPF_CORE_READ(number, ns, ns.inum) == config.pid_namespace ? BPF_CORE_READ(number, nr) : 0;
+}
+
+// Its number in the recorder's namespace; 0: it has none.
+static __always_inline u32 number_here(u64 pid)
+{
+	struct pid *numbers = (void *)pid;
+	u32 levels = pid ? BPF_CORE_READ(numbers, level) : 0;
+
+	if (!namespace_level)
+		for (u32 level = 1; level <= MAX_PID_NS_LEVEL && level <= levels; level++)
+			if (number_on_level(pid, level))
+				namespace_level = level;
+	return namespace_level && levels >= namespace_level ? number_on_level(pid, namespace_level) : 0;
+}
+
+// Not inlined, so that what they put aside is not on the stack of those that call them, of which kernels such as 6.1 give little.
+static __noinline u32 tid_here(struct task_struct *task)
+{
+	return number_here((u64)BPF_CORE_READ(task, thread_pid));
+}
+
+static __noinline u32 pid_here(struct task_struct *task)
+{
+	return number_here((u64)BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]));
+}
+
+static __always_inline u32 tid_of(struct task_struct *task)
+{
+	return config.pid_namespace ? tid_here(task) : task->pid;
+}
+
+static __always_inline u32 pid_of(struct task_struct *task)
+{
+	return config.pid_namespace ? pid_here(task) : task->tgid;
+}
+
+// Whether it has a number here: a group, too, may have processes of other namespaces.
+static __always_inline bool is_numbered(struct task_struct *task)
+{
+	return !config.pid_namespace || tid_of(task);
+}
+
+// A thread begins an exec.
+static __noinline void keep_exec_tid(struct task_struct *task)
+{
+	u32 everywhere = task->pid, here = tid_of(task);
+
+	bpf_map_update_elem(&exec_tids, &everywhere, &here, BPF_ANY);
+}
+
+// The number that a thread had before its exec, from the one in the first namespace.
+static __always_inline u32 tid_before_exec(struct task_struct *task, u32 everywhere)
+{
+	u32 *here;
+
+	if (!config.pid_namespace)
+		return everywhere;
+	here = bpf_map_lookup_elem(&exec_tids, &everywhere);
+	return here ? *here : tid_of(task);
+}
