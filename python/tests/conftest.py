@@ -53,6 +53,7 @@ MARKS = {
         "docs/test_wheel.py",
         "docs/test_readme.py",
         "analysis/test_check.py",
+        "recording/test_hostile_recordings.py",
     ),
 }
 

@@ -2,7 +2,7 @@
 
 `attack(number)` gives one file to one reader and returns what went wrong, None where all is well: the reader takes
 the file, or refuses it by a `UserError`; no other error, not more than `MOST_SECONDS` of CPU, and what it returns
-fits the tables that it goes into. Recordings as a whole are attacked by recording/hostile_recordings.py.
+fits the tables that it goes into. Verbs are attacked by recording/hostile_recordings.py and hostile_inputs.py.
 """
 
 from __future__ import annotations
@@ -348,16 +348,19 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
 _CHANGES = (_of_bytes, _of_length, _of_a_piece, _of_a_word, _of_a_word, _of_lines, _of_json, _of_json)
 
 
+def change(chance: random.Random, data: bytes, is_binary: bool = False) -> bytes:
+    """A good file with one to four changes, of 1 MiB at most."""
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        changes = _CHANGES[:2] if is_binary and chance.random() < 0.7 else _CHANGES
+        data = chance.choice(changes)(chance, data)[:_LONGEST]
+    return data
+
+
 def content(number: int) -> tuple[Reader, bytes]:
     """Reader and file `number`; the same for the same number."""
     chance = random.Random(number)
     reader = readers()[number % len(readers())]
-    data = chance.choice(reader.seeds)
-    for _ in range(chance.choice((1, 1, 2, 4))):
-        data = chance.choice(_CHANGES[:2] if reader.is_binary and chance.random() < 0.7 else _CHANGES)(
-            chance, data
-        )
-        data = data[:_LONGEST]
+    data = change(chance, chance.choice(reader.seeds), reader.is_binary)
     if chance.random() < 0.03:
         data = gzip.compress(data, 1, mtime=0)
         data = _of_bytes(chance, data) if chance.random() < 0.5 else data

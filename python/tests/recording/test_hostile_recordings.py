@@ -1,4 +1,4 @@
-"""Verbs end in order on recordings that a stranger could have made; `tools/attack` runs a larger set."""
+"""Verbs end in order on recordings and inputs that a stranger could have made; `tools/attack` runs a larger set."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_verbs_end_in_order_on_a_hundred_hostile_recordings() -> None:
+@pytest.mark.parametrize(
+    ("words", "counted"),
+    [
+        (["recordings", "100", "--some"], "100 recordings, 200 verbs: 0 wrong"),
+        (["inputs", "36"], "36 inputs, 72 verbs: 0 wrong"),
+    ],
+)
+def test_verbs_end_in_order_on_what_is_hostile(words: list[str], counted: str) -> None:
     # A process of its own: verbs are forked from one that has not used the engine.
     done = subprocess.run(
-        [sys.executable, ROOT / "tools" / "attack", "recordings", "100", "--some"],
+        [sys.executable, ROOT / "tools" / "attack", *words],
         capture_output=True,
         text=True,
         check=False,
@@ -20,4 +29,4 @@ def test_verbs_end_in_order_on_a_hundred_hostile_recordings() -> None:
     *wrong, counts = done.stdout.splitlines() or [""]
     assert wrong == [], done.stdout
     assert done.returncode == 0, done.stderr
-    assert counts.startswith("100 recordings, 200 verbs: 0 wrong")
+    assert counts.startswith(counted)
