@@ -12,7 +12,7 @@ thread_local! {
 
 fuzz_target!(|data: &[u8]| {
     FOLDER.with(|folder| {
-        let folder = folder.get_or_init(|| tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder"));
+        let folder = folder.get_or_init(sysdock_fuzz::folder);
         sysdock_bpf::fuzzing::elf(data, &folder.path().join("binary"));
     });
 });

@@ -9,7 +9,7 @@ use sysdock_disk::{DiskError, Settings, Target, scan};
 use sysdock_table::{Cancel, Manifest, Recording};
 
 fuzz_target!(|data: &[u8]| {
-    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder");
+    let folder = sysdock_fuzz::folder();
     let image = folder.path().join("image");
     fs::write(&image, data).expect("room on the disk");
     // Seeds are cut after their last block in use: the rest reads as zeros.

@@ -13,7 +13,7 @@ thread_local! {
 }
 
 fn desk() -> (tempfile::TempDir, Mounted) {
-    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder");
+    let folder = sysdock_fuzz::folder();
     let mount = folder.path().join("mount");
     std::fs::create_dir_all(mount.join("folder")).expect("room on the disk");
     let mounted = Mounted::at(&mount);

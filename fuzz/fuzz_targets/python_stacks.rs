@@ -14,7 +14,7 @@ thread_local! {
 
 fuzz_target!(|data: &[u8]| {
     FOLDER.with(|folder| {
-        let folder = folder.get_or_init(|| tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder"));
+        let folder = folder.get_or_init(sysdock_fuzz::folder);
         let mut recording =
             Recording::create(&folder.path().join("rec"), Manifest::new("fuzz", "events", "calls")).expect("an empty folder");
         sysdock_bpf::fuzzing::python_stacks(data, &mut recording).expect("room on the disk");

@@ -21,7 +21,7 @@ thread_local! {
 }
 
 fn desk() -> Desk {
-    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder");
+    let folder = sysdock_fuzz::folder();
     let recording = Recording::create(&folder.path().join("rec"), Manifest::new("fuzz", "events", "calls")).expect("an empty folder");
     Desk { log: folder.path().join("log"), recording, _folder: folder }
 }

@@ -22,7 +22,7 @@ thread_local! {
 
 fn desk() -> (tempfile::TempDir, PathBuf) {
     map::expect_panics_of_libraries();
-    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder");
+    let folder = sysdock_fuzz::folder();
     let recording = folder.path().join("rec");
     drop(Recording::create(&recording, Manifest::new("fuzz", "files", "scan")).expect("an empty folder"));
     (folder, recording)

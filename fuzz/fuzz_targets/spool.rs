@@ -10,7 +10,7 @@ use sysdock_bpf::{BpfError, SPOOL, convert};
 use sysdock_table::{Cancel, Manifest, Recording};
 
 fuzz_target!(|data: &[u8]| {
-    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder");
+    let folder = sysdock_fuzz::folder();
     let spool = folder.path().join(SPOOL);
     fs::write(&spool, data).expect("room on the disk");
     let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("fuzz", "events", "calls")).expect("an empty folder");
