@@ -1,4 +1,4 @@
-"""Logs, images of file systems and know-how that nobody would write, for verbs: changes of good ones by a number.
+"""Mutated logs, images of file systems and know-how, for verbs: changes of good ones by a number.
 
 `make(number, ...)` writes one of them, and says which verbs are to meet it. What is read by a single reader of Python
 is attacked by hostile_files.py, recordings by recording/hostile_recordings.py.

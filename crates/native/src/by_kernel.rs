@@ -89,15 +89,15 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Refusal> {
     }
     let directory = env::current_dir().ok().map(|directory| directory.to_string_lossy().into_owned());
     if arguments.target.all && sysdock_bpf::own_pid_namespace().is_ok_and(|number| number != 0) {
-        messages::note("only the processes of this PID namespace are recorded: those of the whole system, on the host");
+        messages::note("only processes of this PID namespace are recorded; record on the host for the whole system");
     }
     let rows = environment::of_this_machine(&arguments.command, directory.clone());
     let manifest = manifest(arguments, directory);
     let relay = Relay::start(|| ());
     let prepared = prepare(arguments);
     // Loading fails where a signal comes. Nothing runs yet, and nothing has been made.
-    if let Some(signal) = signals::end_requests(&Counts::default()).next() {
-        return Ok(Exit::Signal(signal));
+    if let Some(signal) = signals::end_requests(&Counts::default()).first() {
+        return Ok(Exit::Signal(*signal));
     }
     let prepared = prepared?;
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share)).map_err(Message::from)?;

@@ -67,13 +67,16 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
 
     signals::ring_alarms();
     orphans::adopt();
-    let child = match launch(&strace, &fifo.held.path, arguments, caller.as_ref())? {
-        Ok(child) => child,
-        Err(signal) => {
-            recording.abandon();
-            return Ok(Exit::Signal(signal));
-        }
-    };
+    let before = signals::counts();
+    if let Some(signal) = signals::end_requests(&Counts::default()).first() {
+        // It reached no command.
+        recording.abandon();
+        return Ok(Exit::Signal(*signal));
+    }
+    let child = start(&strace, &fifo.held.path, arguments, caller.as_ref())
+        .map_err(|error| Message::new(format!("cannot start strace: {error}"), "is it executable?"))?;
+    // What came meanwhile may not have reached it.
+    signals::end_requests(&before).into_iter().for_each(|signal| signals::send(child.id(), signal));
     let cancel = Cancel::default();
     let Fifo { held, reader } = fifo;
     let watch = Watch::start(child, held, cancel.clone(), relay);
@@ -148,7 +151,7 @@ fn after_a_kill(signal: i32, ended_with: Option<u8>, seen: Option<u32>, mut rela
     let command = orphans::command(seen, relay.as_ref().and_then(Relay::witness));
     if ended_with.is_none() && command.is_none() {
         // A terminal sends Ctrl-C to all of us: what is not the command yet ends as the command would.
-        if signals::end_requests(&Counts::default()).any(|heard| heard == signal) {
+        if signals::end_requests(&Counts::default()).contains(&signal) {
             return Ok(Exit::Signal(signal));
         }
         return Err(Message::new(
@@ -170,24 +173,6 @@ fn manifest(command: &[OsString], directory: Option<&Path>) -> Manifest {
     manifest.host = environment::host_name();
     manifest.capture_mut().options = STRACE_OPTIONS.map(String::from).to_vec();
     manifest
-}
-
-/// Start strace. A signal that came before and asked for an end reached no command: then nothing is started, and its number is returned.
-fn launch(
-    strace: &Path,
-    fifo: &Path,
-    arguments: &arguments::Record,
-    caller: Option<&Caller>,
-) -> Result<Result<Child, libc::c_int>, Message> {
-    let before = signals::counts();
-    if let Some(signal) = signals::end_requests(&Counts::default()).next() {
-        return Ok(Err(signal));
-    }
-    let child = start(strace, fifo, arguments, caller)
-        .map_err(|error| Message::new(format!("cannot start strace: {error}"), "is it executable?"))?;
-    // What came meanwhile may not have reached it.
-    signals::end_requests(&before).for_each(|signal| signals::send(child.id(), signal));
-    Ok(Ok(child))
 }
 
 fn start(strace: &Path, fifo: &Path, arguments: &arguments::Record, caller: Option<&Caller>) -> io::Result<Child> {

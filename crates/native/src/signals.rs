@@ -152,8 +152,8 @@ impl Counts {
 }
 
 /// The signals that asked a program to end, of those counted so far but not in `seen`.
-pub(crate) fn end_requests(seen: &Counts) -> impl Iterator<Item = libc::c_int> + use<> {
-    counts().since(seen).filter(|signal| asks_for_an_end(*signal)).collect::<Vec<_>>().into_iter()
+pub(crate) fn end_requests(seen: &Counts) -> Vec<libc::c_int> {
+    counts().since(seen).filter(|signal| asks_for_an_end(*signal)).collect()
 }
 
 /// Whether it asks a program to end.

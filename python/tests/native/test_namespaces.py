@@ -69,7 +69,7 @@ def test_processes_and_all_of_a_pid_namespace(
         kill $busy; echo $busy"""
     done = unshared("--pid", "--mount-proc", "sh", "-c", script, kernel.native, tmp_path)
     busy = int(done.stdout)
-    assert "only the processes of this PID namespace" in done.stderr
+    assert "only processes of this PID namespace" in done.stderr
     [(first,)] = query(tmp_path / "one", "SELECT DISTINCT pid FROM processes WHERE ppid IS NULL OR ppid = 1")
     assert first == busy
     assert query(tmp_path / "one", "SELECT count(*) > 100 FROM calls") == [(True,)]
