@@ -10,7 +10,7 @@ from sysdock.errors import UserError
 from sysdock.library import Library, Table
 from sysdock.recording.filters import Filters
 from sysdock.recording.harmless import harmless
-from sysdock.recording.manifest import Recording
+from sysdock.recording.manifest import DAMAGE_HINT, Recording
 from sysdock.recording.native import refuse_existing
 from sysdock.recording.views import Views
 from sysdock.recording.writing import as_os_error
@@ -48,7 +48,7 @@ def export(
     refuse_existing(folder)
     views = Views(recording, library, filters)
     tables = [table for name in views.available if (table := views.table(name)).stored]
-    views.make([table.name for table in tables])
+    _make_views(views, tables)
     try:
         to_disk.make_folder(folder)
         written = [
@@ -64,6 +64,17 @@ def export(
         raise UserError(f"cannot be written: {reason}", place=str(folder)) from None
     finally:
         views.close()
+
+
+def _make_views(views: Views, tables: list[Table]) -> None:
+    """Makes their views. Summaries are counted, and so parts of the recording are read."""
+    import duckdb
+
+    try:
+        views.make([table.name for table in tables])
+    except duckdb.Error as error:
+        fact = f"the tables cannot be read: {str(error).splitlines()[0]}"
+        raise UserError(fact, DAMAGE_HINT, str(views.recording.folder)) from None
 
 
 def _write(views: Views, table: Table, path: Path, format: str, *, raw: bool) -> Exported:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 from pathlib import Path
 
 import duckdb
@@ -54,6 +55,23 @@ def test_nothing_is_overwritten(maker: RecordingMaker, library: Library, tmp_pat
     export(recording, library, tmp_path / "out", "csv", raw=True)
     with pytest.raises(UserError, match="already exists"):
         export(recording, library, tmp_path / "out", "csv", raw=True)
+
+
+def test_a_part_with_damaged_pages_is_an_error(
+    maker: RecordingMaker, library: Library, tmp_path: Path
+) -> None:
+    folder = maker.make()
+    # Its footer is whole, and its hash right: what is wrong shows when the summaries of calls are counted.
+    part = folder / "calls" / "part-0000.parquet"
+    before = part.read_bytes()
+    data = before[:4] + b"\xff" * 396 + before[400:]
+    part.write_bytes(data)
+    manifest = folder / "recording.json"
+    hashes = [hashlib.sha256(each).hexdigest() for each in (before, data)]
+    manifest.write_text(manifest.read_text().replace(*hashes))
+    with pytest.raises(UserError, match="the tables cannot be read"):
+        export(Recording.open(folder), library, tmp_path / "out", "parquet")
+    assert not (tmp_path / "out").exists()
 
 
 def test_half_a_file_is_not_left(
