@@ -123,7 +123,8 @@ def _changes(a: Session, b: Session, sql: str) -> list[Change]:
             of_b.get(name, absent),
         )
         changes.append(Change(name, calls_a, calls_b, time_a, time_b, bytes_a, bytes_b))
-    return sorted(changes, key=lambda change: (-abs(change.time_ns), -abs(change.calls), change.name))
+    # A damaged recording may have calls without a name.
+    return sorted(changes, key=lambda change: (-abs(change.time_ns), -abs(change.calls), change.name or ""))
 
 
 def _findings(a: Sequence[Finding], b: Sequence[Finding]) -> list[FindingChange]:
@@ -141,7 +142,7 @@ def _findings(a: Sequence[Finding], b: Sequence[Finding]) -> list[FindingChange]
             order.index(change.state),
             -abs(change.gain_ns),
             change.finding.rule,
-            change.finding.subject,
+            change.finding.subject or "",
         ),
     )
 

@@ -51,3 +51,11 @@ def test_without_durations_calls_are_compared(maker: RecordingMaker, open_sessio
     b = open_session(maker.make(calls[:100], name="b"))
     [write] = compare(a, b).lists["calls"]
     assert (write.time_a_ns, write.time_b_ns, write.calls) == (None, None, -200)
+
+
+def test_a_call_without_a_name_is_compared(maker: RecordingMaker, open_session) -> None:
+    """No recorder writes one; a stranger may."""
+    calls = writes("/out", 3)
+    nameless = [{**calls[0], "call": None}, {**calls[1], "call": "read"}, calls[2]]
+    found = compare(open_session(maker.make(calls, name="a")), open_session(maker.make(nameless, name="b")))
+    assert {change.name for change in found.lists["calls"]} == {"write", "read", None}
