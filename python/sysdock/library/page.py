@@ -18,6 +18,7 @@ from sysdock.library.toml_text import parse_toml
 RULE_HEADINGS = ("What it finds", "Why it matters", "Example", "What to do", "When to ignore it")
 RULE_HEADINGS_JA = ("何を見つけるか", "なぜ問題か", "例", "どうするか", "無視してよい場合")
 
+MOST_EXAMPLES = 100
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*([^`]*)$")
 _RULE_LINE = re.compile(r"\|?(\s*:?-+:?\s*\|)*\s*:?-+:?\s*\|?$")
 _ESCAPES = {"\\": "\\", "|": "|", "n": "\n", "r": "\r", "t": "\t"}
@@ -139,9 +140,15 @@ class _Reader:
         name = words[0] if words else ""
         if name == "strace":
             log = "\n".join(body) + "\n" if body else ""
-            self.examples.append(Example(log, {}, [], [], start + 1, None, self.at))
+            self.begin_example(log, start + 1)
         elif name in ("params", "rows"):
             self.add_block(words, body, start + 1)
+
+    def begin_example(self, log: str, line_no: int) -> None:
+        """Adds an example; each is run by `sysdock check`, so that their number is what a small page costs."""
+        if len(self.examples) == MOST_EXAMPLES:
+            raise self.error(line_no, f"the page has more than {MOST_EXAMPLES} examples", "split it")
+        self.examples.append(Example(log, {}, [], [], line_no, None, self.at))
 
     def add_block(self, words: list[str], body: list[str], line_no: int) -> None:
         """Adds a `params` or `rows TABLE` block to the last example."""
@@ -149,7 +156,7 @@ class _Reader:
         is_next = self.examples and not self.examples[-1].table_lines
         if name == "rows" and not is_next:
             # Of a recording that no log makes, such as a scan of a disk.
-            self.examples.append(Example("", {}, [], [], line_no, None, self.at))
+            self.begin_example("", line_no)
         elif not is_next:
             raise self.error(line_no, f"a `{name}` block without a `strace` or `rows` block before it")
         example = self.examples[-1]

@@ -82,7 +82,7 @@ class Views:
         # Why a summary could not be counted: reported again to the next rule that needs it.
         self._failed: dict[str, Exception] = {}
         self._mentioned: dict[str, Mentions | None] = {}
-        self._held: dict[str, dict[str, str]] = {}
+        self._from_parts: dict[str, str] = {}
         self._undefined: dict[str, Table] = {}
         # Held while a summary is counted; another thread that needs it waits.
         self._counting = threading.RLock()
@@ -205,7 +205,7 @@ class Views:
     def add_stored(self, other: Recording, suffix: str, tables: Iterable[str]) -> None:
         """Views of the stored rows of another recording, named with a suffix behind."""
         beside = copy.copy(self)
-        beside.recording, beside._held = other, {}
+        beside.recording, beside._from_parts = other, {}
         for name in tables:
             self._create(f"{name}{suffix}", f"SELECT * FROM {beside._stored(name)}")
 
@@ -288,21 +288,38 @@ class Views:
         if not parts:
             empty = ", ".join(f"CAST(NULL AS {c.sql_type}) AS {_name(c.name)}" for c in table.columns)
             return f"(SELECT {empty} WHERE false)"
-        source = _parquet(parts)
-        if table.name not in self._held:
-            self._held[table.name] = dict(self._columns_of(source, table.name))
-        held = self._held[table.name]
-        expected = {column.name: column.sql_type for column in table.columns}
-        if held == expected:
-            return source
-        return f"(SELECT {', '.join(self._adapted(table, held))} FROM {source})"
+        if table.name not in self._from_parts:
+            self._from_parts[table.name] = self._read(table, _parquet(parts))
+        return self._from_parts[table.name]
 
-    def _adapted(self, table: Table, held: dict[str, str]) -> list[str]:
-        """Columns of a table of another version: what was not known yet is NULL, the rest must be there."""
+    def _read(self, table: Table, source: str) -> str:
+        """Parts of a table as a FROM item with its columns."""
+        held = dict(self._columns_of(source, table.name))
+        expected = {column.name: column.sql_type for column in table.columns}
+        gaps = self._possible_gaps(table) if limits_of(self.recording) else frozenset()
+        if held == expected and not gaps:
+            return source
+        return f"(SELECT {', '.join(self._adapted(table, held, gaps))} FROM {source})"
+
+    def _possible_gaps(self, table: Table) -> frozenset[str]:
+        """Columns that must have a value in each row, in parts whose schema allows them to have none."""
+        files = ", ".join(_file_literal(str(part)) for part in self.recording.parts(table.name))
+        schema = f"SELECT DISTINCT name FROM parquet_schema([{files}]) WHERE repetition_type <> 'REQUIRED'"
+        optional = {name for (name,) in self.connection.execute(schema).fetchall()}
+        return frozenset(c.name for c in table.columns if not c.nullable and c.name in optional)
+
+    def _adapted(self, table: Table, held: dict[str, str], gaps: frozenset[str]) -> list[str]:
+        """Columns of parts that another version wrote: what was not known yet is NULL, the rest must be there.
+
+        A value that is missing in one of `gaps` is an error of the engine, once it is read.
+        """
         columns = []
         for column in table.columns:
             if column.name in held:
-                columns.append(f"CAST({_name(column.name)} AS {column.sql_type}) AS {_name(column.name)}")
+                value = f"CAST({_name(column.name)} AS {column.sql_type})"
+                if column.name in gaps:
+                    value = f"coalesce({value}, error('{table.name}.{column.name}: a value is missing'))"
+                columns.append(f"{value} AS {_name(column.name)}")
             elif column.nullable:
                 columns.append(f"CAST(NULL AS {column.sql_type}) AS {_name(column.name)}")
             else:

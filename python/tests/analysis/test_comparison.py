@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 from make_recording import RecordingMaker
 from sysdock.analysis.comparison import compare
 
@@ -54,8 +56,11 @@ def test_without_durations_calls_are_compared(maker: RecordingMaker, open_sessio
 
 
 def test_a_call_without_a_name_is_compared(maker: RecordingMaker, open_session) -> None:
-    """No recorder writes one; a stranger may."""
+    """No recorder writes one; a stranger may, and name this host."""
     calls = writes("/out", 3)
     nameless = [{**calls[0], "call": None}, {**calls[1], "call": "read"}, calls[2]]
-    found = compare(open_session(maker.make(calls, name="a")), open_session(maker.make(nameless, name="b")))
+    here = socket.gethostname()
+    a = open_session(maker.make(calls, name="a", host=here))
+    b = open_session(maker.make(nameless, name="b", host=here))
+    found = compare(a, b)
     assert {change.name for change in found.lists["calls"]} == {"write", "read", None}

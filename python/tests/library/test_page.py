@@ -90,6 +90,7 @@ def test_titles_sections_and_examples(tmp_path: Path) -> None:
         ("# T\n```strace\nx\n```\n```params\na = \n```\n", "not `name = value`"),
         ("# T\n```strace\nx\n```\n```rows\na\n```\n", "names one table"),
         ("# T\n```strace\nx\n```\n| a | b |\n|---|---|\n| 1 |\n", "1 cells under 2 columns"),
+        ("# T\n" + "```strace\nx\n```\n" * 101, "more than 100 examples"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, text: str, fact: str) -> None:

@@ -222,3 +222,15 @@ def test_a_summary_is_counted_over_the_filtered_calls(library: Library, maker: R
             where = f"WHERE call = '{expected}'" if expected else ""
             [(counted,)] = session.fetch(f"SELECT count(*) FROM calls {where}")
             assert total == counted > 0
+
+
+def test_a_missing_value_is_an_error_of_its_own(maker: RecordingMaker, open_session) -> None:
+    """No recorder leaves one out where there must be one; a recording of a stranger may."""
+    row = {"t": 0.1, "call": "read", "path": "/a"}
+    whole = open_session(maker.make([row], name="whole", host="elsewhere"))
+    assert whole.fetch("SELECT call FROM calls") == [("read",)]
+    lacking = open_session(maker.make([{**row, "call": None}], name="lacking", host="elsewhere"))
+    # Only those who read it see the error.
+    assert lacking.fetch("SELECT path FROM calls") == [("/a",)]
+    with pytest.raises(UserError, match=r"calls\.call: a value is missing"):
+        lacking.fetch("SELECT call FROM calls")
