@@ -221,6 +221,13 @@ def io_counters(recorder: Recorder, folder: Path) -> None:
     (folder / "counted").write_text(done.stdout)
 
 
+def run_states(recorder: Recorder, folder: Path) -> None:
+    """The program whose threads wait for each other, and say how often they left their CPU."""
+    done = recorder.record(folder / "rec", folder / "programs" / "run_states")
+    check(done)
+    (folder / "said").write_text(done.stdout)
+
+
 def children(recorder: Recorder, folder: Path) -> None:
     """Children of known work, which say how much CPU time they took."""
     (folder / "source").write_bytes(bytes(300_000))
@@ -329,6 +336,7 @@ SCENES: dict[str, Callable[[Recorder, Path], None]] = {
     **{f"io_uring_{thread}": io_uring(thread) for thread in (0, 1)},
     **{f"libaio_{depth}_{direct}": libaio(depth, direct) for depth in (1, 16) for direct in (0, 1)},
     "io_counters": io_counters,
+    "run_states": run_states,
     "children": children,
     **{f"pid_namespace_{depth}": pid_namespace(depth) for depth in (1, 2)},
     "capabilities": capabilities,
@@ -343,6 +351,7 @@ LIBRARY = ["libsites.so", *NO_FRAME_POINTERS, "-shared", "-fPIC", PROGRAMS / "ca
 COMPILED: dict[str, list[list[str | Path]]] = {
     "every_file_call": [["every_file_call", "-g", "-O1", *STRICT, PROGRAMS / "every_file_call.c"]],
     "mapped_pages": [["mapped_pages", "-O1", *STRICT, PROGRAMS / "mapped_pages.c"]],
+    "run_states": [["run_states", "-O1", *STRICT, PROGRAMS / "run_states.c"]],
     "io_counters": [["io_counters", "-O1", "-w", "-pthread", PROGRAMS / "io_counters.c"]],
     "call_sites_pie": [
         ["call_sites", *NO_FRAME_POINTERS, "-fPIE", "-pie", PROGRAMS / "call_sites.c"],

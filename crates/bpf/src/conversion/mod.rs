@@ -1,7 +1,8 @@
 //! From a spool to the tables of a recording.
 //!
 //! Twice over the spool: [`Survey`] finds what is whole, and where files lie; then all events are merged by time and become rows. Calls stand
-//! in the order of their ends, as in a log of strace. Of all that grows with the recording, only paths and lives stay in memory.
+//! in the order of their ends, as in a log of strace. Of all that grows with the recording, only paths,
+//! lives, and (up to a bound) times on no CPU stay in memory.
 
 pub(crate) mod clock;
 pub(crate) mod places;
@@ -192,6 +193,11 @@ impl<'a> Conversion<'a> {
     fn event(&mut self, event: &Raw<'_>, families: &mut Families) -> Result<(), BpfError> {
         let at_ns = self.clock.epoch_ns(Families::at_ns(event).unwrap_or(0));
         families.event(event, at_ns, self)
+    }
+
+    /// The end of all that was seen so far.
+    pub(crate) fn last_ns(&self) -> i64 {
+        self.last_ns
     }
 
     /// Whether events of a family are recorded.

@@ -146,6 +146,7 @@ families! {
         uring: uring::Uring,
         faults: faults::Faults,
         page_io: page_io::PageCache,
+        sched: sched::Sched,
         stacks: stacks::Stacks,
     }
 }

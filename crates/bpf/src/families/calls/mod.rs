@@ -2,7 +2,7 @@
 
 mod aio;
 pub(crate) mod events;
-mod meanings;
+pub(crate) mod meanings;
 pub(crate) mod numbers;
 mod rows;
 #[cfg(test)]

@@ -1,0 +1,184 @@
+//! From switches and wake-ups to times on no CPU, thread by thread.
+//!
+//! States of a thread: *running* -> *away* (it left its CPU) -> *woken* (perhaps) -> *running*. Its end is a switch too, the last one, behind
+//! the event that ends its life.
+
+use std::mem;
+
+use rustc_hash::FxHashMap;
+use sysdock_calls::CallRow;
+use sysdock_table::TableError;
+
+use crate::{
+    conversion::Conversion,
+    events::{
+        STATE_DEAD, STATE_SLEEPING, STATE_STOPPED, STATE_TRACED, STATE_UNINTERRUPTIBLE, SWITCH_PREEMPTED, SwitchEvent,
+        WAKE_INTERRUPT, WAKE_NEW, WAKE_OTHER, WakeEvent,
+    },
+};
+
+use super::{
+    critical_path::CriticalPath,
+    rows::{Absence, Rows, State, Waker, Words},
+};
+
+/// Absences of one thread that wait for the end of the call that they belong to; with more, they have no object.
+const MOST_WAITING: usize = 4096;
+
+/// Threads that are on no CPU, and what was made of the time before.
+#[derive(Default)]
+pub(super) struct Absences {
+    /// By thread id, those that last; `until_ns` is not known yet, nor `woken_ns` before it is woken: [`i64::MAX`].
+    now: FxHashMap<u32, Absence>,
+    /// Lives of threads that were seen on a CPU and may be again, by thread id.
+    seen: FxHashMap<u32, u32>,
+    /// By thread id, absences within a call that has not returned.
+    in_call: FxHashMap<u32, Vec<Absence>>,
+    words: Words,
+    rows: Rows,
+    path: CriticalPath,
+}
+
+impl Absences {
+    /// A thread leaves its CPU.
+    pub(super) fn leaves(&mut self, event: &SwitchEvent, flags: u32, at_ns: i64, conversion: &mut Conversion<'_>) {
+        let tid = event.from_tid;
+        if tid == 0 {
+            return;
+        }
+        if event.state & STATE_DEAD != 0 {
+            self.now.remove(&tid);
+            self.seen.remove(&tid);
+            return;
+        }
+        // Behind its end a thread is nobody's any more.
+        let Some(life) = life_of(tid, conversion) else { return };
+        self.seen.insert(tid, life);
+        let state = if flags & SWITCH_PREEMPTED != 0 { State::Preempted } else { state(event.state) };
+        self.now.insert(tid, Absence { call: event.call as i16, ..begun(life, at_ns, state) });
+    }
+
+    /// A thread is woken.
+    pub(super) fn woken(&mut self, event: &WakeEvent, flags: u32, at_ns: i64, conversion: &mut Conversion<'_>) {
+        let waker = if flags & WAKE_INTERRUPT != 0 {
+            Waker::Interrupt
+        } else if flags & WAKE_OTHER != 0 {
+            Waker::Other(self.words.waker(event.waker))
+        } else {
+            // One that is ending has no life any more, but still runs.
+            let life = life_of(event.waker_tid, conversion).or_else(|| self.seen.get(&event.waker_tid).copied());
+            life.map_or(Waker::Nobody, Waker::Thread)
+        };
+        if flags & WAKE_NEW != 0 {
+            let thread = conversion.thread(event.tid, at_ns);
+            let life = conversion.threads.get_mut(thread).life as u32;
+            self.now.insert(event.tid, Absence { waker, ..begun(life, at_ns, State::New) });
+            return;
+        }
+        // One that is about to sleep, and is woken before it does, goes on.
+        if let Some(absence) = self.now.get_mut(&event.tid).filter(|absence| absence.woken_ns == i64::MAX) {
+            (absence.woken_ns, absence.waker) = (at_ns, waker);
+        }
+    }
+
+    /// A thread gets a CPU.
+    pub(super) fn returns(&mut self, event: &SwitchEvent, at_ns: i64, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
+        let tid = event.to_tid;
+        if tid == 0 {
+            return Ok(());
+        }
+        let absence = match self.now.remove(&tid) {
+            Some(absence) => absence,
+            // The event of its leaving was lost.
+            None if self.seen.contains_key(&tid) => return Ok(()),
+            None => match since_the_start(tid, at_ns, conversion) {
+                Some(absence) => absence,
+                None => return Ok(()),
+            },
+        };
+        self.seen.insert(tid, absence.life);
+        let absence = ended(absence, at_ns, event.cpu as i16);
+        if absence.call < 0 {
+            return self.keep(absence, conversion);
+        }
+        let waiting = self.in_call.entry(tid).or_default();
+        waiting.push(absence);
+        if waiting.len() < MOST_WAITING {
+            return Ok(());
+        }
+        let all = mem::take(waiting);
+        all.into_iter().try_for_each(|absence| self.keep(absence, conversion))
+    }
+
+    /// A call of a thread has returned: it was in it when it left its CPU, or on its way back from the one before.
+    #[inline]
+    pub(super) fn call(&mut self, tid: u32, call: &CallRow, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
+        let Some(waiting) = self.in_call.get_mut(&tid).filter(|waiting| !waiting.is_empty()) else { return Ok(()) };
+        let mut waiting = mem::take(waiting);
+        for absence in waiting.drain(..) {
+            let (number, object) = if absence.from_ns < call.ts_ns { (-1, -1) } else { (absence.call, call.object) };
+            self.keep(Absence { call: number, object, ..absence }, conversion)?;
+        }
+        // With the room that it has.
+        self.in_call.insert(tid, waiting);
+        Ok(())
+    }
+
+    /// Write what is left: threads that are away are so until the end.
+    pub(super) fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
+        let until_ns = conversion.last_ns();
+        let mut rest: Vec<Absence> = mem::take(&mut self.in_call).into_values().flatten().collect();
+        let still = mem::take(&mut self.now).into_values().filter(|absence| absence.from_ns < until_ns);
+        rest.extend(still.map(|absence| ended(absence, until_ns, -1)));
+        rest.sort_by_key(|absence| (absence.until_ns, absence.from_ns, absence.life));
+        rest.into_iter().try_for_each(|absence| self.keep(absence, conversion))?;
+        self.rows.flush(conversion.recording)?;
+        mem::take(&mut self.path).write(&mut self.words, conversion)
+    }
+
+    fn keep(&mut self, absence: Absence, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
+        let absence = self.words.explained(absence, &conversion.objects);
+        self.path.add(&absence);
+        self.rows.push(&absence, &mut self.words, conversion.recording)
+    }
+}
+
+fn life_of(tid: u32, conversion: &mut Conversion<'_>) -> Option<u32> {
+    let thread = conversion.threads.find(tid)?;
+    Some(conversion.threads.get_mut(thread).life as u32)
+}
+
+fn begun(life: u32, from_ns: i64, state: State) -> Absence {
+    let (woken_ns, until_ns) = (i64::MAX, i64::MAX);
+    Absence { life, from_ns, woken_ns, until_ns, state, waker: Waker::Nobody, call: -1, cpu: -1, object: -1, cause: None }
+}
+
+fn ended(absence: Absence, until_ns: i64, cpu: i16) -> Absence {
+    let woken_ns = if absence.state.is_runnable() { absence.from_ns } else { absence.woken_ns.min(until_ns) };
+    Absence { woken_ns, until_ns, cpu, ..absence }
+}
+
+/// A thread that had left its CPU before recording began. The command begins only now: until then it was held back.
+fn since_the_start(tid: u32, at_ns: i64, conversion: &mut Conversion<'_>) -> Option<Absence> {
+    let thread = conversion.thread(tid, at_ns);
+    let life = conversion.threads.get_mut(thread).life;
+    let is_command = i64::from(tid) == conversion.command_pid();
+    let start_ns = &mut conversion.threads.lives[life].start_ns;
+    if is_command {
+        *start_ns = at_ns;
+        return None;
+    }
+    Some(begun(life as u32, (*start_ns).min(at_ns), State::Unknown))
+}
+
+/// A freezer, or a state that a newer kernel has, is a way to sleep.
+fn state(bits: u32) -> State {
+    match bits {
+        0 => State::Preempted,
+        bits if bits & STATE_UNINTERRUPTIBLE != 0 => State::Uninterruptible,
+        bits if bits & STATE_SLEEPING != 0 => State::Sleeping,
+        bits if bits & STATE_STOPPED != 0 => State::Stopped,
+        bits if bits & STATE_TRACED != 0 => State::Traced,
+        _ => State::Sleeping,
+    }
+}

@@ -1,0 +1,49 @@
+// Events of the scheduler: which thread a CPU runs, and who wakes whom.
+#pragma once
+
+#include "bpf/event.h"
+
+enum sched_kind {
+	EVENT_SWITCH = 11, // a CPU turns from one thread to another
+	EVENT_WAKE = 12,   // a thread is woken
+};
+
+// Of event_header.flags, for EVENT_SWITCH.
+enum switch_flag {
+	SWITCH_PREEMPTED = 1, // the thread before could have gone on
+};
+
+// Of event_header.flags, for EVENT_WAKE.
+enum wake_flag {
+	WAKE_NEW = 1,   // it was just made, and has not run yet
+	WAKE_OTHER = 2, // the waker is not recorded: its name is here
+	WAKE_INTERRUPT = 4, // an interrupt woke it: what ran there did nothing, or was in no call
+};
+
+// Of switch_event.state: bits that kernels since 4.14 number alike (include/linux/sched.h).
+enum task_state {
+	STATE_SLEEPING = 1,
+	STATE_UNINTERRUPTIBLE = 2,
+	STATE_STOPPED = 4,
+	STATE_TRACED = 8,
+	STATE_DEAD = 0x80,
+};
+
+struct switch_event {
+	struct event_header header;
+	unsigned long long at_ns; // CLOCK_MONOTONIC
+	unsigned int from_tid;    // that ran until now; 0: none that is recorded
+	unsigned int to_tid;      // that runs from now on; 0: none that is recorded
+	unsigned int state;       // what the thread before waits for: task_state; 0: nothing
+	unsigned int cpu;
+	int call; // number of the system call that the thread before is in; -1: none
+	unsigned int pad;
+};
+
+struct wake_event {
+	struct event_header header;
+	unsigned long long at_ns; // CLOCK_MONOTONIC
+	unsigned int tid;         // who is woken
+	unsigned int waker_tid;   // what ran on the CPU where it was woken
+	char waker[16];           // WAKE_OTHER
+};

@@ -1,0 +1,166 @@
+//! Times on no CPU as rows of `run_states`.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+use sysdock_calls::{
+    ObjectId, Objects,
+    syscalls::{CLASS_WORDS, Class},
+};
+use sysdock_table::{
+    Batch, ROWS_PER_GROUP, Recording, TableError,
+    rows::{RunStates, RunStatesColumns},
+};
+
+use crate::families::calls::meanings::{Meaning, Meanings};
+
+use super::cause::Cause;
+
+/// What a thread is in while it is on no CPU; the words of `run_states.state`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Sleeping,
+    Uninterruptible,
+    Stopped,
+    Traced,
+    Preempted,
+    New,
+    /// It was on no CPU already when recording began.
+    Unknown,
+}
+
+impl State {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            State::Sleeping => "sleeping",
+            State::Uninterruptible => "uninterruptible",
+            State::Stopped => "stopped",
+            State::Traced => "traced",
+            State::Preempted => "preempted",
+            State::New => "new",
+            State::Unknown => "unknown",
+        }
+    }
+
+    /// Whether it could have run all the time.
+    pub(super) fn is_runnable(self) -> bool {
+        matches!(self, State::Preempted | State::New)
+    }
+}
+
+/// Who woke a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waker {
+    Nobody,
+    Interrupt,
+    /// A recorded thread, by its life.
+    Thread(u32),
+    /// Another one, by the number of its name.
+    Other(u32),
+}
+
+/// A time that a thread was on no CPU. All that there are may stay in memory until the end, so it is small.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Absence {
+    pub(super) life: u32,
+    pub(super) from_ns: i64,
+    /// Of one that waits for nothing, `from_ns`.
+    pub(super) woken_ns: i64,
+    pub(super) until_ns: i64,
+    pub(super) state: State,
+    pub(super) waker: Waker,
+    /// Number of the system call; below 0: none.
+    pub(super) call: i16,
+    /// Below 0: it did not run again.
+    pub(super) cpu: i16,
+    /// What the call works on, a row in `paths`; below 0: nothing, or not known.
+    pub(super) object: i32,
+    /// What it waits for; none: a CPU only, or not looked for yet.
+    pub(super) cause: Option<Cause>,
+}
+
+/// Numbers to words.
+pub(super) struct Words {
+    meanings: Meanings,
+    wakers: Vec<String>,
+    numbers: FxHashMap<[u8; 16], u32>,
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Words { meanings: Meanings::new(), wakers: Vec::new(), numbers: FxHashMap::default() }
+    }
+}
+
+impl Words {
+    /// The number of a program's name.
+    pub(super) fn waker(&mut self, name: [u8; 16]) -> u32 {
+        *self.numbers.entry(name).or_insert_with(|| {
+            self.wakers.push(sysdock_table::readable(crate::events::until_nul(&name)).into_owned());
+            (self.wakers.len() - 1) as u32
+        })
+    }
+
+    pub(super) fn waker_name(&self, waker: Waker) -> Option<Cow<'_, str>> {
+        match waker {
+            Waker::Interrupt => Some("interrupt".into()),
+            Waker::Other(number) => Some(self.wakers[number as usize].as_str().into()),
+            _ => None,
+        }
+    }
+
+    fn meaning(&mut self, call: i16) -> Option<Meaning> {
+        u16::try_from(call).ok().map(|number| self.meanings.of(number))
+    }
+
+    /// The absence with its cause, which the object that its call works on tells.
+    pub(super) fn explained(&mut self, absence: Absence, objects: &Objects) -> Absence {
+        let call = self.call(absence.call);
+        let call = call.map(|(number, class)| (self.meanings.calls.names()[usize::from(number)].as_str(), class));
+        let kind = ObjectId::try_from(absence.object).ok().map(|object| objects.kind(object));
+        Absence { cause: Cause::of(absence.state, call, kind), ..absence }
+    }
+
+    /// Name and class of a call.
+    pub(super) fn call(&mut self, call: i16) -> Option<(u16, Class)> {
+        self.meaning(call).map(|meaning| (meaning.call, meaning.class))
+    }
+
+    pub(super) fn call_name(&self, (number, class): (u16, Class)) -> (Cow<'_, str>, Cow<'static, str>) {
+        (self.meanings.calls.names()[usize::from(number)].as_str().into(), CLASS_WORDS[class as usize].into())
+    }
+}
+
+/// Rows not yet written.
+#[derive(Default)]
+pub(super) struct Rows(Batch<RunStatesColumns>);
+
+impl Rows {
+    pub(super) fn push(&mut self, absence: &Absence, words: &mut Words, recording: &mut Recording) -> Result<(), TableError> {
+        let dur_ns = absence.until_ns.saturating_sub(absence.from_ns).max(0);
+        let call = words.call(absence.call);
+        let (call, class) = call.map(|call| words.call_name(call)).unzip();
+        self.0.push(&RunStates {
+            ts_ns: absence.from_ns,
+            dur_ns,
+            wait_ns: absence.woken_ns.saturating_sub(absence.from_ns).clamp(0, dur_ns),
+            task_id: absence.life.cast_signed(),
+            state: absence.state.word().into(),
+            cause: absence.cause.map(|cause| cause.word().into()),
+            waker_task_id: match absence.waker {
+                Waker::Thread(life) => Some(life.cast_signed()),
+                _ => None,
+            },
+            waker: words.waker_name(absence.waker),
+            cpu: Some(i32::from(absence.cpu)).filter(|cpu| *cpu >= 0),
+            call,
+            class,
+            path_id: Some(absence.object).filter(|object| *object >= 0),
+        });
+        if self.0.len() >= ROWS_PER_GROUP { self.flush(recording) } else { Ok(()) }
+    }
+
+    pub(super) fn flush(&mut self, recording: &mut Recording) -> Result<(), TableError> {
+        recording.write_batch(&mut self.0)
+    }
+}

@@ -1,0 +1,107 @@
+// When threads run, what they wait for when they do not, and who wakes them: one event for each switch of a CPU from or to a recorded
+// thread, and one for each time that one is woken.
+
+#include "bpf/kernel.h"
+#include "bpf/ring.h"
+#include "bpf/target.h"
+#include "events.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define PF_EXITING 0x4
+#define PF_IO_WORKER 0x10
+#define PF_KTHREAD 0x200000
+#define TS_COMPAT 2
+
+static __always_inline u32 recorded_tid(struct task_struct *task)
+{
+	return is_wanted(task) ? tid_of(task) : 0;
+}
+
+// The system call that a thread is in, which need not be the one that runs. Its entry notes the number beside the registers of the
+// program; other ways into the kernel, such as a page fault, note -1 there.
+static __always_inline int call_of(struct task_struct *task)
+{
+	if (task->flags & (PF_KTHREAD | PF_IO_WORKER) || task->thread_info.status & TS_COMPAT)
+		return -1;
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+	return regs->orig_ax;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switched, bool preempt, struct task_struct *from, struct task_struct *to, u32 state)
+{
+	u32 from_tid = recorded_tid(from), to_tid = recorded_tid(to);
+	struct ring *ring = this_ring();
+	struct switch_event *event;
+	u64 position;
+
+	if (!ring || !(from_tid | to_tid))
+		return 0;
+	u64 now_ns = bpf_ktime_get_ns();
+	event = ring_take(ring, sizeof(*event), EVENT_SWITCH, now_ns, &position);
+	if (!event)
+		return 0; // it is counted as lost
+	event->at_ns = now_ns;
+	event->from_tid = from_tid;
+	event->to_tid = to_tid;
+	event->state = preempt ? 0 : state;
+	event->cpu = bpf_get_smp_processor_id();
+	event->call = from_tid ? call_of(from) : -1;
+	event->pad = 0;
+	ring_give(&event->header, position, sizeof(*event), EVENT_SWITCH, preempt ? SWITCH_PREEMPTED : 0);
+	return 0;
+}
+
+// Whether a thread that runs does something of its own in the kernel. Else what happens there in its time is an interrupt.
+static __always_inline bool is_at_work(struct task_struct *task)
+{
+	if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_EXITING))
+		return task->pid != 0; // the idle threads of the CPUs
+	return call_of(task) >= 0;
+}
+
+static __always_inline int write_wake(struct task_struct *task, u32 flags)
+{
+	struct task_struct *waker = bpf_get_current_task_btf();
+	struct ring *ring = this_ring();
+	struct wake_event *event;
+	u64 position;
+
+	if (!ring || !is_wanted(task))
+		return 0;
+	u64 now_ns = bpf_ktime_get_ns();
+	event = ring_take(ring, sizeof(*event), EVENT_WAKE, now_ns, &position);
+	if (!event)
+		return 0;
+	event->at_ns = now_ns;
+	event->tid = tid_of(task);
+	event->waker_tid = recorded_tid(waker);
+	if (!is_at_work(waker))
+		flags |= WAKE_INTERRUPT;
+	if (!event->waker_tid) {
+		flags |= WAKE_OTHER;
+		event->waker_tid = waker->pid;
+		bpf_probe_read_kernel(event->waker, sizeof(event->waker), waker->comm);
+	} else {
+		__builtin_memset(event->waker, 0, sizeof(event->waker));
+	}
+	ring_give(&event->header, position, sizeof(*event), EVENT_WAKE, flags);
+	return 0;
+}
+
+// In the context of the waker; sched_wakeup may come later, on the CPU of the woken thread.
+SEC("tp_btf/sched_waking")
+int BPF_PROG(waking, struct task_struct *task)
+{
+	return write_wake(task, 0);
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(waking_new, struct task_struct *task)
+{
+	return write_wake(task, WAKE_NEW);
+}

@@ -1,0 +1,161 @@
+//! From switches and wake-ups to rows.
+
+use crate::{
+    events::{
+        EVENT_SWITCH, EVENT_WAKE, STATE_DEAD, STATE_SLEEPING, STATE_UNINTERRUPTIBLE, SWITCH_PREEMPTED, SwitchEvent,
+        WAKE_INTERRUPT, WAKE_NEW, WAKE_OTHER, WakeEvent,
+    },
+    testing::{Bytes, Tables, call, exec, exit, fork, path, relative, task},
+};
+
+const F: u64 = 11;
+const NO_CALL: i64 = -1;
+
+/// A thread leaves CPU 0 in a call.
+fn leaves(at_ns: u64, from_tid: u32, state: u32, call: i64) -> Bytes {
+    let call = i32::try_from(call).expect("a number of a call");
+    Bytes::of(EVENT_SWITCH, &SwitchEvent { at_ns, from_tid, state, call, ..SwitchEvent::default() })
+}
+
+fn preempted(at_ns: u64, tid: u32) -> Bytes {
+    leaves(at_ns, tid, 0, NO_CALL).flag(SWITCH_PREEMPTED)
+}
+
+/// It gets CPU 1.
+fn returns(at_ns: u64, to_tid: u32) -> Bytes {
+    Bytes::of(EVENT_SWITCH, &SwitchEvent { at_ns, to_tid, cpu: 1, call: -1, ..SwitchEvent::default() })
+}
+
+fn wake(at_ns: u64, tid: u32, waker_tid: u32, flags: u32) -> Bytes {
+    let mut waker = [0; 16];
+    if flags & WAKE_OTHER != 0 {
+        waker[..7].copy_from_slice(b"kworker");
+    }
+    Bytes::of(EVENT_WAKE, &WakeEvent { at_ns, tid, waker_tid, waker }).flag(flags)
+}
+
+fn shown(tables: &Tables, table: &str, columns: &str) -> Vec<String> {
+    tables.show(table, columns).iter().map(|row| relative(row)).collect()
+}
+
+#[test]
+fn absences_have_rows() {
+    let events = [
+        path(F, &["data", "home"]),
+        exec(5, (7, 7), 7, "/bin/x", "x\0"),
+        // Waits for the disk in a read.
+        leaves(20, 7, STATE_UNINTERRUPTIBLE, libc::SYS_read),
+        wake(50, 7, 0, WAKE_INTERRUPT),
+        // Only the first counts.
+        wake(55, 7, 99, WAKE_OTHER),
+        returns(60, 7),
+        // Preempted within it.
+        leaves(62, 7, 0, libc::SYS_read).flag(SWITCH_PREEMPTED),
+        returns(64, 7),
+        call(7, 15, 55, libc::SYS_read, 10).fd(3).file(F),
+        // Behind its end, on the way back to the program.
+        leaves(72, 7, 0, libc::SYS_read).flag(SWITCH_PREEMPTED),
+        returns(75, 7),
+        call(7, 77, 1, libc::SYS_getpid, 7),
+        leaves(80, 7, STATE_SLEEPING, libc::SYS_nanosleep),
+        // It is woken before it sleeps the next time, too: that counts for nothing.
+        wake(90, 7, 99, WAKE_OTHER),
+        returns(95, 7),
+        wake(97, 7, 99, WAKE_OTHER),
+        leaves(100, 7, STATE_SLEEPING, libc::SYS_futex),
+        exit(120, (8, 8), 0, true),
+    ];
+    let tables = Tables::of(&[&events]);
+    let rows = shown(&tables, "run_states", "ts_ns dur_ns wait_ns task_id state cause waker cpu call class path");
+    let expected = [
+        "20 40 30 0 uninterruptible disk interrupt 1 read read /home/data",
+        "62 2 0 0 preempted - - 1 read read /home/data",
+        "72 3 0 0 preempted - - 1 - - -",
+        "80 15 10 0 sleeping timer kworker 1 nanosleep wait -",
+        // Until recording ends.
+        "100 20 20 0 sleeping lock - - futex lock -",
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(tables.manifest.tables["run_states"].lost, 0);
+}
+
+#[test]
+fn threads_that_were_away_at_the_start_and_lost_events() {
+    let events = [
+        // The command was held back until now.
+        task(2, (7, 7), 1, "", ""),
+        returns(4, 7),
+        exec(5, (7, 7), 7, "/bin/x", "x\0"),
+        task(6, (8, 8), 1, "other", "other\0"),
+        // Nobody saw it leave.
+        returns(20, 8),
+        // It left between the two: that event was lost.
+        returns(30, 8),
+        // A thread that is gone, and one that nobody knows.
+        exit(40, (8, 8), 0, true),
+        leaves(45, 8, STATE_DEAD, libc::SYS_exit_group),
+        leaves(46, 99, STATE_SLEEPING, NO_CALL),
+    ];
+    let tables = Tables::of(&[&events]);
+    assert_eq!(shown(&tables, "run_states", "ts_ns dur_ns task_id state cause"), ["6 14 1 unknown unknown"]);
+    assert_eq!(shown(&tables, "processes", "start_ts_ns tid"), ["4 7", "6 8"]);
+}
+
+#[test]
+fn the_critical_path_goes_through_wakers_and_makers() {
+    // 7 makes 8 and waits for it; 8 waits for a timer, and for 9, which it made and which computes. 8 ends.
+    let events = [
+        exec(5, (7, 7), 7, "/bin/x", "x\0"),
+        fork(20, (7, 7), (8, 8)),
+        wake(21, 8, 7, WAKE_NEW),
+        returns(25, 8),
+        leaves(30, 7, STATE_SLEEPING, libc::SYS_wait4),
+        leaves(40, 8, STATE_SLEEPING, libc::SYS_clock_nanosleep),
+        wake(60, 8, 7, WAKE_INTERRUPT),
+        returns(61, 8),
+        fork(70, (8, 8), (8, 9)),
+        wake(70, 9, 8, WAKE_NEW),
+        returns(75, 9),
+        leaves(80, 8, STATE_SLEEPING, libc::SYS_futex),
+        preempted(85, 9),
+        returns(88, 9),
+        wake(100, 8, 9, 0),
+        leaves(101, 9, STATE_SLEEPING, libc::SYS_futex),
+        returns(104, 8),
+        exit(110, (8, 8), 0, true),
+        wake(111, 7, 8, 0),
+        leaves(112, 8, STATE_DEAD, libc::SYS_exit_group),
+        returns(115, 7),
+        exit(130, (7, 7), 0, true),
+    ];
+    let tables = Tables::of(&[&events]);
+    let expected = [
+        "5 0 16 running - -",
+        "21 1 4 runnable - -",
+        "25 1 15 running - -",
+        "40 1 20 waiting timer clock_nanosleep",
+        "60 1 1 runnable - clock_nanosleep",
+        "61 1 9 running - -",
+        "70 2 5 runnable - -",
+        "75 2 10 running - -",
+        "85 2 3 runnable - -",
+        "88 2 12 running - -",
+        "100 1 4 runnable - futex",
+        "104 1 7 running - -",
+        "111 0 4 runnable - wait4",
+        "115 0 15 running - -",
+    ];
+    assert_eq!(shown(&tables, "critical_path", "ts_ns task_id dur_ns part cause call"), expected);
+}
+
+#[test]
+fn two_that_wake_each_other_at_one_moment_are_no_endless_path() {
+    let both = |tid, other| [leaves(50, tid, STATE_SLEEPING, libc::SYS_futex), wake(50, tid, other, 0), returns(50, tid)];
+    let begin = [exec(5, (7, 7), 7, "/bin/x", "x\0"), fork(10, (7, 7), (8, 8))];
+    let end = [exit(60, (7, 7), 0, true)];
+    let events = [&begin[..], &both(7, 8), &both(8, 7), &end].concat();
+    let tables = Tables::of(&[&events]);
+    let rows = tables.show("critical_path", "dur_ns task_id");
+    let sum: i64 = rows.iter().map(|row| row.split(' ').next().unwrap().parse::<i64>().unwrap()).sum();
+    assert_eq!(sum, 55);
+}
