@@ -27,7 +27,7 @@ class RecordingMaker:
 
         `pid`, `tid` and `result`, which no table of events stores, are turned into what it stores. Rows of
         `processes`, `signals`, `mappings`, `file_faults`, `page_io`, `stacks` and `import_issues` may be given
-        too.
+        too, and those of `run_states` and `critical_path`, tables that it does not have without.
         """
         calls = sample_calls() if calls is None else calls
         paths: dict[str, tuple[int, str]] = {}
@@ -54,6 +54,9 @@ class RecordingMaker:
             "environment": [{"section": "host", "name": "hostname", "value": "box", "source": "recorder"}],
             "signals": signals,
         }
+        for table in ("run_states", "critical_path"):
+            if table in manifest:
+                tables[table] = [self._event(entry, paths, lives) for entry in manifest.pop(table)]
         return self.write(tables, name, **manifest)
 
     def make_scan(self, name: str = "scan") -> Path:
@@ -137,8 +140,25 @@ class RecordingMaker:
         return self.write(tables, name, recorder="experiment", about="experiment")
 
     def make_each_kind(self) -> list[Path]:
-        """A recording of calls, one of a disk, one of an experiment."""
-        return [self.make(), self.make_scan(), self.make_experiment()]
+        """A recording of calls, one with times of waiting, one of a disk, one of an experiment."""
+        return [self.make(), self.make_waits(), self.make_scan(), self.make_experiment()]
+
+    def make_waits(self, name: str = "waits") -> Path:
+        """A process that reads, for which it waits 30 ms for the disk, and computes."""
+        ms = 1_000_000
+        read = {"call": "read", "class": "read", "path": "/data"}
+        wait = {"t": 0.01, "dur_ns": 31 * ms, "wait_ns": 30 * ms, "state": "uninterruptible", "cause": "disk"}
+        path = [
+            {"t": 0, "dur_ns": 10 * ms, "part": "running"},
+            {"t": 0.01, "dur_ns": 30 * ms, "part": "waiting", "cause": "disk", **read},
+            {"t": 0.04, "dur_ns": ms, "part": "runnable", **read},
+            {"t": 0.041, "dur_ns": 59 * ms, "part": "running"},
+        ]
+        times = {"start_ts_ns": STARTED_NS, "end_ts_ns": STARTED_NS + 100 * ms}
+        life = {"pid": 100, "tid": 100, "depth": 0, "tree_order": 0, "execs": 0, "calls": 1, **times}
+        calls = [{"t": 0.009, "dur_ns": 33 * ms, "call": "read", "path": "/data", "transferred_bytes": 4096}]
+        states = [{**wait, **read, "waker": "interrupt", "cpu": 0}]
+        return self.make(calls, name, processes=[life], run_states=states, critical_path=path)
 
     def write(self, tables: dict[str, list[dict[str, Any]]], name: str = "rec", **manifest: Any) -> Path:
         """A recording of these rows; `manifest` overrides keys of recording.json."""

@@ -34,6 +34,8 @@ _WORDS = {
     ("signals", "signal"), ("signals", "code"), ("mappings", "protection"), ("processes", "exit_signal"),
     ("environment", "section"), ("environment", "source"), ("import_issues", "issue"),
     ("file_faults", "access"), ("page_io", "kind"), ("page_io", "pages"),
+    ("run_states", "state"), ("run_states", "cause"), ("run_states", "call"), ("run_states", "class"),
+    ("critical_path", "part"), ("critical_path", "cause"), ("critical_path", "call"), ("critical_path", "class"),
 }  # fmt: skip
 # Lines of the log, with what the program read and wrote.
 _CONTENTS = {("import_issues", "excerpt")}
@@ -41,7 +43,9 @@ _COMMANDS = {("processes", "command")}
 _PATHS = {
     ("processes", "log"), ("import_issues", "source"), ("stacks", "object"), ("stacks", "source"),
 }  # fmt: skip
-_SINGLE = {("commands", "comm"), ("stacks", "function")}
+_SINGLE = {
+    ("commands", "comm"), ("stacks", "function"), ("run_states", "waker"), ("critical_path", "waker"),
+}  # fmt: skip
 # What is in `environment` and tells nothing about user, host or site.
 _PLAIN_SECTIONS = ("kernel", "cpu", "memory", "tool", "recorder")
 _PLAIN_OF_HOST = ("operating system", "machine")

@@ -145,7 +145,7 @@ class _Reader:
             self.add_block(words, body, start + 1)
 
     def begin_example(self, log: str, line_no: int) -> None:
-        """Adds an example; each is run by `sysdock check`, so that their number is what a small page costs."""
+        """Adds an example. `sysdock check` runs each: their number is what a small page costs."""
         if len(self.examples) == MOST_EXAMPLES:
             raise self.error(line_no, f"the page has more than {MOST_EXAMPLES} examples", "split it")
         self.examples.append(Example(log, {}, [], [], line_no, None, self.at))

@@ -309,7 +309,7 @@ class Views:
         return frozenset(c.name for c in table.columns if not c.nullable and c.name in optional)
 
     def _adapted(self, table: Table, held: dict[str, str], gaps: frozenset[str]) -> list[str]:
-        """Columns of parts that another version wrote: what was not known yet is NULL, the rest must be there.
+        """Columns of parts of another version: what was not known yet is NULL, the rest must be there.
 
         A value that is missing in one of `gaps` is an error of the engine, once it is read.
         """

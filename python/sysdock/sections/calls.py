@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sysdock.analysis import Session
 
 # Rows of the first screen, and the analyses they come from.
-_CALLS, _FILES = 5, 3
+_CALLS, _FILES = 3, 2
 _COLUMNS: tuple[Words, Words, Words, Words] = (
     ("calls", "回数"),
     ("errors", "エラー"),

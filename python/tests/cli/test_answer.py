@@ -57,9 +57,21 @@ def test_it_fits_on_one_screen(session, lang: str, count: int) -> None:
     assert len(lines) <= answer.LINES
     assert max(map(width, lines)) <= answer.COLUMNS
     assert "\x1b" not in "".join(lines)
-    assert sum(line.startswith("  /") for line in lines) == 3
+    assert sum(line.startswith("  /") for line in lines) == 2
     assert lines[-1].split()[1:3] == ["sysdock", "diagnose"]
     assert "rec/report.html" in lines[-2]
+
+
+def test_it_begins_with_where_the_time_went(maker: RecordingMaker, open_session) -> None:
+    lines = answer_lines(open_session(maker.make_waits()), None, "en")
+    assert lines[3].split() == ["Where", "the", "time", "went", *("time", "share", "all", "threads", "share")]
+    rows = [" ".join(line.split()) for line in lines[4:8]]
+    assert rows == [
+        "user code 67.00 ms 67.0 % 67.00 ms 67.0 %",
+        "waiting: disk, read /data (100 %) 30.00 ms 30.0 % 30.00 ms 30.0 %",
+        "kernel: file data, read (100 %) 2.00 ms 2.0 % 2.00 ms 2.0 %",
+        "waiting for a CPU, read /data (100 %) 1.00 ms 1.0 % 1.00 ms 1.0 %",
+    ]
 
 
 def test_a_finding_says_what_where_why_and_what_to_do(session) -> None:

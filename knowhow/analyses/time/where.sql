@@ -1,0 +1,149 @@
+-- Where the time went
+-- The time of the command along its critical path: at each moment the thread on whose progress the end depended. Below it, every thread
+-- from its start to its end. The parts add up to the time of the command, and of each thread.
+-- needs:  critical_path, run_states, calls, file_faults, processes
+-- column: process VARCHAR   Program and process id; empty: the command as a whole.
+-- column: tid INTEGER       Thread id.
+-- column: part VARCHAR      What the time went to.
+-- column: detail VARCHAR    What of this took longest, and how much of the part it was.
+-- column: time_ns BIGINT    Time of the part [ns].
+-- column: share DOUBLE      Part of the time of the command, or of the thread.
+-- column: evidence VARCHAR  The analysis that shows what is behind it.
+-- chart:  bars x=part y=time_ns title="Where the time went" title_ja="時間の内訳"
+-- tags:   time, processes
+WITH calls_and_faults AS (
+    -- What the kernel did for a thread. A call that never returned lasted until the end of its thread.
+    SELECT c.task_id, c.ts_ns, coalesce(c.dur_ns, p.end_ts_ns - c.ts_ns) AS dur_ns, c.call, c.class, c.kind, c.path
+    FROM calls AS c INNER JOIN processes AS p ON p.task_id = c.task_id
+    WHERE c.via IS NULL
+    UNION ALL
+    SELECT f.task_id, f.ts_ns, f.dur_ns, 'page fault', 'fault', 'file', f.path
+    FROM file_faults AS f
+    WHERE NOT f.in_call
+), path_marks AS (
+    -- Moments of the threads on the critical path: where a piece of it begins that ran on a CPU, where a call begins and ends.
+    SELECT p.task_id, p.ts_ns AS at_ns, p.dur_ns, p.ts_ns + p.dur_ns AS until_ns, 0 AS sign, NULL AS call, NULL AS class, NULL AS kind,
+        NULL AS path
+    FROM critical_path AS p
+    WHERE p.part = 'running'
+    UNION ALL
+    SELECT w.task_id, w.ts_ns, 0, NULL, -1, w.call, w.class, w.kind, w.path
+    FROM calls_and_faults AS w
+    WHERE w.task_id IN (SELECT p.task_id FROM critical_path AS p)
+    UNION ALL
+    SELECT w.task_id, w.ts_ns + w.dur_ns, 0, NULL, 1, w.call, w.class, w.kind, w.path
+    FROM calls_and_faults AS w
+    WHERE w.task_id IN (SELECT p.task_id FROM critical_path AS p)
+), path_before AS (
+    -- How much of the path its thread had run until then: the pieces begun so far, without what of the last one is still to come.
+    SELECT m.call, m.class, m.kind, m.path, m.sign,
+        m.sign * (sum(m.dur_ns) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.sign DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+            - greatest(0, coalesce(max(m.until_ns)
+                OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.sign DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), 0) - m.at_ns))
+            AS time_ns
+    FROM path_marks AS m
+), fault_marks AS (
+    -- Moments of faults outside of calls, and of times on no CPU that lie in no call either.
+    SELECT r.task_id, r.ts_ns AS at_ns, r.dur_ns, r.ts_ns + r.dur_ns AS until_ns, 0 AS sign, NULL AS path
+    FROM run_states AS r
+    WHERE r.call IS NULL
+    UNION ALL
+    SELECT f.task_id, f.ts_ns, 0, NULL, -1, f.path FROM file_faults AS f WHERE NOT f.in_call
+    UNION ALL
+    SELECT f.task_id, f.ts_ns + f.dur_ns, 0, NULL, 1, f.path FROM file_faults AS f WHERE NOT f.in_call
+), fault_before AS (
+    -- How long its thread had been on no CPU until then.
+    SELECT m.task_id, m.path,
+        m.sign * (sum(m.dur_ns) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.sign DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+            - greatest(0, coalesce(max(m.until_ns)
+                OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.sign DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), 0) - m.at_ns))
+            AS time_ns
+    FROM fault_marks AS m
+), uses AS (
+    -- Time by call, and time on no CPU: of the path (no thread), and of each thread. What a thread does not run is taken off its calls.
+    SELECT NULL AS task_id, b.call, b.class, b.kind, b.path, NULL AS cause, sum(b.time_ns) AS time_ns
+    FROM path_before AS b
+    WHERE b.sign <> 0
+    GROUP BY b.call, b.class, b.kind, b.path
+    UNION ALL
+    SELECT NULL, p.call, p.class, p.kind, p.path, coalesce(p.cause, 'CPU'), sum(p.dur_ns)
+    FROM critical_path AS p
+    WHERE p.part <> 'running'
+    GROUP BY p.call, p.class, p.kind, p.path, coalesce(p.cause, 'CPU')
+    UNION ALL
+    SELECT w.task_id, w.call, w.class, w.kind, w.path, NULL, sum(w.dur_ns)
+    FROM (
+        SELECT c.task_id, c.call, c.class, c.kind, c.path, c.dur_ns FROM calls_and_faults AS c
+        UNION ALL
+        SELECT r.task_id, r.call, r.class, r.kind, r.path, -r.dur_ns FROM run_states AS r WHERE r.call IS NOT NULL
+        UNION ALL
+        SELECT b.task_id, 'page fault', 'fault', 'file', b.path, -b.time_ns FROM fault_before AS b
+    ) AS w
+    GROUP BY w.task_id, w.call, w.class, w.kind, w.path
+    UNION ALL
+    SELECT r.task_id, r.call, r.class, r.kind, r.path, r.cause, sum(r.wait_ns)
+    FROM run_states AS r
+    WHERE r.wait_ns > 0
+    GROUP BY r.task_id, r.call, r.class, r.kind, r.path, r.cause
+    UNION ALL
+    SELECT r.task_id, r.call, r.class, r.kind, r.path, 'CPU', sum(r.runnable_ns)
+    FROM run_states AS r
+    WHERE r.runnable_ns > 0
+    GROUP BY r.task_id, r.call, r.class, r.kind, r.path
+), named AS (
+    SELECT u.task_id, u.time_ns,
+        CASE
+            WHEN u.cause = 'CPU' THEN 'waiting for a CPU'
+            WHEN u.cause = 'unknown' THEN 'unexplained'
+            WHEN u.cause IS NOT NULL THEN concat('waiting: ', u.cause)
+            WHEN u.class = 'fault' THEN 'kernel: page faults of files'
+            WHEN u.kind = 'socket' OR u.class = 'socket' THEN 'kernel: network'
+            WHEN u.kind = 'pipe' THEN 'kernel: pipes'
+            WHEN u.class IN ('read', 'write', 'copy') THEN 'kernel: file data'
+            WHEN u.class IN ('open', 'close', 'seek', 'stat', 'dir', 'name', 'attr', 'sync', 'control') THEN 'kernel: file system'
+            WHEN u.class IN ('map', 'memory') THEN 'kernel: memory'
+            WHEN u.class = 'process' THEN 'kernel: processes'
+            ELSE 'kernel: other calls'
+        END AS part,
+        CASE
+            WHEN u.cause IS NOT NULL AND u.path IS NOT NULL THEN concat(u.call, ' ', u.path)
+            WHEN u.cause = 'CPU' THEN coalesce(u.call, 'user code')
+            WHEN u.class = 'fault' THEN u.path
+            ELSE u.call
+        END AS what
+    FROM uses AS u
+), whats AS (
+    SELECT n.task_id, n.part, n.what, CAST(sum(n.time_ns) AS BIGINT) AS time_ns
+    FROM named AS n
+    GROUP BY n.task_id, n.part, n.what
+), parts AS (
+    SELECT w.task_id, w.part, sum(w.time_ns) AS time_ns, arg_max(w.what, w.time_ns) FILTER (WHERE w.what IS NOT NULL) AS what,
+        max(w.time_ns) FILTER (WHERE w.what IS NOT NULL) AS what_ns
+    FROM whats AS w
+    GROUP BY w.task_id, w.part
+), spans AS (
+    SELECT NULL AS task_id, CAST(sum(p.dur_ns) AS BIGINT) AS time_ns FROM critical_path AS p HAVING count(*) > 0
+    UNION ALL
+    SELECT p.task_id, p.end_ts_ns - p.start_ts_ns FROM processes AS p WHERE p.end_ts_ns IS NOT NULL
+), rows_of_all AS (
+    SELECT p.task_id, p.part, p.what, p.what_ns, CAST(p.time_ns AS BIGINT) AS time_ns FROM parts AS p
+    UNION ALL
+    SELECT s.task_id, 'user code', NULL, NULL, s.time_ns - CAST(coalesce((
+        SELECT sum(p.time_ns) FROM parts AS p WHERE coalesce(p.task_id, -1) = coalesce(s.task_id, -1)), 0) AS BIGINT)
+    FROM spans AS s
+)
+SELECT
+    CASE WHEN r.task_id IS NOT NULL THEN concat(coalesce(t.comm, '?'), ' ', CAST(t.pid AS VARCHAR)) END AS process,
+    t.tid,
+    r.part,
+    CASE WHEN r.what_ns > 0 AND r.time_ns > 0 THEN concat(r.what, ' (', CAST(CAST(round(1e2 * r.what_ns / r.time_ns) AS BIGINT) AS VARCHAR), ' %)')
+        END AS detail,
+    r.time_ns,
+    CASE WHEN s.time_ns > 0 THEN round(1e0 * r.time_ns / s.time_ns, 4) END AS share,
+    CASE WHEN r.part = 'kernel: page faults of files' THEN 'io/mapped_files' WHEN starts_with(r.part, 'kernel') THEN 'io/durations'
+        WHEN starts_with(r.part, 'waiting') THEN 'time/waits' END AS evidence
+FROM rows_of_all AS r
+INNER JOIN spans AS s ON coalesce(s.task_id, -1) = coalesce(r.task_id, -1)
+LEFT JOIN processes AS t ON t.task_id = r.task_id
+WHERE r.time_ns <> 0
+ORDER BY coalesce(t.tree_order, -1), r.time_ns DESC, r.part
