@@ -35,10 +35,12 @@ def begin_without_log(
 def add_rows(folder: Path, library: Library, name: str, rows: Sequence[Mapping[str, str]]) -> None:
     """Writes `rows` (text, by column) as the table `name` of the recording in `folder`.
 
-    A row may have `path` and `tid` instead of ids; the log of the example must have them. Empty text is NULL.
+    A row may have `path` and `tid` instead of ids; the log of the example must have them. Empty text is NULL
+    where a column may be that, else the empty text.
     """
     table = library.table(name)
     columns = [column.name for column in table.columns]
+    empty = {c.name: None if c.nullable or c.type != "string" else "" for c in table.columns}
     # A line with more cells than the first has them under None.
     unknown = {key for row in rows for key in row} - {*columns, *_NAMES}
     if unknown:
@@ -60,7 +62,7 @@ def add_rows(folder: Path, library: Library, name: str, rows: Sequence[Mapping[s
                 if key not in columns and row.get(key)
             },
         }
-        values.append([full.get(column) or None for column in columns])
+        values.append([full.get(column) or empty[column] for column in columns])
     with engine_errors(_PLACE):
         add_part(folder, library, name, values, lasting=False)
 

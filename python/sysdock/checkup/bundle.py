@@ -35,7 +35,8 @@ _WORDS = {
     ("environment", "section"), ("environment", "source"), ("import_issues", "issue"),
     ("file_faults", "access"), ("page_io", "kind"), ("page_io", "pages"),
     ("run_states", "state"), ("run_states", "cause"), ("run_states", "call"), ("run_states", "class"),
-    ("critical_path", "part"), ("critical_path", "cause"), ("critical_path", "call"), ("critical_path", "class"),
+    ("critical_path", "part"), ("critical_path", "cause"), ("critical_path", "call"),
+    ("critical_path", "class"),
 }  # fmt: skip
 # Lines of the log, with what the program read and wrote.
 _CONTENTS = {("import_issues", "excerpt")}

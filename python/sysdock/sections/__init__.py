@@ -34,7 +34,7 @@ def sections_of(session: Session) -> list[Section]:
 
 
 def section_of(capture: Capture) -> Section | None:
-    """The section of what a capture set out to record, in the first place; None where no section is about that."""
+    """The section of what a capture set out to record, in the first place; None where there is none."""
     by_about = {section.about: section for section in all_sections()}
     families = [state.get("family") for state in capture.get("families") or []]
     return next((by_about[family] for family in families if family in by_about), None)
