@@ -26,6 +26,8 @@ from sysdock.recording.writing import empty_capture, empty_manifest
 _FOLDERS = {"analyses": "analysis", "rules": "rule", "experiments": "experiment"}
 _ENDINGS = {"analyses": (".sql", ".md"), "rules": (".sql", ".md"), "experiments": (".toml",)}
 _HINT = "give an .sql or .md file below `analyses` or `rules`, or a .toml file below `experiments`"
+# An example is some lines: a statement that takes this long, or so much memory, does not end by itself.
+_FOR_EXAMPLES = {"max_execution_time": "8000", "memory_limit": "768MB"}
 # Keys of a `chart:` line that name columns.
 _CHANNELS = ("x", "x2", "y", "y2", "color", "size")
 Report = Callable[[str, bool], None]
@@ -285,7 +287,7 @@ def run_example(library: Library, analysis: Analysis, example: Example) -> list[
             begin_without_log(recording, library, example.rows)
         for table, added in example.rows.items():
             add_rows(recording, library, table, added)
-        with Session(Recording.open(recording), library) as session:
+        with Session(Recording.open(recording), library, settings=_FOR_EXAMPLES) as session:
             result = session.run(analysis, example.params)
             rows = result.rows()
             return with_sentences(result, rows) if analysis.kind == "rule" else rows

@@ -9,6 +9,7 @@ import math
 import re
 import shlex
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ _PARAM = re.compile(
     r"([a-z][a-z0-9_]*)\s+([A-Z]+)\s*=\s*('(?:[^']|'')*'|[^\s']+)"
     r"(?:\s+>\s*(-?[0-9]+(?:\.[0-9]+)?))?\s+(\S.*)$"
 )
+# The engine takes the square of the depth to parse it.
+_DEEPEST = 100
 # A match begins at the first blank only: else a long row of blanks takes quadratic time.
 _UNIT = re.compile(r"(?<!\s)\s*\[([^\[\]]+)\](\.?)$")
 
@@ -123,7 +126,15 @@ def parse(sql_path: Path, id_: str, kind: str) -> Analysis:
     body = "\n".join(lines[length:]).strip()
     if not body:
         raise header.error(len(lines), "there is no SELECT after the header")
+    if _depth(body) > _DEEPEST:
+        raise header.error(length + 1, f"parentheses are nested deeper than {_DEEPEST}")
     return header.finish(id_, kind, body.rstrip("; \n\t"))
+
+
+def _depth(sql: str) -> int:
+    """How deep its parentheses are nested, or those in its texts."""
+    steps = accumulate({"(": 1, ")": -1}.get(character, 0) for character in sql)
+    return max(steps, default=0)
 
 
 class _Header:

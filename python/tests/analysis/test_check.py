@@ -219,3 +219,17 @@ def test_another_number_of_rows_differs() -> None:
     assert difference(example, [(1,)]) == []
     assert "+| 2 |" in difference(example, [(1,), (2,)])
     assert "-| 1 |" in difference(example, [])
+
+
+def test_an_example_that_does_not_end_fails(pack, native: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stops at the limits of examples, and not at those of the machine."""
+    monkeypatch.setattr(check_module, "_FOR_EXAMPLES", {"max_execution_time": "300"})
+    many = "SELECT count(*) AS calls FROM (SELECT DISTINCT a.range + b.range FROM range(90000) a, range(90000) b)"
+    pack.add(
+        "a/x",
+        f"-- Many\n-- needs:  calls\n-- portable: false\n-- column: calls BIGINT  All.\n{many}, calls\n",
+        f"# Many\n\n{LOG}\n",
+    )
+    _, failed, _, text = run(pack.root)
+    assert failed == 1
+    assert "took longer than it may" in text

@@ -104,6 +104,7 @@ def test_mistakes_are_named_with_their_line(
         ("-- Title\n-- needs: calls\n-- column: a BIGINT  A.\n", "there is no SELECT"),
         ("-- Title\n-- column: a BIGINT  A.\nSELECT 1", "no `needs:` line"),
         ("-- Title\n-- needs: calls\nSELECT 1", "no `column:` line"),
+        ("-- Title\n-- needs: calls\n-- column: a BIGINT  A.\nSELECT " + 101 * "(", "nested deeper than 100"),
     ],
 )
 def test_what_must_be_there(tmp_path: Path, text: str, fact: str) -> None:
