@@ -29,7 +29,7 @@ _EPILOG = """Example:
     "--time",
     "seconds",
     type=click.IntRange(min=1),
-    help="Time limit [s]. Default: 300; 20 of a recording from elsewhere.",
+    help="Time limit [s]. Default: 300; 15 of a recording from elsewhere.",
 )
 @click.option("--verbose", is_flag=True, help="Say which safeguards this system lacks.")
 @format_option

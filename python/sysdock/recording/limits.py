@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 # With this value the limits are off, for a large recording of somebody who is trusted.
 SWITCH, OFF = "SYSDOCK_LIMITS", "off"
-_LEAST_MEMORY, _LEAST_SECONDS, MOST_SECONDS = 2 << 30, 20, 600
-# What is large on disk costs its sender something as well, and may take more: up to 256 MB and 64 MB it gets
+_LEAST_MEMORY, _LEAST_SECONDS, MOST_SECONDS = 2 << 30, 15, 600
+# What is large on disk costs its sender something as well, and may take more: up to 256 MB and 48 MB it gets
 # what the smallest gets.
 _MEMORY_PER_BYTE, _BYTES_PER_SECOND = 8, 3_200_000
 _THREADS = 4

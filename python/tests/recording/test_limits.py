@@ -27,7 +27,7 @@ def test_a_log_that_was_imported_here_has_no_limits(maker: RecordingMaker) -> No
 def test_a_recording_of_another_host_or_of_none_has_limits(maker: RecordingMaker, host: str | None) -> None:
     limits = limits_of(Recording.open(maker.make(host=host)))
     assert limits is not None
-    assert (limits.memory_bytes, limits.seconds) == (2 << 30, 20)
+    assert (limits.memory_bytes, limits.seconds) == (2 << 30, 15)
 
 
 def test_a_recording_of_another_user_has_limits(
