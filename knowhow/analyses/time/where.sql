@@ -1,7 +1,7 @@
 -- Where the time went
 -- The time of the command along its critical path: at each moment the thread on whose progress the end depended. Below it, every thread
 -- from its start to its end. The parts add up to the time of the command, and of each thread.
--- needs:  critical_path, run_states, calls, file_faults, processes
+-- needs:  critical_path, run_states, calls, file_faults, processes, paths
 -- column: process VARCHAR   Program and process id; empty: the command as a whole.
 -- column: tid INTEGER       Thread id.
 -- column: part VARCHAR      What the time went to.
@@ -13,30 +13,50 @@
 -- tags:   time, processes
 WITH calls_and_faults AS (
     -- What the kernel did for a thread. A call that never returned lasted until the end of its thread.
-    SELECT c.task_id, c.ts_ns, coalesce(c.dur_ns, p.end_ts_ns - c.ts_ns) AS dur_ns, c.call, c.class, c.kind, c.path
+    SELECT c.task_id, c.ts_ns, coalesce(c.dur_ns, p.end_ts_ns - c.ts_ns) AS dur_ns, c.call, c.class, c.path_id
     FROM calls AS c INNER JOIN processes AS p ON p.task_id = c.task_id
     WHERE c.via IS NULL
     UNION ALL
-    SELECT f.task_id, f.ts_ns, f.dur_ns, 'page fault', 'fault', 'file', f.path
+    SELECT f.task_id, f.ts_ns, f.dur_ns, 'page fault', 'fault', f.path_id
     FROM file_faults AS f
     WHERE NOT f.in_call
+), path_steps AS (
+    -- Each row of the critical path, and whether it is the first one of its thread there.
+    SELECT p.task_id, p.ts_ns, p.ts_ns + p.dur_ns AS until_ns,
+        CASE WHEN lag(p.task_id, 1, -1) OVER (ORDER BY p.ts_ns) = p.task_id THEN 0 ELSE 1 END AS is_first
+    FROM critical_path AS p
+), path_stays AS (
+    -- From when until when it stays with one thread.
+    SELECT n.task_id, min(n.ts_ns) AS ts_ns, max(n.until_ns) AS until_ns
+    FROM (SELECT s.task_id, s.ts_ns, s.until_ns, sum(s.is_first) OVER (ORDER BY s.ts_ns) AS stay FROM path_steps AS s) AS n
+    GROUP BY n.task_id, n.stay
+), path_tasks AS (
+    -- Where there are few such times, calls are compared with each of them; else all is sorted, which takes longer.
+    SELECT s.task_id, CASE WHEN count(*) <= 8 THEN 1 ELSE 0 END AS has_few FROM path_stays AS s GROUP BY s.task_id
+), sorted_work AS (
+    SELECT w.task_id, w.ts_ns, w.dur_ns, w.call, w.class, w.path_id
+    FROM calls_and_faults AS w
+    INNER JOIN path_tasks AS k ON k.task_id = w.task_id
+    WHERE k.has_few = 0 OR w.class = 'fault'
+), few_stays AS (
+    SELECT s.task_id, s.ts_ns, s.until_ns
+    FROM path_stays AS s
+    INNER JOIN path_tasks AS k ON k.task_id = s.task_id
+    WHERE k.has_few = 1
 ), path_marks AS (
     -- Moments of the threads on the critical path: where a piece of it begins that ran on a CPU, where a call begins and ends.
-    SELECT p.task_id, p.ts_ns AS at_ns, p.dur_ns, p.ts_ns + p.dur_ns AS until_ns, 0 AS sign, NULL AS call, NULL AS class, NULL AS kind,
-        NULL AS path
+    SELECT p.task_id, p.ts_ns AS at_ns, p.dur_ns, p.ts_ns + p.dur_ns AS until_ns, 0 AS sign, NULL AS call, NULL AS class, NULL AS path_id
     FROM critical_path AS p
     WHERE p.part = 'running'
     UNION ALL
-    SELECT w.task_id, w.ts_ns, 0, NULL, -1, w.call, w.class, w.kind, w.path
-    FROM calls_and_faults AS w
-    WHERE w.task_id IN (SELECT p.task_id FROM critical_path AS p)
+    SELECT w.task_id, w.ts_ns, 0, NULL, -1, w.call, w.class, w.path_id
+    FROM sorted_work AS w
     UNION ALL
-    SELECT w.task_id, w.ts_ns + w.dur_ns, 0, NULL, 1, w.call, w.class, w.kind, w.path
-    FROM calls_and_faults AS w
-    WHERE w.task_id IN (SELECT p.task_id FROM critical_path AS p)
+    SELECT w.task_id, w.ts_ns + w.dur_ns, 0, NULL, 1, w.call, w.class, w.path_id
+    FROM sorted_work AS w
 ), path_before AS (
     -- How much of the path its thread had run until then: the pieces begun so far, without what of the last one is still to come.
-    SELECT m.call, m.class, m.kind, m.path, m.sign,
+    SELECT m.call, m.class, m.path_id, m.sign,
         m.sign * (sum(m.dur_ns) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.sign DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
             - greatest(0, coalesce(max(m.until_ns)
                 OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.sign DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), 0) - m.at_ns))
@@ -44,16 +64,16 @@ WITH calls_and_faults AS (
     FROM path_marks AS m
 ), fault_marks AS (
     -- Moments of faults outside of calls, and of times on no CPU that lie in no call either.
-    SELECT r.task_id, r.ts_ns AS at_ns, r.dur_ns, r.ts_ns + r.dur_ns AS until_ns, 0 AS sign, NULL AS path
+    SELECT r.task_id, r.ts_ns AS at_ns, r.dur_ns, r.ts_ns + r.dur_ns AS until_ns, 0 AS sign, NULL AS path_id
     FROM run_states AS r
     WHERE r.call IS NULL
     UNION ALL
-    SELECT f.task_id, f.ts_ns, 0, NULL, -1, f.path FROM file_faults AS f WHERE NOT f.in_call
+    SELECT f.task_id, f.ts_ns, 0, NULL, -1, f.path_id FROM file_faults AS f WHERE NOT f.in_call
     UNION ALL
-    SELECT f.task_id, f.ts_ns + f.dur_ns, 0, NULL, 1, f.path FROM file_faults AS f WHERE NOT f.in_call
+    SELECT f.task_id, f.ts_ns + f.dur_ns, 0, NULL, 1, f.path_id FROM file_faults AS f WHERE NOT f.in_call
 ), fault_before AS (
     -- How long its thread had been on no CPU until then.
-    SELECT m.task_id, m.path,
+    SELECT m.task_id, m.path_id,
         m.sign * (sum(m.dur_ns) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.sign DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
             - greatest(0, coalesce(max(m.until_ns)
                 OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.sign DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), 0) - m.at_ns))
@@ -61,35 +81,46 @@ WITH calls_and_faults AS (
     FROM fault_marks AS m
 ), uses AS (
     -- Time by call, and time on no CPU: of the path (no thread), and of each thread. What a thread does not run is taken off its calls.
-    SELECT NULL AS task_id, b.call, b.class, b.kind, b.path, NULL AS cause, sum(b.time_ns) AS time_ns
+    SELECT NULL AS task_id, b.call, b.class, b.path_id, NULL AS cause, sum(b.time_ns) AS time_ns
     FROM path_before AS b
     WHERE b.sign <> 0
-    GROUP BY b.call, b.class, b.kind, b.path
+    GROUP BY b.call, b.class, b.path_id
     UNION ALL
-    SELECT NULL, p.call, p.class, p.kind, p.path, coalesce(p.cause, 'CPU'), sum(p.dur_ns)
+    SELECT NULL, w.call, w.class, w.path_id, NULL, sum(w.sign * (least(w.until_ns, s.until_ns) - greatest(w.ts_ns, s.ts_ns)))
+    FROM (
+        SELECT c.task_id, c.call, c.class, c.path_id, c.ts_ns, c.ts_ns + c.dur_ns AS until_ns, 1 AS sign
+        FROM calls_and_faults AS c WHERE c.class <> 'fault'
+        UNION ALL
+        SELECT r.task_id, r.call, r.class, r.path_id, r.ts_ns, r.ts_ns + r.dur_ns, -1 FROM run_states AS r WHERE r.call IS NOT NULL
+    ) AS w
+    INNER JOIN few_stays AS s ON s.task_id = w.task_id
+    WHERE w.ts_ns < s.until_ns AND w.until_ns > s.ts_ns
+    GROUP BY w.call, w.class, w.path_id
+    UNION ALL
+    SELECT NULL, p.call, p.class, p.path_id, coalesce(p.cause, 'CPU'), sum(p.dur_ns)
     FROM critical_path AS p
     WHERE p.part <> 'running'
-    GROUP BY p.call, p.class, p.kind, p.path, coalesce(p.cause, 'CPU')
+    GROUP BY p.call, p.class, p.path_id, coalesce(p.cause, 'CPU')
     UNION ALL
-    SELECT w.task_id, w.call, w.class, w.kind, w.path, NULL, sum(w.dur_ns)
+    SELECT w.task_id, w.call, w.class, w.path_id, NULL, sum(w.dur_ns)
     FROM (
-        SELECT c.task_id, c.call, c.class, c.kind, c.path, c.dur_ns FROM calls_and_faults AS c
+        SELECT c.task_id, c.call, c.class, c.path_id, c.dur_ns FROM calls_and_faults AS c
         UNION ALL
-        SELECT r.task_id, r.call, r.class, r.kind, r.path, -r.dur_ns FROM run_states AS r WHERE r.call IS NOT NULL
+        SELECT r.task_id, r.call, r.class, r.path_id, -r.dur_ns FROM run_states AS r WHERE r.call IS NOT NULL
         UNION ALL
-        SELECT b.task_id, 'page fault', 'fault', 'file', b.path, -b.time_ns FROM fault_before AS b
+        SELECT b.task_id, 'page fault', 'fault', b.path_id, -b.time_ns FROM fault_before AS b
     ) AS w
-    GROUP BY w.task_id, w.call, w.class, w.kind, w.path
+    GROUP BY w.task_id, w.call, w.class, w.path_id
     UNION ALL
-    SELECT r.task_id, r.call, r.class, r.kind, r.path, r.cause, sum(r.wait_ns)
+    SELECT r.task_id, r.call, r.class, r.path_id, r.cause, sum(r.wait_ns)
     FROM run_states AS r
     WHERE r.wait_ns > 0
-    GROUP BY r.task_id, r.call, r.class, r.kind, r.path, r.cause
+    GROUP BY r.task_id, r.call, r.class, r.path_id, r.cause
     UNION ALL
-    SELECT r.task_id, r.call, r.class, r.kind, r.path, 'CPU', sum(r.runnable_ns)
+    SELECT r.task_id, r.call, r.class, r.path_id, 'CPU', sum(r.runnable_ns)
     FROM run_states AS r
     WHERE r.runnable_ns > 0
-    GROUP BY r.task_id, r.call, r.class, r.kind, r.path
+    GROUP BY r.task_id, r.call, r.class, r.path_id
 ), named AS (
     SELECT u.task_id, u.time_ns,
         CASE
@@ -97,8 +128,8 @@ WITH calls_and_faults AS (
             WHEN u.cause = 'unknown' THEN 'unexplained'
             WHEN u.cause IS NOT NULL THEN concat('waiting: ', u.cause)
             WHEN u.class = 'fault' THEN 'kernel: page faults of files'
-            WHEN u.kind = 'socket' OR u.class = 'socket' THEN 'kernel: network'
-            WHEN u.kind = 'pipe' THEN 'kernel: pipes'
+            WHEN o.kind = 'socket' OR u.class = 'socket' THEN 'kernel: network'
+            WHEN o.kind = 'pipe' THEN 'kernel: pipes'
             WHEN u.class IN ('read', 'write', 'copy') THEN 'kernel: file data'
             WHEN u.class IN ('open', 'close', 'seek', 'stat', 'dir', 'name', 'attr', 'sync', 'control') THEN 'kernel: file system'
             WHEN u.class IN ('map', 'memory') THEN 'kernel: memory'
@@ -106,12 +137,13 @@ WITH calls_and_faults AS (
             ELSE 'kernel: other calls'
         END AS part,
         CASE
-            WHEN u.cause IS NOT NULL AND u.path IS NOT NULL THEN concat(u.call, ' ', u.path)
+            WHEN u.cause IS NOT NULL AND o.path IS NOT NULL THEN concat(u.call, ' ', o.path)
             WHEN u.cause = 'CPU' THEN coalesce(u.call, 'user code')
-            WHEN u.class = 'fault' THEN u.path
+            WHEN u.class = 'fault' THEN o.path
             ELSE u.call
         END AS what
     FROM uses AS u
+    LEFT JOIN paths AS o ON o.path_id = u.path_id
 ), whats AS (
     SELECT n.task_id, n.part, n.what, CAST(sum(n.time_ns) AS BIGINT) AS time_ns
     FROM named AS n
