@@ -16,7 +16,7 @@ from sysdock.sections.coverage import unit_words
 from sysdock.text import percent, visible
 
 # Analyses that a ticket shows, and how many rows of each.
-_SHOWN = ("io/summary", "io/files", "io/errors")
+_SHOWN = ("time/where", "io/summary", "io/files", "io/errors")
 _ROWS = 10
 _JSON_ROWS = 1000
 _WORDS = {

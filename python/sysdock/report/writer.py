@@ -98,7 +98,7 @@ def _range() -> str:
 def _in_order(session: Session) -> list[Analysis]:
     """All analyses whose tables the recording has, summaries first."""
     usable = [analysis for analysis in session.library.analyses() if not session.missing(analysis)]
-    first = ("io/summary", "io/files", "io/errors")
+    first = ("time/where", "io/summary", "io/files", "io/errors")
     return sorted(usable, key=lambda a: (first.index(a.id) if a.id in first else len(first), a.id))
 
 
