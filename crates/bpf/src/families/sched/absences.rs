@@ -41,21 +41,29 @@ pub(super) struct Absences {
 
 impl Absences {
     /// A thread leaves its CPU.
-    pub(super) fn leaves(&mut self, event: &SwitchEvent, flags: u32, at_ns: i64, conversion: &mut Conversion<'_>) {
+    pub(super) fn leaves(
+        &mut self,
+        event: &SwitchEvent,
+        flags: u32,
+        at_ns: i64,
+        conversion: &mut Conversion<'_>,
+    ) -> Result<(), TableError> {
         let tid = event.from_tid;
         if tid == 0 {
-            return;
+            return Ok(());
         }
         if event.state & STATE_DEAD != 0 {
             self.now.remove(&tid);
             self.seen.remove(&tid);
-            return;
+            let left = self.in_call.remove(&tid).unwrap_or_default();
+            return left.into_iter().try_for_each(|absence| self.keep(absence, conversion));
         }
         // Behind its end a thread is nobody's any more.
-        let Some(life) = life_of(tid, conversion) else { return };
+        let Some(life) = life_of(tid, conversion) else { return Ok(()) };
         self.seen.insert(tid, life);
         let state = if flags & SWITCH_PREEMPTED != 0 { State::Preempted } else { state(event.state) };
         self.now.insert(tid, Absence { call: event.call as i16, ..begun(life, at_ns, state) });
+        Ok(())
     }
 
     /// A thread is woken.

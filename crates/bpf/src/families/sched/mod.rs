@@ -46,7 +46,7 @@ impl Converter for Sched {
         }
         let Some((switch, _)) = event.read::<SwitchEvent>() else { return Ok(()) };
         conversion.seen(at_ns, at_ns);
-        self.0.leaves(&switch, event.flags, at_ns, conversion);
+        self.0.leaves(&switch, event.flags, at_ns, conversion)?;
         Ok(self.0.returns(&switch, at_ns, conversion)?)
     }
 

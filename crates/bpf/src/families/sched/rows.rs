@@ -12,7 +12,7 @@ use sysdock_table::{
     rows::{RunStates, RunStatesColumns},
 };
 
-use crate::families::calls::meanings::{Meaning, Meanings};
+use crate::families::calls::meanings::Meanings;
 
 use super::cause::Cause;
 
@@ -79,6 +79,8 @@ pub(super) struct Absence {
     pub(super) cause: Option<Cause>,
 }
 
+const _: () = assert!(size_of::<Absence>() == 48, "pages state it");
+
 /// Numbers to words.
 pub(super) struct Words {
     meanings: Meanings,
@@ -109,25 +111,26 @@ impl Words {
         }
     }
 
-    fn meaning(&mut self, call: i16) -> Option<Meaning> {
-        u16::try_from(call).ok().map(|number| self.meanings.of(number))
-    }
-
     /// The absence with its cause, which the object that its call works on tells.
     pub(super) fn explained(&mut self, absence: Absence, objects: &Objects) -> Absence {
         let call = self.call(absence.call);
-        let call = call.map(|(number, class)| (self.meanings.calls.names()[usize::from(number)].as_str(), class));
+        let call = call.map(|(number, class)| (self.name(number), class));
         let kind = ObjectId::try_from(absence.object).ok().map(|object| objects.kind(object));
         Absence { cause: Cause::of(absence.state, call, kind), ..absence }
     }
 
     /// Name and class of a call.
     pub(super) fn call(&mut self, call: i16) -> Option<(u16, Class)> {
-        self.meaning(call).map(|meaning| (meaning.call, meaning.class))
+        let meaning = self.meanings.of(u16::try_from(call).ok()?);
+        Some((meaning.call, meaning.class))
+    }
+
+    fn name(&self, call: u16) -> &str {
+        &self.meanings.calls.names()[usize::from(call)]
     }
 
     pub(super) fn call_name(&self, (number, class): (u16, Class)) -> (Cow<'_, str>, Cow<'static, str>) {
-        (self.meanings.calls.names()[usize::from(number)].as_str().into(), CLASS_WORDS[class as usize].into())
+        (self.name(number).into(), CLASS_WORDS[class as usize].into())
     }
 }
 
