@@ -149,9 +149,13 @@ WITH calls_and_faults AS (
     FROM named AS n
     GROUP BY n.task_id, n.part, n.what
 ), parts AS (
-    SELECT w.task_id, w.part, sum(w.time_ns) AS time_ns, arg_max(w.what, w.time_ns) FILTER (WHERE w.what IS NOT NULL) AS what,
-        max(w.time_ns) FILTER (WHERE w.what IS NOT NULL) AS what_ns
-    FROM whats AS w
+    -- Of several that took equally long the first by name.
+    SELECT w.task_id, w.part, sum(w.time_ns) AS time_ns, min(CASE WHEN w.time_ns = w.what_ns THEN w.what END) AS what, max(w.what_ns) AS what_ns
+    FROM (
+        SELECT n.task_id, n.part, n.what, n.time_ns,
+            max(CASE WHEN n.what IS NOT NULL THEN n.time_ns END) OVER (PARTITION BY n.task_id, n.part) AS what_ns
+        FROM whats AS n
+    ) AS w
     GROUP BY w.task_id, w.part
 ), spans AS (
     SELECT NULL AS task_id, CAST(sum(p.dur_ns) AS BIGINT) AS time_ns FROM critical_path AS p HAVING count(*) > 0
