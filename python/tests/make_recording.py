@@ -27,7 +27,7 @@ class RecordingMaker:
 
         `pid`, `tid` and `result`, which no table of events stores, are turned into what it stores. Rows of
         `processes`, `signals`, `mappings`, `file_faults`, `page_io`, `stacks` and `import_issues` may be given
-        too, and those of `run_states` and `critical_path`, tables that it does not have without.
+        too, and those of `run_states`, `critical_path` and `samples`, tables that it does not have without.
         """
         calls = sample_calls() if calls is None else calls
         paths: dict[str, tuple[int, str]] = {}
@@ -54,7 +54,7 @@ class RecordingMaker:
             "environment": [{"section": "host", "name": "hostname", "value": "box", "source": "recorder"}],
             "signals": signals,
         }
-        for table in ("run_states", "critical_path"):
+        for table in ("run_states", "critical_path", "samples"):
             if table in manifest:
                 tables[table] = [self._event(entry, paths, lives) for entry in manifest.pop(table)]
         return self.write(tables, name, **manifest)
@@ -144,7 +144,7 @@ class RecordingMaker:
         return [self.make(), self.make_waits(), self.make_scan(), self.make_experiment()]
 
     def make_waits(self, name: str = "waits") -> Path:
-        """A process that reads, for which it waits 30 ms for the disk, and computes."""
+        """A process that reads, for which it waits 30 ms for the disk, and computes; with samples."""
         ms = 1_000_000
         read = {"call": "read", "class": "read", "path": "/data"}
         wait = {"t": 0.01, "dur_ns": 31 * ms, "wait_ns": 30 * ms, "state": "uninterruptible", "cause": "disk"}
@@ -158,7 +158,15 @@ class RecordingMaker:
         life = {"pid": 100, "tid": 100, "depth": 0, "tree_order": 0, "execs": 0, "calls": 1, **times}
         calls = [{"t": 0.009, "dur_ns": 33 * ms, "call": "read", "path": "/data", "transferred_bytes": 4096}]
         states = [{**wait, **read, "waker": "interrupt", "cpu": 0}]
-        return self.make(calls, name, processes=[life], run_states=states, critical_path=path)
+        sample = {"period_ns": 5 * ms, "cpu": 0, "in_kernel": False, "stack_id": 0}
+        samples = [{"t": 0.042 + 0.005 * n, **sample} for n in range(11)]
+        samples.append({"t": 0.005, **sample, "in_kernel": True, "kernel_stack_id": 1})
+        stacks = [
+            {"stack_id": 0, "frame": 0, "object": "/srv/sum", "function": "add", "source": "sum.c:11"},
+            {"stack_id": 1, "frame": 0, "object": "[kernel]", "function": "asm_exc_page_fault"},
+        ]
+        rows = {"run_states": states, "critical_path": path, "samples": samples, "stacks": stacks}
+        return self.make(calls, name, processes=[life], **rows)
 
     def write(self, tables: dict[str, list[dict[str, Any]]], name: str = "rec", **manifest: Any) -> Path:
         """A recording of these rows; `manifest` overrides keys of recording.json."""

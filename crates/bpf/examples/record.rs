@@ -1,10 +1,11 @@
 //! Records a command by the kernel's events and makes a recording of it: `record REC CMD [ARGUMENT...]`. Needs root.
 #![expect(clippy::print_stderr, reason = "an example")]
 
-use std::{env, error::Error, fs, path::Path, process::Command};
+use std::{env, error::Error, fs, path::Path, process::Command, time::Duration};
 
 use sysdock_bpf::{
-    Capture, End, Gate, NO_CPU, Note, Probes, SPOOL, Settings, Spool, Start, Target, clock_note, convert_own, first_task,
+    Capture, End, Gate, KernelNames, NO_CPU, Note, Probes, SPOOL, Settings, Spool, Start, Target, clock_note, convert_own,
+    first_task,
 };
 use sysdock_table::{Cancel, Folder, Recording};
 
@@ -23,8 +24,15 @@ fn record(folder: &Folder, command: &[String]) -> Result<u64, Box<dyn Error>> {
     start.args(&command[1..]);
     let gate = Gate::close(start, || Ok(()))?;
     let target = Target::Processes(vec![gate.pid()]);
-    let settings =
-        Settings { target, families: Vec::new(), ring_bytes: 1 << 24, secret: 42, stacks: Default::default(), no_loss: false };
+    let settings = Settings {
+        target,
+        families: Vec::new(),
+        ring_bytes: 1 << 24,
+        secret: 42,
+        stacks: Default::default(),
+        sample_period: Duration::from_millis(5),
+        no_loss: false,
+    };
     let mut probes = Probes::load(&settings).map_err(|error| format!("{}: {}", error.step, error.reason))?;
     probes.attach().map_err(|error| format!("{}: {}", error.step, error.reason))?;
     let mut spool = Spool::create(folder)?;
@@ -46,7 +54,7 @@ fn record(folder: &Folder, command: &[String]) -> Result<u64, Box<dyn Error>> {
 
 fn make(mut recording: Recording) -> Result<(), Box<dyn Error>> {
     let spool = recording.folder().path().join(SPOOL);
-    let ending = convert_own(&mut recording, &Cancel::default(), &mut |_| {})?;
+    let ending = convert_own(&mut recording, KernelNames::open(), &Cancel::default(), &mut |_| {})?;
     let manifest = recording.finish(ending)?;
     eprintln!("{:?} calls {} issues {:?}", ending, manifest.tables["calls"].rows, manifest.capture().issues);
     if env::var_os("KEEP_SPOOL").is_none() {

@@ -44,7 +44,7 @@ pub enum Stacks {
     Off,
     /// Of all that are about files.
     All,
-    /// Of those that take longer.
+    /// Of those that take longer, whatever they are about.
     Slower(Duration),
     /// Of one in so many, on each CPU.
     Every(u32),
@@ -197,6 +197,8 @@ pub(crate) struct Config {
     /// Events wait where a ring has more than this [B]; 0: never.
     pub(crate) wait_above: u32,
     pub(crate) stacks: Stacks,
+    /// It is told what code lies where: for stacks of calls, or of samples.
+    pub(crate) layouts: bool,
 }
 
 impl Config {
@@ -215,7 +217,8 @@ impl Config {
         out.extend((self.ring_bytes - 1).to_le_bytes());
         out.extend(self.wait_above.to_le_bytes());
         out.extend(self.stacks.bytes());
-        for shape in shapes() {
+        out.extend(u64::from(self.layouts).to_le_bytes());
+        for shape in shapes(self.stacks) {
             let CallShape { flags, recorded, fd, count, offset, second_fd, second_offset, .. } = shape;
             out.extend(flags.to_le_bytes());
             out.extend([recorded, fd, count, offset, second_fd, second_offset]);
@@ -225,14 +228,15 @@ impl Config {
     }
 }
 
-/// Shapes by number. Numbers without a name are recorded as plain calls.
-fn shapes() -> Vec<CallShape> {
+/// Shapes by number. Numbers without a name are recorded as plain calls. Where only slow calls have stacks, those are of all kinds.
+fn shapes(stacks: Stacks) -> Vec<CallShape> {
     let mut calls = Calls::new();
     let mut shapes = vec![CallShape::PLAIN; CALLS];
     for (number, name) in numbers::names().into_iter().enumerate().filter(|(_, name)| !name.is_empty()) {
         let (_, (class, shape)) = calls.look_up(syscalls::number(name.as_bytes()), name.as_bytes());
         shapes[number] = CallShape::of(name, *class, *shape);
-        shapes[number].flags |= if is_about_files(*class) { STACK } else { 0 };
+        let has_stack = is_about_files(*class) || matches!(stacks, Stacks::Slower(_));
+        shapes[number].flags |= if has_stack { STACK } else { 0 };
     }
     shapes
 }
@@ -243,7 +247,7 @@ mod tests {
 
     #[test]
     fn arguments_stand_where_the_manual_has_them() {
-        let shapes = shapes();
+        let shapes = shapes(Stacks::Off);
         let of = |number: libc::c_long| shapes[usize::try_from(number).expect("positive")];
         assert_eq!(of(libc::SYS_pread64), CallShape { flags: STACK, fd: 0, count: 2, offset: 3, ..CallShape::PLAIN });
         assert_eq!(
@@ -266,7 +270,8 @@ mod tests {
             ring_bytes: 65_536,
             wait_above: 0,
             stacks: Stacks::Off,
+            layouts: false,
         };
-        assert_eq!(config.bytes().len(), 56 + CALLS * 12);
+        assert_eq!(config.bytes().len(), 64 + CALLS * 12);
     }
 }

@@ -1,12 +1,16 @@
-//! Software events of perf that a program is run at: page faults, where the kernel has served and counted them.
+//! Software events of perf that a program is run at: page faults, where the kernel has served and counted them; or a time that is over.
 
-use std::{fs, io};
+use std::{fs, io, time::Duration};
 
 use libbpf_rs::{ErrorExt, Link, ProgramMut, Result};
 
 /// Of `enum perf_type_id` (linux/perf_event.h).
 const SOFTWARE: u32 = 1;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
+/// Of `enum perf_sw_ids`: counts nanoseconds of a CPU.
+const CPU_CLOCK: u64 = 0;
+/// `exclude_idle` of `struct perf_event_attr`.
+const NOT_WHEN_IDLE: u64 = 1 << 7;
 
 /// `struct perf_event_attr` in its first version.
 #[repr(C)]
@@ -16,18 +20,31 @@ struct Attributes {
     size: u32,
     config: u64,
     sample_period: u64,
-    rest: [u64; 5],
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    rest: [u64; 2],
 }
 
-/// Run a program at each event of a kind, on every CPU that is there.
+/// What a program is run at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counter {
+    /// Each of a kind: `enum perf_sw_ids`.
+    Event(u64),
+    /// At regular times, where a CPU has something to do.
+    Clock,
+}
+
+/// Run a program at each event of a kind, or each time that this period is over, on every CPU that is there.
 ///
 /// # Errors
 /// Where the kernel refuses.
-pub(crate) fn attach(program: &ProgramMut<'_>, event: u64) -> Result<Vec<Link>> {
+pub(crate) fn attach(program: &ProgramMut<'_>, counter: Counter, period: Duration) -> Result<Vec<Link>> {
+    let attributes = attributes(counter, period);
     let cpus = libbpf_rs::num_possible_cpus()?;
     let mut links = Vec::new();
     for cpu in 0..cpus {
-        match open(event, cpu as i32) {
+        match open(&attributes, cpu as i32) {
             // The link closes it.
             Ok(counter) => links.push(program.attach_perf_event(counter)?),
             // This CPU is switched off.
@@ -50,18 +67,22 @@ fn reason_of(error: &io::Error) -> String {
     } else {
         String::new()
     };
-    format!("failed to open a counter of page faults: {error}{why}")
+    format!("failed to open a counter of perf: {error}{why}")
 }
 
-fn open(event: u64, cpu: i32) -> io::Result<i32> {
-    let attributes = Attributes {
-        kind: SOFTWARE,
-        size: size_of::<Attributes>() as u32,
-        config: event,
-        sample_period: 1,
-        ..Attributes::default()
-    };
+fn attributes(counter: Counter, period: Duration) -> Attributes {
+    let plain = Attributes { kind: SOFTWARE, size: size_of::<Attributes>() as u32, sample_period: 1, ..Attributes::default() };
+    match counter {
+        Counter::Event(config) => Attributes { config, ..plain },
+        Counter::Clock => {
+            let sample_period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+            Attributes { config: CPU_CLOCK, sample_period, flags: NOT_WHEN_IDLE, ..plain }
+        }
+    }
+}
+
+fn open(attributes: &Attributes, cpu: i32) -> io::Result<i32> {
     // SAFETY: the structure is as long as it says; the kernel only reads it.
-    let counter = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attributes, -1, cpu, -1, CLOSE_ON_EXEC) };
+    let counter = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const *attributes, -1, cpu, -1, CLOSE_ON_EXEC) };
     if counter < 0 { Err(io::Error::last_os_error()) } else { Ok(counter as i32) }
 }

@@ -40,7 +40,7 @@ pub fn elf(data: &[u8], path: &Path) {
     fs::write(path, file).expect("room on the disk");
     let number = |at: usize| u64::from_le_bytes(registers[8 * at..8 * at + 8].try_into().expect("eight bytes"));
     let registers = std::array::from_fn(|at| number(at).wrapping_add(START));
-    let copy = Copy { image: IMAGE, registers, bytes: bytes.to_vec() };
+    let copy = Copy { image: IMAGE, registers, interrupted: false, bytes: bytes.to_vec() };
     let mut frames = Frames::default();
     let (start, length) = (START, file.len() as u64);
     frames.images.mapped(MappedEvent { image: IMAGE, start, length, file: FILE, ..MappedEvent::default() });

@@ -34,12 +34,13 @@ pub use config::{Stacks, Target, own_pid_namespace};
 pub use conversion::{convert, convert_own, finish_converted, manifest, salvage, waiting};
 pub use error::BpfError;
 pub use families::{
-    FAMILIES, Family, IO, Recorded, STACKS, chosen,
+    CPU, FAMILIES, Family, IO, Recorded, STACKS, chosen,
     processes::tasks::{all_processes, first_task, task_events},
 };
 pub use gate::Gate;
 pub use group::{Freezer, Group};
 pub use probes::{ProbeError, Probes, Settings};
+pub use stacks::kernel::{KernelNames, boot};
 pub use transport::{
     capture::{Capture, Totals},
     notes::{End, Note, Reason, Start},

@@ -1,6 +1,6 @@
 //! BPF objects: opened, configured, loaded so that they share maps, attached.
 
-use std::{ffi::OsStr, os::fd::AsFd};
+use std::{ffi::OsStr, os::fd::AsFd, time::Duration};
 
 use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, OpenObject};
 
@@ -17,8 +17,10 @@ pub(crate) fn load_first(config: &Config, cpus: usize, families: &[Family]) -> R
     let mut open = open(Calls::FAMILY.object, config)?;
     // What only families fill that are not recorded.
     let is_recorded = |family: &Family| if *family == STACKS { config.stacks != Stacks::Off } else { families.contains(family) };
+    let (used, unused): (Vec<&Family>, Vec<&Family>) = FAMILIES.iter().partition(|family| is_recorded(family));
+    let is_used = |map: &str| used.iter().flat_map(|family| family.spared).any(|spared| spared.map() == map);
     let spared: Vec<Spared> =
-        FAMILIES.iter().filter(|family| !is_recorded(family)).flat_map(|family| family.spared).copied().collect();
+        unused.iter().flat_map(|family| family.spared).copied().filter(|spared| !is_used(spared.map())).collect();
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         let sized = match spared.iter().find(|spared| spared.map() == name) {
@@ -83,12 +85,12 @@ fn open(object: &[u8], config: &Config) -> Result<OpenObject, ProbeError> {
 }
 
 /// Attach all programs of a family that were loaded.
-pub(crate) fn attach_all(object: &Object, family: Option<&Family>) -> libbpf_rs::Result<Vec<Link>> {
+pub(crate) fn attach_all(object: &Object, family: Option<&Family>, sample_period: Duration) -> libbpf_rs::Result<Vec<Link>> {
     let counters = family.map_or(&[][..], |family| family.counters);
     let mut links = Vec::new();
     for program in object.progs_mut().filter(|program| program.autoload()) {
         match counters.iter().find(|(name, _)| program.name() == OsStr::new(name)) {
-            Some((_, event)) => links.extend(counters::attach(&program, *event)?),
+            Some((_, counter)) => links.extend(counters::attach(&program, *counter, sample_period)?),
             // It says by itself where it belongs.
             None => links.push(program.attach()?),
         }

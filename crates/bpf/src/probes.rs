@@ -3,6 +3,7 @@
 use std::{
     ffi::OsStr,
     os::fd::{AsFd, AsRawFd},
+    time::Duration,
 };
 
 use libbpf_rs::{Link, MapCore, MapFlags, Object};
@@ -10,7 +11,7 @@ use sysdock_table::FamilyState;
 
 use crate::{
     config::{Config, Stacks, Target, own_pid_namespace},
-    families::{FAMILIES, Family, STACKS, stacks::layouts::Teller},
+    families::{CPU, FAMILIES, Family, SCHED, STACKS, stacks::layouts::Teller},
     objects::{attach_all, load_family, load_first},
     refusal,
     transport::{
@@ -33,6 +34,8 @@ pub struct Settings {
     pub secret: u64,
     /// Where in the program calls are made: of which.
     pub stacks: Stacks,
+    /// Between two samples of a CPU.
+    pub sample_period: Duration,
     /// Slow the processes down where a ring is half full, rather than lose events.
     pub no_loss: bool,
 }
@@ -69,6 +72,20 @@ pub struct Probes {
     /// What became of each family that there is.
     pub families: Vec<FamilyState>,
     secret: u64,
+    sample_period: Duration,
+    /// It is told what code lies where.
+    layouts: bool,
+}
+
+/// Calls that take longer are waits that one wants to see the place of.
+const LONG_WAIT: Duration = Duration::from_millis(1);
+
+/// Of which calls stacks are recorded: where none are asked for, of long waits.
+fn wanted_stacks(settings: &Settings) -> Stacks {
+    match settings.stacks {
+        Stacks::Off if settings.families.contains(&SCHED) => Stacks::Slower(LONG_WAIT),
+        asked => asked,
+    }
 }
 
 impl Probes {
@@ -87,7 +104,8 @@ impl Probes {
             ring_bytes: settings.ring_bytes,
             // Higher than the level at which the processes are held: events wait only where that came too late.
             wait_above: if settings.no_loss { settings.ring_bytes / 2 } else { 0 },
-            stacks: settings.stacks,
+            stacks: wanted_stacks(settings),
+            layouts: wanted_stacks(settings) != Stacks::Off || settings.families.contains(&CPU),
         };
         refusal::listen();
         let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
@@ -96,6 +114,7 @@ impl Probes {
             Err(error) if config.stacks != Stacks::Off => {
                 config.stacks = Stacks::Off;
                 without_stacks = error.reason;
+                config.layouts = settings.families.contains(&CPU);
                 load_first(&config, cpus, &settings.families)?
             }
             loaded => loaded?,
@@ -105,7 +124,8 @@ impl Probes {
         for family in FAMILIES.iter().copied() {
             // A kernel that lacks what one needs, or has it with other arguments, is no reason not to record the rest.
             let missing = if family == STACKS {
-                (config.stacks == Stacks::Off).then(|| without_stacks.clone())
+                let is_missing = settings.stacks == Stacks::Off || config.stacks == Stacks::Off;
+                is_missing.then(|| without_stacks.clone())
             } else if settings.families.contains(&family) {
                 let loaded = load_family(family, &config, &calls).map_err(|error| error.reason);
                 loaded.map(|object| objects.push(Loaded { object, family: Some(family) })).err()
@@ -124,7 +144,8 @@ impl Probes {
             }
         }
         objects.insert(0, Loaded { object: calls, family: None });
-        Ok(Probes { objects, links: Vec::new(), rings, families, secret: settings.secret })
+        let Settings { secret, sample_period, .. } = *settings;
+        Ok(Probes { objects, links: Vec::new(), rings, families, secret, sample_period, layouts: config.layouts })
     }
 
     /// Tell what code lies where in processes that are there already, if that is wanted. Returns events for the spool.
@@ -132,7 +153,7 @@ impl Probes {
     /// # Errors
     /// [`ProbeError`] where the kernel refuses.
     pub fn tell_layouts(&self, pids: &[u32]) -> Result<Vec<u8>, ProbeError> {
-        if !self.families.iter().any(|state| state.family == STACKS.word && state.missing.is_none()) {
+        if !self.layouts {
             return Ok(Vec::new());
         }
         let map = self.objects[0].object.maps().find(|map| map.name() == OsStr::new("layouts")).expect("the object has layouts");
@@ -150,7 +171,7 @@ impl Probes {
     /// [`ProbeError`] where the kernel refuses.
     pub fn attach(&mut self) -> Result<(), ProbeError> {
         for Loaded { object, family } in &self.objects {
-            match (attach_all(object, family.as_ref()), family) {
+            match (attach_all(object, family.as_ref(), self.sample_period), family) {
                 (Ok(links), _) => self.links.extend(links),
                 (Err(error), None) => return Err(failed("attach a program")(error)),
                 (Err(error), Some(family)) => {

@@ -231,6 +231,7 @@ pub(crate) fn write_spool(folder: &Path, cpus: &[&[Bytes]]) {
             command: Some("make all".into()),
             directory: Some("/srv".into()),
             pid: Some(7),
+            sample_period_ns: Some(5_000_000),
             families: FAMILIES.iter().filter(recorded).map(state).collect(),
             ..Default::default()
         }))

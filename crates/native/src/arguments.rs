@@ -173,7 +173,8 @@ pub(crate) struct Record {
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub(crate) time: Option<Duration>,
     /// What to record, as a list with commas: io (system calls and processes, always), uring (operations of io_uring), faults (page faults on
-    /// mapped files), cache (reads and writes of the disk for files). If not given: all of these.
+    /// mapped files), page_io (reads and writes of the disk for files), sched (when threads run, and what they wait for), cpu (samples of
+    /// threads that run). If not given: all of these.
     #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = family)]
     pub(crate) what: Vec<String>,
     /// Hold the processes still where events come faster than they are written, rather than lose any.
@@ -186,6 +187,9 @@ pub(crate) struct Record {
     /// those slower than a time, or of one in N.
     #[arg(long, value_name = "all|slower:TIME|every:N", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = stacks)]
     pub(crate) stacks: Option<(String, Stacks)>,
+    /// Samples of each CPU in a second, where cpu is recorded.
+    #[arg(short = 'F', long, value_name = "HZ", value_parser = frequency)]
+    pub(crate) freq: Option<u32>,
     /// Under sudo: run the command as root, not as the user who called sudo.
     #[arg(long)]
     pub(crate) as_root: bool,
@@ -244,6 +248,13 @@ fn duration(text: &str) -> Result<Duration, String> {
     };
     let seconds: f64 = digits.parse().map_err(|_| "not a time: write 500ms, 30s, 5m or 1h".to_string())?;
     Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
+}
+
+fn frequency(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(number @ 1..=9999) => Ok(number),
+        _ => Err("not a number from 1 to 9999".into()),
+    }
 }
 
 /// The choice, with the words for it.

@@ -17,8 +17,8 @@ use std::{
 };
 
 use sysdock_bpf::{
-    BpfError, Capture, End, Family, Gate, Group, Note, Probes, Reason, Settings, Spool, Stacks, Start, Target, all_processes,
-    first_task, task_events,
+    BpfError, Capture, End, Family, Gate, Group, KernelNames, Note, Probes, Reason, Settings, Spool, Stacks, Start, Target,
+    all_processes, first_task, task_events,
 };
 use sysdock_table::{Cancel, Ending, FamilyState, Folder, Manifest, Recording};
 
@@ -71,8 +71,16 @@ struct Prepared {
     group: Option<Group>,
     /// Events about the threads that are there.
     tasks: Vec<u8>,
+    /// Opened while there is the right to see addresses of the kernel.
+    names: KernelNames,
     /// What loading and attaching the programs took.
     attach: Duration,
+}
+
+/// A recording whose spool is not yet converted.
+struct Unfinished {
+    recording: Recording,
+    names: KernelNames,
 }
 
 /// Record; returns how the command ended, or 0.
@@ -128,6 +136,7 @@ fn options(arguments: &arguments::Record) -> Vec<String> {
     options.extend(target.all.then(|| "-a".to_string()));
     options.extend(arguments.time.map(|time| format!("--for {}s", time.as_secs_f64())));
     options.extend(arguments.no_loss.then(|| "--no-loss".to_string()));
+    options.extend(arguments.freq.map(|hz| format!("--freq {hz}")));
     options.extend(arguments.stacks.as_ref().map(|(text, _)| format!("--stacks={text}")));
     options.extend((!arguments.what.is_empty()).then(|| format!("--what {}", arguments.what.join(","))));
     options.push(format!("--ring {}", arguments.ring));
@@ -159,6 +168,7 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
         ring_bytes: arguments.ring << 20,
         secret: record::secret(),
         stacks: stacks(arguments),
+        sample_period: sample_period(arguments),
         no_loss: arguments.no_loss,
     };
     let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.reason));
@@ -173,7 +183,7 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
         // Its number may be that of another process by now.
         return Err(Refusal::Error(no_such_process(gone.pid)));
     }
-    Ok(Prepared { probes, gate, group, tasks, attach: begun.elapsed() })
+    Ok(Prepared { probes, gate, group, tasks, names: KernelNames::open(), attach: begun.elapsed() })
 }
 
 /// What was asked for. The command line was refused where it has other words.
@@ -262,6 +272,12 @@ fn stacks(arguments: &arguments::Record) -> Stacks {
     arguments.stacks.as_ref().map_or(usual, |(_, stacks)| *stacks)
 }
 
+/// Between two samples of a CPU. No multiple of what programs do regularly.
+fn sample_period(arguments: &arguments::Record) -> Duration {
+    const USUAL_HZ: u32 = 199;
+    Duration::from_secs(1) / arguments.freq.unwrap_or(USUAL_HZ)
+}
+
 /// The processes that are recorded and run already.
 fn processes_there(asked: &arguments::Target, group: Option<&Group>) -> Vec<u32> {
     match group {
@@ -279,10 +295,15 @@ fn record(
     mut rows: Vec<environment::Row>,
     relay: Relay,
 ) -> Result<Exit, Message> {
-    let Prepared { probes, gate, group, tasks, attach } = prepared;
+    let Prepared { probes, gate, group, tasks, names, attach } = prepared;
     let mut spool = Spool::create(recording.folder())?;
     say_what_is_missing(arguments, &probes.families);
-    spool.note(&Note::Start(Start { families: probes.families.clone(), ..start_note(&recording, gate.as_ref()) }))?;
+    let start = Start {
+        families: probes.families.clone(),
+        sample_period_ns: i64::try_from(sample_period(arguments).as_nanos()).ok(),
+        ..start_note(&recording, gate.as_ref())
+    };
+    spool.note(&Note::Start(start))?;
     spool.append(sysdock_bpf::NO_CPU, &tasks)?;
     spool.flush()?;
     let hold = if arguments.no_loss { group.as_ref().and_then(|group| group.freezer().ok()) } else { None };
@@ -309,7 +330,7 @@ fn record(
     }
     rows.extend(attach.into_iter().flatten());
     let failed = recorded.err().or(finished.err());
-    let closed = close_with_rows(recording, &rows, arguments, reason, failed);
+    let closed = close_with_rows(Unfinished { recording, names }, &rows, arguments, reason, failed);
     match (closed, status) {
         // From here on the command's status is what its caller waits for.
         (Err(message), Some(status)) => {
@@ -324,18 +345,18 @@ fn record(
 
 /// Make tables of what was recorded. What `failed` while it was recorded is the error, also where the tables can be made.
 fn close_with_rows(
-    mut recording: Recording,
+    mut unfinished: Unfinished,
     rows: &[environment::Row],
     arguments: &arguments::Record,
     reason: Reason,
     failed: Option<BpfError>,
 ) -> Result<(), Message> {
-    let spool = recording.folder().path().join(sysdock_bpf::SPOOL);
+    let spool = unfinished.recording.folder().path().join(sysdock_bpf::SPOOL);
     let Some(failed) = failed else {
-        environment::write(&mut recording, rows)?;
-        return close(recording, arguments, reason);
+        environment::write(&mut unfinished.recording, rows)?;
+        return close(unfinished, arguments, reason);
     };
-    let closed = close(recording, arguments, reason);
+    let closed = close(unfinished, arguments, reason);
     Err(match (closed, failed) {
         (Ok(()), BpfError::Full(_)) => {
             Message::new(messages::full(&spool), "what was recorded until then can be read; the command went on to its end")
@@ -366,7 +387,8 @@ fn start_note(recording: &Recording, gate: Option<&Gate>) -> Start {
         host: manifest.host.clone(),
         options: manifest.capture().options.clone(),
         pid: gate.map(Gate::pid),
-        families: Vec::new(),
+        boot: sysdock_bpf::boot(),
+        ..Start::default()
     }
 }
 
@@ -453,9 +475,10 @@ impl Watch {
 }
 
 /// Make tables of the spool; it goes when they are whole.
-fn close(mut recording: Recording, arguments: &arguments::Record, reason: Reason) -> Result<(), Message> {
+fn close(unfinished: Unfinished, arguments: &arguments::Record, reason: Reason) -> Result<(), Message> {
+    let Unfinished { mut recording, names } = unfinished;
     let mut reporter = Reporter::new(&arguments.progress);
-    let ending = sysdock_bpf::convert_own(&mut recording, &Cancel::default(), &mut |progress| reporter.report(progress))?;
+    let ending = sysdock_bpf::convert_own(&mut recording, names, &Cancel::default(), &mut |progress| reporter.report(progress))?;
     // On a full disk there was no room for the last note, which has the reason.
     let ending = if reason == Reason::Full { Ending::WriteError } else { ending };
     if ending == Ending::InputError {

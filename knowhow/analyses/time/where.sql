@@ -1,7 +1,9 @@
 -- Where the time went
 -- The time of the command along its critical path: at each moment the thread on whose progress the end depended. Below it, every thread
 -- from its start to its end. The parts add up to the time of the command, and of each thread.
--- needs:  critical_path, run_states, calls, file_faults, processes, paths
+-- needs:  critical_path, run_states, calls, processes, paths
+-- uses:   file_faults, samples, stack_places, kernel_activities
+-- param:  least_samples BIGINT = 10   With fewer samples the rest of the CPU time is not split.
 -- column: process VARCHAR   Program and process id; empty: the command as a whole.
 -- column: tid INTEGER       Thread id.
 -- column: part VARCHAR      What the time went to.
@@ -161,22 +163,97 @@ WITH calls_and_faults AS (
     SELECT NULL AS task_id, CAST(sum(p.dur_ns) AS BIGINT) AS time_ns FROM critical_path AS p HAVING count(*) > 0
     UNION ALL
     SELECT p.task_id, p.end_ts_ns - p.start_ts_ns FROM processes AS p WHERE p.end_ts_ns IS NOT NULL
-), rows_of_all AS (
-    SELECT p.task_id, p.part, p.what, p.what_ns, CAST(p.time_ns AS BIGINT) AS time_ns FROM parts AS p
-    UNION ALL
-    SELECT s.task_id, 'user code', NULL, NULL, s.time_ns - CAST(coalesce((
-        SELECT sum(p.time_ns) FROM parts AS p WHERE coalesce(p.task_id, -1) = coalesce(s.task_id, -1)), 0) AS BIGINT)
+), rest AS (
+    -- What is left of the time on a CPU: neither in calls nor in faults of files, of which the second line has the time.
+    SELECT s.task_id,
+        s.time_ns - CAST(coalesce(sum(p.time_ns), 0) AS BIGINT) AS time_ns,
+        CAST(coalesce(sum(CASE WHEN p.part = 'kernel: page faults of files' THEN p.time_ns END), 0) AS BIGINT) AS faults_ns
     FROM spans AS s
+    LEFT JOIN parts AS p ON coalesce(p.task_id, -1) = coalesce(s.task_id, -1)
+    GROUP BY s.task_id, s.time_ns
+), sample_marks AS (
+    -- Samples outside of calls, and the pieces of the path that ran: a sample lies on it where the last piece before it has not ended.
+    SELECT s.task_id, s.ts_ns AS at_ns, 0 AS until_ns, 1 AS is_sample, s.in_kernel, s.stack_id, s.kernel_stack_id
+    FROM samples AS s
+    WHERE s.call IS NULL
+    UNION ALL
+    SELECT p.task_id, p.ts_ns, p.ts_ns + p.dur_ns, 0, false, NULL, NULL FROM critical_path AS p WHERE p.part = 'running'
+), samples_met AS (
+    SELECT m.task_id, m.at_ns, m.is_sample, m.in_kernel, m.stack_id, m.kernel_stack_id,
+        max(m.until_ns) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.is_sample ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS until_ns
+    FROM sample_marks AS m
+), samples_of AS (
+    SELECT NULL AS task_id, m.in_kernel, m.stack_id, m.kernel_stack_id FROM samples_met AS m WHERE m.is_sample = 1 AND m.until_ns > m.at_ns
+    UNION ALL
+    SELECT m.task_id, m.in_kernel, m.stack_id, m.kernel_stack_id FROM samples_met AS m WHERE m.is_sample = 1
+), samples_named AS (
+    SELECT s.task_id,
+        CASE
+            WHEN NOT s.in_kernel THEN 'user code'
+            WHEN k.entry = 'page fault' THEN 'kernel: page faults of memory'
+            WHEN k.entry = 'interrupt' THEN 'kernel: interrupts'
+            ELSE 'kernel: other'
+        END AS part,
+        CASE
+            WHEN s.in_kernel AND k.entry <> 'page fault' THEN k.function
+            WHEN p.source IS NOT NULL AND p.function IS NOT NULL THEN concat(p.function, ' ', regexp_extract(p.source, '[^/]*$'))
+            ELSE coalesce(p.function, regexp_extract(p.object, '[^/]*$'))
+        END AS what
+    FROM samples_of AS s
+    LEFT JOIN stack_places AS p ON p.stack_id = s.stack_id
+    LEFT JOIN kernel_activities AS k ON k.stack_id = s.kernel_stack_id
+), sampled AS (
+    -- How many there are of each kind, and at which places of the program.
+    SELECT s.task_id, s.part, s.what, count(*) AS number
+    FROM samples_named AS s
+    GROUP BY s.task_id, s.part, s.what
+), numbered AS (
+    SELECT s.task_id, s.part, s.what, s.number,
+        sum(s.number) OVER (PARTITION BY s.task_id) AS of_all,
+        sum(s.number) OVER (PARTITION BY s.task_id, s.part) AS of_part,
+        row_number() OVER (PARTITION BY s.task_id, s.part ORDER BY CASE WHEN s.what IS NULL THEN 1 ELSE 0 END, s.number DESC, s.what) AS place
+    FROM sampled AS s
+), shares AS (
+    SELECT n.task_id, n.part, max(n.of_part) AS number, max(n.of_all) AS of_all,
+        max(CASE WHEN n.place = 1 AND n.what IS NOT NULL THEN concat(n.what, ' (', CAST(CAST(round(1e2 * n.number / n.of_part) AS BIGINT) AS VARCHAR), ' %)') END)
+            AS first,
+        max(CASE WHEN n.place = 2 AND n.what IS NOT NULL THEN concat(', ', n.what, ' (', CAST(CAST(round(1e2 * n.number / n.of_part) AS BIGINT) AS VARCHAR), ' %)') END)
+            AS second
+    FROM numbered AS n
+    WHERE n.of_all >= $least_samples
+    GROUP BY n.task_id, n.part
+), kernel_rest AS (
+    -- The same part of the time as of the samples. Faults of files are among them.
+    SELECT s.task_id, s.part, s.first AS detail,
+        CAST(greatest(0, least(r.time_ns, round(1e0 * (r.time_ns + r.faults_ns) * s.number / s.of_all)
+            - CASE WHEN s.part = 'kernel: page faults of memory' THEN r.faults_ns ELSE 0 END)) AS BIGINT) AS time_ns
+    FROM shares AS s
+    INNER JOIN rest AS r ON coalesce(r.task_id, -1) = coalesce(s.task_id, -1)
+    WHERE s.part <> 'user code'
+), rows_of_all AS (
+    SELECT p.task_id, p.part,
+        CASE WHEN p.what_ns > 0 AND p.time_ns > 0 THEN concat(p.what, ' (', CAST(CAST(round(1e2 * p.what_ns / p.time_ns) AS BIGINT) AS VARCHAR), ' %)')
+            END AS detail,
+        CAST(p.time_ns AS BIGINT) AS time_ns
+    FROM parts AS p
+    UNION ALL
+    SELECT k.task_id, k.part, k.detail, k.time_ns FROM kernel_rest AS k
+    UNION ALL
+    SELECT r.task_id, 'user code', CASE WHEN u.first IS NOT NULL THEN concat(u.first, coalesce(u.second, '')) END, r.time_ns - CAST(coalesce((
+        SELECT sum(k.time_ns) FROM kernel_rest AS k WHERE coalesce(k.task_id, -1) = coalesce(r.task_id, -1)), 0) AS BIGINT)
+    FROM rest AS r
+    LEFT JOIN shares AS u ON u.part = 'user code' AND coalesce(u.task_id, -1) = coalesce(r.task_id, -1)
 )
 SELECT
     CASE WHEN r.task_id IS NOT NULL THEN concat(coalesce(t.comm, '?'), ' ', CAST(t.pid AS VARCHAR)) END AS process,
     t.tid,
     r.part,
-    CASE WHEN r.what_ns > 0 AND r.time_ns > 0 THEN concat(r.what, ' (', CAST(CAST(round(1e2 * r.what_ns / r.time_ns) AS BIGINT) AS VARCHAR), ' %)')
-        END AS detail,
+    r.detail,
     r.time_ns,
     CASE WHEN s.time_ns > 0 THEN round(1e0 * r.time_ns / s.time_ns, 4) END AS share,
-    CASE WHEN r.part = 'kernel: page faults of files' THEN 'io/mapped_files' WHEN starts_with(r.part, 'kernel') THEN 'io/durations'
+    CASE WHEN r.part = 'kernel: page faults of files' THEN 'io/mapped_files'
+        WHEN r.part IN ('kernel: page faults of memory', 'kernel: interrupts', 'kernel: other') THEN 'cpu/kernel'
+        WHEN r.part = 'user code' AND r.detail IS NOT NULL THEN 'cpu/lines' WHEN starts_with(r.part, 'kernel') THEN 'io/durations'
         WHEN starts_with(r.part, 'waiting') THEN 'time/waits' END AS evidence
 FROM rows_of_all AS r
 INNER JOIN spans AS s ON coalesce(s.task_id, -1) = coalesce(r.task_id, -1)

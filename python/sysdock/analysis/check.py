@@ -219,9 +219,10 @@ def _needs_problems(session: Session, analysis: Analysis) -> list[str]:
     if named is None or named.everything:
         return []
     read = named.tables & {table.name for table in session.library.tables()}
-    missing, idle = sorted(read - set(analysis.needs)), sorted(set(analysis.needs) - read)
+    named_tables = {*analysis.needs, *analysis.uses}
+    missing, idle = sorted(read - named_tables), sorted(named_tables - read)
     return [f"`needs:` lacks the table {name}" for name in missing] + [
-        f"`needs:` names the table {name}, which the SQL does not read" for name in idle
+        f"the header names the table {name}, which the SQL does not read" for name in idle
     ]
 
 

@@ -86,6 +86,7 @@ class Session:
         if isinstance(analysis, str):
             analysis = self.library.analysis(analysis)
         self.require(analysis)
+        self.views.add_empty(analysis.uses)
         if self.checked:
             self._refuse_foreign(analysis)
         values = values_of(analysis, params or {})

@@ -34,10 +34,12 @@ _ALWAYS = 2**62
 
 def with_source_lines(session: Session, findings: Sequence[Finding]) -> list[Finding]:
     """The findings, those about a file with the line that did most of its calls in their time."""
-    # Every recording of the kernel has the table; without rows there is nothing to ask for each finding.
+    # Samples have stacks, too; without any of calls there is nothing to ask for each finding.
     if "stacks" not in session.views.available or not session.recording.rows("stacks"):
         return list(findings)
     try:
+        if not session.fetch("SELECT 1 FROM calls WHERE stack_id IS NOT NULL LIMIT 1"):
+            return list(findings)
         return [
             dataclasses.replace(each, source=_line(session, each))
             if each.status == "finding" and each.file

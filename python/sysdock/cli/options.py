@@ -205,7 +205,8 @@ def recorder_options(function: Function) -> Function:
             "--what",
             metavar="A,B",
             help="What to record: io (system calls and processes, always), uring (operations of io_uring), "
-            "faults (page faults on mapped files), page_io (reads and writes of the disk for files). "
+            "faults (page faults on mapped files), page_io (reads and writes of the disk for files), sched "
+            "(when threads run, and what they wait for), cpu (samples of threads that run). "
             "All of these if not given.",
         ),
         click.option(
@@ -222,6 +223,13 @@ def recorder_options(function: Function) -> Function:
             flag_value="all",
             metavar="[all|slower:TIME|every:N]",
             help="Where in the program calls about files were made: all, slow ones, one in N. Not by strace.",
+        ),
+        click.option(
+            "-F",
+            "--freq",
+            type=int,
+            metavar="HZ",
+            help="Samples of each CPU in a second; 199 if not given. Not by strace.",
         ),
         click.option("--as-root", is_flag=True, help="Under sudo: run CMD as root, not as the caller."),
         share_option,

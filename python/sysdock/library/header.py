@@ -16,8 +16,20 @@ from typing import Any
 from sysdock.errors import UserError, did_you_mean
 from sysdock.library.rule_shape import KNOWN_COLUMNS, RULE_COLUMNS, Column, Sentences, parse_sentences
 
-KEYS = ("needs", "param", "column", "chart", "says", "evidence", "portable", "tags", "was")
-TAGS = ("calls", "bytes", "time", "size", "errors", "files", "offsets", "processes", "metadata", "disk")
+KEYS = ("needs", "uses", "param", "column", "chart", "says", "evidence", "portable", "tags", "was")
+TAGS = (
+    "calls",
+    "bytes",
+    "time",
+    "size",
+    "errors",
+    "files",
+    "offsets",
+    "processes",
+    "metadata",
+    "disk",
+    "cpu",
+)
 TYPES = ("BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN")
 
 _KEY_LINE = re.compile(r"([a-z_]+):(?:\s+(.*))?$")
@@ -64,6 +76,7 @@ class Analysis:
     title: str
     text: str
     needs: tuple[str, ...]
+    uses: tuple[str, ...]
     params: tuple[Param, ...]
     columns: tuple[Column, ...]
     charts: tuple[ChartLine, ...]
@@ -186,6 +199,7 @@ class _Header:
             title=self.prose[0].rstrip("."),
             text=" ".join(line for line in self.prose[1:] if line),
             needs=self.words("needs", required=True),
+            uses=self.uses(kind),
             params=params,
             columns=columns,
             charts=tuple(self.chart(*line) for line in self.lines["chart"]),
@@ -210,6 +224,14 @@ class _Header:
         if required and not found:
             raise self.error(1, f"no `{key}:` line", "name the tables that the SQL reads: `-- needs: calls`")
         return tuple(word for word in found if word)
+
+    def uses(self, kind: str) -> tuple[str, ...]:
+        """Tables without rows where the recording lacks them, which no rule may take for an answer."""
+        uses = self.words("uses")
+        if uses and kind == "rule":
+            line = self.lines["uses"][0][0]
+            raise self.error(line, "a rule cannot use tables that may be missing", "name them in `needs:`")
+        return uses
 
     def tags(self) -> tuple[str, ...]:
         tags = self.words("tags")

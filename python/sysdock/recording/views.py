@@ -161,6 +161,16 @@ class Views:
                 self._make_view(table, wanted)
                 self._made[name] = wanted
 
+    def add_empty(self, tables: Iterable[str]) -> None:
+        """Views without rows of those `tables` that the recording lacks."""
+        for name in tables:
+            if name not in self._made and name not in self.available:
+                table = self.table(name)
+                columns = (*table.columns, *table.derived, *table.joined)
+                empty = ", ".join(f"CAST(NULL AS {c.sql_type}) AS {_name(c.name)}" for c in columns)
+                self._create(name, f"SELECT {empty} WHERE false")
+                self._made[name] = frozenset()
+
     def _sum_up(self, table: Table) -> None:
         """Counts a summary, unless that is done already, by the recorder or here."""
         if table.sql is None:

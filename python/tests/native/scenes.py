@@ -228,6 +228,14 @@ def run_states(recorder: Recorder, folder: Path) -> None:
     (folder / "said").write_text(done.stdout)
 
 
+def hot_spots(recorder: Recorder, folder: Path) -> None:
+    """The program that takes CPU time in known places, and says how much."""
+    program = folder / "programs" / "hot_spots"
+    done = recorder.record(folder / "rec", program, recorder_options=("--freq", "999"))
+    check(done)
+    (folder / "said").write_text(done.stdout)
+
+
 def children(recorder: Recorder, folder: Path) -> None:
     """Children of known work, which say how much CPU time they took."""
     (folder / "source").write_bytes(bytes(300_000))
@@ -337,6 +345,7 @@ SCENES: dict[str, Callable[[Recorder, Path], None]] = {
     **{f"libaio_{depth}_{direct}": libaio(depth, direct) for depth in (1, 16) for direct in (0, 1)},
     "io_counters": io_counters,
     "run_states": run_states,
+    "hot_spots": hot_spots,
     "children": children,
     **{f"pid_namespace_{depth}": pid_namespace(depth) for depth in (1, 2)},
     "capabilities": capabilities,
@@ -352,6 +361,7 @@ COMPILED: dict[str, list[list[str | Path]]] = {
     "every_file_call": [["every_file_call", "-g", "-O1", *STRICT, PROGRAMS / "every_file_call.c"]],
     "mapped_pages": [["mapped_pages", "-O1", *STRICT, PROGRAMS / "mapped_pages.c"]],
     "run_states": [["run_states", "-O1", *STRICT, PROGRAMS / "run_states.c"]],
+    "hot_spots": [["hot_spots", "-O1", "-g", *STRICT, PROGRAMS / "hot_spots.c"]],
     "io_counters": [["io_counters", "-O1", "-w", "-pthread", PROGRAMS / "io_counters.c"]],
     "call_sites_pie": [
         ["call_sites", *NO_FRAME_POINTERS, "-fPIE", "-pie", PROGRAMS / "call_sites.c"],

@@ -62,12 +62,15 @@ def test_two_capabilities_are_enough(
     assert (stated["lost_events"], stated["complete"]) == (0, True)
     missing = {state["family"]: state["missing"] for state in stated["families"]}
     assert missing.pop("stacks") == "not asked for"
-    faults = missing.pop("faults")
+    faults, samples = missing.pop("faults"), missing.pop("cpu")
     assert set(missing.values()) == {None}
+    assert samples == faults
     # Kernels of Debian have a setting at which counters need more: those are left out, and the rest is recorded.
     if said["perf_event_paranoid"] > 2:
         assert "kernel.perf_event_paranoid" in faults
-        assert messages == f"sysdock: page faults on mapped files are not recorded: {faults}\n"
+        lines = [f"sysdock: page faults on mapped files are not recorded: {faults}"]
+        lines += [f"sysdock: samples of threads that run are not recorded: {samples}"]
+        assert messages.splitlines() == lines
     else:
         assert (faults, messages) == (None, "")
 

@@ -263,6 +263,7 @@ struct task_struct {
 	u64 utime, stime;
 	struct sched_entity se;
 	unsigned long min_flt, maj_flt;
+	s32 pagefault_disabled;
 	struct task_io_accounting ioac;
 	char comm[16];
 	struct thread_struct thread;

@@ -18,7 +18,11 @@ use sysdock_table::{Cancel, Ending, Folder, Manifest, Progress, Recording, Sourc
 use crate::{
     BpfError, Note, SPOOL, Start,
     events::Raw,
-    families::{self, Families, Family},
+    families::{
+        self, Families, Family,
+        stacks::rows::{StackRows, Whose},
+    },
+    stacks::kernel::KernelNames,
     transport::{frames::Frames, streams::Merge},
 };
 
@@ -53,22 +57,28 @@ pub fn convert(
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Ending, BpfError> {
-    convert_frames(Frames::open(spool)?, spool, recording, cancel, progress)
+    convert_frames(Frames::open(spool)?, spool, recording, KernelNames::open(), cancel, progress)
 }
 
-/// The same of the spool that lies in the recording's own folder.
+/// The same of the spool that lies in the recording's own folder. Functions of the kernel have the names that were opened for it.
 ///
 /// # Errors
 /// As for [`convert`].
-pub fn convert_own(recording: &mut Recording, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Ending, BpfError> {
+pub fn convert_own(
+    recording: &mut Recording,
+    names: KernelNames,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Ending, BpfError> {
     let spool = recording.folder().path().join(SPOOL);
-    convert_frames(Frames::in_folder(recording.folder())?, &spool, recording, cancel, progress)
+    convert_frames(Frames::in_folder(recording.folder())?, &spool, recording, names, cancel, progress)
 }
 
 fn convert_frames(
     frames: Frames,
     spool: &Path,
     recording: &mut Recording,
+    names: KernelNames,
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Ending, BpfError> {
@@ -78,7 +88,7 @@ fn convert_frames(
         recording.manifest.tables.entry(table.into()).or_default();
     }
     describe_source(spool, &survey, recording);
-    let mut conversion = Conversion::new(recording, &survey, story.start.clone());
+    let mut conversion = Conversion::new(recording, names, &survey, story.start.clone());
     conversion.count_damages(&survey);
     let (bytes, events) = (survey.bytes, survey.events);
     let Survey { file, streams, places, mut families, .. } = survey;
@@ -124,7 +134,7 @@ pub fn salvage(folder: Folder, cancel: &Cancel, progress: &mut dyn FnMut(Progres
     // Whoever still writes it is found before anything is changed.
     drop(Frames::in_folder(&folder)?);
     let mut recording = Recording::reopen(folder, manifest(), &["environment"])?;
-    let outcome = convert_own(&mut recording, cancel, progress);
+    let outcome = convert_own(&mut recording, KernelNames::open(), cancel, progress);
     let ending = match &outcome {
         Ok(ending) => *ending,
         Err(BpfError::Table(_)) => Ending::WriteError,
@@ -157,6 +167,10 @@ pub(crate) struct Conversion<'a> {
     pub(crate) clock: Clock,
     pub(crate) threads: Threads,
     pub(crate) places: Places,
+    pub(crate) stacks: StackRows,
+    /// The stack of the call that families are shown; -1: it has none.
+    pub(crate) call_stack: i32,
+    pub(crate) names: KernelNames,
     /// The rows of `paths`.
     pub(crate) objects: Objects,
     pub(crate) issues: Issues,
@@ -169,7 +183,7 @@ pub(crate) struct Conversion<'a> {
 }
 
 impl<'a> Conversion<'a> {
-    fn new(recording: &'a mut Recording, survey: &Survey, start: Start) -> Self {
+    fn new(recording: &'a mut Recording, names: KernelNames, survey: &Survey, start: Start) -> Self {
         let pairs = survey.notes.iter().filter_map(|note| match note {
             Note::Clock { monotonic_ns, realtime_ns } => Some((*monotonic_ns, *realtime_ns)),
             _ => None,
@@ -180,6 +194,9 @@ impl<'a> Conversion<'a> {
             clock: Clock::new(pairs),
             threads: Threads::default(),
             places: Places::default(),
+            stacks: StackRows::default(),
+            call_stack: -1,
+            names,
             objects: Objects::default(),
             issues: Issues::default(),
             unknown_paths: 0,
@@ -240,6 +257,12 @@ impl<'a> Conversion<'a> {
         let object = self.places.object(id, &mut self.objects);
         self.unknown_paths += u64::from(object.is_none());
         object_id(object)
+    }
+
+    /// The row in `stacks` of the stack of a call or a sample of a thread; -1: it has none.
+    #[inline]
+    pub(crate) fn stack(&mut self, id: u64, whose: Whose) -> i32 {
+        self.stacks.number(id, whose, &self.places, &|ns| self.clock.epoch_ns(ns))
     }
 
     /// What the spool itself lacks.

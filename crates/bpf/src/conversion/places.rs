@@ -1,9 +1,12 @@
-//! Files by the ids that events name them by: path and kind.
+//! What later events refer to by an id: files, with path and kind; what code lies where in a process; functions of Python.
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::{Kind, ObjectId, Objects};
 
-use crate::families::paths::Path;
+use crate::{
+    families::paths::Path,
+    stacks::{images::Images, python::Codes},
+};
 
 const S_IFMT: u16 = 0o170_000;
 /// Magics of file systems without a disk whose files are the kernel's own words (statfs(2), linux/magic.h): proc, sysfs, cgroup, cgroup2,
@@ -48,6 +51,10 @@ pub(crate) struct Places {
     /// Inode and size by id, where binaries are to be looked into.
     files: FxHashMap<u64, (u64, u64)>,
     pub(crate) keeps_files: bool,
+    /// The machine was not started again since.
+    pub(crate) is_this_boot: bool,
+    pub(crate) images: Images,
+    pub(crate) codes: Codes,
 }
 
 impl Places {

@@ -86,7 +86,7 @@ fn sum(one: u64, other: u64) -> u64 {
 }
 
 fn describe_command(manifest: &mut Manifest, story: &Story, lives: &[Life]) {
-    let Start { command, directory, host, options, families, pid } = &story.start;
+    let Start { command, directory, host, options, families, pid, .. } = &story.start;
     manifest.command = manifest.command.take().or_else(|| command.clone());
     manifest.directory = manifest.directory.take().or_else(|| directory.clone());
     manifest.host = manifest.host.take().or_else(|| host.clone());

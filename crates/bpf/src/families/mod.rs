@@ -12,6 +12,7 @@ use sysdock_calls::{CallRow, syscalls::Shape};
 use crate::{
     BpfError,
     conversion::{Conversion, places::Places},
+    counters::Counter,
     events::Raw,
     families::calls::events::Call,
     transport::notes::Start,
@@ -30,8 +31,8 @@ pub struct Family {
     pub(crate) object: &'static [u8],
     /// Names of programs to leave out, because a kernel lacks what they need or they are for other kernels: what is tried, in this order.
     pub(crate) left_out: &'static [&'static [&'static str]],
-    /// Programs that are run at a software event of perf, and its number (`enum perf_sw_ids`).
-    pub(crate) counters: &'static [(&'static str, u64)],
+    /// Programs that are run at an event of perf.
+    pub(crate) counters: &'static [(&'static str, Counter)],
     /// Maps of the programs for system calls that only this family fills: without it they take no memory.
     pub(crate) spared: &'static [Spared],
     /// Kinds of its events, each with the table that lacks what was lost of them.
@@ -143,13 +144,21 @@ families! {
         processes: processes::Processes,
     },
     on_demand: {
+        // Before those that want to know the stack of a call.
+        stacks: stacks::Stacks,
         uring: uring::Uring,
         faults: faults::Faults,
         page_io: page_io::PageCache,
         sched: sched::Sched,
-        stacks: stacks::Stacks,
+        cpu: cpu::Cpu,
     }
 }
+
+/// What threads are at while they run.
+pub const CPU: Family = cpu::Cpu::FAMILY;
+
+/// When threads run, and what they wait for.
+pub(crate) const SCHED: Family = sched::Sched::FAMILY;
 
 /// Where in programs calls are made.
 pub const STACKS: Family = stacks::Stacks::FAMILY;

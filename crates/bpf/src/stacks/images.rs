@@ -2,8 +2,12 @@
 //! are still there, or are not. A file that is not the one that was mapped is not looked into.
 
 use std::{
+    fs::File,
     ops::Range,
-    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    os::{
+        fd::AsRawFd,
+        unix::{ffi::OsStrExt, fs::MetadataExt},
+    },
     path::{Path, PathBuf},
     rc::Rc,
 };
@@ -14,7 +18,10 @@ use crate::{
     conversion::places::Places,
     events::MappedEvent,
     families::stacks::events::ProgramMapped,
-    stacks::elf::{self, Binary},
+    stacks::{
+        elf::{self, Binary},
+        vdso,
+    },
 };
 
 /// More images than these, and more mappings of one, are made up.
@@ -67,6 +74,15 @@ pub(crate) struct Object {
     pub(crate) path: PathBuf,
     /// `None`: the file is not there any more, was changed since, or is no binary.
     pub(crate) binary: Option<Binary>,
+    /// What it is read from, where no path leads to it.
+    memory: Option<File>,
+}
+
+impl Object {
+    /// Where its symbols can be read.
+    pub(crate) fn readable_path(&self) -> PathBuf {
+        self.memory.as_ref().map_or_else(|| self.path.clone(), |file| format!("/proc/self/fd/{}", file.as_raw_fd()).into())
+    }
 }
 
 /// A stretch of an image.
@@ -86,13 +102,41 @@ pub(crate) struct Objects {
     by_path: FxHashMap<PathBuf, u32>,
     /// By id of the file; `None`: its path was not reported.
     by_file: FxHashMap<u64, Option<u32>>,
+    kernel: Option<u32>,
+    vdso: Option<u32>,
 }
 
+/// What the kernel is called, which is no file here.
+const KERNEL: &str = "[kernel]";
+
 impl Objects {
+    /// The kernel, and what is loaded into it.
+    pub(crate) fn kernel(&mut self) -> u32 {
+        *self.kernel.get_or_insert_with(|| {
+            self.all.push(Rc::new(Object { path: KERNEL.into(), binary: None, memory: None }));
+            (self.all.len() - 1) as u32
+        })
+    }
+
+    /// What the kernel puts into each process.
+    fn vdso(&mut self, places: &Places) -> u32 {
+        *self.vdso.get_or_insert_with(|| {
+            // After another start of the machine it may be another one.
+            let memory = if places.is_this_boot { vdso::file() } else { None };
+            let binary = memory.as_ref().and_then(Binary::read);
+            self.all.push(Rc::new(Object { path: vdso::NAME.into(), binary, memory }));
+            (self.all.len() - 1) as u32
+        })
+    }
+
+    pub(crate) fn is_kernel(&self, object: u32) -> bool {
+        self.kernel == Some(object)
+    }
+
     /// The areas of an image, by address. `epoch_ns`: from the clock of events to the one of files.
-    pub(crate) fn areas(&mut self, images: &Images, image: u64, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> Vec<Area> {
+    pub(crate) fn areas(&mut self, image: u64, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> Vec<Area> {
         let mut areas: Vec<Area> = Vec::new();
-        for origin in images.origins(image) {
+        for origin in places.images.origins(image) {
             let found = match origin {
                 Origin::Mapped(mapped) => self.mapped(&mapped, places, epoch_ns(mapped.at_ns)).into_iter().collect(),
                 Origin::Program(program) => self.program(&program, places, epoch_ns(program.at_ns)),
@@ -136,10 +180,17 @@ impl Objects {
         {
             areas.push(area_of(binary, program.loader.wrapping_sub(binary.range().start), object));
         }
+        let vdso = self.vdso(places);
+        if let Some(binary) = self.all[vdso as usize].binary.as_ref().filter(|_| program.vdso != 0) {
+            areas.push(area_of(binary, program.vdso.wrapping_sub(binary.range().start), vdso));
+        }
         areas
     }
 
     fn of_file(&mut self, file: u64, places: &Places, at_ns: i64) -> Option<u32> {
+        if file == vdso::FILE {
+            return Some(self.vdso(places));
+        }
         if let Some(known) = self.by_file.get(&file) {
             return *known;
         }
@@ -164,7 +215,7 @@ impl Objects {
             return None;
         }
         let number = self.all.len() as u32;
-        self.all.push(Rc::new(Object { path: path.into(), binary: binary(path, known, at_ns) }));
+        self.all.push(Rc::new(Object { path: path.into(), binary: binary(path, known, at_ns), memory: None }));
         self.by_path.insert(path.into(), number);
         Some(number)
     }

@@ -11,6 +11,8 @@ use blazesym::symbolize::{
 /// What is known of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Symbol {
+    /// What holds it, where that is not the object itself: a module of the kernel.
+    pub(crate) object: Option<String>,
     pub(crate) function: Option<String>,
     /// Bytes behind the start of the function; unknown for one that was put into another.
     pub(crate) offset: Option<i64>,
@@ -32,12 +34,17 @@ pub(crate) fn symbols(path: &Path, addresses: &[u64]) -> Vec<Vec<Symbol>> {
 fn functions(found: &Symbolized<'_>) -> Vec<Symbol> {
     let Symbolized::Sym(Sym { name, offset, code_info, inlined, .. }) = found else { return Vec::new() };
     let within = inlined.iter().rev().map(|function| Symbol {
+        object: None,
         function: Some(function.name.to_string()),
         offset: None,
         source: function.code_info.as_ref().map(place),
     });
-    let outer =
-        Symbol { function: Some(name.to_string()), offset: i64::try_from(*offset).ok(), source: code_info.as_deref().map(place) };
+    let outer = Symbol {
+        object: None,
+        function: Some(name.to_string()),
+        offset: i64::try_from(*offset).ok(),
+        source: code_info.as_deref().map(place),
+    };
     within.chain([outer]).collect()
 }
 

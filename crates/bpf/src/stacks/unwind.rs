@@ -13,7 +13,7 @@ use crate::{
     conversion::places::Places,
     stacks::{
         elf::Binary,
-        images::{Area, Images, Objects},
+        images::{Area, Objects},
     },
 };
 
@@ -57,8 +57,8 @@ pub(crate) struct Frame {
     pub(crate) object: u32,
     /// The address that the file states; where the file is not there any more, the offset in it.
     pub(crate) address: u64,
-    /// It is where a call returns to: the call itself stands before it.
-    pub(crate) returns: bool,
+    /// It is the next instruction: a thread was interrupted there. Else it is where a call returns to: the call itself stands before it.
+    pub(crate) interrupted: bool,
 }
 
 /// A copied stack.
@@ -67,6 +67,8 @@ pub(crate) struct Copy {
     pub(crate) image: u64,
     /// ip, sp, bp, bx, r12, r13, r14, r15.
     pub(crate) registers: [u64; 8],
+    /// The first is the next instruction; else the one before it entered the kernel.
+    pub(crate) interrupted: bool,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -96,7 +98,6 @@ struct Image {
 /// Finds frames.
 #[derive(Default)]
 pub(crate) struct Frames {
-    pub(crate) images: Images,
     pub(crate) objects: Objects,
     held: FxHashMap<u64, Rc<Image>>,
     cache: CacheX86_64,
@@ -111,7 +112,8 @@ impl Frames {
         let mut address = FrameAddress::from_instruction_pointer(copy.registers[0]);
         let mut frames = Vec::new();
         loop {
-            let Some(frame) = frame(&image.areas, address) else { return (frames, End::NoFile) };
+            let is_entry_to_kernel = frames.is_empty() && !copy.interrupted;
+            let Some(frame) = frame(&image.areas, address, is_entry_to_kernel) else { return (frames, End::NoFile) };
             if frames.len() >= MOST_FRAMES {
                 return (frames, End::TooDeep);
             }
@@ -150,7 +152,7 @@ impl Frames {
         if let Some(held) = self.held.get(&image) {
             return Rc::clone(held);
         }
-        let areas = self.objects.areas(&self.images, image, places, epoch_ns);
+        let areas = self.objects.areas(image, places, epoch_ns);
         let mut unwinder = UnwinderX86_64::new();
         for area in &areas {
             if let Some(binary) = &self.objects.all[area.object as usize].binary {
@@ -217,12 +219,12 @@ fn caller_in_go(copy: &Copy, registers: &mut UnwindRegsX86_64, is_first: bool) -
     Ok(Some(caller))
 }
 
-fn frame(areas: &[Area], address: FrameAddress) -> Option<Frame> {
+fn frame(areas: &[Area], address: FrameAddress, is_entry_to_kernel: bool) -> Option<Frame> {
     let lookup = address.address_for_lookup();
     let behind = areas.partition_point(|area| area.range.start <= lookup);
     let area = areas[..behind].last().filter(|area| lookup < area.range.end)?;
-    let returns = matches!(address, FrameAddress::ReturnAddress(_));
-    Some(Frame { object: area.object, address: address.address().wrapping_sub(area.bias), returns })
+    let interrupted = matches!(address, FrameAddress::InstructionPointer(_)) && !is_entry_to_kernel;
+    Some(Frame { object: area.object, address: address.address().wrapping_sub(area.bias), interrupted })
 }
 
 fn sections(binary: &Binary) -> ExplicitModuleSectionInfo<Arc<[u8]>> {

@@ -52,6 +52,10 @@ pub struct Start {
     pub host: Option<String>,
     /// Options of the recorder, in words.
     pub options: Vec<String>,
+    /// When the machine was started, as an id: addresses in the kernel hold until it is started again.
+    pub boot: Option<String>,
+    /// Between two samples of a CPU [ns].
+    pub sample_period_ns: Option<i64>,
     /// Process id of the command.
     pub pid: Option<u32>,
     /// What is recorded beside system calls and processes.

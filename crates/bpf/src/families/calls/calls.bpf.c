@@ -9,6 +9,8 @@
 #include "bpf/target.h"
 #include "families/paths/files.h"
 #include "aio.h"
+#define STACKS_WANTED config.stacks
+#define STACKS_OFTEN (config.stacks == STACKS_ALL || config.stacks == STACKS_EVERY)
 #include "families/stacks/stacks.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -47,6 +49,8 @@ struct scratch_call {
 	struct call_event call;
 	struct call_second_file second;
 	struct call_mapping mapping;
+	u64 stack; // not in registers, nor the next two: the verifier would follow all that they can be
+	u32 flags, paths_bytes;
 	char paths[2 * (PATH_MAX + 64)];
 };
 
@@ -314,8 +318,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch_call *scratch;
 	struct entry entry;
-	u32 flags = 0, paths = 0, zero = 0;
-	u64 stack = 0;
+	u32 zero = 0;
 	s64 position = -1;
 
 	// A child returns from the call that made it, without an entry; what was under way at the start has none either.
@@ -326,6 +329,8 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		lose(EVENT_CALL);
 		return 0;
 	}
+	scratch->stack = 0;
+	scratch->flags = scratch->paths_bytes = 0;
 	struct call_event *call = &scratch->call;
 	struct call_second_file *second = &scratch->second;
 	const volatile struct shape *shape = &config.shapes[entry.number & (CALLS - 1)];
@@ -370,7 +375,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 			bpf_probe_read_user(&call->extra, sizeof(call->extra), (void *)call->extra);
 	}
 	if (shape->second_fd != NONE && !(shape_flags & SHAPE_PAIR)) {
-		flags |= CALL_SECOND_FILE;
+		scratch->flags |= CALL_SECOND_FILE;
 		second->file = file_at(argument(regs, shape->second_fd), now_ns, &position);
 		second->offset = offset_argument(regs, shape->second_offset, shape_flags, position);
 		second->fd = argument(regs, shape->second_fd);
@@ -381,7 +386,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	if (shape_flags & SHAPE_PAIR && result == 0) {
 		int pair[2];
 		if (!bpf_probe_read_user(pair, sizeof(pair), (void *)argument(regs, shape->second_fd))) {
-			flags |= CALL_SECOND_FILE;
+			scratch->flags |= CALL_SECOND_FILE;
 			call->fd = pair[0];
 			call->file = file_at(pair[0], now_ns, &position);
 			second->file = file_at(pair[1], now_ns, &position);
@@ -392,25 +397,25 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		}
 	}
 	if (shape_flags & SHAPE_MAPPING) {
-		flags |= CALL_MAPPING;
+		scratch->flags |= CALL_MAPPING;
 		scratch->mapping.length = argument(regs, 1);
 		scratch->mapping.protection = argument(regs, 2);
 		scratch->mapping.flags = argument(regs, 3);
 		scratch->mapping.offset = argument(regs, 5);
-		if (config.stacks && scratch->mapping.protection & PROTECTION_EXEC && call->file && (u64)result < ~4095ULL)
+		if (config.layouts && scratch->mapping.protection & PROTECTION_EXEC && call->file && (u64)result < ~4095ULL)
 			tell_mapped(result, &scratch->mapping, call->file, call->fd, now_ns);
 	}
 	if (shape->path != NONE && !(shape_flags & SHAPE_EXEC && result == 0)) {
-		flags |= CALL_PATH;
-		paths = path_argument(scratch, 0, regs, shape->directory, shape->path, now_ns);
+		scratch->flags |= CALL_PATH;
+		scratch->paths_bytes = path_argument(scratch, 0, regs, shape->directory, shape->path, now_ns);
 		// An empty path means the descriptor itself.
 		struct call_path *block = (void *)scratch->paths;
 		if (!block->length && !block->flags && shape->directory != NONE && call->fd < 0)
 			call->fd = argument(regs, shape->directory);
 		if (shape->second_path != NONE) {
-			flags |= CALL_SECOND_PATH;
-			paths += path_argument(
-				scratch, paths & 0x1fff, regs, shape->second_directory, shape->second_path, now_ns);
+			scratch->flags |= CALL_SECOND_PATH;
+			scratch->paths_bytes += path_argument(
+				scratch, scratch->paths_bytes & 0x1fff, regs, shape->second_directory, shape->second_path, now_ns);
 		}
 	}
 	if (shape_flags & SHAPE_RENAMES && result == 0)
@@ -418,11 +423,11 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	if (config.stacks && shape_flags & SHAPE_STACK && !(shape_flags & SHAPE_EXEC && result == 0)) {
 		struct slot *slot = this_slot();
 		if (slot && wants_stack(now_ns - entry.start_ns, &slot->calls))
-			stack = stack_of(now_ns);
-		if (stack)
-			flags |= CALL_STACK;
+			scratch->stack = stack_of(now_ns, 0);
+		if (scratch->stack)
+			scratch->flags |= CALL_STACK;
 	}
-	write_call(call, scratch, stack, paths, flags, now_ns);
+	write_call(call, scratch, scratch->stack, scratch->paths_bytes, scratch->flags, now_ns);
 	if (shape_flags & (SHAPE_SUBMIT | SHAPE_REAP) && result > 0) {
 		struct aio_call *aio = this_aio_call();
 		if (!aio)

@@ -104,7 +104,9 @@ int BPF_PROG(begin_in_program, unsigned long address, struct pt_regs *regs, unsi
 SEC("tp_btf/page_fault_kernel")
 int BPF_PROG(begin_in_call, unsigned long address, struct pt_regs *regs, unsigned long error)
 {
-	begin(address, error);
+	// Where an interrupt looks at memory, as samples do, nothing is brought in. It may have come in the middle of a fault.
+	if (!bpf_get_current_task_btf()->pagefault_disabled)
+		begin(address, error);
 	return 0;
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod tests;
 use crate::{
     BpfError,
     conversion::Conversion,
+    counters::Counter,
     events::{EVENT_FAULT, FaultEvent, Raw},
     families::{Converter, Family, Recorded},
 };
@@ -28,7 +29,7 @@ impl Converter for Faults {
         recorded: Recorded::Usually,
         object: include_bytes!(concat!(env!("OUT_DIR"), "/faults.bpf.o")),
         left_out: &[&[], &["map_around"]],
-        counters: &[("end_minor", MINOR_FAULTS), ("end_major", MAJOR_FAULTS)],
+        counters: &[("end_minor", Counter::Event(MINOR_FAULTS)), ("end_major", Counter::Event(MAJOR_FAULTS))],
         kinds: &[(EVENT_FAULT, "file_faults")],
         tables: &["file_faults"],
         ..Family::NONE

@@ -38,7 +38,7 @@ int BPF_PROG(born, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	if (config.target == TARGET_PROCESSES)
 		bpf_map_update_elem(&processes, &pid, &one, BPF_ANY);
-	if (config.stacks)
+	if (config.layouts)
 		inherit_layout(pid_of(parent), pid);
 	event = ring_take(ring, sizeof(*event), EVENT_FORK, now_ns, &position);
 	if (!event)
@@ -65,7 +65,7 @@ int BPF_PROG(exec, struct task_struct *task, int old_tid, struct linux_binprm *p
 
 	if (!ring || !is_wanted(task))
 		return 0;
-	if (config.stacks)
+	if (config.layouts)
 		tell_program(now_ns);
 	text = bpf_map_lookup_elem(&scratch_texts, &zero);
 	if (!text)
@@ -132,7 +132,7 @@ int BPF_PROG(ended, struct task_struct *task)
 	if (task->signal->live.counter == 0) {
 		if (config.target == TARGET_PROCESSES)
 			bpf_map_delete_elem(&processes, &pid);
-		if (config.stacks)
+		if (config.layouts)
 			bpf_map_delete_elem(&layouts, &pid);
 	}
 	return 0;

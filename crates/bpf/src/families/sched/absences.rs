@@ -124,8 +124,11 @@ impl Absences {
         let Some(waiting) = self.in_call.get_mut(&tid).filter(|waiting| !waiting.is_empty()) else { return Ok(()) };
         let mut waiting = mem::take(waiting);
         for absence in waiting.drain(..) {
-            let (number, object) = if absence.from_ns < call.ts_ns { (-1, -1) } else { (absence.call, call.object) };
-            self.keep(Absence { call: number, object, ..absence }, conversion)?;
+            let absence = match absence.from_ns < call.ts_ns {
+                true => Absence { call: -1, ..absence },
+                false => Absence { object: call.object, stack: conversion.call_stack, ..absence },
+            };
+            self.keep(absence, conversion)?;
         }
         // With the room that it has.
         self.in_call.insert(tid, waiting);
@@ -158,7 +161,7 @@ fn life_of(tid: u32, conversion: &mut Conversion<'_>) -> Option<u32> {
 
 fn begun(life: u32, from_ns: i64, state: State) -> Absence {
     let (woken_ns, until_ns) = (i64::MAX, i64::MAX);
-    Absence { life, from_ns, woken_ns, until_ns, state, waker: Waker::Nobody, call: -1, cpu: -1, object: -1, cause: None }
+    Absence { life, from_ns, woken_ns, until_ns, state, waker: Waker::Nobody, call: -1, cpu: -1, object: -1, stack: -1, cause: None }
 }
 
 fn ended(absence: Absence, until_ns: i64, cpu: i16) -> Absence {

@@ -17,7 +17,7 @@ use super::{
     rows::{Absence, State, Waker, Words},
 };
 
-/// With more, the path is not looked for [48 B each].
+/// With more, the path is not looked for [56 B each].
 const MOST: usize = 4_000_000;
 
 const WAITING: &str = "waiting";
@@ -139,5 +139,6 @@ fn row<'a>(piece: &Piece<'_>, words: &'a mut Words) -> Row<'a> {
         call,
         class,
         path_id: absence.map(|absence| absence.object).filter(|object| *object >= 0),
+        stack_id: absence.map(|absence| absence.stack).filter(|stack| *stack >= 0),
     }
 }

@@ -44,6 +44,6 @@ struct wake_event {
 	struct event_header header;
 	unsigned long long at_ns; // CLOCK_MONOTONIC
 	unsigned int tid;         // who is woken
-	unsigned int waker_tid;   // what ran on the CPU where it was woken
+	unsigned int waker_tid;   // what ran on the CPU where it was woken; 0: it is not recorded
 	char waker[16];           // WAKE_OTHER
 };

@@ -75,11 +75,13 @@ pub(super) struct Absence {
     pub(super) cpu: i16,
     /// What the call works on, a row in `paths`; below 0: nothing, or not known.
     pub(super) object: i32,
+    /// Where the call was made, a stack; below 0: not known.
+    pub(super) stack: i32,
     /// What it waits for; none: a CPU only, or not looked for yet.
     pub(super) cause: Option<Cause>,
 }
 
-const _: () = assert!(size_of::<Absence>() == 48, "pages state it");
+const _: () = assert!(size_of::<Absence>() == 56, "pages state it");
 
 /// Numbers to words.
 pub(super) struct Words {
@@ -159,6 +161,7 @@ impl Rows {
             call,
             class,
             path_id: Some(absence.object).filter(|object| *object >= 0),
+            stack_id: Some(absence.stack).filter(|stack| *stack >= 0),
         });
         if self.0.len() >= ROWS_PER_GROUP { self.flush(recording) } else { Ok(()) }
     }

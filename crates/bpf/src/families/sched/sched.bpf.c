@@ -4,6 +4,7 @@
 #include "bpf/kernel.h"
 #include "bpf/ring.h"
 #include "bpf/target.h"
+#include "bpf/task.h"
 #include "events.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -11,24 +12,9 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define PF_EXITING 0x4
-#define PF_IO_WORKER 0x10
-#define PF_KTHREAD 0x200000
-#define TS_COMPAT 2
-
 static __always_inline u32 recorded_tid(struct task_struct *task)
 {
 	return is_wanted(task) ? tid_of(task) : 0;
-}
-
-// The system call that a thread is in, which need not be the one that runs. Its entry notes the number beside the registers of the
-// program; other ways into the kernel, such as a page fault, note -1 there.
-static __always_inline int call_of(struct task_struct *task)
-{
-	if (task->flags & (PF_KTHREAD | PF_IO_WORKER) || task->thread_info.status & TS_COMPAT)
-		return -1;
-	struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
-	return regs->orig_ax;
 }
 
 SEC("tp_btf/sched_switch")
@@ -84,7 +70,6 @@ static __always_inline int write_wake(struct task_struct *task, u32 flags)
 		flags |= WAKE_INTERRUPT;
 	if (!event->waker_tid) {
 		flags |= WAKE_OTHER;
-		event->waker_tid = waker->pid;
 		bpf_probe_read_kernel(event->waker, sizeof(event->waker), waker->comm);
 	} else {
 		__builtin_memset(event->waker, 0, sizeof(event->waker));

@@ -13,6 +13,8 @@ enum stacks_kind {
 
 enum stack_flag {
 	STACK_AGAIN = 1, // of an id that was told already, to see whether it is the same stack
+	STACK_OF_SAMPLE = 2, // not of a call: a sample comes behind it
+	STACK_INTERRUPTED = 4, // ip is the next instruction; else the one before it entered the kernel
 };
 
 struct stack_event {
@@ -28,6 +30,7 @@ struct stack_event {
 
 enum python_flag {
 	PYTHON_CUT = 1, // there are more frames, or what should be one is none
+	PYTHON_OF_SAMPLE = STACK_OF_SAMPLE,
 };
 
 struct python_frame {

@@ -1,6 +1,23 @@
 //! Events about stacks, and about what code lies where.
 
-use crate::events::{ProgramEvent, Raw, STACK_AGAIN, StackEvent};
+use crate::{
+    events::{ProgramEvent, Raw, STACK_AGAIN, STACK_INTERRUPTED, STACK_OF_SAMPLE, StackEvent},
+    stacks::vdso,
+};
+
+/// What a stack belongs to. A sample may come in between those of a call of the same thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Of {
+    Call,
+    Sample,
+}
+
+impl Of {
+    /// Of an event about a stack.
+    pub(crate) fn flags(flags: u32) -> Self {
+        if flags & STACK_OF_SAMPLE == 0 { Of::Call } else { Of::Sample }
+    }
+}
 
 /// A part of a stack. The first part stands at offset 0.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +30,9 @@ pub(crate) struct StackPart<'a> {
     pub(crate) offset: u32,
     /// The id was reported before.
     pub(crate) again: bool,
+    pub(crate) of: Of,
+    /// The first register is the next instruction, not the one behind what entered the kernel.
+    pub(crate) interrupted: bool,
     pub(crate) bytes: &'a [u8],
 }
 
@@ -22,7 +42,8 @@ impl<'a> StackPart<'a> {
         let (fixed, bytes) = event.read::<StackEvent>()?;
         let StackEvent { id, image, ip, sp, bp, bx, r12, r13, r14, r15, tid, offset, .. } = fixed;
         let registers = [ip, sp, bp, bx, r12, r13, r14, r15];
-        Some(StackPart { id, image, registers, tid, offset, again: event.flags & STACK_AGAIN != 0, bytes })
+        let (again, interrupted) = (event.flags & STACK_AGAIN != 0, event.flags & STACK_INTERRUPTED != 0);
+        Some(StackPart { id, image, registers, tid, offset, again, of: Of::flags(event.flags), interrupted, bytes })
     }
 }
 
@@ -36,6 +57,8 @@ pub(crate) struct ProgramMapped {
     pub(crate) code_bytes: u64,
     /// Where the loader lies; 0: there is none.
     pub(crate) loader: u64,
+    /// Where the kernel has put its own code; 0: there is none.
+    pub(crate) vdso: u64,
     /// Where the program begins to run.
     pub(crate) entry: u64,
 }
@@ -46,7 +69,7 @@ impl ProgramMapped {
         let (fixed, _) = event.read::<ProgramEvent>()?;
         let ProgramEvent { image, at_ns, file, code_start, code_bytes, auxiliary } = fixed;
         let value = |key: u64| auxiliary.chunks_exact(2).find(|pair| pair[0] == key).map_or(0, |pair| pair[1]);
-        let (loader, entry) = (value(libc::AT_BASE), value(libc::AT_ENTRY));
-        Some(ProgramMapped { image, at_ns, file, code_start, code_bytes, loader, entry })
+        let (loader, vdso, entry) = (value(libc::AT_BASE), value(vdso::AUXILIARY), value(libc::AT_ENTRY));
+        Some(ProgramMapped { image, at_ns, file, code_start, code_bytes, loader, vdso, entry })
     }
 }

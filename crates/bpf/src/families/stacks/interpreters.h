@@ -42,6 +42,12 @@ struct seeking {
 	u64 header[8], segment[7], entry[3];
 	u32 hashes[4];
 	struct debug_offsets offsets;
+	// Of the loops, which are calls of bpf_loop: the verifier would follow each round of others, which takes long.
+	u64 at;     // address of the first entry
+	u64 found;  // so far
+	u64 hash_table;
+	u32 wanted; // hash
+	u32 index;
 };
 
 struct {
@@ -67,90 +73,118 @@ static __always_inline u32 hash_of(const char *name, u32 length)
 
 #define symbol(seeking, name) address_of(seeking, hash_of(name, sizeof(name) - 1))
 
+static long look_at_segment(u32 index, struct seeking **one)
+{
+	struct seeking *seeking = *one;
+	u64 *segment = seeking->segment;
+
+	if (read_user(seeking->segment, seeking->at + index * sizeof(seeking->segment))) {
+		seeking->found = UNREADABLE;
+		return 1;
+	}
+	// offset and address
+	if ((u32)segment[0] == PT_LOAD && !segment[1])
+		seeking->symbols.bias -= segment[2];
+	if ((u32)segment[0] == PT_DYNAMIC)
+		seeking->found = segment[2];
+	return 0;
+}
+
 // The address of the table of dynamic things; fills in by how much addresses differ from those that the file states.
 __noinline u64 dynamic_of(struct seeking *seeking, u64 header)
 {
-	u64 dynamic = 0;
-
 	if (!seeking || read_user(seeking->header, header))
 		return UNREADABLE;
-	u64 *segment = seeking->segment;
+	seeking->at = header + seeking->header[4];
+	seeking->found = ABSENT;
+	u32 segments = (u16)seeking->header[7];
 	if ((u32)seeking->header[0] != ELF_MAGIC)
 		return ABSENT;
 	seeking->symbols.bias = header;
-	for (u32 i = 0; i < MOST_SEGMENTS; i++) {
-		if (i >= (u16)seeking->header[7])
-			break;
-		if (read_user(seeking->segment, header + seeking->header[4] + i * sizeof(seeking->segment)))
-			return UNREADABLE;
-		// offset and address
-		if ((u32)segment[0] == PT_LOAD && !segment[1])
-			seeking->symbols.bias = header - segment[2];
-		if ((u32)segment[0] == PT_DYNAMIC)
-			dynamic = segment[2];
+	bpf_loop(segments < MOST_SEGMENTS ? segments : MOST_SEGMENTS, look_at_segment, &seeking, 0);
+	if (seeking->found == ABSENT || seeking->found == UNREADABLE)
+		return seeking->found;
+	return seeking->found + seeking->symbols.bias;
+}
+
+static long look_at_dynamic(u32 index, struct seeking **one)
+{
+	struct seeking *seeking = *one;
+	u64 *entry = seeking->entry, bias = seeking->symbols.bias;
+
+	if (bpf_probe_read_user(entry, 16, (void *)(seeking->at + index * 16ULL))) {
+		seeking->found = UNREADABLE;
+		return 1;
 	}
-	return dynamic ? dynamic + seeking->symbols.bias : ABSENT;
+	if (!entry[0])
+		return 1;
+	// The loader of glibc has made addresses of them, that of musl has not.
+	u64 address = entry[1] < bias ? entry[1] + bias : entry[1];
+	if (entry[0] == DT_SYMTAB)
+		seeking->found = address;
+	if (entry[0] == DT_GNU_HASH)
+		seeking->hash_table = address;
+	return 0;
 }
 
 // Returns ABSENT, UNREADABLE, or something else: they are found.
 __noinline u64 find_symbols(struct seeking *seeking, u64 header)
 {
-	u64 table = 0, hashes = 0;
-
 	if (!seeking)
 		return ABSENT;
 	struct symbols *symbols = &seeking->symbols;
-	u64 dynamic = dynamic_of(seeking, header), *entry = seeking->entry;
-	if (dynamic == ABSENT || dynamic == UNREADABLE)
-		return dynamic;
-	for (u32 i = 0; i < MOST_DYNAMIC; i++) {
-		if (bpf_probe_read_user(entry, 16, (void *)(dynamic + i * 16)))
-			return UNREADABLE;
-		if (!entry[0])
-			break;
-		// The loader of glibc has made addresses of them, that of musl has not.
-		u64 address = entry[1] < symbols->bias ? entry[1] + symbols->bias : entry[1];
-		if (entry[0] == DT_SYMTAB)
-			table = address;
-		if (entry[0] == DT_GNU_HASH)
-			hashes = address;
-	}
-	if (!table || !hashes)
-		return ABSENT;
-	if (read_user(seeking->hashes, hashes))
+	seeking->at = dynamic_of(seeking, header);
+	seeking->found = seeking->hash_table = 0;
+	if (seeking->at == ABSENT || seeking->at == UNREADABLE)
+		return seeking->at;
+	bpf_loop(MOST_DYNAMIC, look_at_dynamic, &seeking, 0);
+	if (seeking->found == UNREADABLE)
 		return UNREADABLE;
-	symbols->table = table;
+	if (!seeking->found || !seeking->hash_table)
+		return ABSENT;
+	if (read_user(seeking->hashes, seeking->hash_table))
+		return UNREADABLE;
+	symbols->table = seeking->found;
 	symbols->number = seeking->hashes[0];
 	symbols->first = seeking->hashes[1];
-	symbols->buckets = hashes + sizeof(seeking->hashes) + 8ULL * seeking->hashes[2];
+	symbols->buckets = seeking->hash_table + sizeof(seeking->hashes) + 8ULL * seeking->hashes[2];
 	symbols->chain = symbols->buckets + 4ULL * symbols->number;
-	return table;
+	return seeking->found;
+}
+
+static long look_at_chain(u32 step, struct seeking **one)
+{
+	struct seeking *seeking = *one;
+	struct symbols *symbols = &seeking->symbols;
+	u32 index = seeking->index + step, found;
+
+	if (read_user(found, symbols->chain + 4ULL * (index - symbols->first))) {
+		seeking->found = UNREADABLE;
+		return 1;
+	}
+	if ((found | 1) == (seeking->wanted | 1)) {
+		seeking->found = symbols->table + sizeof(seeking->entry) * index;
+		return 1;
+	}
+	return found & 1;
 }
 
 // The address of a symbol. That another one has the same hash is not thought of: what is found is held against other things.
 __noinline u64 address_of(struct seeking *seeking, u32 hash)
 {
-	u32 index, found;
-
 	if (!seeking || !seeking->symbols.number)
 		return ABSENT;
 	struct symbols *symbols = &seeking->symbols;
-	if (read_user(index, symbols->buckets + 4ULL * (hash % symbols->number)))
+	seeking->wanted = hash;
+	seeking->found = ABSENT;
+	if (read_user(seeking->index, symbols->buckets + 4ULL * (hash % symbols->number)))
 		return UNREADABLE;
-	if (index < symbols->first)
+	if (seeking->index < symbols->first)
 		return ABSENT;
-	for (u32 i = 0; i < LONGEST_CHAIN; i++, index++) {
-		if (read_user(found, symbols->chain + 4ULL * (index - symbols->first)))
-			return UNREADABLE;
-		if ((found | 1) == (hash | 1)) {
-			if (read_user(seeking->entry, symbols->table + sizeof(seeking->entry) * index))
-				return UNREADABLE;
-			return symbols->bias + seeking->entry[1];
-		}
-		if (found & 1)
-			break;
-	}
-	return ABSENT;
+	bpf_loop(LONGEST_CHAIN, look_at_chain, &seeking, 0);
+	if (seeking->found == ABSENT || seeking->found == UNREADABLE)
+		return seeking->found;
+	return read_user(seeking->entry, seeking->found) ? UNREADABLE : symbols->bias + seeking->entry[1];
 }
 
 #define COOKIE 0x7970677562656478ULL // "xdebugpy"

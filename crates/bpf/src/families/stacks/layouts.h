@@ -4,6 +4,7 @@
 #pragma once
 
 #include "bpf/kernel.h"
+#include "bpf/ids.h"
 #include "bpf/ring.h"
 #include "families/calls/events.h"
 #include "events.h"

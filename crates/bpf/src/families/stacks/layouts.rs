@@ -5,7 +5,10 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::events::{self, EVENT_MAPPED, EVENT_PATH, MappedEvent, PathEvent};
+use crate::{
+    events::{self, EVENT_MAPPED, EVENT_PATH, MappedEvent, PathEvent},
+    stacks::vdso,
+};
 
 /// `LAYOUT_TAGS`, `GRANULE_SHIFT` of `layouts.h`.
 const TAGS: usize = 1024;
@@ -47,7 +50,9 @@ impl Teller {
         }
         let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
         let header = binary_of_python(&maps, program.as_deref().and_then(Path::to_str));
-        Some([layout(image, &codes), python(header)].concat())
+        // What of the stack points there is not looked for: it makes calls only where it can do nothing itself.
+        let of_files: Vec<Code> = codes.into_iter().filter(|code| code.path != vdso::NAME).collect();
+        Some([layout(image, &of_files), python(header)].concat())
     }
 
     /// Returns the image that `parent` becomes.
@@ -68,13 +73,17 @@ impl Teller {
         if let Some(known) = self.files.get(path) {
             return *known;
         }
-        let id = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|found| {
+        let id = if path == vdso::NAME { Some(vdso::FILE) } else { self.file_of(path) };
+        self.files.insert(path.into(), id);
+        id
+    }
+
+    fn file_of(&mut self, path: &str) -> Option<u64> {
+        fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|found| {
             let id = mix(mix(found.ino(), found.dev()), self.secret ^ u64::from(EVENT_PATH)) | 1;
             self.path(id, path, &found);
             id
-        });
-        self.files.insert(path.into(), id);
-        id
+        })
     }
 
     /// A path event. Its device and file system are not needed: only code is looked for by it.
@@ -102,7 +111,7 @@ fn mix(a: u64, b: u64) -> u64 {
     h ^ (h >> 29)
 }
 
-/// A line of /proc/PID/maps, if it is code of a file: `start-end perms offset device inode path`.
+/// A line of /proc/PID/maps, if it is code of a file, or what the kernel puts into each process: `start-end perms offset device inode path`.
 fn parse(line: &str) -> Option<Code> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;
@@ -111,7 +120,7 @@ fn parse(line: &str) -> Option<Code> {
     let offset = hex(words.next()?)?;
     let path = words.nth(2)?.trim_start();
     let (start, end) = (hex(start)?, hex(end)?);
-    (permissions.as_bytes().get(2) == Some(&b'x') && path.starts_with('/') && start < end).then(|| Code {
+    (permissions.as_bytes().get(2) == Some(&b'x') && (path.starts_with('/') || path == vdso::NAME) && start < end).then(|| Code {
         start,
         end,
         offset,
@@ -207,11 +216,12 @@ mod tests {
     }
 
     #[test]
-    fn only_code_of_files_is_taken() {
+    fn only_code_of_files_and_of_the_kernel_is_taken() {
         let code = parse("7f00-8000 r-xp 00001000 fe:00 12     /usr/lib/a b.so").unwrap();
         assert_eq!(code, Code { start: 0x7f00, end: 0x8000, offset: 0x1000, path: "/usr/lib/a b.so".into() });
         assert_eq!(parse("7f00-8000 rw-p 00001000 fe:00 12     /usr/lib/a.so"), None);
-        assert_eq!(parse("7f00-8000 r-xp 00000000 00:00 0      [vdso]"), None);
+        assert!(parse("7f00-8000 r-xp 00000000 00:00 0      [vdso]").is_some());
+        assert_eq!(parse("7f00-8000 r-xp 00000000 00:00 0 "), None);
         assert_eq!(parse("garbage"), None);
     }
 }

@@ -1,4 +1,5 @@
-//! Where in programs calls are made: rows of `stacks`, and the number of one in the rows of calls. `stacks.h` tells stacks apart by a
+//! Where in programs calls are made: the number of a stack in the rows of calls, if that is asked for, else in those of long waits; and the
+//! rows of `stacks`, which samples have, too. `stacks.h` tells stacks apart by a
 //! fingerprint and copies each once, `layouts.h` tells what code lies where, `interpreters.h` and `python.h` find functions of Python.
 
 pub(crate) mod events;
@@ -12,17 +13,21 @@ use crate::{
     BpfError,
     conversion::{Conversion, places::Places},
     events::{EVENT_MAPPED, EVENT_PROGRAM, EVENT_PYTHON, EVENT_PYTHON_CODE, EVENT_STACK, MappedEvent, Raw},
-    families::{Converter, Family, Recorded, Spared, calls::events::Call},
+    families::{CPU, Converter, Family, Recorded, SCHED, STACKS, Spared, calls::events::Call},
+    stacks::kernel,
     transport::notes::Start,
 };
 
-use events::{ProgramMapped, StackPart};
+use events::{Of, ProgramMapped, StackPart};
 use python_events::{PythonCode, PythonFrames};
-use rows::{Counts, StackRows};
+use rows::Counts;
 
 /// Numbers the stacks of calls.
 #[derive(Default)]
-pub(crate) struct Stacks(StackRows);
+pub(crate) struct Stacks {
+    /// Else only waits have them.
+    is_asked_for: bool,
+}
 
 impl Converter for Stacks {
     const FAMILY: Family = Family {
@@ -63,23 +68,25 @@ impl Converter for Stacks {
     }
 
     fn begins(&mut self, start: &Start, places: &mut Places) {
-        places.keeps_files |= start.records(&Self::FAMILY);
+        self.is_asked_for |= start.records(&Self::FAMILY);
+        places.keeps_files |= [STACKS, CPU, SCHED].iter().any(|family| start.records(family));
+        places.is_this_boot = start.boot.is_some() && start.boot == kernel::boot();
     }
 
-    fn survey(&mut self, event: &Raw<'_>, _places: &mut Places) {
-        let StackRows { frames, codes, .. } = &mut self.0;
+    fn survey(&mut self, event: &Raw<'_>, places: &mut Places) {
         match event.kind {
-            EVENT_MAPPED => event.read().into_iter().for_each(|(mapped, _)| frames.images.mapped(mapped)),
-            EVENT_PROGRAM => ProgramMapped::of(event).into_iter().for_each(|program| frames.images.program(program)),
-            EVENT_PYTHON_CODE => PythonCode::of(event).iter().for_each(|code| codes.tell(code)),
+            EVENT_MAPPED => event.read().into_iter().for_each(|(mapped, _)| places.images.mapped(mapped)),
+            EVENT_PROGRAM => ProgramMapped::of(event).into_iter().for_each(|program| places.images.program(program)),
+            EVENT_PYTHON_CODE => PythonCode::of(event).iter().for_each(|code| places.codes.tell(code)),
             _ => {}
         }
     }
 
-    fn event(&mut self, event: &Raw<'_>, _at_ns: i64, _conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
+    fn event(&mut self, event: &Raw<'_>, _at_ns: i64, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
+        let Conversion { stacks, places, .. } = conversion;
         match event.kind {
-            EVENT_STACK => StackPart::of(event).iter().for_each(|part| self.0.part(part)),
-            EVENT_PYTHON => PythonFrames::of(event).iter().for_each(|frames| self.0.python(frames)),
+            EVENT_STACK => StackPart::of(event).iter().for_each(|part| stacks.part(part)),
+            EVENT_PYTHON => PythonFrames::of(event).iter().for_each(|frames| stacks.python(frames, &places.codes)),
             _ => {}
         }
         Ok(())
@@ -87,19 +94,23 @@ impl Converter for Stacks {
 
     #[inline]
     fn call(&mut self, call: &Call<'_>, _: Shape, row: &mut CallRow, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
-        let Conversion { places, clock, .. } = conversion;
-        row.stack = self.0.number(call.stack, call.tid, places, &|ns| clock.epoch_ns(ns));
+        conversion.call_stack = conversion.stack(call.stack, (call.tid, Of::Call));
+        if self.is_asked_for {
+            row.stack = conversion.call_stack;
+        }
         Ok(())
     }
 
     fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
-        let Counts { lost, compared, differed, cut } = self.0.counts;
+        let Counts { lost, compared, differed, cut } = conversion.stacks.counts;
         let issues = &mut conversion.issues;
-        issues.add_many(Issue::StackLost, 0, lost, format!("{lost} calls have a stack that was lost"));
-        let detail = format!("{cut} of {} stacks end early; their last frame says why", self.0.len());
+        issues.add_many(Issue::StackLost, 0, lost, format!("{lost} calls and samples have a stack that was lost"));
+        let cut = if self.is_asked_for { cut } else { 0 };
+        let detail = format!("{cut} of {} stacks end early; their last frame says why", conversion.stacks.len());
         issues.add_many(Issue::StackCut, 0, cut, detail);
         let detail = format!("{differed} of {compared} stacks that were copied again had other frames than the first");
         issues.add_many(Issue::StackDiffers, 0, differed, detail);
-        Ok(self.0.write(conversion.recording)?)
+        let Conversion { stacks, places, names, start, recording, .. } = conversion;
+        Ok(stacks.write(places, (names, start.boot.as_deref()), recording)?)
     }
 }

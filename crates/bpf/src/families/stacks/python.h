@@ -274,7 +274,8 @@ static long tell_frame(u32 index, struct telling *telling)
 }
 
 // Tells the frames in the scratch, for the stack with this id. Returns 0 where they were lost.
-static __always_inline bool tell_python(struct scratch_python *scratch, struct layout *layout, u64 id, u32 tid, u64 now_ns)
+static __always_inline bool tell_python(
+	struct scratch_python *scratch, struct layout *layout, u64 id, u32 tid, u64 now_ns, u32 flags)
 {
 	u32 zero = 0, number = scratch->number;
 	struct telling telling = { .scratch = scratch, .now_ns = now_ns, .version = layout->python.version };
@@ -298,6 +299,6 @@ static __always_inline bool tell_python(struct scratch_python *scratch, struct l
 	event->tid = tid;
 	event->number = number;
 	bpf_probe_read_kernel(event->frames, at_most(bytes, sizeof(scratch->frames)), scratch->frames);
-	ring_give(&event->header, position, size, EVENT_PYTHON, scratch->flags);
+	ring_give(&event->header, position, size, EVENT_PYTHON, scratch->flags | (flags & STACK_OF_SAMPLE ? PYTHON_OF_SAMPLE : 0));
 	return 1;
 }

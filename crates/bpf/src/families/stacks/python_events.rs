@@ -1,12 +1,16 @@
 //! Events about functions of Python.
 
-use crate::events::{self, Layout, PYTHON_CUT, PythonCodeEvent, PythonEvent, PythonFrame, PythonText, Raw};
+use crate::{
+    events::{self, Layout, PYTHON_CUT, PythonCodeEvent, PythonEvent, PythonFrame, PythonText, Raw},
+    families::stacks::events::Of,
+};
 
 /// Functions of Python on a stack.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PythonFrames<'a> {
     pub(crate) id: u64,
     pub(crate) tid: u32,
+    pub(crate) of: Of,
     /// There are more.
     pub(crate) cut: bool,
     bytes: &'a [u8],
@@ -18,7 +22,7 @@ impl<'a> PythonFrames<'a> {
         let (fixed, rest) = event.read::<PythonEvent>()?;
         let number = usize::try_from(fixed.number).ok()?;
         let bytes = rest.get(..number.checked_mul(PythonFrame::BYTES)?)?;
-        Some(PythonFrames { id: fixed.id, tid: fixed.tid, cut: event.flags & PYTHON_CUT != 0, bytes })
+        Some(PythonFrames { id: fixed.id, tid: fixed.tid, of: Of::flags(event.flags), cut: event.flags & PYTHON_CUT != 0, bytes })
     }
 
     /// Code object, place in it [B], and whether C called it; the innermost first.

@@ -11,8 +11,12 @@ use sysdock_table::{
 
 use crate::{
     conversion::places::Places,
-    families::stacks::{events::StackPart, python_events::PythonFrames},
+    families::stacks::{
+        events::{Of, StackPart},
+        python_events::PythonFrames,
+    },
     stacks::{
+        kernel::KernelNames,
         python::{Between, Codes, PythonFrame},
         symbols::{self, Symbol},
         unwind::{Copy, End, Frame, Frames},
@@ -30,7 +34,7 @@ const MORE_PYTHON: &str = "[more functions of Python]";
 /// What is counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
-    /// Calls whose stack was never reported.
+    /// Calls and samples whose stack was never reported.
     pub(crate) lost: u64,
     /// Stacks that were copied again, and how many of those had other frames than the first of their id.
     pub(crate) compared: u64,
@@ -42,15 +46,20 @@ pub(crate) struct Counts {
 /// A stack: frames of the machine, why there are no more, and frames of Python, of which there may be more than are known.
 type Stack = (Box<[Frame]>, End, Box<[PythonFrame]>, bool);
 
+/// The names of functions of the kernel, and the id of the start of the machine that addresses are of.
+type Kernel<'a> = (&'a KernelNames, Option<&'a str>);
+
+/// A thread, and which of its stacks.
+pub(crate) type Whose = (u32, Of);
+
 /// All stacks of a recording.
 #[derive(Default)]
 pub(crate) struct StackRows {
-    pub(crate) frames: Frames,
-    pub(crate) codes: Codes,
-    /// By thread.
-    copies: FxHashMap<u32, (u64, bool, Copy)>,
+    frames: Frames,
+    /// By thread, with the id and whether it was reported before.
+    copies: FxHashMap<Whose, (u64, bool, Copy)>,
     /// Of Python, by thread, with the id of the stack that they belong to.
-    python: FxHashMap<u32, (u64, Box<[PythonFrame]>, bool)>,
+    python: FxHashMap<Whose, (u64, Box<[PythonFrame]>, bool)>,
     numbers: FxHashMap<u64, i32>,
     /// By number.
     known: Vec<Stack>,
@@ -65,52 +74,68 @@ impl StackRows {
             if self.copies.len() >= MOST_COPIES {
                 self.copies.clear();
             }
-            let copy = Copy { image: part.image, registers: part.registers, bytes: part.bytes.to_vec() };
-            self.copies.insert(part.tid, (part.id, part.again, copy));
+            let StackPart { image, registers, interrupted, .. } = *part;
+            let copy = Copy { image, registers, interrupted, bytes: part.bytes.to_vec() };
+            self.copies.insert((part.tid, part.of), (part.id, part.again, copy));
             return;
         }
-        let Some((id, _, copy)) = self.copies.get_mut(&part.tid) else { return };
+        let Some((id, _, copy)) = self.copies.get_mut(&(part.tid, part.of)) else { return };
         if *id == part.id && copy.bytes.len() == part.offset as usize && copy.bytes.len() + part.bytes.len() <= LONGEST_COPY {
             copy.bytes.extend_from_slice(part.bytes);
         }
     }
 
     /// Functions of Python, before the first part of the stack that they belong to.
-    pub(crate) fn python(&mut self, frames: &PythonFrames<'_>) {
+    pub(crate) fn python(&mut self, frames: &PythonFrames<'_>, codes: &Codes) {
         if self.python.len() >= MOST_COPIES {
             self.python.clear();
         }
-        self.python.insert(frames.tid, (frames.id, self.codes.frames(frames), frames.cut));
+        self.python.insert((frames.tid, frames.of), (frames.id, codes.frames(frames), frames.cut));
     }
 
-    /// The number of the stack of a call; -1: it has none.
+    /// The number of the stack of a call or a sample of a thread; -1: it has none.
     #[inline]
-    pub(crate) fn number(&mut self, id: u64, tid: u32, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> i32 {
+    pub(crate) fn number(&mut self, id: u64, (tid, of): Whose, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> i32 {
         if id == 0 {
             return -1;
         }
         if !self.copies.is_empty()
-            && let Some((copied, again, copy)) = self.copies.remove(&tid)
+            && let Some((copied, again, copy)) = self.copies.remove(&(tid, of))
             && copied == id
         {
-            let python = self.python.remove(&tid).filter(|(of, ..)| *of == id);
+            let python = self.python.remove(&(tid, of)).filter(|(of, ..)| *of == id);
             let (frames, end) = self.frames.of(&copy, places, epoch_ns);
             let (python, more) = python.map(|(_, frames, more)| (frames, more)).unwrap_or_default();
-            return self.copied(id, again, (frames.into_boxed_slice(), end, python, more));
+            // A sample may lie where a stack has no frame yet.
+            let is_cut = of == Of::Call && (end != End::Whole || more);
+            return self.copied(id, again, is_cut, (frames.into_boxed_slice(), end, python, more));
         }
         let number = self.numbers.get(&id).copied().unwrap_or(-1);
         self.counts.lost += u64::from(number < 0);
         number
     }
 
-    fn copied(&mut self, id: u64, again: bool, stack: Stack) -> i32 {
-        let number = self.index.get(&stack).copied().unwrap_or_else(|| {
+    /// The number of a stack of the kernel, by the addresses of its functions, the innermost first; -1: there are none.
+    pub(crate) fn kernel_number(&mut self, addresses: impl Iterator<Item = u64>, end: End) -> i32 {
+        let object = self.frames.objects.kernel();
+        let frames = addresses.zip(0..).map(|(address, place)| Frame { object, address, interrupted: place == 0 });
+        let frames: Box<[Frame]> = frames.collect();
+        if frames.is_empty() { -1 } else { self.number_of((frames, end, Box::default(), false)) }
+    }
+
+    fn number_of(&mut self, stack: Stack) -> i32 {
+        self.index.get(&stack).copied().unwrap_or_else(|| {
             let number = i32::try_from(self.known.len()).expect("fewer than 2^31 stacks");
-            self.counts.cut += u64::from(stack.1 != End::Whole || stack.3);
             self.known.push(stack.clone());
             self.index.insert(stack, number);
             number
-        });
+        })
+    }
+
+    fn copied(&mut self, id: u64, again: bool, is_cut: bool, stack: Stack) -> i32 {
+        let known = self.known.len();
+        let number = self.number_of(stack);
+        self.counts.cut += u64::from(is_cut && self.known.len() > known);
         let before = *self.numbers.entry(id).or_insert(number);
         self.counts.compared += u64::from(again);
         self.counts.differed += u64::from(again && before != number);
@@ -123,17 +148,17 @@ impl StackRows {
     }
 
     /// Write the table.
-    pub(crate) fn write(&self, recording: &mut Recording) -> Result<(), TableError> {
-        let symbols = self.symbols();
+    pub(crate) fn write(&self, places: &Places, kernel: Kernel<'_>, recording: &mut Recording) -> Result<(), TableError> {
+        let symbols = self.symbols(kernel);
         for first in (0..self.known.len()).step_by(STACKS_PER_GROUP) {
             let stacks = first..self.known.len().min(first + STACKS_PER_GROUP);
-            recording.write_batch(&mut self.rows(stacks, &symbols))?;
+            recording.write_batch(&mut self.rows(stacks, &symbols, &places.codes))?;
         }
         Ok(())
     }
 
     /// Of each frame.
-    fn symbols(&self) -> FxHashMap<Frame, Vec<Symbol>> {
+    fn symbols(&self, (names, boot): Kernel<'_>) -> FxHashMap<Frame, Vec<Symbol>> {
         let mut by_object: FxHashMap<u32, Vec<Frame>> = FxHashMap::default();
         let mut all: FxHashMap<Frame, Vec<Symbol>> = FxHashMap::default();
         for frame in self.known.iter().flat_map(|(frames, ..)| frames) {
@@ -142,19 +167,28 @@ impl StackRows {
             }
         }
         for (object, mut frames) in by_object {
-            let object = &self.frames.objects.all[object as usize];
-            if object.binary.is_none() {
-                continue;
-            }
             frames.sort_unstable_by_key(|frame| frame.address);
-            // The call stands before the address that it returns to. So does the instruction that entered the kernel.
-            let addresses: Vec<u64> = frames.iter().map(|frame| frame.address.wrapping_sub(1)).collect();
-            all.extend(frames.into_iter().zip(symbols::symbols(&object.path, &addresses)));
+            let addresses: Vec<u64> = frames.iter().map(|frame| frame.address.wrapping_sub(behind(frame))).collect();
+            let found = if self.frames.objects.is_kernel(object) {
+                names.symbols(&addresses, boot)
+            } else {
+                let object = &self.frames.objects.all[object as usize];
+                if object.binary.is_none() {
+                    continue;
+                }
+                symbols::symbols(&object.readable_path(), &addresses)
+            };
+            all.extend(frames.into_iter().zip(found));
         }
         all
     }
 
-    fn rows(&self, stacks: std::ops::Range<usize>, symbols: &FxHashMap<Frame, Vec<Symbol>>) -> Batch<StacksColumns> {
+    fn rows(
+        &self,
+        stacks: std::ops::Range<usize>,
+        symbols: &FxHashMap<Frame, Vec<Symbol>>,
+        codes: &Codes,
+    ) -> Batch<StacksColumns> {
         let mut rows = Batch::default();
         for number in stacks {
             let (frames, end, python, more) = &self.known[number];
@@ -176,11 +210,11 @@ impl StackRows {
                 for frame in
                     symbols[frame].iter().flat_map(|symbol| python.before(symbol.function.as_deref().unwrap_or_default()))
                 {
-                    add(self.python_row(frame));
+                    add(python_row(frame, codes));
                 }
                 self.rows_of(frame, &symbols[frame], &mut add);
             }
-            python.left().iter().for_each(|frame| add(self.python_row(frame)));
+            python.left().iter().for_each(|frame| add(python_row(frame, codes)));
             if *more {
                 add(Row { function: Some(MORE_PYTHON.into()), ..Row::default() });
             }
@@ -191,26 +225,33 @@ impl StackRows {
         rows
     }
 
-    fn python_row(&self, frame: &PythonFrame) -> Row {
-        let (object, function, source) = self.codes.names(frame);
-        Row { object, function, source, ..Row::default() }
-    }
-
     /// One row for each function at the place of a frame.
     fn rows_of(&self, frame: &Frame, symbols: &[Symbol], add: &mut impl FnMut(Row)) {
         let object = Some(self.frames.objects.all[frame.object as usize].path.display().to_string());
-        let address = Some(frame.address.cast_signed());
+        // Those in the kernel are not told: they are of use to attackers.
+        let address = Some(frame.address.cast_signed()).filter(|_| !self.frames.objects.is_kernel(frame.object));
         if symbols.is_empty() {
             add(Row { object, address, offset: address, ..Row::default() });
             return;
         }
         for symbol in symbols {
-            let Symbol { function, offset, source } = symbol.clone();
+            let Symbol { object: module, function, offset, source } = symbol.clone();
             // The offset of the address that is shown, not of the call before it.
-            let offset = offset.map(|offset| offset.saturating_add(1));
-            add(Row { object: object.clone(), function, offset, source, address });
+            let offset = offset.map(|offset| offset.saturating_add(behind(frame).cast_signed()));
+            add(Row { object: module.or_else(|| object.clone()), function, offset, source, address });
         }
     }
+}
+
+/// How far behind the instruction that is meant its address stands: a call before the address that it returns to. So does the instruction
+/// that entered the kernel.
+fn behind(frame: &Frame) -> u64 {
+    u64::from(!frame.interrupted)
+}
+
+fn python_row(frame: &PythonFrame, codes: &Codes) -> Row {
+    let (object, function, source) = codes.names(frame);
+    Row { object, function, source, ..Row::default() }
 }
 
 /// A row, but for its key.
@@ -235,7 +276,7 @@ mod tests {
     #[test]
     fn whatever_a_spool_says_of_stacks_is_no_reason_to_panic() {
         let mut random = Random(3);
-        let (mut stacks, places) = (StackRows::default(), Places::default());
+        let (mut stacks, mut places) = (StackRows::default(), Places::default());
         let odd = |random: &mut Random| match random.below(4) {
             0 => random.below(5),
             1 => u64::MAX - random.below(5),
@@ -250,16 +291,17 @@ mod tests {
                     let frames = [image, start, length, offset].map(u64::to_le_bytes).concat();
                     let bytes = Bytes::of(EVENT_PYTHON, &fixed).text(&frames).bytes();
                     let (raw, _) = events::split(&bytes).unwrap();
-                    PythonFrames::of(&raw).iter().for_each(|frames| stacks.python(frames));
+                    PythonFrames::of(&raw).iter().for_each(|frames| stacks.python(frames, &places.codes));
                 }
-                0 => stacks.frames.images.mapped(MappedEvent { image, parent, start, length, offset, file, at_ns: 0 }),
-                1 => stacks.frames.images.program(ProgramMapped {
+                0 => places.images.mapped(MappedEvent { image, parent, start, length, offset, file, at_ns: 0 }),
+                1 => places.images.program(ProgramMapped {
                     image,
                     at_ns: 0,
                     file,
                     code_start: start,
                     code_bytes: length,
                     loader: parent,
+                    vdso: image,
                     entry: offset,
                 }),
                 _ => {
@@ -268,9 +310,12 @@ mod tests {
                     let (id, tid) = (random.below(9), random.below(100_000) as u32);
                     let offset = if random.below(2) == 0 { 0 } else { offset as u32 };
                     let again = random.below(2) == 0;
-                    stacks.part(&StackPart { id, image, registers, tid, offset, again, bytes: &bytes });
+                    let of = if random.below(2) == 0 { Of::Call } else { Of::Sample };
+                    let part = StackPart { id, image, registers, tid, offset, again, of, interrupted: again, bytes: &bytes };
+                    stacks.part(&part);
                     let other = if random.below(2) == 0 { tid } else { 1 };
-                    stacks.number(id, other, &places, &|_| 0);
+                    stacks.number(id, (other, of), &places, &|_| 0);
+                    stacks.kernel_number([odd(&mut random)].into_iter(), End::Whole);
                 }
             }
         }
@@ -281,15 +326,26 @@ mod tests {
     #[test]
     fn a_copy_is_put_together_from_its_parts_and_no_others() {
         let mut stacks = StackRows::default();
-        let part = |id, offset, bytes| StackPart { id, image: 1, registers: [0; 8], tid: 7, offset, again: false, bytes };
+        let fixed = StackPart {
+            id: 0,
+            image: 1,
+            registers: [0; 8],
+            tid: 7,
+            offset: 0,
+            again: false,
+            of: Of::Call,
+            interrupted: false,
+            bytes: &[],
+        };
+        let part = |id, offset, bytes| StackPart { id, offset, bytes, ..fixed };
         stacks.part(&part(5, 0, &[1; 16]));
         stacks.part(&part(5, 16, &[2; 8]));
         // Of another stack, and one with a gap before it.
         stacks.part(&part(6, 24, &[3; 8]));
         stacks.part(&part(5, 32, &[4; 8]));
-        assert_eq!(stacks.copies[&7].2.bytes, [[1; 8], [1; 8], [2; 8]].concat());
-        let number = stacks.number(5, 7, &Places::default(), &|_| 0);
-        assert_eq!((number, stacks.number(5, 8, &Places::default(), &|_| 0)), (0, 0));
-        assert_eq!((stacks.number(6, 7, &Places::default(), &|_| 0), stacks.counts.lost), (-1, 1));
+        assert_eq!(stacks.copies[&(7, Of::Call)].2.bytes, [[1; 8], [1; 8], [2; 8]].concat());
+        let number = stacks.number(5, (7, Of::Call), &Places::default(), &|_| 0);
+        assert_eq!((number, stacks.number(5, (8, Of::Call), &Places::default(), &|_| 0)), (0, 0));
+        assert_eq!((stacks.number(6, (7, Of::Call), &Places::default(), &|_| 0), stacks.counts.lost), (-1, 1));
     }
 }

@@ -6,6 +6,9 @@
 // Of the words on top of the stack all are looked at. Further up, behind buffers that functions may have there, are more words than could
 // be looked at each time: where such a top is seen for the first time, the places of those that point to code are *learned*; from then on
 // they are looked at too.
+//
+// Who includes this says in STACKS_WANTED whether it calls stack_of, and in STACKS_OFTEN whether that is so often that a shorter time counts
+// more than the time to load the programs.
 #pragma once
 
 #include "python.h"
@@ -64,11 +67,10 @@ struct {
 	__type(value, struct scratch_stack);
 } scratch_stacks SEC(".maps");
 
-struct copying {
-	struct ring *ring;
+struct copying { // on the stack, which is short of room
 	struct pt_regs *regs;
 	u64 id, image, now_ns, sp, end;
-	u32 tid, flags;
+	u32 flags;
 	bool lost;
 };
 
@@ -77,8 +79,11 @@ static long copy_page(u32 index, struct copying *copying)
 {
 	u64 start = index ? (copying->sp & ~(PAGE - 1)) + index * PAGE : copying->sp;
 	u64 end = (start & ~(PAGE - 1)) + PAGE, position, word;
+	struct ring *ring = this_ring();
 	struct stack_event *event;
 
+	if (!ring)
+		return 1;
 	if (end > copying->end)
 		end = copying->end;
 	u64 bytes = start < end ? end - start : 0;
@@ -89,7 +94,7 @@ static long copy_page(u32 index, struct copying *copying)
 	if (bytes > PAGE)
 		bytes = PAGE;
 	u32 size = sizeof(*event) + bytes;
-	event = ring_take(copying->ring, size, EVENT_STACK, copying->now_ns, &position);
+	event = ring_take(ring, size, EVENT_STACK, copying->now_ns, &position);
 	if (!event) {
 		copying->lost = 1;
 		return 1;
@@ -97,7 +102,7 @@ static long copy_page(u32 index, struct copying *copying)
 	event->at_ns = copying->now_ns;
 	event->id = copying->id;
 	event->image = copying->image;
-	event->tid = copying->tid;
+	event->tid = tid_of(bpf_get_current_task_btf());
 	event->offset = start - copying->sp;
 	struct pt_regs *regs = copying->regs;
 	event->ip = BPF_CORE_READ(regs, ip);
@@ -126,17 +131,14 @@ static __always_inline bool copy_stack(
 	struct task_struct *task, struct pt_regs *regs, struct layout *layout, u64 id, u64 end, u64 now_ns, u32 flags)
 {
 	struct copying copying = {
-		.ring = this_ring(), .regs = regs, .id = id, .image = layout->image, .end = end, .now_ns = now_ns, .flags = flags };
+		.regs = regs, .id = id, .image = layout->image, .end = end, .now_ns = now_ns, .flags = flags };
 	u32 zero = 0;
 
-	if (!copying.ring)
-		return 0;
-	copying.tid = tid_of(task);
 	copying.sp = regs->sp & ~7ULL;
 	if (layout->python.state == PYTHON_FOUND) {
 		struct scratch_python *python = bpf_map_lookup_elem(&scratch_pythons, &zero);
 		// Half of it would be another stack.
-		if (!python || !tell_python(python, layout, id, tid_of(task), now_ns))
+		if (!python || !tell_python(python, layout, id, tid_of(task), now_ns, flags))
 			return 0;
 	}
 	bpf_loop(STACK_PAGES, copy_page, &copying, 0);
@@ -160,6 +162,7 @@ struct learning {
 	struct layout *layout;
 	struct learned_top *top;
 	u64 sp, end;
+	u32 from; // of the words that are looked at
 };
 
 // Whether a call instruction stands before an address, in any of its usual forms: E8, or FF with 2 in the middle of the next byte.
@@ -173,26 +176,31 @@ static __always_inline bool is_return_address(u64 address)
 	       (code >> 16 & 0x38ff) == 0x10ff || (code >> 8 & 0x38ff) == 0x10ff;
 }
 
+static long learn_word(u32 index, struct learning *learning)
+{
+	struct learned_top *top = learning->top;
+
+	if (index >= TOP_WORDS)
+		return 1;
+	u64 word = learning->scratch->words[index];
+	// The number stays in memory, where the verifier does not follow its values.
+	u32 found = *(volatile u16 *)&top->number;
+	if (found < MOST_PLACES && is_text(learning->layout, word) && is_return_address(word)) {
+		top->places[found] = learning->from + index;
+		*(volatile u16 *)&top->number = found + 1;
+	}
+	return 0;
+}
+
 // Learns the places of code in the next words. Returns 1 at the end.
 static long learn_words(u32 index, struct learning *learning)
 {
-	struct scratch_stack *scratch = learning->scratch;
-	struct learned_top *top = learning->top;
-	u32 from = (index + 1) * TOP_WORDS;
-	u64 address = learning->sp + from * 8;
+	learning->from = (index + 1) * TOP_WORDS;
+	u64 address = learning->sp + learning->from * 8ULL;
+	u32 number = address < learning->end ? read_words(learning->scratch, address) : 0;
 
-	u32 number = address < learning->end ? read_words(scratch, address) : 0;
-	for (u32 i = 0; i < TOP_WORDS; i++) {
-		if (i >= number)
-			break;
-		// The number stays in memory, where the verifier does not follow its values.
-		u32 found = *(volatile u16 *)&top->number;
-		u64 word = scratch->words[i];
-		if (found < MOST_PLACES && is_text(learning->layout, word) && is_return_address(word)) {
-			top->places[found] = from + i;
-			*(volatile u16 *)&top->number = found + 1;
-		}
-	}
+	// One by one: the verifier takes long for each loop that it has to follow.
+	bpf_loop(number, learn_word, learning, 0);
 	return number < TOP_WORDS;
 }
 
@@ -233,7 +241,7 @@ static __always_inline u64 mix_further(struct scratch_stack *scratch, struct lay
 		further.top = group + 3;
 	else {
 		further.top = group + (now_ns / 64 & (KNOWN_PLACES - 1));
-		struct learning learning = { scratch, layout, further.top, sp, end };
+		struct learning learning = { .scratch = scratch, .layout = layout, .top = further.top, .sp = sp, .end = end };
 		further.top->number = 0;
 		bpf_loop(STACK_PAGES * PAGE / 8 / TOP_WORDS, learn_words, &learning, 0);
 		further.top->top = h;
@@ -257,25 +265,31 @@ static __always_inline u64 with_python(struct task_struct *task, struct layout *
 	return layout->python.state == PYTHON_FOUND ? mix_python(task, layout, python, h) : h;
 }
 
-// The id of the stack of the running thread; 0: it has none.
-__noinline u64 stack_of(u64 now_ns)
+struct looking {
+	struct scratch_stack *scratch;
+	struct layout *layout;
+	u64 h;
+};
+
+static long look_at_word(u32 index, struct looking *looking)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	u32 zero = 0;
+	if (index >= TOP_WORDS)
+		return 1;
+	u64 word = looking->scratch->words[index];
+	if (is_text(looking->layout, word))
+		looking->h = mix(looking->h, word);
+	return 0;
+}
 
-	// Older verifiers, such as that of 6.1, look at it also where nothing calls it and its maps are small.
-	if (!config.stacks)
-		return 0;
-	struct scratch_stack *scratch = bpf_map_lookup_elem(&scratch_stacks, &zero);
-	struct known_stacks *known = bpf_map_lookup_elem(&known_stacks, &zero);
-	struct layout *layout = layout_of(pid_of(task), 0);
-
-	if (!scratch || !known || !layout)
-		return 0;
-	u64 sp = regs->sp & ~7ULL, end = end_of_stack(task, sp);
-	u64 h = mix(mix(layout->image, regs->ip), sp);
-	u32 number = read_words(scratch, sp);
+// The fingerprint of the words on top.
+static __always_inline u64 mix_top(struct scratch_stack *scratch, struct layout *layout, u32 number, u64 h)
+{
+	if (!STACKS_OFTEN) {
+		struct looking looking = { scratch, layout, h };
+		bpf_loop(number, look_at_word, &looking, 0);
+		return looking.h;
+	}
+	// Faster, but it takes long to load.
 	for (u32 i = 0; i < TOP_WORDS; i++) {
 		if (i >= number)
 			break;
@@ -283,6 +297,31 @@ __noinline u64 stack_of(u64 now_ns)
 		if (is_text(layout, word))
 			h = mix(h, word);
 	}
+	return h;
+}
+
+// The id of the stack of the running thread; 0: it has none. `flags`: STACK_OF_SAMPLE.
+__noinline u64 stack_of(u64 now_ns, u32 flags)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	u32 zero = 0;
+
+	// Older verifiers, such as that of 6.1, look at it also where nothing calls it and its maps are small.
+	if (!STACKS_WANTED)
+		return 0;
+	struct scratch_stack *scratch = bpf_map_lookup_elem(&scratch_stacks, &zero);
+	struct known_stacks *known = bpf_map_lookup_elem(&known_stacks, &zero);
+	struct layout *layout = layout_of(pid_of(task), 0);
+
+	if (!scratch || !known || !layout)
+		return 0;
+	flags &= STACK_OF_SAMPLE;
+	if ((s64)regs->orig_ax < 0)
+		flags |= STACK_INTERRUPTED;
+	u64 sp = regs->sp & ~7ULL, end = end_of_stack(task, sp);
+	u64 h = mix(mix(layout->image, regs->ip), sp);
+	h = mix_top(scratch, layout, read_words(scratch, sp), h);
 	h = mix_further(scratch, layout, sp, end, h, now_ns);
 	if (layout->python.state)
 		h = with_python(task, layout, h);
@@ -290,10 +329,10 @@ __noinline u64 stack_of(u64 now_ns)
 	u64 *places = &known->ids[h >> 40 & (KNOWN_STACKS - KNOWN_PLACES)];
 	if (places[0] == id || places[1] == id || places[2] == id || places[3] == id) {
 		if (++scratch->known % CHECKED_ONCE_IN == 0)
-			copy_stack(task, regs, layout, id, end, now_ns, STACK_AGAIN);
+			copy_stack(task, regs, layout, id, end, now_ns, flags | STACK_AGAIN);
 		return id;
 	}
-	if (copy_stack(task, regs, layout, id, end, now_ns, 0))
+	if (copy_stack(task, regs, layout, id, end, now_ns, flags))
 		places[now_ns / 64 & (KNOWN_PLACES - 1)] = id;
 	return id;
 }

@@ -1,0 +1,58 @@
+//! The code that the kernel itself puts into each process, for calls such as `clock_gettime` (vdso(7)). It is in no file, but the same in all
+//! processes until the machine is started again: so this one has it, too.
+
+use std::{
+    fs::{self, File},
+    io::Write,
+    os::fd::FromRawFd,
+};
+
+/// What it is called, by /proc/PID/maps and in stacks.
+pub(crate) const NAME: &str = "[vdso]";
+/// The id that mappings of it have in place of a file's.
+pub(crate) const FILE: u64 = u64::MAX;
+/// Where the kernel says that it lies: `AT_SYSINFO_EHDR`.
+pub(crate) const AUXILIARY: u64 = 33;
+/// Longer than it is anywhere.
+const LONGEST: usize = 1 << 20;
+
+/// A file in memory with its contents; `None`: this process has none.
+pub(crate) fn file() -> Option<File> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    let (range, _) = maps.lines().find(|line| line.ends_with(NAME))?.split_once(' ')?;
+    let (start, end) = range.split_once('-')?;
+    let address = |text| usize::from_str_radix(text, 16).ok();
+    let (start, end) = (address(start)?, address(end)?);
+    let length = end.checked_sub(start).filter(|length| *length <= LONGEST)?;
+    // SAFETY: the kernel mapped these pages to be read, and they stay as long as the process.
+    let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, length) };
+    // SAFETY: a name that ends in NUL; the descriptor that it returns is nobody else's.
+    let descriptor = unsafe { libc::memfd_create(c"vdso".as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return None;
+    }
+    // SAFETY: as above.
+    let mut file = unsafe { File::from_raw_fd(descriptor) };
+    file.write_all(bytes).ok()?;
+    Some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stacks::{elf::Binary, symbols};
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn its_functions_have_names() {
+        let file = file().unwrap();
+        let binary = Binary::read(&file).unwrap();
+        assert!(binary.eh_frame.is_some());
+        let text = binary.text.unwrap();
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let addresses: Vec<u64> = (text.start..text.end).step_by(16).collect();
+        let found = symbols::symbols(path.as_ref(), &addresses);
+        let mut names = found.iter().flatten().filter_map(|symbol| symbol.function.as_deref());
+        assert!(names.any(|name| name.ends_with("clock_gettime")));
+    }
+}
