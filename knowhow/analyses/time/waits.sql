@@ -1,11 +1,13 @@
 -- Waits
 -- What threads waited for: by thread, call, object and who woke them. Waiting for a CPU stands apart.
 -- needs:  run_states, processes
+-- uses:   stack_places
 -- column: process VARCHAR    Program and process id.
 -- column: tid INTEGER        Thread id.
 -- column: cause VARCHAR      What it waited for; CPU: it could have run.
 -- column: call VARCHAR       The system call that it was in; empty: none.
 -- column: path VARCHAR       What the call worked on; empty: nothing, or not known.
+-- column: place VARCHAR      Where in the program the call was made, of calls of 1 ms or more: function and source line.
 -- column: woken_by VARCHAR   Program and process id of the thread that woke it, or the name of one that is not recorded; `interrupt`: a device or a timer.
 -- column: waits BIGINT       How often.
 -- column: time_ns BIGINT     Time that it waited [ns].
@@ -13,11 +15,11 @@
 -- chart:  bars x=cause y=time_ns title="Time waited by cause" title_ja="待ち時間の原因別内訳"
 -- tags:   time, processes
 WITH waits AS (
-    SELECT r.task_id, r.cause, r.call, r.path, r.waker_task_id, r.waker, r.wait_ns
+    SELECT r.task_id, r.cause, r.call, r.path, r.stack_id, r.waker_task_id, r.waker, r.wait_ns
     FROM run_states AS r
     WHERE r.wait_ns > 0
     UNION ALL
-    SELECT r.task_id, 'CPU', r.call, r.path, NULL, NULL, r.runnable_ns
+    SELECT r.task_id, 'CPU', r.call, r.path, r.stack_id, NULL, NULL, r.runnable_ns
     FROM run_states AS r
     WHERE r.runnable_ns > 0
 )
@@ -27,6 +29,7 @@ SELECT
     w.cause,
     w.call,
     w.path,
+    CASE WHEN s.source IS NULL THEN s.function ELSE concat(coalesce(s.function, '?'), ' ', regexp_extract(s.source, '[^/]*$')) END AS place,
     CASE WHEN o.task_id IS NULL THEN w.waker ELSE concat(coalesce(o.comm, '?'), ' ', CAST(o.pid AS VARCHAR)) END AS woken_by,
     count(*) AS waits,
     CAST(sum(w.wait_ns) AS BIGINT) AS time_ns,
@@ -34,5 +37,6 @@ SELECT
 FROM waits AS w
 INNER JOIN processes AS p ON p.task_id = w.task_id
 LEFT JOIN processes AS o ON o.task_id = w.waker_task_id
-GROUP BY p.task_id, p.comm, p.pid, p.tid, w.cause, w.call, w.path, o.task_id, o.comm, o.pid, w.waker
+LEFT JOIN stack_places AS s ON s.stack_id = w.stack_id
+GROUP BY p.task_id, p.comm, p.pid, p.tid, w.cause, w.call, w.path, s.function, s.source, o.task_id, o.comm, o.pid, w.waker
 ORDER BY time_ns DESC, p.task_id, w.cause

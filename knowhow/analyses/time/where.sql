@@ -83,12 +83,12 @@ WITH calls_and_faults AS (
     FROM fault_marks AS m
 ), uses AS (
     -- Time by call, and time on no CPU: of the path (no thread), and of each thread. What a thread does not run is taken off its calls.
-    SELECT NULL AS task_id, b.call, b.class, b.path_id, NULL AS cause, sum(b.time_ns) AS time_ns
+    SELECT NULL AS task_id, b.call, b.class, b.path_id, NULL AS stack_id, NULL AS cause, sum(b.time_ns) AS time_ns
     FROM path_before AS b
     WHERE b.sign <> 0
     GROUP BY b.call, b.class, b.path_id
     UNION ALL
-    SELECT NULL, w.call, w.class, w.path_id, NULL, sum(w.sign * (least(w.until_ns, s.until_ns) - greatest(w.ts_ns, s.ts_ns)))
+    SELECT NULL, w.call, w.class, w.path_id, NULL, NULL, sum(w.sign * (least(w.until_ns, s.until_ns) - greatest(w.ts_ns, s.ts_ns)))
     FROM (
         SELECT c.task_id, c.call, c.class, c.path_id, c.ts_ns, c.ts_ns + c.dur_ns AS until_ns, 1 AS sign
         FROM calls_and_faults AS c WHERE c.class <> 'fault'
@@ -99,12 +99,12 @@ WITH calls_and_faults AS (
     WHERE w.ts_ns < s.until_ns AND w.until_ns > s.ts_ns
     GROUP BY w.call, w.class, w.path_id
     UNION ALL
-    SELECT NULL, p.call, p.class, p.path_id, coalesce(p.cause, 'CPU'), sum(p.dur_ns)
+    SELECT NULL, p.call, p.class, p.path_id, p.stack_id, coalesce(p.cause, 'CPU'), sum(p.dur_ns)
     FROM critical_path AS p
     WHERE p.part <> 'running'
-    GROUP BY p.call, p.class, p.path_id, coalesce(p.cause, 'CPU')
+    GROUP BY p.call, p.class, p.path_id, p.stack_id, coalesce(p.cause, 'CPU')
     UNION ALL
-    SELECT w.task_id, w.call, w.class, w.path_id, NULL, sum(w.dur_ns)
+    SELECT w.task_id, w.call, w.class, w.path_id, NULL, NULL, sum(w.dur_ns)
     FROM (
         SELECT c.task_id, c.call, c.class, c.path_id, c.dur_ns FROM calls_and_faults AS c
         UNION ALL
@@ -114,12 +114,12 @@ WITH calls_and_faults AS (
     ) AS w
     GROUP BY w.task_id, w.call, w.class, w.path_id
     UNION ALL
-    SELECT r.task_id, r.call, r.class, r.path_id, r.cause, sum(r.wait_ns)
+    SELECT r.task_id, r.call, r.class, r.path_id, r.stack_id, r.cause, sum(r.wait_ns)
     FROM run_states AS r
     WHERE r.wait_ns > 0
-    GROUP BY r.task_id, r.call, r.class, r.path_id, r.cause
+    GROUP BY r.task_id, r.call, r.class, r.path_id, r.stack_id, r.cause
     UNION ALL
-    SELECT r.task_id, r.call, r.class, r.path_id, 'CPU', sum(r.runnable_ns)
+    SELECT r.task_id, r.call, r.class, r.path_id, NULL, 'CPU', sum(r.runnable_ns)
     FROM run_states AS r
     WHERE r.runnable_ns > 0
     GROUP BY r.task_id, r.call, r.class, r.path_id
@@ -140,12 +140,15 @@ WITH calls_and_faults AS (
         END AS part,
         CASE
             WHEN u.cause IS NOT NULL AND o.path IS NOT NULL THEN concat(u.call, ' ', o.path)
+            WHEN u.cause IS NOT NULL AND u.cause <> 'CPU' AND a.own THEN concat(u.call, ' in ', coalesce(a.function, '?'),
+                CASE WHEN a.source IS NOT NULL THEN concat(' ', regexp_extract(a.source, '[^/]*$')) ELSE '' END)
             WHEN u.cause = 'CPU' THEN coalesce(u.call, 'user code')
             WHEN u.class = 'fault' THEN o.path
             ELSE u.call
         END AS what
     FROM uses AS u
     LEFT JOIN paths AS o ON o.path_id = u.path_id
+    LEFT JOIN stack_places AS a ON a.stack_id = u.stack_id
 ), whats AS (
     SELECT n.task_id, n.part, n.what, CAST(sum(n.time_ns) AS BIGINT) AS time_ns
     FROM named AS n

@@ -24,7 +24,8 @@ _EPILOG = """Example:
   sysdock export rec --to firefox -o rec.json.gz             for profiler.firefox.com
   sysdock export rec --to chrome -o rec.json.gz              for chrome://tracing and others
   sysdock export rec --to speedscope -o rec.speedscope.json
-  sysdock export rec --to collapsed -o - | flamegraph.pl > rec.svg
+  sysdock export rec --to speedscope --of cpu -o rec.speedscope.json    where the CPU time went
+  sysdock export rec --to collapsed --of waits -o - | flamegraph.pl > waits.svg
 """
 _TABLES = ("parquet", "csv")
 _VIEWERS = ("perfetto", "chrome", "firefox", "speedscope", "collapsed")
@@ -56,15 +57,24 @@ _MOST = 1_000_000
     show_default=True,
     help="Calls (or stacks) in a time line or flame graph: the longest.",
 )
+@click.option(
+    "--of",
+    type=click.Choice(["calls", "cpu", "waits"]),
+    default="calls",
+    show_default=True,
+    help="Of a flame graph (speedscope, collapsed): time in calls, CPU time by samples, or times on no CPU.",
+)
 @raw_option
 @export_filter_options
-def command(recording: Path, format_: str, output: Path, most: int, raw: bool, **options: Any) -> None:
+def command(
+    recording: Path, format_: str, output: Path, most: int, of: str, raw: bool, **options: Any
+) -> None:
     """Write a recording for other tools: its tables, with paths and names filled in, or a picture's data."""
     from sysdock.cli.output import remark
     from sysdock.library import Library
 
     if format_ in _VIEWERS:
-        _picture(recording, format_, output, most, options)
+        _picture(recording, format_, output, most, of, options)
         return
     [opened] = open_recordings(recording)
     from sysdock.recording.export import export
@@ -76,12 +86,14 @@ def command(recording: Path, format_: str, output: Path, most: int, raw: bool, *
         remark(note)
 
 
-def _picture(recording: Path, format_: str, output: Path, most: int, options: dict[str, Any]) -> None:
+def _picture(
+    recording: Path, format_: str, output: Path, most: int, of: str, options: dict[str, Any]
+) -> None:
     from sysdock.cli.output import remark, remark_on
     from sysdock.export.files import write_file
 
     with open_session(recording, options) as session:
-        written = write_file(session, format_, output, most)
+        written = write_file(session, format_, output, most, of)
         remark_on(session, ("calls",))
     unit = "stacks" if format_ in ("speedscope", "collapsed") else "calls"
     cut = f" of {written.total:,}, the longest" if written.shown < written.total else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import sys
 from collections.abc import Callable
@@ -12,33 +13,37 @@ from sysdock import to_disk
 from sysdock.analysis import Session
 from sysdock.errors import UserError
 from sysdock.export.firefox import write_firefox
-from sysdock.export.profiles import write_collapsed, write_speedscope
+from sysdock.export.profiles import FLAMES, write_collapsed, write_speedscope
 from sysdock.export.traces import Written, write_chrome, write_perfetto
 
 Writer = Callable[[Session, IO[bytes], int], Written]
+FLAME_WRITERS = {"speedscope": write_speedscope, "collapsed": write_collapsed}
 WRITERS: dict[str, Writer] = {
     "perfetto": write_perfetto,
     "chrome": write_chrome,
     "firefox": write_firefox,
-    "speedscope": write_speedscope,
-    "collapsed": write_collapsed,
+    **FLAME_WRITERS,
 }
 
 
-def write_file(session: Session, format_: str, path: Path, most: int) -> Written:
+def write_file(session: Session, format_: str, path: Path, most: int, of: str = "calls") -> Written:
     """Writes the recording to `path` in a format of `WRITERS`, at most `most` calls or stacks.
 
-    A file of that name is replaced when the new one is complete. UserError: no such format, no calls, or it
-    cannot be written.
+    `of`: what a flame graph is of, a key of `FLAMES`. A file of that name is replaced when the new one is
+    complete. UserError: no such format, no such tables, or it cannot be written.
     """
     if format_ not in WRITERS:
         raise UserError(f"there is no format `{format_}`", f"the formats are {', '.join(WRITERS)}", "--to")
-    missing = [
-        name for name in ("calls", "paths", "processes", "commands") if name not in session.views.available
-    ]
+    needed = (*FLAMES[of].needs, "paths", "processes", "commands")
+    missing = [name for name in needed if name not in session.views.available]
     if missing:
         raise UserError(f"the recording has no table {missing[0]}", place=str(session.recording.folder))
     writer = WRITERS[format_]
+    if of != "calls":
+        if format_ not in FLAME_WRITERS:
+            hint = f"{' and '.join(FLAME_WRITERS)} have them"
+            raise UserError(f"{format_} has no flame graph of {of}", hint, "--of")
+        writer = functools.partial(FLAME_WRITERS[format_], of=of)
     if str(path) == "-":
         return writer(session, sys.stdout.buffer, most)
     # A link is followed; what is no plain file (a device, a pipe) is written to, never replaced.

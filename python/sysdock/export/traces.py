@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from sysdock.analysis import Session
 from sysdock.export.protobuf import Field, message
+from sysdock.export.scheduling import scheduling_packets
 from sysdock.text import harmless_json, visible
 
 _BATCH = 10_000
@@ -84,7 +85,10 @@ _OUR_SEQUENCE, _CLEARED = 1, 1
 
 
 def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
-    """Writes a Perfetto trace: a track for each thread, below its process; a slice for each call."""
+    """Writes a Perfetto trace: a track for each thread, below its process; a slice for each call.
+
+    With the scheduler recorded, also its events: which thread each CPU ran, and the states of threads.
+    """
     for number, (life, process, pid, tid, comm, command) in enumerate(session.fetch(THREADS_SQL)):
         name = comm or command.partition(" ")[0] or "?"
         if life == process:
@@ -118,6 +122,8 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
         shown += 1
     for life, end in open_ends.items():
         _slice_end(out, life, end)
+    for field in scheduling_packets(session, most):
+        _packet(out, [field])
     return Written(shown, calls_total(session))
 
 

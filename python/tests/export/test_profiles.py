@@ -16,7 +16,9 @@ from pathlib import Path
 import pytest
 from make_recording import RecordingMaker, sample_calls
 from sysdock.analysis import Session
+from sysdock.errors import UserError
 from sysdock.export import WRITERS
+from sysdock.export.files import write_file
 
 _SHARE = Path(sys.prefix) / "share"
 VIEWER = _SHARE / "speedscope" / "dist" / "release"
@@ -70,6 +72,38 @@ def test_speedscope_weights_add_up(session: Session) -> None:
         "write",
         "/out",
     ]
+
+
+def test_cpu_time_has_functions_of_the_program_and_of_the_kernel(maker: RecordingMaker, open_session) -> None:
+    session = open_session(maker.make_waits())
+    out = io.BytesIO()
+    WRITERS["collapsed"](session, out, 1000, of="cpu")
+    # Eleven samples in the program and one in the kernel, of 5 ms each.
+    assert out.getvalue().decode() == "?;add 55000000\n?;add;asm_exc_page_fault_[k] 5000000\n"
+    out = io.BytesIO()
+    WRITERS["speedscope"](session, out, 1000, of="cpu")
+    [profile] = json.loads(out.getvalue())["profiles"]
+    assert (profile["name"], profile["unit"], profile["endValue"]) == ("CPU time", "nanoseconds", 60_000_000)
+
+
+def test_waits_say_what_for_and_who_ended_them(maker: RecordingMaker, open_session) -> None:
+    session = open_session(maker.make_waits())
+    out = io.BytesIO()
+    WRITERS["collapsed"](session, out, 1000, of="waits")
+    assert out.getvalue().decode().splitlines() == [
+        "?;read;waiting: disk;/data;woken by interrupt 30000000",
+        "?;read;waiting for a CPU;/data 1000000",
+    ]
+
+
+def test_what_a_recording_or_a_format_lacks(
+    maker: RecordingMaker, open_session, session: Session, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match="the recording has no table samples"):
+        write_file(session, "collapsed", tmp_path / "out", 10, "cpu")
+    with pytest.raises(UserError, match="firefox has no flame graph of waits"):
+        write_file(open_session(maker.make_waits()), "firefox", tmp_path / "out", 10, "waits")
+    assert not (tmp_path / "out").exists()
 
 
 def test_without_durations_calls_are_counted(maker: RecordingMaker, open_session) -> None:

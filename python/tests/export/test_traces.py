@@ -78,6 +78,68 @@ def test_perfetto_names_threads_below_their_processes(session: Session) -> None:
     assert len({track.uuid for track in tracks}) == len(tracks)
 
 
+def test_perfetto_has_the_switches_of_the_scheduler(maker: RecordingMaker, open_session) -> None:
+    ms = 1_000_000
+    away = {"cpu": 0, "wait_ns": 0, "state": "preempted"}
+    lives = [
+        {
+            "pid": 7,
+            "tid": tid,
+            "depth": 0,
+            "tree_order": tid,
+            "execs": 0,
+            "calls": 0,
+            "start_ts_ns": STARTED_NS,
+            "end_ts_ns": STARTED_NS + 100 * ms,
+        }
+        for tid in (7, 8)
+    ]
+    states = [
+        # 7 runs from 10 to 20, then sleeps until 8 wakes it at 45; 8 runs from 20 to 40, is preempted, and runs from 50 on.
+        {"t": 0.005, "dur_ns": 5 * ms, "tid": 7, "pid": 7, **away},
+        {"t": 0.01, "dur_ns": 10 * ms, "tid": 8, "pid": 7, **away},
+        {
+            "t": 0.02,
+            "dur_ns": 40 * ms,
+            "tid": 7,
+            "pid": 7,
+            **away,
+            "wait_ns": 25 * ms,
+            "waker_task_id": 1,
+            "state": "sleeping",
+            "cpu": 1,
+        },
+        {"t": 0.04, "dur_ns": 10 * ms, "tid": 8, "pid": 7, **away},
+    ]
+    session = open_session(maker.make([], processes=lives, run_states=states, critical_path=[]))
+    bundles = [
+        packet.ftrace_events for packet in perfetto(session).packet if packet.HasField("ftrace_events")
+    ]
+    found = [
+        (
+            bundle.cpu,
+            event.timestamp // ms,
+            event.sched_switch.prev_pid,
+            event.sched_switch.prev_state,
+            event.sched_switch.next_pid,
+        )
+        for bundle in bundles
+        for event in bundle.event
+        if event.HasField("sched_switch")
+    ]
+    assert found == [
+        (0, 10, 0, 0, 7),
+        (0, 20, 7, 1, 8),
+        (0, 40, 8, 0, 0),
+        (0, 50, 0, 0, 8),
+        (0, 100, 8, 16, 0),
+        (1, 60, 0, 0, 7),
+        (1, 100, 7, 16, 0),
+    ]
+    [woken] = [event for bundle in bundles for event in bundle.event if event.HasField("sched_waking")]
+    assert (woken.timestamp // ms, woken.pid, woken.sched_waking.pid) == (45, 8, 7)
+
+
 def test_perfetto_shows_path_and_bytes(session: Session) -> None:
     [event] = [
         packet.track_event
