@@ -161,7 +161,19 @@ fn life_of(tid: u32, conversion: &mut Conversion<'_>) -> Option<u32> {
 
 fn begun(life: u32, from_ns: i64, state: State) -> Absence {
     let (woken_ns, until_ns) = (i64::MAX, i64::MAX);
-    Absence { life, from_ns, woken_ns, until_ns, state, waker: Waker::Nobody, call: -1, cpu: -1, object: -1, stack: -1, cause: None }
+    Absence {
+        life,
+        from_ns,
+        woken_ns,
+        until_ns,
+        state,
+        waker: Waker::Nobody,
+        call: -1,
+        cpu: -1,
+        object: -1,
+        stack: -1,
+        cause: None,
+    }
 }
 
 fn ended(absence: Absence, until_ns: i64, cpu: i16) -> Absence {
