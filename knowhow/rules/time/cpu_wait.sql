@@ -1,0 +1,61 @@
+-- Waiting for a CPU
+-- The command could have gone on, but had no CPU: there are more threads than CPUs, or others have them.
+-- needs:  critical_path, run_states, processes, environment
+-- param:  min_share DOUBLE = 0.1        Least part of the time of the command that it waits for a CPU.
+-- param:  min_wait_ns BIGINT = 20000000 Least time that it waits [ns].
+-- param:  min_used DOUBLE = 0.8         Part of the time of all CPUs from which on its own threads are taken to fill them.
+-- column: subject VARCHAR       Empty: it is about the command.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          Part of the time of the command that it waited for a CPU [%].
+-- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: cost_ns BIGINT        Time that it waited for a CPU, along its critical path [ns].
+-- column: gain_ns BIGINT        What could be saved at most; empty: its own threads had the CPUs [ns].
+-- column: certainty VARCHAR     high where others had the CPUs; medium where its own threads had.
+-- column: variant VARCHAR       own or others.
+-- column: used DOUBLE           Part of the time of all CPUs that its threads took [%].
+-- column: cpus BIGINT           CPUs of the machine.
+-- column: threads BIGINT        Threads that it had, one after the other or together.
+-- says: finding.own en     The command waited {cost_ns} for a CPU, {value} of its time: its own {threads} threads took {used} of the time of {cpus} CPU(s).
+-- says: finding.own ja     CPU 待ちが {cost_ns}、実行時間の {value} あります。コマンド自身の {threads} スレッドが {cpus} 個の CPU の時間の {used} を使っています。
+-- says: finding.others en  The command waited {cost_ns} for a CPU, {value} of its time, though its threads took only {used} of the time of {cpus} CPU(s).
+-- says: finding.others ja  CPU 待ちが {cost_ns}、実行時間の {value} あります。しかしコマンド自身が使ったのは {cpus} 個の CPU の時間の {used} だけです。
+-- says: ok en              The command waited {cost_ns} for a CPU, {value} of its time.
+-- says: ok ja              CPU 待ちは {cost_ns}、実行時間の {value} です。
+-- says: unknown en         The recording does not hold the times at which the threads of a command ran.
+-- says: unknown ja         コマンドのスレッドの実行時刻が記録にありません。
+-- evidence: time/waits
+-- tags:   time, processes, cpu
+WITH path AS (
+    SELECT sum(p.dur_ns) AS all_ns, sum(CASE WHEN p.part = 'runnable' THEN p.dur_ns ELSE 0 END) AS wait_ns
+    FROM critical_path AS p
+), lives AS (
+    SELECT sum(t.end_ts_ns - t.start_ts_ns) AS lived_ns, count(*) AS threads FROM processes AS t WHERE t.end_ts_ns IS NOT NULL
+), away AS (
+    SELECT sum(r.dur_ns) AS away_ns
+    FROM run_states AS r INNER JOIN processes AS t ON t.task_id = r.task_id
+    WHERE t.end_ts_ns IS NOT NULL
+), machine AS (
+    SELECT max(CAST(e.value AS BIGINT)) AS cpus
+    FROM environment AS e
+    WHERE e.section = 'cpu' AND e.name = 'online' AND regexp_extract(e.value, '^[0-9]+$') <> ''
+), judged AS (
+    SELECT CAST(p.wait_ns AS BIGINT) AS wait_ns, p.all_ns, l.threads, m.cpus,
+        1e0 * (l.lived_ns - coalesce(a.away_ns, 0)) / (p.all_ns * m.cpus) AS used,
+        p.wait_ns >= $min_wait_ns AND p.wait_ns >= $min_share * p.all_ns AS is_long
+    FROM path AS p CROSS JOIN lives AS l CROSS JOIN away AS a CROSS JOIN machine AS m
+    WHERE p.all_ns > 0 AND m.cpus > 0
+)
+SELECT
+    CAST(NULL AS VARCHAR) AS subject,
+    CASE WHEN j.wait_ns IS NULL THEN 'unknown' WHEN j.is_long THEN 'finding' ELSE 'ok' END AS status,
+    round(1e2 * j.wait_ns / j.all_ns, 1) AS value,
+    1e2 * $min_share AS limit_value,
+    j.wait_ns AS cost_ns,
+    CASE WHEN j.used < $min_used THEN j.wait_ns END AS gain_ns,
+    CASE WHEN j.is_long THEN CASE WHEN j.used < $min_used THEN 'high' ELSE 'medium' END END AS certainty,
+    CASE WHEN j.is_long THEN CASE WHEN j.used < $min_used THEN 'others' ELSE 'own' END END AS variant,
+    round(1e2 * j.used, 1) AS used,
+    j.cpus,
+    CAST(j.threads AS BIGINT) AS threads
+FROM (SELECT 1 AS one) AS o
+LEFT JOIN judged AS j ON o.one = 1
