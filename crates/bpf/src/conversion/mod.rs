@@ -241,6 +241,14 @@ impl<'a> Conversion<'a> {
         }
     }
 
+    /// The life of a thread, which may have ended: what it asked for may come later.
+    pub(crate) fn life(&mut self, tid: u32, now_ns: i64) -> usize {
+        self.threads.life_of(tid).unwrap_or_else(|| {
+            let thread = self.thread(tid, now_ns);
+            self.threads.get_mut(thread).life
+        })
+    }
+
     /// Something took this time.
     #[inline]
     pub(crate) fn seen(&mut self, from_ns: i64, to_ns: i64) {

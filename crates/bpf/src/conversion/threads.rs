@@ -1,6 +1,6 @@
 //! Threads and processes as births, execs and ends tell of them: the rows of `processes`.
 //!
-//! States of a thread: *unknown* -> *running* (born, there before, or first seen in a call) -> *ended*. A thread id that is born again
+//! States of a thread: *unknown* -> *running* (born, there before, or first seen in a call) -> *ended* -> *gone* (where switches are recorded). A thread id that is born again
 //! without an end in between has lost that end: its older life stays open.
 
 use std::rc::Rc;
@@ -52,6 +52,8 @@ pub(crate) struct Threads {
     by_tid: FxHashMap<u32, usize>,
     /// First threads that ended before their process: an exec by another thread gives them their place back.
     ended_first: FxHashMap<u32, usize>,
+    /// Lives of threads that have ended, by thread id until that is used again: they give back their memory, and may still wait.
+    ended: FxHashMap<u32, usize>,
     pub(crate) lives: Vec<Life>,
     /// Whether any process has more than one thread.
     pub(crate) have_threads: bool,
@@ -66,6 +68,20 @@ impl Threads {
     #[inline]
     pub(crate) fn find(&self, tid: u32) -> Option<usize> {
         self.by_tid.get(&tid).copied()
+    }
+
+    /// The life of a thread that runs, or has ended last.
+    #[inline]
+    pub(crate) fn life_of(&self, tid: u32) -> Option<usize> {
+        let running = self.find(tid).and_then(|index| self.running[index].as_ref()).map(|thread| thread.life);
+        running.or_else(|| self.ended.get(&tid).copied())
+    }
+
+    /// A thread that has ended leaves its CPU for good.
+    pub(crate) fn is_gone(&mut self, tid: u32, at_ns: i64) {
+        if let Some(life) = self.ended.get(&tid) {
+            self.lives[*life].end_ns = self.lives[*life].end_ns.max(Some(at_ns));
+        }
     }
 
     pub(crate) fn get_mut(&mut self, index: usize) -> &mut Thread {
@@ -137,6 +153,7 @@ impl Threads {
         });
         self.running[index] = Some(thread);
         self.by_tid.insert(tid, index);
+        self.ended.remove(&tid);
         index
     }
 
@@ -273,6 +290,7 @@ impl Threads {
         let thread = self.remove(event.tid)?;
         let row = &mut self.lives[thread.life];
         row.end_ns = Some(at_ns);
+        self.ended.insert(event.tid, thread.life);
         (row.usage, row.user_id) = (Some(usage(event)), Some(event.user_id));
         match event.status & 0x7f {
             0 => row.exit_code = Some(id(event.status >> 8 & 0xff)),

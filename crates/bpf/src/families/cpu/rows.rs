@@ -56,9 +56,7 @@ impl SampleRows {
         conversion.seen(at_ns, at_ns);
         let stack = conversion.stack(stack, (tid, Of::Sample));
         let kernel_stack = conversion.stacks.kernel_number(sample.frames(), sample.end());
-        // Behind its end a thread is nobody's any more, but may still run.
-        let Some(thread) = conversion.threads.find(tid) else { return Ok(()) };
-        let task_id = conversion.threads.get_mut(thread).life as i32;
+        let Some(task_id) = conversion.threads.life_of(tid).map(|life| life as i32) else { return Ok(()) };
         let meaning = u16::try_from(call).ok().map(|call| self.meanings.of(call));
         let names = self.meanings.calls.names();
         self.rows.push(&Samples {

@@ -32,7 +32,7 @@ impl FaultRows {
 /// The row of an event.
 pub(super) fn row(event: &FaultEvent, flags: u32, conversion: &mut Conversion<'_>) -> FileFaults<'static> {
     let ts_ns = conversion.clock.epoch_ns(event.start_ns);
-    let thread = conversion.thread(event.tid, ts_ns);
+    let life = conversion.life(event.tid, ts_ns);
     let dur_ns = event.duration_ns.min(i64::MAX.cast_unsigned()).cast_signed();
     conversion.seen(ts_ns, ts_ns.saturating_add(dur_ns));
     let has_around = event.around_pages > 0;
@@ -40,7 +40,7 @@ pub(super) fn row(event: &FaultEvent, flags: u32, conversion: &mut Conversion<'_
     FileFaults {
         ts_ns,
         dur_ns,
-        task_id: conversion.threads.get_mut(thread).life as i32,
+        task_id: life as i32,
         path_id: Some(conversion.file(event.file)).filter(|object| *object >= 0),
         address: event.address.cast_signed(),
         offset_bytes: event.offset.cast_signed(),

@@ -70,10 +70,10 @@ impl PageIoRows {
 /// The row of an event.
 pub(super) fn row(event: &PageIoEvent, flags: u32, at_ns: i64, conversion: &mut Conversion<'_>) -> PageIo<'static> {
     conversion.seen(at_ns, at_ns);
-    let thread = (event.tid != 0).then(|| conversion.thread(event.tid, at_ns));
+    let life = (event.tid != 0).then(|| conversion.life(event.tid, at_ns));
     PageIo {
         ts_ns: at_ns,
-        task_id: thread.map(|thread| conversion.threads.get_mut(thread).life as i32),
+        task_id: life.map(|life| life as i32),
         path_id: file_of(event, flags, conversion).map(ObjectId::cast_signed),
         kind: kind(flags).into(),
         pages: pages(flags).into(),

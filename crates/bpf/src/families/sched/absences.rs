@@ -1,7 +1,7 @@
 //! From switches and wake-ups to times on no CPU, thread by thread.
 //!
-//! States of a thread: *running* -> *away* (it left its CPU) -> *woken* (perhaps) -> *running*. Its end is a switch too, the last one, behind
-//! the event that ends its life.
+//! States of a thread: *running* -> *away* (it left its CPU) -> *woken* (perhaps) -> *running*. Behind the event that ends its life it still
+//! gives back what it had, and may wait for that; it is gone with the last switch.
 
 use std::mem;
 
@@ -53,12 +53,12 @@ impl Absences {
             return Ok(());
         }
         if event.state & STATE_DEAD != 0 {
+            conversion.threads.is_gone(tid, at_ns);
             self.now.remove(&tid);
             self.seen.remove(&tid);
             let left = self.in_call.remove(&tid).unwrap_or_default();
             return left.into_iter().try_for_each(|absence| self.keep(absence, conversion));
         }
-        // Behind its end a thread is nobody's any more.
         let Some(life) = life_of(tid, conversion) else { return Ok(()) };
         self.seen.insert(tid, life);
         let state = if flags & SWITCH_PREEMPTED != 0 { State::Preempted } else { state(event.state) };
@@ -73,9 +73,7 @@ impl Absences {
         } else if flags & WAKE_OTHER != 0 {
             Waker::Other(self.words.waker(event.waker))
         } else {
-            // One that is ending has no life any more, but still runs.
-            let life = life_of(event.waker_tid, conversion).or_else(|| self.seen.get(&event.waker_tid).copied());
-            life.map_or(Waker::Nobody, Waker::Thread)
+            life_of(event.waker_tid, conversion).map_or(Waker::Nobody, Waker::Thread)
         };
         if flags & WAKE_NEW != 0 {
             let thread = conversion.thread(event.tid, at_ns);
@@ -154,9 +152,9 @@ impl Absences {
     }
 }
 
-fn life_of(tid: u32, conversion: &mut Conversion<'_>) -> Option<u32> {
-    let thread = conversion.threads.find(tid)?;
-    Some(conversion.threads.get_mut(thread).life as u32)
+/// Also of one that has ended, and gives back what it had.
+fn life_of(tid: u32, conversion: &Conversion<'_>) -> Option<u32> {
+    conversion.threads.life_of(tid).map(|life| life as u32)
 }
 
 fn begun(life: u32, from_ns: i64, state: State) -> Absence {
@@ -183,8 +181,7 @@ fn ended(absence: Absence, until_ns: i64, cpu: i16) -> Absence {
 
 /// A thread that had left its CPU before recording began. The command begins only now: until then it was held back.
 fn since_the_start(tid: u32, at_ns: i64, conversion: &mut Conversion<'_>) -> Option<Absence> {
-    let thread = conversion.thread(tid, at_ns);
-    let life = conversion.threads.get_mut(thread).life;
+    let life = conversion.life(tid, at_ns);
     let is_command = i64::from(tid) == conversion.command_pid();
     let start_ns = &mut conversion.threads.lives[life].start_ns;
     if is_command {

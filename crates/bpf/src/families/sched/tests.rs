@@ -159,3 +159,44 @@ fn two_that_wake_each_other_at_one_moment_are_no_endless_path() {
     let sum: i64 = rows.iter().map(|row| row.split(' ').next().unwrap().parse::<i64>().unwrap()).sum();
     assert_eq!(sum, 55);
 }
+
+#[test]
+fn a_thread_that_has_ended_gives_back_what_it_had_before_it_is_gone() {
+    let events = [
+        exec(5, (7, 7), 7, "/bin/x", "x\0"),
+        exit(100, (7, 7), 0, true),
+        // It waits for a lock of its memory, and is gone then.
+        leaves(110, 7, STATE_UNINTERRUPTIBLE, libc::SYS_exit_group),
+        wake(120, 7, 0, WAKE_INTERRUPT),
+        returns(125, 7),
+        leaves(130, 7, STATE_DEAD, libc::SYS_exit_group),
+    ];
+    let tables = Tables::of(&[&events]);
+    assert_eq!(shown(&tables, "processes", "end_ts_ns tid exit_code"), ["130 7 0"]);
+    assert_eq!(shown(&tables, "run_states", "ts_ns dur_ns wait_ns task_id state call"), ["110 15 10 0 uninterruptible exit_group"]);
+    assert_eq!(
+        shown(&tables, "critical_path", "ts_ns dur_ns part"),
+        ["5 105 running", "110 10 waiting", "120 5 runnable", "125 5 running"]
+    );
+}
+
+#[test]
+fn an_id_that_is_used_again_is_another_thread() {
+    let events = [
+        exec(5, (7, 7), 7, "/bin/x", "x\0"),
+        fork(10, (7, 7), (8, 8)),
+        wake(10, 8, 7, WAKE_NEW),
+        returns(12, 8),
+        exit(20, (8, 8), 0, true),
+        leaves(22, 8, STATE_DEAD, libc::SYS_exit_group),
+        fork(30, (7, 7), (8, 8)),
+        wake(30, 8, 7, WAKE_NEW),
+        returns(35, 8),
+        exit(40, (8, 8), 0, true),
+        leaves(45, 8, STATE_DEAD, libc::SYS_exit_group),
+    ];
+    let tables = Tables::of(&[&events]);
+    let lives = shown(&tables, "processes", "start_ts_ns end_ts_ns tid");
+    assert_eq!(lives[1..].iter().map(|row| row.split(' ').next().unwrap()).collect::<Vec<_>>(), ["10", "30"]);
+    assert_eq!(shown(&tables, "run_states", "ts_ns dur_ns task_id state"), ["10 2 1 new", "30 5 2 new"]);
+}
