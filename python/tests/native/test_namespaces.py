@@ -49,10 +49,9 @@ def test_a_pid_namespace_has_its_own_numbers(
     capture = manifest(rec)["captures"][0]
     assert (capture["recorder"], capture["lost"], capture["complete"]) == ("kernel", 0, True)
     ended = query(rec, "SELECT pid, tid, ppid, exit_code FROM processes ORDER BY start_ts_ns, task_id")
-    # The thread goes on as the first of its process.
-    numbers = [(first, first), (first, thread), (child, child), (first, first)]
-    assert [(pid, tid) for pid, tid, _, _ in ended] == numbers
-    assert [(ppid, code) for _, _, ppid, code in ended[2:]] == [(first, 3), (None, 7)]
+    # The thread goes on as the first of its process, whose life ends with it.
+    assert [(pid, tid) for pid, tid, _, _ in ended] == [(first, first), (first, thread), (child, child)]
+    assert [(ppid, code) for _, _, ppid, code in ended] == [(None, 7), (None, None), (first, 3)]
     calls = "SELECT tid, count(*) FROM calls JOIN processes USING (task_id) WHERE requested_bytes = {} GROUP BY tid"
     assert query(rec, calls.format(1111)) == [(thread, 5)]
     assert query(rec, calls.format(2222)) == [(child, 6)]
