@@ -2,6 +2,7 @@
 -- The kernel takes much CPU time to give the program memory, page by page, and to take it back.
 -- needs:  samples, kernel_activities, calls, file_faults
 -- param:  min_share DOUBLE = 0.15       Least part of the CPU time that new memory takes.
+-- param:  min_share_once DOUBLE = 0.4   The same where it is not given back again and again.
 -- param:  min_time_ns BIGINT = 20000000 Least CPU time that it takes [ns].
 -- param:  least_samples BIGINT = 40     With fewer samples nothing is said.
 -- param:  churn_calls BIGINT = 100      From so many calls that give memory back on it is taken and given back again and again.
@@ -46,14 +47,15 @@ WITH taken AS (
     WHERE t.number >= $least_samples
 ), decided AS (
     SELECT j.all_ns, j.faults_ns, j.calls_ns, j.given_back, j.cost_ns,
-        j.cost_ns >= $min_time_ns AND j.cost_ns >= $min_share * j.all_ns AS is_much
+        j.cost_ns >= $min_time_ns
+            AND j.cost_ns >= CASE WHEN j.given_back >= $churn_calls THEN $min_share ELSE $min_share_once END * j.all_ns AS is_much
     FROM judged AS j
 )
 SELECT
     CAST(NULL AS VARCHAR) AS subject,
     CASE WHEN d.cost_ns IS NULL THEN 'unknown' WHEN d.is_much THEN 'finding' ELSE 'ok' END AS status,
     CASE WHEN d.all_ns > 0 THEN round(least(1e2, 1e2 * d.cost_ns / d.all_ns), 1) END AS value,
-    1e2 * $min_share AS limit_value,
+    1e2 * CASE WHEN coalesce(d.given_back, 0) >= $churn_calls THEN $min_share ELSE $min_share_once END AS limit_value,
     d.cost_ns,
     CASE WHEN d.is_much THEN d.cost_ns END AS gain_ns,
     CASE WHEN d.is_much THEN CASE WHEN d.given_back >= $churn_calls THEN 'medium' ELSE 'low' END END AS certainty,

@@ -67,10 +67,10 @@ def test_it_begins_with_where_the_time_went(maker: RecordingMaker, open_session)
     assert lines[3].split() == ["Where", "the", "time", "went", *("time", "share", "all", "threads", "share")]
     rows = [" ".join(line.split()) for line in lines[4:8]]
     assert rows == [
-        "user code 67.00 ms 67.0 % 67.00 ms 67.0 %",
+        "user code, add sum.c:11 (100 %) 61.42 ms 61.4 % 61.42 ms 61.4 %",
         "waiting: disk, read /data (100 %) 30.00 ms 30.0 % 30.00 ms 30.0 %",
+        "kernel: page faults of…y, add sum.c:11 (100 %) 5.58 ms 5.5 % 5.58 ms 5.5 %",
         "kernel: file data, read (100 %) 2.00 ms 2.0 % 2.00 ms 2.0 %",
-        "waiting for a CPU, read /data (100 %) 1.00 ms 1.0 % 1.00 ms 1.0 %",
     ]
 
 

@@ -95,10 +95,18 @@ def test_only_the_faulty_recording_shows_the_fault(recorded: Recorded, workshop:
     assert said[-1] is None, said
 
 
+# What else the machine does may keep a program from a CPU, whatever it does itself.
+OF_THE_MACHINE = {"time/cpu_wait"}
+
+
 def test_the_rule_tells_them_apart(recorded: Recorded, workshop: Workshop, library: Library):
     def wrong(runs: Recorded) -> dict | None:
         found = {
-            variant: [finding.rule for finding in session.diagnose() if finding.status == "finding"]
+            variant: [
+                finding.rule
+                for finding in session.diagnose()
+                if finding.status == "finding" and finding.rule not in OF_THE_MACHINE
+            ]
             for variant, session in runs.sessions.items()
         }
         right = found["faulty"][:1] == [runs.pair.rule] and runs.pair.rule not in found["mended"]
