@@ -187,7 +187,7 @@ def test_what_is_not_asked_for_is_not_recorded_and_the_recording_says_so(
     assert {state["missing"] for state in families[1:]} == {"not asked for"}
     done = kernel.record(tmp_path / "other", "true", recorder_options=("--what", "io,urine"))
     assert done.returncode == 2
-    assert "there are io, uring" in done.stderr
+    assert "there are io, stacks, uring" in done.stderr
 
 
 @pytest.mark.parametrize(

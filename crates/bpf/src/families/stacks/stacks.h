@@ -1,4 +1,4 @@
-// Where in a program a call was made. At the return of a call, words of the user's stack that point to code, and the place of the call,
+// Where in a program a call was made, or a sample was taken. Words of the user's stack that point to code, and the place of the call,
 // are hashed: the *fingerprint* is the id of the stack. The first time, registers and the stack itself are copied; the user side finds
 // the frames in the copy by the tables that compilers leave for exceptions. Once in a while a known stack is copied again, so that it can
 // be said how often two stacks had the same id.
