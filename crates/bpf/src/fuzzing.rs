@@ -16,6 +16,7 @@ use crate::{
         },
     },
     stacks::{
+        kernel::KernelNames,
         symbols,
         unwind::{Copy, Frames},
     },
@@ -40,11 +41,12 @@ pub fn elf(data: &[u8], path: &Path) {
     fs::write(path, file).expect("room on the disk");
     let number = |at: usize| u64::from_le_bytes(registers[8 * at..8 * at + 8].try_into().expect("eight bytes"));
     let registers = std::array::from_fn(|at| number(at).wrapping_add(START));
-    let copy = Copy { image: IMAGE, registers, interrupted: false, bytes: bytes.to_vec() };
+    let copy = Copy { image: IMAGE, registers, interrupted: length[0] & 1 == 1, bytes: bytes.to_vec() };
     let mut frames = Frames::default();
     let (start, length) = (START, file.len() as u64);
-    frames.images.mapped(MappedEvent { image: IMAGE, start, length, file: FILE, ..MappedEvent::default() });
-    let (found, _) = frames.of(&copy, &places(path), &|_| i64::MAX);
+    let mut places = places(path);
+    places.images.mapped(MappedEvent { image: IMAGE, start, length, file: FILE, ..MappedEvent::default() });
+    let (found, _) = frames.of(&copy, &places, &|_| i64::MAX);
     // As for all files that frames lie in, what is no binary is not looked into for symbols.
     if frames.objects.all.iter().all(|object| object.binary.is_none()) {
         return;
@@ -74,20 +76,20 @@ fn places(path: &Path) -> Places {
 /// # Errors
 /// [`TableError`]: the recording cannot be written.
 pub fn python_stacks(data: &[u8], recording: &mut Recording) -> Result<(), TableError> {
-    let (mut stacks, places) = (StackRows::default(), Places::default());
+    let (mut stacks, mut places) = (StackRows::default(), Places::default());
     let mut rest = data;
     while let Some((event, behind)) = events::split(rest) {
         rest = behind;
         match event.kind {
-            EVENT_PYTHON_CODE => PythonCode::of(&event).iter().for_each(|code| stacks.codes.tell(code)),
-            EVENT_PYTHON => PythonFrames::of(&event).iter().for_each(|frames| stacks.python(frames)),
+            EVENT_PYTHON_CODE => PythonCode::of(&event).iter().for_each(|code| places.codes.tell(code)),
+            EVENT_PYTHON => PythonFrames::of(&event).iter().for_each(|frames| stacks.python(frames, &places.codes)),
             EVENT_STACK => {
                 let Some(part) = StackPart::of(&event) else { continue };
                 stacks.part(&part);
-                stacks.number(part.id, part.tid, &places, &|_| 0);
+                stacks.number(part.id, (part.tid, part.of), &places, &|_| 0);
             }
             _ => {}
         }
     }
-    stacks.write(recording)
+    stacks.write(&places, (&KernelNames::open(), None), recording)
 }

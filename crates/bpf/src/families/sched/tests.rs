@@ -173,7 +173,10 @@ fn a_thread_that_has_ended_gives_back_what_it_had_before_it_is_gone() {
     ];
     let tables = Tables::of(&[&events]);
     assert_eq!(shown(&tables, "processes", "end_ts_ns tid exit_code"), ["130 7 0"]);
-    assert_eq!(shown(&tables, "run_states", "ts_ns dur_ns wait_ns task_id state call"), ["110 15 10 0 uninterruptible exit_group"]);
+    assert_eq!(
+        shown(&tables, "run_states", "ts_ns dur_ns wait_ns task_id state call"),
+        ["110 15 10 0 uninterruptible exit_group"]
+    );
     assert_eq!(
         shown(&tables, "critical_path", "ts_ns dur_ns part"),
         ["5 105 running", "110 10 waiting", "120 5 runnable", "125 5 running"]
