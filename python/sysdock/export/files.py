@@ -37,7 +37,8 @@ def write_file(session: Session, format_: str, path: Path, most: int, of: str = 
     needed = (*FLAMES[of].needs, "paths", "processes", "commands")
     missing = [name for name in needed if name not in session.views.available]
     if missing:
-        raise UserError(f"the recording has no table {missing[0]}", place=str(session.recording.folder))
+        hint = "the kernel recorder has it: sysdock run --with kernel -- CMD" if of != "calls" else None
+        raise UserError(f"the recording has no table {missing[0]}", hint, str(session.recording.folder))
     writer = WRITERS[format_]
     if of != "calls":
         if format_ not in FLAME_WRITERS:
