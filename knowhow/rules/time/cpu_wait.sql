@@ -1,5 +1,5 @@
 -- Waiting for a CPU
--- The command could have gone on, but had no CPU: there are more threads than CPUs, or others have them.
+-- The command was ready to run but had no CPU: it has more threads than there are CPUs, or other programs use them.
 -- needs:  critical_path, run_states, processes, environment
 -- param:  min_share DOUBLE = 0.1        Least part of the time of the command that it waits for a CPU.
 -- param:  min_wait_ns BIGINT = 20000000 Least time that it waits [ns].

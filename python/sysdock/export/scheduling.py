@@ -1,6 +1,7 @@
 """Which thread each CPU ran: the events that Perfetto makes its tracks of CPUs and of states of threads from.
 
-Of threads that are not recorded nothing is known: a CPU that ran one is shown idle. Field numbers: those of
+Of threads that are not recorded nothing is known: a CPU that ran one is shown idle. So is the CPU on which a
+thread ran until it first left one: which it was is not recorded. Field numbers: those of
 perfetto/protos/perfetto/trace/ftrace/ftrace_event_bundle.proto, ftrace_event.proto and sched.proto.
 """
 
