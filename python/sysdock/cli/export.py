@@ -91,10 +91,11 @@ def _picture(
 ) -> None:
     from sysdock.cli.output import remark, remark_on
     from sysdock.export.files import write_file
+    from sysdock.export.profiles import FLAMES
 
     with open_session(recording, options) as session:
         written = write_file(session, format_, output, most, of)
-        remark_on(session, ("calls",))
+        remark_on(session, FLAMES[of].needs)
     unit = "stacks" if format_ in ("speedscope", "collapsed") else "calls"
     cut = f" of {written.total:,}, the longest" if written.shown < written.total else ""
     remark(f"{output}: {written.shown:,}{cut} {unit}")

@@ -78,4 +78,4 @@ def command(
             remark(f"{plot} written")
         else:
             print_result(session.run(found, params), format_, limit, raw=raw)
-        remark_on(session, session.library.sources(found.needs))
+        remark_on(session, session.library.sources((*found.needs, *found.uses)))

@@ -124,6 +124,18 @@ class TestShow:
         assert "2 lines of the input were not understood" in said
         assert "4 events of the table `calls` were lost" in said
 
+    def test_what_a_table_lost_that_is_used_where_there_is_one_is_said(
+        self, cli, maker: RecordingMaker
+    ) -> None:
+        folder = maker.make_waits()
+        manifest = json.loads((folder / "recording.json").read_text())
+        manifest["tables"]["samples"]["lost"] = 7
+        (folder / "recording.json").write_text(json.dumps(manifest))
+        said = cli("show", folder, "time/where").stderr
+        assert "7 events of the table `samples` were lost" in said
+        said = cli("export", folder, "--to", "collapsed", "--of", "cpu", "-o", "-").stderr
+        assert "7 events of the table `samples` were lost" in said
+
     def test_a_reader_that_stops_early(self, cli, maker: RecordingMaker) -> None:
         calls = [
             {"t": n / 1000, "call": "write", "path": "/tmp/" + "x" * 200, "offset_bytes": n}
