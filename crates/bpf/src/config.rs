@@ -197,7 +197,7 @@ pub(crate) struct Config {
     /// Events wait where a ring has more than this [B]; 0: never.
     pub(crate) wait_above: u32,
     pub(crate) stacks: Stacks,
-    /// It is told what code lies where: for stacks of calls, or of samples.
+    /// Events report what code lies where: for stacks of calls, or of samples.
     pub(crate) layouts: bool,
 }
 

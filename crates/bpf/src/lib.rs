@@ -34,7 +34,7 @@ pub use config::{Stacks, Target, own_pid_namespace};
 pub use conversion::{convert, convert_own, finish_converted, manifest, salvage, waiting};
 pub use error::BpfError;
 pub use families::{
-    CPU, FAMILIES, Family, IO, Recorded, STACKS, chosen,
+    FAMILIES, Family, IO, Recorded, STACKS, chosen,
     processes::tasks::{all_processes, first_task, task_events},
 };
 pub use gate::Gate;

@@ -73,7 +73,7 @@ pub struct Probes {
     pub families: Vec<FamilyState>,
     secret: u64,
     sample_period: Duration,
-    /// It is told what code lies where.
+    /// Events report what code lies where.
     layouts: bool,
 }
 

@@ -121,7 +121,7 @@ def test_nothing_is_lost_and_all_is_named(folder: Path, manifest: Callable, quer
     )
     assert bare <= 0.01 * number
     unnamed = "SELECT count(*) FROM samples s JOIN stacks t USING (stack_id) WHERE t.frame = 0 AND function LIKE '[%'"
-    # Between the start of the program and what is told of it, which takes longer in an emulated guest.
+    # Between the start of the program and the event that reports it, which takes longer in an emulated guest.
     assert query(folder / "rec", unnamed)[0][0] <= 0.03 * number
 
 

@@ -49,7 +49,7 @@ struct config {
 	u64 stacks_slower_ns; // STACKS_SLOWER
 	u32 stacks_every;     // STACKS_EVERY
 	u32 stacks;           // of which calls
-	u32 layouts;          // whether it is told what code lies where: for stacks of calls, or of samples
+	u32 layouts;          // whether events report what code lies where: for stacks of calls, or of samples
 	u32 pad;
 	struct shape shapes[CALLS];
 };

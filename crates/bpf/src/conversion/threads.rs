@@ -1,7 +1,7 @@
 //! Threads and processes as births, execs and ends tell of them: the rows of `processes`.
 //!
-//! States of a thread: *unknown* -> *running* (born, there before, or first seen in a call) -> *ended* -> *gone* (where switches are recorded). A thread id that is born again
-//! without an end in between has lost that end: its older life stays open.
+//! States of a thread: *unknown* -> *running* (born, there before, or first seen in a call) -> *ended* -> *gone* (where switches are recorded).
+//! A thread id that is born again without an end in between has lost that end: its older life stays open.
 
 use std::rc::Rc;
 

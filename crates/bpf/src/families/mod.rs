@@ -155,7 +155,7 @@ families! {
 }
 
 /// What threads are at while they run.
-pub const CPU: Family = cpu::Cpu::FAMILY;
+pub(crate) const CPU: Family = cpu::Cpu::FAMILY;
 
 /// When threads run, and what they wait for.
 pub(crate) const SCHED: Family = sched::Sched::FAMILY;

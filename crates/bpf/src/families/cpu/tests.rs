@@ -38,7 +38,7 @@ fn samples_have_rows_with_the_stacks_of_program_and_kernel() {
             "30 0 1 false - - - 5000000",
         ]
     );
-    // Addresses of the kernel are not told.
+    // Addresses in the kernel are left out.
     assert_eq!(
         tables.show("stacks", "stack_id frame object function address"),
         ["0 0 - [no file] -", "1 0 [kernel] - -", "1 1 [kernel] - -", "2 0 [kernel] - -", "2 1 - [more frames] -"]

@@ -228,7 +228,7 @@ impl StackRows {
     /// One row for each function at the place of a frame.
     fn rows_of(&self, frame: &Frame, symbols: &[Symbol], add: &mut impl FnMut(Row)) {
         let object = Some(self.frames.objects.all[frame.object as usize].path.display().to_string());
-        // Those in the kernel are not told: they are of use to attackers.
+        // Those in the kernel are left out: they would help attackers.
         let address = Some(frame.address.cast_signed()).filter(|_| !self.frames.objects.is_kernel(frame.object));
         if symbols.is_empty() {
             add(Row { object, address, offset: address, ..Row::default() });
