@@ -6,13 +6,16 @@ use std::{
     process::Command,
 };
 
-#[path = "build/btf.rs"]
+#[allow(dead_code, reason = "types of the kernel have kinds that events have not")]
+#[path = "src/btf.rs"]
 mod btf;
+#[path = "build/elf.rs"]
+mod elf;
 #[path = "build/layouts.rs"]
 mod layouts;
 
 fn main() {
-    for watched in ["src/bpf", "src/families", "build", "build.rs"] {
+    for watched in ["src/bpf", "src/families", "src/btf.rs", "build", "build.rs"] {
         println!("cargo:rerun-if-changed={watched}");
     }
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
@@ -28,7 +31,8 @@ fn main() {
     write(&every_layout, &layouts::c_source(&headers));
     compile(&every_layout, &every_layout.with_extension("o"));
     let object = fs::read(every_layout.with_extension("o")).expect("it was just compiled");
-    write(&out.join("layouts.rs"), &layouts::rust_source(&btf::Types::of_object(&object)));
+    let types = btf::Types::of(elf::section(&object, ".BTF").to_vec(), None).expect("the compiler writes types");
+    write(&out.join("layouts.rs"), &layouts::rust_source(&types));
 }
 
 /// Folders of the families.

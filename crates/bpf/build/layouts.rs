@@ -30,10 +30,10 @@ pub(crate) fn c_source(headers: &[PathBuf]) -> String {
 /// The Rust side.
 pub(crate) fn rust_source(types: &Types) -> String {
     let mut code = String::new();
-    for told in types.iter() {
-        match told {
-            Type::Struct { name, bytes, members } if name != HEADER => structure(&mut code, types, name, *bytes, members),
-            Type::Enum { name, values } => constants(&mut code, name, values),
+    for id in types.ids() {
+        match types.get(id) {
+            Type::Struct { name, bytes, members } if name != HEADER => structure(&mut code, types, &name, bytes, &members),
+            Type::Enum { name, values } => constants(&mut code, &name, &values),
             _ => {}
         }
     }
@@ -64,10 +64,10 @@ fn structure(code: &mut String, types: &Types, c_name: &str, bytes: usize, membe
         match types.get(*of) {
             // What stands behind the structure: as many as there are.
             Type::Array { number: 0, .. } => length = *offset,
-            Type::Array { of, .. } if matches!(types.get(*of), Type::Struct { .. }) => length = *offset,
+            Type::Array { of, .. } if matches!(types.get(of), Type::Struct { .. }) => length = *offset,
             Type::Struct { name, .. } if name == HEADER => {}
             _ if member.starts_with("pad") => {}
-            of => fields.push(field(types, member, of, *offset)),
+            of => fields.push(field(types, member, &of, *offset)),
         }
     }
     let all = |part: fn(&Field) -> String| fields.iter().map(part).collect::<String>();
@@ -96,7 +96,7 @@ fn field(types: &Types, name: &str, of: &Type, offset: usize) -> Field {
         }
         Type::Array { of, number } => {
             let Type::Int { bytes, signed } = types.get(*of) else { panic!("{name}: an array of something else than numbers") };
-            if *bytes == 1 {
+            if bytes == 1 {
                 // Characters: `char` has a sign here and none there.
                 let write = format!("out[{offset}..{}].copy_from_slice(&self.{name})", offset + number);
                 return Field {
@@ -106,7 +106,7 @@ fn field(types: &Types, name: &str, of: &Type, offset: usize) -> Field {
                     write,
                 };
             }
-            let of = integer(*bytes, *signed);
+            let of = integer(bytes, signed);
             let read = format!("std::array::from_fn(|index| {of}::from_le_bytes(part(bytes, {offset} + {bytes} * index)))");
             let write = format!(
                 "for (index, value) in self.{name}.iter().enumerate() {{ \
@@ -120,7 +120,7 @@ fn field(types: &Types, name: &str, of: &Type, offset: usize) -> Field {
             let read = format!("{of}::read(&bytes[{offset}..{end}]).expect(\"it is as long\")");
             (of, read, format!("self.{name}.write(&mut out[{offset}..{end}])"))
         }
-        Type::Enum { .. } | Type::Other => panic!("{name}: a type that events cannot have"),
+        _ => panic!("{name}: a type that events cannot have"),
     };
     Field { name: name.to_string(), of, read, write }
 }
