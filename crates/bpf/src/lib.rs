@@ -5,6 +5,8 @@
 //! command that waits until it is recorded, [`group`] makes the control group that it is in. Afterwards [`conversion`] makes the tables of
 //! the spool, or [`salvage`] does where the recorder died; [`stacks`] finds functions for it.
 
+#[allow(dead_code, reason = "the build reads more of types than the recorder does")]
+mod btf;
 mod companion;
 mod config;
 mod conversion;

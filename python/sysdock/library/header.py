@@ -29,6 +29,7 @@ TAGS = (
     "metadata",
     "disk",
     "cpu",
+    "locks",
 )
 TYPES = ("BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN")
 

@@ -236,6 +236,41 @@ def hot_spots(recorder: Recorder, folder: Path) -> None:
     (folder / "said").write_text(done.stdout)
 
 
+HOLD_MS = 300
+WAITERS = 4
+
+
+def held_lock(kind: str) -> Callable[[Recorder, Path], None]:
+    """A lock of the kernel that a thread holds for a known time, while others wait for it."""
+
+    def record(recorder: Recorder, folder: Path) -> None:
+        program = folder / "programs" / "lock_holder"
+        words = [kind, folder / "file", str(WAITERS), str(HOLD_MS)]
+        done = recorder.record(folder / "rec", program, *words, recorder_options=("--what", "io,sched,locks"))
+        if done.returncode == 3 and "userfaultfd" in done.stderr:
+            raise CannotBeMadeError("this kernel has no userfaultfd")
+        check(done)
+        (folder / "said").write_text(done.stdout)
+
+    return record
+
+
+# How often each worker of a storm does its work: a second or less.
+STORMS = {"mappings": 2000, "forks": 1000, "renames": 2000}
+
+
+def lock_storm(name: str) -> Callable[[Recorder, Path], None]:
+    """Processes or threads that fight for a lock of the kernel."""
+
+    def record(recorder: Recorder, folder: Path) -> None:
+        program = folder / "programs" / "lock_storms"
+        (folder / "files").mkdir()
+        words = [program, name, folder / "files", str(STORMS[name])]
+        check(recorder.record(folder / "rec", *words, recorder_options=("--what", "io,locks")))
+
+    return record
+
+
 def children(recorder: Recorder, folder: Path) -> None:
     """Children of known work, which say how much CPU time they took."""
     (folder / "source").write_bytes(bytes(300_000))
@@ -346,6 +381,8 @@ SCENES: dict[str, Callable[[Recorder, Path], None]] = {
     "io_counters": io_counters,
     "run_states": run_states,
     "hot_spots": hot_spots,
+    **{f"held_{kind}": held_lock(kind) for kind in ("pipe", "file")},
+    **{f"storm_{name}": lock_storm(name) for name in STORMS},
     "children": children,
     **{f"pid_namespace_{depth}": pid_namespace(depth) for depth in (1, 2)},
     "capabilities": capabilities,
@@ -362,6 +399,11 @@ COMPILED: dict[str, list[list[str | Path]]] = {
     "mapped_pages": [["mapped_pages", "-O1", *STRICT, PROGRAMS / "mapped_pages.c"]],
     "run_states": [["run_states", "-O1", *STRICT, PROGRAMS / "run_states.c"]],
     "hot_spots": [["hot_spots", "-O1", "-g", *STRICT, PROGRAMS / "hot_spots.c"]],
+    **{
+        f"held_{kind}": [["lock_holder", "-O1", *STRICT, PROGRAMS / "lock_holder.c"]]
+        for kind in ("pipe", "file")
+    },
+    **{f"storm_{name}": [["lock_storms", "-O1", *STRICT, PROGRAMS / "lock_storms.c"]] for name in STORMS},
     "io_counters": [["io_counters", "-O1", "-w", "-pthread", PROGRAMS / "io_counters.c"]],
     "call_sites_pie": [
         ["call_sites", *NO_FRAME_POINTERS, "-fPIE", "-pie", PROGRAMS / "call_sites.c"],

@@ -151,6 +151,7 @@ families! {
         page_io: page_io::PageCache,
         sched: sched::Sched,
         cpu: cpu::Cpu,
+        locks: locks::Locks,
     }
 }
 

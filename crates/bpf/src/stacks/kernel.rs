@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, File},
-    io::Read,
+    io::{Read, Seek},
 };
 
 use crate::stacks::symbols::Symbol;
@@ -12,6 +12,8 @@ const SYMBOLS: &str = "/proc/kallsyms";
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 /// Further behind the start of a function is none of its code.
 const LONGEST_FUNCTION: u64 = 1 << 20;
+/// A kernel that names its variables at all has thousands; others name a few (`CONFIG_KALLSYMS_ALL`), between which lie those of no name.
+const FEW_VARIABLES: usize = 1000;
 
 /// The id of this start of the machine.
 #[must_use]
@@ -32,42 +34,66 @@ impl KernelNames {
 
     /// The function at each of these addresses; none where it is not known: the machine was started again since, or shows no addresses.
     pub(crate) fn symbols(&self, addresses: &[u64], of_boot: Option<&str>) -> Vec<Vec<Symbol>> {
+        let text = self.text(of_boot);
+        let functions = named(&text, &["t", "T", "w", "W"]);
+        addresses.iter().map(|address| symbol(&functions, *address).into_iter().collect()).collect()
+    }
+
+    /// The variable at each of these addresses, with how far behind its start the address is.
+    pub(crate) fn variables(&self, addresses: &[u64], of_boot: Option<&str>) -> Vec<Option<(String, u64)>> {
+        let text = self.text(of_boot);
+        let mut variables = named(&text, &["d", "D", "b", "B", "r", "R"]);
+        if variables.len() < FEW_VARIABLES {
+            variables.clear();
+        }
+        let variable = |address: &u64| before(&variables, *address).map(|(start, name, _)| (name.to_string(), address - start));
+        addresses.iter().map(variable).collect()
+    }
+
+    /// All lines, if they are of this start of the machine.
+    fn text(&self, of_boot: Option<&str>) -> String {
         let is_this = of_boot.is_some() && boot().as_deref() == of_boot;
         let mut text = String::new();
         if let Some(mut file) = self.0.as_ref().filter(|_| is_this)
-            && file.read_to_string(&mut text).is_err()
+            && file.rewind().and_then(|()| file.read_to_string(&mut text)).is_err()
         {
             text.clear();
         }
-        let functions = functions(&text);
-        addresses.iter().map(|address| symbol(&functions, *address).into_iter().collect()).collect()
+        text
     }
 }
 
-/// Address, name and module, by address.
-fn functions(text: &str) -> Vec<(u64, &str, Option<&str>)> {
-    let mut functions: Vec<_> = text.lines().filter_map(function).collect();
-    functions.sort_by_key(|(address, ..)| *address);
+/// Address, name and module.
+type Named<'a> = (u64, &'a str, Option<&'a str>);
+
+/// Symbols of these kinds, by address.
+fn named<'a>(text: &'a str, kinds: &[&str]) -> Vec<Named<'a>> {
+    let mut named: Vec<_> = text.lines().filter_map(|line| of_kind(line, kinds)).collect();
+    named.sort_by_key(|(address, ..)| *address);
     // Of several names of one address the first.
-    functions.dedup_by_key(|(address, ..)| *address);
-    functions
+    named.dedup_by_key(|(address, ..)| *address);
+    named
 }
 
-fn function(line: &str) -> Option<(u64, &str, Option<&str>)> {
+fn of_kind<'a>(line: &'a str, kinds: &[&str]) -> Option<Named<'a>> {
     let mut words = line.split_ascii_whitespace();
     let address = u64::from_str_radix(words.next()?, 16).ok().filter(|address| *address != 0)?;
-    let is_code = matches!(words.next()?, "t" | "T" | "w" | "W");
-    let name = words.next().filter(|_| is_code)?;
+    let is_one = kinds.contains(&words.next()?);
+    let name = words.next().filter(|_| is_one)?;
     Some((address, name, words.next()))
 }
 
-fn symbol(functions: &[(u64, &str, Option<&str>)], address: u64) -> Option<Symbol> {
-    let behind = functions.partition_point(|(start, ..)| *start <= address);
-    let (start, name, module) = functions[..behind].last()?;
+/// The last that begins there or before.
+fn before<'a>(named: &[Named<'a>], address: u64) -> Option<Named<'a>> {
+    named[..named.partition_point(|(start, ..)| *start <= address)].last().copied()
+}
+
+fn symbol(functions: &[Named<'_>], address: u64) -> Option<Symbol> {
+    let (start, name, module) = before(functions, address)?;
     let offset = address - start;
     (offset < LONGEST_FUNCTION).then(|| Symbol {
         object: module.map(Into::into),
-        function: Some((*name).to_string()),
+        function: Some(name.to_string()),
         offset: i64::try_from(offset).ok(),
         source: None,
     })
@@ -81,7 +107,7 @@ mod tests {
     fn a_function_reaches_to_the_next_one() {
         let text = "0000000000000000 A per_cpu\nffffffff81000100 T second\nffffffff81000000 T first\nffffffff81000000 t also_first\n\
                     ffffffff81000080 D data\nffffffffc0001000 t ext4_write\t[ext4]\ngarbage\n";
-        let functions = functions(text);
+        let functions = named(text, &["t", "T"]);
         let at =
             |address| symbol(&functions, address).map(|symbol| (symbol.function.unwrap(), symbol.offset.unwrap(), symbol.object));
         assert_eq!(at(0xffff_ffff_8100_00ff), Some(("first".into(), 0xff, None)));
@@ -92,8 +118,13 @@ mod tests {
 
     #[test]
     fn functions_of_this_kernel_have_names_until_it_is_started_again() {
-        let addresses: Vec<u64> =
-            fs::read_to_string(SYMBOLS).unwrap().lines().filter_map(function).take(1).map(|line| line.0).collect();
+        let addresses: Vec<u64> = fs::read_to_string(SYMBOLS)
+            .unwrap()
+            .lines()
+            .filter_map(|line| of_kind(line, &["T"]))
+            .take(1)
+            .map(|line| line.0)
+            .collect();
         let boot = boot();
         let named = |of: Option<&str>| KernelNames::open().symbols(&addresses, of).iter().flatten().count();
         // Without the right to see addresses there are none.

@@ -115,10 +115,11 @@ impl StackRows {
         number
     }
 
-    /// The number of a stack of the kernel, by the addresses of its functions, the innermost first; -1: there are none.
-    pub(crate) fn kernel_number(&mut self, addresses: impl Iterator<Item = u64>, end: End) -> i32 {
+    /// The number of a stack of the kernel, by the addresses of its functions, the innermost first; -1: there are none. `interrupted`: the
+    /// innermost was stopped where it was; else it called what recorded the stack.
+    pub(crate) fn kernel_number(&mut self, addresses: impl Iterator<Item = u64>, end: End, interrupted: bool) -> i32 {
         let object = self.frames.objects.kernel();
-        let frames = addresses.zip(0..).map(|(address, place)| Frame { object, address, interrupted: place == 0 });
+        let frames = addresses.zip(0..).map(|(address, place)| Frame { object, address, interrupted: interrupted && place == 0 });
         let frames: Box<[Frame]> = frames.collect();
         if frames.is_empty() { -1 } else { self.number_of((frames, end, Box::default(), false)) }
     }
@@ -140,6 +141,22 @@ impl StackRows {
         self.counts.compared += u64::from(again);
         self.counts.differed += u64::from(again && before != number);
         number
+    }
+
+    /// The functions of stacks of the kernel, the innermost first, by the stack's number.
+    pub(crate) fn kernel_functions(&self, stacks: &[i32], (names, boot): Kernel<'_>) -> FxHashMap<i32, Vec<String>> {
+        let frames = |stack: &i32| usize::try_from(*stack).ok().and_then(|stack| self.known.get(stack)).map(|known| &known.0);
+        let address = |frame: &Frame| frame.address.wrapping_sub(behind(frame));
+        let mut addresses: Vec<u64> = stacks.iter().filter_map(frames).flatten().map(address).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        let found = names.symbols(&addresses, boot);
+        let function = |frame: &Frame| {
+            let place = addresses.binary_search(&address(frame)).ok()?;
+            found[place].first()?.function.clone()
+        };
+        let functions = |stack: &i32| Some((*stack, frames(stack)?.iter().filter_map(function).collect()));
+        stacks.iter().filter_map(functions).collect()
     }
 
     /// How many there are.
@@ -315,7 +332,7 @@ mod tests {
                     stacks.part(&part);
                     let other = if random.below(2) == 0 { tid } else { 1 };
                     stacks.number(id, (other, of), &places, &|_| 0);
-                    stacks.kernel_number([odd(&mut random)].into_iter(), End::Whole);
+                    stacks.kernel_number([odd(&mut random)].into_iter(), End::Whole, random.below(2) == 0);
                 }
             }
         }

@@ -1,0 +1,125 @@
+//! Where in a structure of the kernel a lock lies, by the kernel's description of its own types (BTF).
+
+use std::{fs, path::Path, rc::Rc};
+
+use rustc_hash::FxHashMap;
+
+use super::kinds::Kind;
+use crate::btf::{Type, Types};
+
+const FOLDER: &str = "/sys/kernel/btf";
+/// Structures in structures; no kernel has so many.
+const DEEPEST: usize = 32;
+
+/// The types of the running kernel, read when the first is asked for.
+#[derive(Default)]
+pub(super) struct KernelTypes {
+    /// The kernel first, then its modules.
+    all: Option<Vec<Rc<Types>>>,
+    by_name: FxHashMap<String, Vec<(usize, u32)>>,
+}
+
+impl KernelTypes {
+    /// The path to a lock of this kind that lies so many bytes behind the beginning of a structure: `inode.i_rwsem`. `None`: none does.
+    pub(super) fn member(&mut self, structure: &str, offset: u64, kind: Kind) -> Option<String> {
+        let offset = usize::try_from(offset).ok()?;
+        let found = self.structures(structure);
+        let all = self.all.as_deref().unwrap_or_default();
+        let path = found.into_iter().find_map(|(types, id)| path_to(&all[types], id, offset, kind, DEEPEST));
+        path.map(|path| format!("{structure}{path}"))
+    }
+
+    /// Structures of a name; several parts of the kernel may have one each.
+    fn structures(&mut self, name: &str) -> Vec<(usize, u32)> {
+        if let Some(found) = self.by_name.get(name) {
+            return found.clone();
+        }
+        let all = self.all.get_or_insert_with(|| read_all(Path::new(FOLDER)));
+        let of = |(index, types): (usize, &Rc<Types>)| types.structures(name).map(|id| (index, id)).collect::<Vec<_>>();
+        let found: Vec<_> = all.iter().enumerate().flat_map(of).collect();
+        self.by_name.insert(name.to_string(), found.clone());
+        found
+    }
+}
+
+fn read_all(folder: &Path) -> Vec<Rc<Types>> {
+    let read = |path: &Path, base| Some(Rc::new(Types::of(fs::read(path).ok()?, base)?));
+    let Some(kernel) = read(&folder.join("vmlinux"), None) else { return Vec::new() };
+    let modules = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let modules = modules.filter(|path| !path.ends_with("vmlinux")).filter_map(|path| read(&path, Some(Rc::clone(&kernel))));
+    [Rc::clone(&kernel)].into_iter().chain(modules).collect()
+}
+
+/// Members that lead there, each behind a dot.
+fn path_to(types: &Types, id: u32, offset: usize, kind: Kind, depth: usize) -> Option<String> {
+    let depth = depth.checked_sub(1)?;
+    let is_lock = |name: &str| offset == 0 && kind.types().contains(&name);
+    match types.get(id) {
+        Type::Alias { name, .. } | Type::Struct { name, .. } if is_lock(&name) => Some(String::new()),
+        Type::Alias { of, .. } => path_to(types, of, offset, kind, depth),
+        Type::Array { of, .. } => {
+            let bytes = size(types, of, depth).filter(|bytes| *bytes > 0)?;
+            Some(format!("[]{}", path_to(types, of, offset % bytes, kind, depth)?))
+        }
+        Type::Struct { members, .. } | Type::Union { members, .. } => members.iter().find_map(|(name, of, start)| {
+            let within =
+                offset.checked_sub(*start).filter(|within| size(types, *of, depth).is_some_and(|bytes| *within < bytes))?;
+            let rest = path_to(types, *of, within, kind, depth)?;
+            // Of a part without a name only its members are named.
+            Some(if name.is_empty() { rest } else { format!(".{name}{rest}") })
+        }),
+        _ => None,
+    }
+}
+
+/// Of a type [B].
+fn size(types: &Types, id: u32, depth: usize) -> Option<usize> {
+    let depth = depth.checked_sub(1)?;
+    match types.get(id) {
+        Type::Int { bytes, .. } | Type::Struct { bytes, .. } | Type::Union { bytes, .. } => Some(bytes),
+        Type::Array { of, number } => size(types, of, depth)?.checked_mul(number),
+        Type::Alias { of, .. } => size(types, of, depth),
+        Type::Enum { .. } => Some(4),
+        Type::Pointer => Some(8),
+        Type::Other => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The offset of a member, as `pahole` would say it.
+    fn offset_of(types: &Types, structure: &str, wanted: &str) -> u64 {
+        let id = types.structures(structure).next().unwrap();
+        let Type::Struct { members, .. } = types.get(id) else { panic!("{structure}") };
+        members.iter().find(|(name, ..)| name == wanted).unwrap().2 as u64
+    }
+
+    #[test]
+    fn locks_of_this_kernel_lie_where_its_types_say() {
+        let kernel = Types::of(fs::read("/sys/kernel/btf/vmlinux").unwrap(), None).unwrap();
+        let mut types = KernelTypes::default();
+        let at = offset_of(&kernel, "inode", "i_rwsem");
+        assert_eq!(types.member("inode", at, Kind::Rwsem).as_deref(), Some("inode.i_rwsem"));
+        // Another kind of lock does not lie there, and not behind its beginning.
+        assert_eq!(types.member("inode", at, Kind::Mutex), None);
+        assert_eq!(types.member("inode", at + 1, Kind::Rwsem), None);
+        let at = offset_of(&kernel, "signal_struct", "cred_guard_mutex");
+        assert_eq!(types.member("signal_struct", at, Kind::Mutex).as_deref(), Some("signal_struct.cred_guard_mutex"));
+        // In a part of the structure that has no name.
+        let member = (0..4096).find_map(|at| types.member("mm_struct", at, Kind::Rwsem));
+        assert_eq!(member.as_deref(), Some("mm_struct.mmap_lock"));
+        let at = offset_of(&kernel, "dentry", "d_lockref");
+        assert_eq!(types.member("dentry", at, Kind::Spinlock).as_deref(), Some("dentry.d_lockref.lock"));
+        assert_eq!(types.member("no_such_structure", 0, Kind::Spinlock), None);
+    }
+
+    #[test]
+    fn broken_types_are_none() {
+        assert!(Types::of(Vec::new(), None).is_none());
+        let whole = fs::read("/sys/kernel/btf/vmlinux").unwrap();
+        assert!(Types::of(whole[..whole.len() / 2].to_vec(), None).is_none());
+        assert!(Types::of(vec![0xff; 4096], None).is_none());
+    }
+}
