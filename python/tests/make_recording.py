@@ -15,6 +15,10 @@ STARTED_NS = 1_700_000_000_000_000_000
 CLASSES = {"openat": "open", "read": "read", "write": "write", "close": "close", "newfstatat": "stat"}
 
 
+# Tables of families that need not be recorded.
+ON_DEMAND = ("run_states", "critical_path", "samples", "lock_waits")
+
+
 class RecordingMaker:
     """Writes recordings into `folder`."""
 
@@ -27,7 +31,7 @@ class RecordingMaker:
 
         `pid`, `tid` and `result`, which no table of events stores, are turned into what it stores. Rows of
         `processes`, `signals`, `mappings`, `file_faults`, `page_io`, `stacks` and `import_issues` may be given
-        too, and those of `run_states`, `critical_path` and `samples`, tables that it does not have without.
+        too, and those of tables that it does not have without (`ON_DEMAND`).
         """
         calls = sample_calls() if calls is None else calls
         paths: dict[str, tuple[int, str]] = {}
@@ -54,9 +58,11 @@ class RecordingMaker:
             "environment": [{"section": "host", "name": "hostname", "value": "box", "source": "recorder"}],
             "signals": signals,
         }
-        for table in ("run_states", "critical_path", "samples"):
+        for table in ON_DEMAND:
             if table in manifest:
                 tables[table] = [self._event(entry, paths, lives) for entry in manifest.pop(table)]
+        if "locks" in manifest:
+            tables["locks"] = manifest.pop("locks")
         return self.write(tables, name, **manifest)
 
     def make_scan(self, name: str = "scan") -> Path:
@@ -144,7 +150,7 @@ class RecordingMaker:
         return [self.make(), self.make_waits(), self.make_scan(), self.make_experiment()]
 
     def make_waits(self, name: str = "waits") -> Path:
-        """A process that reads, for which it waits 30 ms for the disk, and computes; with samples."""
+        """A process that reads, for which it waits 30 ms for the disk, and computes; with all that families record."""
         ms = 1_000_000
         read = {"call": "read", "class": "read", "path": "/data"}
         wait = {"t": 0.01, "dur_ns": 31 * ms, "wait_ns": 30 * ms, "state": "uninterruptible", "cause": "disk"}
@@ -165,7 +171,27 @@ class RecordingMaker:
             {"stack_id": 0, "frame": 0, "object": "/srv/sum", "function": "add", "source": "sum.c:11"},
             {"stack_id": 1, "frame": 0, "object": "[kernel]", "function": "asm_exc_page_fault"},
         ]
+        lock = {
+            "lock_id": 0,
+            "name": "inode.i_rwsem",
+            "kind": "rwsem",
+            "named_by": "cache",
+            "cache": "inode_cache",
+        }
+        got = {
+            "t": 0.0095,
+            "dur_ns": 20_000,
+            "lock_id": 0,
+            "mode": "read",
+            "cpu": 0,
+            "nested": False,
+            "given_up": False,
+        }
         rows = {"run_states": states, "critical_path": path, "samples": samples, "stacks": stacks}
+        rows |= {
+            "locks": [lock],
+            "lock_waits": [{**got, "call": "read", "class": "read", "kernel_stack_id": 1}],
+        }
         return self.make(calls, name, processes=[life], **rows)
 
     def write(self, tables: dict[str, list[dict[str, Any]]], name: str = "rec", **manifest: Any) -> Path:

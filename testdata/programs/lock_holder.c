@@ -56,6 +56,8 @@ static void *write_once(void *argument)
 	writer->before_ns = now();
 	check(is_file ? pwrite(target, writer->memory, PAGE, writer->place * PAGE) : write(target, writer->memory, PAGE), "write");
 	writer->after_ns = now();
+	/* The first thread waits for this one by then. */
+	usleep(20000);
 	return 0;
 }
 
@@ -111,11 +113,11 @@ int main(int argc, char **argv)
 	usleep(atoi(argv[4]) * 1000);
 	until_ns = now();
 	provide(faults, absent);
-	pthread_join(holder.thread, 0);
-	printf("holder %ld %ld %ld\n", holder.tid, from_ns, until_ns);
 	for (int waiter = 0; waiter < atoi(argv[3]); waiter++) {
 		pthread_join(waiters[waiter].thread, 0);
 		printf("waiter %ld %ld %ld\n", waiters[waiter].tid, waiters[waiter].before_ns, waiters[waiter].after_ns);
 	}
+	pthread_join(holder.thread, 0);
+	printf("holder %ld %ld %ld\n", holder.tid, from_ns, until_ns);
 	return 0;
 }

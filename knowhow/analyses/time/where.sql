@@ -2,7 +2,7 @@
 -- The time of the command along its critical path: at each moment the thread on whose progress the end depended. Below it, every thread
 -- from its start to its end. The parts add up to the time of the command, and of each thread.
 -- needs:  critical_path, run_states, calls, processes, paths
--- uses:   file_faults, samples, stack_places, kernel_activities
+-- uses:   file_faults, samples, stack_places, kernel_activities, locks
 -- param:  least_samples BIGINT = 10   With fewer samples the rest of the CPU time is not split.
 -- column: process VARCHAR   Program and process id; empty: the command as a whole.
 -- column: tid INTEGER       Thread id.
@@ -83,12 +83,12 @@ WITH calls_and_faults AS (
     FROM fault_marks AS m
 ), uses AS (
     -- Time by call, and time on no CPU: of the path (no thread), and of each thread. What a thread does not run is taken off its calls.
-    SELECT NULL AS task_id, b.call, b.class, b.path_id, NULL AS stack_id, NULL AS cause, sum(b.time_ns) AS time_ns
+    SELECT NULL AS task_id, b.call, b.class, b.path_id, NULL AS stack_id, NULL AS lock_id, NULL AS cause, sum(b.time_ns) AS time_ns
     FROM path_before AS b
     WHERE b.sign <> 0
     GROUP BY b.call, b.class, b.path_id
     UNION ALL
-    SELECT NULL, w.call, w.class, w.path_id, NULL, NULL, sum(w.sign * (least(w.until_ns, s.until_ns) - greatest(w.ts_ns, s.ts_ns)))
+    SELECT NULL, w.call, w.class, w.path_id, NULL, NULL, NULL, sum(w.sign * (least(w.until_ns, s.until_ns) - greatest(w.ts_ns, s.ts_ns)))
     FROM (
         SELECT c.task_id, c.call, c.class, c.path_id, c.ts_ns, c.ts_ns + c.dur_ns AS until_ns, 1 AS sign
         FROM calls_and_faults AS c WHERE c.class <> 'fault'
@@ -99,12 +99,12 @@ WITH calls_and_faults AS (
     WHERE w.ts_ns < s.until_ns AND w.until_ns > s.ts_ns
     GROUP BY w.call, w.class, w.path_id
     UNION ALL
-    SELECT NULL, p.call, p.class, p.path_id, p.stack_id, coalesce(p.cause, 'CPU'), sum(p.dur_ns)
+    SELECT NULL, p.call, p.class, p.path_id, p.stack_id, CASE WHEN p.cause IS NOT NULL THEN p.lock_id END, coalesce(p.cause, 'CPU'), sum(p.dur_ns)
     FROM critical_path AS p
     WHERE p.part <> 'running'
-    GROUP BY p.call, p.class, p.path_id, p.stack_id, coalesce(p.cause, 'CPU')
+    GROUP BY p.call, p.class, p.path_id, p.stack_id, CASE WHEN p.cause IS NOT NULL THEN p.lock_id END, coalesce(p.cause, 'CPU')
     UNION ALL
-    SELECT w.task_id, w.call, w.class, w.path_id, NULL, NULL, sum(w.dur_ns)
+    SELECT w.task_id, w.call, w.class, w.path_id, NULL, NULL, NULL, sum(w.dur_ns)
     FROM (
         SELECT c.task_id, c.call, c.class, c.path_id, c.dur_ns FROM calls_and_faults AS c
         UNION ALL
@@ -114,12 +114,12 @@ WITH calls_and_faults AS (
     ) AS w
     GROUP BY w.task_id, w.call, w.class, w.path_id
     UNION ALL
-    SELECT r.task_id, r.call, r.class, r.path_id, r.stack_id, r.cause, sum(r.wait_ns)
+    SELECT r.task_id, r.call, r.class, r.path_id, r.stack_id, r.lock_id, r.cause, sum(r.wait_ns)
     FROM run_states AS r
     WHERE r.wait_ns > 0
-    GROUP BY r.task_id, r.call, r.class, r.path_id, r.stack_id, r.cause
+    GROUP BY r.task_id, r.call, r.class, r.path_id, r.stack_id, r.lock_id, r.cause
     UNION ALL
-    SELECT r.task_id, r.call, r.class, r.path_id, NULL, 'CPU', sum(r.runnable_ns)
+    SELECT r.task_id, r.call, r.class, r.path_id, NULL, NULL, 'CPU', sum(r.runnable_ns)
     FROM run_states AS r
     WHERE r.runnable_ns > 0
     GROUP BY r.task_id, r.call, r.class, r.path_id
@@ -139,6 +139,7 @@ WITH calls_and_faults AS (
             ELSE 'kernel: other calls'
         END AS part,
         CASE
+            WHEN l.name IS NOT NULL THEN concat(coalesce(u.call, 'page fault'), ' ', l.name)
             WHEN u.cause IS NOT NULL AND o.path IS NOT NULL THEN concat(u.call, ' ', o.path)
             WHEN u.cause IS NOT NULL AND u.cause <> 'CPU' AND a.own THEN concat(u.call, ' in ', coalesce(a.function, '?'),
                 CASE WHEN a.source IS NOT NULL THEN concat(' ', regexp_extract(a.source, '[^/]*$')) ELSE '' END)
@@ -149,6 +150,7 @@ WITH calls_and_faults AS (
     FROM uses AS u
     LEFT JOIN paths AS o ON o.path_id = u.path_id
     LEFT JOIN stack_places AS a ON a.stack_id = u.stack_id
+    LEFT JOIN locks AS l ON l.lock_id = u.lock_id
 ), whats AS (
     SELECT n.task_id, n.part, n.what, CAST(sum(n.time_ns) AS BIGINT) AS time_ns
     FROM named AS n
@@ -257,7 +259,7 @@ SELECT
     CASE WHEN r.part = 'kernel: page faults of files' THEN 'io/mapped_files'
         WHEN r.part IN ('kernel: page faults of memory', 'kernel: interrupts', 'kernel: other') THEN 'cpu/kernel'
         WHEN r.part = 'user code' AND r.detail IS NOT NULL THEN 'cpu/lines' WHEN starts_with(r.part, 'kernel') THEN 'io/durations'
-        WHEN starts_with(r.part, 'waiting') THEN 'time/waits' END AS evidence
+        WHEN r.part = 'waiting: kernel lock' THEN 'locks/share_by_lock' WHEN starts_with(r.part, 'waiting') THEN 'time/waits' END AS evidence
 FROM rows_of_all AS r
 INNER JOIN spans AS s ON coalesce(s.task_id, -1) = coalesce(r.task_id, -1)
 LEFT JOIN processes AS t ON t.task_id = r.task_id

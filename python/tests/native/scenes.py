@@ -266,7 +266,7 @@ def lock_storm(name: str) -> Callable[[Recorder, Path], None]:
         program = folder / "programs" / "lock_storms"
         (folder / "files").mkdir()
         words = [program, name, folder / "files", str(STORMS[name])]
-        check(recorder.record(folder / "rec", *words, recorder_options=("--what", "io,locks")))
+        check(recorder.record(folder / "rec", *words, recorder_options=("--what", "io,sched,locks")))
 
     return record
 

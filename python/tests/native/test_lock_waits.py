@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 from scenes import HOLD_MS, STORMS, WAITERS
+from sysdock.analysis import Session
+from sysdock.library import Library
+from sysdock.recording import Recording
 
 Query = Callable[[Path, str], list[tuple]]
 
@@ -140,3 +143,35 @@ def test_names_by_functions_are_those_of_the_kernel(scene: Callable[[str], Path]
     wrong = sum(ns for name, by_functions, ns in compared if name != by_functions)
     assert wrong <= 0.01 * sum(ns for *_, ns in compared), rows
     assert bool(rows) == bool(compared), rows
+
+
+def test_the_rule_finds_the_lock_that_a_storm_is_fought_for(scene: Callable[[str], Path]) -> None:
+    rec = scene("storm_renames") / "rec"
+    with Session(Recording.open(rec), Library(Path(__file__).parents[3] / "knowhow")) as session:
+        [finding] = [found for found in session.diagnose() if found.rule == "locks/contention"]
+        [most, *_] = session.run("locks/share_by_lock").dicts()
+    assert (finding.status, finding.subject) == ("finding", "super_block.s_vfs_rename_mutex")
+    assert most["lock"] == finding.subject
+    assert most["held_by"].startswith("lock_storms ")
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_the_critical_path_goes_on_with_who_has_the_lock(
+    scene: Callable[[str], Path], query: Query, kind: str
+) -> None:
+    """The holder waits for a thread that sleeps: that is what the end depended on, for the sake of the lock."""
+    folder = scene(f"held_{kind}")
+    waits = query(
+        folder / "rec",
+        "SELECT r.cause, l.name FROM run_states AS r LEFT JOIN locks AS l USING (lock_id) "
+        f"WHERE r.wait_ns > {HOLD_NS // 2} AND r.call IN ('write', 'pwrite64') AND r.lock_id IS NOT NULL",
+    )
+    assert [cause for cause, _ in waits] == ["kernel lock"] * WAITERS
+    assert all(re.fullmatch(HELD[kind][1], name) for _, name in waits)
+    [(cause, name)] = query(
+        folder / "rec",
+        "SELECT c.cause, l.name FROM critical_path AS c LEFT JOIN locks AS l USING (lock_id) "
+        f"WHERE c.dur_ns > {HOLD_NS // 2}",
+    )
+    assert cause == "timer"
+    assert re.fullmatch(HELD[kind][1], name)

@@ -5,6 +5,7 @@
 //! lives, and (up to a bound) times on no CPU stay in memory.
 
 pub(crate) mod clock;
+pub(crate) mod lock_waits;
 pub(crate) mod places;
 mod story;
 mod survey;
@@ -27,6 +28,7 @@ use crate::{
 };
 
 use clock::Clock;
+use lock_waits::LockWaits;
 use places::Places;
 use story::Story;
 use survey::Survey;
@@ -174,6 +176,8 @@ pub(crate) struct Conversion<'a> {
     /// The rows of `paths`.
     pub(crate) objects: Objects,
     pub(crate) issues: Issues,
+    /// What threads were on no CPU for.
+    pub(crate) lock_waits: LockWaits,
     /// Files that events name and no event tells the place of.
     pub(crate) unknown_paths: u64,
     /// A thread that turned out to be gone: calls of it may be unfinished.
@@ -199,6 +203,7 @@ impl<'a> Conversion<'a> {
             names,
             objects: Objects::default(),
             issues: Issues::default(),
+            lock_waits: LockWaits::default(),
             unknown_paths: 0,
             gone: None,
             first_ns: None,

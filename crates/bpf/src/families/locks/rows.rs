@@ -114,6 +114,9 @@ impl LockRows {
         let stack = conversion.stacks.kernel_number(wait.frames(), end, false);
         let lock_id = self.lock(lock, wait, stack, descriptions);
         let task_id = (tid != 0).then(|| conversion.life(tid, at_ns) as i32);
+        if let Some(life) = task_id.filter(|_| wait.flags & LOCK_NESTED == 0) {
+            conversion.lock_waits.add(life.cast_unsigned(), (ts_ns, at_ns), lock_id);
+        }
         let holder_task_id = Some(holder_tid).filter(|tid| *tid != 0).and_then(|tid| conversion.threads.life_of(tid));
         let meaning = u16::try_from(call).ok().map(|call| self.meanings.of(call));
         let names = self.meanings.calls.names();

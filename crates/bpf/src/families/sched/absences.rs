@@ -15,6 +15,7 @@ use crate::{
         STATE_DEAD, STATE_SLEEPING, STATE_STOPPED, STATE_TRACED, STATE_UNINTERRUPTIBLE, SWITCH_PREEMPTED, SwitchEvent,
         WAKE_INTERRUPT, WAKE_NEW, WAKE_OTHER, WakeEvent,
     },
+    families::LOCKS,
 };
 
 use super::{
@@ -104,7 +105,8 @@ impl Absences {
         };
         self.seen.insert(tid, absence.life);
         let absence = ended(absence, at_ns, event.cpu as i16);
-        if absence.call < 0 {
+        // That it waited for a lock is known a moment later.
+        if absence.call < 0 && !conversion.records(&LOCKS) {
             return self.keep(absence, conversion);
         }
         let waiting = self.in_call.entry(tid).or_default();
@@ -121,6 +123,7 @@ impl Absences {
     pub(super) fn call(&mut self, tid: u32, call: &CallRow, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         let Some(waiting) = self.in_call.get_mut(&tid).filter(|waiting| !waiting.is_empty()) else { return Ok(()) };
         let mut waiting = mem::take(waiting);
+        let life = waiting[0].life;
         for absence in waiting.drain(..) {
             let absence = match absence.from_ns < call.ts_ns {
                 true => Absence { call: -1, ..absence },
@@ -128,6 +131,7 @@ impl Absences {
             };
             self.keep(absence, conversion)?;
         }
+        conversion.lock_waits.forget(life);
         // With the room that it has.
         self.in_call.insert(tid, waiting);
         Ok(())
@@ -146,7 +150,8 @@ impl Absences {
     }
 
     fn keep(&mut self, absence: Absence, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
-        let absence = self.words.explained(absence, &conversion.objects);
+        let lock = conversion.lock_waits.lock_of(absence.life, absence.from_ns, absence.until_ns);
+        let absence = self.words.explained(absence, lock, &conversion.objects);
         self.path.add(&absence);
         self.rows.push(&absence, &mut self.words, conversion.recording)
     }
@@ -170,6 +175,7 @@ fn begun(life: u32, from_ns: i64, state: State) -> Absence {
         cpu: -1,
         object: -1,
         stack: -1,
+        lock: -1,
         cause: None,
     }
 }

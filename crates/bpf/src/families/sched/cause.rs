@@ -10,6 +10,8 @@ pub(super) enum Cause {
     Disk,
     FileLock,
     Lock,
+    /// Never by the call: the wait itself was recorded.
+    KernelLock,
     Pipe,
     Socket,
     Child,
@@ -28,6 +30,7 @@ impl Cause {
             Cause::Disk => "disk",
             Cause::FileLock => "file lock",
             Cause::Lock => "lock",
+            Cause::KernelLock => "kernel lock",
             Cause::Pipe => "pipe",
             Cause::Socket => "socket",
             Cause::Child => "child process",

@@ -2,7 +2,8 @@
 //!
 //! From the end of the command's first thread backwards. Where a thread ran, or had no CPU, the end depended on it. Where it waited until
 //! another recorded thread woke it, on that one, and so on from the moment of the wake-up; where it was new, on the one that made it. Where
-//! something else woke it (a disk, a timer, a program that is not recorded), it is the wait itself.
+//! something else woke it (a disk, a timer, a program that is not recorded), it is the wait itself. Of a wait for a lock of the kernel it is
+//! known which lock: for as long as the path is with others for its sake, its pieces say so.
 
 use sysdock_calls::Life;
 use sysdock_table::{
@@ -30,12 +31,36 @@ pub(super) struct CriticalPath {
 }
 
 /// A part of the path: a thread from a time on, and why it did not run.
+#[derive(Clone, Copy)]
 struct Piece<'a> {
     life: u32,
     from_ns: i64,
     until_ns: i64,
     part: &'static str,
     absence: Option<&'a Absence>,
+    /// The lock that the path is here for, or that the thread waits for; below 0: none.
+    lock: i32,
+}
+
+/// Locks that the path is with another thread for, each with the time when the wait for it began; the last one holds.
+#[derive(Default)]
+struct HeldUp(Vec<(i32, i64)>);
+
+impl HeldUp {
+    /// A piece as one or several, the latest first: each belongs to the lock that was waited for then.
+    fn split<'a>(&mut self, pieces: &mut Vec<Piece<'a>>, mut piece: Piece<'a>) {
+        while let Some((lock, since_ns)) = self.0.last().copied() {
+            if since_ns < piece.until_ns {
+                add(pieces, Piece { from_ns: piece.from_ns.max(since_ns), lock, ..piece });
+                piece.until_ns = since_ns;
+            }
+            if piece.until_ns <= piece.from_ns {
+                return;
+            }
+            self.0.pop();
+        }
+        add(pieces, piece);
+    }
 }
 
 impl CriticalPath {
@@ -72,6 +97,7 @@ impl CriticalPath {
         let begin_ns = lives[first as usize].start_ns;
         let mut pieces = Vec::new();
         let (mut life, mut at_ns) = (first, end_ns);
+        let mut held_up = HeldUp::default();
         // Each step passes an absence or a birth; events of one moment may make a circle.
         for _ in 0..=self.absences.len() + lives.len() {
             if at_ns <= begin_ns {
@@ -79,7 +105,8 @@ impl CriticalPath {
             }
             let last = self.last_before(life, at_ns);
             let run_from_ns = last.map_or(lives[life as usize].start_ns, |absence| absence.until_ns).clamp(begin_ns, at_ns);
-            add(&mut pieces, Piece { life, from_ns: run_from_ns, until_ns: at_ns, part: "running", absence: None });
+            let running = Piece { life, from_ns: run_from_ns, until_ns: at_ns, part: "running", absence: None, lock: -1 };
+            held_up.split(&mut pieces, running);
             let Some(absence) = last else {
                 // It was made then: by a thread that is not recorded, if by none of these.
                 let Some(parent) = lives[life as usize].parent.filter(|_| run_from_ns > begin_ns) else { break };
@@ -87,14 +114,21 @@ impl CriticalPath {
                 continue;
             };
             let woken_ns = absence.woken_ns.clamp(begin_ns, run_from_ns);
-            let runnable = Piece { life, from_ns: woken_ns, until_ns: run_from_ns, part: "runnable", absence: Some(absence) };
-            add(&mut pieces, runnable);
+            let away =
+                Piece { life, from_ns: woken_ns, until_ns: run_from_ns, part: "runnable", absence: Some(absence), lock: -1 };
+            held_up.split(&mut pieces, away);
             at_ns = woken_ns;
             match absence.waker {
-                Waker::Thread(waker) if depends_on_waker(absence) => life = waker,
+                Waker::Thread(waker) if depends_on_waker(absence) => {
+                    life = waker;
+                    if absence.lock >= 0 {
+                        held_up.0.push((absence.lock, absence.from_ns));
+                    }
+                }
                 _ => {
                     at_ns = absence.from_ns.clamp(begin_ns, woken_ns);
-                    add(&mut pieces, Piece { life, from_ns: at_ns, until_ns: woken_ns, part: WAITING, absence: Some(absence) });
+                    let waiting = Piece { from_ns: at_ns, until_ns: woken_ns, part: WAITING, lock: absence.lock, ..away };
+                    held_up.split(&mut pieces, waiting);
                 }
             }
         }
@@ -119,6 +153,7 @@ fn add<'a>(pieces: &mut Vec<Piece<'a>>, piece: Piece<'a>) {
 fn depends_on_waker(absence: &Absence) -> bool {
     match absence.state {
         State::New => true,
+        _ if absence.cause == Some(Cause::KernelLock) => true,
         State::Sleeping => absence.cause != Some(Cause::Timer),
         State::Uninterruptible => matches!(absence.cause, Some(Cause::Child | Cause::Kernel)),
         _ => false,
@@ -140,5 +175,6 @@ fn row<'a>(piece: &Piece<'_>, words: &'a mut Words) -> Row<'a> {
         class,
         path_id: absence.map(|absence| absence.object).filter(|object| *object >= 0),
         stack_id: absence.map(|absence| absence.stack).filter(|stack| *stack >= 0),
+        lock_id: Some(piece.lock).filter(|lock| *lock >= 0),
     }
 }

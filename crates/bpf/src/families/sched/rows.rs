@@ -77,6 +77,8 @@ pub(super) struct Absence {
     pub(super) object: i32,
     /// Where the call was made, a stack; below 0: not known.
     pub(super) stack: i32,
+    /// The lock of the kernel that it waits for, a row in `locks`; below 0: none, or not known.
+    pub(super) lock: i32,
     /// What it waits for; none: a CPU only, or not looked for yet.
     pub(super) cause: Option<Cause>,
 }
@@ -113,8 +115,12 @@ impl Words {
         }
     }
 
-    /// The absence with its cause, which the object that its call works on tells.
-    pub(super) fn explained(&mut self, absence: Absence, objects: &Objects) -> Absence {
+    /// The absence with its cause, which the object that its call works on tells, or a lock that the thread waited for.
+    pub(super) fn explained(&mut self, absence: Absence, lock: Option<i32>, objects: &Objects) -> Absence {
+        let may_wait = matches!(absence.state, State::Sleeping | State::Uninterruptible);
+        if let Some(lock) = lock.filter(|_| may_wait) {
+            return Absence { cause: Some(Cause::KernelLock), lock, ..absence };
+        }
         let call = self.call(absence.call);
         let call = call.map(|(number, class)| (self.name(number), class));
         let kind = ObjectId::try_from(absence.object).ok().map(|object| objects.kind(object));
@@ -162,6 +168,7 @@ impl Rows {
             class,
             path_id: Some(absence.object).filter(|object| *object >= 0),
             stack_id: Some(absence.stack).filter(|stack| *stack >= 0),
+            lock_id: Some(absence.lock).filter(|lock| *lock >= 0),
         });
         if self.0.len() >= ROWS_PER_GROUP { self.flush(recording) } else { Ok(()) }
     }

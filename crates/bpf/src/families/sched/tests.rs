@@ -2,8 +2,8 @@
 
 use crate::{
     events::{
-        EVENT_SWITCH, EVENT_WAKE, STATE_DEAD, STATE_SLEEPING, STATE_UNINTERRUPTIBLE, SWITCH_PREEMPTED, SwitchEvent,
-        WAKE_INTERRUPT, WAKE_NEW, WAKE_OTHER, WakeEvent,
+        EVENT_LOCK_WAIT, EVENT_SWITCH, EVENT_WAKE, LOCK_MUTEX, LockWaitEvent, STATE_DEAD, STATE_SLEEPING, STATE_UNINTERRUPTIBLE,
+        SWITCH_PREEMPTED, SwitchEvent, WAKE_INTERRUPT, WAKE_NEW, WAKE_OTHER, WakeEvent,
     },
     testing::{Bytes, Tables, call, exec, exit, fork, path, relative, task},
 };
@@ -202,4 +202,42 @@ fn an_id_that_is_used_again_is_another_thread() {
     let lives = shown(&tables, "processes", "start_ts_ns end_ts_ns tid");
     assert_eq!(lives[1..].iter().map(|row| row.split(' ').next().unwrap()).collect::<Vec<_>>(), ["10", "30"]);
     assert_eq!(shown(&tables, "run_states", "ts_ns dur_ns task_id state"), ["10 2 1 new", "30 5 2 new"]);
+}
+
+fn got_lock(at_ns: u64, wait_ns: u64, tid: u32) -> Bytes {
+    let fixed = LockWaitEvent { at_ns, lock: 5, wait_ns, tid, call: -1, ..LockWaitEvent::default() };
+    Bytes::of(EVENT_LOCK_WAIT, &fixed).flag(LOCK_MUTEX)
+}
+
+#[test]
+fn the_path_goes_on_with_who_has_the_lock() {
+    let read = libc::SYS_read;
+    let events = [
+        exec(5, (7, 7), 7, "/bin/x", "x\0"),
+        fork(10, (7, 7), (7, 8)),
+        returns(12, 8),
+        // The first waits for the second, which sleeps: before that, and until it lets go.
+        leaves(20, 8, STATE_SLEEPING, libc::SYS_nanosleep),
+        leaves(30, 7, STATE_UNINTERRUPTIBLE, read),
+        wake(60, 8, 0, WAKE_INTERRUPT),
+        returns(60, 8),
+        wake(70, 7, 8, 0),
+        returns(75, 7),
+        got_lock(76, 50, 7),
+        call(7, 25, 60, read, 10),
+        exit(100, (7, 7), 0, true),
+    ];
+    let tables = Tables::of(&[&events]);
+    assert_eq!(shown(&tables, "run_states", "ts_ns lock_id wait_ns cause")[0], "30 0 40 kernel lock");
+    let expected = [
+        "5 0 5 running - -",
+        "10 1 2 waiting unknown -",
+        "12 1 8 running - -",
+        "20 1 10 waiting timer -",
+        "30 1 30 waiting timer 0",
+        "60 1 10 running - 0",
+        "70 0 5 runnable - -",
+        "75 0 25 running - -",
+    ];
+    assert_eq!(shown(&tables, "critical_path", "ts_ns task_id dur_ns part cause lock_id"), expected);
 }
