@@ -1,5 +1,6 @@
 //! What the page cache has a block device do for files: the table `page_io`.
 
+pub(crate) mod direct;
 mod rows;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -9,48 +9,19 @@
 #include "bpf/ring.h"
 #include "bpf/target.h"
 #include "families/paths/inodes.h"
+#include "pages.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define PAGE_SHIFT 12
 #define PF_KTHREAD 0x200000
-#define S_IFMT 0170000
-#define S_IFBLK 0060000
 #define OPERATION_MASK 0xff
 #define BIO_CLONED 1 // number of a bit
-// Of page.compound_head: the rest is the address of the first page. Of mapping: it is none, but belongs to memory of a process.
-#define IS_TAIL 1ull
-#define IS_NO_CACHE 3ull
 
 enum { REQ_OP_READ = 0, REQ_OP_WRITE = 1 };
 enum req_flag_bits { __REQ_RAHEAD };
-
-// Where a piece of memory lies in the page cache.
-struct cached {
-	struct inode *inode; // NULL: it does not
-	u64 offset;	     // of its first byte in the file
-};
-
-static __always_inline struct cached cached_at(struct bio_vec *vectors, u32 number)
-{
-	struct bio_vec *vector = (void *)vectors + (u64)number * bpf_core_type_size(struct bio_vec);
-	struct page *page = BPF_CORE_READ(vector, bv_page);
-	u64 head = BPF_CORE_READ(page, compound_head);
-	u64 first = head & IS_TAIL ? head - IS_TAIL : (u64)page;
-	struct folio *folio = (void *)first;
-	struct address_space *cache = BPF_CORE_READ(folio, mapping);
-	struct cached found = {};
-
-	if (!cache || (u64)cache & IS_NO_CACHE)
-		return found;
-	u64 index = BPF_CORE_READ(folio, index) + ((u64)page - first) / bpf_core_type_size(struct page);
-	found.inode = BPF_CORE_READ(cache, host);
-	found.offset = (index << PAGE_SHIFT) + BPF_CORE_READ(vector, bv_offset);
-	return found;
-}
 
 // Pages that are neighbours on the device may be none in the file: then there is no one place, -1.
 static __always_inline s64 offset_of_all(struct bio *bio, struct cached *begin, u32 bytes)
@@ -58,7 +29,7 @@ static __always_inline s64 offset_of_all(struct bio *bio, struct cached *begin, 
 	struct bio_vec *vectors = BPF_CORE_READ(bio, bi_io_vec);
 	u32 last = BPF_CORE_READ(bio, bi_vcnt) - 1;
 	struct cached end = cached_at(vectors, last);
-	struct bio_vec *vector = (void *)vectors + (u64)last * bpf_core_type_size(struct bio_vec);
+	struct bio_vec *vector = vector_at(vectors, last);
 
 	end.offset += BPF_CORE_READ(vector, bv_len);
 	return end.inode == begin->inode && end.offset - begin->offset == bytes ? (s64)begin->offset : -1;
@@ -74,7 +45,7 @@ static __always_inline u32 flags_of(struct bio *bio, struct inode *inode)
 		flags |= PAGE_IO_AHEAD;
 	if (!inode)
 		flags |= PAGE_IO_MEMORY;
-	else if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK)
+	else if (is_of_device(inode))
 		flags |= PAGE_IO_DEVICE;
 	return flags;
 }
@@ -107,9 +78,7 @@ static __always_inline int write_event(struct bio *bio, struct cached *begin, u3
 	u32 flags = flags_of(bio, inode), tid;
 
 	if (inode) {
-		key.number = BPF_CORE_READ(inode, i_ino);
-		key.device = BPF_CORE_READ(inode, i_sb, s_dev);
-		key.generation = BPF_CORE_READ(inode, i_generation);
+		key = key_of_inode(inode);
 		file = id_of_inode(&key);
 	}
 	if (!is_ours(bpf_get_current_task_btf(), flags, file, &tid) || !ring)

@@ -1,30 +1,36 @@
 //! From an event of a request to a block device to its row in `page_io`.
 
-use rustc_hash::FxHashMap;
 use sysdock_calls::{CallRow, ObjectId};
 use sysdock_table::{ROWS_PER_GROUP, Recording, TableError, rows::PageIo};
 
 use crate::{
     conversion::Conversion,
     events::{PAGE_IO_AHEAD, PAGE_IO_DEVICE, PAGE_IO_MEMORY, PAGE_IO_WRITE, PageIoEvent},
+    families::page_io::direct::{Direct, OfCall},
 };
-
-/// Requests of one thread that wait for the end of the call that they belong to; with more, the rest is of no call.
-const MOST_WAITING: usize = 4096;
 
 /// Requests not yet written.
 #[derive(Debug, Default)]
 pub(super) struct PageIoRows {
     rows: Vec<PageIo<'static>>,
-    /// By thread: requests for memory of the program. Whose file they are for, the call says that the thread is in, at its return.
-    direct: FxHashMap<u32, Vec<PageIo<'static>>>,
+    direct: Direct<PageIo<'static>>,
+}
+
+impl OfCall for PageIo<'_> {
+    fn made_ns(&self) -> i64 {
+        self.ts_ns
+    }
+
+    fn set_file(&mut self, path_id: i32) {
+        self.path_id = Some(path_id);
+    }
 }
 
 impl PageIoRows {
     /// Write what was collected; at the end, also what no call came for.
     pub(super) fn flush(&mut self, recording: &mut Recording, last: bool) -> Result<(), TableError> {
         if last {
-            self.rows.extend(self.direct.drain().flat_map(|(_, rows)| rows));
+            self.rows.extend(self.direct.rest());
             self.rows.sort_by_key(|row| row.ts_ns);
         }
         let rows = std::mem::take(&mut self.rows);
@@ -38,24 +44,15 @@ impl PageIoRows {
         waits_for: Option<u32>,
         recording: &mut Recording,
     ) -> Result<(), TableError> {
-        let Some(tid) = waits_for else { return self.keep(vec![row], recording) };
-        let waiting = self.direct.entry(tid).or_default();
-        waiting.push(row);
-        let rows = if waiting.len() < MOST_WAITING { Vec::new() } else { std::mem::take(waiting) };
+        let rows = self.direct.push(row, waits_for);
         self.keep(rows, recording)
     }
 
-    /// A call of a thread has returned: requests for memory that it made meanwhile are direct I/O on its file.
+    /// A call of a thread has returned.
     #[inline]
     pub(super) fn call(&mut self, tid: u32, call: &CallRow, recording: &mut Recording) -> Result<(), TableError> {
-        if self.direct.is_empty() {
-            return Ok(());
-        }
-        let mut rows = self.direct.remove(&tid).unwrap_or_default();
-        if call.object >= 0 && call.moved > 0 {
-            rows.iter_mut().filter(|row| row.ts_ns >= call.ts_ns).for_each(|row| row.path_id = Some(call.object));
-        }
-        self.keep(rows, recording)
+        let rows = self.direct.call(tid, call);
+        if rows.is_empty() { Ok(()) } else { self.keep(rows, recording) }
     }
 
     fn keep(&mut self, rows: Vec<PageIo<'static>>, recording: &mut Recording) -> Result<(), TableError> {
