@@ -23,6 +23,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 MARKS = {
     "serial": (
         "native/test_page_io.py",
+        "native/test_block_requests.py",
         "native/test_shared_positions.py",
         "native/test_what_the_kernel_tells.py",
         "native/test_hidden_io.py",

@@ -18,10 +18,12 @@ TESTS = ROOT / "python" / "tests" / "native"
 NATIVE = ROOT / ".venv" / "bin" / "sysdock-native"
 # Here on both sides: paths in the recordings are right in either place.
 SCENES = WORK / "scenes"
-# For a disk, in the order in which they need each other. What a kernel has built in has no file.
-MODULES = "virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk"
+# For disks and loop devices, in the order in which they need each other. What a kernel has built in has no file.
+MODULES = "virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk loop"
 # What the scenes and the guest's start run, and what those read.
-PROGRAMS = "sh cat cp dd fallocate fio mkdir mount mv rm setpriv sleep strace sync tar true uname unshare"
+PROGRAMS = (
+    "sh cat cp dd fallocate fio mkdir mount mv rm setpriv sleep strace sync tar true uname umount unshare"
+)
 SETTINGS = "group hostname ld.so.cache nsswitch.conf passwd"
 # Parts of Python's library that are large and not needed.
 LEFT_OUT = shutil.ignore_patterns(

@@ -34,6 +34,8 @@ _WORDS = {
     ("signals", "signal"), ("signals", "code"), ("mappings", "protection"), ("processes", "exit_signal"),
     ("environment", "section"), ("environment", "source"), ("import_issues", "issue"),
     ("file_faults", "access"), ("page_io", "kind"), ("page_io", "pages"),
+    ("block_requests", "device"), ("block_requests", "op"), ("block_requests", "flags"),
+    ("block_requests", "errno"),
     ("run_states", "state"), ("run_states", "cause"), ("run_states", "call"), ("run_states", "class"),
     ("critical_path", "part"), ("critical_path", "cause"), ("critical_path", "call"),
     ("critical_path", "class"),

@@ -10,16 +10,20 @@ Usage: scenes.py NATIVE FOLDER      records all scenes with the kernel recorder,
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import mmap
 import os
 import shutil
+import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -197,6 +201,102 @@ def libaio(depth: int, direct: int) -> Callable[[Recorder, Path], None]:
     """One after the other, or several at once; through the page cache, or past it."""
     options = ["--rw=randwrite", "--ioengine=libaio", f"--iodepth={depth}", f"--direct={direct}"]
     return lambda recorder, folder: fio(recorder, folder, *options, "--iodepth_batch=8")
+
+
+# Requests to block devices
+
+IMAGE_BYTES, RAW_BYTES = 64 * MIB, 16 * MIB
+# Of include/uapi/linux/loop.h.
+LOOP_CONFIGURE, LOOP_CLR_FD, LOOP_CTL_GET_FREE = 0x4C0A, 0x4C01, 0x4C82
+
+
+@contextmanager
+def loop_device(file: Path) -> Iterator[str]:
+    """The name of a device that has its bytes in a file."""
+    with open("/dev/loop-control", "rb") as control, file.open("r+b") as opened:
+        for _ in range(20):
+            name = f"loop{fcntl.ioctl(control, LOOP_CTL_GET_FREE)}"
+            device = os.open(f"/dev/{name}", os.O_RDWR)
+            try:
+                # struct loop_config: file, size of a block, struct loop_info64, reserved.
+                fcntl.ioctl(device, LOOP_CONFIGURE, struct.pack("II296x", opened.fileno(), 0))
+                break
+            except OSError:  # somebody else was faster
+                os.close(device)
+        else:
+            raise CannotBeMadeError("no loop device is free")
+        try:
+            yield name
+        finally:
+            fcntl.ioctl(device, LOOP_CLR_FD)
+            os.close(device)
+
+
+@contextmanager
+def devices(folder: Path) -> Iterator[tuple[str, str]]:
+    """A device that has its bytes in a file, and the one with the file system where that lies, mounted at `files`."""
+    mount = folder / "files"
+    mount.mkdir()
+    try:
+        with loop_device(folder / "programs" / "image") as below:
+            subprocess.run(["mount", "-t", "ext4", "-o", "noatime", f"/dev/{below}", mount], check=True)
+            try:
+                (mount / "raw").write_bytes(os.urandom(RAW_BYTES))
+                os.sync()
+                with loop_device(mount / "raw") as raw:
+                    yield raw, below
+            finally:
+                subprocess.run(["umount", mount], check=True)
+    except (PermissionError, FileNotFoundError) as error:
+        raise CannotBeMadeError(f"no loop devices can be made here: {error}") from error
+
+
+def counted(name: str) -> list[int]:
+    """What the kernel counts of a device (Documentation/block/stat.rst)."""
+    return [int(word) for word in Path(f"/sys/block/{name}/stat").read_text().split()]
+
+
+# With the scheduler, for what waits for the disk.
+BLOCK = ("--what", "io,page_io,sched,block")
+
+
+def block_requests(recorder: Recorder, folder: Path) -> None:
+    """The program that makes requests of known places, and what the kernel counted of the devices meanwhile."""
+    with devices(folder) as names:
+        before = [counted(name) for name in names]
+        words = [sys.executable, folder / "programs" / "device_requests.py", names[0], folder / "files"]
+        done = recorder.record(folder / "rec", *words, recorder_options=BLOCK)
+        after = [counted(name) for name in names]
+    check(done, printed=done.stdout)
+    said = {"devices": names, "before": before, "after": after, "said": json.loads(done.stdout)}
+    (folder / "said.json").write_text(json.dumps(said))
+
+
+def block_requests_of_all(recorder: Recorder, folder: Path) -> None:
+    """The same program, while all requests of the system are recorded."""
+    with devices(folder) as names:
+        command = [recorder.native, "record", *recorder.options, "-o", folder / "rec", *BLOCK, "--all"]
+        recording = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        wait_until_recorded(folder / "rec" / "spool")
+        before = [counted(name) for name in names]
+        program = [sys.executable, folder / "programs" / "device_requests.py", names[0], folder / "files"]
+        printed = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+        os.sync()
+        after = [counted(name) for name in names]
+        recording.send_signal(signal.SIGINT)
+        _, error = recording.communicate(timeout=120)
+    assert recording.returncode in (0, 130), error
+    said = {"devices": names, "before": before, "after": after, "said": json.loads(printed)}
+    (folder / "said.json").write_text(json.dumps(said))
+
+
+def wait_until_recorded(spool: Path) -> None:
+    """Until events come in."""
+    for _ in range(1000):
+        if spool.exists() and spool.stat().st_size > MIB // 4:
+            return
+        time.sleep(0.02)
+    raise AssertionError("nothing is recorded")
 
 
 # What the kernel counts of processes
@@ -384,6 +484,8 @@ SCENES: dict[str, Callable[[Recorder, Path], None]] = {
     **{f"held_{kind}": held_lock(kind) for kind in ("pipe", "file")},
     **{f"storm_{name}": lock_storm(name) for name in STORMS},
     "children": children,
+    "block_requests": block_requests,
+    "block_requests_of_all": block_requests_of_all,
     **{f"pid_namespace_{depth}": pid_namespace(depth) for depth in (1, 2)},
     "capabilities": capabilities,
     "fallback": fallback,
@@ -420,6 +522,18 @@ def build(name: str, folder: Path) -> None:
         subprocess.run(["gcc", *options, "-o", folder / "programs" / out], check=True)
     if name == "python_sites":
         shutil.copy(PROGRAMS / "python_sites.py", folder / "programs")
+    if name.startswith("block_requests"):
+        shutil.copy(PROGRAMS / "device_requests.py", folder / "programs")
+        make_image(folder / "programs" / "image")
+
+
+def make_image(image: Path) -> None:
+    """A file system in a file."""
+    with image.open("wb") as opened:
+        opened.truncate(IMAGE_BYTES)
+    mkfs = shutil.which("mkfs.ext4", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    options = ["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"]
+    subprocess.run([mkfs, *options, image], check=True)
 
 
 def main() -> None:

@@ -149,6 +149,7 @@ families! {
         uring: uring::Uring,
         faults: faults::Faults,
         page_io: page_io::PageCache,
+        block: block::Block,
         sched: sched::Sched,
         cpu: cpu::Cpu,
         locks: locks::Locks,

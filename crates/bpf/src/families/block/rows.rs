@@ -1,0 +1,171 @@
+//! From an event of a request to a block device to its row in `block_requests`.
+
+use std::borrow::Cow;
+
+use sysdock_calls::{CallRow, ObjectId, error_name};
+use sysdock_table::{ROWS_PER_GROUP, Recording, TableError, rows::BlockRequests};
+
+use crate::{
+    conversion::Conversion,
+    events::{BLOCK_AHEAD, BLOCK_DEVICE, BLOCK_FUA, BLOCK_MEMORY, BLOCK_META, BLOCK_PREFLUSH, BLOCK_SYNC, BlockEvent, until_nul},
+    families::page_io::direct::{Direct, OfCall},
+};
+
+/// Where a request without a place has its first sector.
+const NO_SECTOR: u64 = u64::MAX;
+
+/// Number of that operation (`enum req_op` of include/linux/blk_types.h).
+const FLUSH: u32 = 2;
+
+/// Words for flags, in the order in which they stand.
+const FLAGS: [(u32, &str); 5] = [
+    (BLOCK_SYNC, "sync"),
+    (BLOCK_META, "metadata"),
+    (BLOCK_AHEAD, "readahead"),
+    (BLOCK_PREFLUSH, "preflush"),
+    (BLOCK_FUA, "fua"),
+];
+
+/// What errors of devices (`BLK_STS_` in include/linux/blk_types.h, `blk_errors` in block/blk-core.c) are for programs, from 1 on. Those behind
+/// have other numbers in other kernels.
+const ERRORS: [i32; 13] = [
+    libc::EOPNOTSUPP,
+    libc::ETIMEDOUT,
+    libc::ENOSPC,
+    libc::ENOLINK,
+    libc::EREMOTEIO,
+    libc::EBADE,
+    libc::ENODATA,
+    libc::EILSEQ,
+    libc::ENOMEM,
+    libc::EIO,
+    libc::EREMCHG,
+    libc::EAGAIN,
+    libc::EBUSY,
+];
+
+impl OfCall for BlockRequests<'_> {
+    fn made_ns(&self) -> i64 {
+        self.ts_ns
+    }
+
+    fn set_file(&mut self, path_id: i32) {
+        self.path_id = Some(path_id);
+    }
+}
+
+/// Requests not yet written.
+#[derive(Default)]
+pub(super) struct RequestRows {
+    rows: Vec<BlockRequests<'static>>,
+    direct: Direct<BlockRequests<'static>>,
+}
+
+impl RequestRows {
+    /// Add the row of a request. Who made one for memory of a program learns from a call whose file it is for.
+    pub(super) fn push(
+        &mut self,
+        row: BlockRequests<'static>,
+        waits_for: Option<u32>,
+        recording: &mut Recording,
+    ) -> Result<(), TableError> {
+        let rows = self.direct.push(row, waits_for);
+        self.keep(rows, recording)
+    }
+
+    /// A call of a thread has returned.
+    #[inline]
+    pub(super) fn call(&mut self, tid: u32, call: &CallRow, recording: &mut Recording) -> Result<(), TableError> {
+        let rows = self.direct.call(tid, call);
+        if rows.is_empty() { Ok(()) } else { self.keep(rows, recording) }
+    }
+
+    /// That was all: write what is left, also what no call came for.
+    pub(super) fn finish(&mut self, recording: &mut Recording) -> Result<(), TableError> {
+        let rest = self.direct.rest();
+        self.rows.extend(rest);
+        self.rows.sort_by_key(end_ns);
+        self.flush(recording)
+    }
+
+    fn flush(&mut self, recording: &mut Recording) -> Result<(), TableError> {
+        let rows = std::mem::take(&mut self.rows);
+        if rows.is_empty() { Ok(()) } else { recording.write_rows(rows) }
+    }
+
+    fn keep(&mut self, rows: Vec<BlockRequests<'static>>, recording: &mut Recording) -> Result<(), TableError> {
+        self.rows.extend(rows);
+        if self.rows.len() >= ROWS_PER_GROUP { self.flush(recording) } else { Ok(()) }
+    }
+}
+
+/// When a request was completed [ns].
+fn end_ns(row: &BlockRequests<'_>) -> i64 {
+    row.ts_ns.saturating_add(row.queue_ns).saturating_add(row.service_ns)
+}
+
+/// The row of an event.
+pub(super) fn row(event: &BlockEvent, at_ns: i64, conversion: &mut Conversion<'_>) -> BlockRequests<'static> {
+    // The clock of the event is that of the start of recording; what came before is as much before its end.
+    let before = |moment_ns: u64| i64::try_from(event.at_ns.saturating_sub(moment_ns)).unwrap_or(0);
+    let (whole_ns, service_ns) = (before(event.queued_ns), before(event.issued_ns));
+    let ts_ns = at_ns.saturating_sub(whole_ns);
+    conversion.seen(at_ns, at_ns);
+    let life = (event.tid != 0).then(|| conversion.life(event.tid, at_ns));
+    BlockRequests {
+        ts_ns,
+        queue_ns: whole_ns.saturating_sub(service_ns).max(0),
+        service_ns,
+        task_id: life.map(|life| life as i32),
+        path_id: file_of(event, conversion).map(ObjectId::cast_signed),
+        device: String::from_utf8_lossy(until_nul(&event.device)).into_owned().into(),
+        sector: (event.sector != NO_SECTOR).then_some(event.sector.cast_signed()),
+        length_bytes: i64::from(event.bytes),
+        op: operation(event.operation).into(),
+        flags: flags(event).into(),
+        depth: (event.depth != 0).then_some(event.depth.cast_signed()),
+        errno: (event.error != 0).then(|| error(event.error)),
+    }
+}
+
+/// The file whose pages it carries. What is read before anybody names the file is known by its inode only.
+fn file_of(event: &BlockEvent, conversion: &mut Conversion<'_>) -> Option<ObjectId> {
+    if event.inode == 0 || event.flags & (BLOCK_DEVICE | BLOCK_MEMORY) != 0 {
+        return None;
+    }
+    let Conversion { places, objects, unknown_paths, .. } = conversion;
+    let told = places.object(event.file, objects);
+    let object = told.or_else(|| places.object_of_inode((event.inode_device, event.inode), objects));
+    // Where all requests of the system are recorded, most are for files that no recorded program has used.
+    *unknown_paths += u64::from(object.is_none() && (event.file != 0 || event.tid != 0));
+    object
+}
+
+fn operation(number: u32) -> &'static str {
+    match number {
+        0 => "read",
+        1 => "write",
+        FLUSH => "flush",
+        3 => "discard",
+        5 => "secure erase",
+        9 => "write zeroes",
+        7 | 10..20 => "zone",
+        _ => "other",
+    }
+}
+
+fn flags(event: &BlockEvent) -> String {
+    // A flush is marked as one that wants a flush.
+    let bits = if event.operation == FLUSH { event.flags & !BLOCK_PREFLUSH } else { event.flags };
+    let words = FLAGS.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, word)| *word);
+    words.collect::<Vec<_>>().join("+")
+}
+
+fn error(number: i32) -> Cow<'static, str> {
+    let known = usize::try_from(number).ok().and_then(|number| ERRORS.get(number.checked_sub(1)?)).copied();
+    let errno = known.unwrap_or(number.saturating_neg());
+    match u16::try_from(errno) {
+        Ok(errno) => error_name(errno).into(),
+        Err(_) => "other".into(),
+    }
+}
