@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -171,3 +172,29 @@ def test_page_io_is_part_of_it(of_command: Run, query: Query) -> None:
         "path, op = 'write', sum(length_bytes)", "path IS NOT NULL GROUP BY ALL ORDER BY ALL"
     )
     assert got == handed
+
+
+def test_the_analyses_agree_with_the_rows(of_command: Run, open_session: Callable) -> None:
+    """Percentiles by nearest rank; the time at all depths is the time of the recording."""
+    session, name = open_session(of_command.folder), of_command.raw.name
+    [read] = [
+        row
+        for row in session.run("block/latency").dicts()
+        if (row["device"], row["op"], row["part"]) == (name, "read", "service")
+    ]
+    times = sorted(ns for (ns,) in of_command.rows("service_ns", f"device = '{name}' AND op = 'read'"))
+    assert (read["requests"], read["sequential"], read["min_ns"], read["max_ns"]) == (
+        len(times),
+        0,
+        times[0],
+        times[-1],
+    )
+    for column, share in (("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p999_ns", 0.999)):
+        assert read[column] == times[math.ceil(share * len(times)) - 1], column
+    depths = [row for row in session.run("block/queue_depth").dicts() if row["device"] == name]
+    assert sum(row["share"] for row in depths) == pytest.approx(1, abs=1e-3)
+    [deep] = [row for row in depths if row["depth_from"] == of_command.together]
+    assert deep["time_ns"] > 90_000_000
+    steps = [row for row in session.run("block/requests_over_time").dicts() if row["device"] == name]
+    written = sum(length for op, _, length in of_command.requests if op == "write")
+    assert sum(row["write_bytes"] for row in steps) == written
