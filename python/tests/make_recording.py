@@ -16,7 +16,7 @@ CLASSES = {"openat": "open", "read": "read", "write": "write", "close": "close",
 
 
 # Tables of families that need not be recorded.
-ON_DEMAND = ("run_states", "critical_path", "samples", "lock_waits")
+ON_DEMAND = ("run_states", "critical_path", "samples", "lock_waits", "block_requests")
 
 
 class RecordingMaker:
@@ -188,6 +188,9 @@ class RecordingMaker:
             "given_up": False,
         }
         rows = {"run_states": states, "critical_path": path, "samples": samples, "stacks": stacks}
+        request = {"t": 0.0101, "queue_ns": ms, "service_ns": 28 * ms, "path": "/data", "device": "sda"}
+        request |= {"sector": 8, "length_bytes": 4096, "op": "read", "flags": "sync", "depth": 1}
+        rows["block_requests"] = [request]
         rows |= {
             "locks": [lock],
             "lock_waits": [{**got, "call": "read", "class": "read", "kernel_stack_id": 1}],
