@@ -22,6 +22,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # What tests need, by folder or file; `serial` ones look at the whole system, at memory of their own, or at calls that overlap in time.
 MARKS = {
     "serial": (
+        "native/test_interrupts.py",
         "native/test_page_io.py",
         "native/test_block_requests.py",
         "native/test_shared_positions.py",

@@ -38,7 +38,7 @@ _WORDS = {
     ("block_requests", "errno"),
     ("run_states", "state"), ("run_states", "cause"), ("run_states", "call"), ("run_states", "class"),
     ("critical_path", "part"), ("critical_path", "cause"), ("critical_path", "call"),
-    ("critical_path", "class"),
+    ("critical_path", "class"), ("interrupts", "kind"), ("interrupts", "name"),
 }  # fmt: skip
 # Lines of the log, with what the program read and wrote.
 _CONTENTS = {("import_issues", "excerpt")}

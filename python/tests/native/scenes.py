@@ -328,6 +328,41 @@ def run_states(recorder: Recorder, folder: Path) -> None:
     (folder / "said").write_text(done.stdout)
 
 
+def interrupts(recorder: Recorder, folder: Path) -> None:
+    """The program that counts what the kernel counts, while all of the machine is recorded, and as a command."""
+    program = folder / "programs" / "interrupts"
+    words = ["-o", folder / "rec", "-a", "--what", "io,irq"]
+    everything = subprocess.Popen(
+        [recorder.native, "record", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        wait_for_events(folder / "rec" / "spool")
+        done = subprocess.run([program, folder], capture_output=True, text=True, check=True)
+        (folder / "said").write_text(done.stdout)
+    finally:
+        everything.send_signal(signal.SIGINT)
+        said = everything.communicate()
+    if everything.returncode not in (0, 130):
+        raise AssertionError(f"exit status {everything.returncode}: {said}")
+    (folder / "files").mkdir()
+    words = ("--what", "io,sched,irq")
+    done = recorder.record(folder / "rec_of_command", program, folder / "files", recorder_options=words)
+    check(done)
+    (folder / "said_of_command").write_text(done.stdout)
+
+
+def wait_for_events(spool: Path) -> None:
+    """Until a recorder of the whole machine has written some, beside what it notes at the start."""
+    seen = -1
+    for _ in range(600):
+        size = spool.stat().st_size if spool.exists() else 0
+        if 0 < seen < size:
+            return
+        seen = size
+        time.sleep(0.6)
+    raise AssertionError("the recorder has written nothing")
+
+
 def hot_spots(recorder: Recorder, folder: Path) -> None:
     """The program that takes CPU time in known places, and says how much."""
     program = folder / "programs" / "hot_spots"
@@ -480,6 +515,7 @@ SCENES: dict[str, Callable[[Recorder, Path], None]] = {
     **{f"libaio_{depth}_{direct}": libaio(depth, direct) for depth in (1, 16) for direct in (0, 1)},
     "io_counters": io_counters,
     "run_states": run_states,
+    "interrupts": interrupts,
     "hot_spots": hot_spots,
     **{f"held_{kind}": held_lock(kind) for kind in ("pipe", "file")},
     **{f"storm_{name}": lock_storm(name) for name in STORMS},
@@ -500,6 +536,7 @@ COMPILED: dict[str, list[list[str | Path]]] = {
     "every_file_call": [["every_file_call", "-g", "-O1", *STRICT, PROGRAMS / "every_file_call.c"]],
     "mapped_pages": [["mapped_pages", "-O1", *STRICT, PROGRAMS / "mapped_pages.c"]],
     "run_states": [["run_states", "-O1", *STRICT, PROGRAMS / "run_states.c"]],
+    "interrupts": [["interrupts", "-O1", *STRICT, PROGRAMS / "interrupts.c"]],
     "hot_spots": [["hot_spots", "-O1", "-g", *STRICT, PROGRAMS / "hot_spots.c"]],
     **{
         f"held_{kind}": [["lock_holder", "-O1", *STRICT, PROGRAMS / "lock_holder.c"]]

@@ -129,6 +129,9 @@ mod tests {
         let named = |of: Option<&str>| KernelNames::open().symbols(&addresses, of).iter().flatten().count();
         // Without the right to see addresses there are none.
         assert_eq!(named(boot.as_deref()), addresses.len());
+        let names = KernelNames::open();
+        let twice = [(); 2].map(|()| names.symbols(&addresses, boot.as_deref()).iter().flatten().count());
+        assert_eq!(twice, [addresses.len(); 2]);
         assert_eq!((named(None), named(Some("another"))), (0, 0));
     }
 }

@@ -1,0 +1,38 @@
+-- Timer lateness
+-- How late timers ran after the time that they were set to: by the function that they call and the program that they woke. Of that, the
+-- slack is what the kernel was allowed; what is beyond it, somebody had to wait for.
+-- needs:  interrupts, processes
+-- column: name VARCHAR         The kernel function that the timer calls.
+-- column: woken VARCHAR        Program and process id of the thread that it woke; empty: none that is recorded.
+-- column: runs BIGINT          How often it ran.
+-- column: slack_ns BIGINT      The least slack: how much later than its time it was allowed to run [ns].
+-- column: min_ns BIGINT        The least that it was late [ns].
+-- column: p50_ns BIGINT        Half of them were late by at most this [ns].
+-- column: p90_ns BIGINT        90 % of them were late by at most this [ns].
+-- column: p99_ns BIGINT        99 % of them were late by at most this [ns].
+-- column: max_ns BIGINT        The most [ns].
+-- column: beyond_ns BIGINT     The most beyond its slack [ns].
+-- chart:  ranges x=name y=min_ns,p50_ns,p90_ns,p99_ns,max_ns y_scale=log title="Timer lateness" title_ja="タイマーの遅れ"
+-- tags:   time, processes
+WITH ranked AS (
+    SELECT coalesce(i.name, '?') AS name, i.woken_task_id, p.process_id, p.comm, p.pid, i.delay_ns, i.slack_ns,
+        row_number() OVER (PARTITION BY coalesce(i.name, '?'), p.process_id ORDER BY i.delay_ns) AS upto,
+        count(*) OVER (PARTITION BY coalesce(i.name, '?'), p.process_id) AS total
+    FROM interrupts AS i
+    LEFT JOIN processes AS p ON p.task_id = i.woken_task_id
+    WHERE i.kind = 'timer'
+)
+SELECT
+    r.name,
+    CASE WHEN r.process_id IS NULL THEN NULL ELSE concat(coalesce(max(r.comm), '?'), ' ', CAST(max(r.pid) AS VARCHAR)) END AS woken,
+    count(*) AS runs,
+    min(r.slack_ns) AS slack_ns,
+    min(r.delay_ns) AS min_ns,
+    min(r.delay_ns) FILTER (WHERE r.upto * 2 >= r.total) AS p50_ns,
+    min(r.delay_ns) FILTER (WHERE r.upto * 10 >= r.total * 9) AS p90_ns,
+    min(r.delay_ns) FILTER (WHERE r.upto * 100 >= r.total * 99) AS p99_ns,
+    max(r.delay_ns) AS max_ns,
+    max(greatest(r.delay_ns - r.slack_ns, 0)) AS beyond_ns
+FROM ranked AS r
+GROUP BY r.name, r.process_id
+ORDER BY runs DESC, r.name, r.process_id
