@@ -39,7 +39,7 @@ fn record(folder: &Folder, command: &[String]) -> Result<u64, Box<dyn Error>> {
     spool.note(&Note::Start(Start { command: Some(command.join(" ")), pid: Some(gate.pid()), ..Start::default() }))?;
     spool.note(&clock_note())?;
     spool.append(NO_CPU, &first_task(gate.pid()))?;
-    let mut capture = Capture::new(probes, spool, None)?;
+    let mut capture = Capture::new(probes, spool, None, None)?;
     let mut child = gate.open()?;
     let mut status = None;
     capture.run(|| {

@@ -78,6 +78,12 @@ impl Group {
         Ok(fs::metadata(&self.folder)?.ino())
     }
 
+    /// Its folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Put a process into it.
     ///
     /// # Errors

@@ -36,8 +36,9 @@ pub use config::{Stacks, Target, own_pid_namespace};
 pub use conversion::{convert, convert_own, finish_converted, manifest, salvage, waiting};
 pub use error::BpfError;
 pub use families::{
-    FAMILIES, Family, IO, Recorded, STACKS, chosen,
+    FAMILIES, Family, IO, Recorded, STACKS, SYSTEM, chosen,
     processes::tasks::{all_processes, first_task, task_events},
+    system::meters::Meters,
 };
 pub use gate::Gate;
 pub use group::{Freezer, Group};

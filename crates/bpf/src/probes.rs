@@ -126,6 +126,8 @@ impl Probes {
             let missing = if family == STACKS {
                 let is_missing = settings.stacks == Stacks::Off || config.stacks == Stacks::Off;
                 is_missing.then(|| without_stacks.clone())
+            } else if settings.families.contains(&family) && family.object.is_empty() {
+                None
             } else if settings.families.contains(&family) {
                 let loaded = load_family(family, &config, &calls).map_err(|error| error.reason);
                 loaded.map(|object| objects.push(Loaded { object, family: Some(family) })).err()

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fs, path::Path};
 
-use arrow_array::{Array, BooleanArray, DictionaryArray, Int32Array, Int64Array, StringArray, types::Int32Type};
+use arrow_array::{Array, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, StringArray, types::Int32Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use sysdock_table::{Access, Cancel, FamilyState, Folder, Manifest, Recording, TableEntry};
 
@@ -316,6 +316,7 @@ fn cell(column: &dyn Array, row: usize) -> String {
     let number = any.downcast_ref::<Int64Array>().map(|column| column.value(row).to_string());
     let number = number.or_else(|| any.downcast_ref::<Int32Array>().map(|column| column.value(row).to_string()));
     let text = number.or_else(|| any.downcast_ref::<StringArray>().map(|column| column.value(row).to_string()));
+    let text = text.or_else(|| any.downcast_ref::<Float64Array>().map(|column| column.value(row).to_string()));
     text.unwrap_or_else(|| any.downcast_ref::<BooleanArray>().unwrap().value(row).to_string())
 }
 

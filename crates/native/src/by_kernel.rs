@@ -17,8 +17,8 @@ use std::{
 };
 
 use sysdock_bpf::{
-    BpfError, Capture, End, Family, Gate, Group, KernelNames, Note, Probes, Reason, Settings, Spool, Stacks, Start, Target,
-    all_processes, first_task, task_events,
+    BpfError, Capture, End, Family, Gate, Group, KernelNames, Meters, Note, Probes, Reason, Settings, Spool, Stacks, Start,
+    Target, all_processes, first_task, task_events,
 };
 use sysdock_table::{Cancel, Ending, FamilyState, Folder, Manifest, Recording};
 
@@ -73,6 +73,8 @@ struct Prepared {
     tasks: Vec<u8>,
     /// Opened while there is the right to see addresses of the kernel.
     names: KernelNames,
+    /// Opened while there are all rights: what the kernel counts of the machine.
+    meters: Option<Meters>,
     /// What loading and attaching the programs took.
     attach: Duration,
 }
@@ -183,7 +185,9 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
         // Its number may be that of another process by now.
         return Err(Refusal::Error(no_such_process(gone.pid)));
     }
-    Ok(Prepared { probes, gate, group, tasks, names: KernelNames::open(), attach: begun.elapsed() })
+    let attach = begun.elapsed();
+    let meters = settings.families.contains(&sysdock_bpf::SYSTEM).then(|| Meters::open(group.as_ref().map(Group::folder)));
+    Ok(Prepared { probes, gate, group, tasks, names: KernelNames::open(), meters, attach })
 }
 
 /// What was asked for. The command line was refused where it has other words.
@@ -295,7 +299,7 @@ fn record(
     mut rows: Vec<environment::Row>,
     relay: Relay,
 ) -> Result<Exit, Message> {
-    let Prepared { probes, gate, group, tasks, names, attach } = prepared;
+    let Prepared { probes, gate, group, tasks, names, meters, attach } = prepared;
     let mut spool = Spool::create(recording.folder())?;
     say_what_is_missing(arguments, &probes.families);
     let start = Start {
@@ -309,7 +313,7 @@ fn record(
     let hold = if arguments.no_loss { group.as_ref().and_then(|group| group.freezer().ok()) } else { None };
     // Before it starts threads. The command's process is there by now, and is not confined.
     rows.push(environment::of_its_limits(confine::recorder(recording.folder())));
-    let mut capture = Capture::new(probes, spool, hold)?;
+    let mut capture = Capture::new(probes, spool, hold, meters)?;
     if let Err(error) = privileges::drop_rest(arguments.as_root) {
         messages::note(&format!("rights that are no longer needed could not be dropped: {error}"));
     }

@@ -39,6 +39,8 @@ _WORDS = {
     ("run_states", "state"), ("run_states", "cause"), ("run_states", "call"), ("run_states", "class"),
     ("critical_path", "part"), ("critical_path", "cause"), ("critical_path", "call"),
     ("critical_path", "class"), ("interrupts", "kind"), ("interrupts", "name"),
+    ("system_metrics", "source"), ("system_metrics", "object"), ("system_metrics", "metric"),
+    ("system_metrics", "unit"),
 }  # fmt: skip
 # Lines of the log, with what the program read and wrote.
 _CONTENTS = {("import_issues", "excerpt")}

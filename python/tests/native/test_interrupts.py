@@ -90,7 +90,8 @@ def numbers_are_those_counted(run: Run, query: Query, file: str, where: Callable
                 f" count(*) FILTER (ts_ns BETWEEN {earliest - CLOCKS_NS} AND {latest + CLOCKS_NS})"
                 f" FROM interrupts WHERE cpu = {cpu} AND {condition}",
             )
-            assert least <= number - before[word][cpu] <= most, (word, cpu)
+            not_seen = max(3, NOT_SEEN * (number - before[word][cpu]))
+            assert least <= number - before[word][cpu] <= most + not_seen, (word, cpu)
             total += number - before[word][cpu]
     return total
 
@@ -156,7 +157,8 @@ def test_timers_of_each_kind_expire_as_often_as_the_program_saw(everything: Run,
             f" LEFT JOIN processes AS p ON p.task_id = i.woken_task_id WHERE i.name = '{function}'",
         )
         asked = int(everything.said[word][0][0])
-        assert woken <= asked <= number
+        assert woken <= asked
+        assert number >= (1 - NOT_SEEN) * asked
         # It waits for the timer, unless somebody else has its CPU for 2 ms.
         assert woken >= 0.9 * asked
 

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{BpfError, Freezer, Note, Probes, Ring, Spool, clock_note, transport::hold::Hold};
+use crate::{BpfError, Freezer, Meters, NO_CPU, Note, Probes, Ring, Spool, clock_note, transport::hold::Hold};
 
 /// Between two looks at the rings, at most. At 2 million events a second a ring of 16 MiB is full after 125 ms.
 const PAUSE: Duration = Duration::from_millis(4);
@@ -20,6 +20,8 @@ const PAUSE: Duration = Duration::from_millis(4);
 const FASTEST: u64 = 512 << 20;
 /// What a recorder or machine that dies loses at most.
 const FLUSH: Duration = Duration::from_millis(500);
+/// Between two readings of what the kernel counts of the machine.
+const METERS: Duration = Duration::from_secs(1);
 
 /// Events on their way from the rings to the spool.
 pub struct Capture {
@@ -29,6 +31,8 @@ pub struct Capture {
     sync: Option<thread::JoinHandle<Result<(), BpfError>>>,
     /// Stops the processes where the rings are too full.
     hold: Option<Hold>,
+    /// What the kernel counts of the machine.
+    meters: Option<Meters>,
     /// Between two looks at the rings.
     pause: Duration,
     /// What detaching took.
@@ -54,11 +58,12 @@ pub struct Totals {
 
 impl Capture {
     /// Take over the probes, which are attached, and the spool, which has its first notes. `hold`: the processes of this group stand still
-    /// rather than that an event is lost.
+    /// rather than that an event is lost. `meters`: what is read at once, each second, and at the end.
     ///
     /// # Errors
     /// Where the spool cannot be written.
-    pub fn new(probes: Probes, mut spool: Spool, hold: Option<Freezer>) -> Result<Capture, BpfError> {
+    pub fn new(probes: Probes, spool: Spool, hold: Option<Freezer>, meters: Option<Meters>) -> Result<Capture, BpfError> {
+        let mut spool = spool;
         spool.note(&clock_note())?;
         let pause = pause_for(&probes);
         let hold = hold.map(|group| Hold::new(group, probes.rings.iter().map(Ring::level).collect(), pause));
@@ -71,7 +76,10 @@ impl Capture {
             }
             Ok(())
         });
-        Ok(Capture { probes: Some(probes), spool, stop, sync: Some(sync), hold, pause, detached: Duration::ZERO })
+        let detached = Duration::ZERO;
+        let mut capture = Capture { probes: Some(probes), spool, stop, sync: Some(sync), hold, meters, pause, detached };
+        capture.measure()?;
+        Ok(capture)
     }
 
     /// Read until `is_over`, which is asked every few milliseconds. What was written by then is read to the end.
@@ -79,7 +87,7 @@ impl Capture {
     /// # Errors
     /// [`BpfError::Full`] or another error of the spool: recording has ended, what was written before is whole.
     pub fn run(&mut self, mut is_over: impl FnMut() -> bool) -> Result<(), BpfError> {
-        let mut flushed = Instant::now();
+        let (mut flushed, mut measured) = (Instant::now(), Instant::now());
         let pause = self.pause;
         loop {
             let over = is_over();
@@ -89,8 +97,13 @@ impl Capture {
             }
             self.drain()?;
             if over {
+                self.measure()?;
                 self.spool.note(&clock_note())?;
                 return self.spool.flush();
+            }
+            if measured.elapsed() >= METERS {
+                measured = Instant::now();
+                self.measure()?;
             }
             if flushed.elapsed() >= FLUSH {
                 flushed = Instant::now();
@@ -126,6 +139,11 @@ impl Capture {
             hold.release();
         }
         outcome
+    }
+
+    fn measure(&mut self) -> Result<(), BpfError> {
+        let Some(meters) = &mut self.meters else { return Ok(()) };
+        self.spool.append(NO_CPU, &meters.read())
     }
 
     /// Write what was lost so far, and what time it is.

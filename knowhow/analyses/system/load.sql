@@ -1,0 +1,39 @@
+-- Load of the machine
+-- What the whole machine did while it was recorded, by everything that ran on it: CPUs, run queue, memory, paging, disks, network, pressure, and
+-- the control group of the command.
+-- needs:  system_metrics
+-- column: source VARCHAR       cpu, load, memory, paging, disk, network, pressure, or cgroup.
+-- column: object VARCHAR       CPU, disk, interface or resource; empty: the whole machine.
+-- column: metric VARCHAR       What it is, by the kernel's own name where there is one; missing: this kernel has no such file.
+-- column: unit VARCHAR         ns, B or count.
+-- column: readings BIGINT      How often it was read.
+-- column: total DOUBLE         Of a counter: how much it grew.
+-- column: per_second DOUBLE    Of a counter: how much it grew in a second.
+-- column: share DOUBLE         Of a time: that, as a part of the elapsed time; of the CPUs, 100 % is one CPU [%].
+-- column: mean DOUBLE          Of what is no counter: mean of the readings.
+-- column: least DOUBLE         The lowest reading.
+-- column: most DOUBLE          The highest reading.
+-- chart:  bars x=metric y=share color=source title="Times as parts of the elapsed time" title_ja="経過時間に対する割合"
+-- tags:   time, cpu
+WITH summed AS (
+    SELECT m.source, m.object, m.metric, m.unit, m.is_counter, count(*) AS readings,
+        arg_max(m.value, m.ts_ns) - arg_min(m.value, m.ts_ns) AS total,
+        max(m.ts_ns) - min(m.ts_ns) AS ns,
+        avg(m.value) AS mean, min(m.value) AS least, max(m.value) AS most
+    FROM system_metrics AS m
+    GROUP BY m.source, m.object, m.metric, m.unit, m.is_counter
+)
+SELECT
+    s.source,
+    s.object,
+    s.metric,
+    s.unit,
+    s.readings,
+    CASE WHEN s.is_counter THEN s.total END AS total,
+    CASE WHEN s.is_counter AND s.ns > 0 THEN round(s.total * 1e9 / s.ns, 3) END AS per_second,
+    CASE WHEN s.is_counter AND s.ns > 0 AND s.unit = 'ns' THEN round(s.total * 1e2 / s.ns, 3) END AS share,
+    CASE WHEN NOT s.is_counter THEN round(s.mean, 3) END AS mean,
+    CASE WHEN NOT s.is_counter THEN s.least END AS least,
+    CASE WHEN NOT s.is_counter THEN s.most END AS most
+FROM summed AS s
+ORDER BY s.source, s.object NULLS FIRST, s.metric
