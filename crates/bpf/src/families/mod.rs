@@ -153,6 +153,8 @@ families! {
         sched: sched::Sched,
         cpu: cpu::Cpu,
         locks: locks::Locks,
+        irq: irq::Interrupts,
+        system: system::System,
     }
 }
 
@@ -164,6 +166,9 @@ pub(crate) const LOCKS: Family = locks::Locks::FAMILY;
 
 /// When threads run, and what they wait for.
 pub(crate) const SCHED: Family = sched::Sched::FAMILY;
+
+/// Load of the whole machine.
+pub const SYSTEM: Family = system::System::FAMILY;
 
 /// Where in programs calls are made.
 pub const STACKS: Family = stacks::Stacks::FAMILY;
