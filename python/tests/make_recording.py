@@ -16,7 +16,15 @@ CLASSES = {"openat": "open", "read": "read", "write": "write", "close": "close",
 
 
 # Tables of families that need not be recorded.
-ON_DEMAND = ("run_states", "critical_path", "samples", "lock_waits", "block_requests")
+ON_DEMAND = (
+    "run_states",
+    "critical_path",
+    "samples",
+    "lock_waits",
+    "block_requests",
+    "interrupts",
+    "system_metrics",
+)
 
 
 class RecordingMaker:
@@ -191,6 +199,11 @@ class RecordingMaker:
         request = {"t": 0.0101, "queue_ns": ms, "service_ns": 28 * ms, "path": "/data", "device": "sda"}
         request |= {"sector": 8, "length_bytes": 4096, "op": "read", "flags": "sync", "depth": 1}
         rows["block_requests"] = [request]
+        rows["interrupts"] = [
+            {"t": 0.05, "dur_ns": 9000, "self_ns": 9000, "cpu": 0, "kind": "vector", "name": "local_timer"}
+        ]
+        number = {"source": "cpu", "object": "cpu0", "metric": "user", "unit": "ns", "is_counter": True}
+        rows["system_metrics"] = [{"t": t, **number, "value": 1e9 * t} for t in (0.0, 0.1)]
         rows |= {
             "locks": [lock],
             "lock_waits": [{**got, "call": "read", "class": "read", "kernel_stack_id": 1}],
@@ -226,10 +239,11 @@ class RecordingMaker:
         """What all tables of events share: a time, a life, paths."""
         row = dict(entry)
         row["ts_ns"] = STARTED_NS + round(row.pop("t", 0) * 1_000_000_000)
-        kind = row.pop("kind", "file")
+        # Without a path it is a column of the table.
+        kind = row.pop("kind", "file") if row.keys() & {"path", "to_path"} else None
         for name in ("path", "to_path"):
             if (path := row.pop(name, None)) is not None:
-                row[f"{name}_id"] = paths.setdefault(path, (len(paths), kind))[0]
+                row[f"{name}_id"] = paths.setdefault(path, (len(paths), kind or "file"))[0]
         row["task_id"] = lives.of(row.pop("pid", 100), row.pop("tid", 100), row["ts_ns"], "call" in row)
         return row
 

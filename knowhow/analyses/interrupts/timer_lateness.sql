@@ -12,7 +12,7 @@
 -- column: p99_ns BIGINT        99 % of them were late by at most this [ns].
 -- column: max_ns BIGINT        The most [ns].
 -- column: beyond_ns BIGINT     The most beyond its slack [ns].
--- chart:  ranges x=name y=min_ns,p50_ns,p90_ns,p99_ns,max_ns y_scale=log title="Timer lateness" title_ja="タイマーの遅れ"
+-- chart:  bars x=name y=p99_ns title="Timer lateness" title_ja="タイマーの遅れ"
 -- tags:   time, processes
 WITH ranked AS (
     SELECT coalesce(i.name, '?') AS name, i.woken_task_id, p.process_id, p.comm, p.pid, i.delay_ns, i.slack_ns,

@@ -207,8 +207,9 @@ def recorder_options(function: Function) -> Function:
             help="What to record: io (system calls and processes, always), uring (operations of io_uring), "
             "faults (page faults on mapped files), page_io (reads and writes of the disk for files), sched "
             "(when threads run, and what they wait for), cpu (samples of threads that run), system (load "
-            "of the whole machine); if not given, these. Only if named: locks (waits for locks of the kernel), block (requests to block devices: "
-            "their time in the queue and in the device), irq (interrupts, softirqs and timers).",
+            "of the whole machine); if not given, these. Only if named: locks (waits for locks of the "
+            "kernel), block (requests to block devices: their time in the queue and in the device), irq "
+            "(interrupts, softirqs and timers).",
         ),
         click.option(
             "--no-loss",

@@ -63,7 +63,9 @@ impl<'a> Reading<'a> {
             let Some((first, rest)) = words.split_first() else { continue };
             match self.source {
                 SYSTEM_STAT => processors(first, rest, take)?,
-                SYSTEM_LOAD => each(&["1min", "5min", "15min"], &words, &mut |name, value| take(None, name, "count", false, value))?,
+                SYSTEM_LOAD => {
+                    each(&["1min", "5min", "15min"], &words, &mut |name, value| take(None, name, "count", false, value))?
+                }
                 SYSTEM_MEMORY => {
                     let name = first.trim_end_matches(':');
                     each(&[name], rest, &mut |name, value| take(None, name, "B", false, value * KIB))?;
