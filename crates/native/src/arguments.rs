@@ -178,6 +178,9 @@ pub(crate) struct Record {
     /// devices: their time in the queue and in the device), irq (interrupts, softirqs and timers).
     #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = family)]
     pub(crate) what: Vec<String>,
+    /// What to record, by the question. `bottleneck`: all that --what knows, to see what holds a program or a machine (with -a) back.
+    #[arg(long, value_name = "NAME", value_enum, conflicts_with = "what")]
+    pub(crate) preset: Option<Preset>,
     /// Hold the processes still where events come faster than they are written, rather than lose any.
     #[arg(long)]
     pub(crate) no_loss: bool,
@@ -224,6 +227,13 @@ impl Target {
     pub(crate) fn is_empty(&self) -> bool {
         self.pid.is_empty() && self.cgroup.is_none() && !self.all
     }
+}
+
+/// What is recorded together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Preset {
+    /// Everything but stacks of calls.
+    Bottleneck,
 }
 
 /// How to record.

@@ -17,8 +17,8 @@ use std::{
 };
 
 use sysdock_bpf::{
-    BpfError, Capture, End, Family, Gate, Group, KernelNames, Meters, Note, Probes, Reason, Settings, Spool, Stacks, Start,
-    Target, all_processes, first_task, task_events,
+    BpfError, Capture, End, FAMILIES, Family, Gate, Group, KernelNames, Meters, Note, Probes, Reason, Settings, Spool, Stacks,
+    Start, Target, all_processes, first_task, task_events,
 };
 use sysdock_table::{Cancel, Ending, FamilyState, Folder, Manifest, Recording};
 
@@ -140,6 +140,7 @@ fn options(arguments: &arguments::Record) -> Vec<String> {
     options.extend(arguments.no_loss.then(|| "--no-loss".to_string()));
     options.extend(arguments.freq.map(|hz| format!("--freq {hz}")));
     options.extend(arguments.stacks.as_ref().map(|(text, _)| format!("--stacks={text}")));
+    options.extend(arguments.preset.map(|_| "--preset bottleneck".to_string()));
     options.extend((!arguments.what.is_empty()).then(|| format!("--what {}", arguments.what.join(","))));
     options.push(format!("--ring {}", arguments.ring));
     options
@@ -192,7 +193,12 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
 
 /// What was asked for. The command line was refused where it has other words.
 fn families(arguments: &arguments::Record) -> Vec<Family> {
-    sysdock_bpf::chosen(arguments.what.iter().map(String::as_str)).unwrap_or_default()
+    match arguments.preset {
+        Some(arguments::Preset::Bottleneck) => {
+            FAMILIES.iter().copied().filter(|family| family.word != sysdock_bpf::STACKS.word).collect()
+        }
+        None => sysdock_bpf::chosen(arguments.what.iter().map(String::as_str)).unwrap_or_default(),
+    }
 }
 
 /// Make the process of the command. It gets the rights that whoever asked for the recording has.

@@ -45,13 +45,14 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Message> {
     } else if arguments.target.is_empty() {
         return Err(Message::new("nothing to record", "give a command behind --, or -p PID, --cgroup PATH or -a"));
     }
-    let calls_only =
-        arguments.what.iter().all(|word| word == sysdock_bpf::IO) && arguments.stacks.is_none() && arguments.freq.is_none();
+    let named = arguments.preset.is_some() || arguments.what.iter().any(|word| word != sysdock_bpf::IO);
+    let calls_only = !named && arguments.stacks.is_none() && arguments.freq.is_none();
     let strace_can = !arguments.command.is_empty() && arguments.target.is_empty() && !arguments.no_loss && calls_only;
     match arguments.recorder {
         Recorder::Strace if strace_can => by_strace::run(arguments, &arguments.output),
         Recorder::Strace => {
-            let hint = "leave out --with strace, or give a command behind --, without --no-loss, --stacks, --freq and --what";
+            let hint =
+                "leave out --with strace, or give a command behind --, without --no-loss, --stacks, --freq, --what and --preset";
             Err(Message::new("strace records system calls of commands only", hint))
         }
         Recorder::Kernel => by_kernel::run(arguments).map_err(by_kernel::Refusal::into_message),

@@ -212,6 +212,11 @@ def recorder_options(function: Function) -> Function:
             "(interrupts, softirqs and timers).",
         ),
         click.option(
+            "--preset",
+            type=click.Choice(["bottleneck"]),
+            help="What to record, by the question: all that --what knows, to see what holds CMD back.",
+        ),
+        click.option(
             "--no-loss",
             is_flag=True,
             help="Hold the processes still where events come too fast, rather than lose any.",

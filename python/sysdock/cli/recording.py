@@ -42,6 +42,7 @@ def recorder_arguments(options: Mapping[str, Any]) -> list[str]:
     words = ["--with", options["with_"]]
     words += ["--what", options["what"]] if options["what"] else []
     words += ["--ring", str(options["ring"])] if options["ring"] else []
+    words += ["--preset", options["preset"]] if options["preset"] else []
     words += ["--freq", str(options["freq"])] if options["freq"] is not None else []
     words += [f"--stacks={options['stacks']}"] if options["stacks"] else []
     return words + [

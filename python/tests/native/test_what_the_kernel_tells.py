@@ -382,3 +382,13 @@ def test_whose_processes_they_are(kernel: Recorder, tmp_path: Path, query: Query
         record_running(kernel, tmp_path / "running", "-p", str(sleeper.pid))
         sleeper.kill()
     assert query(tmp_path / "running", "SELECT user_id FROM processes") == [(1236,)]
+
+
+def test_a_preset_records_all_that_its_question_needs(
+    kernel: Recorder, tmp_path: Path, manifest: Callable
+) -> None:
+    done = kernel.record(tmp_path / "rec", "true", recorder_options=("--preset", "bottleneck"))
+    assert (done.returncode, done.stderr) == (0, "")
+    families = {state["family"]: state["missing"] for state in manifest(tmp_path / "rec")["families"]}
+    assert families.pop("stacks") == "not asked for"
+    assert set(families.values()) == {None}
