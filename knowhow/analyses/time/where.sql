@@ -140,7 +140,7 @@ WITH calls_and_faults AS (
         END AS part,
         CASE
             WHEN l.name IS NOT NULL THEN concat(coalesce(u.call, 'page fault'), ' ', l.name)
-            WHEN u.cause IS NOT NULL AND o.path IS NOT NULL THEN concat(u.call, ' ', o.path)
+            WHEN u.cause IS NOT NULL AND o.path IS NOT NULL THEN concat(coalesce(u.call, 'page fault'), ' ', o.path)
             WHEN u.cause IS NOT NULL AND u.cause <> 'CPU' AND a.own THEN concat(u.call, ' in ', coalesce(a.function, '?'),
                 CASE WHEN a.source IS NOT NULL THEN concat(' ', regexp_extract(a.source, '[^/]*$')) ELSE '' END)
             WHEN u.cause = 'CPU' THEN coalesce(u.call, 'user code')

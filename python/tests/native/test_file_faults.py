@@ -224,3 +224,16 @@ def test_it_can_be_left_out(native: Path, tmp_path: Path, manifest: Callable) ->
     stated = manifest(tmp_path / "rec")
     assert "file_faults" not in stated["tables"]
     assert {"family": "faults", "missing": "not asked for"} in stated["families"]
+
+
+def test_who_waits_in_a_major_fault_waits_for_the_disk(recorded: Recorded, query: Query) -> None:
+    """The scheduler's times outside of calls that are for a disk lie in major faults on the same file."""
+    within = (
+        "EXISTS (SELECT 1 FROM file_faults AS f WHERE f.task_id = r.task_id AND f.path_id = r.path_id AND f.major "
+        "AND f.ts_ns <= r.ts_ns AND r.ts_ns + r.dur_ns <= f.ts_ns + f.dur_ns)"
+    )
+    [(number, faults)] = query(
+        recorded.rec,
+        f"SELECT count(*), count(*) FILTER (WHERE {within}) FROM run_states AS r WHERE cause = 'disk' AND call IS NULL",
+    )
+    assert number == faults > 0

@@ -5,11 +5,11 @@
 //! lives, and (up to a bound) times on no CPU stay in memory.
 
 pub(crate) mod clock;
-pub(crate) mod lock_waits;
 pub(crate) mod places;
 mod story;
 mod survey;
 pub(crate) mod threads;
+pub(crate) mod waits;
 
 use std::path::Path;
 
@@ -28,11 +28,11 @@ use crate::{
 };
 
 use clock::Clock;
-use lock_waits::LockWaits;
 use places::Places;
 use story::Story;
 use survey::Survey;
 use threads::{Thread, Threads};
+use waits::Waits;
 
 /// What recording.json says of a recording that the kernel recorder begins.
 #[must_use]
@@ -177,7 +177,7 @@ pub(crate) struct Conversion<'a> {
     pub(crate) objects: Objects,
     pub(crate) issues: Issues,
     /// What threads were on no CPU for.
-    pub(crate) lock_waits: LockWaits,
+    pub(crate) waits: Waits,
     /// Files that events name and no event tells the place of.
     pub(crate) unknown_paths: u64,
     /// A thread that turned out to be gone: calls of it may be unfinished.
@@ -203,7 +203,7 @@ impl<'a> Conversion<'a> {
             names,
             objects: Objects::default(),
             issues: Issues::default(),
-            lock_waits: LockWaits::default(),
+            waits: Waits::default(),
             unknown_paths: 0,
             gone: None,
             first_ns: None,

@@ -161,9 +161,6 @@ families! {
 /// What threads are at while they run.
 pub(crate) const CPU: Family = cpu::Cpu::FAMILY;
 
-/// Waits for locks of the kernel.
-pub(crate) const LOCKS: Family = locks::Locks::FAMILY;
-
 /// When threads run, and what they wait for.
 pub(crate) const SCHED: Family = sched::Sched::FAMILY;
 

@@ -6,11 +6,13 @@ use sysdock_table::{
 };
 
 use crate::{
-    conversion::Conversion,
+    conversion::{Conversion, waits::WaitedFor},
     events::{FAULT_COUNTED, FAULT_FETCH, FAULT_IN_CALL, FAULT_MAJOR, FAULT_MAPPED, FAULT_SHARED, FAULT_WRITE, FaultEvent},
 };
 
 const PAGE_BYTES: u64 = 4096;
+/// A fault that is over sooner kept its CPU: it takes longer to leave one and to come back.
+const SHORTEST_ABSENCE_NS: i64 = 2_000;
 
 /// Faults not yet written.
 #[derive(Debug, Default)]
@@ -37,11 +39,16 @@ pub(super) fn row(event: &FaultEvent, flags: u32, conversion: &mut Conversion<'_
     conversion.seen(ts_ns, ts_ns.saturating_add(dur_ns));
     let has_around = event.around_pages > 0;
     let has = |flag| flags & flag != 0;
+    let object = conversion.file(event.file);
+    if dur_ns >= SHORTEST_ABSENCE_NS {
+        let wait = WaitedFor::Page { object, from_disk: has(FAULT_MAJOR) };
+        conversion.waits.was_at(life as u32, (ts_ns, ts_ns.saturating_add(dur_ns)), wait);
+    }
     FileFaults {
         ts_ns,
         dur_ns,
         task_id: life as i32,
-        path_id: Some(conversion.file(event.file)).filter(|object| *object >= 0),
+        path_id: Some(object).filter(|object| *object >= 0),
         address: event.address.cast_signed(),
         offset_bytes: event.offset.cast_signed(),
         access: access(has(FAULT_WRITE), has(FAULT_FETCH)).into(),

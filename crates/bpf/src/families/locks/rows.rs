@@ -12,7 +12,7 @@ use super::{
     naming::{Names, described, plain},
 };
 use crate::{
-    conversion::Conversion,
+    conversion::{Conversion, waits::WaitedFor},
     events::{LOCK_GIVEN_UP, LOCK_NESTED, LockEvent, LockWaitEvent, Raw, until_nul},
     families::calls::meanings::Meanings,
     stacks::unwind::End,
@@ -115,7 +115,7 @@ impl LockRows {
         let lock_id = self.lock(lock, wait, stack, descriptions);
         let task_id = (tid != 0).then(|| conversion.life(tid, at_ns) as i32);
         if let Some(life) = task_id.filter(|_| wait.flags & LOCK_NESTED == 0) {
-            conversion.lock_waits.add(life.cast_unsigned(), (ts_ns, at_ns), lock_id);
+            conversion.waits.was_at(life.cast_unsigned(), (ts_ns, at_ns), WaitedFor::Lock(lock_id));
         }
         let holder_task_id = Some(holder_tid).filter(|tid| *tid != 0).and_then(|tid| conversion.threads.life_of(tid));
         let meaning = u16::try_from(call).ok().map(|call| self.meanings.of(call));

@@ -15,7 +15,6 @@ use crate::{
         STATE_DEAD, STATE_SLEEPING, STATE_STOPPED, STATE_TRACED, STATE_UNINTERRUPTIBLE, SWITCH_PREEMPTED, SwitchEvent,
         WAKE_INTERRUPT, WAKE_NEW, WAKE_OTHER, WakeEvent,
     },
-    families::LOCKS,
 };
 
 use super::{
@@ -33,7 +32,7 @@ pub(super) struct Absences {
     now: FxHashMap<u32, Absence>,
     /// Lives of threads that were seen on a CPU and may be again, by thread id.
     seen: FxHashMap<u32, u32>,
-    /// By thread id, absences within a call that has not returned.
+    /// By thread id, absences since its last call returned.
     in_call: FxHashMap<u32, Vec<Absence>>,
     words: Words,
     rows: Rows,
@@ -58,7 +57,10 @@ impl Absences {
             self.now.remove(&tid);
             self.seen.remove(&tid);
             let left = self.in_call.remove(&tid).unwrap_or_default();
-            return left.into_iter().try_for_each(|absence| self.keep(absence, conversion));
+            let life = left.first().map(|absence| absence.life);
+            left.into_iter().try_for_each(|absence| self.keep(absence, conversion))?;
+            life.into_iter().for_each(|life| conversion.waits.forget(life));
+            return Ok(());
         }
         let Some(life) = life_of(tid, conversion) else { return Ok(()) };
         self.seen.insert(tid, life);
@@ -105,10 +107,8 @@ impl Absences {
         };
         self.seen.insert(tid, absence.life);
         let absence = ended(absence, at_ns, event.cpu as i16);
-        // That it waited for a lock is known a moment later.
-        if absence.call < 0 && !conversion.records(&LOCKS) {
-            return self.keep(absence, conversion);
-        }
+        // What it was at, in a call or in a page fault, is known a moment later.
+        conversion.waits.away(absence.life, absence.from_ns, absence.until_ns);
         let waiting = self.in_call.entry(tid).or_default();
         waiting.push(absence);
         if waiting.len() < MOST_WAITING {
@@ -131,7 +131,7 @@ impl Absences {
             };
             self.keep(absence, conversion)?;
         }
-        conversion.lock_waits.forget(life);
+        conversion.waits.forget(life);
         // With the room that it has.
         self.in_call.insert(tid, waiting);
         Ok(())
@@ -150,8 +150,8 @@ impl Absences {
     }
 
     fn keep(&mut self, absence: Absence, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
-        let lock = conversion.lock_waits.lock_of(absence.life, absence.from_ns, absence.until_ns);
-        let absence = self.words.explained(absence, lock, &conversion.objects);
+        let wait = conversion.waits.of(absence.life, absence.from_ns);
+        let absence = self.words.explained(absence, wait, &conversion.objects);
         self.path.add(&absence);
         self.rows.push(&absence, &mut self.words, conversion.recording)
     }

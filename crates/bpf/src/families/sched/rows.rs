@@ -12,7 +12,7 @@ use sysdock_table::{
     rows::{RunStates, RunStatesColumns},
 };
 
-use crate::families::calls::meanings::Meanings;
+use crate::{conversion::waits::WaitedFor, families::calls::meanings::Meanings};
 
 use super::cause::Cause;
 
@@ -115,11 +115,16 @@ impl Words {
         }
     }
 
-    /// The absence with its cause, which the object that its call works on tells, or a lock that the thread waited for.
-    pub(super) fn explained(&mut self, absence: Absence, lock: Option<i32>, objects: &Objects) -> Absence {
+    /// The absence with its cause, which the object that its call works on tells, or what the thread was at meanwhile.
+    pub(super) fn explained(&mut self, absence: Absence, wait: Option<WaitedFor>, objects: &Objects) -> Absence {
         let may_wait = matches!(absence.state, State::Sleeping | State::Uninterruptible);
-        if let Some(lock) = lock.filter(|_| may_wait) {
-            return Absence { cause: Some(Cause::KernelLock), lock, ..absence };
+        match wait.filter(|_| may_wait) {
+            Some(WaitedFor::Lock(lock)) => return Absence { cause: Some(Cause::KernelLock), lock, ..absence },
+            Some(WaitedFor::Page { object, from_disk }) if absence.call < 0 => {
+                let cause = if from_disk { Cause::Disk } else { Cause::PageFault };
+                return Absence { cause: Some(cause), object, ..absence };
+            }
+            _ => {}
         }
         let call = self.call(absence.call);
         let call = call.map(|(number, class)| (self.name(number), class));

@@ -64,7 +64,7 @@ impl<'a> Reading<'a> {
             match self.source {
                 SYSTEM_STAT => processors(first, rest, take)?,
                 SYSTEM_LOAD => {
-                    each(&["1min", "5min", "15min"], &words, &mut |name, value| take(None, name, "count", false, value))?
+                    each(&["1min", "5min", "15min"], &words, &mut |name, value| take(None, name, "count", false, value))?;
                 }
                 SYSTEM_MEMORY => {
                     let name = first.trim_end_matches(':');
