@@ -371,6 +371,13 @@ def hot_spots(recorder: Recorder, folder: Path) -> None:
     (folder / "said").write_text(done.stdout)
 
 
+def critical_paths(recorder: Recorder, folder: Path) -> None:
+    """Eight ways to work together, with who the end depends on."""
+    done = recorder.record(folder / "rec", folder / "programs" / "critical_paths")
+    check(done)
+    (folder / "said").write_text(done.stdout)
+
+
 HOLD_MS = 300
 WAITERS = 4
 
@@ -519,6 +526,7 @@ SCENES: dict[str, Callable[[Recorder, Path], None]] = {
     "hot_spots": hot_spots,
     **{f"held_{kind}": held_lock(kind) for kind in ("pipe", "file")},
     **{f"storm_{name}": lock_storm(name) for name in STORMS},
+    "critical_paths": critical_paths,
     "children": children,
     "block_requests": block_requests,
     "block_requests_of_all": block_requests_of_all,
@@ -543,6 +551,7 @@ COMPILED: dict[str, list[list[str | Path]]] = {
         for kind in ("pipe", "file")
     },
     **{f"storm_{name}": [["lock_storms", "-O1", *STRICT, PROGRAMS / "lock_storms.c"]] for name in STORMS},
+    "critical_paths": [["critical_paths", "-O1", *STRICT, PROGRAMS / "critical_paths.c"]],
     "io_counters": [["io_counters", "-O1", "-w", "-pthread", PROGRAMS / "io_counters.c"]],
     "call_sites_pie": [
         ["call_sites", *NO_FRAME_POINTERS, "-fPIE", "-pie", PROGRAMS / "call_sites.c"],
