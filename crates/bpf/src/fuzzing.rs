@@ -46,7 +46,7 @@ pub fn elf(data: &[u8], path: &Path) {
     let (start, length) = (START, file.len() as u64);
     let mut places = places(path);
     places.images.mapped(MappedEvent { image: IMAGE, start, length, file: FILE, ..MappedEvent::default() });
-    let (found, _) = frames.of(&copy, &places, &|_| i64::MAX);
+    let (found, _) = frames.of(&copy, None, &places, &|_| i64::MAX);
     // As for all files that frames lie in, what is no binary is not looked into for symbols.
     if frames.objects.all.iter().all(|object| object.binary.is_none()) {
         return;
@@ -86,7 +86,7 @@ pub fn python_stacks(data: &[u8], recording: &mut Recording) -> Result<(), Table
             EVENT_STACK => {
                 let Some(part) = StackPart::of(&event) else { continue };
                 stacks.part(&part);
-                stacks.number(part.id, (part.tid, part.of), &places, &|_| 0);
+                stacks.number(part.id, (part.tid, part.of), None, &places, &|_| 0);
             }
             _ => {}
         }

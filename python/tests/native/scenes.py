@@ -552,6 +552,7 @@ COMPILED: dict[str, list[list[str | Path]]] = {
     },
     **{f"storm_{name}": [["lock_storms", "-O1", *STRICT, PROGRAMS / "lock_storms.c"]] for name in STORMS},
     "critical_paths": [["critical_paths", "-O1", *STRICT, PROGRAMS / "critical_paths.c"]],
+    "jitted": [["jitted", "-O1", "-g", *STRICT, PROGRAMS / "jitted.c"]],
     "io_counters": [["io_counters", "-O1", "-w", "-pthread", PROGRAMS / "io_counters.c"]],
     "call_sites_pie": [
         ["call_sites", *NO_FRAME_POINTERS, "-fPIE", "-pie", PROGRAMS / "call_sites.c"],

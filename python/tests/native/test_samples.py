@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from recorders import Recorder, recorder_or_skip
+from scenes import build
 
 Query = Callable[[Path, str], list[tuple]]
 
@@ -178,3 +179,28 @@ def test_families_that_are_not_named_are_not_recorded(
     states = {state["family"]: state["missing"] for state in manifest(tmp_path / "rec")["families"]}
     assert (states["sched"], states["cpu"]) == (None, "not asked for")
     assert "samples" not in manifest(tmp_path / "rec")["tables"]
+
+
+def test_functions_that_a_program_made_have_the_names_that_it_gives(
+    kernel: Recorder, tmp_path: Path, query: Query
+) -> None:
+    """As Node.js and Java write them for profilers; behind them stands who called them."""
+    build("jitted", tmp_path)
+    done = kernel.record(tmp_path / "rec", tmp_path / "programs" / "jitted")
+    assert (done.returncode, done.stderr) == (0, "")
+    map_of_perf = Path(done.stdout.strip())
+    map_of_perf.unlink()
+    rows = query(
+        tmp_path / "rec",
+        "SELECT s.stack_id, list(s.function ORDER BY s.frame) FROM stacks AS s JOIN samples AS m USING (stack_id) "
+        "GROUP BY m.ts_ns, s.stack_id",
+    )
+    made = [functions for _, functions in rows if functions[0] == "made_while_it_ran"]
+    assert len(made) > 0.5 * len(rows)
+    # In its first and last instructions a function has no frame of its own.
+    called = [functions for functions in made if functions[1:3] == ["call_made", "main"]]
+    assert len(called) > 0.9 * len(made)
+    objects = query(
+        tmp_path / "rec", "SELECT DISTINCT object FROM stacks WHERE function = 'made_while_it_ran'"
+    )
+    assert objects == [(str(map_of_perf),)]

@@ -275,7 +275,11 @@ impl<'a> Conversion<'a> {
     /// The row in `stacks` of the stack of a call or a sample of a thread; -1: it has none.
     #[inline]
     pub(crate) fn stack(&mut self, id: u64, whose: Whose) -> i32 {
-        self.stacks.number(id, whose, &self.places, &|ns| self.clock.epoch_ns(ns))
+        if id == 0 {
+            return -1;
+        }
+        let pid = self.threads.life_of(whose.0).and_then(|life| u32::try_from(self.threads.process(life as u32)).ok());
+        self.stacks.number(id, whose, pid, &self.places, &|ns| self.clock.epoch_ns(ns))
     }
 
     /// What the spool itself lacks.

@@ -20,6 +20,7 @@ use crate::{
     families::stacks::events::ProgramMapped,
     stacks::{
         elf::{self, Binary},
+        jitted::{self, Jitted},
         vdso,
     },
 };
@@ -76,6 +77,8 @@ pub(crate) struct Object {
     pub(crate) binary: Option<Binary>,
     /// What it is read from, where no path leads to it.
     memory: Option<File>,
+    /// No file: functions that a process made.
+    pub(crate) jitted: Option<Jitted>,
 }
 
 impl Object {
@@ -104,6 +107,8 @@ pub(crate) struct Objects {
     by_file: FxHashMap<u64, Option<u32>>,
     kernel: Option<u32>,
     vdso: Option<u32>,
+    /// By process; `None`: it has written of no functions.
+    jitted: FxHashMap<u32, Option<u32>>,
 }
 
 /// What the kernel is called, which is no file here.
@@ -113,7 +118,7 @@ impl Objects {
     /// The kernel, and what is loaded into it.
     pub(crate) fn kernel(&mut self) -> u32 {
         *self.kernel.get_or_insert_with(|| {
-            self.all.push(Rc::new(Object { path: KERNEL.into(), binary: None, memory: None }));
+            self.all.push(Rc::new(Object { path: KERNEL.into(), binary: None, memory: None, jitted: None }));
             (self.all.len() - 1) as u32
         })
     }
@@ -124,9 +129,20 @@ impl Objects {
             // After another start of the machine it may be another one.
             let memory = if places.is_this_boot { vdso::file() } else { None };
             let binary = memory.as_ref().and_then(Binary::read);
-            self.all.push(Rc::new(Object { path: vdso::NAME.into(), binary, memory }));
+            self.all.push(Rc::new(Object { path: vdso::NAME.into(), binary, memory, jitted: None }));
             (self.all.len() - 1) as u32
         })
+    }
+
+    /// The functions that a process made while it ran, if there is one at this address.
+    pub(crate) fn jitted(&mut self, pid: u32, address: u64) -> Option<u32> {
+        let all = &mut self.all;
+        let object = *self.jitted.entry(pid).or_insert_with(|| {
+            let jitted = Some(Jitted::of_process(pid).filter(|_| all.len() < MOST_OBJECTS)?);
+            all.push(Rc::new(Object { path: jitted::path(pid).into(), binary: None, memory: None, jitted }));
+            Some((all.len() - 1) as u32)
+        });
+        object.filter(|object| self.all[*object as usize].jitted.as_ref().is_some_and(|jitted| jitted.holds(address)))
     }
 
     pub(crate) fn is_kernel(&self, object: u32) -> bool {
@@ -215,7 +231,7 @@ impl Objects {
             return None;
         }
         let number = self.all.len() as u32;
-        self.all.push(Rc::new(Object { path: path.into(), binary: binary(path, known, at_ns), memory: None }));
+        self.all.push(Rc::new(Object { path: path.into(), binary: binary(path, known, at_ns), memory: None, jitted: None }));
         self.by_path.insert(path.into(), number);
         Some(number)
     }

@@ -104,8 +104,14 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// The frames of a stack, the innermost first, and why there are no more.
-    pub(crate) fn of(&mut self, copy: &Copy, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> (Vec<Frame>, End) {
+    /// The frames of a stack of a process, the innermost first, and why there are no more.
+    pub(crate) fn of(
+        &mut self,
+        copy: &Copy,
+        pid: Option<u32>,
+        places: &Places,
+        epoch_ns: &impl Fn(u64) -> i64,
+    ) -> (Vec<Frame>, End) {
         let image = self.image(copy.image, places, epoch_ns);
         let mut read = |address| copy.read(address).ok_or(());
         let mut registers = copy.registers();
@@ -113,14 +119,23 @@ impl Frames {
         let mut frames = Vec::new();
         loop {
             let is_entry_to_kernel = frames.is_empty() && !copy.interrupted;
-            let Some(frame) = frame(&image.areas, address, is_entry_to_kernel) else { return (frames, End::NoFile) };
+            let found = frame(&image.areas, address, is_entry_to_kernel);
+            let Some(frame) = found.or_else(|| self.jitted(pid?, address)) else { return (frames, End::NoFile) };
             if frames.len() >= MOST_FRAMES {
                 return (frames, End::TooDeep);
             }
             frames.push(frame);
-            let Some(binary) = self.objects.all[frame.object as usize].binary.as_ref() else {
-                return (frames, End::NoUnwindInformation);
-            };
+            let object = &self.objects.all[frame.object as usize];
+            // Those who write of such functions for profilers keep frame pointers in them.
+            if object.jitted.is_some() {
+                address = match caller_by_frame_pointer(copy, &mut registers) {
+                    Ok(Some(caller)) => FrameAddress::from_return_address(caller).unwrap_or(address),
+                    Ok(None) => return (frames, End::Whole),
+                    Err(end) => return (frames, end),
+                };
+                continue;
+            }
+            let Some(binary) = object.binary.as_ref() else { return (frames, End::NoUnwindInformation) };
             if binary.trampolines.contains(&frame.address) {
                 let Some(interrupted) = interrupted(copy, &mut registers) else { return (frames, End::CopyEnded) };
                 address = FrameAddress::from_instruction_pointer(interrupted);
@@ -146,6 +161,13 @@ impl Frames {
                 Err(_) => return (frames, End::NoUnwindInformation),
             };
         }
+    }
+
+    /// The frame of a function that the process made.
+    fn jitted(&mut self, pid: u32, address: FrameAddress) -> Option<Frame> {
+        let object = self.objects.jitted(pid, address.address_for_lookup())?;
+        let interrupted = matches!(address, FrameAddress::InstructionPointer(_));
+        Some(Frame { object, address: address.address(), interrupted })
     }
 
     fn image(&mut self, image: u64, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> Rc<Image> {
@@ -200,12 +222,18 @@ fn interrupted(copy: &Copy, registers: &mut UnwindRegsX86_64) -> Option<u64> {
 ///
 /// What enters the kernel is a function without a frame: its caller stands on top of the stack.
 fn caller_in_go(copy: &Copy, registers: &mut UnwindRegsX86_64, is_first: bool) -> Result<Option<u64>, End> {
+    if !is_first {
+        return caller_by_frame_pointer(copy, registers);
+    }
+    let sp = registers.sp();
+    registers.set_sp(sp.saturating_add(8));
+    copy.read(sp).ok_or(End::CopyEnded).map(Some)
+}
+
+/// The address that a function with a frame pointer returns to; `None`: nothing called it.
+fn caller_by_frame_pointer(copy: &Copy, registers: &mut UnwindRegsX86_64) -> Result<Option<u64>, End> {
     let read = |address: u64| copy.read(address).ok_or(End::CopyEnded);
     let (sp, bp) = (registers.sp(), registers.bp());
-    if is_first {
-        registers.set_sp(sp.saturating_add(8));
-        return read(sp).map(Some);
-    }
     if bp == 0 {
         return Ok(None);
     }

@@ -93,9 +93,16 @@ impl StackRows {
         self.python.insert((frames.tid, frames.of), (frames.id, codes.frames(frames), frames.cut));
     }
 
-    /// The number of the stack of a call or a sample of a thread; -1: it has none.
+    /// The number of the stack of a call or a sample of a thread of a process; -1: it has none.
     #[inline]
-    pub(crate) fn number(&mut self, id: u64, (tid, of): Whose, places: &Places, epoch_ns: &impl Fn(u64) -> i64) -> i32 {
+    pub(crate) fn number(
+        &mut self,
+        id: u64,
+        (tid, of): Whose,
+        pid: Option<u32>,
+        places: &Places,
+        epoch_ns: &impl Fn(u64) -> i64,
+    ) -> i32 {
         if id == 0 {
             return -1;
         }
@@ -104,7 +111,7 @@ impl StackRows {
             && copied == id
         {
             let python = self.python.remove(&(tid, of)).filter(|(of, ..)| *of == id);
-            let (frames, end) = self.frames.of(&copy, places, epoch_ns);
+            let (frames, end) = self.frames.of(&copy, pid, places, epoch_ns);
             let (python, more) = python.map(|(_, frames, more)| (frames, more)).unwrap_or_default();
             // A sample may lie where a stack has no frame yet.
             let is_cut = of == Of::Call && (end != End::Whole || more);
@@ -190,6 +197,11 @@ impl StackRows {
                 names.symbols(&addresses, boot)
             } else {
                 let object = &self.frames.objects.all[object as usize];
+                if let Some(jitted) = &object.jitted {
+                    let found = addresses.iter().map(|address| jitted.symbol(*address).into_iter().collect());
+                    all.extend(frames.into_iter().zip(found));
+                    continue;
+                }
                 if object.binary.is_none() {
                     continue;
                 }
@@ -331,7 +343,7 @@ mod tests {
                     let part = StackPart { id, image, registers, tid, offset, again, of, interrupted: again, bytes: &bytes };
                     stacks.part(&part);
                     let other = if random.below(2) == 0 { tid } else { 1 };
-                    stacks.number(id, (other, of), &places, &|_| 0);
+                    stacks.number(id, (other, of), Some(0), &places, &|_| 0);
                     stacks.kernel_number([odd(&mut random)].into_iter(), End::Whole, random.below(2) == 0);
                 }
             }
@@ -361,8 +373,8 @@ mod tests {
         stacks.part(&part(6, 24, &[3; 8]));
         stacks.part(&part(5, 32, &[4; 8]));
         assert_eq!(stacks.copies[&(7, Of::Call)].2.bytes, [[1; 8], [1; 8], [2; 8]].concat());
-        let number = stacks.number(5, (7, Of::Call), &Places::default(), &|_| 0);
-        assert_eq!((number, stacks.number(5, (8, Of::Call), &Places::default(), &|_| 0)), (0, 0));
-        assert_eq!((stacks.number(6, (7, Of::Call), &Places::default(), &|_| 0), stacks.counts.lost), (-1, 1));
+        let number = stacks.number(5, (7, Of::Call), None, &Places::default(), &|_| 0);
+        assert_eq!((number, stacks.number(5, (8, Of::Call), None, &Places::default(), &|_| 0)), (0, 0));
+        assert_eq!((stacks.number(6, (7, Of::Call), None, &Places::default(), &|_| 0), stacks.counts.lost), (-1, 1));
     }
 }
