@@ -1,5 +1,5 @@
-// Locks of the kernel that a thread has to wait for: one event for each wait, at its end. When a wait begins, its stack and who holds the
-// lock are noted: until the lock is free there is time for that.
+// Locks of the kernel that a thread has to wait for: one event for each wait, at its end, and before the first wait for a lock where that
+// lies: once a second at most for each lock, since memory is used again for something else.
 
 #include "bpf/kernel.h"
 #include "bpf/ring.h"
@@ -7,154 +7,63 @@
 #include "bpf/task.h"
 #include "events.h"
 #include "lying.h"
+#include "waits.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
-#include <bpf/bpf_tracing.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define FRAMES 16
-#define TRACEPOINT_FRAMES 3 // of the program itself, and of what calls it
-
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-typedef struct {
-	s64 counter;
-} atomic_long_t;
-
-struct mutex {
-	atomic_long_t owner;
-};
-
-struct rw_semaphore {
-	atomic_long_t owner;
-};
-
-#pragma clang attribute pop
-
-struct lock_wait {
-	u64 lock;
-	u64 from_ns;
-	u32 flags; // of the tracepoint
-	u32 bytes; // of the frames
-	u64 holder; // the address of its task
-	u64 frames[FRAMES];
-};
-
-// Who spins stays on its CPU: its waits, and those of interrupts meanwhile, end in the reverse order of their beginnings.
-#define MOST_SPINNING 4
-
-struct spinning {
-	u32 depth;
-	u32 pad;
-	struct lock_wait waits[MOST_SPINNING];
-};
+#define DESCRIBED_NS 1000000000ull
 
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct spinning);
-} spinning SEC(".maps");
-
-// Who sleeps, by the address of its task. It waits for one lock at a time.
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
 	__type(key, u64);
-	__type(value, struct lock_wait);
-} sleeping SEC(".maps");
+	__type(value, u64);
+} described SEC(".maps");
 
+// In memory of its own, not in the ring: that is found to be too small only afterwards.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct lock_wait);
-} new_waits SEC(".maps");
+	__type(value, struct lock_event);
+} descriptions SEC(".maps");
 
-static __always_inline bool only_spins(u32 flags)
+static __noinline int describe_anew(struct task_struct *task, u64 lock, u64 now_ns)
 {
-	return flags & LOCK_SPIN && !(flags & LOCK_MUTEX);
-}
-
-// Mutexes and locks for reading and writing know who holds them. Of several readers none is known.
-static __always_inline u64 holder_of(u64 lock, u32 flags)
-{
-	u64 owner = 0;
-
-	if (flags & LOCK_MUTEX)
-		bpf_probe_read_kernel(&owner, sizeof(owner), (void *)lock + bpf_core_field_offset(struct mutex, owner));
-	else if (flags & (LOCK_READ | LOCK_WRITE) && !(flags & (LOCK_SPIN | LOCK_PERCPU | LOCK_RT)))
-		bpf_probe_read_kernel(&owner, sizeof(owner), (void *)lock + bpf_core_field_offset(struct rw_semaphore, owner));
-	else
-		return 0;
-	// The lowest bits are flags; of the second kind the lowest says that readers hold it.
-	return flags & LOCK_MUTEX || !(owner & 1) ? owner & ~7ull : 0;
-}
-
-static __always_inline void note_wait(void *context, struct lock_wait *wait, u64 lock, u32 flags)
-{
-	long bytes = bpf_get_stack(context, wait->frames, sizeof(wait->frames), TRACEPOINT_FRAMES);
-
-	wait->lock = lock;
-	wait->flags = flags;
-	wait->bytes = bytes > 0 ? bytes : 0;
-	wait->holder = holder_of(lock, flags);
-	// What was done until now is no part of the wait.
-	wait->from_ns = bpf_ktime_get_ns();
-}
-
-static __always_inline void begin_spinning(void *context, u64 lock, u32 flags)
-{
-	struct spinning *spins;
+	struct lock_event *description, *event;
+	struct ring *ring = this_ring();
+	u64 position;
 	u32 zero = 0;
 
-	spins = bpf_map_lookup_elem(&spinning, &zero);
-	if (!spins)
-		return;
-	u32 depth = spins->depth;
-	if (depth >= MOST_SPINNING) {
-		// Ends were missed: more levels than thread, softirq, interrupt and NMI there are not.
-		for (u32 lost = 0; lost < MOST_SPINNING; lost++)
-			lose(EVENT_LOCK_WAIT);
-		depth = 0;
-	}
-	spins->depth = depth + 1;
-	note_wait(context, &spins->waits[depth & (MOST_SPINNING - 1)], lock, flags);
-}
-
-static __always_inline void begin_sleeping(void *context, struct task_struct *task, u64 lock, u32 flags)
-{
-	struct lock_wait *wait;
-	u64 key = (u64)task;
-	u32 zero = 0;
-
-	wait = bpf_map_lookup_elem(&sleeping, &key);
-	// Of a mutex the thread first spins and then sleeps: that is one wait.
-	if (wait && wait->lock == lock) {
-		wait->flags = flags;
-		return;
-	}
-	wait = bpf_map_lookup_elem(&new_waits, &zero);
-	if (!wait)
-		return;
-	note_wait(context, wait, lock, flags);
-	if (bpf_map_update_elem(&sleeping, &key, wait, BPF_ANY))
-		lose(EVENT_LOCK_WAIT);
-}
-
-SEC("tp_btf/contention_begin")
-int BPF_PROG(contended, void *lock, u32 flags)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	if (!is_wanted(task))
+	description = bpf_map_lookup_elem(&descriptions, &zero);
+	if (!ring || !description)
 		return 0;
-	if (only_spins(flags))
-		begin_spinning(ctx, (u64)lock, flags);
-	else
-		begin_sleeping(ctx, task, (u64)lock, flags);
+	find_place(description, task, lock);
+	description->at_ns = now_ns;
+	event = ring_take(ring, sizeof(*event), EVENT_LOCK, now_ns, &position);
+	if (!event)
+		return 0;
+	bpf_probe_read_kernel((void *)event + sizeof(event->header), sizeof(*event) - sizeof(event->header),
+			      (void *)description + sizeof(event->header));
+	ring_give(&event->header, position, sizeof(*event), EVENT_LOCK, 0);
 	return 0;
+}
+
+static __always_inline void describe(struct task_struct *task, u64 lock, u64 now_ns)
+{
+	u64 *before = bpf_map_lookup_elem(&described, &lock);
+
+	if (before && now_ns - *before < DESCRIBED_NS)
+		return;
+	bpf_map_update_elem(&described, &lock, &now_ns, BPF_ANY);
+	describe_anew(task, lock, now_ns);
+}
+
+static __always_inline void lose_wait(void)
+{
+	lose(EVENT_LOCK_WAIT);
 }
 
 static __always_inline void name_holder(struct lock_wait_event *event, u64 holder)
@@ -169,7 +78,7 @@ static __always_inline void name_holder(struct lock_wait_event *event, u64 holde
 	bpf_probe_read_kernel(event->holder, sizeof(event->holder), (void *)holder + bpf_core_field_offset(struct task_struct, comm));
 }
 
-static __always_inline void write_wait(struct task_struct *task, struct lock_wait *wait, u32 flags)
+static __always_inline void keep_wait(struct task_struct *task, struct lock_wait *wait, u32 flags)
 {
 	u32 bytes = at_most(wait->bytes, sizeof(wait->frames)) & ~7u;
 	u32 size = sizeof(struct lock_wait_event) + bytes;
@@ -193,50 +102,4 @@ static __always_inline void write_wait(struct task_struct *task, struct lock_wai
 	name_holder(event, wait->holder);
 	bpf_probe_read_kernel(event->frames, at_most(bytes, sizeof(wait->frames)), wait->frames);
 	ring_give(&event->header, position, size, EVENT_LOCK_WAIT, flags);
-}
-
-// Who sleeps for a lock may spin for the one that guards its list of waiters.
-static __always_inline bool is_nested(u64 task, u64 from_ns)
-{
-	struct lock_wait *outer = bpf_map_lookup_elem(&sleeping, &task);
-
-	return outer && outer->from_ns <= from_ns;
-}
-
-// Whether it was a lock that this CPU spun for.
-static __always_inline bool end_spinning(struct task_struct *task, u64 lock)
-{
-	struct spinning *spins;
-	u32 zero = 0;
-
-	spins = bpf_map_lookup_elem(&spinning, &zero);
-	if (!spins || !spins->depth)
-		return 0;
-	u32 level = (spins->depth - 1) & (MOST_SPINNING - 1);
-	struct lock_wait *wait = &spins->waits[level];
-	if (wait->lock != lock)
-		return 0;
-	u32 flags = wait->flags & 63;
-	if (level || is_nested((u64)task, wait->from_ns))
-		flags |= LOCK_NESTED;
-	write_wait(task, wait, flags);
-	spins->depth = level;
-	return 1;
-}
-
-SEC("tp_btf/contention_end")
-int BPF_PROG(acquired, void *lock, s32 result)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	u64 key = (u64)task;
-	struct lock_wait *wait;
-
-	if (!is_wanted(task) || end_spinning(task, (u64)lock))
-		return 0;
-	wait = bpf_map_lookup_elem(&sleeping, &key);
-	if (!wait || wait->lock != (u64)lock)
-		return 0; // it began before recording did
-	write_wait(task, wait, (wait->flags & 63) | (result ? LOCK_GIVEN_UP : 0));
-	bpf_map_delete_elem(&sleeping, &key);
-	return 0;
 }

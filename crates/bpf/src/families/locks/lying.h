@@ -1,5 +1,4 @@
-// Where a lock lies: in an object of a slab cache, in the kernel's image, in the run queue of a CPU. Reported once a second at most for
-// each lock, since memory is used again for something else.
+// Where a lock lies: in an object of a slab cache, in the kernel's image, in the run queue of a CPU.
 #pragma once
 
 #include "bpf/kernel.h"
@@ -62,18 +61,10 @@ enum pagetype {
 	PGTY_slab = 0xf5,
 };
 
-#define DESCRIBED_NS 1000000000ull
 #define KERNEL_IMAGE 0xffffffff80000000ull // x86-64: __START_KERNEL_map; modules lie above it, too
 #define PAGE_SHIFT 12
 #define MOST_ORDER 15
 #define MOST_CPUS 4096
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, u64);
-	__type(value, u64);
-} described SEC(".maps");
 
 // The orders of pages are in the upper half.
 static __always_inline u32 order_of(u32 order_and_objects)
@@ -167,48 +158,14 @@ static __always_inline bool is_run_queue(struct lock_event *event, struct task_s
 	return search.cpu != MOST_CPUS;
 }
 
-// In memory of its own, not in the ring: that is found to be too small only afterwards.
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct lock_event);
-} descriptions SEC(".maps");
-
-static __noinline int describe_anew(struct task_struct *task, u64 lock, u64 now_ns)
+static __always_inline void find_place(struct lock_event *place, struct task_struct *task, u64 lock)
 {
-	struct lock_event *description, *event;
-	struct ring *ring = this_ring();
-	u64 position;
-	u32 zero = 0;
-
-	description = bpf_map_lookup_elem(&descriptions, &zero);
-	if (!ring || !description)
-		return 0;
-	__builtin_memset(description, 0, sizeof(*description));
+	__builtin_memset(place, 0, sizeof(*place));
 	if (lock >= KERNEL_IMAGE)
-		description->region = LOCK_STATIC;
-	else if (lies_in_slab(description, lock))
-		description->region = LOCK_IN_SLAB;
-	else if (is_run_queue(description, task, lock))
-		description->region = LOCK_RUN_QUEUE;
-	description->lock = lock;
-	description->at_ns = now_ns;
-	event = ring_take(ring, sizeof(*event), EVENT_LOCK, now_ns, &position);
-	if (!event)
-		return 0;
-	bpf_probe_read_kernel((void *)event + sizeof(event->header), sizeof(*event) - sizeof(event->header),
-			      (void *)description + sizeof(event->header));
-	ring_give(&event->header, position, sizeof(*event), EVENT_LOCK, 0);
-	return 0;
-}
-
-static __always_inline void describe(struct task_struct *task, u64 lock, u64 now_ns)
-{
-	u64 *before = bpf_map_lookup_elem(&described, &lock);
-
-	if (before && now_ns - *before < DESCRIBED_NS)
-		return;
-	bpf_map_update_elem(&described, &lock, &now_ns, BPF_ANY);
-	describe_anew(task, lock, now_ns);
+		place->region = LOCK_STATIC;
+	else if (lies_in_slab(place, lock))
+		place->region = LOCK_IN_SLAB;
+	else if (is_run_queue(place, task, lock))
+		place->region = LOCK_RUN_QUEUE;
+	place->lock = lock;
 }

@@ -6,6 +6,7 @@
 #include "bpf/ring.h"
 #include "events.h"
 #include "inodes.h"
+#include "walk.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
@@ -19,8 +20,6 @@ extern void *bpf_rdonly_cast(const void *object, u32 type) __ksym __weak;
 #define S_IFREG 0100000
 
 #define TOLD_IDS 65536
-#define PATH_BYTES 4096
-#define PATH_NAMES 64
 #define OLD_PATH_NAMES 16
 
 struct told_ids {
@@ -34,10 +33,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct told_ids);
 } told SEC(".maps");
-
-struct scratch_path {
-	char names[PATH_BYTES + 256];
-};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -112,46 +107,6 @@ static __always_inline void place_of_dentry(struct place *place, struct dentry *
 	place->mode = BPF_CORE_READ(inode, i_mode);
 	if (!(u32)place->name_hash)
 		place->name_hash ^= letters_of(raw);
-}
-
-struct walk {
-	struct mount *mount;
-	struct dentry *dentry;
-	struct scratch_path *out;
-	u32 used, count, flags;
-};
-
-// One step towards the root. Returns 1 at the end of the way.
-static long step(u32 number, struct walk *walk)
-{
-	struct dentry *dentry = walk->dentry, *parent = BPF_CORE_READ(dentry, d_parent);
-	struct mount *mount = walk->mount;
-
-	if (dentry == BPF_CORE_READ(mount, mnt.mnt_root)) {
-		struct mount *above = BPF_CORE_READ(mount, mnt_parent);
-		if (above == mount) {
-			walk->flags = 0;
-			return 1;
-		}
-		walk->dentry = BPF_CORE_READ(mount, mnt_mountpoint);
-		walk->mount = above;
-		return 0;
-	}
-	u32 length = BPF_CORE_READ(dentry, d_name.len) & 0xff;
-	const unsigned char *name = BPF_CORE_READ(dentry, d_name.name);
-	u32 used = walk->used;
-	if (used > PATH_BYTES - 256)
-		return 1;
-	walk->out->names[used] = length;
-	bpf_probe_read_kernel(&walk->out->names[used + 1], length, name);
-	walk->used = used + length + 1;
-	walk->count++;
-	walk->dentry = parent;
-	// Pipes, sockets and memory files stand in no directory.
-	if (dentry != parent)
-		return 0;
-	walk->flags = PATH_NO_DIRECTORY;
-	return 1;
 }
 
 // Global functions are looked at once by the verifier, not at each of their calls.
