@@ -4,6 +4,8 @@
 //! says why not), which [`config`] tells what is wanted, and [`transport`] brings their events into a spool, unparsed. [`gate`] starts a
 //! command that waits until it is recorded, [`group`] makes the control group that it is in. Afterwards [`conversion`] makes the tables of
 //! the spool, or [`salvage`] does where the recorder died; [`stacks`] finds functions for it.
+//!
+//! [`live`] is for who looks at the machine as it is, and records nothing.
 
 #[allow(dead_code, reason = "the build reads more of types than the recorder does")]
 mod btf;
@@ -19,6 +21,7 @@ pub mod fuzzing;
 mod gate;
 mod group;
 mod keeper;
+pub mod live;
 mod objects;
 mod probes;
 mod refusal;

@@ -74,7 +74,7 @@ fn load_beside(
     open.load().map_err(failed(step))
 }
 
-fn open(object: &[u8], config: &Config) -> Result<OpenObject, ProbeError> {
+pub(crate) fn open(object: &[u8], config: &Config) -> Result<OpenObject, ProbeError> {
     let mut open = ObjectBuilder::default().open_memory(object).map_err(failed("read the programs"))?;
     for mut map in open.maps_mut() {
         if map.name() == OsStr::new(".rodata.config") {

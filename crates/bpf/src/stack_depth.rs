@@ -6,7 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::families::{Converter, FAMILIES, calls::Calls, processes::Processes};
+use crate::{
+    families::{Converter, FAMILIES, calls::Calls, processes::Processes},
+    live,
+};
 
 const MOST: usize = 512;
 const FRAME_POINTER: u8 = 10;
@@ -135,6 +138,7 @@ fn deepest(functions: &BTreeMap<Place, Function>, from: Place) -> (usize, String
 #[test]
 fn programs_take_no_more_stack_than_older_kernels_give() {
     let others = FAMILIES.iter().map(|family| family.object);
+    let others = others.chain(live::OBJECTS);
     for object in others.chain([Calls::FAMILY.object, Processes::FAMILY.object]).filter(|object| !object.is_empty()) {
         let functions = functions(object);
         assert!(functions.values().any(|function| function.stack > 0), "no code was found");

@@ -26,6 +26,14 @@ pub(crate) enum Verb {
     /// Make a recording readable whose recorder, or machine, died.
     #[command(after_help = "Example:\n  sysdock-native salvage rec")]
     Salvage(Salvage),
+    /// What processes, control groups, files, devices and locks do, anew each second.
+    ///
+    /// The views process, cgroup and device cost other processes nothing. The view file, and --calls, lengthen each system call of the
+    /// machine by some 0.1 us while they are shown; the view lock costs who waits for a lock some microseconds.
+    #[command(
+        after_help = "Keys: p c f d l views, s or < > sort key, / filter, y system calls, space pause, q quit.\n\nExamples:\n  sysdock-native top\n  sysdock-native top --view file --sort time_s\n  sysdock-native top --once --interval 5s --view lock --format json"
+    )]
+    Top(Top),
     /// Where the files of a file system lie on its device.
     Disk {
         /// What to do with it.
@@ -261,6 +269,14 @@ fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
 }
 
+/// Of readings: as short as a terminal may show them, and as long as a day.
+fn interval(text: &str) -> Result<Duration, String> {
+    const FROM_TO: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(86_400));
+    duration(text).and_then(|time| {
+        if (FROM_TO.0..=FROM_TO.1).contains(&time) { Ok(time) } else { Err("not a time from 100ms to 24h".into()) }
+    })
+}
+
 fn frequency(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(number @ 1..=9999) => Ok(number),
@@ -300,6 +316,72 @@ fn ring(text: &str) -> Result<u32, String> {
         Ok(mib) if mib.is_power_of_two() && mib <= 64 => Ok(mib),
         _ => Err("not a power of two from 1 to 64".into()),
     }
+}
+
+/// Arguments of `top`.
+#[derive(Debug, Args)]
+pub(crate) struct Top {
+    /// What to show first.
+    #[arg(long, value_enum, default_value = "process")]
+    pub(crate) view: TopView,
+    /// Time between two readings.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    pub(crate) interval: Duration,
+    /// Column to sort by, as JSON names it. Default: what was used most.
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) sort: Option<String>,
+    /// Only rows with this in a name.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// Count system calls of each process, too.
+    #[arg(long)]
+    pub(crate) calls: bool,
+    /// Write one interval to standard output, and end.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// With --once: as a table, or as one JSON object in a line.
+    #[arg(long, value_enum, default_value = "text", requires = "once")]
+    pub(crate) format: TopFormat,
+    /// With --once: rows at most. Default: 20 as text, all as JSON.
+    #[arg(long, value_name = "N", requires = "once")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// What `top` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TopView {
+    /// CPU time, switches and bytes of each process.
+    Process,
+    /// The same by control group (version 2).
+    Cgroup,
+    /// Reads and writes of files by system calls.
+    File,
+    /// Requests to block devices.
+    Device,
+    /// Waits for locks of the kernel.
+    Lock,
+}
+
+impl TopView {
+    /// As it is written on the command line.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            TopView::Process => "process",
+            TopView::Cgroup => "cgroup",
+            TopView::File => "file",
+            TopView::Device => "device",
+            TopView::Lock => "lock",
+        }
+    }
+}
+
+/// How `top --once` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TopFormat {
+    /// A table.
+    Text,
+    /// One object.
+    Json,
 }
 
 /// Arguments of `salvage`.

@@ -20,6 +20,7 @@ mod progress;
 mod record;
 mod relay;
 mod signals;
+mod top;
 
 fn main() -> ExitCode {
     keep_freed_memory();
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         arguments::Verb::Record(arguments) => record::run(&arguments),
         arguments::Verb::Disk { verb: arguments::Disk::Scan(arguments) } => disk::scan(&arguments).map(Exit::Code),
         arguments::Verb::Disk { verb: arguments::Disk::Map(arguments) } => disk_map::run(&arguments).map(Exit::Code),
+        arguments::Verb::Top(arguments) => top::run(&arguments),
         arguments::Verb::Salvage(arguments) => by_kernel::salvage(&arguments).map(Exit::Code),
     };
     match outcome {

@@ -27,14 +27,17 @@ impl Message {
     pub(crate) fn bare(fact: impl Into<String>) -> Self {
         Message { fact: fact.into(), hint: None }
     }
+
+    /// As it is shown elsewhere than on standard error.
+    pub(crate) fn text(&self) -> String {
+        let hint = self.hint.as_ref().map(|hint| format!("\n\nhint: {}", harmless(hint)));
+        harmless(&self.fact) + &hint.unwrap_or_default()
+    }
 }
 
 #[allow(clippy::print_stderr)]
 pub(crate) fn print(message: &Message) {
-    eprintln!("sysdock: {}", harmless(&message.fact));
-    if let Some(hint) = &message.hint {
-        eprintln!("\nhint: {}", harmless(hint));
-    }
+    eprintln!("sysdock: {}", message.text());
 }
 
 /// Say something that is neither an error nor data.

@@ -124,6 +124,11 @@ pub(crate) fn ring_alarms() {
     }
 }
 
+/// Let a wait end where the size of the terminal changes.
+pub(crate) fn notice_resizes() {
+    handle(libc::SIGWINCH, ignore as *const () as usize, 0);
+}
+
 /// Let a write beyond the limit of file sizes fail instead of killing. A handler, because "ignored" would be inherited by the command.
 pub(crate) fn survive_file_size_limit() {
     handle_unless_ignored(libc::SIGXFSZ, ignore as *const () as usize, 0);

@@ -84,6 +84,23 @@ def run_native(
     return code
 
 
+def become_native(arguments: Sequence[str], *, beside: bool) -> int:
+    """Goes on as the native program, which then takes no more memory than it does alone.
+
+    `beside`: this process has more to do; the program is run beside it, and its exit status is returned.
+    """
+    command = [str(find_native()), *arguments]
+    if beside:
+        return subprocess.run(command, check=False).returncode
+    sys.stdout.flush()
+    for stream in closed_streams:
+        os.set_inheritable(stream, False)
+    try:
+        os.execv(command[0], command)
+    except OSError as error:
+        raise UserError(f"cannot be started: {error.strerror}", place=command[0]) from None
+
+
 def _read_events(read_end: int, on_progress: Callable[[dict[str, Any]], None]) -> None:
     with os.fdopen(read_end, "rb") as pipe:
         for line in pipe:

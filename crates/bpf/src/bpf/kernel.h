@@ -20,8 +20,8 @@ typedef _Bool bool;
 #define true 1
 #define false 0
 
-enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_LRU_HASH = 9, BPF_MAP_TYPE_TASK_STORAGE = 29 };
-enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_ANY = 0 };
+enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_LRU_HASH = 9, BPF_MAP_TYPE_RINGBUF = 27, BPF_MAP_TYPE_TASK_STORAGE = 29 };
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_ANY = 0, BPF_NOEXIST = 1, BPF_RB_NO_WAKEUP = 1 };
 
 // bpf_helper_defs.h has the helpers by number; this says whether the kernel has one.
 enum bpf_func_id { BPF_FUNC_loop = 181 };

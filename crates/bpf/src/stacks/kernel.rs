@@ -4,6 +4,7 @@
 use std::{
     fs::{self, File},
     io::{Read, Seek},
+    sync::OnceLock,
 };
 
 use crate::stacks::symbols::Symbol;
@@ -35,19 +36,15 @@ impl KernelNames {
     /// The function at each of these addresses; none where it is not known: the machine was started again since, or shows no addresses.
     pub(crate) fn symbols(&self, addresses: &[u64], of_boot: Option<&str>) -> Vec<Vec<Symbol>> {
         let text = self.text(of_boot);
-        let functions = named(&text, &["t", "T", "w", "W"]);
+        let functions = functions(&text);
         addresses.iter().map(|address| symbol(&functions, *address).into_iter().collect()).collect()
     }
 
     /// The variable at each of these addresses, with how far behind its start the address is.
     pub(crate) fn variables(&self, addresses: &[u64], of_boot: Option<&str>) -> Vec<Option<(String, u64)>> {
         let text = self.text(of_boot);
-        let mut variables = named(&text, &["d", "D", "b", "B", "r", "R"]);
-        if variables.len() < FEW_VARIABLES {
-            variables.clear();
-        }
-        let variable = |address: &u64| before(&variables, *address).map(|(start, name, _)| (name.to_string(), address - start));
-        addresses.iter().map(variable).collect()
+        let variables = variables(&text);
+        addresses.iter().map(|address| variable(&variables, *address)).collect()
     }
 
     /// All lines, if they are of this start of the machine.
@@ -61,6 +58,48 @@ impl KernelNames {
         }
         text
     }
+}
+
+/// Names of functions and variables that stay in memory, for who asks for them again and again.
+#[derive(Debug)]
+pub(crate) struct KeptNames {
+    functions: Vec<Named<'static>>,
+    variables: Vec<Named<'static>>,
+}
+
+/// They are read once for a process, some 20 MB.
+pub(crate) fn kept_names() -> &'static KeptNames {
+    static KEPT: OnceLock<KeptNames> = OnceLock::new();
+    KEPT.get_or_init(|| {
+        let text: &'static str = KernelNames::open().text(boot().as_deref()).leak();
+        KeptNames { functions: functions(text), variables: variables(text) }
+    })
+}
+
+impl KeptNames {
+    /// The function that an address lies in.
+    pub(crate) fn function(&self, address: u64) -> Option<String> {
+        symbol(&self.functions, address).and_then(|symbol| symbol.function)
+    }
+
+    /// The variable at an address, with how far behind its start that is.
+    pub(crate) fn variable(&self, address: u64) -> Option<(String, u64)> {
+        variable(&self.variables, address)
+    }
+}
+
+fn functions(text: &str) -> Vec<Named<'_>> {
+    named(text, &["t", "T", "w", "W"])
+}
+
+/// None where the kernel names only some of them.
+fn variables(text: &str) -> Vec<Named<'_>> {
+    let all = named(text, &["d", "D", "b", "B", "r", "R"]);
+    if all.len() < FEW_VARIABLES { Vec::new() } else { all }
+}
+
+fn variable(variables: &[Named<'_>], address: u64) -> Option<(String, u64)> {
+    before(variables, address).map(|(start, name, _)| (name.to_string(), address - start))
 }
 
 /// Address, name and module.

@@ -2,6 +2,7 @@
 
 mod kinds;
 mod members;
+pub(crate) mod namer;
 mod naming;
 mod rows;
 #[cfg(test)]

@@ -212,7 +212,7 @@ fn row(
 }
 
 /// Whether it is a function that takes any lock.
-fn is_of_locks(function: &str) -> bool {
+pub(super) fn is_of_locks(function: &str) -> bool {
     const WORDS: [&str; 13] = [
         "spin_lock",
         "read_lock",

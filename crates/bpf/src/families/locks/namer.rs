@@ -1,0 +1,54 @@
+//! Names locks while they are waited for, and not afterwards from what was recorded.
+
+use rustc_hash::FxHashMap;
+
+use super::{
+    kinds::Kind,
+    naming::{Names, described},
+    rows::is_of_locks,
+};
+use crate::{
+    events::LockEvent,
+    stacks::kernel::{KeptNames, kept_names},
+};
+
+/// Names that are kept.
+const MOST_NAMES: usize = 16_384;
+
+/// What a lock is known by: its place (the address within its slab), its kind, and who waits for it.
+type Known = (LockPlace, &'static str, Vec<u64>);
+type LockPlace = (u64, u32, [u8; 32]);
+
+/// Finds names, and keeps them.
+#[derive(Default)]
+pub(crate) struct Namer {
+    names: Names,
+    found: FxHashMap<Known, String>,
+}
+
+impl Namer {
+    /// The name of a lock, and its kind. `flags`: of the tracepoint. `frames`: of a thread that waits for it.
+    pub(crate) fn name(&mut self, place: &LockEvent, flags: u32, frames: &[u64]) -> (String, &'static str) {
+        let kind = Kind::of(flags);
+        let known = ((place.lock, place.region, place.cache), kind.word(), frames.to_vec());
+        if let Some(name) = self.found.get(&known) {
+            return (name.clone(), kind.word());
+        }
+        if self.found.len() >= MOST_NAMES {
+            self.found.clear();
+        }
+        let name = self.find(place, kind, frames, kept_names());
+        self.found.insert(known, name.clone());
+        (name, kind.word())
+    }
+
+    fn find(&mut self, place: &LockEvent, kind: Kind, frames: &[u64], kernel: &KeptNames) -> String {
+        let functions: Vec<String> = frames.iter().filter_map(|frame| kernel.function(*frame)).collect();
+        let callers: Vec<&str> = functions.iter().map(String::as_str).collect();
+        let variable = kernel.variable(place.lock);
+        if let Some((name, _)) = self.names.of(place, kind, variable.as_ref(), &callers) {
+            return name;
+        }
+        described(place, kind, callers.iter().find(|function| !is_of_locks(function)).copied())
+    }
+}

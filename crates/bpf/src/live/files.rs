@@ -1,0 +1,170 @@
+//! Reads and writes by file.
+
+use std::{cell::RefCell, io, rc::Rc};
+
+use libbpf_rs::{RingBuffer, RingBufferBuilder};
+use rustc_hash::FxHashMap;
+
+use super::Sums;
+use crate::{
+    events::{FileKey, FileName, FileSum, Layout, PATH_CUT, PATH_DELETED, PATH_NO_DIRECTORY, until_nul},
+    probes::{ProbeError, failed},
+};
+
+pub(super) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/live_files.bpf.o"));
+
+/// Names that are kept. The kernel sends a name again after some seconds.
+const MOST_NAMES: usize = 32_768;
+
+/// Inode, device and generation.
+type Key = (u64, u32, u32);
+type Names = FxHashMap<Key, Vec<u8>>;
+
+/// A file, and what system calls did with it.
+#[derive(Clone, Debug, Default)]
+pub struct UsedFile {
+    /// Its path; any bytes. Empty: not known.
+    pub path: Vec<u8>,
+    /// Calls that read.
+    pub reads: u64,
+    /// Calls that wrote.
+    pub writes: u64,
+    /// Calls that waited until it was on the disk.
+    pub syncs: u64,
+    /// Read [B].
+    pub read_bytes: u64,
+    /// Written [B].
+    pub written_bytes: u64,
+    /// How long all of them took together [ns].
+    pub time_ns: u64,
+    /// The process that used it last.
+    pub pid: u32,
+    /// Its name; any bytes.
+    pub user: Vec<u8>,
+}
+
+/// Counts them.
+pub struct FileSums {
+    ring: RingBuffer<'static>,
+    names: Rc<RefCell<Names>>,
+    sums: Sums,
+}
+
+impl FileSums {
+    /// Begin to count.
+    ///
+    /// # Errors
+    /// [`ProbeError`]: no permission, or a kernel without what it needs.
+    pub fn begin() -> Result<FileSums, ProbeError> {
+        let sums = Sums::begin(OBJECT)?;
+        let names = Rc::new(RefCell::new(Names::default()));
+        let kept = Rc::clone(&names);
+        let mut builder = RingBufferBuilder::new();
+        let map = sums.map("names");
+        let keep = move |bytes: &[u8]| {
+            keep_name(&mut kept.borrow_mut(), bytes);
+            0
+        };
+        builder.add(&map, keep).map_err(failed("read names of files"))?;
+        let ring = builder.build().map_err(failed("read names of files"))?;
+        Ok(FileSums { ring, names, sums })
+    }
+
+    /// Since the last time.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn take(&mut self) -> io::Result<Vec<UsedFile>> {
+        let sums = self.sums.take::<FileKey, FileSum>()?;
+        // A name is sent behind the first sum of its file.
+        self.ring.consume().map_err(io::Error::other)?;
+        let names = self.names.borrow();
+        Ok(sums.into_iter().map(|(key, sum)| used(&sum, names.get(&number(&key)))).collect())
+    }
+
+    /// Calls that found no room, since it began.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.sums.lost()
+    }
+}
+
+fn number(key: &FileKey) -> Key {
+    (key.inode, key.device, key.generation)
+}
+
+fn used(sum: &FileSum, path: Option<&Vec<u8>>) -> UsedFile {
+    UsedFile {
+        path: path.cloned().unwrap_or_default(),
+        reads: sum.reads,
+        writes: sum.writes,
+        syncs: sum.syncs,
+        read_bytes: sum.read_bytes,
+        written_bytes: sum.written_bytes,
+        time_ns: sum.time_ns,
+        pid: sum.pid,
+        user: until_nul(&sum.comm).to_vec(),
+    }
+}
+
+fn keep_name(names: &mut Names, bytes: &[u8]) {
+    let Some(event) = FileName::read(bytes) else { return };
+    let Some(path) = bytes.get(FileName::BYTES..).and_then(|all| all.get(..event.length as usize)) else { return };
+    if names.len() >= MOST_NAMES {
+        names.clear();
+    }
+    names.insert(number(&event.key), path_of(path, u32::from(event.flags)));
+}
+
+/// A path from its names, which stand from the leaf to the root, each behind its length.
+fn path_of(mut names: &[u8], flags: u32) -> Vec<u8> {
+    let mut parts: Vec<&[u8]> = Vec::new();
+    while let Some((length, rest)) = names.split_first() {
+        let (name, rest) = rest.split_at_checked(usize::from(*length)).unwrap_or((rest, &[]));
+        parts.push(name);
+        names = rest;
+    }
+    let mut path = Vec::new();
+    if flags & PATH_NO_DIRECTORY != 0 {
+        path.extend(parts.first().copied().unwrap_or_default());
+    } else {
+        path.extend(if flags & PATH_CUT != 0 { &b"..."[..] } else { b"" });
+        parts.iter().rev().for_each(|part| {
+            path.push(b'/');
+            path.extend(*part);
+        });
+    }
+    if flags & PATH_DELETED != 0 {
+        path.extend(b" (deleted)");
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_put_together_from_the_root() {
+        let names = b"\x01c\x02bb\x03aaa";
+        assert_eq!(path_of(names, 0), b"/aaa/bb/c");
+        assert_eq!(path_of(names, PATH_CUT | PATH_DELETED), b".../aaa/bb/c (deleted)");
+        assert_eq!(path_of(b"\x07memfd:x", PATH_NO_DIRECTORY), b"memfd:x");
+        // Broken: what is there is shown.
+        assert_eq!(path_of(b"\x09ab", 0), b"/ab");
+        assert_eq!(path_of(b"", 0), b"");
+    }
+
+    #[test]
+    fn names_that_are_cut_are_left_out() {
+        let mut names = Names::default();
+        let mut bytes = vec![0; FileName::BYTES];
+        FileName { key: FileKey { inode: 7, device: 1, generation: 0 }, flags: 0, count: 1, length: 2 }.write(&mut bytes);
+        keep_name(&mut names, &bytes);
+        keep_name(&mut names, &bytes[..4]);
+        assert!(names.is_empty());
+        bytes.extend(b"\x01a");
+        keep_name(&mut names, &bytes);
+        assert_eq!(names.get(&(7, 1, 0)), Some(&b"/a".to_vec()));
+    }
+}

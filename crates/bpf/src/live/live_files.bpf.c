@@ -1,0 +1,204 @@
+// Reads and writes of files and block devices by system calls, by file. Both tracepoints cost each call of the machine.
+
+#include "bpf/kernel.h"
+#include "bpf/ids.h"
+#include "bpf/task.h"
+#include "families/paths/walk.h"
+#include "sums.h"
+#include "lost.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define MOST_FILES 16384
+#define NAMED_NS 5000000000ull // a name that is older is looked up again: the file may have another one
+#define S_IFMT 0170000
+#define S_IFBLK 0060000
+#define S_IFREG 0100000
+
+enum use { USE_NONE, USE_READ, USE_WRITE, USE_SYNC };
+
+struct call {
+	u64 from_ns;
+	u32 use;
+	int fd;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct call);
+} begun SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MOST_FILES);
+	__type(key, struct file_key);
+	__type(value, struct file_sum);
+} sums SEC(".maps");
+
+// When the name of a file was sent.
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MOST_FILES);
+	__type(key, struct file_key);
+	__type(value, u64);
+} named SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} names SEC(".maps");
+
+struct name_and_path {
+	struct file_name name;
+	struct scratch_path path;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct name_and_path);
+} scratch SEC(".maps");
+
+// By the numbers of x86-64, which do not change.
+static __always_inline u32 use_of(long call)
+{
+	switch (call) {
+	case 0: case 17: case 19: case 295: case 327: // read, pread64, readv, preadv, preadv2
+		return USE_READ;
+	case 1: case 18: case 20: case 296: case 328: // write, pwrite64, writev, pwritev, pwritev2
+		return USE_WRITE;
+	case 74: case 75: // fsync, fdatasync
+		return USE_SYNC;
+	default:
+		return USE_NONE;
+	}
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(enter, struct pt_regs *regs, long number)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 use = use_of(number);
+	struct call *call;
+
+	if (!use || task->thread_info.status & TS_COMPAT || task->tgid == config.recorder_pid)
+		return 0;
+	call = bpf_task_storage_get(&begun, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!call) {
+		count_lost();
+		return 0;
+	}
+	call->use = use;
+	call->fd = regs->di;
+	call->from_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __always_inline struct file *file_of(struct task_struct *task, int fd)
+{
+	struct file *file = 0;
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+
+	if (fd >= 0 && (u32)fd < BPF_CORE_READ(table, max_fds))
+		bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
+	return file;
+}
+
+static __noinline int send_name(struct file *file, struct file_key *key)
+{
+	u32 zero = 0;
+	struct name_and_path *out = bpf_map_lookup_elem(&scratch, &zero);
+
+	if (!out || !key)
+		return 0;
+	struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
+	struct walk walk = { .dentry = dentry, .out = &out->path, .flags = PATH_CUT };
+	walk.mount = (struct mount *)((u64)BPF_CORE_READ(file, f_path.mnt) - bpf_core_field_offset(struct mount, mnt));
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
+		bpf_loop(PATH_NAMES, step, &walk, 0);
+	u32 length = walk.used;
+	if (length > PATH_BYTES)
+		length = PATH_BYTES;
+	out->name.key = *key;
+	out->name.flags = walk.flags;
+	if (!BPF_CORE_READ(dentry, d_hash.pprev) && BPF_CORE_READ(dentry, d_parent) != dentry)
+		out->name.flags |= PATH_DELETED;
+	out->name.count = walk.count;
+	out->name.length = length;
+	return !bpf_ringbuf_output(&names, out, sizeof(out->name) + length, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void name(struct file *file, struct file_key *key, u64 now_ns)
+{
+	u64 *before = bpf_map_lookup_elem(&named, key);
+
+	// Where there is no room for a name, the next call tries again.
+	if ((!before || now_ns - *before > NAMED_NS) && send_name(file, key))
+		bpf_map_update_elem(&named, key, &now_ns, BPF_ANY);
+}
+
+static __always_inline struct file_sum *sum_of(struct file_key *key)
+{
+	struct file_sum *sum = bpf_map_lookup_elem(&sums, key), none = {};
+
+	if (sum)
+		return sum;
+	bpf_map_update_elem(&sums, key, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&sums, key);
+}
+
+static __always_inline void add(struct file_sum *sum, u32 use, u64 bytes, u64 time_ns)
+{
+	__sync_fetch_and_add(&sum->time_ns, time_ns);
+	if (use == USE_READ) {
+		__sync_fetch_and_add(&sum->reads, 1);
+		__sync_fetch_and_add(&sum->read_bytes, bytes);
+	} else if (use == USE_WRITE) {
+		__sync_fetch_and_add(&sum->writes, 1);
+		__sync_fetch_and_add(&sum->written_bytes, bytes);
+	} else {
+		__sync_fetch_and_add(&sum->syncs, 1);
+	}
+	sum->pid = pid_of(bpf_get_current_task_btf());
+	bpf_get_current_comm(sum->comm, sizeof(sum->comm));
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(leave, struct pt_regs *regs, long result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct call *call;
+
+	if (!use_of(regs->orig_ax))
+		return 0;
+	call = bpf_task_storage_get(&begun, task, 0, 0);
+	if (!call || !call->use)
+		return 0; // it began before anybody looked
+	u64 now_ns = bpf_ktime_get_ns();
+	u32 use = call->use;
+	call->use = USE_NONE;
+	struct file *file = file_of(task, call->fd);
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	u32 kind = BPF_CORE_READ(inode, i_mode) & S_IFMT;
+	if (kind != S_IFREG && kind != S_IFBLK)
+		return 0;
+	struct file_key key = {
+		.inode = BPF_CORE_READ(inode, i_ino),
+		.device = BPF_CORE_READ(inode, i_sb, s_dev),
+		.generation = BPF_CORE_READ(inode, i_generation),
+	};
+	struct file_sum *sum = sum_of(&key);
+	if (!sum) {
+		count_lost();
+		return 0;
+	}
+	add(sum, use, result > 0 ? result : 0, now_ns - call->from_ns);
+	name(file, &key, now_ns);
+	return 0;
+}

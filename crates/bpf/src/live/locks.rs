@@ -1,0 +1,79 @@
+//! Waits by lock of the kernel.
+
+use std::io;
+
+use super::Sums;
+use crate::{
+    events::{LockSum, until_nul},
+    families::locks::namer::Namer,
+    probes::ProbeError,
+};
+
+pub(super) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/live_locks.bpf.o"));
+
+/// A lock that somebody waited for.
+#[derive(Clone, Debug, Default)]
+pub struct WaitedLock {
+    /// As `locks.name` in a recording.
+    pub name: String,
+    /// As `locks.kind`.
+    pub kind: &'static str,
+    /// Where it lies. Locks of one name are many, as each object has one.
+    pub address: u64,
+    /// How often.
+    pub waits: u64,
+    /// How long together [ns].
+    pub wait_ns: u64,
+    /// The longest wait [ns].
+    pub longest_ns: u64,
+    /// The thread that waited longest; any bytes.
+    pub waiter: Vec<u8>,
+    /// The thread that had the lock when that wait began. Empty: not known.
+    pub holder: Vec<u8>,
+}
+
+/// Counts them.
+pub struct LockSums {
+    sums: Sums,
+    namer: Namer,
+}
+
+impl LockSums {
+    /// Begin to count.
+    ///
+    /// # Errors
+    /// [`ProbeError`]: no permission, or a kernel without what it needs.
+    pub fn begin() -> Result<LockSums, ProbeError> {
+        Ok(LockSums { sums: Sums::begin(OBJECT)?, namer: Namer::default() })
+    }
+
+    /// Since the last time.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn take(&mut self) -> io::Result<Vec<WaitedLock>> {
+        let sums = self.sums.take::<u64, LockSum>()?;
+        Ok(sums.into_iter().map(|(address, sum)| waited(address, &sum, &mut self.namer)).collect())
+    }
+
+    /// Waits that found no room, since it began.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.sums.lost()
+    }
+}
+
+fn waited(address: u64, sum: &LockSum, namer: &mut Namer) -> WaitedLock {
+    let frames = (sum.bytes as usize / 8).min(sum.frames.len());
+    let (name, kind) = namer.name(&sum.place, sum.flags, &sum.frames[..frames]);
+    WaitedLock {
+        name,
+        kind,
+        address,
+        waits: sum.waits,
+        wait_ns: sum.wait_ns,
+        longest_ns: sum.longest_ns,
+        waiter: until_nul(&sum.waiter).to_vec(),
+        holder: until_nul(&sum.holder).to_vec(),
+    }
+}
