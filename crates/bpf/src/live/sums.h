@@ -41,7 +41,7 @@ struct file_sum {
 	unsigned long long time_ns;
 	unsigned int pid; // who used it last
 	char comm[16];
-	unsigned int pad;
+	unsigned int is_named; // its name was sent lately
 };
 
 // Where a file lies. Flags and names as in `path_event`.

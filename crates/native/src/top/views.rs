@@ -145,9 +145,10 @@ impl Shown {
         *self = Shown::new(view, self.with_calls);
     }
 
-    /// Count system calls, or no more.
+    /// Show processes with their system calls, or without.
     pub(super) fn turn_calls(&mut self) {
-        *self = Shown::new(self.view, !self.with_calls);
+        let is_shown = self.view == TopView::Process && self.with_calls;
+        *self = Shown::new(TopView::Process, !is_shown);
     }
 
     pub(super) fn columns(&self) -> &'static [Column] {
