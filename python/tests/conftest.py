@@ -23,6 +23,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 MARKS = {
     "serial": (
         "native/test_interrupts.py",
+        "native/test_memory.py",
         "native/test_page_io.py",
         "native/test_block_requests.py",
         "native/test_shared_positions.py",

@@ -18,6 +18,7 @@ use crate::{
         notes::Note,
         ring::{self, Ring},
         spool::clock_note,
+        sums::Sums,
     },
 };
 
@@ -69,6 +70,8 @@ pub struct Probes {
     links: Vec<Link>,
     /// The rings that they write.
     pub rings: Vec<Ring>,
+    /// What they add up themselves.
+    pub(crate) sums: Vec<Sums>,
     /// What became of each family that there is.
     pub families: Vec<FamilyState>,
     secret: u64,
@@ -145,9 +148,14 @@ impl Probes {
                 map.update(&pid.to_ne_bytes(), &[1], MapFlags::ANY).map_err(failed("name the processes"))?;
             }
         }
+        let mut sums = Vec::new();
+        for Loaded { object, family } in &objects {
+            let of_family = family.as_ref().map_or(Ok(Vec::new()), |family| Sums::of(family, object));
+            sums.extend(of_family.map_err(failed("find what programs add up"))?);
+        }
         objects.insert(0, Loaded { object: calls, family: None });
         let Settings { secret, sample_period, .. } = *settings;
-        Ok(Probes { objects, links: Vec::new(), rings, families, secret, sample_period, layouts: config.layouts })
+        Ok(Probes { objects, links: Vec::new(), rings, sums, families, secret, sample_period, layouts: config.layouts })
     }
 
     /// Tell what code lies where in processes that are there already, if that is wanted. Returns events for the spool.

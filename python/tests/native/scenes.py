@@ -524,6 +524,8 @@ SCENES: dict[str, Callable[[Recorder, Path], None]] = {
     "run_states": run_states,
     "interrupts": interrupts,
     "hot_spots": hot_spots,
+    "memory_sites": memory_sites,
+    "memory_limit": memory_limit,
     **{f"held_{kind}": held_lock(kind) for kind in ("pipe", "file")},
     **{f"storm_{name}": lock_storm(name) for name in STORMS},
     "critical_paths": critical_paths,
@@ -569,6 +571,8 @@ def build(name: str, folder: Path) -> None:
         subprocess.run(["gcc", *options, "-o", folder / "programs" / out], check=True)
     if name == "python_sites":
         shutil.copy(PROGRAMS / "python_sites.py", folder / "programs")
+    if name.startswith("memory"):
+        shutil.copy(PROGRAMS / "memory_use.py", folder / "programs")
     if name.startswith("block_requests"):
         shutil.copy(PROGRAMS / "device_requests.py", folder / "programs")
         make_image(folder / "programs" / "image")

@@ -13,3 +13,10 @@ struct event_header {
 	unsigned char kind;
 	unsigned char flags;
 };
+
+// A sum of a family, from a map where its programs add up: behind the fixed part stand the value and the key. The user side writes it
+// again when the value has changed; the last one counts.
+struct sums_event {
+	struct event_header header;
+	unsigned long long at_ns; // when it was read, CLOCK_MONOTONIC
+};

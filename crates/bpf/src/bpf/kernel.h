@@ -260,6 +260,7 @@ struct task_struct {
 	struct signal_struct *signal;
 	const struct cred *real_cred;
 	unsigned long nvcsw, nivcsw;
+	u64 start_time;
 	u64 utime, stime;
 	struct sched_entity se;
 	unsigned long min_flt, maj_flt;

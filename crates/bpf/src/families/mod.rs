@@ -35,6 +35,8 @@ pub struct Family {
     pub(crate) counters: &'static [(&'static str, Counter)],
     /// Maps of the programs for system calls that only this family fills: without it they take no memory.
     pub(crate) spared: &'static [Spared],
+    /// Maps where its programs add up, each with the kind of event that its entries are written as.
+    pub(crate) sums: &'static [(&'static str, u8)],
     /// Kinds of its events, each with the table that lacks what was lost of them.
     pub(crate) kinds: &'static [(u8, &'static str)],
     /// Tables that are listed where it is recorded, even if they have no rows.
@@ -78,6 +80,7 @@ impl Family {
         left_out: &[&[]],
         counters: &[],
         spared: &[],
+        sums: &[],
         kinds: &[],
         tables: &[],
     };
@@ -154,6 +157,7 @@ families! {
         cpu: cpu::Cpu,
         locks: locks::Locks,
         irq: irq::Interrupts,
+        memory: memory::Memory,
         system: system::System,
     }
 }

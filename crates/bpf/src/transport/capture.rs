@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(4);
 const FASTEST: u64 = 512 << 20;
 /// What a recorder or machine that dies loses at most.
 const FLUSH: Duration = Duration::from_millis(500);
-/// Between two readings of what the kernel counts of the machine.
+/// Between two readings of what the kernel counts of the machine, and of what programs add up.
 const METERS: Duration = Duration::from_secs(1);
 
 /// Events on their way from the rings to the spool.
@@ -142,6 +142,9 @@ impl Capture {
     }
 
     fn measure(&mut self) -> Result<(), BpfError> {
+        for sums in self.probes.iter_mut().flat_map(|probes| &mut probes.sums) {
+            self.spool.append(NO_CPU, &sums.read())?;
+        }
         let Some(meters) = &mut self.meters else { return Ok(()) };
         self.spool.append(NO_CPU, &meters.read())
     }

@@ -1,0 +1,287 @@
+// Memory of the kernel: allocations are added up here, by call site, and only the sums leave the kernel. Each time that a thread had to wait
+// for memory is an event.
+
+#include "bpf/kernel.h"
+#include "bpf/ring.h"
+#include "bpf/target.h"
+#include "bpf/task.h"
+#include "events.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define PAGE_SHIFT 12
+#define TRACEPOINT_FRAMES 3 // of the program itself, and of what calls it
+#define MOST_SITES 16384
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct kmem_cache {
+	u32 size, object_size;
+	const char *name;
+};
+
+struct compact_control {
+	s32 order;
+};
+
+#pragma clang attribute pop
+
+// Its memory is there from the start: a map that allocated some here would run these programs again.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MOST_SITES);
+	__type(key, struct allocation_site);
+	__type(value, struct allocation_count);
+} allocations SEC(".maps");
+
+struct page_frames {
+	u64 frames[PAGE_FRAMES];
+};
+
+// Of one program only, which is not run again on a CPU before it has ended: an interrupt does not change them meanwhile.
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct page_frames);
+} page_frames SEC(".maps");
+
+// The first of a site: NULL where there is no room for it.
+static __noinline struct allocation_count *begin_count(struct allocation_site *site, struct kmem_cache *cache, struct page_frames *frames)
+{
+	struct allocation_count count = {};
+
+	if (!site)
+		return 0;
+	count.first_ns = bpf_ktime_get_ns();
+	if (cache) {
+		count.object_bytes = BPF_CORE_READ(cache, object_size);
+		count.slot_bytes = BPF_CORE_READ(cache, size);
+		bpf_probe_read_kernel_str(count.cache, sizeof(count.cache), BPF_CORE_READ(cache, name));
+	}
+	if (frames)
+		bpf_probe_read_kernel(count.frames, sizeof(count.frames), frames);
+	// Another CPU may have been faster.
+	bpf_map_update_elem(&allocations, site, &count, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&allocations, site);
+}
+
+static __always_inline int add(struct allocation_site *site, u64 asked_bytes, struct kmem_cache *cache, struct page_frames *frames)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct allocation_count *count;
+
+	site->pid = pid_of(task);
+	site->started_ns = task->group_leader->start_time;
+	count = bpf_map_lookup_elem(&allocations, site);
+	if (!count)
+		count = begin_count(site, cache, frames);
+	if (!count) {
+		lose(EVENT_ALLOCATIONS);
+		return 0;
+	}
+	__sync_fetch_and_add(&count->number, 1);
+	if (asked_bytes)
+		__sync_fetch_and_add(&count->asked_bytes, asked_bytes);
+	return 0;
+}
+
+SEC("tp_btf/kmalloc")
+int BPF_PROG(allocates, u64 call_site, const void *object, u64 asked_bytes, u64 given_bytes)
+{
+	struct allocation_site site = {.call_site = call_site, .what = ALLOCATION_KMALLOC, .given_bytes = given_bytes};
+
+	return is_wanted(bpf_get_current_task_btf()) ? add(&site, asked_bytes, 0, 0) : 0;
+}
+
+SEC("tp_btf/kfree")
+int BPF_PROG(frees, u64 call_site, const void *object)
+{
+	struct allocation_site site = {.call_site = call_site, .what = ALLOCATION_KMALLOC | ALLOCATION_FREE};
+
+	// Of nothing, it does nothing.
+	return object && is_wanted(bpf_get_current_task_btf()) ? add(&site, 0, 0, 0) : 0;
+}
+
+SEC("tp_btf/kmem_cache_alloc")
+int BPF_PROG(allocates_of_cache, u64 call_site, const void *object, struct kmem_cache *cache)
+{
+	struct allocation_site site = {.call_site = call_site, .cache = (u64)cache, .what = ALLOCATION_CACHE};
+
+	return is_wanted(bpf_get_current_task_btf()) ? add(&site, 0, cache, 0) : 0;
+}
+
+SEC("tp_btf/kmem_cache_free")
+int BPF_PROG(frees_of_cache, u64 call_site, const void *object, struct kmem_cache *cache)
+{
+	struct allocation_site site = {.call_site = call_site, .cache = (u64)cache, .what = ALLOCATION_CACHE | ALLOCATION_FREE};
+
+	return is_wanted(bpf_get_current_task_btf()) ? add(&site, 0, cache, 0) : 0;
+}
+
+// The tracepoint does not say who asks for pages: the stack does.
+SEC("tp_btf/mm_page_alloc")
+int BPF_PROG(allocates_pages, struct page *page, u32 order)
+{
+	struct allocation_site site = {.what = ALLOCATION_PAGES, .given_bytes = 1u << (order & 15) << PAGE_SHIFT};
+	struct page_frames *at;
+	u32 first = 0;
+
+	if (!page || !is_wanted(bpf_get_current_task_btf()))
+		return 0;
+	at = bpf_map_lookup_elem(&page_frames, &first);
+	if (!at)
+		return 0;
+	__builtin_memset(at, 0, sizeof(*at));
+	bpf_get_stack(ctx, at->frames, sizeof(at->frames), TRACEPOINT_FRAMES);
+	for (u32 frame = 0; frame < PAGE_FRAMES; frame++)
+		site.call_site = (site.call_site ^ at->frames[frame]) * 0x9e3779b97f4a7c15ull;
+	return add(&site, 0, 0, at);
+}
+
+SEC("tp_btf/mm_page_free")
+int BPF_PROG(frees_pages, struct page *page, u32 order)
+{
+	struct allocation_site site = {.what = ALLOCATION_PAGES | ALLOCATION_FREE, .given_bytes = 1u << (order & 15) << PAGE_SHIFT};
+
+	return is_wanted(bpf_get_current_task_btf()) ? add(&site, 0, 0, 0) : 0;
+}
+
+// Waits for memory.
+
+struct begun {
+	u64 at_ns;
+	u64 order;
+};
+
+// By thread and kind of wait.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, struct begun);
+} begun SEC(".maps");
+
+static __always_inline u64 key_of(struct task_struct *task, u32 kind)
+{
+	return (u64)(u32)task->pid << 32 | kind;
+}
+
+static __always_inline int begin(u32 kind, u32 order)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct begun wait = {.at_ns = bpf_ktime_get_ns(), .order = order};
+	u64 key = key_of(task, kind);
+
+	if (is_wanted(task) && bpf_map_update_elem(&begun, &key, &wait, BPF_ANY))
+		lose(EVENT_MEMORY_STALL);
+	return 0;
+}
+
+static __always_inline int write(struct task_struct *task, u32 kind, struct begun *wait, u64 now_ns, s64 pages)
+{
+	struct ring *ring = this_ring();
+	struct memory_stall_event *event;
+	u64 position;
+
+	event = ring ? ring_take(ring, sizeof(*event), EVENT_MEMORY_STALL, now_ns, &position) : 0;
+	if (!event)
+		return 0; // it is counted as lost
+	event->at_ns = now_ns;
+	event->begin_ns = wait->at_ns;
+	event->pages = pages;
+	event->tid = tid_of(task);
+	event->order = wait->order;
+	event->call = kind == STALL_OOM_KILL ? -1 : call_of(task);
+	event->pad = 0;
+	event->pad2 = 0;
+	ring_give(&event->header, position, sizeof(*event), EVENT_MEMORY_STALL, kind);
+	return 0;
+}
+
+static __always_inline int end(u32 kind, s64 pages)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 key = key_of(task, kind);
+	struct begun *wait = bpf_map_lookup_elem(&begun, &key);
+
+	if (!wait)
+		return 0;
+	write(task, kind, wait, bpf_ktime_get_ns(), pages);
+	bpf_map_delete_elem(&begun, &key);
+	return 0;
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
+int BPF_PROG(direct_reclaim_begins, int order)
+{
+	return begin(STALL_DIRECT, order);
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_end")
+int BPF_PROG(direct_reclaim_ends, u64 pages)
+{
+	return end(STALL_DIRECT, pages);
+}
+
+SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
+int BPF_PROG(group_reclaim_begins, int order)
+{
+	return begin(STALL_GROUP, order);
+}
+
+SEC("tp_btf/mm_vmscan_memcg_reclaim_end")
+int BPF_PROG(group_reclaim_ends, u64 pages)
+{
+	return end(STALL_GROUP, pages);
+}
+
+SEC("tp_btf/mm_vmscan_node_reclaim_begin")
+int BPF_PROG(node_reclaim_begins, int node, int order)
+{
+	return begin(STALL_NODE, order);
+}
+
+SEC("tp_btf/mm_vmscan_node_reclaim_end")
+int BPF_PROG(node_reclaim_ends, u64 pages)
+{
+	return end(STALL_NODE, pages);
+}
+
+SEC("tp_btf/mm_compaction_begin")
+int BPF_PROG(compaction_begins, struct compact_control *control)
+{
+	// Nobody waits for a thread of the kernel that does it ahead of time.
+	return bpf_get_current_task_btf()->flags & PF_KTHREAD ? 0 : begin(STALL_COMPACTION, control->order);
+}
+
+SEC("tp_btf/mm_compaction_end")
+int BPF_PROG(compaction_ends)
+{
+	return end(STALL_COMPACTION, -1);
+}
+
+static __always_inline int kill(struct task_struct *victim)
+{
+	struct begun now = {.at_ns = bpf_ktime_get_ns()};
+
+	return is_wanted(victim) ? write(victim, STALL_OOM_KILL, &now, now.at_ns, -1) : 0;
+}
+
+SEC("tp_btf/mark_victim")
+int BPF_PROG(kills, struct task_struct *victim)
+{
+	return kill(victim);
+}
+
+// Before Linux 6.8 the tracepoint has a number only. Who makes room is most often killed for it.
+SEC("tp_btf/mark_victim")
+int BPF_PROG(kills_number, int pid)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->tgid == pid ? kill(task->group_leader) : 0;
+}

@@ -1,0 +1,64 @@
+//! Memory of the kernel: what is allocated where, in the table `allocations`, and the times that threads wait for memory, in `memory_stalls`.
+
+mod rows;
+mod sites;
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    BpfError,
+    conversion::{Conversion, places::Places},
+    events::{AllocationEvent, EVENT_ALLOCATIONS, EVENT_MEMORY_STALL, MemoryStallEvent, Raw},
+    families::{Converter, Family, Recorded},
+};
+
+use rows::StallRows;
+use sites::Allocations;
+
+/// Makes rows of them.
+#[derive(Default)]
+pub(crate) struct Memory {
+    allocations: Allocations,
+    stalls: StallRows,
+}
+
+impl Converter for Memory {
+    const FAMILY: Family = Family {
+        word: "memory",
+        shows: "memory that the kernel allocates, and waits for it",
+        recorded: Recorded::OnDemand,
+        object: include_bytes!(concat!(env!("OUT_DIR"), "/memory.bpf.o")),
+        // The tracepoint has one of two arguments.
+        left_out: &[&["kills_number"], &["kills"]],
+        sums: &[("allocations", EVENT_ALLOCATIONS)],
+        kinds: &[(EVENT_ALLOCATIONS, "allocations"), (EVENT_MEMORY_STALL, "memory_stalls")],
+        tables: &["allocations", "memory_stalls"],
+        ..Family::NONE
+    };
+
+    fn is_whole(event: &Raw<'_>) -> bool {
+        if event.kind == EVENT_ALLOCATIONS { event.holds::<AllocationEvent>() } else { event.holds::<MemoryStallEvent>() }
+    }
+
+    fn at_ns(event: &Raw<'_>) -> Option<u64> {
+        (event.kind == EVENT_MEMORY_STALL).then(|| event.first_number()).flatten()
+    }
+
+    fn survey(&mut self, event: &Raw<'_>, _: &mut Places) {
+        if event.kind == EVENT_ALLOCATIONS
+            && let Some((sum, _)) = event.read::<AllocationEvent>()
+        {
+            self.allocations.add(sum);
+        }
+    }
+
+    fn event(&mut self, event: &Raw<'_>, at_ns: i64, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
+        let Some((stall, _)) = event.read::<MemoryStallEvent>() else { return Ok(()) };
+        Ok(self.stalls.push(&stall, event.flags, at_ns, conversion)?)
+    }
+
+    fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
+        self.stalls.flush(conversion.recording)?;
+        Ok(self.allocations.write(conversion)?)
+    }
+}

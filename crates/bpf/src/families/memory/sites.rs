@@ -1,0 +1,205 @@
+//! Sums of allocations as rows of `allocations`.
+
+use rustc_hash::FxHashMap;
+use sysdock_table::{
+    Batch, ROWS_PER_GROUP, TableError,
+    rows::{self, AllocationsColumns},
+};
+
+use crate::{
+    conversion::{Conversion, threads::Threads},
+    events::{
+        ALLOCATION_CACHE, ALLOCATION_FREE, ALLOCATION_KMALLOC, ALLOCATION_PAGES, AllocationCount, AllocationEvent,
+        AllocationSite, until_nul,
+    },
+    stacks::symbols::Symbol,
+};
+
+const PAGE_BYTES: u32 = 4096;
+
+/// What tells one sum from another.
+type Key = (u64, u64, u64, u32, u32, u32);
+
+/// The last that was written of each sum.
+#[derive(Default)]
+pub(super) struct Allocations(FxHashMap<Key, (AllocationSite, AllocationCount)>);
+
+impl Allocations {
+    pub(super) fn add(&mut self, sum: AllocationEvent) {
+        let AllocationEvent { count, site, .. } = sum;
+        let AllocationSite { call_site, cache, started_ns, pid, what, given_bytes } = site;
+        self.0.insert((call_site, cache, started_ns, pid, what, given_bytes), (site, count));
+    }
+
+    /// Write them all: who had a number is known now.
+    pub(super) fn write(&mut self, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let sums: Vec<_> = std::mem::take(&mut self.0).into_values().collect();
+        let names = Names::of(&sums, conversion);
+        let owners = Owners::of(&conversion.threads);
+        // Stacks that differ further up are of one call site.
+        let mut rows: FxHashMap<_, Sum> = FxHashMap::default();
+        for (site, count) in &sums {
+            let first_ns = conversion.clock.epoch_ns(count.first_ns);
+            let address = names.call_site(site, count);
+            let key = (owners.life(site.pid, first_ns), site.what, address, site.cache, size_of(site, count));
+            rows.entry(key).or_insert_with(|| Sum { site: *site, ..Sum::new(count, first_ns) }).add(count, first_ns);
+        }
+        let mut ordered: Vec<_> = rows.into_iter().collect();
+        ordered.sort_by_key(|(key, sum)| (sum.first_ns, *key));
+        let mut batch = Batch::<AllocationsColumns>::default();
+        for ((life, _, address, ..), sum) in &ordered {
+            batch.push(&row(sum, *life, address.and_then(|address| names.symbols.get(&address))));
+            if batch.len() >= ROWS_PER_GROUP {
+                conversion.recording.write_batch(&mut batch)?;
+            }
+        }
+        conversion.recording.write_batch(&mut batch)
+    }
+}
+
+/// What becomes a row.
+struct Sum {
+    site: AllocationSite,
+    count: AllocationCount,
+    first_ns: i64,
+    number: u64,
+    asked_bytes: u64,
+}
+
+impl Sum {
+    fn new(count: &AllocationCount, first_ns: i64) -> Self {
+        Sum { site: AllocationSite::default(), count: *count, first_ns, number: 0, asked_bytes: 0 }
+    }
+
+    fn add(&mut self, count: &AllocationCount, first_ns: i64) {
+        self.first_ns = self.first_ns.min(first_ns);
+        self.number = self.number.saturating_add(count.number);
+        self.asked_bytes = self.asked_bytes.saturating_add(count.asked_bytes);
+    }
+}
+
+fn is_free(what: u32) -> bool {
+    what & ALLOCATION_FREE != 0
+}
+
+/// What each takes [B]; 0: not known.
+fn size_of(site: &AllocationSite, count: &AllocationCount) -> u32 {
+    if site.what & !ALLOCATION_FREE == ALLOCATION_CACHE { count.slot_bytes } else { site.given_bytes }
+}
+
+fn row<'a>(sum: &'a Sum, life: Option<i32>, function: Option<&'a Symbol>) -> rows::Allocations<'a> {
+    let Sum { site, count, first_ns, number, asked_bytes } = sum;
+    let size_bytes = size_of(site, count);
+    let times = |bytes: u64| i64::try_from(number.saturating_mul(bytes)).unwrap_or(i64::MAX);
+    let what = site.what & !ALLOCATION_FREE;
+    let asked_bytes = match what {
+        ALLOCATION_KMALLOC => i64::try_from(*asked_bytes).unwrap_or(i64::MAX),
+        ALLOCATION_CACHE => times(count.object_bytes.into()),
+        _ => times(size_bytes.into()),
+    };
+    let cache = until_nul(&count.cache);
+    rows::Allocations {
+        first_ts_ns: *first_ns,
+        task_id: life,
+        kind: kind(what).into(),
+        freed: is_free(site.what),
+        function: function.and_then(|symbol| symbol.function.as_deref()).map(Into::into),
+        offset_bytes: function.and_then(|symbol| symbol.offset),
+        module: function.and_then(|symbol| symbol.object.as_deref()).map(Into::into),
+        cache: (!cache.is_empty()).then(|| sysdock_table::readable(cache)),
+        size_bytes: (size_bytes != 0).then_some(size_bytes.into()),
+        page_order: (what == ALLOCATION_PAGES).then(|| (size_bytes / PAGE_BYTES).max(1).ilog2() as i32),
+        number: times(1),
+        asked_bytes: (!is_free(site.what)).then_some(asked_bytes),
+        given_bytes: (size_bytes != 0).then(|| times(size_bytes.into())),
+    }
+}
+
+fn kind(what: u32) -> &'static str {
+    match what {
+        ALLOCATION_KMALLOC => "kmalloc",
+        ALLOCATION_CACHE => "cache",
+        ALLOCATION_PAGES => "pages",
+        _ => "?",
+    }
+}
+
+/// Functions of the kernel that memory is asked for in, by address.
+struct Names {
+    symbols: FxHashMap<u64, Symbol>,
+}
+
+impl Names {
+    fn of(sums: &[(AllocationSite, AllocationCount)], conversion: &Conversion<'_>) -> Names {
+        let addresses = |(site, count): &(AllocationSite, AllocationCount)| {
+            let frames = if site.what == ALLOCATION_PAGES { count.frames.to_vec() } else { vec![site.call_site] };
+            frames.into_iter().filter(|address| *address != 0)
+        };
+        let mut all: Vec<u64> = sums.iter().flat_map(addresses).collect();
+        all.sort_unstable();
+        all.dedup();
+        // An address is where the call returns to, which may be the next function.
+        let calls: Vec<u64> = all.iter().map(|address| address - 1).collect();
+        let found = conversion.names.symbols(&calls, conversion.start.boot.as_deref()).into_iter();
+        let symbol = |found: Vec<Symbol>| {
+            let symbol = found.into_iter().next()?;
+            Some(Symbol { offset: symbol.offset.map(|offset| offset + 1), ..symbol })
+        };
+        Names { symbols: all.into_iter().zip(found).filter_map(|(address, found)| Some((address, symbol(found)?))).collect() }
+    }
+
+    /// Where the call is: of pages, the innermost function that is none of the allocator. None: pages that are given back.
+    fn call_site(&self, site: &AllocationSite, count: &AllocationCount) -> Option<u64> {
+        if site.what != ALLOCATION_PAGES {
+            return (site.call_site != 0).then_some(site.call_site);
+        }
+        let asks =
+            |address: &u64| self.symbols.get(address).and_then(|it| it.function.as_deref()).is_none_or(|it| !allocates(it));
+        let frames = || count.frames.iter().copied().filter(|address| *address != 0);
+        frames().find(asks).or_else(|| frames().next())
+    }
+}
+
+/// Whether a function only hands on that somebody asks for pages.
+fn allocates(function: &str) -> bool {
+    const WORDS: [&str; 11] = [
+        "alloc_pages",
+        "alloc_frozen_pages",
+        "folio_alloc",
+        "alloc_folio",
+        "alloc_page",
+        "get_free_page",
+        "get_zeroed_page",
+        "get_page_from_freelist",
+        "trace_",
+        "traceiter_",
+        "bpf_",
+    ];
+    WORDS.iter().any(|word| function.contains(word))
+}
+
+/// Processes by their numbers, each with the times at which lives of its first thread began.
+struct Owners(FxHashMap<i32, Vec<(i64, i32)>>);
+
+impl Owners {
+    fn of(threads: &Threads) -> Owners {
+        let mut owners: FxHashMap<i32, Vec<(i64, i32)>> = FxHashMap::default();
+        for (life, number) in threads.lives.iter().zip(0..) {
+            if life.pid == life.tid {
+                owners.entry(life.pid).or_default().push((life.start_ns, number));
+            }
+        }
+        owners.values_mut().for_each(|lives| lives.sort_unstable());
+        Owners(owners)
+    }
+
+    /// Who had a number at a time. An event of the process may come after its first allocation.
+    fn life(&self, pid: u32, at_ns: i64) -> Option<i32> {
+        let lives = self.0.get(&pid.cast_signed())?;
+        let after = lives.partition_point(|(start_ns, _)| *start_ns <= at_ns);
+        Some(lives[after.saturating_sub(1)].1)
+    }
+}

@@ -1,0 +1,54 @@
+//! What programs of a family add up in a map, where there is too much of it for an event each: read again and again, and written as events
+//! of one kind. The last event of a key has its final value, so that a recorder that is killed loses what the last second added.
+
+use std::ffi::OsStr;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, Result};
+use rustc_hash::FxHashMap;
+
+use crate::{
+    Note,
+    events::{self, SumsEvent},
+    families::Family,
+    transport::spool::clock_note,
+};
+
+/// Entries that are read in one go.
+const BATCH: u32 = 4096;
+
+/// A map of sums.
+#[derive(Debug)]
+pub(crate) struct Sums {
+    map: MapHandle,
+    kind: u8,
+    /// What was written last, by key.
+    written: FxHashMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Sums {
+    /// Those of a family, whose programs were loaded.
+    pub(crate) fn of(family: &Family, object: &Object) -> Result<Vec<Sums>> {
+        let sums = |(name, kind): &(&str, u8)| {
+            let map = object.maps().find(|map| map.name() == OsStr::new(name)).expect("the object has its maps");
+            Ok(Sums { map: MapHandle::try_from(&map)?, kind: *kind, written: FxHashMap::default() })
+        };
+        family.sums.iter().map(sums).collect()
+    }
+
+    /// Events for the spool of all that has changed since.
+    pub(crate) fn read(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        // A map that cannot be read any more has no changes.
+        let Ok(entries) = self.map.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY) else { return out };
+        let at_ns = if let Note::Clock { monotonic_ns, .. } = clock_note() { monotonic_ns } else { 0 };
+        for (key, value) in entries {
+            if self.written.get(&key).is_some_and(|written| *written == value) {
+                continue;
+            }
+            let entry = [&value[..], &key[..]].concat();
+            events::add(&mut out, self.kind, 0, &SumsEvent { at_ns }, &entry);
+            self.written.insert(key, value);
+        }
+        out
+    }
+}
