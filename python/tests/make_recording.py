@@ -24,6 +24,8 @@ ON_DEMAND = (
     "block_requests",
     "interrupts",
     "system_metrics",
+    "allocations",
+    "memory_stalls",
 )
 
 
@@ -203,6 +205,11 @@ class RecordingMaker:
             {"t": 0.05, "dur_ns": 9000, "self_ns": 9000, "cpu": 0, "kind": "vector", "name": "local_timer"}
         ]
         number = {"source": "cpu", "object": "cpu0", "metric": "user", "unit": "ns", "is_counter": True}
+        site = {"kind": "cache", "freed": False, "function": "alloc_empty_file", "offset_bytes": 60}
+        site |= {"cache": "filp", "size_bytes": 192, "number": 3, "asked_bytes": 552, "given_bytes": 576}
+        rows["allocations"] = [{**site, "first_ts_ns": STARTED_NS}]
+        stall = {"t": 0.0098, "dur_ns": 100_000, "kind": "direct reclaim", "page_order": 0, "pages": 32}
+        rows["memory_stalls"] = [{**stall, "call": "read", "class": "read"}]
         rows["system_metrics"] = [{"t": t, **number, "value": 1e9 * t} for t in (0.0, 0.1)]
         rows |= {
             "locks": [lock],

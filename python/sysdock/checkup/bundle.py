@@ -40,7 +40,9 @@ _WORDS = {
     ("critical_path", "part"), ("critical_path", "cause"), ("critical_path", "call"),
     ("critical_path", "class"), ("interrupts", "kind"), ("interrupts", "name"),
     ("system_metrics", "source"), ("system_metrics", "object"), ("system_metrics", "metric"),
-    ("system_metrics", "unit"),
+    ("system_metrics", "unit"), ("allocations", "kind"), ("allocations", "function"),
+    ("allocations", "module"), ("allocations", "cache"), ("memory_stalls", "kind"),
+    ("memory_stalls", "call"), ("memory_stalls", "class"),
 }  # fmt: skip
 # Lines of the log, with what the program read and wrote.
 _CONTENTS = {("import_issues", "excerpt")}

@@ -209,7 +209,8 @@ def recorder_options(function: Function) -> Function:
             "(when threads run, and what they wait for), cpu (samples of threads that run), system (load "
             "of the whole machine); if not given, these. Only if named: locks (waits for locks of the "
             "kernel), block (requests to block devices: their time in the queue and in the device), irq "
-            "(interrupts, softirqs and timers).",
+            "(interrupts, softirqs and timers), memory (memory that the kernel allocates, by call site, "
+            "and waits for it).",
         ),
         click.option(
             "--preset",
