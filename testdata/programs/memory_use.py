@@ -1,5 +1,6 @@
 """Has the kernel allocate known numbers of things, and says which: `memory_use.py`; or reads a file as a member of a control group of
-version 1, whose limit is smaller: `memory_use.py GROUP FILE`, and says what the group counted."""
+version 1, whose limit is smaller, and says what the group counted: `memory_use.py GROUP FILE`; or takes memory there until it is killed:
+`memory_use.py GROUP`."""
 
 import json
 import mmap
@@ -41,4 +42,14 @@ def limited(group: Path, file: str) -> dict[str, int]:
     return {"pid": os.getpid(), "bytes": length, "failures": failures}
 
 
+def endless(group: Path) -> None:
+    print(os.getpid(), flush=True)
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+    taken = []
+    while True:
+        taken.append(bytearray(1 << 20))
+
+
+if len(sys.argv) == 2:
+    endless(Path(sys.argv[1]))
 print(json.dumps(limited(Path(sys.argv[1]), sys.argv[2]) if len(sys.argv) > 1 else known()))

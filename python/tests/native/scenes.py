@@ -378,6 +378,24 @@ def critical_paths(recorder: Recorder, folder: Path) -> None:
     (folder / "said").write_text(done.stdout)
 
 
+def memory_kill(recorder: Recorder, folder: Path) -> None:
+    """It takes memory until the kernel kills it; the shell that starts it is not in the group."""
+    if Path("/proc/swaps").read_text().count("\n") > 1:
+        raise CannotBeMadeError("it would fill the swap space")
+    with small_group() as group:
+        words = [
+            "sh",
+            "-c",
+            '"$@"; echo $?',
+            "sh",
+            sys.executable,
+            folder / "programs" / "memory_use.py",
+            group,
+        ]
+        done = recorder.record(folder / "rec", *words, recorder_options=MEMORY)
+    (folder / "said").write_text(done.stdout)
+
+
 HOLD_MS = 300
 WAITERS = 4
 
@@ -526,6 +544,7 @@ SCENES: dict[str, Callable[[Recorder, Path], None]] = {
     "hot_spots": hot_spots,
     "memory_sites": memory_sites,
     "memory_limit": memory_limit,
+    "memory_kill": memory_kill,
     **{f"held_{kind}": held_lock(kind) for kind in ("pipe", "file")},
     **{f"storm_{name}": lock_storm(name) for name in STORMS},
     "critical_paths": critical_paths,

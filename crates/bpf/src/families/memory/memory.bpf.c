@@ -37,8 +37,8 @@ struct {
 	__type(value, struct allocation_count);
 } allocations SEC(".maps");
 
-// Of pages, the frames are needed, and following the stack takes 2 us. Its words that point to code take a tenth of that to read: they are
-// nearly always the same where the frames are.
+// Of pages, the frames are needed, and following the stack takes 2 us. To read its words that point to code takes less, and they are nearly
+// always the same where the frames are.
 #define STACK_WORDS 128
 #define STACK_BYTES 16384 // of a thread or an interrupt on x86-64; it begins at a multiple
 
@@ -356,7 +356,7 @@ int BPF_PROG(kills, struct task_struct *victim)
 	return kill(victim);
 }
 
-// Before Linux 6.8 the tracepoint has a number only. Who makes room is most often killed for it.
+// On kernels such as 6.1 the tracepoint has a number only. Of others than the one that asks for memory it cannot be known whether they are recorded.
 SEC("tp_btf/mark_victim")
 int BPF_PROG(kills_number, int pid)
 {
