@@ -378,6 +378,47 @@ def critical_paths(recorder: Recorder, folder: Path) -> None:
     (folder / "said").write_text(done.stdout)
 
 
+# Memory of the kernel
+
+MEMORY = ("--what", "io,sched,memory")
+GROUPS = Path("/sys/fs/cgroup/memory")
+LIMIT_BYTES, READ_BYTES = 32 * MIB, 100 * MIB
+
+
+def memory_sites(recorder: Recorder, folder: Path) -> None:
+    """The program that has the kernel allocate known numbers of things."""
+    words = [sys.executable, folder / "programs" / "memory_use.py"]
+    done = recorder.record(folder / "rec", *words, recorder_options=MEMORY)
+    check(done, printed=done.stdout)
+    (folder / "said.json").write_text(done.stdout)
+
+
+@contextmanager
+def small_group() -> Iterator[Path]:
+    """A memory control group with a limit; of version 1, as the recorder follows groups of version 2."""
+    group = GROUPS / f"sysdock-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        raise CannotBeMadeError(f"no memory control groups of version 1 here: {error}") from error
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(LIMIT_BYTES))
+        yield group
+    finally:
+        group.rmdir()
+
+
+def memory_limit(recorder: Recorder, folder: Path) -> None:
+    """It reads a file in a control group with less memory."""
+    with small_group() as group:
+        make_cold(folder / "data", READ_BYTES)
+        words = [sys.executable, folder / "programs" / "memory_use.py", group, folder / "data"]
+        done = recorder.record(folder / "rec", *words, recorder_options=MEMORY)
+    (folder / "data").unlink()
+    check(done, printed=done.stdout)
+    (folder / "said.json").write_text(done.stdout)
+
+
 def memory_kill(recorder: Recorder, folder: Path) -> None:
     """It takes memory until the kernel kills it; the shell that starts it is not in the group."""
     if Path("/proc/swaps").read_text().count("\n") > 1:
