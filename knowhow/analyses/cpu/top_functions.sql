@@ -40,6 +40,10 @@ WITH taken AS (
     FROM used AS u
     INNER JOIN functions AS f ON f.stack_id = u.stack_id
     GROUP BY u.place, f.function, f.object, f.source
+), ranked AS (
+    SELECT l.place, l.function, l.object, l.source, l.total_ns, l.self_ns, l.number,
+        row_number() OVER (PARTITION BY l.place, l.function, l.object ORDER BY l.self_ns DESC, l.total_ns DESC, l.source) AS rank
+    FROM lines AS l
 ), whole AS (
     SELECT sum(s.period_ns) AS ns FROM samples AS s
 )
@@ -47,13 +51,13 @@ SELECT
     l.place,
     l.function,
     l.object,
-    arg_max(l.source, l.self_ns) AS source,
+    max(CASE WHEN l.rank = 1 THEN l.source END) AS source,
     CAST(sum(l.self_ns) AS BIGINT) AS self_ns,
     round(1e0 * sum(l.self_ns) / max(w.ns), 4) AS self_share,
     CAST(sum(l.total_ns) AS BIGINT) AS total_ns,
     round(1e0 * sum(l.total_ns) / max(w.ns), 4) AS total_share,
     CAST(sum(l.number) AS BIGINT) AS samples
-FROM lines AS l
+FROM ranked AS l
 CROSS JOIN whole AS w
 GROUP BY l.place, l.function, l.object
 ORDER BY self_ns DESC, total_ns DESC, l.place, l.object, l.function

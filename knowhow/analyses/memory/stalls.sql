@@ -11,7 +11,7 @@
 -- column: longest_ns BIGINT     The longest [ns].
 -- column: pages_each DOUBLE     Pages that it freed each time, on average; empty: of compaction and OOM kills.
 -- column: highest_order INTEGER It asked for up to 2 to the power of this number pages in one piece.
--- column: calls VARCHAR         The call that waited longest in all; `page faults` stands for those outside of calls.
+-- column: call VARCHAR          The call that waited longest in all; `page faults` stands for those outside of calls.
 -- chart:  bars x=comm y=total_ns color=kind title="Waits for memory" title_ja="メモリー待ち"
 -- tags:   time, processes
 WITH stalls AS (
@@ -35,7 +35,7 @@ SELECT
     max(s.dur_ns) AS longest_ns,
     round(1e0 * sum(s.pages) / count(*), 1) AS pages_each,
     max(s.page_order) AS highest_order,
-    max(c.call) AS calls
+    max(c.call) AS call
 FROM stalls AS s
 LEFT JOIN calls_of AS c ON c.task_id = s.task_id AND c.kind = s.kind
 GROUP BY s.comm, s.pid, s.tid, s.kind
