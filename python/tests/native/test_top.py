@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -244,7 +245,9 @@ class Terminal:
         """Wait for its end."""
         code = self.process.wait()
         os.set_blocking(self.ours, False)
-        self.read()
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.read()
         assert termios.tcgetattr(self.theirs) == self.before
         assert self.output.endswith("\x1b[?25h\x1b[?1049l")
         return code
@@ -308,3 +311,11 @@ def test_a_smaller_terminal_has_less(terminal: Terminal) -> None:
     assert max(map(len, next(frame for frame in terminal.frames() if len(frame) == 10))) <= 40
     terminal.press("q")
     assert terminal.end() == 0
+
+
+def test_a_terminal_that_stands_still_ends_it_all_the_same(terminal: Terminal) -> None:
+    """Nobody reads what it writes, as after Ctrl-S or behind a connection that hangs."""
+    time.sleep(2)
+    terminal.press("q")
+    assert terminal.process.wait(timeout=60) == 0
+    assert termios.tcgetattr(terminal.theirs) == terminal.before

@@ -10,6 +10,9 @@ use crate::signals;
 
 /// What a terminal is where it does not say how large it is.
 const SIZE: (usize, usize) = (80, 24);
+/// A terminal that says that it has room takes these without waiting [B].
+const MOST_AT_ONCE: usize = 256;
+const PATIENCE_MS: libc::c_int = 200;
 const INPUT: libc::c_int = libc::STDIN_FILENO;
 /// The other screen, without a cursor.
 const BEGIN: &str = "\x1b[?1049h\x1b[?25l";
@@ -45,7 +48,7 @@ impl Screen {
         // SAFETY: changes the struct only; then its settings are given to the terminal.
         unsafe {
             libc::cfmakeraw(&raw mut raw);
-            check(libc::tcsetattr(INPUT, libc::TCSADRAIN, &raw const raw))?;
+            check(libc::tcsetattr(INPUT, libc::TCSANOW, &raw const raw))?;
         }
         let screen = Screen { before };
         write(BEGIN)?;
@@ -81,7 +84,7 @@ impl Drop for Screen {
     fn drop(&mut self) {
         let _ = write(END);
         // SAFETY: the settings that it had.
-        unsafe { libc::tcsetattr(INPUT, libc::TCSADRAIN, &raw const self.before) };
+        unsafe { libc::tcsetattr(INPUT, libc::TCSANOW, &raw const self.before) };
     }
 }
 
@@ -89,10 +92,24 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Write so far as the terminal takes it: one that was stopped (Ctrl-S, a connection that hangs) would hold up the keys, too.
 fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+    for part in text.as_bytes().chunks(MOST_AT_ONCE) {
+        if !takes_more() {
+            return Ok(());
+        }
+        out.write_all(part)?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// Whether the terminal has room within a moment.
+fn takes_more() -> bool {
+    let mut room = libc::pollfd { fd: libc::STDOUT_FILENO, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one structure.
+    unsafe { libc::poll(&raw mut room, 1, PATIENCE_MS) == 1 }
 }
 
 /// What comes within this time: no bytes where nothing does, or a signal.
