@@ -64,6 +64,11 @@ impl Absences {
         }
         let Some(life) = life_of(tid, conversion) else { return Ok(()) };
         self.seen.insert(tid, life);
+        // It was back, and the kernel ran no program then: see docs/explain/kernel-recorder.md. When, nobody knows: not before it was woken.
+        if let Some(missed) = self.now.remove(&tid).filter(|missed| missed.life == life) {
+            let back_ns = if missed.woken_ns < at_ns { missed.woken_ns } else { missed.from_ns };
+            self.over(tid, ended(missed, back_ns, -1), conversion)?;
+        }
         let state = if flags & SWITCH_PREEMPTED != 0 { State::Preempted } else { state(event.state) };
         self.now.insert(tid, Absence { call: event.call as i16, ..begun(life, at_ns, state) });
         Ok(())
@@ -106,7 +111,11 @@ impl Absences {
             },
         };
         self.seen.insert(tid, absence.life);
-        let absence = ended(absence, at_ns, event.cpu as i16);
+        self.over(tid, ended(absence, at_ns, event.cpu as i16), conversion)
+    }
+
+    /// It ran again.
+    fn over(&mut self, tid: u32, absence: Absence, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         // What it was at, in a call or in a page fault, is known a moment later.
         conversion.waits.away(absence.life, absence.from_ns, absence.until_ns);
         let waiting = self.in_call.entry(tid).or_default();

@@ -204,6 +204,22 @@ fn an_id_that_is_used_again_is_another_thread() {
     assert_eq!(shown(&tables, "run_states", "ts_ns dur_ns task_id state"), ["10 2 1 new", "30 5 2 new"]);
 }
 
+#[test]
+fn who_leaves_again_had_come_back() {
+    let events = [
+        exec(5, (7, 7), 7, "/bin/x", "x\0"),
+        preempted(10, 7),
+        // The events of its returns are missing.
+        leaves(20, 7, STATE_SLEEPING, libc::SYS_nanosleep),
+        wake(25, 7, 0, WAKE_INTERRUPT),
+        preempted(40, 7),
+        returns(45, 7),
+    ];
+    let tables = Tables::of(&[&events]);
+    let expected = ["10 0 preempted -", "20 5 sleeping -", "40 5 preempted 1"];
+    assert_eq!(shown(&tables, "run_states", "ts_ns dur_ns state cpu"), expected);
+}
+
 fn got_lock(at_ns: u64, wait_ns: u64, tid: u32) -> Bytes {
     let fixed = LockWaitEvent { at_ns, lock: 5, wait_ns, tid, call: -1, ..LockWaitEvent::default() };
     Bytes::of(EVENT_LOCK_WAIT, &fixed).flag(LOCK_MUTEX)
