@@ -64,11 +64,7 @@ impl Absences {
         }
         let Some(life) = life_of(tid, conversion) else { return Ok(()) };
         self.seen.insert(tid, life);
-        // It was back, and the kernel ran no program then: see docs/explain/kernel-recorder.md. When, nobody knows: not before it was woken.
-        if let Some(missed) = self.now.remove(&tid).filter(|missed| missed.life == life) {
-            let back_ns = if missed.woken_ns < at_ns { missed.woken_ns } else { missed.from_ns };
-            self.over(tid, ended(missed, back_ns, -1), conversion)?;
-        }
+        self.back_from(tid, at_ns, conversion)?;
         let state = if flags & SWITCH_PREEMPTED != 0 { State::Preempted } else { state(event.state) };
         self.now.insert(tid, Absence { call: event.call as i16, ..begun(life, at_ns, state) });
         Ok(())
@@ -114,6 +110,14 @@ impl Absences {
         self.over(tid, ended(absence, at_ns, event.cpu as i16), conversion)
     }
 
+    /// It is back by now, if it was away: the kernel ran no program when it came, see docs/explain/kernel-recorder.md. It did not come before
+    /// it was woken; who could have run all the time is taken to have come at once.
+    fn back_from(&mut self, tid: u32, at_ns: i64, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
+        let Some(missed) = self.now.remove(&tid) else { return Ok(()) };
+        let back_ns = if missed.state.is_runnable() { missed.from_ns } else { missed.woken_ns.min(at_ns) };
+        self.over(tid, ended(missed, back_ns, -1), conversion)
+    }
+
     /// It ran again.
     fn over(&mut self, tid: u32, absence: Absence, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         // What it was at, in a call or in a page fault, is known a moment later.
@@ -130,6 +134,9 @@ impl Absences {
     /// A call of a thread has returned: it was in it when it left its CPU, or on its way back from the one before.
     #[inline]
     pub(super) fn call(&mut self, tid: u32, call: &CallRow, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
+        if self.now.get(&tid).is_some_and(|absence| absence.from_ns >= call.ts_ns) {
+            self.back_from(tid, call.ts_ns.saturating_add(call.dur_ns.max(0)), conversion)?;
+        }
         let Some(waiting) = self.in_call.get_mut(&tid).filter(|waiting| !waiting.is_empty()) else { return Ok(()) };
         let mut waiting = mem::take(waiting);
         let life = waiting[0].life;

@@ -212,12 +212,13 @@ fn who_leaves_again_had_come_back() {
         // The events of its returns are missing.
         leaves(20, 7, STATE_SLEEPING, libc::SYS_nanosleep),
         wake(25, 7, 0, WAKE_INTERRUPT),
+        call(7, 18, 12, libc::SYS_nanosleep, 0),
         preempted(40, 7),
         returns(45, 7),
     ];
     let tables = Tables::of(&[&events]);
-    let expected = ["10 0 preempted -", "20 5 sleeping -", "40 5 preempted 1"];
-    assert_eq!(shown(&tables, "run_states", "ts_ns dur_ns state cpu"), expected);
+    let expected = ["10 0 preempted - -", "20 5 sleeping - timer", "40 5 preempted 1 -"];
+    assert_eq!(shown(&tables, "run_states", "ts_ns dur_ns state cpu cause"), expected);
 }
 
 fn got_lock(at_ns: u64, wait_ns: u64, tid: u32) -> Bytes {
