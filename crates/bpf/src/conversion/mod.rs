@@ -59,7 +59,7 @@ pub fn convert(
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Ending, BpfError> {
-    convert_frames(Frames::open(spool)?, spool, recording, KernelNames::open(), cancel, progress)
+    convert_frames(Frames::open(spool)?, spool, recording, KernelNames::open_later(), cancel, progress)
 }
 
 /// The same of the spool that lies in the recording's own folder. Functions of the kernel have the names that were opened for it.
@@ -136,7 +136,7 @@ pub fn salvage(folder: Folder, cancel: &Cancel, progress: &mut dyn FnMut(Progres
     // Whoever still writes it is found before anything is changed.
     drop(Frames::in_folder(&folder)?);
     let mut recording = Recording::reopen(folder, manifest(), &["environment"])?;
-    let outcome = convert_own(&mut recording, KernelNames::open(), cancel, progress);
+    let outcome = convert_own(&mut recording, KernelNames::open_later(), cancel, progress);
     let ending = match &outcome {
         Ok(ending) => *ending,
         Err(BpfError::Table(_)) => Ending::WriteError,

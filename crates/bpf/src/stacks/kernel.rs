@@ -2,9 +2,9 @@
 //! module that in brackets. Addresses differ with each start of the machine, and are shown to those only who may see them.
 
 use std::{
+    cell::OnceCell,
     fs::{self, File},
     io::{Read, Seek},
-    sync::OnceLock,
 };
 
 use crate::stacks::symbols::Symbol;
@@ -15,6 +15,8 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 const LONGEST_FUNCTION: u64 = 1 << 20;
 /// A kernel that names its variables at all has thousands; others name a few (`CONFIG_KALLSYMS_ALL`), between which lie those of no name.
 const FEW_VARIABLES: usize = 1000;
+/// The end of the kernel's own code.
+const END_OF_CODE: &str = "_etext";
 
 /// The id of this start of the machine.
 #[must_use]
@@ -22,120 +24,147 @@ pub fn boot() -> Option<String> {
     Some(fs::read_to_string(BOOT).ok()?.trim().to_string())
 }
 
-/// The names of its functions. Whoever may see the addresses when this is opened can read them later, with fewer rights.
+/// The names of its functions and variables. Whoever may see the addresses when this is opened can read them later, with fewer rights.
 #[derive(Debug)]
-pub struct KernelNames(Option<File>);
+pub struct KernelNames {
+    file: Option<File>,
+    /// Whether code that the kernel made since it started is that of the recording.
+    with_made_code: bool,
+    /// Some 20 MB.
+    read: OnceCell<Lines>,
+}
 
 impl KernelNames {
     /// Not yet read: that takes some 60 ms, and is done only for a recording that has functions of the kernel.
     #[must_use]
     pub fn open() -> Self {
-        KernelNames(File::open(SYMBOLS).ok())
+        KernelNames { file: File::open(SYMBOLS).ok(), with_made_code: true, read: OnceCell::new() }
+    }
+
+    /// For a recording that ended some time ago: without the code that the kernel makes as it runs, as of programs of BPF. Where one of
+    /// them was then, another may be by now.
+    #[must_use]
+    pub(crate) fn open_later() -> Self {
+        KernelNames { with_made_code: false, ..Self::open() }
     }
 
     /// The function at each of these addresses; none where it is not known: the machine was started again since, or shows no addresses.
     pub(crate) fn symbols(&self, addresses: &[u64], of_boot: Option<&str>) -> Vec<Vec<Symbol>> {
-        let text = self.text(of_boot);
-        let functions = functions(&text);
-        addresses.iter().map(|address| symbol(&functions, *address).into_iter().collect()).collect()
+        let is_this = is_this_boot(of_boot);
+        let found = |address: &u64| is_this.then(|| self.symbol(*address)).flatten().into_iter().collect();
+        addresses.iter().map(found).collect()
     }
 
     /// The variable at each of these addresses, with how far behind its start the address is.
     pub(crate) fn variables(&self, addresses: &[u64], of_boot: Option<&str>) -> Vec<Option<(String, u64)>> {
-        let text = self.text(of_boot);
-        let variables = variables(&text);
-        addresses.iter().map(|address| variable(&variables, *address)).collect()
+        let is_this = is_this_boot(of_boot);
+        addresses.iter().map(|address| is_this.then(|| self.variable(*address)).flatten()).collect()
     }
 
-    /// All lines, if they are of this start of the machine.
-    fn text(&self, of_boot: Option<&str>) -> String {
-        let is_this = of_boot.is_some() && boot().as_deref() == of_boot;
-        let mut text = String::new();
-        if let Some(mut file) = self.0.as_ref().filter(|_| is_this)
-            && file.rewind().and_then(|()| file.read_to_string(&mut text)).is_err()
-        {
-            text.clear();
-        }
-        text
-    }
-}
-
-/// Names of functions and variables that stay in memory, for who asks for them again and again.
-#[derive(Debug)]
-pub(crate) struct KeptNames {
-    functions: Vec<Named<'static>>,
-    variables: Vec<Named<'static>>,
-}
-
-/// They are read once for a process, some 20 MB.
-pub(crate) fn kept_names() -> &'static KeptNames {
-    static KEPT: OnceLock<KeptNames> = OnceLock::new();
-    KEPT.get_or_init(|| {
-        let text: &'static str = KernelNames::open().text(boot().as_deref()).leak();
-        KeptNames { functions: functions(text), variables: variables(text) }
-    })
-}
-
-impl KeptNames {
-    /// The function that an address lies in.
-    pub(crate) fn function(&self, address: u64) -> Option<String> {
-        symbol(&self.functions, address).and_then(|symbol| symbol.function)
+    /// The function at an address now.
+    pub(crate) fn symbol(&self, address: u64) -> Option<Symbol> {
+        self.lines().symbol(address, self.with_made_code)
     }
 
-    /// The variable at an address, with how far behind its start that is.
+    /// The variable at an address now, with how far behind its start that is.
     pub(crate) fn variable(&self, address: u64) -> Option<(String, u64)> {
-        variable(&self.variables, address)
+        self.lines().variable(address)
+    }
+
+    fn lines(&self) -> &Lines {
+        self.read.get_or_init(|| {
+            let mut text = String::new();
+            if let Some(mut file) = self.file.as_ref()
+                && file.rewind().and_then(|()| file.read_to_string(&mut text)).is_err()
+            {
+                text.clear();
+            }
+            Lines::new(text)
+        })
     }
 }
 
-fn functions(text: &str) -> Vec<Named<'_>> {
-    named(text, &["t", "T", "w", "W"])
+fn is_this_boot(of_boot: Option<&str>) -> bool {
+    of_boot.is_some() && boot().as_deref() == of_boot
 }
 
-/// None where the kernel names only some of them.
-fn variables(text: &str) -> Vec<Named<'_>> {
-    let all = named(text, &["d", "D", "b", "B", "r", "R"]);
-    if all.len() < FEW_VARIABLES { Vec::new() } else { all }
+/// An address, and where its line begins.
+type Place = (u64, usize);
+
+/// What was read, with the places of functions and variables in it, by address.
+#[derive(Debug)]
+struct Lines {
+    text: String,
+    functions: Vec<Place>,
+    variables: Vec<Place>,
+    code_end: Option<u64>,
 }
 
-fn variable(variables: &[Named<'_>], address: u64) -> Option<(String, u64)> {
-    before(variables, address).map(|(start, name, _)| (name.to_string(), address - start))
+impl Lines {
+    fn new(text: String) -> Self {
+        let functions = places(&text, &["t", "T", "w", "W"]);
+        let mut variables = places(&text, &["d", "D", "b", "B", "r", "R"]);
+        if variables.len() < FEW_VARIABLES {
+            variables.clear();
+        }
+        let code_end = text.lines().filter_map(parsed).find(|line| line.name == END_OF_CODE).map(|line| line.address);
+        Lines { text, functions, variables, code_end }
+    }
+
+    fn symbol(&self, address: u64, with_made_code: bool) -> Option<Symbol> {
+        let line = self.before(&self.functions, address)?;
+        let offset = address - line.address;
+        let is_there = match line.module {
+            Some(module) => with_made_code || !is_made(module),
+            None => self.code_end.is_none_or(|end| address < end),
+        };
+        (offset < LONGEST_FUNCTION && is_there).then(|| Symbol {
+            object: line.module.map(Into::into),
+            function: Some(line.name.to_string()),
+            offset: i64::try_from(offset).ok(),
+            source: None,
+        })
+    }
+
+    fn variable(&self, address: u64) -> Option<(String, u64)> {
+        self.before(&self.variables, address).map(|line| (line.name.to_string(), address - line.address))
+    }
+
+    /// The last that begins there or before.
+    fn before(&self, places: &[Place], address: u64) -> Option<Line<'_>> {
+        let (_, begin) = places[..places.partition_point(|(start, _)| *start <= address)].last()?;
+        parsed(self.text[*begin..].lines().next()?)
+    }
 }
 
-/// Address, name and module.
-type Named<'a> = (u64, &'a str, Option<&'a str>);
+/// Whether code in this module is made as the kernel runs.
+fn is_made(module: &str) -> bool {
+    module == "[bpf]" || module.starts_with("[__builtin__")
+}
 
 /// Symbols of these kinds, by address.
-fn named<'a>(text: &'a str, kinds: &[&str]) -> Vec<Named<'a>> {
-    let mut named: Vec<_> = text.lines().filter_map(|line| of_kind(line, kinds)).collect();
-    named.sort_by_key(|(address, ..)| *address);
-    // Of several names of one address the first.
-    named.dedup_by_key(|(address, ..)| *address);
-    named
+fn places(text: &str, kinds: &[&str]) -> Vec<Place> {
+    let begin = |line: &str| line.as_ptr() as usize - text.as_ptr() as usize;
+    let place = |line| parsed(line).filter(|found| kinds.contains(&found.kind)).map(|found| (found.address, begin(line)));
+    let mut places: Vec<Place> = text.lines().filter_map(place).collect();
+    // In the order of the file, which stays among equals: of several names of one address the first.
+    places.sort_by_key(|(address, _)| *address);
+    places.dedup_by_key(|(address, _)| *address);
+    places
 }
 
-fn of_kind<'a>(line: &'a str, kinds: &[&str]) -> Option<Named<'a>> {
+struct Line<'a> {
+    address: u64,
+    kind: &'a str,
+    name: &'a str,
+    module: Option<&'a str>,
+}
+
+/// None of a line without an address.
+fn parsed(line: &str) -> Option<Line<'_>> {
     let mut words = line.split_ascii_whitespace();
     let address = u64::from_str_radix(words.next()?, 16).ok().filter(|address| *address != 0)?;
-    let is_one = kinds.contains(&words.next()?);
-    let name = words.next().filter(|_| is_one)?;
-    Some((address, name, words.next()))
-}
-
-/// The last that begins there or before.
-fn before<'a>(named: &[Named<'a>], address: u64) -> Option<Named<'a>> {
-    named[..named.partition_point(|(start, ..)| *start <= address)].last().copied()
-}
-
-fn symbol(functions: &[Named<'_>], address: u64) -> Option<Symbol> {
-    let (start, name, module) = before(functions, address)?;
-    let offset = address - start;
-    (offset < LONGEST_FUNCTION).then(|| Symbol {
-        object: module.map(Into::into),
-        function: Some(name.to_string()),
-        offset: i64::try_from(offset).ok(),
-        source: None,
-    })
+    Some(Line { address, kind: words.next()?, name: words.next()?, module: words.next() })
 }
 
 #[cfg(test)]
@@ -145,25 +174,26 @@ mod tests {
     #[test]
     fn a_function_reaches_to_the_next_one() {
         let text = "0000000000000000 A per_cpu\nffffffff81000100 T second\nffffffff81000000 T first\nffffffff81000000 t also_first\n\
-                    ffffffff81000080 D data\nffffffffc0001000 t ext4_write\t[ext4]\ngarbage\n";
-        let functions = named(text, &["t", "T"]);
+                    ffffffff81000080 D data\nffffffff81000200 T _etext\nffffffffc0001000 t ext4_write\t[ext4]\ngarbage\n\
+                    ffffffffc0002000 t bpf_prog_0123_enter\t[bpf]\n";
+        let lines = Lines::new(text.into());
         let at =
-            |address| symbol(&functions, address).map(|symbol| (symbol.function.unwrap(), symbol.offset.unwrap(), symbol.object));
+            |address| lines.symbol(address, true).map(|symbol| (symbol.function.unwrap(), symbol.offset.unwrap(), symbol.object));
         assert_eq!(at(0xffff_ffff_8100_00ff), Some(("first".into(), 0xff, None)));
         assert_eq!(at(0xffff_ffff_8100_0100), Some(("second".into(), 0, None)));
         assert_eq!(at(0xffff_ffff_c000_1008), Some(("ext4_write".into(), 8, Some("[ext4]".into()))));
-        assert_eq!((at(0xffff_ffff_80ff_ffff), at(0xffff_ffff_d000_0000)), (None, None));
+        assert_eq!(at(0xffff_ffff_c000_2001), Some(("bpf_prog_0123_enter".into(), 1, Some("[bpf]".into()))));
+        let nowhere = [0xffff_ffff_80ff_ffff, 0xffff_ffff_8100_0201, 0xffff_ffff_d000_0000];
+        assert_eq!(nowhere.map(at), [None, None, None]);
+        // Another program may be there by now.
+        assert!(lines.symbol(0xffff_ffff_c000_2001, false).is_none() && lines.symbol(0xffff_ffff_c000_1008, false).is_some());
     }
 
     #[test]
     fn functions_of_this_kernel_have_names_until_it_is_started_again() {
-        let addresses: Vec<u64> = fs::read_to_string(SYMBOLS)
-            .unwrap()
-            .lines()
-            .filter_map(|line| of_kind(line, &["T"]))
-            .take(1)
-            .map(|line| line.0)
-            .collect();
+        let text = fs::read_to_string(SYMBOLS).unwrap();
+        let functions = text.lines().filter_map(parsed).filter(|line| line.kind == "T" && line.name != END_OF_CODE);
+        let addresses: Vec<u64> = functions.take(1).map(|line| line.address).collect();
         let boot = boot();
         let named = |of: Option<&str>| KernelNames::open().symbols(&addresses, of).iter().flatten().count();
         // Without the right to see addresses there are none.

@@ -7,10 +7,7 @@ use super::{
     naming::{Names, described},
     rows::is_of_locks,
 };
-use crate::{
-    events::LockEvent,
-    stacks::kernel::{KeptNames, kept_names},
-};
+use crate::{events::LockEvent, stacks::kernel::KernelNames};
 
 /// Names that are kept.
 const MOST_NAMES: usize = 16_384;
@@ -20,10 +17,16 @@ type Known = (LockPlace, &'static str, Vec<u64>);
 type LockPlace = (u64, u32, [u8; 32]);
 
 /// Finds names, and keeps them.
-#[derive(Default)]
 pub(crate) struct Namer {
+    kernel: KernelNames,
     names: Names,
     found: FxHashMap<Known, String>,
+}
+
+impl Default for Namer {
+    fn default() -> Self {
+        Namer { kernel: KernelNames::open(), names: Names::default(), found: FxHashMap::default() }
+    }
 }
 
 impl Namer {
@@ -37,15 +40,15 @@ impl Namer {
         if self.found.len() >= MOST_NAMES {
             self.found.clear();
         }
-        let name = self.find(place, kind, frames, kept_names());
+        let name = self.find(place, kind, frames);
         self.found.insert(known, name.clone());
         (name, kind.word())
     }
 
-    fn find(&mut self, place: &LockEvent, kind: Kind, frames: &[u64], kernel: &KeptNames) -> String {
-        let functions: Vec<String> = frames.iter().filter_map(|frame| kernel.function(*frame)).collect();
+    fn find(&mut self, place: &LockEvent, kind: Kind, frames: &[u64]) -> String {
+        let functions: Vec<String> = frames.iter().filter_map(|frame| self.kernel.symbol(*frame)?.function).collect();
         let callers: Vec<&str> = functions.iter().map(String::as_str).collect();
-        let variable = kernel.variable(place.lock);
+        let variable = self.kernel.variable(place.lock);
         if let Some((name, _)) = self.names.of(place, kind, variable.as_ref(), &callers) {
             return name;
         }
