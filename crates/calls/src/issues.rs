@@ -25,6 +25,7 @@ pub enum Issue {
     StackLost,
     StackCut,
     StackDiffers,
+    SwitchMissed,
 }
 
 impl Issue {
@@ -47,6 +48,7 @@ impl Issue {
             Issue::StackLost => "stack_lost",
             Issue::StackCut => "stack_cut",
             Issue::StackDiffers => "stack_differs",
+            Issue::SwitchMissed => "switch_missed",
         }
     }
 

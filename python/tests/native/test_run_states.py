@@ -61,8 +61,6 @@ def run(scene: Callable[[str], Path], query: Query) -> Run:
 
 
 THREADS = ["main", "partner", "child"]
-# Longer than the scheduler lets another thread run at a time, where both want to.
-SLICE_NS = 20_000_000
 
 
 @pytest.mark.parametrize("name", THREADS)
@@ -77,14 +75,8 @@ def test_switches_are_those_that_the_kernel_counted(run: Run, name: str) -> None
 def test_the_rest_is_cpu_time(run: Run, name: str) -> None:
     """What is neither waiting nor waiting for a CPU is what the kernel charged; interrupts it may charge to nobody."""
     thread = run.threads[name]
-    rows, away_ns, unknown = run.away(
-        name, "count(*), sum(dur_ns)::BIGINT, count(*) FILTER (WHERE cpu IS NULL)"
-    )
+    rows, away_ns = run.away(name, "count(*), sum(dur_ns)::BIGINT")
     ran_ns = thread.until_ns - thread.from_ns - away_ns
-    if unknown:
-        # This kernel runs no program for process 1: when the thread took its CPU back from that one is not known.
-        assert thread.cpu_ns * 0.95 - rows * 20_000 <= ran_ns <= thread.cpu_ns * 1.05 + unknown * SLICE_NS
-        return
     # A switch takes some microseconds, of which both sides may have a part.
     assert ran_ns == pytest.approx(thread.cpu_ns, rel=0.05, abs=rows * 20_000)
 

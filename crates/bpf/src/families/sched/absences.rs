@@ -6,7 +6,7 @@
 use std::mem;
 
 use rustc_hash::FxHashMap;
-use sysdock_calls::CallRow;
+use sysdock_calls::{CallRow, Issue};
 use sysdock_table::TableError;
 
 use crate::{
@@ -24,16 +24,62 @@ use super::{
 
 /// Absences of one thread that wait for the end of the call that they belong to; with more, they have no object.
 const MOST_WAITING: usize = 4096;
+/// A thread may leave its CPU so long after it is reported that another one wakes it, as both go on at the same time [ns].
+const EARLY_NS: i64 = 1_000_000;
+
+/// A thread that was on a CPU, or is new.
+struct Thread {
+    life: u32,
+    /// How often it had left a CPU when it last did; none: not known yet.
+    switches: Option<u32>,
+    /// While it is on no CPU; `until_ns` is not known yet, nor `woken_ns` before it is woken: [`i64::MAX`].
+    away: Option<Absence>,
+    /// Who woke it last while it was on a CPU, and when.
+    woken: (i64, Waker),
+    /// Since its last call returned.
+    in_call: Vec<Absence>,
+}
+
+impl Thread {
+    fn new(life: u32) -> Self {
+        Thread { life, switches: None, away: None, woken: (i64::MIN, Waker::Nobody), in_call: Vec::new() }
+    }
+
+    /// The time away that is over, if there was one.
+    fn back(&mut self) -> Option<Absence> {
+        let mut absence = self.away.take()?;
+        let (early_ns, waker) = self.woken;
+        // Whoever woke it was at it while it left its CPU.
+        if absence.woken_ns == i64::MAX && absence.from_ns.saturating_sub(early_ns) < EARLY_NS {
+            (absence.woken_ns, absence.waker) = (absence.from_ns, waker);
+        }
+        Some(absence)
+    }
+}
+
+/// Switches without an event, as where the kernel runs no programs: see docs/explain/kernel-recorder.md.
+#[derive(Default)]
+struct Missed {
+    /// That a thread left its CPU: by the kernel's count of that.
+    left: u64,
+    /// That it was woken.
+    woken: u64,
+    /// That it came back.
+    came_back: u64,
+}
 
 /// Threads that are on no CPU, and what was made of the time before.
 #[derive(Default)]
 pub(super) struct Absences {
-    /// By thread id, those that last; `until_ns` is not known yet, nor `woken_ns` before it is woken: [`i64::MAX`].
-    now: FxHashMap<u32, Absence>,
-    /// Lives of threads that were seen on a CPU and may be again, by thread id.
-    seen: FxHashMap<u32, u32>,
-    /// By thread id, absences since its last call returned.
-    in_call: FxHashMap<u32, Vec<Absence>>,
+    /// By thread id.
+    threads: FxHashMap<u32, Thread>,
+    missed: Missed,
+    kept: Kept,
+}
+
+/// Absences that are over.
+#[derive(Default)]
+struct Kept {
     words: Words,
     rows: Rows,
     path: CriticalPath,
@@ -52,22 +98,29 @@ impl Absences {
         if tid == 0 {
             return Ok(());
         }
+        self.count(tid, event.switches);
+        self.back_from(tid, at_ns, conversion)?;
         if event.state & STATE_DEAD != 0 {
             conversion.threads.is_gone(tid, at_ns);
-            self.now.remove(&tid);
-            self.seen.remove(&tid);
-            let left = self.in_call.remove(&tid).unwrap_or_default();
-            let life = left.first().map(|absence| absence.life);
-            left.into_iter().try_for_each(|absence| self.keep(absence, conversion))?;
-            life.into_iter().for_each(|life| conversion.waits.forget(life));
+            let Some(gone) = self.threads.remove(&tid) else { return Ok(()) };
+            gone.in_call.into_iter().try_for_each(|absence| self.kept.keep(absence, conversion))?;
+            conversion.waits.forget(gone.life);
             return Ok(());
         }
         let Some(life) = life_of(tid, conversion) else { return Ok(()) };
-        self.seen.insert(tid, life);
-        self.back_from(tid, at_ns, conversion)?;
+        let thread = self.threads.entry(tid).or_insert_with(|| Thread::new(life));
         let state = if flags & SWITCH_PREEMPTED != 0 { State::Preempted } else { state(event.state) };
-        self.now.insert(tid, Absence { call: event.call as i16, ..begun(life, at_ns, state) });
+        (thread.life, thread.switches) = (life, Some(event.switches));
+        thread.away = Some(Absence { call: event.call as i16, ..begun(life, at_ns, state) });
         Ok(())
+    }
+
+    /// `switches`: how often the thread has left a CPU by now.
+    fn count(&mut self, tid: u32, switches: u32) {
+        let before = self.threads.get(&tid).and_then(|thread| thread.switches);
+        // Forward only: the number is another thread's where events were lost.
+        let more = before.map_or(0, |before| switches.wrapping_sub(before).cast_signed());
+        self.missed.left += u64::from((more - 1).max(0).cast_unsigned());
     }
 
     /// A thread is woken.
@@ -75,19 +128,23 @@ impl Absences {
         let waker = if flags & WAKE_INTERRUPT != 0 {
             Waker::Interrupt
         } else if flags & WAKE_OTHER != 0 {
-            Waker::Other(self.words.waker(event.waker))
+            Waker::Other(self.kept.words.waker(event.waker))
         } else {
             life_of(event.waker_tid, conversion).map_or(Waker::Nobody, Waker::Thread)
         };
         if flags & WAKE_NEW != 0 {
             let thread = conversion.thread(event.tid, at_ns);
             let life = conversion.threads.get_mut(thread).life as u32;
-            self.now.insert(event.tid, Absence { waker, ..begun(life, at_ns, State::New) });
+            let away = Some(Absence { waker, ..begun(life, at_ns, State::New) });
+            self.threads.insert(event.tid, Thread { switches: Some(0), away, ..Thread::new(life) });
             return;
         }
         // One that is about to sleep, and is woken before it does, goes on.
-        if let Some(absence) = self.now.get_mut(&event.tid).filter(|absence| absence.woken_ns == i64::MAX) {
-            (absence.woken_ns, absence.waker) = (at_ns, waker);
+        let Some(thread) = self.threads.get_mut(&event.tid) else { return };
+        match &mut thread.away {
+            Some(absence) if absence.woken_ns == i64::MAX => (absence.woken_ns, absence.waker) = (at_ns, waker),
+            Some(_) => {}
+            None => thread.woken = (at_ns, waker),
         }
     }
 
@@ -97,79 +154,100 @@ impl Absences {
         if tid == 0 {
             return Ok(());
         }
-        let absence = match self.now.remove(&tid) {
-            Some(absence) => absence,
-            // The event of its leaving was lost.
-            None if self.seen.contains_key(&tid) => return Ok(()),
-            None => match since_the_start(tid, at_ns, conversion) {
-                Some(absence) => absence,
-                None => return Ok(()),
-            },
+        let absence = match self.threads.get_mut(&tid) {
+            // None: there is no event of its leaving.
+            Some(thread) => thread.back(),
+            None => since_the_start(tid, at_ns, conversion),
         };
-        self.seen.insert(tid, absence.life);
+        let Some(absence) = absence else { return Ok(()) };
+        self.threads.entry(tid).or_insert_with(|| Thread::new(absence.life));
         self.over(tid, ended(absence, at_ns, event.cpu as i16), conversion)
     }
 
-    /// It is back by now, if it was away: the kernel ran no program when it came, see docs/explain/kernel-recorder.md. It did not come before
-    /// it was woken; who could have run all the time is taken to have come at once.
+    /// It is back by now, if it was away: there is no event of that. It did not come before it was woken; one that could have run all the
+    /// time is taken to have come at once.
     fn back_from(&mut self, tid: u32, at_ns: i64, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
-        let Some(missed) = self.now.remove(&tid) else { return Ok(()) };
+        let Some(missed) = self.threads.get_mut(&tid).and_then(Thread::back) else { return Ok(()) };
+        self.missed.came_back += 1;
         let back_ns = if missed.state.is_runnable() { missed.from_ns } else { missed.woken_ns.min(at_ns) };
         self.over(tid, ended(missed, back_ns, -1), conversion)
     }
 
     /// It ran again.
     fn over(&mut self, tid: u32, absence: Absence, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
+        self.missed.woken += u64::from(absence.state.is_wait() && absence.waker == Waker::Nobody);
         // What it was at, in a call or in a page fault, is known a moment later.
         conversion.waits.away(absence.life, absence.from_ns, absence.until_ns);
-        let waiting = self.in_call.entry(tid).or_default();
-        waiting.push(absence);
-        if waiting.len() < MOST_WAITING {
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+        thread.in_call.push(absence);
+        if thread.in_call.len() < MOST_WAITING {
             return Ok(());
         }
-        let all = mem::take(waiting);
-        all.into_iter().try_for_each(|absence| self.keep(absence, conversion))
+        thread.in_call.drain(..).try_for_each(|absence| self.kept.keep(absence, conversion))
     }
 
     /// A call of a thread has returned: it was in it when it left its CPU, or on its way back from the one before.
     #[inline]
     pub(super) fn call(&mut self, tid: u32, call: &CallRow, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
-        if self.now.get(&tid).is_some_and(|absence| absence.from_ns >= call.ts_ns) {
+        let Some(thread) = self.threads.get(&tid) else { return Ok(()) };
+        if thread.away.is_some_and(|absence| absence.from_ns >= call.ts_ns) {
             self.back_from(tid, call.ts_ns.saturating_add(call.dur_ns.max(0)), conversion)?;
+        } else if thread.in_call.is_empty() {
+            return Ok(());
         }
-        let Some(waiting) = self.in_call.get_mut(&tid).filter(|waiting| !waiting.is_empty()) else { return Ok(()) };
-        let mut waiting = mem::take(waiting);
-        let life = waiting[0].life;
-        for absence in waiting.drain(..) {
+        self.waited(tid, call, conversion)
+    }
+
+    /// Its absences since the call before are over, and known.
+    fn waited(&mut self, tid: u32, call: &CallRow, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+        for absence in thread.in_call.drain(..) {
             let absence = match absence.from_ns < call.ts_ns {
                 true => Absence { call: -1, ..absence },
                 false => Absence { object: call.object, stack: conversion.call_stack, ..absence },
             };
-            self.keep(absence, conversion)?;
+            self.kept.keep(absence, conversion)?;
         }
-        conversion.waits.forget(life);
-        // With the room that it has.
-        self.in_call.insert(tid, waiting);
+        conversion.waits.forget(thread.life);
         Ok(())
     }
 
     /// Write what is left: threads that are away are so until the end.
     pub(super) fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         let until_ns = conversion.last_ns();
-        let mut rest: Vec<Absence> = mem::take(&mut self.in_call).into_values().flatten().collect();
-        let still = mem::take(&mut self.now).into_values().filter(|absence| absence.from_ns < until_ns);
-        rest.extend(still.map(|absence| ended(absence, until_ns, -1)));
+        let mut rest = Vec::new();
+        for thread in mem::take(&mut self.threads).into_values() {
+            rest.extend(thread.in_call);
+            rest.extend(thread.away.filter(|absence| absence.from_ns < until_ns).map(|absence| ended(absence, until_ns, -1)));
+        }
         rest.sort_by_key(|absence| (absence.until_ns, absence.from_ns, absence.life));
-        rest.into_iter().try_for_each(|absence| self.keep(absence, conversion))?;
-        self.rows.flush(conversion.recording)?;
-        mem::take(&mut self.path).write(&mut self.words, conversion)
+        rest.into_iter().try_for_each(|absence| self.kept.keep(absence, conversion))?;
+        self.missed.report(conversion);
+        mem::take(&mut self.kept).finish(conversion)
     }
+}
 
+impl Missed {
+    fn report(&self, conversion: &mut Conversion<'_>) {
+        let Missed { left, woken, came_back } = *self;
+        let issue = Issue::SwitchMissed;
+        conversion.issues.add_many(issue, 0, left, format!("{left} times a thread left its CPU"));
+        conversion.issues.add_many(issue, 0, woken, format!("{woken} times a thread was woken"));
+        conversion.issues.add_many(issue, 0, came_back, format!("{came_back} times a thread got a CPU again"));
+    }
+}
+
+impl Kept {
     fn keep(&mut self, absence: Absence, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
         let wait = conversion.waits.of(absence.life, absence.from_ns);
         let absence = self.words.explained(absence, wait, &conversion.objects);
         self.path.add(&absence);
         self.rows.push(&absence, &mut self.words, conversion.recording)
+    }
+
+    fn finish(mut self, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
+        self.rows.flush(conversion.recording)?;
+        self.path.write(&mut self.words, conversion)
     }
 }
 

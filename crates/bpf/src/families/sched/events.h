@@ -37,7 +37,7 @@ struct switch_event {
 	unsigned int state;       // what the thread before waits for: task_state; 0: nothing
 	unsigned int cpu;
 	int call; // number of the system call that the thread before is in; -1: none
-	unsigned int pad;
+	unsigned int switches; // how often the thread before has left a CPU by now, the lower half
 };
 
 struct wake_event {

@@ -46,6 +46,11 @@ impl State {
     pub(super) fn is_runnable(self) -> bool {
         matches!(self, State::Preempted | State::New)
     }
+
+    /// Whether somebody must wake it.
+    pub(super) fn is_wait(self) -> bool {
+        matches!(self, State::Sleeping | State::Uninterruptible | State::Stopped | State::Traced)
+    }
 }
 
 /// Who woke a thread.

@@ -37,7 +37,8 @@ int BPF_PROG(switched, bool preempt, struct task_struct *from, struct task_struc
 	event->state = preempt ? 0 : state;
 	event->cpu = bpf_get_smp_processor_id();
 	event->call = from_tid ? call_of(from) : -1;
-	event->pad = 0;
+	// The kernel counts a switch before it shows it.
+	event->switches = from->nvcsw + from->nivcsw;
 	ring_give(&event->header, position, sizeof(*event), EVENT_SWITCH, preempt ? SWITCH_PREEMPTED : 0);
 	return 0;
 }

@@ -102,6 +102,40 @@ fn threads_that_were_away_at_the_start_and_lost_events() {
 }
 
 #[test]
+fn switches_without_an_event_are_counted() {
+    let left = |at_ns, state, switches| {
+        let event = SwitchEvent { at_ns, from_tid: 7, state, call: -1, switches, ..SwitchEvent::default() };
+        Bytes::of(EVENT_SWITCH, &event)
+    };
+    let events = [
+        exec(5, (7, 7), 7, "/bin/x", "x\0"),
+        // How often it left its CPU before is not known.
+        left(10, STATE_SLEEPING, u32::MAX),
+        wake(20, 7, 0, WAKE_INTERRUPT),
+        returns(21, 7),
+        // It wraps; two times are missing.
+        left(30, STATE_SLEEPING, 2),
+        // Nobody wakes it.
+        returns(40, 7),
+        // Another CPU is about to wake it while it leaves.
+        wake(49, 7, 99, WAKE_OTHER),
+        left(50, STATE_SLEEPING, 3),
+        returns(60, 7),
+        left(70, STATE_SLEEPING, 4),
+        wake(75, 7, 0, WAKE_INTERRUPT),
+        // It must have come back.
+        left(80, STATE_SLEEPING, 5),
+        exit(90, (7, 7), 0, true),
+    ];
+    let tables = Tables::of(&[&events]);
+    let rows = shown(&tables, "run_states", "ts_ns dur_ns wait_ns waker cpu");
+    assert_eq!(rows, ["10 11 10 interrupt 1", "30 10 10 - 1", "50 10 0 kworker 1", "70 5 5 interrupt -", "80 10 10 - -"]);
+    let left_out = ["2 times a thread left its CPU", "1 times a thread was woken", "1 times a thread got a CPU again"];
+    assert_eq!(tables.show("import_issues", "detail"), left_out);
+    assert_eq!(tables.manifest.capture().issues["switch_missed"], 4);
+}
+
+#[test]
 fn the_critical_path_goes_through_wakers_and_makers() {
     // 7 makes 8 and waits for it; 8 waits for a timer, and for 9, which it made and which computes. 8 ends.
     let events = [
