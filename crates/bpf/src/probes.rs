@@ -15,9 +15,8 @@ use crate::{
     objects::{attach_all, load_family, load_first},
     refusal,
     transport::{
-        notes::Note,
         ring::{self, Ring},
-        spool::clock_note,
+        spool::monotonic_ns,
         sums::Sums,
     },
 };
@@ -167,7 +166,7 @@ impl Probes {
             return Ok(Vec::new());
         }
         let map = self.objects[0].object.maps().find(|map| map.name() == OsStr::new("layouts")).expect("the object has layouts");
-        let mut teller = Teller::new(self.secret, now_ns());
+        let mut teller = Teller::new(self.secret, monotonic_ns());
         for pid in pids {
             let Some(layout) = teller.layout(*pid) else { continue };
             map.update(&pid.to_ne_bytes(), &layout, MapFlags::ANY).map_err(failed("tell of the processes"))?;
@@ -197,8 +196,4 @@ impl Probes {
     pub fn detach(&mut self) {
         self.links.clear();
     }
-}
-
-fn now_ns() -> u64 {
-    if let Note::Clock { monotonic_ns, .. } = clock_note() { monotonic_ns } else { 0 }
 }

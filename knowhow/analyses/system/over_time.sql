@@ -1,5 +1,5 @@
 -- Load over time
--- What the whole machine did from one reading to the next, each second as a rule: CPUs, run queue, memory, paging, network and pressure.
+-- What the whole machine did from one reading to the next, usually each second: CPUs, run queue, memory, paging, network and pressure.
 -- needs:  system_metrics, recording
 -- column: from_s DOUBLE            The reading before, since the start of the recording [s].
 -- column: until_s DOUBLE           The reading [s].

@@ -90,9 +90,14 @@ impl Places {
     }
 
     /// The row of an inode, by device and number, in `paths`.
-    pub(crate) fn object_of_inode(&mut self, inode: (u32, u64), objects: &mut Objects) -> Option<ObjectId> {
+    fn object_of_inode(&mut self, inode: (u32, u64), objects: &mut Objects) -> Option<ObjectId> {
         let place = *self.inodes.get(&inode)?;
         Some(self.row(place, objects))
+    }
+
+    /// The file that a request to a device is for. What is read before anything names the file is known by its inode only.
+    pub(crate) fn object_of_request(&mut self, id: u64, inode: (u32, u64), objects: &mut Objects) -> Option<ObjectId> {
+        self.object(id, objects).or_else(|| self.object_of_inode(inode, objects))
     }
 
     #[inline]

@@ -11,7 +11,7 @@ use crate::stacks::symbols::Symbol;
 
 /// A longer file is read so far [B].
 const MOST_BYTES: u64 = 256 << 20;
-/// Code that was given up may still stand in the file, below code that took its place: so many lines are looked at.
+/// Code that was given up may still stand in the file, before the line of the code that took its place: how many lines before are tried.
 const MOST_OVERLAPPING: usize = 16;
 
 /// The functions of a process.

@@ -62,8 +62,7 @@ impl Capture {
     ///
     /// # Errors
     /// Where the spool cannot be written.
-    pub fn new(probes: Probes, spool: Spool, hold: Option<Freezer>, meters: Option<Meters>) -> Result<Capture, BpfError> {
-        let mut spool = spool;
+    pub fn new(probes: Probes, mut spool: Spool, hold: Option<Freezer>, meters: Option<Meters>) -> Result<Capture, BpfError> {
         spool.note(&clock_note())?;
         let pause = pause_for(&probes);
         let hold = hold.map(|group| Hold::new(group, probes.rings.iter().map(Ring::level).collect(), pause));

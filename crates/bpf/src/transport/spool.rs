@@ -271,7 +271,7 @@ pub(crate) fn lock(file: &File) -> bool {
 }
 
 /// `CLOCK_MONOTONIC` as events have it: in a time namespace ours is ahead of the kernel's own, time_namespaces(7).
-fn monotonic_ns() -> u64 {
+pub(crate) fn monotonic_ns() -> u64 {
     static AHEAD_NS: OnceLock<i64> = OnceLock::new();
     let ahead_ns = AHEAD_NS.get_or_init(|| offset_of(&fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default()));
     clock_ns(libc::CLOCK_MONOTONIC).wrapping_sub(*ahead_ns).cast_unsigned()

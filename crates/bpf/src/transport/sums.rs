@@ -7,10 +7,9 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, Result};
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Note,
     events::{self, SumsEvent},
     families::Family,
-    transport::spool::clock_note,
+    transport::spool::monotonic_ns,
 };
 
 /// Entries that are read in one go.
@@ -40,7 +39,7 @@ impl Sums {
         let mut out = Vec::new();
         // A map that cannot be read any more has no changes.
         let Ok(entries) = self.map.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY) else { return out };
-        let at_ns = if let Note::Clock { monotonic_ns, .. } = clock_note() { monotonic_ns } else { 0 };
+        let at_ns = monotonic_ns();
         for (key, value) in entries {
             if self.written.get(&key).is_some_and(|written| *written == value) {
                 continue;

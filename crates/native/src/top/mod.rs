@@ -90,7 +90,7 @@ fn once(arguments: &Top, mut shown: Shown, chosen: &Chosen) -> Result<Exit, Mess
         TopFormat::Text => table.text(chosen, Some(arguments.limit.unwrap_or(TEXT_ROWS))),
     };
     match io::stdout().lock().write_all(text.as_bytes()) {
-        // Whoever read it has enough of it.
+        // A reader that has closed the pipe wants no more.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Message::bare(format!("standard output: {error}"))),
         _ => Ok(Exit::Code(0)),
     }

@@ -5,19 +5,18 @@ mod rows;
 mod tests;
 
 use sysdock_calls::{CallRow, syscalls::Shape};
+use sysdock_table::rows::BlockRequests;
 
 use crate::{
     BpfError,
     conversion::Conversion,
     events::{BLOCK_MEMORY, BlockEvent, EVENT_BLOCK, Raw},
-    families::{Converter, Family, Recorded, Spared, calls::events::Call},
+    families::{Converter, Family, Recorded, Spared, calls::events::Call, page_io::requests::RequestRows},
 };
-
-use rows::RequestRows;
 
 /// Makes rows of them.
 #[derive(Default)]
-pub(crate) struct Block(RequestRows);
+pub(crate) struct Block(RequestRows<BlockRequests<'static>>);
 
 impl Converter for Block {
     const FAMILY: Family = Family {

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use sysdock_calls::{CallRow, ObjectId, error_name};
-use sysdock_table::{ROWS_PER_GROUP, Recording, TableError, rows::BlockRequests};
+use sysdock_calls::{ObjectId, error_name};
+use sysdock_table::rows::BlockRequests;
 
 use crate::{
     conversion::Conversion,
     events::{BLOCK_AHEAD, BLOCK_DEVICE, BLOCK_FUA, BLOCK_MEMORY, BLOCK_META, BLOCK_PREFLUSH, BLOCK_SYNC, BlockEvent, until_nul},
-    families::page_io::direct::{Direct, OfCall},
+    families::page_io::requests::Request,
 };
 
 /// Where a request without a place has its first sector.
@@ -17,7 +17,7 @@ const NO_SECTOR: u64 = u64::MAX;
 /// Number of that operation (`enum req_op` of include/linux/blk_types.h).
 const FLUSH: u32 = 2;
 
-/// Words for flags, in the order in which they stand.
+/// Words for flags, in the order of `block_requests.flags`.
 const FLAGS: [(u32, &str); 5] = [
     (BLOCK_SYNC, "sync"),
     (BLOCK_META, "metadata"),
@@ -44,64 +44,18 @@ const ERRORS: [i32; 13] = [
     libc::EBUSY,
 ];
 
-impl OfCall for BlockRequests<'_> {
+impl Request for BlockRequests<'static> {
     fn made_ns(&self) -> i64 {
         self.ts_ns
+    }
+
+    fn event_ns(&self) -> i64 {
+        self.ts_ns.saturating_add(self.queue_ns).saturating_add(self.service_ns)
     }
 
     fn set_file(&mut self, path_id: i32) {
         self.path_id = Some(path_id);
     }
-}
-
-/// Requests not yet written.
-#[derive(Default)]
-pub(super) struct RequestRows {
-    rows: Vec<BlockRequests<'static>>,
-    direct: Direct<BlockRequests<'static>>,
-}
-
-impl RequestRows {
-    /// Add the row of a request. Who made one for memory of a program learns from a call whose file it is for.
-    pub(super) fn push(
-        &mut self,
-        row: BlockRequests<'static>,
-        waits_for: Option<u32>,
-        recording: &mut Recording,
-    ) -> Result<(), TableError> {
-        let rows = self.direct.push(row, waits_for);
-        self.keep(rows, recording)
-    }
-
-    /// A call of a thread has returned.
-    #[inline]
-    pub(super) fn call(&mut self, tid: u32, call: &CallRow, recording: &mut Recording) -> Result<(), TableError> {
-        let rows = self.direct.call(tid, call);
-        if rows.is_empty() { Ok(()) } else { self.keep(rows, recording) }
-    }
-
-    /// That was all: write what is left, also what no call came for.
-    pub(super) fn finish(&mut self, recording: &mut Recording) -> Result<(), TableError> {
-        let rest = self.direct.rest();
-        self.rows.extend(rest);
-        self.rows.sort_by_key(end_ns);
-        self.flush(recording)
-    }
-
-    fn flush(&mut self, recording: &mut Recording) -> Result<(), TableError> {
-        let rows = std::mem::take(&mut self.rows);
-        if rows.is_empty() { Ok(()) } else { recording.write_rows(rows) }
-    }
-
-    fn keep(&mut self, rows: Vec<BlockRequests<'static>>, recording: &mut Recording) -> Result<(), TableError> {
-        self.rows.extend(rows);
-        if self.rows.len() >= ROWS_PER_GROUP { self.flush(recording) } else { Ok(()) }
-    }
-}
-
-/// When a request was completed [ns].
-fn end_ns(row: &BlockRequests<'_>) -> i64 {
-    row.ts_ns.saturating_add(row.queue_ns).saturating_add(row.service_ns)
 }
 
 /// The row of an event.
@@ -128,14 +82,13 @@ pub(super) fn row(event: &BlockEvent, at_ns: i64, conversion: &mut Conversion<'_
     }
 }
 
-/// The file whose pages it carries. What is read before anybody names the file is known by its inode only.
+/// The file whose pages it carries.
 fn file_of(event: &BlockEvent, conversion: &mut Conversion<'_>) -> Option<ObjectId> {
     if event.inode == 0 || event.flags & (BLOCK_DEVICE | BLOCK_MEMORY) != 0 {
         return None;
     }
     let Conversion { places, objects, unknown_paths, .. } = conversion;
-    let told = places.object(event.file, objects);
-    let object = told.or_else(|| places.object_of_inode((event.inode_device, event.inode), objects));
+    let object = places.object_of_request(event.file, (event.inode_device, event.inode), objects);
     // Where all requests of the system are recorded, most are for files that no recorded program has used.
     *unknown_paths += u64::from(object.is_none() && (event.file != 0 || event.tid != 0));
     object

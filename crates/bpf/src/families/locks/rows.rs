@@ -18,7 +18,7 @@ use crate::{
     stacks::unwind::End,
 };
 
-/// Of the stacks of those that wait for a lock, so many are looked at for its name.
+/// How many of the stacks of threads that waited for a lock are tried for its name.
 const MOST_STACKS: usize = 4;
 /// As many frames as an event has at most.
 const FRAMES: usize = 16;

@@ -1,11 +1,12 @@
 //! What the page cache has a block device do for files: the table `page_io`.
 
-pub(crate) mod direct;
+pub(crate) mod requests;
 mod rows;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use sysdock_calls::{CallRow, syscalls::Shape};
+use sysdock_table::rows::PageIo;
 
 use crate::{
     BpfError,
@@ -14,11 +15,11 @@ use crate::{
     families::{Converter, Family, Recorded, Spared, calls::events::Call},
 };
 
-use rows::PageIoRows;
+use requests::RequestRows;
 
 /// Makes rows of them.
-#[derive(Debug, Default)]
-pub(crate) struct PageCache(PageIoRows);
+#[derive(Default)]
+pub(crate) struct PageCache(RequestRows<PageIo<'static>>);
 
 impl Converter for PageCache {
     const FAMILY: Family = Family {
@@ -52,6 +53,6 @@ impl Converter for PageCache {
     }
 
     fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
-        Ok(self.0.flush(conversion.recording, true)?)
+        Ok(self.0.finish(conversion.recording)?)
     }
 }

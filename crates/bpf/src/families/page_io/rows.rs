@@ -1,66 +1,25 @@
 //! From an event of a request to a block device to its row in `page_io`.
 
-use sysdock_calls::{CallRow, ObjectId};
-use sysdock_table::{ROWS_PER_GROUP, Recording, TableError, rows::PageIo};
+use sysdock_calls::ObjectId;
+use sysdock_table::rows::PageIo;
 
 use crate::{
     conversion::Conversion,
     events::{PAGE_IO_AHEAD, PAGE_IO_DEVICE, PAGE_IO_MEMORY, PAGE_IO_WRITE, PageIoEvent},
-    families::page_io::direct::{Direct, OfCall},
+    families::page_io::requests::Request,
 };
 
-/// Requests not yet written.
-#[derive(Debug, Default)]
-pub(super) struct PageIoRows {
-    rows: Vec<PageIo<'static>>,
-    direct: Direct<PageIo<'static>>,
-}
-
-impl OfCall for PageIo<'_> {
+impl Request for PageIo<'static> {
     fn made_ns(&self) -> i64 {
+        self.ts_ns
+    }
+
+    fn event_ns(&self) -> i64 {
         self.ts_ns
     }
 
     fn set_file(&mut self, path_id: i32) {
         self.path_id = Some(path_id);
-    }
-}
-
-impl PageIoRows {
-    /// Write what was collected; at the end, also what no call came for.
-    pub(super) fn flush(&mut self, recording: &mut Recording, last: bool) -> Result<(), TableError> {
-        if last {
-            self.rows.extend(self.direct.rest());
-            self.rows.sort_by_key(|row| row.ts_ns);
-        }
-        let rows = std::mem::take(&mut self.rows);
-        if rows.is_empty() { Ok(()) } else { recording.write_rows(rows) }
-    }
-
-    /// Add the row of a request. Who made one for memory of a program learns from a call whose file it is for.
-    pub(super) fn push(
-        &mut self,
-        row: PageIo<'static>,
-        waits_for: Option<u32>,
-        recording: &mut Recording,
-    ) -> Result<(), TableError> {
-        let rows = self.direct.push(row, waits_for);
-        self.keep(rows, recording)
-    }
-
-    /// A call of a thread has returned.
-    #[inline]
-    pub(super) fn call(&mut self, tid: u32, call: &CallRow, recording: &mut Recording) -> Result<(), TableError> {
-        let rows = self.direct.call(tid, call);
-        if rows.is_empty() { Ok(()) } else { self.keep(rows, recording) }
-    }
-
-    fn keep(&mut self, rows: Vec<PageIo<'static>>, recording: &mut Recording) -> Result<(), TableError> {
-        self.rows.extend(rows);
-        if self.rows.len() >= ROWS_PER_GROUP {
-            self.flush(recording, false)?;
-        }
-        Ok(())
     }
 }
 
@@ -79,14 +38,13 @@ pub(super) fn row(event: &PageIoEvent, flags: u32, at_ns: i64, conversion: &mut 
     }
 }
 
-/// The file whose pages they are. What is read before anybody names the file is known by its inode only.
+/// The file whose pages they are.
 fn file_of(event: &PageIoEvent, flags: u32, conversion: &mut Conversion<'_>) -> Option<ObjectId> {
     if flags & (PAGE_IO_DEVICE | PAGE_IO_MEMORY) != 0 {
         return None;
     }
     let Conversion { places, objects, unknown_paths, .. } = conversion;
-    let told = places.object(event.file, objects);
-    let object = told.or_else(|| places.object_of_inode((event.device, event.inode), objects));
+    let object = places.object_of_request(event.file, (event.device, event.inode), objects);
     *unknown_paths += u64::from(object.is_none());
     object
 }

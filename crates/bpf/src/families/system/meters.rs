@@ -4,13 +4,12 @@
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
 use crate::{
-    Note,
     events::{
         self, EVENT_SYSTEM, SYSTEM_DISKS, SYSTEM_GROUP_CPU, SYSTEM_GROUP_EVENTS, SYSTEM_GROUP_IO, SYSTEM_GROUP_MEMORY,
         SYSTEM_GROUP_PEAK, SYSTEM_LOAD, SYSTEM_MEMORY, SYSTEM_NETWORK, SYSTEM_PAGING, SYSTEM_PRESSURE_CPU, SYSTEM_PRESSURE_IO,
         SYSTEM_PRESSURE_MEMORY, SYSTEM_STAT, SystemEvent,
     },
-    transport::spool::clock_note,
+    transport::spool::monotonic_ns,
 };
 
 /// The length of an event has 16 bits. What is longer (thousands of CPUs or disks) is cut behind a line.
@@ -85,7 +84,7 @@ fn read_whole(file: &File, text: &mut Vec<u8>) -> io::Result<()> {
 }
 
 fn add(out: &mut Vec<u8>, source: u32, text: &[u8], is_missing: bool) {
-    let at_ns = if let Note::Clock { monotonic_ns, .. } = clock_note() { monotonic_ns } else { 0 };
+    let at_ns = monotonic_ns();
     let fixed = SystemEvent { at_ns, source: source as u16, is_missing: is_missing.into(), length: text.len() as u32 };
     events::add(out, EVENT_SYSTEM, 0, &fixed, text);
 }
