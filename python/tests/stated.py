@@ -10,13 +10,17 @@ import duckdb
 
 
 def stated(folder: Path) -> dict[str, Any]:
-    """recording.json, with what its captures count summed up beside it, and whether all processes ended."""
+    """recording.json, with what its captures count summed up beside it, and whether all processes ended.
+
+    Switches that the kernel of this machine left out are no issue of a test.
+    """
     manifest = json.loads((folder / "recording.json").read_text())
     captures = manifest["captures"]
     issues: dict[str, int] = {}
     for capture in captures:
         for issue, count in capture["issues"].items():
-            issues[issue] = issues.get(issue, 0) + count
+            if issue != "switch_missed":
+                issues[issue] = issues.get(issue, 0) + count
     first = {
         key: captures[0][key] for key in ("recorder", "clock", "options", "families", "sources", "ended_by")
     }
