@@ -61,7 +61,13 @@ fn compile(source: &Path, object: &Path) {
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());
     run(Command::new(clang)
         .args(["-O2", "-g", "-mcpu=v3", "-target", "bpf", "-D__TARGET_ARCH_x86", "-Wall", "-Werror", "-Wno-unused-function"])
-        .args(["-Isrc".to_string(), format!("-I{headers}"), "-c".to_string()])
+        // Debian has asm/errno.h there.
+        .args([
+            "-Isrc".to_string(),
+            format!("-I{headers}"),
+            "-idirafter/usr/include/x86_64-linux-gnu".to_string(),
+            "-c".to_string(),
+        ])
         .arg(source)
         .arg("-o")
         .arg(object));

@@ -26,6 +26,8 @@ ON_DEMAND = (
     "system_metrics",
     "allocations",
     "memory_stalls",
+    "probe_events",
+    "probe_requests",
 )
 
 

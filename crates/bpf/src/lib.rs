@@ -39,7 +39,11 @@ pub use config::{Stacks, Target, own_pid_namespace};
 pub use conversion::{convert, convert_own, finish_converted, manifest, salvage, waiting};
 pub use error::BpfError;
 pub use families::{
-    FAMILIES, Family, IO, Recorded, STACKS, SYSTEM, chosen,
+    FAMILIES, Family, IO, PROBES, Recorded, STACKS, SYSTEM, chosen,
+    probes::{
+        attach::Refused,
+        spec::{Asked, Ends, Probe},
+    },
     processes::tasks::{all_processes, first_task, task_events},
     system::meters::Meters,
 };

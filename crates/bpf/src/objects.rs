@@ -7,7 +7,12 @@ use libbpf_rs::{Link, MapCore, Object, ObjectBuilder, OpenObject};
 use crate::{
     config::{Config, Stacks},
     counters,
-    families::{Converter, FAMILIES, Family, STACKS, Spared, calls::Calls, processes::Processes},
+    families::{
+        Converter, FAMILIES, Family, PROBES, STACKS, Spared,
+        calls::Calls,
+        probes::{attach, spec::Asked},
+        processes::Processes,
+    },
     probes::{ProbeError, failed},
     transport::ring,
 };
@@ -50,6 +55,17 @@ pub(crate) fn load_family(family: Family, config: &Config, first: &Object) -> Re
     loaded
 }
 
+/// Load the programs for places that the user named: those that they need.
+pub(crate) fn load_probes(asked: &Asked, config: &Config, first: &Object) -> Result<Object, ProbeError> {
+    let mut open = open(PROBES.object, config)?;
+    for mut map in open.maps_mut() {
+        if map.name() == OsStr::new(".rodata.probes") {
+            map.set_initial_value(&[u8::from(asked.stacks)]).map_err(failed(PROBES.shows))?;
+        }
+    }
+    load_opened(open, first, &attach::unused(asked), PROBES.shows)
+}
+
 /// Load an object that uses the maps of `first` where both have one of a name; programs named in `without` are left out.
 fn load_beside(
     object: &[u8],
@@ -58,8 +74,11 @@ fn load_beside(
     without: &[&str],
     step: &'static str,
 ) -> Result<Object, ProbeError> {
+    load_opened(open(object, config)?, first, without, step)
+}
+
+fn load_opened(mut open: OpenObject, first: &Object, without: &[&str], step: &'static str) -> Result<Object, ProbeError> {
     const SHARED: [&str; 7] = ["rings", "processes", "exec_tids", "told", "layouts", "inode_ids", "inodes_left_out"];
-    let mut open = open(object, config)?;
     for mut program in open.progs_mut() {
         let left_out = without.iter().any(|name| program.name() == OsStr::new(name));
         program.set_autoload(!left_out);

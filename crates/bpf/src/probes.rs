@@ -11,8 +11,15 @@ use sysdock_table::FamilyState;
 
 use crate::{
     config::{Config, Stacks, Target, own_pid_namespace},
-    families::{CPU, FAMILIES, Family, SCHED, STACKS, stacks::layouts::Teller},
-    objects::{attach_all, load_family, load_first},
+    families::{
+        CPU, FAMILIES, Family, PROBES, SCHED, STACKS,
+        probes::{
+            attach::{Refused, attach},
+            spec::Asked,
+        },
+        stacks::layouts::Teller,
+    },
+    objects::{attach_all, load_family, load_first, load_probes},
     refusal,
     transport::{
         ring::{self, Ring},
@@ -38,6 +45,8 @@ pub struct Settings {
     pub sample_period: Duration,
     /// Slow the processes down where a ring is half full, rather than lose events.
     pub no_loss: bool,
+    /// Places that the user named.
+    pub asked: Asked,
 }
 
 /// Why recording cannot start.
@@ -107,7 +116,7 @@ impl Probes {
             // Higher than the level at which the processes are held: events wait only where that came too late.
             wait_above: if settings.no_loss { settings.ring_bytes / 2 } else { 0 },
             stacks: wanted_stacks(settings),
-            layouts: wanted_stacks(settings) != Stacks::Off || settings.families.contains(&CPU),
+            layouts: wanted_stacks(settings) != Stacks::Off || settings.families.contains(&CPU) || settings.asked.stacks,
         };
         refusal::listen();
         let cpus = libbpf_rs::num_possible_cpus().map_err(failed("count the CPUs"))?;
@@ -116,7 +125,7 @@ impl Probes {
             Err(error) if config.stacks != Stacks::Off => {
                 config.stacks = Stacks::Off;
                 without_stacks = error.reason;
-                config.layouts = settings.families.contains(&CPU);
+                config.layouts = settings.families.contains(&CPU) || settings.asked.stacks;
                 load_first(&config, cpus, &settings.families)?
             }
             loaded => loaded?,
@@ -131,7 +140,12 @@ impl Probes {
             } else if settings.families.contains(&family) && family.object.is_empty() {
                 None
             } else if settings.families.contains(&family) {
-                let loaded = load_family(family, &config, &calls).map_err(|error| error.reason);
+                let loaded = if family == PROBES {
+                    load_probes(&settings.asked, &config, &calls)
+                } else {
+                    load_family(family, &config, &calls)
+                };
+                let loaded = loaded.map_err(|error| error.reason);
                 loaded.map(|object| objects.push(Loaded { object, family: Some(family) })).err()
             } else {
                 Some("not asked for".to_string())
@@ -180,6 +194,9 @@ impl Probes {
     /// [`ProbeError`] where the kernel refuses.
     pub fn attach(&mut self) -> Result<(), ProbeError> {
         for Loaded { object, family } in &self.objects {
+            if *family == Some(PROBES) {
+                continue;
+            }
             match (attach_all(object, family.as_ref(), self.sample_period), family) {
                 (Ok(links), _) => self.links.extend(links),
                 (Err(error), None) => return Err(failed("attach a program")(error)),
@@ -188,6 +205,23 @@ impl Probes {
                     state.expect("each family has a state").missing = Some(error.to_string());
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Start recording the places that the user named, after the rest.
+    ///
+    /// # Errors
+    /// The first one that is refused.
+    pub fn attach_asked(&mut self, asked: &Asked) -> Result<(), Refused> {
+        let loaded = self.objects.iter().find(|loaded| loaded.family == Some(PROBES));
+        match (loaded, asked.probes.first()) {
+            (Some(loaded), _) => self.links.extend(attach(&loaded.object, asked)?),
+            (None, Some(probe)) => {
+                let state = self.families.iter().find(|state| state.family == PROBES.word);
+                return Err((probe.text.clone(), state.and_then(|state| state.missing.clone()).unwrap_or_default()));
+            }
+            (None, None) => {}
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use crate::{
         CallSecondFile, EVENT_CALL, EVENT_EXEC, EVENT_EXIT, EVENT_FORK, EVENT_PATH, EVENT_SIGNAL, EVENT_TASK, ExecEvent,
         ExitEvent, ForkEvent, Layout, PathEvent, SignalEvent, TaskEvent,
     },
+    families::probes::spec::Asked,
 };
 
 /// Numbers that look random and are the same each time (xorshift).
@@ -222,6 +223,10 @@ pub(crate) fn try_spool_in(folder: &Path) -> Result<Spool, BpfError> {
 
 /// Write a spool into a folder: events of CPUs, between a start and an end. The clocks differ by `EPOCH`.
 pub(crate) fn write_spool(folder: &Path, cpus: &[&[Bytes]]) {
+    write_spool_of(folder, cpus, Asked::default());
+}
+
+fn write_spool_of(folder: &Path, cpus: &[&[Bytes]], asked: Asked) {
     // The other two are recorded beside others, and have no tables of their own.
     let recorded = |family: &&Family| !["uring", "stacks"].contains(&family.word);
     let state = |family: &Family| FamilyState { family: family.word.into(), missing: None };
@@ -232,6 +237,7 @@ pub(crate) fn write_spool(folder: &Path, cpus: &[&[Bytes]]) {
             directory: Some("/srv".into()),
             pid: Some(7),
             sample_period_ns: Some(5_000_000),
+            asked,
             families: FAMILIES.iter().filter(recorded).map(state).collect(),
             ..Default::default()
         }))
@@ -254,9 +260,14 @@ pub(crate) struct Tables {
 
 impl Tables {
     pub(crate) fn of(cpus: &[&[Bytes]]) -> Tables {
+        Tables::with_places(cpus, Asked::default())
+    }
+
+    /// With places that the user named.
+    pub(crate) fn with_places(cpus: &[&[Bytes]], asked: Asked) -> Tables {
         let folder = tempfile::tempdir().unwrap();
         let spool = folder.path().join(SPOOL);
-        write_spool(folder.path(), cpus);
+        write_spool_of(folder.path(), cpus, asked);
         Tables::converted(folder.path(), &spool)
     }
 

@@ -201,6 +201,17 @@ pub(crate) struct Record {
     /// those slower than a time, or of one in N.
     #[arg(long, value_name = "all|slower:TIME|every:N", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = stacks)]
     pub(crate) stacks: Option<(String, Stacks)>,
+    /// Record each time that a place is reached: u:PATH:FUNCTION(TYPE,...) where a function begins, ur:PATH:FUNCTION where it returns,
+    /// usdt:PATH:PROVIDER:NAME(TYPE,...), t:CATEGORY:EVENT a tracepoint. Types are i8 to i64, u8 to u64 and str; NAME=TYPE names an argument.
+    /// Several times for several.
+    #[arg(long, value_name = "PROBE", value_parser = sysdock_bpf::Probe::parse)]
+    pub(crate) probe: Vec<sysdock_bpf::Probe>,
+    /// Record requests: a function (u:PATH:FUNCTION) from its beginning to its return, or 'PROBE -> PROBE'. Several times for several.
+    #[arg(long, value_name = "REQUEST", value_parser = sysdock_bpf::Ends::parse)]
+    pub(crate) request: Vec<sysdock_bpf::Ends>,
+    /// Where in the program probes are reached, with function and source line.
+    #[arg(long)]
+    pub(crate) probe_stacks: bool,
     /// Samples of each CPU in a second, where cpu is recorded.
     #[arg(short = 'F', long, value_name = "HZ", value_parser = frequency)]
     pub(crate) freq: Option<u32>,

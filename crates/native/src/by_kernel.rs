@@ -17,8 +17,8 @@ use std::{
 };
 
 use sysdock_bpf::{
-    BpfError, Capture, End, FAMILIES, Family, Gate, Group, KernelNames, Meters, Note, Probes, Reason, Settings, Spool, Stacks,
-    Start, Target, all_processes, first_task, task_events,
+    Asked, BpfError, Capture, End, FAMILIES, Family, Gate, Group, KernelNames, Meters, Note, Probes, Reason, Refused, Settings,
+    Spool, Stacks, Start, Target, all_processes, first_task, task_events,
 };
 use sysdock_table::{Cancel, Ending, FamilyState, Folder, Manifest, Recording};
 
@@ -65,6 +65,7 @@ impl From<Message> for Refusal {
 /// What is ready before anything is written.
 struct Prepared {
     probes: Probes,
+    asked: Asked,
     /// The command, waiting.
     gate: Option<Gate>,
     /// Of the command's own, or the one that was asked for.
@@ -140,6 +141,9 @@ fn options(arguments: &arguments::Record) -> Vec<String> {
     options.extend(arguments.no_loss.then(|| "--no-loss".to_string()));
     options.extend(arguments.freq.map(|hz| format!("--freq {hz}")));
     options.extend(arguments.stacks.as_ref().map(|(text, _)| format!("--stacks={text}")));
+    options.extend(arguments.probe.iter().map(|probe| format!("--probe '{}'", probe.text)));
+    options.extend(arguments.request.iter().map(|ends| format!("--request '{}'", ends.text)));
+    options.extend(arguments.probe_stacks.then(|| "--probe-stacks".to_string()));
     options.extend(arguments.preset.map(|_| "--preset bottleneck".to_string()));
     options.extend((!arguments.what.is_empty()).then(|| format!("--what {}", arguments.what.join(","))));
     options.push(format!("--ring {}", arguments.ring));
@@ -173,6 +177,7 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
         stacks: stacks(arguments),
         sample_period: sample_period(arguments),
         no_loss: arguments.no_loss,
+        asked: asked(arguments)?,
     };
     let refused = |error: sysdock_bpf::ProbeError| Refusal::Unable(format!("{}: {}", error.step, error.reason));
     let begun = Instant::now();
@@ -182,23 +187,49 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
         tasks.extend(probes.tell_layouts(&there).map_err(refused)?);
     }
     probes.attach().map_err(refused)?;
+    probes.attach_asked(&settings.asked).map_err(cannot_probe)?;
     if let Some(gone) = held.iter().find(|process| process.has_ended()) {
         // Its number may be that of another process by now.
         return Err(Refusal::Error(no_such_process(gone.pid)));
     }
     let attach = begun.elapsed();
     let meters = settings.families.contains(&sysdock_bpf::SYSTEM).then(|| Meters::open(group.as_ref().map(Group::folder)));
-    Ok(Prepared { probes, gate, group, tasks, names: KernelNames::open(), meters, attach })
+    Ok(Prepared { probes, asked: settings.asked, gate, group, tasks, names: KernelNames::open(), meters, attach })
+}
+
+/// The places that were named.
+fn asked(arguments: &arguments::Record) -> Result<Asked, Message> {
+    let is_meant = arguments.probe_stacks || arguments.what.iter().any(|word| word == sysdock_bpf::PROBES.word);
+    if is_meant && !names_places(arguments) {
+        return Err(Message::new("no place is named that could be recorded", "name it: --probe u:PATH:FUNCTION"));
+    }
+    Asked::new(&arguments.probe, &arguments.request, arguments.probe_stacks)
+        .map_err(|reason| Message::new(reason, "name fewer, or record several times"))
+}
+
+/// Whoever named a place wants it, and nothing else.
+fn cannot_probe((probe, reason): Refused) -> Refusal {
+    Refusal::Error(Message::new(
+        format!("{probe}: cannot be recorded: {reason}"),
+        "docs/howto/probe-a-program.md says what can be",
+    ))
 }
 
 /// What was asked for. The command line was refused where it has other words.
 fn families(arguments: &arguments::Record) -> Vec<Family> {
-    match arguments.preset {
+    let mut families = match arguments.preset {
         Some(arguments::Preset::Bottleneck) => {
             FAMILIES.iter().copied().filter(|family| family.word != sysdock_bpf::STACKS.word).collect()
         }
         None => sysdock_bpf::chosen(arguments.what.iter().map(String::as_str)).unwrap_or_default(),
-    }
+    };
+    families.retain(|family| *family != sysdock_bpf::PROBES);
+    families.extend(names_places(arguments).then_some(sysdock_bpf::PROBES));
+    families
+}
+
+fn names_places(arguments: &arguments::Record) -> bool {
+    !arguments.probe.is_empty() || !arguments.request.is_empty()
 }
 
 /// Make the process of the command. It gets the rights that whoever asked for the recording has.
@@ -305,11 +336,12 @@ fn record(
     mut rows: Vec<environment::Row>,
     relay: Relay,
 ) -> Result<Exit, Message> {
-    let Prepared { probes, gate, group, tasks, names, meters, attach } = prepared;
+    let Prepared { probes, asked, gate, group, tasks, names, meters, attach } = prepared;
     let mut spool = Spool::create(recording.folder())?;
     say_what_is_missing(arguments, &probes.families);
     let start = Start {
         families: probes.families.clone(),
+        asked,
         sample_period_ns: i64::try_from(sample_period(arguments).as_nanos()).ok(),
         ..start_note(&recording, gate.as_ref())
     };

@@ -46,13 +46,13 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Message> {
         return Err(Message::new("nothing to record", "give a command behind --, or -p PID, --cgroup PATH or -a"));
     }
     let named = arguments.preset.is_some() || arguments.what.iter().any(|word| word != sysdock_bpf::IO);
-    let calls_only = !named && arguments.stacks.is_none() && arguments.freq.is_none();
+    let no_places = arguments.probe.is_empty() && arguments.request.is_empty() && !arguments.probe_stacks;
+    let calls_only = !named && no_places && arguments.stacks.is_none() && arguments.freq.is_none();
     let strace_can = !arguments.command.is_empty() && arguments.target.is_empty() && !arguments.no_loss && calls_only;
     match arguments.recorder {
         Recorder::Strace if strace_can => by_strace::run(arguments, &arguments.output),
         Recorder::Strace => {
-            let hint =
-                "leave out --with strace, or give a command behind --, without --no-loss, --stacks, --freq, --what and --preset";
+            let hint = "leave out --with strace, or give a command behind --, without --no-loss, --stacks, --freq, --what, --preset, --probe and --request";
             Err(Message::new("strace records system calls of commands only", hint))
         }
         Recorder::Kernel => by_kernel::run(arguments).map_err(by_kernel::Refusal::into_message),

@@ -239,6 +239,23 @@ def recorder_options(function: Function) -> Function:
             metavar="HZ",
             help="Samples of each CPU in a second; 199 if not given. Not by strace.",
         ),
+        click.option(
+            "--probe",
+            multiple=True,
+            metavar="PROBE",
+            help="Record each time that a place is reached: u:PATH:FUNCTION(TYPE,...), ur:PATH:FUNCTION (its "
+            "return), usdt:PATH:PROVIDER:NAME(TYPE,...), t:CATEGORY:EVENT. Not by strace.",
+        ),
+        click.option(
+            "--request",
+            multiple=True,
+            metavar="REQUEST",
+            help="Record requests: a function (u:PATH:FUNCTION) from its beginning to its return, or "
+            "'PROBE -> PROBE'. Not by strace.",
+        ),
+        click.option(
+            "--probe-stacks", is_flag=True, help="Where in the program probes are reached, with source lines."
+        ),
         click.option("--as-root", is_flag=True, help="Under sudo: run CMD as root, not as the caller."),
         share_option,
     )

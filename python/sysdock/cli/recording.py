@@ -45,6 +45,9 @@ def recorder_arguments(options: Mapping[str, Any]) -> list[str]:
     words += ["--preset", options["preset"]] if options["preset"] else []
     words += ["--freq", str(options["freq"])] if options["freq"] is not None else []
     words += [f"--stacks={options['stacks']}"] if options["stacks"] else []
+    words += [word for probe in options["probe"] for word in ("--probe", probe)]
+    words += [word for request in options["request"] for word in ("--request", request)]
+    words += ["--probe-stacks"] if options["probe_stacks"] else []
     return words + [
         f"--{name.replace('_', '-')}" for name in ("no_loss", "as_root", "share") if options[name]
     ]

@@ -19,6 +19,7 @@ _EPILOG = """Example:
   sysdock run -o rec --report -- make -j4           with rec/report.html
   sudo sysdock run -o rec -- ./simulation       the program runs as you
   sudo sysdock run --stacks=all -- ./simulation     with source lines
+  sudo sysdock run --request 'u:./server:handle(id=i32)' -- ./server
   sudo sysdock run --scan /srv -- ./import          also where the files of /srv lie afterwards
 
 The exit status is the command's; 2 where recording could not start.

@@ -346,6 +346,23 @@ def run_states(recorder: Recorder, folder: Path) -> None:
     (folder / "said").write_text(done.stdout)
 
 
+PROBED_CALLS = 200
+
+
+def probes(recorder: Recorder, folder: Path) -> None:
+    """The program that serves requests, whose functions and USDT probe are named."""
+    program = folder / "programs" / "probes"
+    words = (
+        *("--request", f"u:{program}:serve(number=i32,name=str,depth=i16)"),
+        *("--request", f"u:{program}:take(id=i64) -> u:{program}:give(id=i64)"),
+        *("--probe", f"usdt:{program}:test:done(number=i32,result=i64,name=str)"),
+        *("--probe", "u:libc.so.6:usleep(microseconds=u32)", "--probe-stacks"),
+    )
+    done = recorder.record(folder / "rec", program, str(PROBED_CALLS), recorder_options=words)
+    check(done)
+    (folder / "said").write_text(done.stdout)
+
+
 def interrupts(recorder: Recorder, folder: Path) -> None:
     """The program that counts what the kernel counts, while all of the machine is recorded, and as a command."""
     program = folder / "programs" / "interrupts"
@@ -599,6 +616,7 @@ SCENES: dict[str, Callable[[Recorder, Path], None]] = {
     **{f"libaio_{depth}_{direct}": libaio(depth, direct) for depth in (1, 16) for direct in (0, 1)},
     "io_counters": io_counters,
     "run_states": run_states,
+    "probes": probes,
     "interrupts": interrupts,
     "hot_spots": hot_spots,
     "memory_sites": memory_sites,
@@ -623,6 +641,7 @@ LIBRARY = ["libsites.so", *NO_FRAME_POINTERS, "-shared", "-fPIC", PROGRAMS / "ca
 COMPILED: dict[str, list[list[str | Path]]] = {
     "every_file_call": [["every_file_call", "-g", "-O1", *STRICT, PROGRAMS / "every_file_call.c"]],
     "mapped_pages": [["mapped_pages", "-O1", *STRICT, PROGRAMS / "mapped_pages.c"]],
+    "probes": [["probes", "-O1", "-g", *STRICT, PROGRAMS / "probes.c"]],
     "run_states": [["run_states", "-O1", *STRICT, PROGRAMS / "run_states.c"]],
     "interrupts": [["interrupts", "-O1", *STRICT, PROGRAMS / "interrupts.c"]],
     "hot_spots": [["hot_spots", "-O1", "-g", *STRICT, PROGRAMS / "hot_spots.c"]],

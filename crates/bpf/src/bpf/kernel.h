@@ -29,7 +29,7 @@ enum bpf_func_id { BPF_FUNC_loop = 181 };
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct pt_regs {
-	unsigned long di, si, dx, r10, r8, r9, ax, orig_ax, ip, sp, bp, bx, r12, r13, r14, r15;
+	unsigned long di, si, dx, cx, r10, r8, r9, ax, orig_ax, ip, sp, bp, bx, r12, r13, r14, r15;
 };
 
 struct thread_info {

@@ -84,9 +84,37 @@ static long wait_once(u32 look, void *unused)
 	return !ring || ring_used(ring) <= config.wait_above || bpf_ktime_get_ns() >= ring->wait_until_ns;
 }
 
+static __always_inline void *ring_at(struct ring *ring, u64 position)
+{
+	return (void *)ring + RING_HEADER + (position & config.ring_mask);
+}
+
+#define RING_TRIES 16
+
+// For programs that another thread may interrupt, as those at places of programs: takes room for an event, and the time, while no other
+// event is taken, so that the events of a CPU stand in the order of their times.
+static __always_inline void *ring_take_in_order(struct ring *ring, u32 size, u32 kind, u64 *now_ns, u64 *position)
+{
+	for (u32 try = 0; try < RING_TRIES; try++) {
+		u64 head = *(volatile u64 *)&ring->head;
+		*now_ns = bpf_ktime_get_ns();
+		if (head - *(volatile u64 *)&ring->tail + size + RING_SLACK > (u64)config.ring_mask + 1)
+			break;
+		if (__sync_val_compare_and_swap(&ring->head, head, head + size) == head) {
+			*position = head;
+			return ring_at(ring, head);
+		}
+	}
+	ring_lose(ring, kind, *now_ns);
+	return 0;
+}
+
 // Takes room for an event: NULL where there is none, which is counted.
 static __always_inline void *ring_take(struct ring *ring, u32 size, u32 kind, u64 now_ns, u64 *position)
 {
+#ifdef RING_PREEMPTIBLE
+	return ring_take_in_order(ring, size, kind, &now_ns, position);
+#endif
 	if (config.wait_above && ring_used(ring) > config.wait_above) {
 		// In the ring and not on the stack, which is short of room. What an interrupt sets meanwhile is hardly later.
 		ring->wait_until_ns = bpf_ktime_get_ns() + WAIT_NS;
@@ -98,7 +126,7 @@ static __always_inline void *ring_take(struct ring *ring, u32 size, u32 kind, u6
 		return 0;
 	}
 	*position = __sync_fetch_and_add(&ring->head, (u64)size);
-	return (void *)ring + RING_HEADER + (*position & config.ring_mask);
+	return ring_at(ring, *position);
 }
 
 // The event is complete: it is there from now on.

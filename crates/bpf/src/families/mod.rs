@@ -159,6 +159,7 @@ families! {
         irq: irq::Interrupts,
         memory: memory::Memory,
         system: system::System,
+        probes: probes::Probes,
     }
 }
 
@@ -167,6 +168,9 @@ pub(crate) const CPU: Family = cpu::Cpu::FAMILY;
 
 /// When threads run, and what they wait for.
 pub(crate) const SCHED: Family = sched::Sched::FAMILY;
+
+/// Places that the user named.
+pub const PROBES: Family = probes::Probes::FAMILY;
 
 /// Load of the whole machine.
 pub const SYSTEM: Family = system::System::FAMILY;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use sysdock_table::FamilyState;
 
-use crate::families::Family;
+use crate::families::{Family, probes::spec::Asked};
 
 /// A note. Unknown ones, of a newer recorder, are skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +60,8 @@ pub struct Start {
     pub pid: Option<u32>,
     /// What is recorded beside system calls and processes.
     pub families: Vec<FamilyState>,
+    /// Places that the user named.
+    pub asked: Asked,
 }
 
 impl Start {

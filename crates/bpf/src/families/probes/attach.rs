@@ -1,0 +1,95 @@
+//! Says to the programs what each probe is, and attaches them.
+
+use std::ffi::OsStr;
+
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramMut, TracepointCategory, TracepointOpts, UprobeOpts, UsdtOpts};
+
+use super::spec::{Argument, Asked, At, Kind, MOST_ARGUMENTS, Probe};
+
+/// All processes: those that are not recorded are left out at once.
+const EVERY_PROCESS: i32 = -1;
+
+/// A probe that cannot be attached: as it was written, and why.
+pub type Refused = (String, String);
+
+/// Names of programs that none of the probes needs.
+pub(crate) fn unused(asked: &Asked) -> Vec<&'static str> {
+    let used: Vec<&str> = asked.probes.iter().map(|probe| program_of(&probe.at)).collect();
+    ["entered", "returned", "marked", "traced"].into_iter().filter(|name| !used.contains(name)).collect()
+}
+
+fn program_of(at: &At) -> &'static str {
+    match at {
+        At::Entry(..) => "entered",
+        At::Return(..) => "returned",
+        At::Usdt(..) => "marked",
+        At::Tracepoint(..) => "traced",
+    }
+}
+
+/// Attach all. Those that were attached before one is refused go with the links.
+pub(crate) fn attach(object: &Object, asked: &Asked) -> Result<Vec<Link>, Refused> {
+    let described = object.maps().find(|map| map.name() == OsStr::new("probes")).expect("the object has probes");
+    let mut links = Vec::new();
+    for (number, probe) in (0u32..).zip(&asked.probes) {
+        let refused = |error: libbpf_rs::Error| (probe.text.clone(), reason(probe, &error));
+        described.update(&number.to_ne_bytes(), &bytes(&probe.arguments), MapFlags::ANY).map_err(refused)?;
+        let name = program_of(&probe.at);
+        let program = object.progs_mut().find(|program| program.name() == OsStr::new(name)).expect("the object has programs");
+        links.push(attach_one(&program, probe, u64::from(number)).map_err(refused)?);
+    }
+    Ok(links)
+}
+
+fn attach_one(program: &ProgramMut<'_>, probe: &Probe, cookie: u64) -> libbpf_rs::Result<Link> {
+    let of_function = |function: &String, retprobe| {
+        let func_name = Some(function.clone());
+        UprobeOpts { cookie, retprobe, func_name, ..UprobeOpts::default() }
+    };
+    match &probe.at {
+        At::Entry(path, function) => program.attach_uprobe_with_opts(EVERY_PROCESS, path, 0, of_function(function, false)),
+        At::Return(path, function) => program.attach_uprobe_with_opts(EVERY_PROCESS, path, 0, of_function(function, true)),
+        At::Usdt(path, provider, name) => {
+            program.attach_usdt_with_opts(EVERY_PROCESS, path, provider, name, UsdtOpts { cookie, ..UsdtOpts::default() })
+        }
+        At::Tracepoint(category, event) => {
+            let options = TracepointOpts { cookie, ..TracepointOpts::default() };
+            program.attach_tracepoint_with_opts(TracepointCategory::Custom(category.clone()), event, options)
+        }
+    }
+}
+
+/// What is most likely wrong.
+fn reason(probe: &Probe, error: &libbpf_rs::Error) -> String {
+    let is_missing = error.kind() == libbpf_rs::ErrorKind::NotFound;
+    match &probe.at {
+        At::Entry(path, function) | At::Return(path, function) if is_missing => {
+            format!("{path} has no function {function}; of a stripped program only those are known that `nm -D` lists")
+        }
+        At::Usdt(path, provider, name) if is_missing => {
+            format!("{path} has no probe {provider}:{name}; `readelf -n` lists those that it has")
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// `struct probe` of `spec.h`.
+fn bytes(arguments: &[Argument]) -> Vec<u8> {
+    let texts = arguments.iter().filter(|argument| argument.kind.is_text()).count();
+    let mut out = Vec::new();
+    out.extend((arguments.len() as u32).to_ne_bytes());
+    out.extend((texts as u32).to_ne_bytes());
+    for argument in arguments {
+        let (offset, length) = argument.place.unwrap_or_default();
+        let kind = match argument.kind {
+            Kind::Str => 1,
+            Kind::FarText => 2,
+            Kind::NearText => 3,
+            _ => 0u8,
+        };
+        out.extend(offset.to_ne_bytes());
+        out.extend([length, kind]);
+    }
+    out.resize(8 + 4 * MOST_ARGUMENTS, 0);
+    out
+}

@@ -1,0 +1,382 @@
+//! What users name: probes, and requests made of two of them.
+//!
+//! ```text
+//! u:PATH:FUNCTION(ARGUMENTS)        where a function begins
+//! ur:PATH:FUNCTION(TYPE)            where it returns, with its result
+//! usdt:PATH:PROVIDER:NAME(ARGUMENTS)
+//! t:CATEGORY:EVENT(FIELD,...)       a tracepoint; without a list all its fields
+//! ```
+//!
+//! An argument is `NAME=TYPE` or `TYPE`: i8 to i64, u8 to u64, str.
+
+use std::{fs, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+/// As `MOST_PROBES` and `MOST_ARGUMENTS` of `spec.h`.
+const MOST_PROBES: usize = 256;
+pub(super) const MOST_ARGUMENTS: usize = 6;
+/// Where tracefs is mounted; on older systems below debugfs.
+const EVENTS: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"];
+const FORM: &str =
+    "write u:PATH:FUNCTION(TYPE,...), ur:PATH:FUNCTION(TYPE), usdt:PATH:PROVIDER:NAME(TYPE,...) or t:CATEGORY:EVENT(FIELD,...)";
+
+/// What an argument is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Kind {
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    /// A text of the program.
+    Str,
+    /// Of a tracepoint, where the lower half of a number says.
+    FarText,
+    /// Of a tracepoint, in its place.
+    NearText,
+}
+
+impl Kind {
+    fn of(word: &str) -> Option<Kind> {
+        Some(match word {
+            "i8" => Kind::I8,
+            "i16" => Kind::I16,
+            "i32" => Kind::I32,
+            "i64" => Kind::I64,
+            "u8" => Kind::U8,
+            "u16" => Kind::U16,
+            "u32" => Kind::U32,
+            "u64" => Kind::U64,
+            "str" => Kind::Str,
+            _ => return None,
+        })
+    }
+
+    fn of_number(bytes: u8, signed: bool) -> Option<Kind> {
+        Some(match (bytes, signed) {
+            (1, true) => Kind::I8,
+            (2, true) => Kind::I16,
+            (4, true) => Kind::I32,
+            (8, true) => Kind::I64,
+            (1, false) => Kind::U8,
+            (2, false) => Kind::U16,
+            (4, false) => Kind::U32,
+            (8, false) => Kind::U64,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn is_text(self) -> bool {
+        matches!(self, Kind::Str | Kind::FarText | Kind::NearText)
+    }
+}
+
+/// An argument of a probe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Argument {
+    /// What it is called in a recording.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Of a tracepoint: where it lies in its data, and its length [B].
+    pub place: Option<(u16, u8)>,
+}
+
+/// Where a probe is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum At {
+    /// Where a function of a file begins.
+    Entry(String, String),
+    /// Where it returns.
+    Return(String, String),
+    /// File, provider and name.
+    Usdt(String, String, String),
+    /// Category and event.
+    Tracepoint(String, String),
+}
+
+/// A probe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// As it was written.
+    pub text: String,
+    /// Where it is.
+    pub at: At,
+    /// What is recorded of it.
+    pub arguments: Vec<Argument>,
+}
+
+impl Probe {
+    /// Parse one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Probe, String> {
+        let (place, list) = match text.split_once('(') {
+            None => (text, None),
+            Some((place, rest)) => (place, Some(rest.strip_suffix(')').ok_or("the list of arguments does not end with `)`")?)),
+        };
+        let words: Vec<&str> = place.split(':').collect();
+        if words.iter().any(|word| word.is_empty()) {
+            return Err(FORM.into());
+        }
+        let at = match words[..] {
+            ["u", path, function] => At::Entry(found(path)?, function.into()),
+            ["ur", path, function] => At::Return(found(path)?, function.into()),
+            ["usdt", path, provider, name] => At::Usdt(found(path)?, provider.into(), name.into()),
+            ["t", category, event] => At::Tracepoint(category.into(), event.into()),
+            _ => return Err(FORM.into()),
+        };
+        let list: Option<Vec<&str>> = list.map(|list| list.split(',').map(str::trim).filter(|word| !word.is_empty()).collect());
+        let arguments = match (&at, list) {
+            (At::Tracepoint(category, event), list) => fields(&format_of(category, event)?, list.as_deref())?,
+            (At::Return(..), None) => vec![Argument { name: "result".into(), kind: Kind::I64, place: None }],
+            (at, list) => arguments(list.as_deref().unwrap_or_default(), matches!(at, At::Return(..)))?,
+        };
+        Ok(Probe { text: text.into(), at, arguments })
+    }
+
+    /// What it is called in a recording.
+    pub(super) fn name(&self) -> &str {
+        match &self.at {
+            At::Entry(_, name) | At::Return(_, name) | At::Usdt(_, _, name) | At::Tracepoint(_, name) => name,
+        }
+    }
+
+    /// What kind of probe it is; the words of `probe_events.kind`.
+    pub(super) fn kind(&self) -> &'static str {
+        match self.at {
+            At::Entry(..) => "entry",
+            At::Return(..) => "return",
+            At::Usdt(..) => "usdt",
+            At::Tracepoint(..) => "tracepoint",
+        }
+    }
+
+    /// The file or, of a tracepoint, the category.
+    pub(super) fn place(&self) -> &str {
+        match &self.at {
+            At::Entry(place, _) | At::Return(place, _) | At::Usdt(place, ..) | At::Tracepoint(place, _) => place,
+        }
+    }
+}
+
+/// A request: what lies between two probes, of one thread or, where both have an argument `id`, of that number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// What it is called.
+    pub name: String,
+    /// Numbers of the probes at its beginning and its end.
+    pub begin: usize,
+    /// As above.
+    pub end: usize,
+}
+
+/// All that a recording has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Asked {
+    /// In the order of their numbers.
+    pub probes: Vec<Probe>,
+    /// Made of these.
+    pub requests: Vec<Request>,
+    /// Whether it is recorded where in the program they were reached.
+    pub stacks: bool,
+}
+
+/// What `--request` says: where a request begins and ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// As it was written.
+    pub text: String,
+    /// The probes.
+    pub begin: Probe,
+    /// As above.
+    pub end: Probe,
+}
+
+impl Ends {
+    /// Parse `PROBE -> PROBE`, or a function (`u:`), which is a request from its beginning to its return.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Ends, String> {
+        if let Some((begin, end)) = text.split_once("->") {
+            return Ok(Ends { text: text.into(), begin: Probe::parse(begin.trim())?, end: Probe::parse(end.trim())? });
+        }
+        let begin = Probe::parse(text)?;
+        let At::Entry(path, function) = &begin.at else {
+            return Err("write a function as u:PATH:FUNCTION, or two probes as 'BEGIN -> END'".into());
+        };
+        let end = Probe::parse(&format!("ur:{path}:{function}"))?;
+        Ok(Ends { text: text.into(), begin, end })
+    }
+}
+
+impl Asked {
+    /// Probes and requests as they were asked for. Equal probes have one number.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn new(probes: &[Probe], requests: &[Ends], stacks: bool) -> Result<Asked, String> {
+        let mut asked = Asked { stacks, ..Asked::default() };
+        probes.iter().for_each(|probe| _ = asked.number(probe));
+        for Ends { begin, end, .. } in requests {
+            let (begin, end, name) = (asked.number(begin), asked.number(end), begin.name().to_string());
+            asked.requests.push(Request { name, begin, end });
+        }
+        if asked.probes.len() > MOST_PROBES { Err(format!("at most {MOST_PROBES} probes can be recorded")) } else { Ok(asked) }
+    }
+
+    fn number(&mut self, probe: &Probe) -> usize {
+        self.probes.iter().position(|known| known == probe).unwrap_or_else(|| {
+            self.probes.push(probe.clone());
+            self.probes.len() - 1
+        })
+    }
+}
+
+/// Of a program or a library: where those are that are named without a folder.
+fn found(path: &str) -> Result<String, String> {
+    const LIBRARIES: &str = "/usr/local/lib:/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/lib:/usr/lib";
+    let whole = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file()).map(|path| path.display().to_string());
+    if path.contains('/') {
+        return whole(Path::new(path)).ok_or_else(|| format!("{path}: no such file"));
+    }
+    let folders = std::env::var("PATH").unwrap_or_default();
+    let mut places = folders.split(':').chain(LIBRARIES.split(':')).filter(|folder| !folder.is_empty());
+    let place = places.find_map(|folder| whole(&Path::new(folder).join(path)));
+    place.ok_or_else(|| format!("{path}: no program in PATH and no library of this name; give its path"))
+}
+
+fn arguments(list: &[&str], is_result: bool) -> Result<Vec<Argument>, String> {
+    let most = if is_result { 1 } else { MOST_ARGUMENTS };
+    if list.len() > most {
+        return Err(format!("at most {most} can be recorded"));
+    }
+    let argument = |(number, word): (usize, &&str)| {
+        let (name, kind) = word.split_once('=').map_or((None, *word), |(name, kind)| (Some(name.trim()), kind.trim()));
+        let kind = Kind::of(kind).ok_or_else(|| format!("{kind}: not a type: i8, i16, i32, i64, u8, u16, u32, u64 or str"))?;
+        let usual = || if is_result { "result".into() } else { format!("arg{}", number + 1) };
+        Ok(Argument { name: name.map_or_else(usual, Into::into), kind, place: None })
+    };
+    list.iter().enumerate().map(argument).collect()
+}
+
+fn format_of(category: &str, event: &str) -> Result<String, String> {
+    if [category, event].iter().any(|word| word.contains(['/', '.'])) {
+        return Err(FORM.into());
+    }
+    let read = |folder: &&str| fs::read_to_string(format!("{folder}/{category}/{event}/format")).ok();
+    EVENTS.iter().find_map(read).ok_or_else(|| {
+        if EVENTS.iter().any(|folder| Path::new(folder).join("sched").is_dir()) {
+            format!("{category}:{event}: no such tracepoint; /sys/kernel/tracing/available_events lists them")
+        } else {
+            "tracepoints cannot be seen here: root sees them where tracefs is mounted: mount -t tracefs tracefs /sys/kernel/tracing".into()
+        }
+    })
+}
+
+/// Fields of a tracepoint, as its format says (Documentation/trace/events.rst): those that are named, or all that can be recorded.
+fn fields(format: &str, names: Option<&[&str]>) -> Result<Vec<Argument>, String> {
+    let all: Vec<Argument> = format.lines().filter_map(field).collect();
+    let Some(names) = names else { return Ok(all.into_iter().take(MOST_ARGUMENTS).collect()) };
+    if names.len() > MOST_ARGUMENTS {
+        return Err(format!("at most {MOST_ARGUMENTS} fields can be recorded"));
+    }
+    let named = |name: &&str| {
+        all.iter().find(|field| field.name == **name).cloned().ok_or_else(|| {
+            let there: Vec<&str> = all.iter().map(|field| field.name.as_str()).collect();
+            format!("{name}: no such field; there are {}", there.join(", "))
+        })
+    };
+    names.iter().map(named).collect()
+}
+
+/// A line such as `field:__data_loc char[] filename; offset:8; size:4; signed:0;`. None: it is none, or cannot be recorded.
+fn field(line: &str) -> Option<Argument> {
+    let mut parts = line.trim().split(';').map(str::trim);
+    let declared = parts.next()?.strip_prefix("field:")?;
+    let number = |part: &str, key: &str| part.strip_prefix(key)?.strip_prefix(':')?.parse::<u16>().ok();
+    let (offset, size) = (number(parts.next()?, "offset")?, number(parts.next()?, "size")?);
+    let signed = parts.next()? == "signed:1";
+    let (kind, name) = declared.rsplit_once([' ', '*'])?;
+    let plain = name.split('[').next()?;
+    if plain.starts_with("common_") {
+        return None;
+    }
+    let (kind, bytes) = match (kind.starts_with("__data_loc"), name.contains('[')) {
+        (true, _) if kind.contains("char") => (Kind::FarText, 4),
+        (false, true) if kind.ends_with("char") => (Kind::NearText, 0),
+        (false, false) => (Kind::of_number(u8::try_from(size).ok()?, signed)?, size as u8),
+        _ => return None,
+    };
+    Some(Argument { name: plain.into(), kind, place: Some((offset, bytes)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(arguments: &[Argument]) -> Vec<String> {
+        arguments.iter().map(|argument| format!("{} {:?} {:?}", argument.name, argument.kind, argument.place)).collect()
+    }
+
+    #[test]
+    fn functions_are_found_along_the_path_and_among_libraries() {
+        let probe = Probe::parse("u:sh:main(argc=i32, str)").unwrap();
+        assert_eq!((probe.name(), probe.kind()), ("main", "entry"));
+        assert!(probe.place().starts_with('/'));
+        assert_eq!(shown(&probe.arguments), ["argc I32 None", "arg2 Str None"]);
+        let probe = Probe::parse("ur:libc.so.6:getpid").unwrap();
+        assert_eq!(shown(&probe.arguments), ["result I64 None"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let wrong = |text: &str| Probe::parse(text).unwrap_err();
+        assert!(wrong("u:sh").starts_with("write u:PATH"));
+        assert!(wrong("x:sh:main").starts_with("write u:PATH"));
+        assert!(wrong("u:/no/where:main").contains("no such file"));
+        assert!(wrong("u:sh:main(i33)").contains("not a type"));
+        assert!(wrong("u:sh:main(i32").contains("does not end"));
+        assert!(wrong("u:sh:main(i8,i8,i8,i8,i8,i8,i8)").contains("at most 6"));
+        assert!(wrong("ur:sh:main(i8,i8)").contains("at most 1"));
+        assert!(Ends::parse("ur:sh:main").unwrap_err().contains("BEGIN -> END"));
+    }
+
+    #[test]
+    fn fields_of_tracepoints_lie_where_their_format_says() {
+        let format = "name: sched_process_exec\nID: 1\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
+                      \tfield:__data_loc char[] filename;\toffset:8;\tsize:4;\tsigned:0;\n\
+                      \tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;\n\tfield:char comm[16];\toffset:16;\tsize:16;\tsigned:0;\n\
+                      \tfield:const void * call_site;\toffset:32;\tsize:8;\tsigned:0;\n\tfield:u8 hash[20];\toffset:40;\tsize:20;\tsigned:0;\n\
+                      \nprint fmt: \"x\"\n";
+        let all = [
+            "filename FarText Some((8, 4))",
+            "pid I32 Some((12, 4))",
+            "comm NearText Some((16, 0))",
+            "call_site U64 Some((32, 8))",
+        ];
+        assert_eq!(shown(&fields(format, None).unwrap()), all);
+        assert_eq!(shown(&fields(format, Some(&["pid"])).unwrap()), [all[1]]);
+        assert!(fields(format, Some(&["uid"])).unwrap_err().ends_with("there are filename, pid, comm, call_site"));
+    }
+
+    #[test]
+    fn a_function_is_a_request_and_equal_probes_are_one() {
+        let ends = Ends::parse("u:sh:main(i32)").unwrap();
+        let probe = Probe::parse("u:sh:main(i32)").unwrap();
+        let pair = Ends::parse("u:sh:main(i32) -> u:sh:exit").unwrap();
+        let asked = Asked::new(&[probe], &[ends, pair], false).unwrap();
+        let numbers: Vec<_> = asked.requests.iter().map(|request| (request.name.as_str(), request.begin, request.end)).collect();
+        assert_eq!((asked.probes.len(), numbers), (3, vec![("main", 0, 1), ("main", 0, 2)]));
+    }
+}
