@@ -72,7 +72,8 @@ class JoinedColumn(TableColumn):
 class Table:
     """A table: its own columns, those its view computes and joins, and whether a recording stores it.
 
-    `sql` of a summary is the SELECT over other tables that gives its own columns; `needs` names those tables.
+    `sql` of a summary is the SELECT over other tables that gives its own columns; `needs` names those tables,
+    `uses` those that may be missing and have no rows then.
     A summary that is `stored`, too, is read where it lies, if nothing is filtered out and nothing is missing:
     its column `adds_up_to` must add up to the rows of the first table in `needs`.
     `about` is the family of events that fills it, of those that the captures of a recording name; None for
@@ -88,6 +89,7 @@ class Table:
     joined: tuple[JoinedColumn, ...] = field(default=())
     sql: str | None = None
     needs: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
     about: str | None = None
     adds_up_to: str | None = None
 
@@ -167,15 +169,16 @@ def parse_table(path: Path) -> Table:
         sql = data.get("sql")
         stored = data.get("stored", sql is None)
         needs = tuple(data.get("needs", ()))
+        uses = tuple(data.get("uses", ()))
         head = data["name"], data["text"], data["order"], stored
-        more = sql, needs, data.get("about"), data.get("adds_up_to")
-        table = Table(*head, columns, derived, joined, *more)
+        more = sql, data.get("about"), data.get("adds_up_to")
+        table = Table(*head, columns, derived, joined, sql, needs, uses, *more[1:])
     except KeyError as error:
         raise UserError(f"key {error} is missing", place=str(path)) from None
     except (TypeError, AttributeError) as error:
         # A list where a table is wanted, and the like.
         raise UserError(f"a key is not of its type: {error}", _HINT, str(path)) from None
-    texts = [table.name, table.text, table.order, *needs, *filter(None, more[:1] + more[2:])]
+    texts = [table.name, table.text, table.order, *needs, *uses, *filter(None, (sql, more[2]))]
     texts += [text for column in table.all_columns for text in (column.name, column.type, column.text)]
     texts += [column.unit for column in table.all_columns if column.unit is not None]
     texts += [column.sql for column in derived]

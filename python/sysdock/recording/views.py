@@ -190,6 +190,7 @@ class Views:
                 raise
 
     def _count(self, table: Table, sql: str) -> None:
+        self.add_empty(table.uses)
         self.prepare(sql)
         typed = ", ".join(f"CAST({_name(c.name)} AS {c.sql_type}) AS {_name(c.name)}" for c in table.columns)
         # No temporary table: those belong to one connection.

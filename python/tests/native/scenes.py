@@ -363,6 +363,17 @@ def probes(recorder: Recorder, folder: Path) -> None:
     (folder / "said").write_text(done.stdout)
 
 
+SERVED_REQUESTS = 200
+
+
+def served_requests(recorder: Recorder, folder: Path) -> None:
+    """The program that sends requests to itself over a connection."""
+    words = (sys.executable, folder / "programs" / "request_server.py", str(SERVED_REQUESTS))
+    done = recorder.record(folder / "rec", *words)
+    check(done)
+    (folder / "said").write_text(done.stdout)
+
+
 def interrupts(recorder: Recorder, folder: Path) -> None:
     """The program that counts what the kernel counts, while all of the machine is recorded, and as a command."""
     program = folder / "programs" / "interrupts"
@@ -617,6 +628,7 @@ SCENES: dict[str, Callable[[Recorder, Path], None]] = {
     "io_counters": io_counters,
     "run_states": run_states,
     "probes": probes,
+    "served_requests": served_requests,
     "interrupts": interrupts,
     "hot_spots": hot_spots,
     "memory_sites": memory_sites,
@@ -668,6 +680,8 @@ def build(name: str, folder: Path) -> None:
         subprocess.run(["gcc", *options, "-o", folder / "programs" / out], check=True)
     if name == "python_sites":
         shutil.copy(PROGRAMS / "python_sites.py", folder / "programs")
+    if name == "served_requests":
+        shutil.copy(PROGRAMS / "request_server.py", folder / "programs")
     if name.startswith("memory"):
         shutil.copy(PROGRAMS / "memory_use.py", folder / "programs")
     if name.startswith("block_requests"):
