@@ -3,6 +3,7 @@
 use std::{
     ffi::OsStr,
     os::fd::{AsFd, AsRawFd},
+    thread,
     time::Duration,
 };
 
@@ -99,6 +100,20 @@ fn wanted_stacks(settings: &Settings) -> Stacks {
     }
 }
 
+/// Load the programs of the families that have some, in their order; several at a time, since each object takes the kernel's types apart anew.
+fn load_families(settings: &Settings, config: &Config, calls: &Object) -> Vec<Result<Object, ProbeError>> {
+    let is_loaded = |family: &&Family| **family != STACKS && settings.families.contains(family) && !family.object.is_empty();
+    let load = |family: Family| {
+        if family == PROBES { load_probes(&settings.asked, config, calls) } else { load_family(family, config, calls) }
+    };
+    thread::scope(|scope| {
+        let load = &load;
+        let threads = FAMILIES.iter().filter(is_loaded).map(|family| scope.spawn(move || load(*family)));
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().map(|thread| thread.join().expect("loading does not panic")).collect()
+    })
+}
+
 impl Probes {
     /// Load the programs; nothing is recorded yet.
     ///
@@ -132,6 +147,7 @@ impl Probes {
         };
         let mut objects = vec![Loaded { object: processes, family: None }];
         let mut families = Vec::new();
+        let mut loaded = load_families(settings, &config, &calls).into_iter();
         for family in FAMILIES.iter().copied() {
             // A kernel that lacks what one needs, or has it with other arguments, is no reason not to record the rest.
             let missing = if family == STACKS {
@@ -140,12 +156,7 @@ impl Probes {
             } else if settings.families.contains(&family) && family.object.is_empty() {
                 None
             } else if settings.families.contains(&family) {
-                let loaded = if family == PROBES {
-                    load_probes(&settings.asked, &config, &calls)
-                } else {
-                    load_family(family, &config, &calls)
-                };
-                let loaded = loaded.map_err(|error| error.reason);
+                let loaded = loaded.next().expect("each family was loaded").map_err(|error| error.reason);
                 loaded.map(|object| objects.push(Loaded { object, family: Some(family) })).err()
             } else {
                 Some("not asked for".to_string())

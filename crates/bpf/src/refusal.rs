@@ -1,29 +1,33 @@
 //! What libbpf says where the kernel refuses a program: kept for the message, and not printed. A kernel that needs another one of several
 //! programs would else look broken.
 
-use std::sync::{Mutex, PoisonError};
+use std::cell::RefCell;
 
 use libbpf_rs::PrintLevel;
 
 /// A log of the verifier may have millions of lines; its reason stands at the end of the last part that libbpf passes on.
 const MOST_BYTES: usize = 1 << 25;
 
-static SAID: Mutex<String> = Mutex::new(String::new());
+thread_local! {
+    /// By this thread, which loads programs beside others.
+    static SAID: RefCell<String> = const { RefCell::new(String::new()) };
+}
 
 /// From now on nothing is printed.
 pub(crate) fn listen() {
     libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
-        let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.len() + text.len() <= MOST_BYTES {
-            said.push_str(&text);
-        }
+        SAID.with_borrow_mut(|said| {
+            if said.len() + text.len() <= MOST_BYTES {
+                said.push_str(&text);
+            }
+        });
     })));
     let _ = take();
 }
 
-/// What was said since the last time, in one line; `None`: nothing.
+/// What was said to this thread since the last time, in one line; `None`: nothing.
 pub(crate) fn take() -> Option<String> {
-    reason_in(&std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner)))
+    reason_in(&SAID.take())
 }
 
 /// The verifier's reason stands before its statistics; what stands before its log is about the kernel.

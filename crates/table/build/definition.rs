@@ -31,6 +31,9 @@ pub(crate) struct Table {
     /// Tables that `sql` reads.
     #[serde(default)]
     pub(crate) needs: Vec<String>,
+    /// Those that a recording may lack.
+    #[serde(default)]
+    pub(crate) uses: Vec<String>,
 }
 
 fn yes() -> bool {
