@@ -49,6 +49,7 @@ fn record(folder: &Folder, command: &[String]) -> Result<u64, Box<dyn Error>> {
     })?;
     let exit_code = status.and_then(|status| status.code());
     let totals = capture.finish(|_| Note::End(End { exit_code, ..End::default() }))?;
+    drop(capture);
     eprintln!("{totals:?}");
     Ok(totals.bytes)
 }

@@ -366,6 +366,8 @@ fn record(
     };
     let status = watch.wait();
     let finished = capture.finish(|_| Note::End(end_note(status, reason)));
+    // Samples in them get their names when the tables are made.
+    let _programs = capture.into_programs();
     let attach = finished.as_ref().ok().map(|totals| environment::of_the_recorder(attach, totals.detach));
     if let Some(lost) = finished.as_ref().ok().map(|totals| totals.dropped).filter(|lost| *lost > 0 && arguments.no_loss) {
         messages::note(&format!("{lost} events were lost despite --no-loss: use larger rings (--ring 64)"));

@@ -165,7 +165,7 @@ impl Capture {
     ///
     /// # Errors
     /// Where the spool cannot be written, now or when the last second was brought to the disk.
-    pub fn finish(mut self, end: impl FnOnce(&Totals) -> Note) -> Result<Totals, BpfError> {
+    pub fn finish(&mut self, end: impl FnOnce(&Totals) -> Note) -> Result<Totals, BpfError> {
         self.detach();
         let written = self.write_end(end);
         // In any case: as long as the other thread has the file, it counts as being recorded.
@@ -177,6 +177,14 @@ impl Capture {
         let totals = written?;
         synced?;
         Ok(Totals { bytes: self.spool.bytes(), ..totals })
+    }
+
+    /// Close the spool, and keep the programs, without their rings: while they are loaded, the kernel knows their names.
+    #[must_use]
+    pub fn into_programs(mut self) -> Option<Probes> {
+        let mut probes = self.probes.take()?;
+        probes.rings.clear();
+        Some(probes)
     }
 
     fn write_end(&mut self, end: impl FnOnce(&Totals) -> Note) -> Result<Totals, BpfError> {
