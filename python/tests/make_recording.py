@@ -43,7 +43,7 @@ class RecordingMaker:
 
         `pid`, `tid` and `result`, which no table of events stores, are turned into what it stores. Rows of
         `processes`, `signals`, `mappings`, `file_faults`, `page_io`, `stacks` and `import_issues` may be given
-        too, and those of tables that it does not have without (`ON_DEMAND`).
+        too, further ones of `environment`, and those of tables that it does not have without (`ON_DEMAND`).
         """
         calls = sample_calls() if calls is None else calls
         paths: dict[str, tuple[int, str]] = {}
@@ -67,7 +67,10 @@ class RecordingMaker:
             "page_io": requests,
             "stacks": manifest.pop("stacks", []),
             "import_issues": manifest.pop("import_issues", []),
-            "environment": [{"section": "host", "name": "hostname", "value": "box", "source": "recorder"}],
+            "environment": [
+                {"section": "host", "name": "hostname", "value": "box", "source": "recorder"},
+                *manifest.pop("environment", []),
+            ],
             "signals": signals,
         }
         for table in ON_DEMAND:

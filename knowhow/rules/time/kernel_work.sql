@@ -1,0 +1,116 @@
+-- Busy in the kernel
+-- Much of the time of the command the kernel works for it on a CPU: it copies data, serves page faults, looks up names.
+-- needs:  critical_path, samples, kernel_activities
+-- param:  min_share DOUBLE = 0.5          Least part of the time of the command that the kernel works for it.
+-- param:  min_time_ns BIGINT = 500000000  Least time that it does so [ns].
+-- param:  least_samples BIGINT = 40       With fewer samples on the critical path nothing is said.
+-- column: subject VARCHAR       What the kernel does most: the activity and the call, or page faults.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          Part of the time of the command that its critical path was in the kernel, on a CPU [%].
+-- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: cost_ns BIGINT        Time in the kernel on a CPU along the critical path, by samples [ns].
+-- column: gain_ns BIGINT        Empty: how much of it could be saved is not known [ns].
+-- column: certainty VARCHAR     low: that the kernel works is sure, but not that it could do less.
+-- column: variant VARCHAR       memory, data, names, network, pipes, processes, waiting or other.
+-- column: explained_by VARCHAR  Rules whose findings explain this one.
+-- column: kind_share DOUBLE     Part of this time that goes into what the variant names [%].
+-- column: entry VARCHAR         The system call with most of that, or `page fault`, or another way into the kernel.
+-- column: entry_share DOUBLE    Part of this time in that call [%].
+-- column: activity VARCHAR      What the kernel did there most.
+-- column: function VARCHAR      The function of the kernel that was met most often there.
+-- says: finding.memory en     The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of this for memory (page faults, mappings), most in {entry} ({entry_share}): {activity}.
+-- says: finding.memory ja     実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がメモリー（ページフォールト、マッピング）で、主に {entry}（{entry_share}）の {activity} です。
+-- says: finding.data en       The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of this to read and write files, most in {entry} ({entry_share}): {activity}.
+-- says: finding.data ja       実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がファイルの読み書きで、主に {entry}（{entry_share}）の {activity} です。
+-- says: finding.names en      The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of this for names and attributes of files, most in {entry} ({entry_share}): {activity}.
+-- says: finding.names ja      実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がファイルの名前と属性で、主に {entry}（{entry_share}）の {activity} です。
+-- says: finding.network en    The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of this for the network, most in {entry} ({entry_share}): {activity}.
+-- says: finding.network ja    実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がネットワークで、主に {entry}（{entry_share}）の {activity} です。
+-- says: finding.pipes en      The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of this for pipes, most in {entry} ({entry_share}): {activity}.
+-- says: finding.pipes ja      実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がパイプで、主に {entry}（{entry_share}）の {activity} です。
+-- says: finding.processes en  The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of this to start and end processes and threads, most in {entry} ({entry_share}): {activity}.
+-- says: finding.processes ja  実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} がプロセスとスレッドの開始と終了で、主に {entry}（{entry_share}）の {activity} です。
+-- says: finding.waiting en    The kernel works for the command for {value} of its time, {cost_ns}: {kind_share} of this to wait and to wake others, most in {entry} ({entry_share}): {activity}.
+-- says: finding.waiting ja    実行時間の {value}（{cost_ns}）をカーネルが使っています。うち {kind_share} が待ち合わせとほかのスレッドを起こす処理で、主に {entry}（{entry_share}）の {activity} です。
+-- says: finding.other en      The kernel works for the command for {value} of its time, {cost_ns}, most in {entry} ({entry_share}): {activity}, {function}.
+-- says: finding.other ja      実行時間の {value}（{cost_ns}）をカーネルが使っています。主に {entry}（{entry_share}）の {activity}、{function} です。
+-- says: ok en                 The kernel works for the command for {value} of its time, {cost_ns}.
+-- says: ok ja                 カーネルの処理は実行時間の {value}（{cost_ns}）です。
+-- says: unknown en            There are too few samples of the CPU time along the critical path of a command.
+-- says: unknown ja            コマンドのクリティカルパス上の CPU 時間の標本が足りません。
+-- evidence: cpu/kernel
+-- tags:   time, cpu, calls
+WITH path AS (
+    SELECT sum(p.dur_ns) AS all_ns FROM critical_path AS p
+), marks AS (
+    -- A sample lies on the path where the last piece of its thread that ran has not ended.
+    SELECT s.task_id, s.ts_ns AS at_ns, 0 AS until_ns, 1 AS is_sample, s.period_ns, s.in_kernel, s.call, s.class, s.kernel_stack_id FROM samples AS s
+    UNION ALL
+    SELECT p.task_id, p.ts_ns, p.ts_ns + p.dur_ns, 0, 0, false, NULL, NULL, NULL FROM critical_path AS p WHERE p.part = 'running'
+), met AS (
+    SELECT m.at_ns, m.is_sample, m.period_ns, m.in_kernel, m.call, m.class, m.kernel_stack_id,
+        max(m.until_ns) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.is_sample) AS until_ns
+    FROM marks AS m
+), on_path AS (
+    SELECT m.period_ns, m.in_kernel, m.call, m.class, k.entry, coalesce(k.activity, 'other') AS activity, coalesce(k.function, '?') AS function
+    FROM met AS m LEFT JOIN kernel_activities AS k ON k.stack_id = m.kernel_stack_id
+    WHERE m.is_sample = 1 AND m.until_ns > m.at_ns
+), whole AS (
+    SELECT count(*) AS number, coalesce(sum(CASE WHEN o.in_kernel THEN o.period_ns END), 0) AS kernel_ns FROM on_path AS o
+), kinds AS (
+    SELECT o.activity, o.function, o.period_ns, CASE WHEN o.entry = 'page fault' THEN 'page fault' ELSE coalesce(o.call, o.entry, 'other') END AS entry,
+        CASE
+            WHEN o.entry = 'page fault' OR o.class IN ('map', 'memory') THEN 'memory'
+            WHEN o.activity = 'network' OR o.class = 'socket' THEN 'network'
+            WHEN o.activity = 'pipes' THEN 'pipes'
+            WHEN o.class IN ('read', 'write', 'copy', 'sync') THEN 'data'
+            WHEN o.class IN ('open', 'close', 'stat', 'dir', 'name', 'attr') THEN 'names'
+            WHEN o.call IN ('sched_yield') OR o.class IN ('lock', 'wait', 'time', 'signal') THEN 'waiting'
+            WHEN o.class = 'process' THEN 'processes'
+            ELSE 'other'
+        END AS kind
+    FROM on_path AS o
+    WHERE o.in_kernel
+), by_kind AS (
+    SELECT k.kind, sum(k.period_ns) AS ns FROM kinds AS k GROUP BY k.kind
+), top_kind AS (
+    SELECT arg_max(b.kind, b.ns) AS kind, max(b.ns) AS ns FROM by_kind AS b
+), by_entry AS (
+    SELECT k.entry, sum(k.period_ns) AS ns FROM kinds AS k INNER JOIN top_kind AS t ON t.kind = k.kind GROUP BY k.entry
+), top_entry AS (
+    SELECT arg_max(b.entry, b.ns) AS entry, max(b.ns) AS ns FROM by_entry AS b
+), by_activity AS (
+    SELECT k.activity, k.function, sum(k.period_ns) AS ns,
+        sum(sum(k.period_ns)) OVER (PARTITION BY k.activity) AS activity_ns
+    FROM kinds AS k INNER JOIN top_kind AS t ON t.kind = k.kind INNER JOIN top_entry AS e ON e.entry = k.entry
+    GROUP BY k.activity, k.function
+), top_activity AS (
+    SELECT arg_max(b.activity, b.activity_ns) AS activity, arg_max(b.function, b.activity_ns + b.ns) AS function FROM by_activity AS b
+), judged AS (
+    SELECT w.kernel_ns, p.all_ns, t.kind, t.ns AS kind_ns, e.entry, e.ns AS entry_ns, a.activity, a.function,
+        w.kernel_ns >= $min_time_ns AND w.kernel_ns >= $min_share * p.all_ns AS is_much
+    FROM whole AS w CROSS JOIN path AS p CROSS JOIN top_kind AS t CROSS JOIN top_entry AS e CROSS JOIN top_activity AS a
+    WHERE p.all_ns > 0 AND w.number >= $least_samples
+)
+SELECT
+    CASE WHEN j.is_much THEN CASE WHEN j.entry = 'page fault' THEN 'page faults' ELSE concat(j.activity, ' in ', j.entry) END END AS subject,
+    CASE WHEN j.kernel_ns IS NULL THEN 'unknown' WHEN j.is_much THEN 'finding' ELSE 'ok' END AS status,
+    CASE WHEN j.all_ns > 0 THEN round(least(1e2, 1e2 * j.kernel_ns / j.all_ns), 1) END AS value,
+    1e2 * $min_share AS limit_value,
+    CAST(least(j.kernel_ns, j.all_ns) AS BIGINT) AS cost_ns,
+    CAST(NULL AS BIGINT) AS gain_ns,
+    CASE WHEN j.is_much THEN 'low' END AS certainty,
+    CASE WHEN j.is_much THEN j.kind END AS variant,
+    CASE WHEN j.is_much THEN CASE j.kind
+        WHEN 'memory' THEN 'memory/new_memory,memory/pressure,locks/contention,io/mapped_files,io/random_faults'
+        WHEN 'data' THEN 'locks/contention,io/small_requests,io/rereads,io/seeks,io/sync_per_write,io/shared_file,time/polling,memory/pressure'
+        WHEN 'names' THEN 'locks/contention,io/metadata_cost,io/failed_lookups,io/repeated_open,io/directory_stat,time/polling'
+        WHEN 'processes' THEN 'processes/process_creation,locks/contention'
+        ELSE 'time/polling,time/peer,locks/contention,io/failing_calls' END END AS explained_by,
+    round(1e2 * j.kind_ns / j.kernel_ns, 1) AS kind_share,
+    j.entry,
+    round(1e2 * j.entry_ns / j.kernel_ns, 1) AS entry_share,
+    j.activity,
+    j.function
+FROM (SELECT 1 AS one) AS o
+LEFT JOIN judged AS j ON o.one = 1

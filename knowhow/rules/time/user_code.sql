@@ -1,0 +1,81 @@
+-- Bound by user code
+-- Most of the time the command computes: its critical path is on a CPU, in code of the program and its libraries.
+-- needs:  critical_path, samples, stack_places
+-- param:  min_share DOUBLE = 0.7           Least part of the time of the command that it computes.
+-- param:  min_time_ns BIGINT = 1000000000  Least time that it computes [ns].
+-- param:  min_function DOUBLE = 0.4        Part of the time of the command from which on one function stands out.
+-- param:  least_samples BIGINT = 100       With fewer samples on the critical path nothing is said.
+-- column: subject VARCHAR       The function; empty: none stands out, or it has no name.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          Part of the time of the command that its critical path was in user code [%].
+-- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: cost_ns BIGINT        Time in user code along the critical path, by samples [ns].
+-- column: gain_ns BIGINT        Empty where one function stands out: not known how much faster it can be made; else 0 [ns].
+-- column: certainty VARCHAR     low: that it computes is sure, but not that it could compute less.
+-- column: variant VARCHAR       function or spread.
+-- column: function VARCHAR      The function of the program that was met most often; of libraries and interpreters their own only where nothing of the program is known.
+-- column: source VARCHAR        Its line that was met most often; `line not known` without debug information.
+-- column: object VARCHAR        The executable, library or file that holds it.
+-- column: function_share DOUBLE Part of the time of the command in that function, and in what it calls of libraries [%].
+-- column: samples BIGINT        Samples in user code along the critical path.
+-- says: finding.function en  The command computes for {value} of its time, {cost_ns}. One function, with what it calls of libraries, takes {function_share} of its time: {function} ({source}) of {object}. By {samples} samples.
+-- says: finding.function ja  実行時間の {value}（{cost_ns}）はユーザーコードの計算です。{object} の {function}（{source}）が、そこから呼ぶライブラリを含めて実行時間の {function_share} を占めます。標本は {samples} 個です。
+-- says: finding.spread en    The command computes for {value} of its time, {cost_ns}, in many functions or in some without a name; the first is {function} of {object} with {function_share}. By {samples} samples.
+-- says: finding.spread ja    実行時間の {value}（{cost_ns}）はユーザーコードの計算で、多くの関数か、名前のない関数に分かれています。最大は {object} の {function}（{function_share}）です。標本は {samples} 個です。
+-- says: ok en                User code takes {value} of the time of the command, {cost_ns}.
+-- says: ok ja                ユーザーコードは実行時間の {value}（{cost_ns}）です。
+-- says: unknown en           There are too few samples of the CPU time along the critical path of a command.
+-- says: unknown ja           コマンドのクリティカルパス上の CPU 時間の標本が足りません。
+-- evidence: cpu/lines
+-- tags:   time, cpu
+WITH path AS (
+    SELECT sum(p.dur_ns) AS all_ns FROM critical_path AS p
+), marks AS (
+    -- A sample lies on the path where the last piece of its thread that ran has not ended.
+    SELECT s.task_id, s.ts_ns AS at_ns, 0 AS until_ns, 1 AS is_sample, s.period_ns, s.in_kernel, s.stack_id FROM samples AS s
+    UNION ALL
+    SELECT p.task_id, p.ts_ns, p.ts_ns + p.dur_ns, 0, 0, false, NULL FROM critical_path AS p WHERE p.part = 'running'
+), met AS (
+    SELECT m.at_ns, m.is_sample, m.period_ns, m.in_kernel, m.stack_id,
+        max(m.until_ns) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.is_sample) AS until_ns
+    FROM marks AS m
+), on_path AS (
+    SELECT m.in_kernel, m.stack_id, m.period_ns FROM met AS m WHERE m.is_sample = 1 AND m.until_ns > m.at_ns
+), whole AS (
+    SELECT count(*) AS number, sum(CASE WHEN o.in_kernel THEN 0 ELSE o.period_ns END) AS user_ns, sum(CASE WHEN o.in_kernel THEN 0 ELSE 1 END) AS user_number
+    FROM on_path AS o
+), by_line AS (
+    SELECT f.function, f.object, f.source, sum(o.period_ns) AS ns
+    FROM on_path AS o INNER JOIN stack_places AS f ON f.stack_id = o.stack_id
+    WHERE NOT o.in_kernel
+    GROUP BY f.function, f.object, f.source
+), by_function AS (
+    SELECT b.function, b.object, sum(b.ns) AS ns, arg_max(b.source, b.ns) AS source,
+        row_number() OVER (ORDER BY sum(b.ns) DESC, b.function, b.object) AS place
+    FROM by_line AS b
+    GROUP BY b.function, b.object
+), judged AS (
+    SELECT w.user_ns, w.user_number, p.all_ns, f.function, f.object, f.source, coalesce(f.ns, 0) AS function_ns,
+        w.user_ns >= $min_time_ns AND w.user_ns >= $min_share * p.all_ns AS is_much,
+        CASE WHEN f.function IS NOT NULL AND f.ns >= $min_function * p.all_ns THEN 'function' ELSE 'spread' END AS variant
+    FROM whole AS w
+    CROSS JOIN path AS p
+    LEFT JOIN by_function AS f ON f.place = 1
+    WHERE p.all_ns > 0 AND w.number >= $least_samples
+)
+SELECT
+    CASE WHEN j.is_much AND j.variant = 'function' THEN j.function END AS subject,
+    CASE WHEN j.user_ns IS NULL THEN 'unknown' WHEN j.is_much THEN 'finding' ELSE 'ok' END AS status,
+    CASE WHEN j.all_ns > 0 THEN round(least(1e2, 1e2 * j.user_ns / j.all_ns), 1) END AS value,
+    1e2 * $min_share AS limit_value,
+    CAST(least(j.user_ns, j.all_ns) AS BIGINT) AS cost_ns,
+    CASE WHEN j.is_much AND j.variant = 'spread' THEN CAST(0 AS BIGINT) END AS gain_ns,
+    CASE WHEN j.is_much THEN 'low' END AS certainty,
+    CASE WHEN j.is_much THEN j.variant END AS variant,
+    CASE WHEN j.is_much THEN coalesce(j.function, 'a function without a name') END AS function,
+    CASE WHEN j.is_much THEN coalesce(regexp_extract(j.source, '[^/]*$'), 'line not known') END AS source,
+    CASE WHEN j.is_much THEN coalesce(regexp_extract(j.object, '[^/]*$'), 'code that is not known') END AS object,
+    CASE WHEN j.all_ns > 0 THEN round(least(1e2, 1e2 * j.function_ns / j.all_ns), 1) END AS function_share,
+    CAST(j.user_number AS BIGINT) AS samples
+FROM (SELECT 1 AS one) AS o
+LEFT JOIN judged AS j ON o.one = 1
