@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from recorders import Recorder, recorder_or_skip
 from scenes import build
+from sysdock.analysis import Session, diagnosis
+from sysdock.library import Library
+from sysdock.recording import Recording
 
 Query = Callable[[Path, str], list[tuple]]
 
@@ -204,3 +207,16 @@ def test_functions_that_a_program_made_have_the_names_that_it_gives(
         tmp_path / "rec", "SELECT DISTINCT object FROM stacks WHERE function = 'made_while_it_ran'"
     )
     assert objects == [(str(map_of_perf),)]
+
+
+def test_rules_divide_the_time_as_the_kernel_counted_it(folder: Path, query: Query) -> None:
+    """One thread that is on a CPU nearly all the time: it works alone, in its own code or in the kernel."""
+    [(cpu_ns,)] = query(folder / "rec", "SELECT max(user_ns + system_ns) FROM processes")
+    library = Library(Path(__file__).parents[3] / "knowhow")
+    with Session(Recording.open(folder / "rec"), library) as session:
+        rules = ("time/serial", "time/user_code", "time/kernel_work")
+        found = [finding for rule in rules for finding in diagnosis.judge(session, library.rule(rule))]
+    alone_ns, user_ns, kernel_ns = (finding.cost_ns or 0 for finding in found)
+    # The kernel counts what it does for sysdock after the last sample, and before the first one.
+    assert abs(alone_ns - cpu_ns) <= 0.05 * cpu_ns
+    assert _is_near(round((user_ns + kernel_ns) / PERIOD_NS), cpu_ns / PERIOD_NS)
