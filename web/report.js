@@ -134,6 +134,118 @@
     });
   }
 
+  // How many steps of its height a chart has.
+  function steps(spec, columns) {
+    return spec.encoding?.y?.scale?.domain?.length ?? new Set(columns.place).size;
+  }
+
+  // A flame graph: a click zooms, arrow keys go from rectangle to rectangle, and a text is looked for in all of them.
+  function watchFlame(place, chart) {
+    if (!chart.params?.some((param) => param.name === "zoom_from")) return;
+    place.flame = { nodes: chart.data.values, words: chart.layer[0].encoding.tooltip, picked: 0, zoomed: 0, ...place.flame };
+    place.view.addEventListener("click", (_event, item) => {
+      if (item?.datum && "id" in item.datum) zoomFlame(place, item.datum.id);
+    });
+    place.tabIndex = 0;
+    place.onkeydown = (event) => {
+      const { nodes, picked } = place.flame;
+      const to = { Enter: picked, Escape: 0, Home: 0 }[event.key];
+      const next = nextFlame(nodes, picked, event.key);
+      if (to === undefined && next === undefined) return;
+      event.preventDefault();
+      if (to !== undefined) zoomFlame(place, to);
+      else pickFlame(place, next);
+    };
+    place.tools ??= flameTools(place);
+    zoomFlame(place, place.flame.zoomed);
+    findInFlame(place);
+  }
+
+  // The rectangle that an arrow key leads to. Rectangles of one parent follow each other in the order of their places.
+  function nextFlame(nodes, picked, key) {
+    const { id, parent } = nodes[picked];
+    const beside = nodes.filter((node) => node.parent === parent);
+    const at = beside.findIndex((node) => node.id === id);
+    return {
+      ArrowUp: () => nodes[parent]?.id ?? id,
+      ArrowDown: () => nodes.find((node) => node.parent === id)?.id ?? id,
+      ArrowLeft: () => beside[at - 1]?.id ?? id,
+      ArrowRight: () => beside[at + 1]?.id ?? id,
+    }[key]?.();
+  }
+
+  function pickFlame(place, id) {
+    const { flame, view, tools } = place;
+    flame.picked = id;
+    view.signal("picked", id).runAsync();
+    const node = flame.nodes[id];
+    tools.said.textContent = flame.words.map(({ field, title }) => `${title}: ${node[field] || "-"}`).join(", ");
+  }
+
+  // The parent stays in view, so that a click on it leads back.
+  function zoomFlame(place, id) {
+    const { flame, view, tools } = place;
+    const node = flame.nodes[id];
+    flame.zoomed = id;
+    view.signal("zoom_from", node.from).signal("zoom_to", node.to).signal("zoom_level", Math.max(node.place - 1, 0));
+    tools.all.disabled = id === 0;
+    pickFlame(place, id);
+  }
+
+  // Of rectangles in each other only the outermost counts.
+  function findInFlame(place) {
+    const { flame, view, tools } = place;
+    const words = tools.sought.value.trim().toLowerCase();
+    view.signal("sought", words).runAsync();
+    const inside = new Set();
+    let found = 0;
+    let wide = 0;
+    for (const node of words ? flame.nodes : []) {
+      const hit = node.name.toLowerCase().includes(words);
+      found += hit ? 1 : 0;
+      if (hit && !inside.has(node.parent)) wide += node.to - node.from;
+      if (hit || inside.has(node.parent)) inside.add(node.id);
+    }
+    const whole = flame.nodes[0].to - flame.nodes[0].from;
+    tools.count.textContent = words ? `${found}, ${((100 * wide) / whole).toFixed(1)} %` : "";
+  }
+
+  function flameTools(place) {
+    const bilingual = (en, ja) => [["en", en], ["ja", ja]].map(([lang, words]) => {
+      const part = document.createElement("span");
+      part.className = "t";
+      part.lang = lang;
+      part.textContent = words;
+      return part;
+    });
+    const bar = document.createElement("div");
+    bar.className = "tools flame";
+    const label = document.createElement("label");
+    const sought = document.createElement("input");
+    sought.type = "search";
+    const count = document.createElement("span");
+    count.setAttribute("aria-live", "polite");
+    label.append(...bilingual("Search:", "検索:"), " ", sought, " ", count);
+    const all = document.createElement("button");
+    all.type = "button";
+    all.append(...bilingual("All", "全体"));
+    const hint = document.createElement("span");
+    hint.className = "muted";
+    hint.append(...bilingual(
+      "A click zooms. By keyboard: arrow keys, Enter zooms, Escape shows all.",
+      "クリックで拡大。キーボードでは矢印キーで移動、Enter で拡大、Escape で全体。",
+    ));
+    const said = document.createElement("p");
+    said.className = "muted said";
+    said.setAttribute("aria-live", "polite");
+    bar.append(label, " ", all, " ", hint);
+    place.before(bar);
+    place.after(said);
+    sought.addEventListener("input", () => findInFlame(place));
+    all.addEventListener("click", () => zoomFlame(place, 0));
+    return { sought, count, all, said };
+  }
+
   async function draw(place) {
     const { spec, columns } = book.charts[Number(place.dataset.chart)];
     const embed = await vega();
@@ -143,7 +255,7 @@
     for (const row of chart.data.values) if ("room" in row) row.room *= place.clientWidth / chart.width;
     chart.width = place.clientWidth;
     // A height in steps cannot be joined with a width that fits: count the steps.
-    if (chart.height?.step) chart.height = spec.height.step * new Set(columns.place).size;
+    if (chart.height?.step) chart.height = spec.height.step * steps(spec, columns);
     chart.autosize = { type: "fit-x", contains: "padding" };
     linkTime(chart);
     chart.config = { ...book.themes[theme()], axisX: { titleLimit: Math.round(place.clientWidth * 0.75) } };
@@ -153,6 +265,7 @@
     const result = await embed(place, chart, options);
     place.view = result.view;
     watchBrush(place, chart);
+    watchFlame(place, chart);
     place.classList.add("drawn");
   }
 
@@ -175,8 +288,9 @@
   // The page must not move when a chart is drawn: room for axis and legend, beside what the marks need.
   function reserve(place) {
     const { spec, columns } = book.charts[Number(place.dataset.chart)];
-    const marks = spec.height?.step ? spec.height.step * new Set(columns.place).size : spec.height;
-    place.style.minHeight = `${(marks ?? 200) + (spec.encoding?.color ? 90 : 55)}px`;
+    const marks = spec.height?.step ? spec.height.step * steps(spec, columns) : spec.height;
+    const legend = spec.encoding?.color || spec.layer?.some((layer) => layer.encoding?.color?.legend);
+    place.style.minHeight = `${(marks ?? 200) + (legend ? 90 : 55)}px`;
   }
 
   function startCharts() {

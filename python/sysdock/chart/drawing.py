@@ -10,6 +10,7 @@ from typing import Any
 from sysdock.analysis import Result, Session
 from sysdock.chart.caption import caption_of, title_of
 from sysdock.chart.encoding import encode
+from sysdock.chart.flame import flame
 from sysdock.chart.icicle import icicle
 from sysdock.chart.lines import lines
 from sysdock.chart.ranges import ranges
@@ -33,7 +34,7 @@ _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*$")
 # Averages, extremes and percentiles do not add up, and without calls there are none.
 _NOT_SUMMED = re.compile(r"avg_|min_|max_|median|p\d+_|share")
 # Shapes with a module of their own.
-_REDUCERS = {"lines": lines, "ranges": ranges, "icicle": icicle}
+_REDUCERS = {"lines": lines, "ranges": ranges, "icicle": icicle, "flame": flame}
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,32 @@ from dataclasses import dataclass
 from typing import Any
 
 from sysdock.chart.caption import plain, title_of
+from sysdock.chart.flame import KINDS, SEEN
 from sysdock.chart.reduce import Marks, Wanted
 from sysdock.chart.scale import Axis, axis_of, class_axis, labels, shorten
 from sysdock.library import ChartLine, Column
-from sysdock.text import in_words
+from sysdock.text import in_words, percent
 
+# What rectangles of a flame graph are, and the words at one that is pointed at.
+_KINDS = {
+    "en": {kind: kind for kind in KINDS},
+    "ja": dict(zip(KINDS, ("プロセス", "プログラム", "Python", "カーネル", "待ち", "その他"), strict=True)),
+}
+_WHOLE = {"en": "all", "ja": "全体"}
+_FLAME_TITLES = {
+    "en": {
+        "function_title": "function",
+        "object_title": "in",
+        "kind_title": "kind",
+        "own_title": "of these, itself",
+    },
+    "ja": {
+        "function_title": "関数",
+        "object_title": "ファイル",
+        "kind_title": "種類",
+        "own_title": "うち自身",
+    },
+}
 _OWN_FIELDS = ("name", "label", "place", "rank", "series", "from", "to", "middle", "run")
 
 
@@ -156,6 +177,40 @@ def _branches(chart: _Chart) -> dict[str, Any]:
     return {"y_title": axis.title}
 
 
+def _flames(chart: _Chart) -> dict[str, Any]:
+    """Both ends of a rectangle in the unit of the axis, and in words `said`, `own`, `number`, `series`."""
+    column = chart.columns[chart.wanted.y[0]]
+    rows = chart.marks.rows
+    whole = rows[0].pop("whole") if rows else 0.0
+    axis = axis_of(title_of(chart.line, chart.wanted, chart.lang), column.unit, (0.0, whole))
+    words = _KINDS[chart.lang]
+    for row in rows:
+        row.pop("whole", None)
+        row.pop("merged")
+        row["name"] = row["name"] or _WHOLE[chart.lang]
+        row["function"] = row["function"] or row["name"]
+        row["series"] = words[row["series"]]
+        y, own = row.pop("y"), row.pop("own")
+        row["said"] = f"{in_words(y, column.unit)} ({percent(y, whole)})"
+        row["own"] = f"{in_words(own, column.unit)} ({percent(own, whole)})"
+        row["number"] = f"{row['number']:,.0f}" if len(chart.wanted.y) > 1 else "-"
+        for end in ("from", "to"):
+            row[end] = float(f"{row[end] / axis.divisor:.9g}")
+    present = {row["series"] for row in rows}
+    deepest = max((row["place"] for row in rows), default=0)
+    return {
+        "y_title": axis.title,
+        "whole": float(f"{whole / axis.divisor:.9g}"),
+        "seen": SEEN,
+        "levels": list(range(min(deepest + 1, SEEN))),
+        # A kind has its colour whatever others there are.
+        "series_domain": list(words.values()),
+        "series_present": [word for word in words.values() if word in present],
+        "number_title": plain(chart.wanted.y[-1]) if len(chart.wanted.y) > 1 else "number",
+        **_FLAME_TITLES[chart.lang],
+    }
+
+
 def _lengths(chart: _Chart) -> dict[str, Any]:
     """Of bars that are stacked."""
     return _upward(chart, (0.0, _longest_bar(chart.marks)))
@@ -212,6 +267,7 @@ _STEPS_OF_SHAPES: dict[str, tuple[Callable[[_Chart], dict[str, Any]], ...]] = {
     "cells": (_steps, _heights, _kinds, _labelled),
     "ranges": (_names, _spreads, _labelled),
     "icicle": (_names, _branches),
+    "flame": (_names, _flames),
 }
 
 
