@@ -95,6 +95,16 @@
     chart.encoding.x.scale = { domain: range.map((moment) => moment / seconds), nice: false, zero: false };
   }
 
+  // Where a quarter of the time or less is shown, a chart that has it shows more detail.
+  function chooseDetail(chart) {
+    const detail = chart.params?.find((param) => param.name === "detail");
+    if (!detail || !chart.data.values.some((row) => row.detail === 1)) return;
+    const { seconds_per_unit: seconds } = chart.usermeta;
+    const [x, x2] = [chart.encoding.x.field, chart.encoding.x2.field];
+    const whole = Math.max(...chart.data.values.map((row) => row[x2])) - Math.min(...chart.data.values.map((row) => row[x]));
+    detail.value = range && range[1] - range[0] <= (whole * seconds) / 4 ? 1 : 0;
+  }
+
   function watchBrush(place, chart) {
     const seconds = chart.usermeta?.seconds_per_unit;
     if (!seconds) return;
@@ -258,6 +268,7 @@
     if (chart.height?.step) chart.height = spec.height.step * steps(spec, columns);
     chart.autosize = { type: "fit-x", contains: "padding" };
     linkTime(chart);
+    chooseDetail(chart);
     chart.config = { ...book.themes[theme()], axisX: { titleLimit: Math.round(place.clientWidth * 0.75) } };
     place.view?.finalize();
     // `ast` interprets expressions instead of compiling them, which the policy forbids.

@@ -17,6 +17,7 @@ _NOUNS = {
     "lines": ("values", "個"),
     "ranges": ("rows", "行"),
     "icicle": ("branches", "本の枝"),
+    "states": ("threads", "本のスレッド"),
     "flame": ("rectangles", "個の長方形"),
 }
 

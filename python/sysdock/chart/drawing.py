@@ -15,6 +15,7 @@ from sysdock.chart.icicle import icicle
 from sysdock.chart.lines import lines
 from sysdock.chart.ranges import ranges
 from sysdock.chart.reduce import Marks, Reducer, Wanted
+from sysdock.chart.states import states
 from sysdock.chart.template import fill, shape_of
 from sysdock.errors import UserError
 from sysdock.library import Analysis, ChartLine, Column
@@ -34,7 +35,7 @@ _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*$")
 # Averages, extremes and percentiles do not add up, and without calls there are none.
 _NOT_SUMMED = re.compile(r"avg_|min_|max_|median|p\d+_|share")
 # Shapes with a module of their own.
-_REDUCERS = {"lines": lines, "ranges": ranges, "icicle": icicle, "flame": flame}
+_REDUCERS = {"lines": lines, "ranges": ranges, "icicle": icicle, "flame": flame, "states": states}
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Dra
         captions = {each: f"{captions[each]}; {_NO_DURATIONS[each]}" for each in captions}
     values = encode(line, wanted, columns, marks, shape, lang)
     filled = fill(spec, values, str(template.path))
-    if columns[wanted.x].unit == "s" and shape in ("points", "spans", "cells", "lines"):
+    if columns[wanted.x].unit == "s" and shape in ("points", "spans", "cells", "lines", "states"):
         # Pages link the charts that share a time axis, whatever the unit of each.
         filled["usermeta"] = {"seconds_per_unit": values["x_divisor"]}
     head = {

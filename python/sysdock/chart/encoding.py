@@ -16,6 +16,7 @@ from sysdock.chart.caption import plain, title_of
 from sysdock.chart.flame import KINDS, SEEN
 from sysdock.chart.reduce import Marks, Wanted
 from sysdock.chart.scale import Axis, axis_of, class_axis, labels, shorten
+from sysdock.chart.states import GROUPS
 from sysdock.library import ChartLine, Column
 from sysdock.text import in_words, percent
 
@@ -38,6 +39,29 @@ _FLAME_TITLES = {
         "kind_title": "種類",
         "own_title": "うち自身",
     },
+}
+_STATES_JA = {
+    "running": "実行中",
+    "CPU": "CPU 待ち",
+    "disk": "ディスク",
+    "lock": "ロック",
+    "kernel lock": "カーネルのロック",
+    "file lock": "ファイルロック",
+    "page fault": "ページフォールト",
+    "pipe": "パイプ",
+    "socket": "ソケット",
+    "pipe, socket": "パイプ・ソケット",
+    "child process": "子プロセス",
+    "timer": "タイマー",
+    "events": "イベント",
+    "timer, events": "タイマー・イベント",
+    "other": "その他",
+    "path": "クリティカルパス",
+    "state": "状態",
+}
+_STATES = {
+    "en": {**{name: name for name in _STATES_JA}, "CPU": "waits for a CPU", "path": "critical path"},
+    "ja": _STATES_JA,
 }
 _OWN_FIELDS = ("name", "label", "place", "rank", "series", "from", "to", "middle", "run")
 
@@ -211,6 +235,20 @@ def _flames(chart: _Chart) -> dict[str, Any]:
     }
 
 
+def _states(chart: _Chart) -> dict[str, Any]:
+    """As spans, and the names of the states."""
+    words = _STATES[chart.lang]
+    for row in chart.marks.rows:
+        row["state"] = words.get(row["state"], row["state"])
+        row["series"] = words.get(row["series"], row["series"])
+    return {
+        "series_domain": [words[group] for group in GROUPS],
+        "path": words["path"],
+        "state_title": words["state"],
+        "y_title": _words(chart.columns[chart.wanted.y[0]]),
+    }
+
+
 def _lengths(chart: _Chart) -> dict[str, Any]:
     """Of bars that are stacked."""
     return _upward(chart, (0.0, _longest_bar(chart.marks)))
@@ -268,6 +306,7 @@ _STEPS_OF_SHAPES: dict[str, tuple[Callable[[_Chart], dict[str, Any]], ...]] = {
     "ranges": (_names, _spreads, _labelled),
     "icicle": (_names, _branches),
     "flame": (_names, _flames),
+    "states": (_spans, _states, _labelled),
 }
 
 
