@@ -18,6 +18,7 @@ _NOUNS = {
     "ranges": ("rows", "行"),
     "icicle": ("branches", "本の枝"),
     "states": ("threads", "本のスレッド"),
+    "latencies": ("values", "個"),
     "flame": ("rectangles", "個の長方形"),
 }
 

@@ -12,6 +12,7 @@ from sysdock.chart.caption import caption_of, title_of
 from sysdock.chart.encoding import encode
 from sysdock.chart.flame import flame
 from sysdock.chart.icicle import icicle
+from sysdock.chart.latencies import latencies
 from sysdock.chart.lines import lines
 from sysdock.chart.ranges import ranges
 from sysdock.chart.reduce import Marks, Reducer, Wanted
@@ -35,7 +36,14 @@ _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*$")
 # Averages, extremes and percentiles do not add up, and without calls there are none.
 _NOT_SUMMED = re.compile(r"avg_|min_|max_|median|p\d+_|share")
 # Shapes with a module of their own.
-_REDUCERS = {"lines": lines, "ranges": ranges, "icicle": icicle, "flame": flame, "states": states}
+_REDUCERS = {
+    "lines": lines,
+    "ranges": ranges,
+    "icicle": icicle,
+    "flame": flame,
+    "states": states,
+    "latencies": latencies,
+}
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,14 @@ def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Dra
         captions = {each: f"{captions[each]}; {_NO_DURATIONS[each]}" for each in captions}
     values = encode(line, wanted, columns, marks, shape, lang)
     filled = fill(spec, values, str(template.path))
-    if columns[wanted.x].unit == "s" and shape in ("points", "spans", "cells", "lines", "states"):
+    if columns[wanted.x].unit == "s" and shape in (
+        "points",
+        "spans",
+        "cells",
+        "lines",
+        "states",
+        "latencies",
+    ):
         # Pages link the charts that share a time axis, whatever the unit of each.
         filled["usermeta"] = {"seconds_per_unit": values["x_divisor"]}
     head = {

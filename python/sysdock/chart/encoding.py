@@ -249,6 +249,22 @@ def _states(chart: _Chart) -> dict[str, Any]:
     }
 
 
+def _latencies(chart: _Chart) -> dict[str, Any]:
+    """The logarithmic axis of latency. A page links the time of the other one."""
+    low, _, number = (chart.columns[name] for name in chart.wanted.y)
+    title = title_of(chart.line, chart.wanted, chart.lang)
+    ends = [row[end] for row in chart.marks.rows for end in ("y", "y2")]
+    axis = axis_of(title, low.unit, _extent(ends), "log")
+    scale = {**axis.scale, "nice": False, **({"domain": [min(ends), max(ends)]} if ends else {})}
+    return {
+        "x_scale": {"zero": False, "nice": False},
+        "y_title": axis.title,
+        "y_axis": axis.axis,
+        "y_scale": scale,
+        "number_title": _words(number),
+    }
+
+
 def _lengths(chart: _Chart) -> dict[str, Any]:
     """Of bars that are stacked."""
     return _upward(chart, (0.0, _longest_bar(chart.marks)))
@@ -306,6 +322,7 @@ _STEPS_OF_SHAPES: dict[str, tuple[Callable[[_Chart], dict[str, Any]], ...]] = {
     "ranges": (_names, _spreads, _labelled),
     "icicle": (_names, _branches),
     "flame": (_names, _flames),
+    "latencies": (_spans, _latencies),
     "states": (_spans, _states, _labelled),
 }
 

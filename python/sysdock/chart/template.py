@@ -14,7 +14,19 @@ from typing import Any
 
 from sysdock.errors import UserError
 
-SHAPES = ("bars", "points", "classes", "spans", "cells", "lines", "ranges", "icicle", "flame", "states")
+SHAPES = (
+    "bars",
+    "points",
+    "classes",
+    "spans",
+    "cells",
+    "lines",
+    "ranges",
+    "icicle",
+    "flame",
+    "states",
+    "latencies",
+)
 
 _PLACEHOLDER = re.compile(r"\$([a-z][a-z0-9_]*)$")
 _ABSENT = object()

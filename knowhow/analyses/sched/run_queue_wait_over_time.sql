@@ -1,0 +1,31 @@
+-- Waiting for a CPU over time
+-- How many times threads waited how long for a CPU, interval by interval.
+-- needs:  run_states, recording
+-- param:  interval_s DOUBLE = 1 > 0    Length of an interval [s].
+-- column: from_s DOUBLE     Start of the interval, since the start of the recording [s].
+-- column: until_s DOUBLE    Its end [s].
+-- column: from_ns BIGINT    Time in the run queue, from [ns].
+-- column: to_ns BIGINT      Up to, without the end itself [ns].
+-- column: waits BIGINT    Waits that took so long, by their end.
+-- chart:  latencies x=from_s x2=until_s y=from_ns,to_ns,waits title="Waiting for a CPU" title_ja="CPU 待ち"
+-- tags:   time, cpu
+WITH placed AS (
+    SELECT floor((t.end_ts_ns - g.started_ns) / (1e9 * $interval_s)) AS step, t.runnable_ns AS ns,
+        power(2, floor(log2(greatest(t.runnable_ns, 1)))) AS low
+    FROM run_states AS t CROSS JOIN recording AS g
+    WHERE t.cpu IS NOT NULL AND t.runnable_ns > 0
+), classes AS (
+    -- Four classes of equal width between a power of two and the next.
+    SELECT p.step, CASE WHEN p.ns < 1 THEN 0 ELSE p.low / 4 * floor(4 * p.ns / p.low) END AS low,
+        CASE WHEN p.ns < 1 THEN 1 ELSE ceil(p.low / 4 * (floor(4 * p.ns / p.low) + 1)) END AS high
+    FROM placed AS p
+)
+SELECT
+    round(c.step * $interval_s, 6) AS from_s,
+    round((c.step + 1) * $interval_s, 6) AS until_s,
+    CAST(c.low AS BIGINT) AS from_ns,
+    CAST(c.high AS BIGINT) AS to_ns,
+    count(*) AS waits
+FROM classes AS c
+GROUP BY c.step, c.low, c.high
+ORDER BY from_s, from_ns
