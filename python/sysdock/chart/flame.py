@@ -93,7 +93,8 @@ def parts_of(part: str, level: int) -> tuple[str, str, str]:
         if found := pattern.match(part):
             groups = found.groupdict()
             return groups.get("function", part), groups.get("object", ""), kind
-    return part, "", PROCESS if level == 1 else OTHER
+    # Of a wake-up, the second level is the process that was woken.
+    return part, "", PROCESS if level <= 2 and not part.startswith("[") else OTHER
 
 
 def _stacks(reducer: Reducer, wanted: Wanted) -> list[tuple[str, float, float]]:

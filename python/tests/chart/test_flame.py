@@ -183,3 +183,34 @@ def test_top_levels_agree_with_the_export(
     for name, width in widths.items():
         if name != "(no stack)":
             assert width * scale == pytest.approx(functions[name], rel=1e-6), name
+
+
+def test_wake_ups_stand_below_who_woke(library: Library, maker: RecordingMaker) -> None:
+    ms = 1_000_000
+    state = {"state": "sleeping", "call": "read", "class": "read"}
+    given = [
+        ("interrupt", "disk", 30),
+        ("interrupt", "timer", 5),
+        ("kworker/0:1", "disk", 7),
+        (None, "pipe", 2),
+    ]
+    states = [
+        {
+            "t": n / 10,
+            "dur_ns": (wait + 1) * ms,
+            "wait_ns": wait * ms,
+            "cause": cause,
+            "waker": waker,
+            **state,
+        }
+        for n, (waker, cause, wait) in enumerate(given)
+    ]
+    with Session(Recording.open(maker.make(run_states=states)), library) as session:
+        [spec] = chart.specs(session, "sched/wakeup_flame_graph")
+    rows = spec["data"]["values"]
+    assert {(row["name"], row["said"].split(" (")[0]) for row in rows if row["place"] == 1} == {
+        ("interrupt woke", "35.00 ms"),
+        ("kworker/0:1 woke", "7.00 ms"),
+        ("(no waker)", "2.00 ms"),
+    }
+    assert {row["series"] for row in rows if row["place"] in (1, 2)} == {PROCESS, OTHER}
