@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from scenes import PROBED_CALLS, SERVED_REQUESTS
 from sysdock.analysis import Session
+from sysdock.analysis.diagnosis import diagnose_by
 from sysdock.library import Library
 from sysdock.recording import Recording
 
@@ -50,3 +51,11 @@ def test_requests_between_probes_have_parts_that_add_up(scene: Callable[..., Pat
     waits = [(dur_ns, waited_ns) for request, _, dur_ns, waited_ns, *_ in slowest if request == "serve"]
     assert len(waits) == 4
     assert all(dur_ns > waited_ns > 20_000_000 for dur_ns, waited_ns in waits)
+
+
+def test_a_slow_tail_is_a_note_with_its_cause(scene: Callable[..., Path]) -> None:
+    limits = {"least": SERVED_REQUESTS, "slow_share": 0.05}
+    with session_of(scene("served_requests")) as session:
+        [found] = diagnose_by(session, session.library.rule("requests/slow_tail"), limits)
+    assert (found.subject, found.status, found.gain_ns) == ("socket", "finding", 0)
+    assert "waiting for timer" in found.reason
