@@ -178,7 +178,7 @@ def parse_table(path: Path) -> Table:
     except (TypeError, AttributeError) as error:
         # A list where a table is wanted, and the like.
         raise UserError(f"a key is not of its type: {error}", _HINT, str(path)) from None
-    texts = [table.name, table.text, table.order, *needs, *uses, *filter(None, (sql, more[2]))]
+    texts = [table.name, table.text, table.order, *needs, *uses, *filter(None, more)]
     texts += [text for column in table.all_columns for text in (column.name, column.type, column.text)]
     texts += [column.unit for column in table.all_columns if column.unit is not None]
     texts += [column.sql for column in derived]

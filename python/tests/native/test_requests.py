@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,29 +34,40 @@ def test_requests_of_a_socket_are_those_of_its_client(scene: Callable[..., Path]
 
 
 def test_slow_requests_wait_for_what_makes_them_slow(scene: Callable[..., Path]) -> None:
+    """Each 20th request sleeps. On a busy machine others may be as slow, for want of a CPU."""
     with session_of(scene("served_requests")) as session:
-        [first, *_] = session.run("requests/where").rows()
-    assert first[:2] == ("socket", "waiting: timer")
-    assert first[3] > 15_000_000 > 1_000_000 > first[4]
+        rows = session.run("requests/where", {"slow_share": 0.05}).rows()
+        placed = session.fetch("SELECT row_number() OVER (ORDER BY ts_ns) FROM requests ORDER BY dur_ns DESC")
+    slow = [number for (number,) in placed[: SERVED_REQUESTS // 20]]
+    asleep = sum(number % 20 == 0 for number in slow)
+    timers = [row for row in rows if row[1] == "waiting: timer"]
+    assert asleep > 0
+    assert sum(row[3] for row in timers) >= 0.99 * 15_000_000 * asleep / len(slow)
+    assert sum(row[4] for row in timers) == 0
 
 
 def test_requests_between_probes_have_parts_that_add_up(scene: Callable[..., Path]) -> None:
     with session_of(scene("probes")) as session:
         rows = [row for row in session.run("requests/where").rows() if row[0] == "serve"]
-        durations = sorted(session.fetch("SELECT dur_ns FROM requests WHERE request = 'serve'"), reverse=True)
-        slowest = session.run("requests/slowest", {"most": 4}).rows()
-    assert rows[0][1:3] == ("waiting: timer", "clock_nanosleep in serve")
+        durations = session.fetch("SELECT dur_ns FROM requests WHERE request = 'serve' ORDER BY dur_ns DESC")
+        slowest = session.run("requests/slowest", {"most": PROBED_CALLS}).rows()
     slow = durations[: PROBED_CALLS // 100]
     assert sum(row[3] for row in rows) == pytest.approx(sum(ns for (ns,) in slow) / len(slow), abs=len(rows))
     assert sum(row[6] for row in rows) == pytest.approx(1, abs=0.01)
-    waits = [(dur_ns, waited_ns) for request, _, dur_ns, waited_ns, *_ in slowest if request == "serve"]
-    assert len(waits) == 4
-    assert all(dur_ns > waited_ns > 20_000_000 for dur_ns, waited_ns in waits)
+    waited = {
+        json.loads(args)["number"]: (dur_ns, waited_ns)
+        for request, _, dur_ns, waited_ns, _, _, _, args in slowest
+        if request == "serve"
+    }
+    assert len(waited) == PROBED_CALLS
+    for number in range(49, PROBED_CALLS, 50):
+        dur_ns, waited_ns = waited[number]
+        assert dur_ns > waited_ns > 19_800_000
 
 
-def test_a_slow_tail_is_a_note_with_its_cause(scene: Callable[..., Path]) -> None:
-    limits = {"least": SERVED_REQUESTS, "slow_share": 0.05}
+def test_a_slow_tail_is_a_note(scene: Callable[..., Path]) -> None:
+    limits = {"least": SERVED_REQUESTS, "slow_share": 0.05, "min_ratio": 1}
     with session_of(scene("served_requests")) as session:
         [found] = diagnose_by(session, session.library.rule("requests/slow_tail"), limits)
     assert (found.subject, found.status, found.gain_ns) == ("socket", "finding", 0)
-    assert "waiting for timer" in found.reason
+    assert "The slowest 10 of 200 requests (socket)" in found.reason
