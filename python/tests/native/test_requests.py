@@ -26,8 +26,9 @@ def test_requests_of_a_socket_are_those_of_its_client(scene: Callable[..., Path]
         rows = session.fetch("SELECT request, dur_ns FROM requests ORDER BY ts_ns")
         [latency] = session.run("requests/latency").rows()
     assert [request for request, _ in rows] == ["socket"] * SERVED_REQUESTS
-    # The way there and back is not in it.
-    assert all(0 < dur_ns < seen for (_, dur_ns), seen in zip(rows, seen_ns, strict=True))
+    # Its end is when the call that sends returns, by which time the client may have the reply.
+    assert len(seen_ns) == len(rows)
+    assert all(dur_ns > 0 for _, dur_ns in rows)
     slow = [number for number, (_, dur_ns) in enumerate(rows) if dur_ns > 15_000_000]
     assert set(slow) >= set(range(19, SERVED_REQUESTS, 20))
     assert latency[:3] == ("socket", SERVED_REQUESTS, 0)
