@@ -207,7 +207,7 @@ fn asked(arguments: &arguments::Record) -> Result<Asked, Message> {
         .map_err(|reason| Message::new(reason, "name fewer, or record several times"))
 }
 
-/// Whoever named a place wants it, and nothing else.
+/// Unlike a family, a place that cannot be recorded ends the recording: the user named it.
 fn cannot_probe((probe, reason): Refused) -> Refusal {
     Refusal::Error(Message::new(
         format!("{probe}: cannot be recorded: {reason}"),

@@ -63,7 +63,7 @@ WITH path AS (
     FROM marks AS m
 ), ended AS (
     SELECT c.*, CASE WHEN c.sent_before > lag(c.sent_before, 1, 0) OVER (PARTITION BY c.task_id ORDER BY c.ts_ns) THEN 1 ELSE 0 END AS is_trip,
-        -- An interrupt, and threads of the kernel that do its work: whoever sent is not on this machine.
+        -- An interrupt, and threads of the kernel that do its work: the sender is not on this machine.
         CASE WHEN c.waker IN ('interrupt', 'idle') OR regexp_extract(c.waker, '^(ksoftirqd|kworker|swapper|napi|irq)/') <> '' THEN 'network' ELSE c.waker END AS peer
     FROM counted AS c
     WHERE c.ns > 0 AND NOT (c.cause = 'events' AND c.last_poll_ns > 0 AND c.last_poll_ns = c.last_empty_ns)

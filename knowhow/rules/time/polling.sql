@@ -17,7 +17,7 @@
 -- column: variant VARCHAR       sleep, timeout, busy or spare (busy, beside the critical path).
 -- column: process INTEGER       Process id.
 -- column: explained_by VARCHAR  Rules whose findings explain this one: threads that share one lock give up waiting for it now and then.
--- column: times BIGINT          How often it slept, or asked in vain.
+-- column: times BIGINT          How often it slept, or checked without success.
 -- column: per_second DOUBLE     The same in a second of the time that the thread spent so.
 -- column: mean_ns BIGINT        Time of one of them, on average [ns].
 -- column: place VARCHAR         Where in the program the call is made; `not known` where that was not recorded.

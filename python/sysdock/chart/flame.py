@@ -22,7 +22,7 @@ from sysdock.chart.reduce import Marks, Reducer, Wanted, quoted
 _STACKS = 20_000
 # Kernels record at most 127 functions of a program, and as many of their own. What lies deeper counts as own.
 _LEVELS = 200
-# So many are seen at a time; those below come into view when one is zoomed in on.
+# Levels in view at a time; deeper ones come into view by zooming in.
 SEEN = 56
 _OTHERS = "(other stacks)"
 # What the parts of a stack are: how their text ends, or begins.

@@ -13,7 +13,7 @@ from sysdock.errors import UserError
 from sysdock.text import human_ns
 
 COLUMNS = 3
-# Narrower steps could not be told apart.
+# Narrower steps could not be distinguished.
 _STEPS = 240
 
 

@@ -171,14 +171,14 @@ def parse_table(path: Path) -> Table:
         needs = tuple(data.get("needs", ()))
         uses = tuple(data.get("uses", ()))
         head = data["name"], data["text"], data["order"], stored
-        more = sql, data.get("about"), data.get("adds_up_to")
-        table = Table(*head, columns, derived, joined, sql, needs, uses, *more[1:])
+        about, adds_up_to = data.get("about"), data.get("adds_up_to")
+        table = Table(*head, columns, derived, joined, sql, needs, uses, about, adds_up_to)
     except KeyError as error:
         raise UserError(f"key {error} is missing", place=str(path)) from None
     except (TypeError, AttributeError) as error:
         # A list where a table is wanted, and the like.
         raise UserError(f"a key is not of its type: {error}", _HINT, str(path)) from None
-    texts = [table.name, table.text, table.order, *needs, *uses, *filter(None, more)]
+    texts = [table.name, table.text, table.order, *needs, *uses, *filter(None, (sql, about, adds_up_to))]
     texts += [text for column in table.all_columns for text in (column.name, column.type, column.text)]
     texts += [column.unit for column in table.all_columns if column.unit is not None]
     texts += [column.sql for column in derived]

@@ -24,7 +24,7 @@ pub fn boot() -> Option<String> {
     Some(fs::read_to_string(BOOT).ok()?.trim().to_string())
 }
 
-/// The names of its functions and variables. Whoever may see the addresses when this is opened can read them later, with fewer rights.
+/// The names of its functions and variables. Opened with the right to see addresses, they can be read later with fewer rights.
 #[derive(Debug)]
 pub struct KernelNames {
     file: Option<File>,

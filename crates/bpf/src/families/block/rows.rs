@@ -17,7 +17,7 @@ const NO_SECTOR: u64 = u64::MAX;
 /// Number of that operation (`enum req_op` of include/linux/blk_types.h).
 const FLUSH: u32 = 2;
 
-/// Words for flags, in the order of `block_requests.flags`.
+/// The words of `block_requests.flags`, in their order.
 const FLAGS: [(u32, &str); 5] = [
     (BLOCK_SYNC, "sync"),
     (BLOCK_META, "metadata"),

@@ -49,7 +49,7 @@ impl Thread {
     fn back(&mut self) -> Option<Absence> {
         let mut absence = self.away.take()?;
         let (early_ns, waker) = self.woken;
-        // Whoever woke it was at it while it left its CPU.
+        // Its waker was already waking it while it left its CPU.
         if absence.woken_ns == i64::MAX && absence.from_ns.saturating_sub(early_ns) < EARLY_NS {
             (absence.woken_ns, absence.waker) = (absence.from_ns, waker);
         }
