@@ -37,7 +37,7 @@ fn record(folder: &Folder, command: &[String]) -> Result<u64, Box<dyn Error>> {
     let mut probes = Probes::load(&settings).map_err(|error| format!("{}: {}", error.step, error.reason))?;
     probes.attach().map_err(|error| format!("{}: {}", error.step, error.reason))?;
     let mut spool = Spool::create(folder)?;
-    spool.note(&Note::Start(Start { command: Some(command.join(" ")), pid: Some(gate.pid()), ..Start::default() }))?;
+    spool.note(&Note::Start(Box::new(Start { command: Some(command.join(" ")), pid: Some(gate.pid()), ..Start::default() })))?;
     spool.note(&clock_note())?;
     spool.append(NO_CPU, &first_task(gate.pid()))?;
     let mut capture = Capture::new(probes, spool, None, None)?;

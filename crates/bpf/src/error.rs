@@ -20,7 +20,8 @@ pub enum BpfError {
 
 impl BpfError {
     /// An error of the spool at `path`; a full disk is told apart.
-    pub(crate) fn spool(path: impl Into<PathBuf>, error: io::Error) -> Self {
+    #[must_use]
+    pub fn spool(path: impl Into<PathBuf>, error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                 BpfError::Full(path.into())

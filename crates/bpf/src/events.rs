@@ -56,6 +56,11 @@ impl<'a> Raw<'a> {
         Some((L::read(self.bytes)?, self.bytes.get(L::BYTES..)?))
     }
 
+    /// All of it.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Whether there is room for a fixed part.
     #[inline]
     pub(crate) fn holds<L: Layout>(&self) -> bool {

@@ -5,6 +5,8 @@
 //! command that waits until it is recorded, [`group`] makes the control group that it is in. Afterwards [`conversion`] makes the tables of
 //! the spool, or [`salvage`] does where the recorder died; [`stacks`] finds functions for it.
 //!
+//! [`flight`] keeps the last while in memory and makes a spool of it when something happens.
+//!
 //! [`live`] is for who looks at the machine as it is, and records nothing.
 
 #[allow(dead_code, reason = "the build reads more of types than the recorder does")]
@@ -16,6 +18,7 @@ mod counters;
 mod error;
 mod events;
 mod families;
+mod flight;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod gate;
@@ -47,6 +50,10 @@ pub use families::{
     processes::tasks::{all_processes, first_task, task_events},
     system::meters::Meters,
 };
+pub use flight::{
+    Dump, Flight, Flying, Held,
+    triggers::{Cause, Trigger},
+};
 pub use gate::Gate;
 pub use group::{Freezer, Group};
 pub use probes::{ProbeError, Probes, Settings};
@@ -55,5 +62,5 @@ pub use transport::{
     capture::{Capture, Totals},
     notes::{End, Note, Reason, Start},
     ring::Ring,
-    spool::{NO_CPU, SPOOL, Spool, Syncer, clock_note},
+    spool::{NO_CPU, SPOOL, Spool, Syncer, clock_note, monotonic_ns},
 };

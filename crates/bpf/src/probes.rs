@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsStr,
+    io,
     os::fd::{AsFd, AsRawFd},
     thread,
     time::Duration,
@@ -23,6 +24,7 @@ use crate::{
     objects::{attach_all, load_family, load_first, load_probes},
     refusal,
     transport::{
+        reported::{REPORTED, Reported},
         ring::{self, Ring},
         spool::monotonic_ns,
         sums::Sums,
@@ -87,6 +89,7 @@ pub struct Probes {
     sample_period: Duration,
     /// Events report what code lies where.
     layouts: bool,
+    reported: Vec<Reported>,
 }
 
 /// Calls that take longer are waits that one wants to see the place of.
@@ -179,7 +182,12 @@ impl Probes {
         }
         objects.insert(0, Loaded { object: calls, family: None });
         let Settings { secret, sample_period, .. } = *settings;
-        Ok(Probes { objects, links: Vec::new(), rings, sums, families, secret, sample_period, layouts: config.layouts })
+        let (links, reported) = (Vec::new(), Vec::new());
+        let mut probes =
+            Probes { objects, links, rings, sums, families, secret, sample_period, layouts: config.layouts, reported };
+        probes.reported =
+            probes.find_reported().map_err(|error| ProbeError { step: "map what was reported", reason: error.to_string() })?;
+        Ok(probes)
     }
 
     /// Tell what code lies where in processes that are there already, if that is wanted. Returns events for the spool.
@@ -235,6 +243,33 @@ impl Probes {
             (None, None) => {}
         }
         Ok(())
+    }
+
+    /// Have the kernel side report anew what it reports once: paths, stacks, functions of Python.
+    pub(crate) fn forget(&self) {
+        for reported in &self.reported {
+            reported.forget();
+        }
+    }
+
+    /// Find what the kernel side remembers to have reported.
+    fn find_reported(&self) -> io::Result<Vec<Reported>> {
+        let mut found = Vec::new();
+        for map in self.objects.iter().flat_map(|loaded| loaded.object.maps()) {
+            let from = REPORTED.iter().find(|(name, _)| map.name() == OsStr::new(name)).map(|(_, from)| *from);
+            // Where nobody uses it, it has no room for any.
+            if let Some(from) = from.filter(|from| map.value_size() as usize > from + 8) {
+                found.push(Reported::map(map.as_fd().as_raw_fd(), map.value_size() as usize, from)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The image that each process has, see `layouts.h`.
+    pub(crate) fn images(&self) -> Vec<u64> {
+        let map = self.objects[0].object.maps().find(|map| map.name() == OsStr::new("layouts")).expect("the object has layouts");
+        let Ok(entries) = map.lookup_batch(1024, MapFlags::ANY, MapFlags::ANY) else { return Vec::new() };
+        entries.filter_map(|(_, layout)| Some(u64::from_le_bytes(*layout.first_chunk()?))).collect()
     }
 
     /// End recording; what is in the rings stays there.

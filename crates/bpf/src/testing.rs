@@ -232,7 +232,7 @@ fn write_spool_of(folder: &Path, cpus: &[&[Bytes]], asked: Asked) {
     let state = |family: &Family| FamilyState { family: family.word.into(), missing: None };
     let mut spool = spool_in(folder);
     spool
-        .note(&Note::Start(crate::Start {
+        .note(&Note::Start(Box::new(crate::Start {
             command: Some("make all".into()),
             directory: Some("/srv".into()),
             pid: Some(7),
@@ -240,7 +240,7 @@ fn write_spool_of(folder: &Path, cpus: &[&[Bytes]], asked: Asked) {
             asked,
             families: FAMILIES.iter().filter(recorded).map(state).collect(),
             ..Default::default()
-        }))
+        })))
         .unwrap();
     spool.note(&Note::Clock { monotonic_ns: 0, realtime_ns: EPOCH }).unwrap();
     for (cpu, events) in (0..).zip(cpus) {

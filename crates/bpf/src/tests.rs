@@ -39,7 +39,7 @@ fn a_command_without_a_call_was_not_recorded() {
     for (command, ended_by) in [(Some("ls"), Ending::InputError), (None, Ending::EndOfInput)] {
         let folder = tempfile::tempdir().unwrap();
         let mut spool = testing::spool_in(folder.path());
-        spool.note(&Note::Start(Start { command: command.map(String::from), ..Start::default() })).unwrap();
+        spool.note(&Note::Start(Box::new(Start { command: command.map(String::from), ..Start::default() }))).unwrap();
         spool.note(&Note::End(End { exit_code: Some(0), ..End::default() })).unwrap();
         drop(spool);
         let tables = Tables::converted(folder.path(), &folder.path().join(SPOOL));

@@ -26,6 +26,7 @@ pub enum Issue {
     StackCut,
     StackDiffers,
     SwitchMissed,
+    BeganBefore,
 }
 
 impl Issue {
@@ -49,6 +50,7 @@ impl Issue {
             Issue::StackCut => "stack_cut",
             Issue::StackDiffers => "stack_differs",
             Issue::SwitchMissed => "switch_missed",
+            Issue::BeganBefore => "began_before",
         }
     }
 

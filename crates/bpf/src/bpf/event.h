@@ -14,6 +14,11 @@ struct event_header {
 	unsigned char flags;
 };
 
+// In event_header.flags of a sum.
+enum sums_flag {
+	SUMS_BEFORE = 1, // what it was when the recording began: later values count from there on
+};
+
 // A sum of a family, from a map where its programs add up: behind the fixed part stand the value and the key. The user side writes it
 // again when the value has changed; the last one counts.
 struct sums_event {

@@ -213,8 +213,13 @@ impl<'a> Conversion<'a> {
 
     #[inline]
     fn event(&mut self, event: &Raw<'_>, families: &mut Families) -> Result<(), BpfError> {
-        let at_ns = self.clock.epoch_ns(Families::at_ns(event).unwrap_or(0));
+        let at_ns = self.clock.epoch_ns(Families::at_ns(event).unwrap_or(0).max(self.start.since_ns.unwrap_or(0)));
         families.event(event, at_ns, self)
+    }
+
+    /// When recording began, `CLOCK_MONOTONIC` [ns].
+    pub(crate) fn begun_ns(&self) -> u64 {
+        self.start.since_ns.unwrap_or_else(|| self.clock.first_ns())
     }
 
     /// The end of all that was seen so far.
@@ -296,6 +301,7 @@ impl<'a> Conversion<'a> {
     /// Write what is left, and the manifest's part of the story.
     fn finish(&mut self, families: &mut Families, story: &Story) -> Result<(), BpfError> {
         families.finish(self)?;
+        story.write_marks(self.recording, &self.clock, &self.threads)?;
         self.issues.flush(self.recording)?;
         let manifest = &mut self.recording.manifest;
         manifest.cover(self.first_ns.unwrap_or(0), self.last_ns);

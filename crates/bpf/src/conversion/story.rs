@@ -2,19 +2,32 @@
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::Life;
-use sysdock_table::{Ending, Manifest};
+use sysdock_table::{
+    Batch, Ending, Manifest, Recording, TableError,
+    rows::{self, MarksColumns},
+};
 
 use crate::{
     End, Note, Reason, Start,
-    conversion::survey::Survey,
+    conversion::{clock::Clock, survey::Survey, threads::Threads},
     families::{self, processes::signals},
 };
+
+/// A moment that matters for the whole recording.
+#[derive(Debug)]
+pub(crate) struct Mark {
+    monotonic_ns: u64,
+    /// 0: it is about no thread.
+    tid: u32,
+    text: String,
+}
 
 /// What the notes tell.
 #[derive(Debug, Default)]
 pub(crate) struct Story {
     pub(crate) start: Start,
     end: Option<End>,
+    pub(crate) marks: Vec<Mark>,
     /// Lost events by kind.
     lost: Vec<(u8, u64)>,
     /// Events that cannot be read, in frames that can.
@@ -37,10 +50,13 @@ impl Story {
         let mut drops: FxHashMap<(u32, u8), u64> = FxHashMap::default();
         for note in &survey.notes {
             match note {
-                Note::Start(start) => story.start = start.clone(),
+                Note::Start(start) => story.start = (**start).clone(),
                 Note::Drops { cpu, kind, count, .. } => {
                     let most = drops.entry((*cpu, *kind)).or_default();
                     *most = (*most).max(*count);
+                }
+                Note::Mark { monotonic_ns, tid, text } => {
+                    story.marks.push(Mark { monotonic_ns: *monotonic_ns, tid: *tid, text: text.clone() });
                 }
                 Note::End(end) => story.end = Some(end.clone()),
                 Note::Clock { .. } | Note::Unknown => {}
@@ -53,6 +69,21 @@ impl Story {
             }
         }
         story
+    }
+
+    /// Write the rows of `marks`.
+    pub(crate) fn write_marks(&self, recording: &mut Recording, clock: &Clock, threads: &Threads) -> Result<(), TableError> {
+        let mut batch = Batch::<MarksColumns>::default();
+        let mut marks: Vec<&Mark> = self.marks.iter().collect();
+        marks.sort_by_key(|mark| mark.monotonic_ns);
+        for mark in marks {
+            batch.push(&rows::Marks {
+                ts_ns: clock.epoch_ns(mark.monotonic_ns),
+                text: mark.text.as_str().into(),
+                task_id: threads.life_of(mark.tid).filter(|_| mark.tid != 0).map(|life| life as i32),
+            });
+        }
+        recording.write_batch(&mut batch)
     }
 
     pub(crate) fn ending(&self) -> Ending {

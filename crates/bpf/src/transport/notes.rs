@@ -12,7 +12,7 @@ use crate::families::{Family, probes::spec::Asked};
 #[non_exhaustive]
 pub enum Note {
     /// Recording begins.
-    Start(Start),
+    Start(Box<Start>),
     /// Both clocks, read at the same moment. Taken at the start, about every second, and at the end.
     Clock {
         /// `CLOCK_MONOTONIC` [ns].
@@ -32,6 +32,15 @@ pub enum Note {
         first_ns: u64,
         /// When the last was lost.
         last_ns: u64,
+    },
+    /// Something that is to be seen on every time line.
+    Mark {
+        /// When, `CLOCK_MONOTONIC` [ns].
+        monotonic_ns: u64,
+        /// The thread that it is about; 0: none.
+        tid: u32,
+        /// What it is.
+        text: String,
     },
     /// Recording came to its end; the last note.
     End(End),
@@ -62,6 +71,8 @@ pub struct Start {
     pub families: Vec<FamilyState>,
     /// Places that the user named.
     pub asked: Asked,
+    /// When this began, where events know what was before, `CLOCK_MONOTONIC` [ns]: rows begin no earlier.
+    pub since_ns: Option<u64>,
 }
 
 impl Start {

@@ -87,10 +87,42 @@ impl FrameHeader {
     }
 }
 
+/// Where frames go.
+pub(crate) trait Sink {
+    /// Write a frame behind the others, or nothing of it.
+    fn write(&mut self, header: &[u8; HEADER], payload: &[u8]) -> io::Result<()>;
+
+    /// Leave out what was written behind `end` bytes.
+    fn cut(&mut self, end: u64) -> io::Result<()>;
+}
+
+impl Sink for File {
+    fn write(&mut self, header: &[u8; HEADER], payload: &[u8]) -> io::Result<()> {
+        write_both(self, header, payload)
+    }
+
+    fn cut(&mut self, end: u64) -> io::Result<()> {
+        self.set_len(end)
+    }
+}
+
+impl Sink for Vec<u8> {
+    fn write(&mut self, header: &[u8; HEADER], payload: &[u8]) -> io::Result<()> {
+        self.extend(header);
+        self.extend(payload);
+        Ok(())
+    }
+
+    fn cut(&mut self, end: u64) -> io::Result<()> {
+        self.truncate(usize::try_from(end).unwrap_or(usize::MAX));
+        Ok(())
+    }
+}
+
 /// Writes a spool. Others may not read it: it holds paths and arguments.
 #[derive(Debug)]
-pub struct Spool {
-    file: File,
+pub struct Spool<S = File> {
+    sink: S,
     path: PathBuf,
     lanes: Vec<Lane>,
     bytes: u64,
@@ -108,7 +140,7 @@ struct Lane {
     events: Vec<u8>,
 }
 
-impl Spool {
+impl Spool<File> {
     /// Make the file in the folder of a recording; it must not be there yet. It stays locked as long as this lives, which tells a recorder that runs from one that died.
     ///
     /// # Errors
@@ -124,8 +156,26 @@ impl Spool {
         Ok(Spool::of(file, &path))
     }
 
-    fn of(file: File, path: &Path) -> Self {
-        Spool { file, path: path.into(), lanes: Vec::new(), bytes: 0, is_cut: false }
+    /// What brings the file to the disk, in another thread: a slow disk must not keep the rings from being emptied.
+    ///
+    /// # Errors
+    /// [`BpfError::Spool`] if there are too many open files.
+    pub fn syncer(&self) -> Result<Syncer, BpfError> {
+        let file = self.sink.try_clone().map_err(|error| BpfError::spool(&self.path, error))?;
+        Ok(Syncer { file, path: self.path.clone() })
+    }
+}
+
+#[allow(private_bounds, reason = "nobody else makes one")]
+impl<S: Sink> Spool<S> {
+    /// One that goes there; errors name it by this path.
+    pub(crate) fn of(sink: S, path: &Path) -> Self {
+        Spool { sink, path: path.into(), lanes: Vec::new(), bytes: 0, is_cut: false }
+    }
+
+    /// Where it goes.
+    pub(crate) fn sink(&mut self) -> &mut S {
+        &mut self.sink
     }
 
     /// Take complete events as they lie in the ring of a CPU, unparsed. They reach the file when a frame is full, or at [`Spool::flush`].
@@ -187,7 +237,7 @@ impl Spool {
     fn cut(&mut self, end: u64) {
         self.is_cut = true;
         self.lanes.clear();
-        if self.file.set_len(end).is_ok() {
+        if self.sink.cut(end).is_ok() {
             self.bytes = end;
         }
     }
@@ -196,15 +246,6 @@ impl Spool {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
-    }
-
-    /// What brings the file to the disk, in another thread: a slow disk must not keep the rings from being emptied.
-    ///
-    /// # Errors
-    /// [`BpfError::Spool`] if there are too many open files.
-    pub fn syncer(&self) -> Result<Syncer, BpfError> {
-        let file = self.file.try_clone().map_err(|error| BpfError::spool(&self.path, error))?;
-        Ok(Syncer { file, path: self.path.clone() })
     }
 
     /// Write the events of a lane, or these in their place, as a frame.
@@ -223,9 +264,9 @@ impl Spool {
         let too_long = |_| BpfError::spool(&self.path, io::ErrorKind::InvalidInput.into());
         let length = u32::try_from(payload.len()).map_err(too_long)?;
         let header = FrameHeader { kind, cpu, length, crc: crc32c::crc32c(payload), position, time_ns: monotonic_ns() };
-        if let Err(error) = write_both(&self.file, &header.bytes(), payload) {
+        if let Err(error) = self.sink.write(&header.bytes(), payload) {
             // Half a frame would only be garbage to skip. If even this fails, the reader skips it.
-            let _ = self.file.set_len(self.bytes);
+            let _ = self.sink.cut(self.bytes);
             return Err(BpfError::spool(&self.path, error));
         }
         self.bytes += (HEADER + payload.len()) as u64;
@@ -271,7 +312,8 @@ pub(crate) fn lock(file: &File) -> bool {
 }
 
 /// `CLOCK_MONOTONIC` as events have it: in a time namespace ours is ahead of the kernel's own, time_namespaces(7).
-pub(crate) fn monotonic_ns() -> u64 {
+#[must_use]
+pub fn monotonic_ns() -> u64 {
     static AHEAD_NS: OnceLock<i64> = OnceLock::new();
     let ahead_ns = AHEAD_NS.get_or_init(|| offset_of(&fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default()));
     clock_ns(libc::CLOCK_MONOTONIC).wrapping_sub(*ahead_ns).cast_unsigned()
@@ -371,9 +413,9 @@ mod tests {
         let written = spool.bytes();
         spool.append(0, &[2; 64]).unwrap();
         spool.append(1, &[3; 64]).unwrap();
-        let writable = std::mem::replace(&mut spool.file, File::open(&path).unwrap());
+        let writable = std::mem::replace(&mut spool.sink, File::open(&path).unwrap());
         assert!(spool.flush().is_err());
-        spool.file = writable;
+        spool.sink = writable;
         spool.append(1, &[4; 64]).unwrap();
         spool.flush().unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().len(), written);

@@ -7,7 +7,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, Result};
 use rustc_hash::FxHashMap;
 
 use crate::{
-    events::{self, SumsEvent},
+    events::{self, SUMS_BEFORE, SumsEvent},
     families::Family,
     transport::spool::monotonic_ns,
 };
@@ -32,6 +32,16 @@ impl Sums {
             Ok(Sums { map: MapHandle::try_from(&map)?, kind: *kind, written: FxHashMap::default() })
         };
         family.sums.iter().map(sums).collect()
+    }
+
+    /// Events for all that was written so far: what is added from here on is what is more than that.
+    pub(crate) fn so_far(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (key, value) in &self.written {
+            let entry = [&value[..], &key[..]].concat();
+            events::add(&mut out, self.kind, SUMS_BEFORE as u8, &SumsEvent { at_ns: monotonic_ns() }, &entry);
+        }
+        out
     }
 
     /// Events for the spool of all that has changed since.

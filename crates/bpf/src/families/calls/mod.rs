@@ -12,7 +12,7 @@ pub(crate) mod words;
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
-use sysdock_calls::{CallRow, CallRows, MappingRows, syscalls::Shape};
+use sysdock_calls::{CallRow, CallRows, Issue, MappingRows, syscalls::Shape};
 use sysdock_table::{ROWS_PER_PART, Recording};
 
 use crate::{
@@ -42,6 +42,8 @@ pub(crate) struct Calls {
     last_moves: FxHashMap<(i32, i32), VecDeque<Move>>,
     aio: UnderWay,
     restarted: u64,
+    /// Calls that began before the recording.
+    began_before: u64,
     /// Rows at the last checkpoint.
     rows_written: u64,
 }
@@ -59,6 +61,7 @@ impl Default for Calls {
             last_moves: FxHashMap::default(),
             aio: UnderWay::default(),
             restarted: 0,
+            began_before: 0,
             rows_written: 0,
         }
     }
@@ -100,6 +103,8 @@ impl Converter for Calls {
         self.mappings.flush(conversion.recording, true)?;
         let counts = &mut conversion.recording.manifest.capture_mut().counts;
         counts.insert(sysdock_calls::RESTARTED_CALLS.into(), self.restarted);
+        let detail = format!("{} calls began before: their rows begin with the recording", self.began_before);
+        conversion.issues.add_many(Issue::BeganBefore, 0, self.began_before, detail);
         Ok(())
     }
 }

@@ -35,6 +35,8 @@ impl Calls {
         conversion: &mut Conversion<'_>,
         others: &mut impl FnMut(&Call<'_>, Shape, &mut CallRow, &mut Conversion<'_>) -> Result<(), BpfError>,
     ) -> Result<(), BpfError> {
+        let clipped = self.clipped(event, conversion);
+        let event = clipped.as_ref().unwrap_or(event);
         let meaning = self.meanings.of(event.number);
         let ts_ns = conversion.clock.epoch_ns(event.start_ns);
         let thread = conversion.thread(event.tid, ts_ns);
@@ -60,6 +62,18 @@ impl Calls {
             return self.push(&row, conversion);
         }
         self.join_interrupted(thread, &meaning, row, error, conversion)
+    }
+
+    /// The part of a call that lies in the recording, where it began before.
+    #[inline]
+    fn clipped<'a>(&mut self, event: &Call<'a>, conversion: &Conversion<'_>) -> Option<Call<'a>> {
+        let before_ns = conversion.start.since_ns?.saturating_sub(event.start_ns);
+        if before_ns == 0 {
+            return None;
+        }
+        self.began_before += 1;
+        let duration_ns = event.duration_ns.saturating_sub(before_ns);
+        Some(Call { start_ns: event.start_ns + before_ns, duration_ns, ..*event })
     }
 
     /// A row with what every call has.

@@ -8,7 +8,7 @@ mod tests;
 use crate::{
     BpfError,
     conversion::{Conversion, places::Places},
-    events::{AllocationEvent, EVENT_ALLOCATIONS, EVENT_MEMORY_STALL, MemoryStallEvent, Raw},
+    events::{AllocationEvent, EVENT_ALLOCATIONS, EVENT_MEMORY_STALL, MemoryStallEvent, Raw, SUMS_BEFORE},
     families::{Converter, Family, Recorded},
 };
 
@@ -48,7 +48,7 @@ impl Converter for Memory {
         if event.kind == EVENT_ALLOCATIONS
             && let Some((sum, _)) = event.read::<AllocationEvent>()
         {
-            self.allocations.add(sum);
+            self.allocations.add(sum, event.flags & SUMS_BEFORE != 0);
         }
     }
 

@@ -20,23 +20,45 @@ const PAGE_BYTES: u32 = 4096;
 /// What tells one sum from another.
 type Key = (u64, u64, u64, u32, u32, u32);
 
-/// The last that was written of each sum.
+/// The last that was written of each sum, and what it was when the recording began.
 #[derive(Default)]
-pub(super) struct Allocations(FxHashMap<Key, (AllocationSite, AllocationCount)>);
+pub(super) struct Allocations {
+    last: FxHashMap<Key, (AllocationSite, AllocationCount)>,
+    before: FxHashMap<Key, AllocationCount>,
+}
 
 impl Allocations {
-    pub(super) fn add(&mut self, sum: AllocationEvent) {
+    /// A sum was written; `is_before`: as it was when the recording began.
+    pub(super) fn add(&mut self, sum: AllocationEvent, is_before: bool) {
         let AllocationEvent { count, site, .. } = sum;
         let AllocationSite { call_site, cache, started_ns, pid, what, given_bytes } = site;
-        self.0.insert((call_site, cache, started_ns, pid, what, given_bytes), (site, count));
+        let key = (call_site, cache, started_ns, pid, what, given_bytes);
+        if is_before {
+            self.before.insert(key, count);
+        } else {
+            self.last.insert(key, (site, count));
+        }
+    }
+
+    /// What was added while it was recorded.
+    fn added(&mut self) -> Vec<(AllocationSite, AllocationCount)> {
+        let before = std::mem::take(&mut self.before);
+        let added = std::mem::take(&mut self.last).into_iter().map(|(key, (site, mut count))| {
+            if let Some(before) = before.get(&key) {
+                count.number = count.number.saturating_sub(before.number);
+                count.asked_bytes = count.asked_bytes.saturating_sub(before.asked_bytes);
+            }
+            (site, count)
+        });
+        added.filter(|(_, count)| count.number > 0).collect()
     }
 
     /// Write them all: who had a number is known now.
     pub(super) fn write(&mut self, conversion: &mut Conversion<'_>) -> Result<(), TableError> {
-        if self.0.is_empty() {
+        let sums = self.added();
+        if sums.is_empty() {
             return Ok(());
         }
-        let sums: Vec<_> = std::mem::take(&mut self.0).into_values().collect();
         let names = Names::of(&sums, conversion);
         let owners = Owners::of(&conversion.threads);
         // Stacks that differ further up are of one call site.

@@ -29,6 +29,7 @@ struct told_ids {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE); // the user side may have them told anew
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct told_ids);

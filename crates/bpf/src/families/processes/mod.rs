@@ -55,15 +55,13 @@ impl Converter for Processes {
         if event.kind == EVENT_SIGNAL {
             return event.read().map_or(Ok(()), |(signal, _)| self.signal(&signal, at_ns, conversion));
         }
+        let begun_ns = conversion.clock.epoch_ns(conversion.begun_ns());
         let threads = &mut conversion.threads;
         conversion.gone = match event.kind {
             EVENT_FORK => event.read().and_then(|(fork, _)| threads.fork(&fork, at_ns)),
             EVENT_EXEC => Exec::of(event).and_then(|exec| threads.exec(&exec, at_ns)),
             EVENT_EXIT => event.read().and_then(|(exit, _)| threads.exit(&exit, at_ns)),
-            _ => {
-                let begun_ns = conversion.clock.epoch_ns(conversion.clock.first_ns());
-                Task::of(event).and_then(|task| threads.task(&task, at_ns, begun_ns))
-            }
+            _ => Task::of(event).and_then(|task| threads.task(&task, at_ns, begun_ns)),
         };
         // What was there before is no sign that recording had begun.
         if event.kind != EVENT_TASK {

@@ -29,6 +29,7 @@ struct told_codes {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE); // as `told`
 	__uint(max_entries, 1);
 	__uint(key_size, 4);
 	__uint(value_size, sizeof(struct told_codes)); // set before loading

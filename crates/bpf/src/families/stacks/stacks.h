@@ -33,6 +33,7 @@ struct known_stacks {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE); // as `told`
 	__uint(max_entries, 1);
 	__uint(key_size, 4);
 	__uint(value_size, sizeof(struct known_stacks)); // set before loading

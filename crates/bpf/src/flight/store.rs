@@ -1,0 +1,407 @@
+//! Memory of a fixed size that holds the newest frames of a spool, packed: the oldest are overwritten.
+//!
+//! It is the memory of a BPF map, so it belongs to the kernel: a crash dump that leaves out the pages of programs has it.
+//! docs/reference/flight-memory.md says how it is found there.
+//!
+//! A page with the *head* (below) stands before the *area*. Records stand one behind another in the area, each at a multiple of 8, none across
+//! its end. Their *positions* count all bytes since the start; a record lies at its position modulo the size of the area.
+//!
+//! Head, little-endian: magic (8), version (u32), bytes before the area (u32), size of the area (u64), position of the oldest record (u64),
+//! position behind the newest (u64).
+//!
+//! Record, little-endian, 48 bytes: magic (8), bytes packed (u32), bytes unpacked (u32), flags (u32; 1: a segment begins here), CRC-32C of
+//! the packed bytes (u32), its position (u64), `CLOCK_MONOTONIC` when it was stored (u64, ns), CRC-32C of the header so far (u32), 0 (u32).
+//! Packed bytes follow, which are one frame of zstd, and unpacked are whole frames of a spool.
+
+use std::{
+    io, mem,
+    os::fd::{AsFd, AsRawFd},
+    ptr,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use libbpf_rs::{MapHandle, MapType};
+
+use crate::transport::spool::{HEADER as FRAME_HEADER, Sink, monotonic_ns};
+
+const MAGIC: [u8; 8] = *b"\xf5sdfligh";
+const RECORD: [u8; 8] = *b"\xf5sdrecrd";
+const VERSION: u32 = 1;
+/// Bytes before the area.
+const HEAD: usize = 4096;
+/// Bytes of a record before what is packed.
+const HEADER: usize = 48;
+const CHECKED: usize = 40;
+/// Places in the head.
+const OLDEST: usize = 24;
+const NEWEST: usize = 32;
+/// A segment begins here.
+const BEGINS: u32 = 1;
+/// Fast; of events of system calls a seventh is left.
+const LEVEL: i32 = 1;
+/// What the kernel and crash dumps call the map.
+pub(crate) const MAP: &str = "sysdock_flight";
+/// Entries of the map: a value has no more than 2 GiB.
+const ENTRY: usize = 1 << 20;
+
+/// A map in this process.
+struct Mapping {
+    base: *mut u8,
+    bytes: usize,
+    _map: Option<MapHandle>,
+}
+
+// SAFETY: it is used by the thread that has it only; the kernel does not touch it.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Memory of the kernel.
+    fn of_map(bytes: usize) -> io::Result<Mapping> {
+        let options = libbpf_sys::bpf_map_create_opts {
+            sz: mem::size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
+            map_flags: libbpf_sys::BPF_F_MMAPABLE,
+            ..libbpf_sys::bpf_map_create_opts::default()
+        };
+        let entries = bytes.div_ceil(ENTRY);
+        let map = MapHandle::create(MapType::Array, Some(MAP), 4, ENTRY as u32, entries as u32, &options);
+        let map = map.map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error.to_string()))?;
+        let fd = map.as_fd().as_raw_fd();
+        Mapping::new(entries * ENTRY, libc::MAP_SHARED, fd, Some(map))
+    }
+
+    fn new(bytes: usize, flags: i32, fd: i32, map: Option<MapHandle>) -> io::Result<Mapping> {
+        // SAFETY: a new mapping; nothing else refers to its memory.
+        let base = unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Mapping { base: base.cast(), bytes, _map: map })
+    }
+
+    fn slice(&self, at: usize, length: usize) -> &[u8] {
+        assert!(at.checked_add(length).is_some_and(|end| end <= self.bytes), "within the mapping");
+        // SAFETY: within the mapping, and nobody writes it meanwhile.
+        unsafe { std::slice::from_raw_parts(self.base.add(at), length) }
+    }
+
+    fn slice_mut(&mut self, at: usize, length: usize) -> &mut [u8] {
+        assert!(at.checked_add(length).is_some_and(|end| end <= self.bytes), "within the mapping");
+        // SAFETY: as above; `self` is borrowed for writing.
+        unsafe { std::slice::from_raw_parts_mut(self.base.add(at), length) }
+    }
+
+    /// A number in the head, which a reader of the machine's memory finds in step with the records.
+    fn publish(&self, at: usize, value: u64) {
+        // SAFETY: within the mapping, which is aligned to pages.
+        let word = unsafe { &*self.base.add(at).cast::<AtomicU64>() };
+        word.store(value, Ordering::Release);
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: nothing refers to it any more.
+        unsafe { libc::munmap(self.base.cast(), self.bytes) };
+    }
+}
+
+/// A record's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Header {
+    packed: u32,
+    unpacked: u32,
+    flags: u32,
+    crc: u32,
+    position: u64,
+    time_ns: u64,
+}
+
+impl Header {
+    fn bytes(&self) -> [u8; HEADER] {
+        let mut out = [0; HEADER];
+        out[..8].copy_from_slice(&RECORD);
+        for (at, number) in [(8, self.packed), (12, self.unpacked), (16, self.flags), (20, self.crc)] {
+            out[at..at + 4].copy_from_slice(&number.to_le_bytes());
+        }
+        out[24..32].copy_from_slice(&self.position.to_le_bytes());
+        out[32..40].copy_from_slice(&self.time_ns.to_le_bytes());
+        let crc = crc32c::crc32c(&out[..CHECKED]);
+        out[40..44].copy_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    /// `None`: there is no record here.
+    fn parse(bytes: &[u8; HEADER]) -> Option<Header> {
+        let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let is_one = bytes[..8] == RECORD && u32_at(40) == crc32c::crc32c(&bytes[..CHECKED]);
+        is_one.then(|| Header {
+            packed: u32_at(8),
+            unpacked: u32_at(12),
+            flags: u32_at(16),
+            crc: u32_at(20),
+            position: u64_at(24),
+            time_ns: u64_at(32),
+        })
+    }
+
+    /// Bytes that the record takes.
+    fn length(&self) -> u64 {
+        (HEADER as u64 + u64::from(self.packed)).next_multiple_of(8)
+    }
+}
+
+/// The newest frames.
+pub(crate) struct Store {
+    mapping: Mapping,
+    /// Size of the area.
+    capacity: u64,
+    oldest: u64,
+    newest: u64,
+    press: zstd::bulk::Compressor<'static>,
+    plain: Vec<u8>,
+    packed: Vec<u8>,
+    /// Bytes that were stored since the start, before they were packed.
+    pub(crate) unpacked: u64,
+}
+
+impl Store {
+    /// Room for so many bytes, all of it taken now.
+    ///
+    /// # Errors
+    /// Where the kernel has no memory for it, or does not allow it.
+    pub(crate) fn create(bytes: usize) -> io::Result<Store> {
+        Store::of(Mapping::of_map(bytes)?)
+    }
+
+    fn of(mut mapping: Mapping) -> io::Result<Store> {
+        let capacity = (mapping.bytes - HEAD) as u64 & !7;
+        let head = mapping.slice_mut(0, HEAD);
+        head[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        head[12..16].copy_from_slice(&(HEAD as u32).to_le_bytes());
+        head[16..24].copy_from_slice(&capacity.to_le_bytes());
+        head[..8].copy_from_slice(&MAGIC);
+        let press = zstd::bulk::Compressor::new(LEVEL)?;
+        let (plain, packed) = (Vec::new(), Vec::new());
+        Ok(Store { mapping, capacity, oldest: 0, newest: 0, press, plain, packed, unpacked: 0 })
+    }
+
+    /// Bytes of the area.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Position of the oldest record.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.oldest
+    }
+
+    /// Position behind the newest record.
+    pub(crate) fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// Begin a segment with these frames. Returns its position.
+    ///
+    /// # Errors
+    /// Where they are more than the area holds.
+    pub(crate) fn begin_segment(&mut self, frames: &[u8]) -> io::Result<u64> {
+        self.push(frames, BEGINS)
+    }
+
+    /// Pack frames and store them; returns where.
+    fn push(&mut self, frames: &[u8], flags: u32) -> io::Result<u64> {
+        let mut packed = mem::take(&mut self.packed);
+        packed.resize(zstd::zstd_safe::compress_bound(frames.len()), 0);
+        let stored = self.press.compress_to_buffer(frames, &mut packed[..]);
+        let stored = stored.and_then(|length| self.push_packed(&packed[..length], frames.len(), flags));
+        self.packed = packed;
+        stored
+    }
+
+    fn push_packed(&mut self, packed: &[u8], unpacked: usize, flags: u32) -> io::Result<u64> {
+        let length = (HEADER + packed.len()).next_multiple_of(8) as u64;
+        if length > self.capacity {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let left = self.capacity - self.newest % self.capacity;
+        if left < length {
+            self.make_room(left);
+            // What stands here is no record any more.
+            let at = HEAD + (self.newest % self.capacity) as usize;
+            self.mapping.slice_mut(at, 8).fill(0);
+            self.newest += left;
+        }
+        self.make_room(length);
+        let position = self.newest;
+        let at = HEAD + (position % self.capacity) as usize;
+        self.mapping.slice_mut(at + HEADER, packed.len()).copy_from_slice(packed);
+        let (crc, time_ns) = (crc32c::crc32c(packed), monotonic_ns());
+        let header = Header { packed: packed.len() as u32, unpacked: unpacked as u32, flags, crc, position, time_ns };
+        self.mapping.slice_mut(at, HEADER).copy_from_slice(&header.bytes());
+        self.newest += length;
+        self.mapping.publish(NEWEST, self.newest);
+        self.unpacked += unpacked as u64;
+        Ok(position)
+    }
+
+    /// Give up the oldest records until so many bytes are free behind the newest.
+    fn make_room(&mut self, bytes: u64) {
+        while self.newest + bytes > self.oldest + self.capacity {
+            self.oldest = self.behind(self.oldest);
+        }
+        self.mapping.publish(OLDEST, self.oldest);
+    }
+
+    fn header(&self, position: u64) -> Option<Header> {
+        let offset = (position % self.capacity) as usize;
+        if self.capacity as usize - offset < HEADER {
+            return None;
+        }
+        Header::parse(self.mapping.slice(HEAD + offset, HEADER).first_chunk()?).filter(|header| header.position == position)
+    }
+
+    /// The position behind the record here; where none is, of the beginning of the area.
+    fn behind(&self, position: u64) -> u64 {
+        self.header(position).map_or((position / self.capacity + 1) * self.capacity, |header| position + header.length())
+    }
+
+    /// All records from a position on.
+    pub(crate) fn copy(&self, from: u64) -> Records {
+        let mut records = Vec::new();
+        let mut at = from.max(self.oldest);
+        while at < self.newest {
+            if let Some(header) = self.header(at) {
+                let packed = self.mapping.slice(HEAD + (at % self.capacity) as usize + HEADER, header.packed as usize);
+                records.push(Record { header, packed: packed.into() });
+            }
+            at = self.behind(at);
+        }
+        Records(records)
+    }
+}
+
+impl Sink for Store {
+    fn write(&mut self, header: &[u8; FRAME_HEADER], payload: &[u8]) -> io::Result<()> {
+        let mut plain = mem::take(&mut self.plain);
+        plain.clear();
+        plain.extend(header);
+        plain.extend(payload);
+        let stored = self.push(&plain, 0);
+        self.plain = plain;
+        stored.map(drop)
+    }
+
+    /// What is too large is not written at all.
+    fn cut(&mut self, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Copies of records, in order.
+pub(crate) struct Records(Vec<Record>);
+
+struct Record {
+    header: Header,
+    packed: Vec<u8>,
+}
+
+impl Records {
+    /// Hand the frames of all of them to `take`. Of segments, only the first keeps its beginning, which says what is known by then.
+    ///
+    /// # Errors
+    /// What `take` returns, or where a record cannot be unpacked.
+    pub(crate) fn unpack(self, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let mut unpacker = zstd::bulk::Decompressor::new()?;
+        for (index, Record { header, packed }) in self.0.into_iter().enumerate() {
+            if index > 0 && header.flags & BEGINS != 0 {
+                continue;
+            }
+            take(&unpacker.decompress(&packed, header.unpacked as usize)?)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Random;
+
+    fn store(bytes: usize) -> Store {
+        Store::of(Mapping::new(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, None).unwrap()).unwrap()
+    }
+
+    fn unpacked(store: &Store, from: u64) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        let mut take = |frames: &[u8]| {
+            all.push(frames.to_vec());
+            Ok(())
+        };
+        store.copy(from).unpack(&mut take).unwrap();
+        all
+    }
+
+    #[test]
+    fn the_newest_records_are_there_whole_and_in_order() {
+        let mut random = Random(5);
+        for _ in 0..30 {
+            let mut store = store(HEAD + 4096 + 8 * random.below(1000) as usize);
+            let mut written: Vec<Vec<u8>> = Vec::new();
+            for _ in 0..200 {
+                let payload: Vec<u8> = (0..random.below(2000)).map(|_| random.below(256) as u8).collect();
+                store.write(&[7; FRAME_HEADER], &payload).unwrap();
+                written.push([&[7; FRAME_HEADER][..], &payload].concat());
+                let there = unpacked(&store, 0);
+                assert!(!there.is_empty() && there[..] == written[written.len() - there.len()..]);
+                // What is random is not packed: more than half of the area is used.
+                let held: usize = there.iter().map(Vec::len).sum();
+                assert!(held > store.capacity as usize / 3 || there.len() == written.len());
+            }
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_the_first_segment_only_is_kept() {
+        let mut store = store(1 << 20);
+        let mut begun = Vec::new();
+        for segment in 0..3u8 {
+            let known = [&[segment; FRAME_HEADER][..], b"known"].concat();
+            begun.push(store.begin_segment(&known).unwrap());
+            store.write(&[segment; FRAME_HEADER], b"events").unwrap();
+        }
+        let ends = |from| unpacked(&store, from).iter().map(|one| (one[0], one.len() - FRAME_HEADER)).collect::<Vec<_>>();
+        assert_eq!(ends(begun[0]), [(0, 5), (0, 6), (1, 6), (2, 6)]);
+        assert_eq!(ends(begun[1]), [(1, 5), (1, 6), (2, 6)]);
+        assert_eq!(ends(store.newest()), []);
+    }
+
+    #[test]
+    fn the_head_says_where_records_lie() {
+        let mut store = store(HEAD + 4096);
+        for _ in 0..300 {
+            store.write(&[1; FRAME_HEADER], &[2; 300]).unwrap();
+        }
+        let number = |at: usize| u64::from_le_bytes(store.mapping.slice(at, 8).try_into().unwrap());
+        assert_eq!(store.mapping.slice(0, 8), MAGIC);
+        assert_eq!((number(16), number(OLDEST), number(NEWEST)), (4096, store.oldest, store.newest));
+        // As a reader of memory walks.
+        let mut at = number(OLDEST);
+        let mut records = 0;
+        while at < number(NEWEST) {
+            records += u64::from(store.header(at).is_some());
+            at = store.behind(at);
+        }
+        assert!(records > 10 && at == store.newest);
+    }
+
+    #[test]
+    fn what_is_larger_than_the_area_is_refused_and_harms_nothing() {
+        let mut store = store(HEAD + 4096);
+        store.write(&[1; FRAME_HEADER], b"small").unwrap();
+        let mut random = Random(9);
+        let large: Vec<u8> = (0..9000).map(|_| random.below(256) as u8).collect();
+        assert!(store.write(&[1; FRAME_HEADER], &large).is_err());
+        assert_eq!(unpacked(&store, 0).len(), 1);
+    }
+}
