@@ -35,12 +35,125 @@ pub(crate) enum Verb {
         after_help = "Keys: p c f d l views, s or < > sort key, / filter, y system calls, space pause, q quit.\n\nExamples:\n  sysdock-native top\n  sysdock-native top --view file --sort time_s\n  sysdock-native top --once --interval 5s --view lock --format json"
     )]
     Top(Top),
+    /// Keep the last minute in memory, and write it as a recording when something happens.
+    Flight {
+        /// What to do with it.
+        #[command(subcommand)]
+        verb: Flight,
+    },
     /// Where the files of a file system lie on its device.
     Disk {
         /// What to do with it.
         #[command(subcommand)]
         verb: Disk,
     },
+}
+
+/// What to do with a flight recorder.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Flight {
+    /// Begin to record into memory, in the background.
+    #[command(
+        after_help = "Triggers (--on): call:TIME a call about files that takes longer, call/NAME:TIME this call, run-queue:TIME a wait for a CPU, lock:TIME a wait for a lock of the kernel, pressure/cpu:PERCENT (or memory, io) threads that waited for it in the last second, signal a process that is killed (not by TERM, INT, HUP or PIPE; signal:NAME by this one), probe a place named by --probe, command:COMMAND a shell command, run every 10 s, that ends with status 0.\n\nExamples:\n  sysdock-native flight start\n  sysdock-native flight start --keep 30s --on call/fsync:500ms --on signal"
+    )]
+    Start(FlightStart),
+    /// Say what a flight recorder holds, and what it has written.
+    Status(FlightStatus),
+    /// Write what it holds as a recording.
+    #[command(after_help = "Example:\n  sysdock-native flight dump -o rec --text 'the page was slow'")]
+    Dump(FlightDump),
+    /// End it. What it holds is gone.
+    Stop(FlightName),
+    /// Make a recording of a spool that comes from standard input.
+    #[command(hide = true)]
+    Receive(FlightDump),
+}
+
+/// Which flight recorder.
+#[derive(Debug, Args)]
+pub(crate) struct FlightName {
+    /// Name of the flight recorder, where there are several.
+    #[arg(long, value_name = "NAME", default_value = "flight", value_parser = flight_name)]
+    pub(crate) name: String,
+}
+
+/// Arguments of `flight start`.
+#[derive(Debug, Args)]
+pub(crate) struct FlightStart {
+    #[command(flatten)]
+    pub(crate) name: FlightName,
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Keep this much time, if the memory is enough.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub(crate) keep: Duration,
+    /// Memory for each CPU, that of the ring included [MiB].
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(4..=16384))]
+    pub(crate) memory: u32,
+    /// Memory of it for events that were not read yet, of each CPU [MiB], a power of two.
+    #[arg(long, value_name = "MIB", default_value_t = 8, value_parser = ring)]
+    pub(crate) ring: u32,
+    /// What makes it write a recording. Several times for several.
+    #[arg(long, value_name = "TRIGGER", value_parser = trigger)]
+    pub(crate) on: Vec<(String, sysdock_bpf::Trigger)>,
+    /// Folder for recordings that triggers write.
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/sysdock/flight")]
+    pub(crate) into: PathBuf,
+    /// After one trigger, others are only counted for this time.
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration)]
+    pub(crate) pause: Duration,
+    /// Recordings that triggers may write, from start to stop.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) most: usize,
+    /// No trigger writes another recording where the folder has more than this [MiB].
+    #[arg(long, value_name = "MIB", default_value_t = 2048)]
+    pub(crate) disk: u64,
+    /// What to record, as `record` has it.
+    #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = family)]
+    pub(crate) what: Vec<String>,
+    /// What to record, by the question.
+    #[arg(long, value_name = "NAME", value_enum, conflicts_with = "what")]
+    pub(crate) preset: Option<Preset>,
+    /// Where in the program calls were made.
+    #[arg(long, value_name = "all|slower:TIME|every:N", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = stacks)]
+    pub(crate) stacks: Option<(String, Stacks)>,
+    /// Record each time that a place is reached, as `record` has it.
+    #[arg(long, value_name = "PROBE", value_parser = sysdock_bpf::Probe::parse)]
+    pub(crate) probe: Vec<sysdock_bpf::Probe>,
+    /// Samples of each CPU in a second, where cpu is recorded.
+    #[arg(short = 'F', long, value_name = "HZ", value_parser = frequency)]
+    pub(crate) freq: Option<u32>,
+    /// Stay in the foreground, as services do.
+    #[arg(long)]
+    pub(crate) foreground: bool,
+}
+
+/// Arguments of `flight status`.
+#[derive(Debug, Args)]
+pub(crate) struct FlightStatus {
+    #[command(flatten)]
+    pub(crate) name: FlightName,
+    /// As lines, or as one JSON object.
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: TopFormat,
+}
+
+/// Arguments of `flight dump`.
+#[derive(Debug, Args)]
+pub(crate) struct FlightDump {
+    #[command(flatten)]
+    pub(crate) name: FlightName,
+    /// Folder to make.
+    #[arg(short, long, value_name = "REC")]
+    pub(crate) output: PathBuf,
+    /// Why, for the recording.
+    #[arg(long, value_name = "TEXT", default_value = "by hand")]
+    pub(crate) text: String,
+    /// Let others read the recording. Otherwise only its owner may: it holds paths and arguments of programs.
+    #[arg(long)]
+    pub(crate) share: bool,
+    #[command(flatten)]
+    pub(crate) progress: Progress,
 }
 
 /// What to do with a file system.
@@ -222,7 +335,7 @@ pub(crate) struct Record {
     #[arg(long)]
     pub(crate) share: bool,
     /// Command and its arguments.
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["pid", "cgroup", "all"])]
     pub(crate) command: Vec<std::ffi::OsString>,
     #[command(flatten)]
     pub(crate) progress: Progress,
@@ -233,13 +346,13 @@ pub(crate) struct Record {
 #[group(multiple = false)]
 pub(crate) struct Target {
     /// A process that runs, and what it starts; several times for several.
-    #[arg(short, long, value_name = "PID", conflicts_with = "command")]
+    #[arg(short, long, value_name = "PID")]
     pub(crate) pid: Vec<u32>,
     /// All processes of a control group (version 2): its folder.
-    #[arg(long, value_name = "PATH", conflicts_with = "command")]
+    #[arg(long, value_name = "PATH")]
     pub(crate) cgroup: Option<PathBuf>,
     /// All processes of the system.
-    #[arg(short, long, conflicts_with = "command")]
+    #[arg(short, long)]
     pub(crate) all: bool,
 }
 
@@ -280,6 +393,20 @@ fn duration(text: &str) -> Result<Duration, String> {
     };
     let seconds: f64 = digits.parse().map_err(|_| "not a time: write 500ms, 30s, 5m or 1h".to_string())?;
     Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
+}
+
+fn trigger(text: &str) -> Result<(String, sysdock_bpf::Trigger), String> {
+    sysdock_bpf::Trigger::parse(text, duration).map(|trigger| (text.into(), trigger))
+}
+
+/// It becomes the name of a file.
+fn flight_name(text: &str) -> Result<String, String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+    if !text.is_empty() && text.len() <= 64 && text.chars().all(is_plain) {
+        Ok(text.into())
+    } else {
+        Err("a name has letters, digits, - and _, 64 at most".into())
+    }
 }
 
 /// Of readings: as short as a terminal may show them, and as long as a day.

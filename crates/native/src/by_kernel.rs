@@ -63,19 +63,20 @@ impl From<Message> for Refusal {
 }
 
 /// What is ready before anything is written.
-struct Prepared {
-    probes: Probes,
-    asked: Asked,
+pub(crate) struct Prepared {
+    pub(crate) probes: Probes,
+    pub(crate) asked: Asked,
+    pub(crate) target: Target,
     /// The command, waiting.
     gate: Option<Gate>,
     /// Of the command's own, or the one that was asked for.
-    group: Option<Group>,
-    /// Events about the threads that are there.
-    tasks: Vec<u8>,
+    pub(crate) group: Option<Group>,
+    /// Events about the threads that are there, and about what they have mapped.
+    pub(crate) tasks: Vec<u8>,
     /// Opened while there is the right to see addresses of the kernel.
     names: KernelNames,
     /// Opened while there are all rights: what the kernel counts of the machine.
-    meters: Option<Meters>,
+    pub(crate) meters: Option<Meters>,
     /// What loading and attaching the programs took.
     attach: Duration,
 }
@@ -131,7 +132,7 @@ fn manifest(arguments: &arguments::Record, directory: Option<String>) -> Manifes
 }
 
 /// What was asked for, as one would type it.
-fn options(arguments: &arguments::Record) -> Vec<String> {
+pub(crate) fn options(arguments: &arguments::Record) -> Vec<String> {
     let mut options = Vec::new();
     let target = &arguments.target;
     options.extend(target.pid.iter().map(|pid| format!("-p {pid}")));
@@ -151,7 +152,7 @@ fn options(arguments: &arguments::Record) -> Vec<String> {
 }
 
 /// Everything that may be refused.
-fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
+pub(crate) fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
     let gate = if arguments.command.is_empty() { None } else { Some(close_gate(arguments)?) };
     let group = match &arguments.target.cgroup {
         Some(path) => Some(Group::at(path).map_err(|error| {
@@ -194,7 +195,8 @@ fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
     }
     let attach = begun.elapsed();
     let meters = settings.families.contains(&sysdock_bpf::SYSTEM).then(|| Meters::open(group.as_ref().map(Group::folder)));
-    Ok(Prepared { probes, asked: settings.asked, gate, group, tasks, names: KernelNames::open(), meters, attach })
+    let (asked, target) = (settings.asked, settings.target);
+    Ok(Prepared { probes, asked, target, gate, group, tasks, names: KernelNames::open(), meters, attach })
 }
 
 /// The places that were named.
@@ -216,7 +218,7 @@ fn cannot_probe((probe, reason): Refused) -> Refusal {
 }
 
 /// What was asked for. The command line was refused where it has other words.
-fn families(arguments: &arguments::Record) -> Vec<Family> {
+pub(crate) fn families(arguments: &arguments::Record) -> Vec<Family> {
     let mut families = match arguments.preset {
         Some(arguments::Preset::Bottleneck) => {
             FAMILIES.iter().copied().filter(|family| family.word != sysdock_bpf::STACKS.word).collect()
@@ -314,7 +316,7 @@ fn stacks(arguments: &arguments::Record) -> Stacks {
 }
 
 /// Between two samples of a CPU. No multiple of what programs do regularly.
-fn sample_period(arguments: &arguments::Record) -> Duration {
+pub(crate) fn sample_period(arguments: &arguments::Record) -> Duration {
     const USUAL_HZ: u32 = 199;
     Duration::from_secs(1) / arguments.freq.unwrap_or(USUAL_HZ)
 }
@@ -336,7 +338,7 @@ fn record(
     mut rows: Vec<environment::Row>,
     relay: Relay,
 ) -> Result<Exit, Message> {
-    let Prepared { probes, asked, gate, group, tasks, names, meters, attach } = prepared;
+    let Prepared { probes, asked, gate, group, tasks, names, meters, attach, .. } = prepared;
     let mut spool = Spool::create(recording.folder())?;
     say_what_is_missing(arguments, &probes.families);
     let start = Start {
@@ -345,7 +347,7 @@ fn record(
         sample_period_ns: i64::try_from(sample_period(arguments).as_nanos()).ok(),
         ..start_note(&recording, gate.as_ref())
     };
-    spool.note(&Note::Start(start))?;
+    spool.note(&Note::Start(Box::new(start)))?;
     spool.append(sysdock_bpf::NO_CPU, &tasks)?;
     spool.flush()?;
     let hold = if arguments.no_loss { group.as_ref().and_then(|group| group.freezer().ok()) } else { None };
@@ -410,7 +412,7 @@ fn close_with_rows(
     })
 }
 
-fn say_what_is_missing(arguments: &arguments::Record, states: &[FamilyState]) {
+pub(crate) fn say_what_is_missing(arguments: &arguments::Record, states: &[FamilyState]) {
     let mut asked = families(arguments);
     if stacks(arguments) != Stacks::Off && !asked.contains(&sysdock_bpf::STACKS) {
         asked.push(sysdock_bpf::STACKS);

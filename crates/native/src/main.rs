@@ -11,6 +11,7 @@ mod confine;
 mod disk;
 mod disk_map;
 mod environment;
+mod flight;
 mod import;
 mod inherited;
 mod messages;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         arguments::Verb::Disk { verb: arguments::Disk::Scan(arguments) } => disk::scan(&arguments).map(Exit::Code),
         arguments::Verb::Disk { verb: arguments::Disk::Map(arguments) } => disk_map::run(&arguments).map(Exit::Code),
         arguments::Verb::Top(arguments) => top::run(&arguments),
+        arguments::Verb::Flight { verb } => flight::run(&verb).map(Exit::Code),
         arguments::Verb::Salvage(arguments) => by_kernel::salvage(&arguments).map(Exit::Code),
     };
     match outcome {

@@ -20,6 +20,7 @@ VERBS = {
     "import": ("import_log", "Make a recording from strace logs."),
     "record": ("record", "Record processes that run already, or a command."),
     "top": ("top", "What the machine does, live: by process, file, device, lock."),
+    "flight": ("flight", "Keep the last minute; write it when something happens."),
     "salvage": ("salvage", "Read what a recorder that died has left."),
     "info": ("info", "What was recorded, when, where, how completely."),
     "diagnose": ("diagnose", "What is wrong, and what to do about it."),

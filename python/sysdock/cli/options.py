@@ -190,17 +190,9 @@ def complete_rule(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     return [rule.id for rule in Library().rules() if rule.id.startswith(incomplete)]
 
 
-def recorder_options(function: Function) -> Function:
-    """How `run` and `record` record."""
+def what_options(function: Function) -> Function:
+    """What is recorded by the kernel's own events."""
     choices = (
-        click.option(
-            "--with",
-            "with_",
-            type=click.Choice(["auto", "kernel", "strace"]),
-            default="auto",
-            show_default=True,
-            help="How: by the kernel's own events, by strace, or (auto) by the first of these that may.",
-        ),
         click.option(
             "--what",
             metavar="A,B",
@@ -215,15 +207,7 @@ def recorder_options(function: Function) -> Function:
         click.option(
             "--preset",
             type=click.Choice(["bottleneck"]),
-            help="What to record, by the question: all that --what knows, to see what holds CMD back.",
-        ),
-        click.option(
-            "--no-loss",
-            is_flag=True,
-            help="Hold the processes still where events come too fast, rather than lose any.",
-        ),
-        click.option(
-            "--ring", type=int, metavar="MIB", help="Memory for events of each CPU: 1 to 64, 16 if not given."
+            help="What to record, by the question: all that --what knows, to see what holds a program back.",
         ),
         click.option(
             "--stacks",
@@ -245,6 +229,32 @@ def recorder_options(function: Function) -> Function:
             metavar="PROBE",
             help="Record each time that a place is reached: u:PATH:FUNCTION(TYPE,...), ur:PATH:FUNCTION (its "
             "return), usdt:PATH:PROVIDER:NAME(TYPE,...), t:CATEGORY:EVENT. Not by strace.",
+        ),
+    )
+    for choice in reversed(choices):
+        function = choice(function)
+    return function
+
+
+def recorder_options(function: Function) -> Function:
+    """How `run` and `record` record."""
+    choices = (
+        click.option(
+            "--with",
+            "with_",
+            type=click.Choice(["auto", "kernel", "strace"]),
+            default="auto",
+            show_default=True,
+            help="How: by the kernel's own events, by strace, or (auto) by the first of these that may.",
+        ),
+        what_options,
+        click.option(
+            "--no-loss",
+            is_flag=True,
+            help="Hold the processes still where events come too fast, rather than lose any.",
+        ),
+        click.option(
+            "--ring", type=int, metavar="MIB", help="Memory for events of each CPU: 1 to 64, 16 if not given."
         ),
         click.option(
             "--request",

@@ -37,15 +37,19 @@ def _run_showing_progress(arguments: Sequence[str], forward: Sequence[int]) -> i
         line.clear()
 
 
-def recorder_arguments(options: Mapping[str, Any]) -> list[str]:
-    """The options of `recorder_options` as the native program takes them."""
-    words = ["--with", options["with_"]]
-    words += ["--what", options["what"]] if options["what"] else []
-    words += ["--ring", str(options["ring"])] if options["ring"] else []
+def what_arguments(options: Mapping[str, Any]) -> list[str]:
+    """The options of `what_options` as the native program takes them."""
+    words = ["--what", options["what"]] if options["what"] else []
     words += ["--preset", options["preset"]] if options["preset"] else []
     words += ["--freq", str(options["freq"])] if options["freq"] is not None else []
     words += [f"--stacks={options['stacks']}"] if options["stacks"] else []
-    words += [word for probe in options["probe"] for word in ("--probe", probe)]
+    return words + [word for probe in options["probe"] for word in ("--probe", probe)]
+
+
+def recorder_arguments(options: Mapping[str, Any]) -> list[str]:
+    """The options of `recorder_options` as the native program takes them."""
+    words = ["--with", options["with_"], *what_arguments(options)]
+    words += ["--ring", str(options["ring"])] if options["ring"] else []
     words += [word for request in options["request"] for word in ("--request", request)]
     words += ["--probe-stacks"] if options["probe_stacks"] else []
     return words + [

@@ -1,0 +1,120 @@
+//! How others talk to a flight recorder: a socket that only its user can open. A request is one line, a JSON object with `do`; the answer
+//! is one line, too, with `error` where it is refused. After the answer to `dump` comes a spool.
+
+use std::{
+    fs, io,
+    io::{BufRead, BufReader, Read, Write},
+    os::unix::{
+        fs::DirBuilderExt,
+        net::{UnixListener, UnixStream},
+    },
+    path::PathBuf,
+    sync::mpsc::{Receiver, Sender, channel},
+    thread,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use crate::messages::Message;
+
+/// Who does not say what is wanted by then is not waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LONGEST_REQUEST: u64 = 64 << 10;
+
+/// What reaches the recorder from outside.
+pub(crate) enum Happening {
+    /// A request, and whom to answer.
+    Asked(Value, UnixStream),
+    /// A command of a trigger said so.
+    Said(String),
+}
+
+/// The socket of a flight recorder.
+pub(crate) struct Control {
+    path: PathBuf,
+    pub(crate) sender: Sender<Happening>,
+    pub(crate) happenings: Receiver<Happening>,
+}
+
+fn socket(name: &str) -> PathBuf {
+    // SAFETY: has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
+        _ if user == 0 => PathBuf::from("/run/sysdock"),
+        Some(folder) if !folder.is_empty() => PathBuf::from(folder).join("sysdock"),
+        _ => PathBuf::from(format!("/tmp/sysdock-{user}")),
+    };
+    folder.join(format!("{name}.sock"))
+}
+
+impl Control {
+    /// Listen for requests, in a thread of its own.
+    pub(crate) fn open(name: &str) -> Result<Control, Message> {
+        let path = socket(name);
+        let failed = |error: io::Error| Message::bare(format!("{}: {error}", path.display()));
+        let folder = path.parent().unwrap_or(&path);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        if UnixStream::connect(&path).is_ok() {
+            let hint = "sysdock flight status shows it; sysdock flight stop ends it; --name NAME starts another one";
+            return Err(Message::new(format!("the flight recorder {name} runs already"), hint));
+        }
+        // What is left of one that was killed.
+        let _ = fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).map_err(failed)?;
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).map_err(failed)?;
+        let (sender, happenings) = channel();
+        let asked = sender.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let asked = asked.clone();
+                thread::spawn(move || {
+                    if let Some(request) = request(&stream) {
+                        let _ = asked.send(Happening::Asked(request, stream));
+                    }
+                });
+            }
+        });
+        Ok(Control { path, sender, happenings })
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn request(stream: &UnixStream) -> Option<Value> {
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    let mut line = String::new();
+    BufReader::new(stream.take(LONGEST_REQUEST)).read_line(&mut line).ok()?;
+    serde_json::from_str(&line).ok()
+}
+
+/// Answer a request.
+pub(crate) fn answer(stream: &mut UnixStream, answer: &Value) -> io::Result<()> {
+    stream.write_all(format!("{answer}\n").as_bytes())
+}
+
+/// Ask the flight recorder of this name; returns the answer, and what comes after it.
+pub(crate) fn ask(name: &str, request: &Value) -> Result<(Value, impl Read + use<>), Message> {
+    let path = socket(name);
+    let none = |error: io::Error| match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            Message::new(format!("{}: {error}", path.display()), "sudo sysdock flight ... asks that of root")
+        }
+        _ => Message::new(format!("no flight recorder {name} runs"), "sysdock flight start begins one"),
+    };
+    let mut stream = UnixStream::connect(&path).map_err(none)?;
+    let ended = |_| Message::bare(format!("the flight recorder {name} did not answer: it has just ended"));
+    stream.write_all(format!("{request}\n").as_bytes()).map_err(ended)?;
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).map_err(ended)?;
+    let answer: Value = serde_json::from_str(&line).unwrap_or_else(|_| json!({ "error": "it has just ended" }));
+    match answer["error"].as_str() {
+        Some(error) => Err(Message::bare(format!("the flight recorder {name}: {error}"))),
+        None => Ok((answer, reader)),
+    }
+}

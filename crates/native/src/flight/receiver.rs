@@ -1,0 +1,70 @@
+//! Makes a recording of what a flight recorder holds. The recorder sends a spool; all else is done here, so that it goes on undisturbed.
+
+use std::io::{self, Read};
+
+use serde_json::json;
+use sysdock_bpf::{BpfError, KernelNames, SPOOL};
+use sysdock_table::{Cancel, Ending, Folder, Recording};
+
+use crate::{
+    arguments::FlightDump,
+    confine, environment,
+    flight::control,
+    messages::{EXIT_INTERRUPTED, Message},
+    privileges,
+    progress::Reporter,
+    signals,
+};
+
+/// Ask for what is held, and make a recording of it.
+pub(crate) fn dump(arguments: &FlightDump) -> Result<u8, Message> {
+    // Before anything is asked for: a folder that is there already is no place for it.
+    let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
+    match control::ask(&arguments.name.name, &json!({ "do": "dump", "text": arguments.text })) {
+        Ok((_, mut spool)) => make(arguments, folder, &mut spool),
+        Err(message) => {
+            folder.remove_made();
+            Err(message)
+        }
+    }
+}
+
+/// Make a recording of a spool that arrives.
+pub(crate) fn receive(arguments: &FlightDump, spool: &mut impl Read) -> Result<u8, Message> {
+    let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
+    make(arguments, folder, spool)
+}
+
+fn make(arguments: &FlightDump, folder: Folder, spool: &mut impl Read) -> Result<u8, Message> {
+    let cancel = Cancel::default();
+    signals::cancel_on_signal(&cancel);
+    let mut manifest = sysdock_bpf::manifest();
+    manifest.host = environment::host_name();
+    let names = KernelNames::open();
+    let mut recording = Recording::create_in(folder, manifest)?;
+    let mut rows = environment::of_this_machine(&[], None);
+    keep(spool, recording.folder())?;
+    privileges::become_caller()?;
+    rows.push(environment::of_its_limits(confine::parser(recording.folder())));
+    environment::write(&mut recording, &rows)?;
+    // Listed from here on, so that salvage finds it.
+    recording.checkpoint()?;
+    let mut reporter = Reporter::new(&arguments.progress);
+    let ending = sysdock_bpf::convert_own(&mut recording, names, &cancel, &mut |progress| reporter.report(progress))?;
+    if ending == Ending::Interrupted {
+        // What was received stays, for `salvage`.
+        recording.finish(ending)?;
+        return Ok(EXIT_INTERRUPTED);
+    }
+    sysdock_bpf::finish_converted(recording, ending)?;
+    Ok(0)
+}
+
+/// Write what arrives to the recording's spool.
+fn keep(spool: &mut impl Read, folder: &Folder) -> Result<(), Message> {
+    let path = folder.path().join(SPOOL);
+    let failed = |error: io::Error| Message::from(BpfError::spool(&path, error));
+    let mut file = folder.create_appended(SPOOL).map_err(failed)?;
+    io::copy(spool, &mut file).map_err(failed)?;
+    file.sync_all().map_err(failed)
+}

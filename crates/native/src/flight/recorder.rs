@@ -1,0 +1,343 @@
+//! The process that records into memory.
+
+use std::{
+    fs::File,
+    io::{self, Read, Write},
+    os::{
+        fd::{AsRawFd, FromRawFd},
+        unix::net::UnixStream,
+    },
+    process::{Command, Stdio},
+    sync::mpsc::Sender,
+    thread,
+    time::{Duration, Instant},
+};
+
+use chrono::Local;
+use serde_json::{Value, json};
+use sysdock_bpf::{Cause, Flight, Flying, Start, Target, Trigger};
+use sysdock_table::Cancel;
+
+use crate::{
+    arguments::{self, FlightStart},
+    by_kernel, environment,
+    flight::{
+        control::{self, Control, Happening},
+        triggered::Triggered,
+    },
+    messages::{self, EXIT_ERROR, Message},
+    privileges, progress, signals,
+};
+
+/// Between two looks at the rings. One of 8 MiB takes 40 ms of what the fastest programs make.
+const PAUSE: Duration = Duration::from_millis(10);
+/// Between two runs of a command that is a trigger.
+const COMMANDS: Duration = Duration::from_secs(10);
+
+/// Start it: in the background, unless it is to stay.
+pub(crate) fn start(arguments: &FlightStart) -> Result<u8, Message> {
+    check(arguments)?;
+    if arguments.foreground {
+        return record(arguments, &mut io::stdout());
+    }
+    let (ready, readers) = pipe().map_err(|error| Message::bare(format!("cannot start a process: {error}")))?;
+    // SAFETY: no other thread runs yet.
+    match unsafe { libc::fork() } {
+        -1 => Err(Message::bare(format!("cannot start a process: {}", io::Error::last_os_error()))),
+        0 => {
+            drop(readers);
+            // SAFETY: takes nothing.
+            unsafe { libc::setsid() };
+            record(arguments, &mut Background(Some(ready)))
+        }
+        child => {
+            drop(ready);
+            Ok(wait_until_ready(readers, child))
+        }
+    }
+}
+
+/// What is wrong with what was asked for, before anything is started.
+fn check(arguments: &FlightStart) -> Result<(), Message> {
+    let missing = privileges::missing();
+    if !missing.is_empty() {
+        let fact = format!("a flight recorder needs {}", missing.join(" and "));
+        return Err(Message::new(fact, "sudo sysdock flight start"));
+    }
+    if arguments.memory <= arguments.ring * 2 {
+        let fact = format!("--memory {}: the ring of each CPU takes {} MiB of it", arguments.memory, arguments.ring);
+        return Err(Message::new(fact, "give more memory, or a smaller --ring"));
+    }
+    let families = by_kernel::families(&as_record(arguments));
+    for (text, trigger) in &arguments.on {
+        if let Some(family) = trigger.family().filter(|family| !families.contains(family)) {
+            let hint = match trigger {
+                Trigger::Probe => "name a place: --probe u:PATH:FUNCTION".to_string(),
+                _ => format!("record it, too: --what ...,{}", family.word),
+            };
+            return Err(Message::new(format!("--on {text}: {} are not recorded", family.shows), hint));
+        }
+    }
+    Ok(())
+}
+
+fn pipe() -> io::Result<(File, File)> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two numbers; the descriptors are nobody else's.
+    unsafe {
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok((File::from_raw_fd(ends[1]), File::from_raw_fd(ends[0])))
+    }
+}
+
+/// What it says when it records, or its exit status where it does not come so far: then it has said why.
+fn wait_until_ready(mut readers: File, child: libc::pid_t) -> u8 {
+    let mut said = Vec::new();
+    let _ = readers.read_to_end(&mut said);
+    if !said.is_empty() {
+        return if io::stdout().write_all(&said).is_ok() { 0 } else { EXIT_ERROR };
+    }
+    let mut status = 0;
+    // SAFETY: room for a number; our own child.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    EXIT_ERROR
+}
+
+/// Tells who started it that it records, and cuts itself loose.
+struct Background(Option<File>);
+
+impl Write for Background {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.0.as_mut().map_or(Ok(text.len()), |ready| ready.write(text))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let nowhere = File::options().read(true).write(true).open("/dev/null")?;
+        for stream in 0..3 {
+            // SAFETY: takes numbers only.
+            unsafe { libc::dup2(nowhere.as_raw_fd(), stream) };
+        }
+        self.0 = None;
+        Ok(())
+    }
+}
+
+/// The same as for `record`.
+fn as_record(arguments: &FlightStart) -> arguments::Record {
+    let target = &arguments.target;
+    arguments::Record {
+        output: std::path::PathBuf::new(),
+        recorder: arguments::Recorder::Kernel,
+        target: arguments::Target {
+            pid: target.pid.clone(),
+            cgroup: target.cgroup.clone(),
+            all: target.all || target.is_empty(),
+        },
+        time: None,
+        what: arguments.what.clone(),
+        preset: arguments.preset,
+        no_loss: false,
+        ring: arguments.ring,
+        stacks: arguments.stacks.clone(),
+        probe: arguments.probe.clone(),
+        request: Vec::new(),
+        probe_stacks: false,
+        freq: arguments.freq,
+        as_root: true,
+        share: false,
+        command: Vec::new(),
+        progress: arguments::Progress { progress: false, progress_fd: None },
+    }
+}
+
+/// Record until it is asked to stop.
+fn record(arguments: &FlightStart, ready: &mut impl Write) -> Result<u8, Message> {
+    let asked = as_record(arguments);
+    progress::keep_to_ourselves(&asked.progress);
+    let control = Control::open(&arguments.name.name)?;
+    let triggered = Triggered::new(arguments)?;
+    let cancel = Cancel::default();
+    signals::cancel_on_signal(&cancel);
+    let prepared = by_kernel::prepare(&asked).map_err(by_kernel::Refusal::into_message)?;
+    by_kernel::say_what_is_missing(&asked, &prepared.probes.families);
+    let cpus = prepared.probes.rings.len();
+    let memory = ((arguments.memory - arguments.ring) as usize * cpus) << 20;
+    let mut options = by_kernel::options(&asked);
+    options.insert(0, format!("flight --keep {}s", arguments.keep.as_secs_f64()));
+    let flying = Flying {
+        keep: arguments.keep,
+        memory,
+        triggers: arguments.on.iter().map(|(_, trigger)| trigger.clone()).collect(),
+        processes: processes(&prepared.target, prepared.group),
+        start: Start {
+            options,
+            host: environment::host_name(),
+            boot: sysdock_bpf::boot(),
+            asked: prepared.asked,
+            sample_period_ns: i64::try_from(by_kernel::sample_period(&asked).as_nanos()).ok(),
+            ..Start::default()
+        },
+    };
+    let flight = Flight::begin(prepared.probes, &prepared.tasks, prepared.meters, flying)?;
+    for (_, trigger) in &arguments.on {
+        if let Trigger::Command(command) = trigger {
+            run_again_and_again(command.clone(), control.sender.clone());
+        }
+    }
+    let since = (Local::now().format("%Y-%m-%d %H:%M:%S").to_string(), Instant::now());
+    let mut recorder = Recorder { arguments, flight, triggered, since, memory: u64::from(arguments.memory) * cpus as u64 };
+    let said = recorder.said().as_bytes().to_vec();
+    ready.write_all(&said).and_then(|()| ready.flush()).map_err(|error| Message::bare(format!("standard output: {error}")))?;
+    recorder.run(&control, &cancel)
+}
+
+/// Finds what is recorded, where that is not known from the events.
+fn processes(target: &Target, group: Option<sysdock_bpf::Group>) -> Box<dyn Fn() -> Vec<u32>> {
+    match (target, group) {
+        (Target::All, _) => Box::new(|| sysdock_bpf::all_processes().unwrap_or_default()),
+        (_, Some(group)) => Box::new(move || group.processes()),
+        (Target::Processes(pids), None) => {
+            let pids = pids.clone();
+            Box::new(move || pids.clone())
+        }
+        (Target::ControlGroup(_), None) => Box::new(Vec::new),
+    }
+}
+
+fn run_again_and_again(command: String, sender: Sender<Happening>) {
+    thread::spawn(move || {
+        loop {
+            thread::sleep(COMMANDS);
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let says_so = shell.status().is_ok_and(|status| status.success());
+            if says_so && sender.send(Happening::Said(command.clone())).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+struct Recorder<'a> {
+    arguments: &'a FlightStart,
+    flight: Flight,
+    triggered: Triggered,
+    since: (String, Instant),
+    /// For all CPUs [MiB].
+    memory: u64,
+}
+
+impl Recorder<'_> {
+    /// What it says when it begins.
+    fn said(&self) -> String {
+        let keep = self.arguments.keep.as_secs_f64();
+        let name = match self.arguments.name.name.as_str() {
+            "flight" => String::new(),
+            name => format!(" --name {name}"),
+        };
+        format!(
+            "the last {keep} s of {} stay in {} MiB of memory\nsysdock flight dump{name} -o REC writes them; sysdock flight stop{name} ends it\n",
+            self.target(),
+            self.memory
+        )
+    }
+
+    fn target(&self) -> String {
+        let target = &self.arguments.target;
+        match &target.cgroup {
+            Some(path) => format!("control group {}", path.display()),
+            None if target.pid.is_empty() => "all processes".into(),
+            None => format!("process {}", target.pid.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
+        }
+    }
+
+    fn run(&mut self, control: &Control, cancel: &Cancel) -> Result<u8, Message> {
+        let mut leavers = Vec::new();
+        while !cancel.requested() && leavers.is_empty() {
+            if let Some(cause) = self.flight.step()? {
+                self.trigger(&cause);
+            }
+            for happening in control.happenings.try_iter() {
+                match happening {
+                    Happening::Said(command) => self.trigger(&now(format!("`{command}` said so"))),
+                    Happening::Asked(request, stream) => leavers.extend(self.answer(&request, stream)),
+                }
+            }
+            thread::sleep(PAUSE);
+        }
+        self.triggered.finish();
+        Ok(0)
+    }
+
+    fn trigger(&mut self, cause: &Cause) {
+        if !self.triggered.may_write() {
+            return;
+        }
+        let name = self.flight.name(cause.tid).map_or(String::new(), |name| format!("{name}[{}]: ", cause.tid));
+        let text = name + &cause.text;
+        match self.flight.take(&Cause { text: text.clone(), ..*cause }) {
+            Ok(dump) => self.triggered.write(dump, text),
+            Err(error) => messages::note(&format!("what a trigger asked for cannot be written: {error}")),
+        }
+    }
+
+    /// Do what is asked for. Returns who is to be told when it has ended.
+    fn answer(&mut self, request: &Value, mut stream: UnixStream) -> Option<UnixStream> {
+        let answered = match request["do"].as_str() {
+            Some("status") => control::answer(&mut stream, &self.status()),
+            Some("stop") => return control::answer(&mut stream, &json!({})).is_ok().then_some(stream),
+            Some("dump") => self.dump(request["text"].as_str().unwrap_or_default(), stream),
+            _ => control::answer(&mut stream, &json!({ "error": "it does not know this request" })),
+        };
+        // Who is gone needs no answer.
+        drop(answered);
+        None
+    }
+
+    fn dump(&mut self, text: &str, mut stream: UnixStream) -> io::Result<()> {
+        match self.flight.take(&now(text.to_string())) {
+            Ok(dump) => {
+                control::answer(&mut stream, &json!({ "holds_s": seconds(dump.time_ns) }))?;
+                thread::spawn(move || dump.write(&mut stream));
+                Ok(())
+            }
+            Err(error) => control::answer(&mut stream, &json!({ "error": error.to_string() })),
+        }
+    }
+
+    fn status(&mut self) -> Value {
+        self.triggered.look_after();
+        let held = self.flight.held();
+        let (what, missing): (Vec<_>, Vec<_>) = self.flight.families().iter().partition(|state| state.missing.is_none());
+        let reason = |state: &sysdock_table::FamilyState| state.missing.clone().unwrap_or_default();
+        let missing = missing.into_iter().filter(|state| reason(state) != "not asked for");
+        json!({
+            "pid": std::process::id(),
+            "since": self.since.0,
+            "target": self.target(),
+            "what": std::iter::once(sysdock_bpf::IO).chain(what.iter().map(|state| state.family.as_str())).collect::<Vec<_>>(),
+            "missing": missing.map(|state| format!("{}: {}", state.family, reason(state))).collect::<Vec<_>>(),
+            "keep_s": self.arguments.keep.as_secs_f64(),
+            "holds_s": seconds(held.time_ns),
+            "memory_bytes": held.memory,
+            "used_bytes": held.used,
+            "events_bytes": held.events_bytes,
+            "bytes_per_s": held.events_bytes as f64 / self.since.1.elapsed().as_secs_f64(),
+            "lost_events": held.lost,
+            "triggers": self.arguments.on.iter().map(|(text, _)| text).collect::<Vec<_>>(),
+            "ignored": self.triggered.ignored,
+            "dumps": self.triggered.list(),
+        })
+    }
+}
+
+/// Something that happens now, and is about no thread.
+fn now(text: String) -> Cause {
+    Cause { text, tid: 0, at_ns: sysdock_bpf::monotonic_ns() }
+}
+
+fn seconds(ns: u64) -> f64 {
+    Duration::from_nanos(ns).as_secs_f64()
+}

@@ -1,0 +1,151 @@
+//! Recordings that triggers write: one at a time, not too often, not too many, and not more than the disk may have.
+
+use std::{
+    fs,
+    io::{self, Read, Write},
+    os::unix::{fs::DirBuilderExt, net::UnixStream, process::CommandExt},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use chrono::Local;
+use serde_json::{Value, json};
+use sysdock_bpf::Dump;
+
+use crate::{arguments::FlightStart, messages::Message};
+
+/// What was written, or not.
+struct Written {
+    at: String,
+    path: PathBuf,
+    cause: String,
+    state: State,
+}
+
+enum State {
+    UnderWay(Child),
+    Done,
+    Failed(String),
+}
+
+/// The recordings of one flight recorder.
+pub(crate) struct Triggered {
+    into: PathBuf,
+    pause: Duration,
+    most: usize,
+    most_bytes: u64,
+    last: Option<Instant>,
+    written: Vec<Written>,
+    /// Triggers that wrote nothing.
+    pub(crate) ignored: u64,
+}
+
+impl Triggered {
+    pub(crate) fn new(arguments: &FlightStart) -> Result<Triggered, Message> {
+        let into = std::path::absolute(&arguments.into).unwrap_or_else(|_| arguments.into.clone());
+        if !arguments.on.is_empty() {
+            let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&into);
+            made.map_err(|error| {
+                Message::new(format!("{}: {error}", into.display()), "--into DIR names a folder for recordings of triggers")
+            })?;
+        }
+        let (pause, most, most_bytes) = (arguments.pause, arguments.most, arguments.disk << 20);
+        Ok(Triggered { into, pause, most, most_bytes, last: None, written: Vec::new(), ignored: 0 })
+    }
+
+    /// Whether a trigger may write now; one that may not is counted.
+    pub(crate) fn may_write(&mut self) -> bool {
+        self.look_after();
+        let is_soon = self.last.is_some_and(|last| last.elapsed() < self.pause);
+        let is_busy = self.written.iter().any(|one| matches!(one.state, State::UnderWay(_)));
+        let may = !is_soon && !is_busy && self.written.len() < self.most && bytes_in(&self.into) <= self.most_bytes;
+        self.ignored += u64::from(!may);
+        may
+    }
+
+    /// Write it, in a process of its own that gives way to all others.
+    pub(crate) fn write(&mut self, dump: Dump, cause: String) {
+        self.last = Some(Instant::now());
+        let now = Local::now();
+        let path = self.free_path(&now.format("%Y%m%d-%H%M%S").to_string());
+        let state = match begin(dump, &path) {
+            Ok(child) => State::UnderWay(child),
+            Err(error) => State::Failed(error.to_string()),
+        };
+        self.written.push(Written { at: now.format("%Y-%m-%d %H:%M:%S").to_string(), path, cause, state });
+    }
+
+    /// A name that is not taken: the time, and a number where that is needed.
+    fn free_path(&self, time: &str) -> PathBuf {
+        let with = |number: u32| if number == 1 { time.to_string() } else { format!("{time}-{number}") };
+        (1..).map(|number| self.into.join(with(number))).find(|path| !path.exists()).expect("numbers do not end")
+    }
+
+    /// See what has become of those under way.
+    pub(crate) fn look_after(&mut self) {
+        for one in &mut self.written {
+            let State::UnderWay(child) = &mut one.state else { continue };
+            let Ok(Some(status)) = child.try_wait() else { continue };
+            let mut said = String::new();
+            let _ = child.stderr.take().map(|mut stderr| stderr.read_to_string(&mut said));
+            one.state =
+                if status.success() { State::Done } else { State::Failed(said.lines().next().unwrap_or("failed").into()) };
+        }
+    }
+
+    /// What was written, for the status.
+    pub(crate) fn list(&self) -> Value {
+        let one = |written: &Written| {
+            let state = match &written.state {
+                State::UnderWay(_) => "being written".to_string(),
+                State::Done => "complete".to_string(),
+                State::Failed(error) => format!("not complete ({error})"),
+            };
+            json!({ "at": written.at, "path": written.path.to_string_lossy(), "cause": written.cause, "state": state })
+        };
+        self.written.iter().map(one).collect()
+    }
+
+    /// Wait for what is under way.
+    pub(crate) fn finish(&mut self) {
+        for one in &mut self.written {
+            if let State::UnderWay(child) = &mut one.state {
+                let _ = child.wait();
+            }
+        }
+        self.look_after();
+    }
+}
+
+fn begin(dump: Dump, path: &Path) -> io::Result<Child> {
+    let (mut ours, theirs) = UnixStream::pair()?;
+    let mut command = Command::new("/proc/self/exe");
+    command.args(["flight", "receive", "-o"]).arg(path);
+    command.stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::piped());
+    // SAFETY: a system call with numbers, in the new process.
+    unsafe {
+        command.pre_exec(|| {
+            libc::setpriority(libc::PRIO_PROCESS, 0, 19);
+            Ok(())
+        });
+    }
+    let child = command.spawn()?;
+    thread::spawn(move || {
+        // Where it takes no more, it says why.
+        let _ = dump.write(&mut ours).and_then(|()| ours.flush());
+    });
+    Ok(child)
+}
+
+/// Bytes of all files in a folder.
+fn bytes_in(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    let bytes = entries.flatten().map(|entry| match entry.metadata() {
+        Ok(found) if found.is_dir() => bytes_in(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    });
+    bytes.sum()
+}

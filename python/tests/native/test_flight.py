@@ -1,0 +1,253 @@
+"""The flight recorder: what it writes is a recording like any other, and says what happened before."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recorders import recorder_or_skip
+from sysdock.analysis import Session
+from sysdock.library import Library
+from sysdock.recording import Recording
+
+# Opens a file, begins to sleep in a child, and reads as often as it is told on standard input.
+READER = """
+import os, sys, time
+if os.fork() == 0:
+    time.sleep(1000)
+fd = os.open(sys.argv[1], os.O_RDONLY)
+print("ready", flush=True)
+for line in sys.stdin:
+    for _ in range(int(line)):
+        os.pread(fd, 1, 0)
+    print("done", flush=True)
+"""
+KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+class Flight:
+    """A flight recorder under a name of its own."""
+
+    def __init__(self, native: Path, name: str) -> None:
+        self.native, self.name = native, name
+
+    def run(self, verb: str, *words: str) -> subprocess.CompletedProcess[str]:
+        command = [str(self.native), "flight", verb, "--name", self.name, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+    def start(self, *words: str) -> None:
+        done = self.run("start", *words)
+        assert done.returncode == 0, done.stderr
+
+    def status(self) -> dict[str, Any]:
+        status: dict[str, Any] = json.loads(self.run("status", "--format", "json").stdout)
+        return status
+
+    def dump(self, folder: Path, *words: str) -> Session:
+        done = self.run("dump", "-o", str(folder), *words)
+        assert done.returncode == 0, done.stderr
+        return Session(Recording.open(folder), Library())
+
+    def written(self, number: int) -> list[dict[str, str]]:
+        """What triggers have written, as soon as so many recordings are complete."""
+        return until(lambda: [one for one in self.status()["dumps"] if one["state"] == "complete"], number)
+
+
+def until(look: Callable[[], list[dict[str, str]]], number: int) -> list[dict[str, str]]:
+    for _ in range(600):
+        if len(found := look()) >= number:
+            return found
+        time.sleep(0.1)
+    pytest.fail(f"not {number}: {found}")
+
+
+@pytest.fixture
+def flight(native: Path, tmp_path: Path) -> Iterator[Flight]:
+    recorder_or_skip(native, "kernel")
+    flight = Flight(native, f"test-{os.getpid()}-{tmp_path.name[-20:]}")
+    try:
+        yield flight
+    finally:
+        flight.run("stop")
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[Callable[[int], None]]:
+    """A process that has opened `path`; returns what has it read so many times."""
+    path.write_text("something")
+    command = [sys.executable, "-c", READER, str(path)]
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, start_new_session=True, **streams) as process:  # type: ignore[call-overload]
+        assert process.stdout.readline() == "ready\n"
+
+        def read(times: int) -> None:
+            process.stdin.write(f"{times}\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "done\n"
+
+        try:
+            yield read
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def begin_ns(session: Session) -> int:
+    return int(session.recording.manifest["started_ns"])
+
+
+def test_calls_are_exact_and_named_although_what_names_them_came_before(
+    flight: Flight, tmp_path: Path
+) -> None:
+    path = tmp_path / "opened-before"
+    flight.start("--keep", "1s")
+    with reading(path) as read:
+        opened_ns = time.time_ns()
+        for attempt in range(30):
+            time.sleep(2)
+            read(1234)
+            session = flight.dump(tmp_path / f"rec{attempt}")
+            if begin_ns(session) > opened_ns:
+                break
+    with session:
+        of_file = f"FROM calls WHERE path = '{path}'"
+        assert session.fetch(f"SELECT call, count(*) {of_file} GROUP BY 1") == [("pread64", 1234)]
+        [(program,)] = session.fetch(
+            f"SELECT DISTINCT p.command FROM processes AS p JOIN calls AS c ON c.task_id = p.task_id WHERE c.path = '{path}'"
+        )
+        # What a process is called was told when it began.
+        assert program.startswith(f"{sys.executable} -c")
+        asleep = session.fetch(
+            "SELECT cause, call, min(ts_ns), max(ts_ns + dur_ns) FROM run_states AS r JOIN processes AS p "
+            f"USING (task_id) WHERE p.command LIKE '%{path.name}%' AND call = 'clock_nanosleep' GROUP BY 1, 2"
+        )
+        begin, end = begin_ns(session), begin_ns(session) + session.recording.manifest["duration_ns"]
+        # The child sleeps since before the recording, of which its sleep takes all.
+        assert [row[:2] for row in asleep] == [("timer", "clock_nanosleep")]
+        assert asleep[0][2] >= begin
+        assert asleep[0][3] == end
+        assert session.fetch("SELECT text FROM marks") == [("by hand",)]
+        assert session.fetch("SELECT min(ts_ns) >= (SELECT min(start_ts_ns) FROM processes) FROM calls") == [
+            (True,)
+        ]
+        assert not session.fetch("SELECT * FROM import_issues WHERE issue = 'unknown_path'")
+
+
+def test_the_oldest_is_given_up_where_the_memory_is_full(flight: Flight, tmp_path: Path) -> None:
+    flight.start("--keep", "60s", "--memory", "4", "--ring", "1", "--what", "io")
+    with reading(tmp_path / "read") as read:
+        for _ in range(60):
+            read(20_000)
+            held = flight.status()
+            if held["events_bytes"] > 20 * held["memory_bytes"]:
+                break
+        read(100)
+        with flight.dump(tmp_path / "rec") as session:
+            [(calls, named)] = session.fetch("SELECT count(*), count(path) FROM calls WHERE call = 'pread64'")
+    assert held["used_bytes"] <= held["memory_bytes"]
+    assert calls == named > 20_000
+    assert session.recording.manifest["complete"]
+
+
+def test_a_process_that_is_killed_has_its_last_moments_written(flight: Flight, tmp_path: Path) -> None:
+    flight.start("--keep", "5s", "--on", "signal", "--into", str(tmp_path / "written"), "--pause", "1h")
+    killed = subprocess.run([sys.executable, "-c", KILLED], check=False)
+    assert killed.returncode == -signal.SIGSEGV
+    [written] = flight.written(1)
+    assert written["cause"].endswith(": killed by SIGSEGV")
+    with Session(Recording.open(Path(written["path"])), Library()) as session:
+        [(text, pid)] = session.fetch("SELECT text, pid FROM marks")
+        assert text == written["cause"]
+        ends = session.fetch(f"SELECT DISTINCT exit_signal FROM processes WHERE pid = {pid}")
+        assert ends == [("SIGSEGV",)]
+    # The next one comes too soon.
+    subprocess.run([sys.executable, "-c", KILLED], check=False)
+    assert until(lambda: [{}] * flight.status()["ignored"], 1)
+    assert len(flight.status()["dumps"]) == 1
+
+
+def test_a_slow_call_is_a_trigger(flight: Flight, tmp_path: Path) -> None:
+    flight.start("--on", "call/clock_nanosleep:300ms", "--into", str(tmp_path), "--what", "io", "--most", "1")
+    subprocess.run([sys.executable, "-c", "import time; time.sleep(0.4)"], check=True)
+    [written] = flight.written(1)
+    assert "clock_nanosleep took " in written["cause"]
+    with Session(Recording.open(Path(written["path"])), Library()) as session:
+        [(mark_ns, task)] = session.fetch("SELECT ts_ns, task_id FROM marks")
+        slow = f"call = 'clock_nanosleep' AND task_id = {task} AND dur_ns > 300_000_000"
+        assert session.fetch(f"SELECT ts_ns + dur_ns FROM calls WHERE {slow}") == [(mark_ns,)]
+
+
+def test_samples_have_functions_of_processes_that_began_before(flight: Flight, tmp_path: Path) -> None:
+    flight.start("--keep", "1s", "--freq", "999")
+    spin = "import zlib, os\ndata = os.urandom(1 << 20)\nprint('ready', flush=True)\nwhile True: zlib.compress(data)"
+    with subprocess.Popen([sys.executable, "-c", spin], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        began_ns = time.time_ns()
+        try:
+            for attempt in range(30):
+                time.sleep(2)
+                session = flight.dump(tmp_path / f"rec{attempt}")
+                if begin_ns(session) > began_ns:
+                    break
+        finally:
+            process.kill()
+    with session:
+        rows = session.fetch(
+            f"SELECT s.ts_ns, st.function FROM samples AS s JOIN stacks AS st USING (stack_id) "
+            f"JOIN processes AS p USING (task_id) WHERE p.pid = {process.pid} AND st.function IS NOT NULL"
+        )
+    assert any("deflate" in function or "compress" in function for _, function in rows)
+
+
+def test_mistakes_are_said(flight: Flight, tmp_path: Path) -> None:
+    assert "no flight recorder" in flight.run("dump", "-o", str(tmp_path / "rec")).stderr
+    assert not (tmp_path / "rec").exists()
+    assert "no flight recorder" in flight.run("status").stderr
+    for words, said in [
+        (["--on", "lock:1s"], "waits for locks of the kernel are not recorded"),
+        (["--on", "probe"], "name a place"),
+        (["--on", "nonsense"], "no such trigger"),
+        (["--memory", "8", "--ring", "8"], "the ring of each CPU takes 8 MiB"),
+        (["--on", "signal", "--into", "/proc/nowhere"], "/proc/nowhere"),
+        (["-p", "999999999"], "no such process"),
+    ]:
+        done = flight.run("start", *words)
+        assert (done.returncode, said in done.stderr) == (2, True), (words, done.stderr)
+    flight.start("--what", "io")
+    again = flight.run("start")
+    assert again.returncode == 2
+    assert "runs already" in again.stderr
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").touch()
+    assert flight.run("dump", "-o", str(tmp_path / "there")).returncode == 2
+
+
+def test_one_that_is_killed_leaves_room_for_the_next(flight: Flight, tmp_path: Path) -> None:
+    flight.start("--what", "io")
+    os.kill(flight.status()["pid"], signal.SIGKILL)
+    assert until(lambda: [{}] * flight.run("status").returncode, 2)
+    assert "no flight recorder" in flight.run("status").stderr
+    flight.start("--what", "io")
+    with flight.dump(tmp_path / "rec") as session:
+        assert session.recording.manifest["complete"]
+
+
+def test_it_needs_rights(native: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give up rights")
+    command = ["setpriv", "--reuid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
+    done = subprocess.run(
+        [*command, str(native), "flight", "start"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "CAP_BPF" in done.stderr
