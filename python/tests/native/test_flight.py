@@ -242,6 +242,13 @@ def test_one_that_is_killed_leaves_room_for_the_next(flight: Flight, tmp_path: P
         assert session.recording.manifest["complete"]
 
 
+def test_another_one_may_follow_at_once(flight: Flight) -> None:
+    for _ in range(3):
+        flight.start("--what", "io")
+        assert flight.run("stop").returncode == 0
+        assert flight.run("stop").returncode == 2
+
+
 def test_it_needs_rights(native: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give up rights")

@@ -190,7 +190,11 @@ fn record(arguments: &FlightStart, ready: &mut impl Write) -> Result<u8, Message
     let mut recorder = Recorder { arguments, flight, triggered, since, memory: u64::from(arguments.memory) * cpus as u64 };
     let said = recorder.said().as_bytes().to_vec();
     ready.write_all(&said).and_then(|()| ready.flush()).map_err(|error| Message::bare(format!("standard output: {error}")))?;
-    recorder.run(&control, &cancel)
+    let leavers = recorder.run(&control, &cancel)?;
+    // Who is told that it has ended may start another one.
+    drop((recorder, control));
+    drop(leavers);
+    Ok(0)
 }
 
 /// Finds what is recorded, where that is not known from the events.
@@ -253,7 +257,8 @@ impl Recorder<'_> {
         }
     }
 
-    fn run(&mut self, control: &Control, cancel: &Cancel) -> Result<u8, Message> {
+    /// Returns who asked it to stop.
+    fn run(&mut self, control: &Control, cancel: &Cancel) -> Result<Vec<UnixStream>, Message> {
         let mut leavers = Vec::new();
         while !cancel.requested() && leavers.is_empty() {
             if let Some(cause) = self.flight.step()? {
@@ -268,7 +273,7 @@ impl Recorder<'_> {
             thread::sleep(PAUSE);
         }
         self.triggered.finish();
-        Ok(0)
+        Ok(leavers)
     }
 
     fn trigger(&mut self, cause: &Cause) {
