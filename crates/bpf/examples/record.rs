@@ -26,6 +26,7 @@ fn record(folder: &Folder, command: &[String]) -> Result<u64, Box<dyn Error>> {
     let target = Target::Processes(vec![gate.pid()]);
     let settings = Settings {
         target,
+        calls: true,
         families: Vec::new(),
         ring_bytes: 1 << 24,
         secret: 42,

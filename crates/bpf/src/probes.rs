@@ -38,7 +38,9 @@ pub struct Settings {
     pub target: Target,
     /// Size of the ring of each CPU [B], a power of two.
     pub ring_bytes: u32,
-    /// What is recorded beside system calls and processes.
+    /// Whether system calls are recorded.
+    pub calls: bool,
+    /// What is recorded beside them and processes.
     pub families: Vec<Family>,
     /// Makes ids of files from addresses; another one for each recording.
     pub secret: u64,
@@ -73,6 +75,8 @@ struct Loaded {
     object: Object,
     /// Where the recording is worth something without them.
     family: Option<Family>,
+    /// They have what others use, and are not wanted themselves.
+    is_idle: bool,
 }
 
 /// Programs in the kernel. They go when this is dropped.
@@ -98,6 +102,8 @@ const LONG_WAIT: Duration = Duration::from_millis(1);
 /// Of which calls stacks are recorded: where none are asked for, of long waits.
 fn wanted_stacks(settings: &Settings) -> Stacks {
     match settings.stacks {
+        // Those of calls are taken where they return.
+        _ if !settings.calls => Stacks::Off,
         Stacks::Off if settings.families.contains(&SCHED) => Stacks::Slower(LONG_WAIT),
         asked => asked,
     }
@@ -148,7 +154,7 @@ impl Probes {
             }
             loaded => loaded?,
         };
-        let mut objects = vec![Loaded { object: processes, family: None }];
+        let mut objects = vec![Loaded { object: processes, family: None, is_idle: false }];
         let mut families = Vec::new();
         let mut loaded = load_families(settings, &config, &calls).into_iter();
         for family in FAMILIES.iter().copied() {
@@ -160,7 +166,7 @@ impl Probes {
                 None
             } else if settings.families.contains(&family) {
                 let loaded = loaded.next().expect("each family was loaded").map_err(|error| error.reason);
-                loaded.map(|object| objects.push(Loaded { object, family: Some(family) })).err()
+                loaded.map(|object| objects.push(Loaded { object, family: Some(family), is_idle: false })).err()
             } else {
                 Some("not asked for".to_string())
             };
@@ -176,11 +182,11 @@ impl Probes {
             }
         }
         let mut sums = Vec::new();
-        for Loaded { object, family } in &objects {
+        for Loaded { object, family, .. } in &objects {
             let of_family = family.as_ref().map_or(Ok(Vec::new()), |family| Sums::of(family, object));
             sums.extend(of_family.map_err(failed("find what programs add up"))?);
         }
-        objects.insert(0, Loaded { object: calls, family: None });
+        objects.insert(0, Loaded { object: calls, family: None, is_idle: !settings.calls });
         let Settings { secret, sample_period, .. } = *settings;
         let (links, reported) = (Vec::new(), Vec::new());
         let mut probes =
@@ -212,8 +218,8 @@ impl Probes {
     /// # Errors
     /// [`ProbeError`] where the kernel refuses.
     pub fn attach(&mut self) -> Result<(), ProbeError> {
-        for Loaded { object, family } in &self.objects {
-            if *family == Some(PROBES) {
+        for Loaded { object, family, is_idle } in &self.objects {
+            if *is_idle || *family == Some(PROBES) {
                 continue;
             }
             match (attach_all(object, family.as_ref(), self.sample_period), family) {

@@ -301,6 +301,9 @@ pub(crate) struct Record {
     /// allocates, by call site, and waits for it).
     #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = family)]
     pub(crate) what: Vec<String>,
+    /// Leave system calls out, which a flight recorder may.
+    #[arg(skip)]
+    pub(crate) without_calls: bool,
     /// What to record, by the question. `bottleneck`: all that --what knows, to see what holds a program or a machine (with -a) back.
     #[arg(long, value_name = "NAME", value_enum, conflicts_with = "what")]
     pub(crate) preset: Option<Preset>,

@@ -172,6 +172,7 @@ pub(crate) fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal
     let (target, mut tasks) = target(arguments, gate.as_ref(), group.as_ref())?;
     let settings = Settings {
         target,
+        calls: !arguments.without_calls,
         families: families(arguments),
         ring_bytes: arguments.ring << 20,
         secret: record::secret(),

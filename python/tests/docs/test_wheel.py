@@ -80,6 +80,7 @@ def test_every_file_of_a_folder_is_in_it(
         "scripts/sysdock",
         "data/lib/systemd/system/sysdock-disk@.service",
         "data/lib/systemd/system/sysdock-disk@.timer",
+        "data/lib/systemd/system/sysdock-flight.service",
         "sysdock/page/assets/vega.js",
         "sysdock/library/assets/tables.json",
         "sysdock/recording/assets/mentions.json",

@@ -220,6 +220,8 @@ def test_mistakes_are_said(flight: Flight, tmp_path: Path) -> None:
         (["--memory", "8", "--ring", "8"], "the ring of each CPU takes 8 MiB"),
         (["--on", "signal", "--into", "/proc/nowhere"], "/proc/nowhere"),
         (["-p", "999999999"], "no such process"),
+        (["--what", "cpu"], "need system calls"),
+        (["--what", "sched", "--on", "call:1s"], "waits for system calls, which are not recorded"),
     ]:
         done = flight.run("start", *words)
         assert (done.returncode, said in done.stderr) == (2, True), (words, done.stderr)
@@ -230,6 +232,37 @@ def test_mistakes_are_said(flight: Flight, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").touch()
     assert flight.run("dump", "-o", str(tmp_path / "there")).returncode == 2
+
+
+def test_system_calls_may_be_left_out(flight: Flight, tmp_path: Path) -> None:
+    flight.start(
+        "--keep", "5s", "--what", "sched,system", "--on", "signal", "--into", str(tmp_path / "written")
+    )
+    assert [word for word in flight.status()["what"] if word in {"io", "sched", "system"}] == [
+        "sched",
+        "system",
+    ]
+    subprocess.run([sys.executable, "-c", f"import time; time.sleep(0.4)\n{KILLED}"], check=False)
+    [written] = flight.written(1)
+    with Session(Recording.open(Path(written["path"])), Library()) as session:
+        # A table that is missing says more than an empty one: nobody counted.
+        tables = set(session.recording.tables)
+        assert "calls" not in tables
+        assert {"run_states", "processes", "marks", "system_metrics"} <= tables
+        [(pid,)] = session.fetch("SELECT pid FROM marks")
+        asleep = session.fetch(
+            "SELECT cause FROM run_states JOIN processes USING (task_id) "
+            f"WHERE run_states.pid = {pid} AND state = 'sleeping' AND dur_ns > 300_000_000"
+        )
+        assert asleep == [("timer",)]
+        [calls] = [
+            one for one in session.recording.manifest["captures"][0]["families"] if one["family"] == "calls"
+        ]
+        assert calls["missing"] == "not asked for"
+        # No rule takes calls that were not recorded for calls that were not made.
+        assert not [
+            one.rule for one in session.diagnose() if one.rule.startswith("io/") and one.status == "ok"
+        ]
 
 
 def test_one_that_is_killed_leaves_room_for_the_next(flight: Flight, tmp_path: Path) -> None:

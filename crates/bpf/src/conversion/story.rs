@@ -123,6 +123,9 @@ fn describe_command(manifest: &mut Manifest, story: &Story, lives: &[Life]) {
     manifest.host = manifest.host.take().or_else(|| host.clone());
     let capture = manifest.capture_mut();
     capture.families.truncate(1);
+    if story.start.without_calls {
+        capture.families[0].missing = Some("not asked for".into());
+    }
     capture.families.extend_from_slice(families);
     if capture.options.is_empty() {
         capture.options.clone_from(options);

@@ -209,7 +209,8 @@ pub(crate) fn table_of(kind: u8) -> Option<&'static str> {
 /// Tables that are listed although they may have no rows: an empty table is a statement, a missing one is not.
 pub(crate) fn tables(start: &Start) -> impl Iterator<Item = &'static str> {
     let recorded = |family: &&Family| family.recorded == Recorded::Always || start.records(family);
-    ALL.iter().filter(recorded).flat_map(|family| family.tables).copied()
+    let is_recorded = |table: &&str| !start.without_calls || !["calls", "mappings"].contains(table);
+    ALL.iter().filter(recorded).flat_map(|family| family.tables).copied().filter(is_recorded)
 }
 
 #[cfg(test)]

@@ -71,6 +71,8 @@ pub struct Start {
     pub families: Vec<FamilyState>,
     /// Places that the user named.
     pub asked: Asked,
+    /// System calls are not recorded.
+    pub without_calls: bool,
     /// When this began, where events know what was before, `CLOCK_MONOTONIC` [ns]: rows begin no earlier.
     pub since_ns: Option<u64>,
 }

@@ -31,6 +31,8 @@ use crate::{
 
 /// Between two looks at the rings. One of 8 MiB takes 40 ms of what the fastest programs make.
 const PAUSE: Duration = Duration::from_millis(10);
+/// What can be recorded without system calls.
+const WITHOUT_CALLS: [&str; 6] = ["sched", "system", "locks", "block", "irq", "memory"];
 /// Between two runs of a command that is a trigger.
 const COMMANDS: Duration = Duration::from_secs(10);
 
@@ -69,6 +71,15 @@ fn check(arguments: &FlightStart) -> Result<(), Message> {
         return Err(Message::new(fact, "give more memory, or a smaller --ring"));
     }
     let families = by_kernel::families(&as_record(arguments));
+    let needs_calls = |family: &&sysdock_bpf::Family| !WITHOUT_CALLS.contains(&family.word);
+    if let Some(family) = families.iter().find(needs_calls).filter(|_| without_calls(arguments)) {
+        let hint = format!("record them, too: --what {},{}", sysdock_bpf::IO, arguments.what.join(","));
+        return Err(Message::new(format!("{} need system calls, which have the names for them", family.shows), hint));
+    }
+    if without_calls(arguments) && arguments.on.iter().any(|(_, trigger)| matches!(trigger, Trigger::Call { .. })) {
+        let hint = format!("record them, too: --what {},{}", sysdock_bpf::IO, arguments.what.join(","));
+        return Err(Message::new("a trigger waits for system calls, which are not recorded", hint));
+    }
     for (text, trigger) in &arguments.on {
         if let Some(family) = trigger.family().filter(|family| !families.contains(family)) {
             let hint = match trigger {
@@ -124,6 +135,11 @@ impl Write for Background {
     }
 }
 
+/// Unlike `record`, it leaves system calls out where other things are named: they cost most.
+fn without_calls(arguments: &FlightStart) -> bool {
+    !arguments.what.is_empty() && !arguments.what.iter().any(|word| word == sysdock_bpf::IO)
+}
+
 /// The same as for `record`.
 fn as_record(arguments: &FlightStart) -> arguments::Record {
     let target = &arguments.target;
@@ -137,6 +153,7 @@ fn as_record(arguments: &FlightStart) -> arguments::Record {
         },
         time: None,
         what: arguments.what.clone(),
+        without_calls: without_calls(arguments),
         preset: arguments.preset,
         no_loss: false,
         ring: arguments.ring,
@@ -176,6 +193,7 @@ fn record(arguments: &FlightStart, ready: &mut impl Write) -> Result<u8, Message
             host: environment::host_name(),
             boot: sysdock_bpf::boot(),
             asked: prepared.asked,
+            without_calls: without_calls(arguments),
             sample_period_ns: i64::try_from(by_kernel::sample_period(&asked).as_nanos()).ok(),
             ..Start::default()
         },
@@ -316,13 +334,14 @@ impl Recorder<'_> {
         self.triggered.look_after();
         let held = self.flight.held();
         let (what, missing): (Vec<_>, Vec<_>) = self.flight.families().iter().partition(|state| state.missing.is_none());
+        let calls = (!without_calls(self.arguments)).then_some(sysdock_bpf::IO).into_iter();
         let reason = |state: &sysdock_table::FamilyState| state.missing.clone().unwrap_or_default();
         let missing = missing.into_iter().filter(|state| reason(state) != "not asked for");
         json!({
             "pid": std::process::id(),
             "since": self.since.0,
             "target": self.target(),
-            "what": std::iter::once(sysdock_bpf::IO).chain(what.iter().map(|state| state.family.as_str())).collect::<Vec<_>>(),
+            "what": calls.chain(what.iter().map(|state| state.family.as_str())).collect::<Vec<_>>(),
             "missing": missing.map(|state| format!("{}: {}", state.family, reason(state))).collect::<Vec<_>>(),
             "keep_s": self.arguments.keep.as_secs_f64(),
             "holds_s": seconds(held.time_ns),
