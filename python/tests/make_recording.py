@@ -28,6 +28,7 @@ ON_DEMAND = (
     "memory_stalls",
     "probe_events",
     "probe_requests",
+    "marks",
 )
 
 

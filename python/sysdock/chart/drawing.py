@@ -14,6 +14,7 @@ from sysdock.chart.flame import flame
 from sysdock.chart.icicle import icicle
 from sysdock.chart.latencies import latencies
 from sysdock.chart.lines import lines
+from sysdock.chart.moments import caption, moments_of, with_moments
 from sysdock.chart.ranges import ranges
 from sysdock.chart.reduce import Marks, Reducer, Wanted
 from sysdock.chart.states import states
@@ -32,6 +33,8 @@ _NO_DURATIONS = {
     "en": "the log does not tell how long calls took",
     "ja": "ログに所要時間がない",
 }
+# Shapes whose horizontal axis may be time.
+_ALONG_TIME = ("points", "spans", "cells", "lines", "states", "latencies")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*$")
 # Averages, extremes and percentiles do not add up, and without calls there are none.
 _NOT_SUMMED = re.compile(r"avg_|min_|max_|median|p\d+_|share")
@@ -101,14 +104,10 @@ def _draw(session: Session, reducer: Reducer, line: ChartLine, lang: str) -> Dra
         captions = {each: f"{captions[each]}; {_NO_DURATIONS[each]}" for each in captions}
     values = encode(line, wanted, columns, marks, shape, lang)
     filled = fill(spec, values, str(template.path))
-    if columns[wanted.x].unit == "s" and shape in (
-        "points",
-        "spans",
-        "cells",
-        "lines",
-        "states",
-        "latencies",
-    ):
+    if columns[wanted.x].unit == "s" and shape in _ALONG_TIME:
+        if marks.rows and (moments := moments_of(session)):
+            filled = with_moments(filled, moments, values["x_divisor"], lang)
+            captions = {each: f"{captions[each]}; {caption(moments, each)}" for each in captions}
         # Pages link the charts that share a time axis, whatever the unit of each.
         filled["usermeta"] = {"seconds_per_unit": values["x_divisor"]}
     head = {

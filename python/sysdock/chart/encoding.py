@@ -54,6 +54,7 @@ _STATES_JA = {
     "child process": "子プロセス",
     "timer": "タイマー",
     "events": "イベント",
+    "idle": "アイドル",
     "timer, events": "タイマー・イベント",
     "other": "その他",
     "path": "クリティカルパス",

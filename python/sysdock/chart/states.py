@@ -27,6 +27,7 @@ _GROUP_OF = {
     "socket": "pipe, socket",
     "timer": "timer, events",
     "events": "timer, events",
+    "idle": "timer, events",
     **{name: name for name in GROUPS},
 }
 

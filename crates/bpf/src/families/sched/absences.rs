@@ -12,8 +12,8 @@ use sysdock_table::TableError;
 use crate::{
     conversion::Conversion,
     events::{
-        STATE_DEAD, STATE_SLEEPING, STATE_STOPPED, STATE_TRACED, STATE_UNINTERRUPTIBLE, SWITCH_PREEMPTED, SwitchEvent,
-        WAKE_INTERRUPT, WAKE_NEW, WAKE_OTHER, WakeEvent,
+        STATE_DEAD, STATE_NOLOAD, STATE_SLEEPING, STATE_STOPPED, STATE_TRACED, STATE_UNINTERRUPTIBLE, SWITCH_PREEMPTED,
+        SwitchEvent, WAKE_INTERRUPT, WAKE_NEW, WAKE_OTHER, WakeEvent,
     },
 };
 
@@ -291,11 +291,11 @@ fn since_the_start(tid: u32, at_ns: i64, conversion: &mut Conversion<'_>) -> Opt
     Some(begun(life as u32, (*start_ns).min(at_ns), State::Unknown))
 }
 
-/// A freezer, or a state that a newer kernel has, is a way to sleep.
+/// A freezer, nothing to do, or a state that a newer kernel has, is a way to sleep.
 fn state(bits: u32) -> State {
     match bits {
         0 => State::Preempted,
-        bits if bits & STATE_UNINTERRUPTIBLE != 0 => State::Uninterruptible,
+        bits if bits & STATE_UNINTERRUPTIBLE != 0 && bits & STATE_NOLOAD == 0 => State::Uninterruptible,
         bits if bits & STATE_SLEEPING != 0 => State::Sleeping,
         bits if bits & STATE_STOPPED != 0 => State::Stopped,
         bits if bits & STATE_TRACED != 0 => State::Traced,

@@ -3,6 +3,7 @@
 use sysdock_calls::{Kind, syscalls::Class};
 
 use super::rows::State;
+use crate::events::{CALL_NEVER, CALL_OF_32_BITS};
 
 /// The words of `run_states.cause`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(super) enum Cause {
     Device,
     PageFault,
     Kernel,
+    /// A thread of the kernel that has nothing to do.
+    Idle,
     Stopped,
     Unknown,
 }
@@ -39,8 +42,21 @@ impl Cause {
             Cause::Device => "device",
             Cause::PageFault => "page fault",
             Cause::Kernel => "kernel",
+            Cause::Idle => "idle",
             Cause::Stopped => "stopped",
             Cause::Unknown => "unknown",
+        }
+    }
+
+    /// Of a thread that waits in no call; `reason`: one of `enum no_call`.
+    pub(super) fn without_call(state: State, reason: i16) -> Option<Self> {
+        let is_asleep = state == State::Sleeping;
+        match Cause::of(state, None, None)? {
+            Cause::PageFault if reason == CALL_NEVER.cast_signed() as i16 => {
+                Some(if is_asleep { Cause::Idle } else { Cause::Kernel })
+            }
+            Cause::PageFault if reason == CALL_OF_32_BITS.cast_signed() as i16 => Some(Cause::Unknown),
+            cause => Some(cause),
         }
     }
 
@@ -99,6 +115,12 @@ mod tests {
         assert_eq!(cause(waits, "munmap", Class::Memory, None), Some("kernel"));
         assert_eq!(cause(State::Stopped, "read", Class::Read, Some(Kind::File)), Some("stopped"));
         assert_eq!(cause(State::Preempted, "read", Class::Read, Some(Kind::File)), None);
-        assert_eq!(Cause::of(waits, None, None), Some(Cause::PageFault));
+        assert_eq!(Cause::without_call(waits, -1), Some(Cause::PageFault));
+        // Threads of the kernel have no pages that could be missing.
+        assert_eq!(Cause::without_call(asleep, -2), Some(Cause::Idle));
+        assert_eq!(Cause::without_call(waits, -2), Some(Cause::Kernel));
+        assert_eq!(Cause::without_call(asleep, -3), Some(Cause::Unknown));
+        assert_eq!(Cause::without_call(State::Preempted, -2), None);
+        assert_eq!(Cause::without_call(State::Unknown, -2), Some(Cause::Unknown));
     }
 }

@@ -27,6 +27,14 @@ enum task_state {
 	STATE_STOPPED = 4,
 	STATE_TRACED = 8,
 	STATE_DEAD = 0x80,
+	STATE_NOLOAD = 0x400, // with STATE_UNINTERRUPTIBLE: a thread of the kernel has nothing to do
+};
+
+// switch_event.call of a thread that is in no system call.
+enum no_call {
+	CALL_NONE = -1,
+	CALL_NEVER = -2, // a thread of the kernel
+	CALL_OF_32_BITS = -3, // it is in one of a 32-bit program
 };
 
 struct switch_event {
@@ -36,7 +44,7 @@ struct switch_event {
 	unsigned int to_tid;      // that runs from now on; 0: none that is recorded
 	unsigned int state;       // what the thread before waits for: task_state; 0: nothing
 	unsigned int cpu;
-	int call; // number of the system call that the thread before is in; -1: none
+	int call; // number of the system call that the thread before is in; below 0: no_call
 	unsigned int switches; // how often the thread before has left a CPU by now, the lower half
 };
 

@@ -74,7 +74,7 @@ pub(super) struct Absence {
     pub(super) until_ns: i64,
     pub(super) state: State,
     pub(super) waker: Waker,
-    /// Number of the system call; below 0: none.
+    /// Number of the system call; below 0: one of `enum no_call`.
     pub(super) call: i16,
     /// Below 0: it did not run again.
     pub(super) cpu: i16,
@@ -131,8 +131,10 @@ impl Words {
             }
             _ => {}
         }
-        let call = self.call(absence.call);
-        let call = call.map(|(number, class)| (self.name(number), class));
+        let Some((number, class)) = self.call(absence.call) else {
+            return Absence { cause: Cause::without_call(absence.state, absence.call), ..absence };
+        };
+        let call = Some((self.name(number), class));
         let kind = ObjectId::try_from(absence.object).ok().map(|object| objects.kind(object));
         Absence { cause: Cause::of(absence.state, call, kind), ..absence }
     }
