@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from sysdock.analysis.moments import moments_of
 from sysdock.errors import NotComputed
 from sysdock.sections import Statement, contents, section_of
 from sysdock.sections.scan import file_systems
@@ -34,8 +36,9 @@ def describe(session: Session) -> dict[str, Any]:
     `captures`: as recording.json has them; `lines_total`, `lines_understood`, `lost_events`: their sums, in
     their own units. `kind`: what they set out to record. `file_systems`: rows of that table, of a scan.
     `tables`: per table `rows`, `lost`, `bytes` on disk.
-    `environment`: rows of that table. `issues`: per kind the number of rows, whether the line itself was
-    understood, and the first places. `damage`: parts that are missing or have a wrong size.
+    `environment`: rows of that table. `marks`: moments, `at_ns` after the start, and `text`. `issues`: per
+    kind the number of rows, whether the line itself was understood, and the first places. `damage`: parts
+    that are missing or have a wrong size.
     `not_computed`: by key why it is null: the engine could not compute it.
     """
     recording = session.recording
@@ -52,7 +55,13 @@ def describe(session: Session) -> dict[str, Any]:
     described["damage"] = session.views.damage()
     # Of a damaged recording nobody knows which there are.
     issues_known: list[dict[str, Any]] | None = None if described["damage"] else []
-    described |= {"has_exits": None, "file_systems": [], "environment": [], "issues": issues_known}
+    described |= {
+        "has_exits": None,
+        "file_systems": [],
+        "environment": [],
+        "marks": [],
+        "issues": issues_known,
+    }
     described["not_computed"] = {}
     for name, read in _READERS.items() if not described["damage"] else ():
         try:
@@ -119,10 +128,16 @@ def issues(session: Session) -> list[dict[str, Any]]:
 
 
 # What `describe` reads from tables.
+def marks(session: Session) -> list[dict[str, Any]]:
+    """What made a flight recorder write the recording, by time."""
+    return [dataclasses.asdict(one) for one in moments_of(session)]
+
+
 _READERS: dict[str, Callable[[Session], Any]] = {
     "has_exits": _has_exits,
     "file_systems": file_systems,
     "environment": environment,
+    "marks": marks,
     "issues": issues,
 }
 

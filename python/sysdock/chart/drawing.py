@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from sysdock.analysis import Result, Session
+from sysdock.analysis.moments import moments_of
 from sysdock.chart.caption import caption_of, title_of
 from sysdock.chart.encoding import encode
 from sysdock.chart.flame import flame
 from sysdock.chart.icicle import icicle
 from sysdock.chart.latencies import latencies
 from sysdock.chart.lines import lines
-from sysdock.chart.moments import caption, moments_of, with_moments
+from sysdock.chart.moments import caption, with_moments
 from sysdock.chart.ranges import ranges
 from sysdock.chart.reduce import Marks, Reducer, Wanted
 from sysdock.chart.states import states

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
+from sysdock.analysis.moments import moments_of
 from sysdock.sections import Capture, sections_of
 from sysdock.sections.coverage import unit_words
 from sysdock.text import human_count, human_ns, pad, percent, printable, shorten, width, wrapped
@@ -22,6 +23,7 @@ _ALL_NUMBERS_FROM = 80
 _NUMBER = 13
 # A rule gets its title, and at most this many lines of reasons, and of advice.
 _MOST_LINES = 3
+_MOST_MARKS = 2
 
 _WORDS = {
     "en": {
@@ -32,6 +34,7 @@ _WORDS = {
         "gain": "up to {gain} to win",
         "several": "{count} findings",
         "no clock": "no clock in the log",
+        "mark": "mark: {mark}",
         "do": "What to do: ",
         "more": "... {count} more",
         "report": "Report:",
@@ -60,6 +63,7 @@ _WORDS = {
         "gain": "最大 {gain} 短縮",
         "several": "{count} 件",
         "no clock": "ログに時刻なし",
+        "mark": "マーク: {mark}",
         "do": "対策: ",
         "more": "... 他 {count} 件",
         "report": "レポート:",
@@ -104,7 +108,9 @@ def _head(session: Session, words: dict[str, str], lang: str) -> list[str]:
     ]
     if not manifest["complete"]:
         facts.append(words["incomplete"].format(how=recording.ended_by))
-    return [printable(manifest.get("command") or words["command unknown"]), printable(", ".join(facts)), ""]
+    marks = [words["mark"].format(mark=one.said(lang)) for one in moments_of(session)[:_MOST_MARKS]]
+    head = [manifest.get("command") or words["command unknown"], ", ".join(facts), *marks]
+    return [*map(printable, head), ""]
 
 
 def _coverage(capture: Capture, words: dict[str, str], lang: str) -> str:

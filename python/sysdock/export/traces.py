@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from sysdock.analysis import Session
+from sysdock.analysis.moments import moments_of
 from sysdock.export.protobuf import Field, message
 from sysdock.export.scheduling import scheduling_packets
 from sysdock.text import harmless_json, visible
@@ -69,6 +70,10 @@ def write_chrome(session: Session, out: IO[bytes], most: int) -> Written:
         event |= {"dur": dur_ns / 1000} if dur_ns is not None else {"s": "t"}
         emit({**event, "args": {key: value for key, value in given.items() if value is not None}})
         shown += 1
+    for one in moments_of(session):
+        emit(
+            {"name": one.text, "cat": "mark", "ph": "i", "s": "g", "pid": 0, "tid": 0, "ts": one.at_ns / 1000}
+        )
     out.write(b"\n]}\n")
     return Written(shown, calls_total(session))
 
@@ -82,6 +87,8 @@ _UUID, _PARENT, _NAME, _PROCESS, _THREAD = 1, 5, 2, 3, 4
 _BEGIN, _END, _INSTANT = 1, 2, 3
 # One sequence of packets; its first clears what was known.
 _OUR_SEQUENCE, _CLEARED = 1, 1
+# The numbers of processes and threads are far below.
+_MARKS_TRACK = 1 << 62
 
 
 def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
@@ -103,6 +110,8 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
             (_THREAD, about),
         ]
         _packet(out, [(_DESCRIPTOR, message(track))], number)
+    if moments_of(session):
+        _packet(out, [(_DESCRIPTOR, message([(_UUID, _MARKS_TRACK), (_NAME, "marks")]))])
     start = session.recording.manifest["started_ns"]
     # A call ends before the next of its thread begins, but not before calls of other threads do: its end is
     # written with the next one of its thread. At most one call of a thread is open.
@@ -122,6 +131,14 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
         shown += 1
     for life, end in open_ends.items():
         _slice_end(out, life, end)
+    for one in moments_of(session):
+        instant: list[Field] = [
+            (_EVENT_TYPE, _INSTANT),
+            (_EVENT_TRACK, _MARKS_TRACK),
+            (_EVENT_CATEGORY, "mark"),
+        ]
+        instant.append((_EVENT_NAME, visible(one.text)))
+        _packet(out, [(_TIMESTAMP, one.at_ns), (_TRACK_EVENT, message(instant))])
     for field in scheduling_packets(session, most):
         _packet(out, [field])
     return Written(shown, calls_total(session))

@@ -8,6 +8,7 @@ from typing import Any
 from sysdock.analysis import Finding, Session
 from sysdock.analysis.description import statements
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
+from sysdock.analysis.moments import moments_of
 from sysdock.analysis.writing import json_text
 from sysdock.errors import NotComputed
 from sysdock.library import Analysis, Column
@@ -39,6 +40,7 @@ _WORDS = {
         "host": "host",
         "started": "started",
         "duration": "duration",
+        "mark": "mark",
         "understood": "{unit} understood",
         "lost": "events lost",
         "complete": "complete",
@@ -64,6 +66,7 @@ _WORDS = {
         "host": "ホスト",
         "started": "開始",
         "duration": "時間",
+        "mark": "マーク",
         "understood": "解釈できた{unit}",
         "lost": "失われたイベント",
         "complete": "完全",
@@ -143,6 +146,7 @@ def _facts(session: Session, words: dict[str, str], lang: str) -> list[str]:
         name = words["understood"].format(unit=unit_words(capture["unit"])[unit])
         rows.append((name, f"{share} / {capture['total']:,}"))
     ended = words["yes"] if manifest["complete"] else f"{words['no']} ({recording.ended_by})"
+    rows += [(words["mark"], _plain(one.said(lang))) for one in moments_of(session)]
     rows += [(words["lost"], f"{recording.lost_events:,}"), (words["complete"], ended)]
     return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)]
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from sysdock.analysis import Finding, Session
 from sysdock.analysis.description import statements
 from sysdock.analysis.finding import by_rule, main_findings, total_gain
+from sysdock.analysis.moments import moments_of
 from sysdock.errors import NotComputed
 from sysdock.page.markup import both, join, text
 from sysdock.page.numbers import duration, moment, size
@@ -142,6 +143,8 @@ def _facts(session: Session) -> list[tuple[str, str]]:
     ]
     if clock.get("note"):
         facts.append((both("Clock", "時計"), text(clock["note"])))
+    marks = (both(text(one.said()), text(one.said("ja"))) for one in moments_of(session))
+    facts.append((both("Marks", "マーク"), join(marks)))
     facts.append((both("Users", "ユーザー"), _users(session)))
     return [(name, value) for name, value in facts if value]
 

@@ -66,6 +66,16 @@ def test_perfetto_has_every_call_to_the_nanosecond(session: Session) -> None:
     assert len(instants) == without > 0
 
 
+def test_marks_are_instants_for_all_threads(maker: RecordingMaker, open_session) -> None:
+    session = open_session(maker.make(marks=[{"t": 0.5, "text": "by hand"}]))
+    packets = perfetto(session).packet
+    [named] = [packet.track_descriptor.uuid for packet in packets if packet.track_descriptor.name == "marks"]
+    [mark] = [packet for packet in packets if packet.track_event.track_uuid == named]
+    assert (mark.timestamp, mark.track_event.name) == (500_000_000, "by hand")
+    events = json.loads(written(session, "chrome"))["traceEvents"]
+    assert [(one["ts"], one["name"]) for one in events if one.get("s") == "g"] == [(500_000, "by hand")]
+
+
 def test_perfetto_names_threads_below_their_processes(session: Session) -> None:
     tracks = [
         packet.track_descriptor for packet in perfetto(session).packet if packet.HasField("track_descriptor")

@@ -1,0 +1,37 @@
+"""Moments that matter for the whole recording (the table `marks`): what made a flight recorder write it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sysdock.text import human_ns
+
+if TYPE_CHECKING:
+    from sysdock.analysis.session import Session
+
+# More would hide a chart.
+MOST = 20
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A mark. `at_ns`: since the start of the recording."""
+
+    at_ns: int
+    text: str
+
+    def said(self, lang: str = "en") -> str:
+        """Its text and when it was."""
+        if lang == "ja":
+            return f"{self.text} (開始から {human_ns(self.at_ns)})"
+        return f"{self.text}, {human_ns(self.at_ns)} after the start"
+
+
+def moments_of(session: Session) -> list[Moment]:
+    """The first marks in the range of time that is shown, by time; at most `MOST`."""
+    if "marks" not in session.recording.tables:
+        return []
+    start = session.recording.manifest["started_ns"]
+    rows = session.fetch(f"SELECT ts_ns, text FROM marks ORDER BY ts_ns LIMIT {MOST}")
+    return [Moment(ts_ns - start, text) for ts_ns, text in rows]
