@@ -108,7 +108,8 @@ pub(crate) struct FlightStart {
     /// No trigger writes another recording where the folder has more than this [MiB].
     #[arg(long, value_name = "MIB", default_value_t = 2048)]
     pub(crate) disk: u64,
-    /// What to record, as `record` has it.
+    /// What to record, in the words of `record`; system calls only with `io`, as they cost most. If not given:
+    /// sched,system,block, and what other options need.
     #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = family)]
     pub(crate) what: Vec<String>,
     /// What to record, by the question.

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from sysdock.cli.options import share_option, what_options
+from sysdock.cli.options import more_options, share_option, what_option
 
 _EPILOG = """Example:
 
 \b
-  sysdock flight start --on signal --on call/fsync:500ms
+  sysdock flight start --on signal --on run-queue:100ms
   sysdock flight status
   sysdock flight dump -o rec --text "the page was slow"
   sysdock diagnose rec
@@ -24,7 +24,7 @@ _START_EPILOG = """Triggers:
   call:TIME               a call about files takes longer; not reads of pipes or sockets
   call/NAME:TIME          this call takes longer, such as call/futex:1s
   run-queue:TIME          a thread waits longer for a CPU
-  lock:TIME               a thread waits longer for a lock of the kernel (--what ...,locks)
+  lock:TIME               a thread waits longer for a lock of the kernel
   pressure/cpu:PERCENT    threads waited for the CPU in that part of a second; memory, io, too
   signal                  a process is killed, but not by TERM, INT, HUP or PIPE
   signal:NAME,...         a process is killed by one of these
@@ -35,7 +35,8 @@ Example:
 
 \b
   sysdock flight start
-  sysdock flight start --keep 30s --what io,sched --on run-queue:100ms
+  sysdock flight start --keep 30s --on call/fsync:500ms
+  sysdock flight start --what io,sched,cpu --on signal
   sysdock flight start --on "command:systemctl is-failed db.service"
 """
 _STATUS_EPILOG = """Example:
@@ -121,7 +122,11 @@ def command() -> None:
     metavar="MIB",
     help="Triggers write no more where DIR has more than this.",
 )
-@what_options
+@what_option(
+    "What to record, in the words of `record`. System calls only with io: they cost most. If not given: "
+    "sched,system,block, and what other options need."
+)
+@more_options
 @click.option("--foreground", is_flag=True, help="Stay in the foreground, as services do.")
 @_name_option
 @click.pass_context

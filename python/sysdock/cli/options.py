@@ -190,20 +190,33 @@ def complete_rule(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     return [rule.id for rule in Library().rules() if rule.id.startswith(incomplete)]
 
 
+def what_option(text: str) -> Callable[[Function], Function]:
+    """What is recorded, in words. `text`: the help."""
+    return click.option("--what", metavar="A,B", help=text)
+
+
 def what_options(function: Function) -> Function:
     """What is recorded by the kernel's own events."""
     choices = (
-        click.option(
-            "--what",
-            metavar="A,B",
-            help="What to record: io (system calls and processes, always), uring (operations of io_uring), "
+        what_option(
+            "What to record: io (system calls and processes, always), uring (operations of io_uring), "
             "faults (page faults on mapped files), page_io (reads and writes of the disk for files), sched "
             "(when threads run, and what they wait for), cpu (samples of threads that run), system (load "
             "of the whole machine); if not given, these. Only if named: locks (waits for locks of the "
             "kernel), block (requests to block devices: their time in the queue and in the device), irq "
             "(interrupts, softirqs and timers), memory (memory that the kernel allocates, by call site, "
-            "and waits for it).",
+            "and waits for it)."
         ),
+        more_options,
+    )
+    for choice in reversed(choices):
+        function = choice(function)
+    return function
+
+
+def more_options(function: Function) -> Function:
+    """Of these, what goes beyond words."""
+    choices = (
         click.option(
             "--preset",
             type=click.Choice(["bottleneck"]),

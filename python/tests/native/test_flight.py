@@ -31,6 +31,8 @@ for line in sys.stdin:
         os.pread(fd, 1, 0)
     print("done", flush=True)
 """
+# What `record` records if nothing is named.
+USUAL = ("--what", "io,uring,faults,page_io,sched,cpu,system")
 KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -109,7 +111,7 @@ def test_calls_are_exact_and_named_although_what_names_them_came_before(
     flight: Flight, tmp_path: Path
 ) -> None:
     path = tmp_path / "opened-before"
-    flight.start("--keep", "1s")
+    flight.start("--keep", "1s", *USUAL)
     with reading(path) as read:
         opened_ns = time.time_ns()
         for attempt in range(30):
@@ -159,7 +161,9 @@ def test_the_oldest_is_given_up_where_the_memory_is_full(flight: Flight, tmp_pat
 
 
 def test_a_process_that_is_killed_has_its_last_moments_written(flight: Flight, tmp_path: Path) -> None:
-    flight.start("--keep", "5s", "--on", "signal", "--into", str(tmp_path / "written"), "--pause", "1h")
+    flight.start(
+        *USUAL, "--keep", "5s", "--on", "signal", "--into", str(tmp_path / "written"), "--pause", "1h"
+    )
     killed = subprocess.run([sys.executable, "-c", KILLED], check=False)
     assert killed.returncode == -signal.SIGSEGV
     [written] = flight.written(1)
@@ -187,7 +191,7 @@ def test_a_slow_call_is_a_trigger(flight: Flight, tmp_path: Path) -> None:
 
 
 def test_samples_have_functions_of_processes_that_began_before(flight: Flight, tmp_path: Path) -> None:
-    flight.start("--keep", "1s", "--freq", "999")
+    flight.start("--keep", "1s", "--freq", "999", *USUAL)
     spin = "import zlib, os\ndata = os.urandom(1 << 20)\nprint('ready', flush=True)\nwhile True: zlib.compress(data)"
     with subprocess.Popen([sys.executable, "-c", spin], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -214,7 +218,7 @@ def test_mistakes_are_said(flight: Flight, tmp_path: Path) -> None:
     assert not (tmp_path / "rec").exists()
     assert "no flight recorder" in flight.run("status").stderr
     for words, said in [
-        (["--on", "lock:1s"], "waits for locks of the kernel are not recorded"),
+        (["--what", "sched", "--on", "lock:1s"], "waits for locks of the kernel are not recorded"),
         (["--on", "probe"], "name a place"),
         (["--on", "nonsense"], "no such trigger"),
         (["--memory", "8", "--ring", "8"], "the ring of each CPU takes 8 MiB"),
@@ -263,6 +267,18 @@ def test_system_calls_may_be_left_out(flight: Flight, tmp_path: Path) -> None:
         assert not [
             one.rule for one in session.diagnose() if one.rule.startswith("io/") and one.status == "ok"
         ]
+
+
+def test_what_triggers_need_is_recorded(flight: Flight) -> None:
+    for words, recorded in [
+        ((), {"sched", "system", "block"}),
+        (("--on", "call:1s"), {"io", "sched", "system", "block"}),
+        (("--on", "lock:1s"), {"sched", "system", "block", "locks"}),
+        (("--freq", "99"), {"io", "sched", "system", "block", "cpu"}),
+    ]:
+        flight.start(*words)
+        assert {"io", "sched", "system", "block", "locks", "cpu"} & set(flight.status()["what"]) == recorded
+        assert flight.run("stop").returncode == 0
 
 
 def test_one_that_is_killed_leaves_room_for_the_next(flight: Flight, tmp_path: Path) -> None:

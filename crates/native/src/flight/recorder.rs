@@ -31,6 +31,8 @@ use crate::{
 
 /// Between two looks at the rings. One of 8 MiB takes 40 ms of what the fastest programs make.
 const PAUSE: Duration = Duration::from_millis(10);
+/// What is recorded if nothing is named: what costs little, as it is always on.
+const CHEAP: [&str; 3] = ["sched", "system", "block"];
 /// What can be recorded without system calls.
 const WITHOUT_CALLS: [&str; 6] = ["sched", "system", "locks", "block", "irq", "memory"];
 /// Between two runs of a command that is a trigger.
@@ -71,14 +73,14 @@ fn check(arguments: &FlightStart) -> Result<(), Message> {
         return Err(Message::new(fact, "give more memory, or a smaller --ring"));
     }
     let families = by_kernel::families(&as_record(arguments));
+    let with_calls = || format!("record them, too: --what {},{}", sysdock_bpf::IO, what(arguments).join(","));
     let needs_calls = |family: &&sysdock_bpf::Family| !WITHOUT_CALLS.contains(&family.word);
     if let Some(family) = families.iter().find(needs_calls).filter(|_| without_calls(arguments)) {
-        let hint = format!("record them, too: --what {},{}", sysdock_bpf::IO, arguments.what.join(","));
+        let hint = with_calls();
         return Err(Message::new(format!("{} need system calls, which have the names for them", family.shows), hint));
     }
     if without_calls(arguments) && arguments.on.iter().any(|(_, trigger)| matches!(trigger, Trigger::Call { .. })) {
-        let hint = format!("record them, too: --what {},{}", sysdock_bpf::IO, arguments.what.join(","));
-        return Err(Message::new("a trigger waits for system calls, which are not recorded", hint));
+        return Err(Message::new("a trigger waits for system calls, which are not recorded", with_calls()));
     }
     for (text, trigger) in &arguments.on {
         if let Some(family) = trigger.family().filter(|family| !families.contains(family)) {
@@ -135,9 +137,24 @@ impl Write for Background {
     }
 }
 
-/// Unlike `record`, it leaves system calls out where other things are named: they cost most.
+/// What is recorded, in the words of `--what`. If nothing is named, also what other options need.
+fn what(arguments: &FlightStart) -> Vec<String> {
+    let FlightStart { what, on, probe, stacks, freq, .. } = arguments;
+    if !what.is_empty() {
+        return what.clone();
+    }
+    let waits_for_calls = on.iter().any(|(_, trigger)| matches!(trigger, Trigger::Call { .. }));
+    let needs_calls = waits_for_calls || !probe.is_empty() || stacks.is_some() || freq.is_some();
+    let more = needs_calls.then_some(sysdock_bpf::IO).into_iter().chain(freq.is_some().then_some("cpu"));
+    // Places are recorded where they are named, whatever the words are.
+    let of_triggers = on.iter().filter_map(|(_, trigger)| trigger.family()).filter(|family| *family != sysdock_bpf::PROBES);
+    let words = CHEAP.into_iter().chain(more).chain(of_triggers.map(|family| family.word));
+    words.map(str::to_string).collect()
+}
+
+/// Unlike `record`, it leaves system calls out where they are not named: they cost most.
 fn without_calls(arguments: &FlightStart) -> bool {
-    !arguments.what.is_empty() && !arguments.what.iter().any(|word| word == sysdock_bpf::IO)
+    arguments.preset.is_none() && !what(arguments).iter().any(|word| word == sysdock_bpf::IO)
 }
 
 /// The same as for `record`.
@@ -152,7 +169,7 @@ fn as_record(arguments: &FlightStart) -> arguments::Record {
             all: target.all || target.is_empty(),
         },
         time: None,
-        what: arguments.what.clone(),
+        what: if arguments.preset.is_some() { Vec::new() } else { what(arguments) },
         without_calls: without_calls(arguments),
         preset: arguments.preset,
         no_loss: false,
