@@ -10,6 +10,7 @@
 -- column: of_function DOUBLE    Part of the CPU time of the function itself.
 -- column: share DOUBLE          Part of all CPU time.
 -- column: samples BIGINT        Samples.
+-- sums:   time_ns, samples
 -- tags:   cpu, time
 WITH taken AS (
     SELECT CASE WHEN s.in_kernel THEN s.kernel_stack_id ELSE s.stack_id END AS stack_id, sum(s.period_ns) AS ns, count(*) AS number

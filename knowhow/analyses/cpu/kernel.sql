@@ -7,6 +7,7 @@
 -- column: time_ns BIGINT      CPU time [ns].
 -- column: share DOUBLE        Part of the CPU time in the kernel.
 -- column: samples BIGINT      Samples.
+-- sums:   time_ns, samples
 -- chart:  bars x=activity y=time_ns color=entry title="CPU time in the kernel" title_ja="カーネルの CPU 時間"
 -- tags:   cpu, time
 WITH used AS (

@@ -9,6 +9,7 @@
 -- column: program_ns BIGINT   Of it in the program and its libraries [ns].
 -- column: kernel_ns BIGINT    Of it in the kernel [ns].
 -- column: samples BIGINT      Samples.
+-- sums:   time_ns, program_ns, kernel_ns, samples
 -- chart:  bars x=source y=time_ns title="CPU time by source line" title_ja="ソースの行ごとの CPU 時間"
 -- tags:   cpu, time
 WITH taken AS (

@@ -10,6 +10,7 @@
 -- column: total_ns BIGINT     CPU time in it and in what it called [ns].
 -- column: total_share DOUBLE  Part of the CPU time.
 -- column: samples BIGINT      Samples in the function itself.
+-- sums:   self_ns, total_ns, samples
 -- chart:  bars x=function y=self_ns color=place title="CPU time by function" title_ja="関数ごとの CPU 時間"
 -- tags:   cpu, time
 WITH taken AS (

@@ -12,6 +12,7 @@
 -- column: p99_ns BIGINT        99 % of them were late by at most this [ns].
 -- column: max_ns BIGINT        The most [ns].
 -- column: beyond_ns BIGINT     The most beyond its slack [ns].
+-- sums:   runs
 -- chart:  bars x=name y=p99_ns title="Timer lateness" title_ja="タイマーの遅れ"
 -- tags:   time, processes
 WITH ranked AS (

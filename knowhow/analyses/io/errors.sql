@@ -7,6 +7,7 @@
 -- column: calls BIGINT     Calls that failed this way.
 -- column: time_ns BIGINT   Time in these calls [ns].
 -- column: share DOUBLE     Their share of all calls of this name [%].
+-- sums:   calls, time_ns
 -- chart:  bars x=path y=calls color=errno title="Failed calls per file" title_ja="ファイルごとの失敗回数"
 -- tags:   errors, files, calls
 WITH totals AS (

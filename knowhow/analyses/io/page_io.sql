@@ -9,6 +9,7 @@
 -- column: unasked_bytes BIGINT     Bytes that were brought in from the device and that no call read; empty where it is mapped or no call read it [B].
 -- column: written_bytes BIGINT     Bytes that calls wrote to it [B].
 -- column: written_back_bytes BIGINT Bytes that were written to the device for it [B].
+-- sums:   read_bytes, direct_bytes, unasked_bytes, written_bytes, written_back_bytes
 -- tags:   files, bytes
 -- was:    io/cache
 WITH requests AS (

@@ -13,6 +13,7 @@
 -- column: avg_bytes DOUBLE    Average bytes of a call that moved or could have moved any [B].
 -- column: min_bytes BIGINT    Fewest bytes of a call [B].
 -- column: max_bytes BIGINT    Most bytes of a call [B].
+-- sums:   calls, ok, errors, time_ns, bytes
 -- chart:  stacked_bars x=call y=ok,errors title="Calls" title_ja="回数"
 -- chart:  bars x=call y=time_ns title="Time in the calls" title_ja="所要時間"
 -- chart:  bars x=call y=bytes title="Bytes moved" title_ja="バイト数"

@@ -11,6 +11,7 @@
 -- column: time_ns BIGINT      Time that it waited [ns].
 -- column: share DOUBLE        Part of the time that threads waited for any lock.
 -- column: longest_ns BIGINT   The longest wait [ns].
+-- sums:   waits, time_ns
 -- tags:   locks, time
 WITH asking AS (
     -- Functions that take any lock say nothing; what called them does.

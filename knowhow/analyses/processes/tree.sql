@@ -15,6 +15,7 @@
 -- column: calls BIGINT          Number of its calls.
 -- column: time_ns BIGINT        Time in its calls, waiting included [ns].
 -- column: bytes BIGINT          Bytes its calls moved [B].
+-- sums:   calls, time_ns, bytes
 -- chart:  spans x=start_s x2=end_s y=process title="Lifetimes" title_ja="生存期間"
 -- tags:   processes, calls, time, bytes
 WITH used AS (

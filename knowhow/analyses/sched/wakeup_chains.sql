@@ -11,6 +11,7 @@
 -- column: time_ns BIGINT       Time that the first one waited [ns].
 -- column: longest_ns BIGINT    The longest wait [ns].
 -- column: to_run_ns BIGINT     Mean time from the wake-up until it ran [ns].
+-- sums:   wakeups, time_ns
 -- tags:   time, processes
 WITH waits AS (
     SELECT r.task_id, r.cause, r.call, r.waker_task_id, r.waker, r.ts_ns, r.wait_ns, r.runnable_ns, r.ts_ns + r.wait_ns AS woken_ns

@@ -12,6 +12,7 @@
 -- column: waits BIGINT       How often.
 -- column: time_ns BIGINT     Time that it waited [ns].
 -- column: longest_ns BIGINT  The longest wait [ns].
+-- sums:   waits, time_ns
 -- chart:  bars x=cause y=time_ns title="Time waited by cause" title_ja="待ち時間の原因別内訳"
 -- tags:   time, processes
 WITH waits AS (

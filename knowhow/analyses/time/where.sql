@@ -11,6 +11,7 @@
 -- column: time_ns BIGINT    Time of the part [ns].
 -- column: share DOUBLE      Part of the time of the command, or of the thread.
 -- column: evidence VARCHAR  The analysis that shows what is behind it.
+-- sums:   time_ns
 -- chart:  bars x=part y=time_ns title="Where the time went" title_ja="時間の内訳"
 -- tags:   time, processes
 WITH calls_and_faults AS (

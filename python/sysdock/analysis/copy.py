@@ -45,7 +45,7 @@ def copy_select(
     binary = cast(IO[bytes], getattr(out, "buffer", out))
     if format == "json":
         # The engine writes an empty array over three lines, and NaN, which is not JSON.
-        probe = session.fetch(f"SELECT 1 FROM (\n{select}\nLIMIT 1) AS probe", bound, place)
+        probe = session.fetch(f"SELECT 1 FROM (\n{select}\n) AS probe LIMIT 1", bound, place)
         if not probe:
             _write(binary, b"[]\n")
             return

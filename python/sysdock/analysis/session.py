@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Any
@@ -214,6 +215,23 @@ class Result:
         self._kept: str | None = None
         if session.checked:
             self._check_columns()
+
+    def per(self, units: float) -> Result:
+        """With what adds up (`sums:` of the analysis) divided by a number of units of work, as DOUBLE.
+
+        UserError: nothing of the analysis adds up.
+        """
+        sums = self.analysis.sums
+        if not sums:
+            fact = f"`{self.analysis.id}` has no numbers that add up"
+            raise UserError(fact, "time/where, syscalls/latency or io/summary have some", self.place)
+        divided = ", ".join(f"CAST({name} AS DOUBLE) / {units!r} AS {name}" for name in sums)
+        self.sql = f"SELECT * REPLACE ({divided}) FROM (\n{self.sql}\n) AS whole"
+        self.columns = tuple(
+            dataclasses.replace(column, type="DOUBLE") if column.name in sums else column
+            for column in self.columns
+        )
+        return self
 
     def rows(self, limit: int | None = None) -> list[tuple[Any, ...]]:
         """The rows, at most `limit`, in the order of the analysis."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +18,10 @@ from sysdock.cli.options import (
     raw_option,
     recording_argument,
 )
+from sysdock.errors import UserError
+
+if TYPE_CHECKING:
+    from sysdock.analysis import Session
 
 _EPILOG = """Example:
 
@@ -24,6 +29,7 @@ _EPILOG = """Example:
   sysdock show rec io/summary
   sysdock show rec io/files --file '/usr/share/*' --format csv
   sysdock show rec io/calls_over_time -p interval_s=0.5 --plot calls.png
+  sysdock show rec time/where --per 100000
 """
 
 
@@ -42,6 +48,11 @@ _EPILOG = """Example:
     metavar="OUT.png|svg|html",
     help="Draw its charts (a file of that name is replaced).",
 )
+@click.option(
+    "--per",
+    metavar="N|requests",
+    help="For a unit of work: divide calls, bytes and times by N, or by the number of requests recorded.",
+)
 @format_option
 @raw_option
 @filter_options
@@ -52,6 +63,7 @@ def command(
     pairs: tuple[str, ...],
     limit: int | None,
     plot: Path | None,
+    per: str | None,
     format_: str,
     raw: bool,
     lang: str,
@@ -71,11 +83,35 @@ def command(
     params = parse_params(pairs)
     with open_session(recording, options) as session:
         found = session.library.analysis(analysis)
+        if plot and per:
+            raise UserError("--per is for tables, not for charts", "leave out one of --per and --plot")
         if plot:
             from sysdock import chart
 
             chart.write(session, found, params, plot, lang)
             remark(f"{plot} written")
         else:
-            print_result(session.run(found, params), format_, limit, raw=raw)
+            result = session.run(found, params)
+            if per:
+                units = _units(session, per)
+                result.per(units)
+                remark(f"per unit of work, of {units:,.15g}: {', '.join(found.sums)}")
+            print_result(result, format_, limit, raw=raw)
         remark_on(session, session.library.sources((*found.needs, *found.uses)))
+
+
+def _units(session: Session, per: str) -> float:
+    """How many units of work there were: as stated, or as many as the recording has requests."""
+    if per == "requests":
+        session.require(session.library.analysis("requests/latency"))
+        [(units,)] = session.fetch("SELECT count(*) FROM requests")
+        if not units:
+            raise UserError("no requests in this recording", "give their number: --per N")
+        return float(units)
+    try:
+        units = float(per)
+    except ValueError:
+        units = 0.0
+    if not 0 < units < math.inf:
+        raise UserError(f"--per {per}: not a number of units above 0", "give a number, or `requests`")
+    return units

@@ -16,7 +16,7 @@ from typing import Any
 from sysdock.errors import UserError, did_you_mean
 from sysdock.library.rule_shape import KNOWN_COLUMNS, RULE_COLUMNS, Column, Sentences, parse_sentences
 
-KEYS = ("needs", "uses", "param", "column", "chart", "says", "evidence", "portable", "tags", "was")
+KEYS = ("needs", "uses", "param", "column", "sums", "chart", "says", "evidence", "portable", "tags", "was")
 TAGS = (
     "calls",
     "bytes",
@@ -80,6 +80,7 @@ class Analysis:
     uses: tuple[str, ...]
     params: tuple[Param, ...]
     columns: tuple[Column, ...]
+    sums: tuple[str, ...]
     charts: tuple[ChartLine, ...]
     says: Sentences
     evidence: str | None
@@ -203,6 +204,7 @@ class _Header:
             uses=self.uses(kind),
             params=params,
             columns=columns,
+            sums=self.sums(columns),
             charts=tuple(self.chart(*line) for line in self.lines["chart"]),
             says=self.sentences(columns, params),
             evidence=self.single("evidence"),
@@ -233,6 +235,18 @@ class _Header:
             line = self.lines["uses"][0][0]
             raise self.error(line, "a rule cannot use tables that may be missing", "name them in `needs:`")
         return uses
+
+    def sums(self, columns: tuple[Column, ...]) -> tuple[str, ...]:
+        """Columns that add up over rows and time: of these there is so much for a unit of work."""
+        numbers = {column.name for column in columns if column.type in ("BIGINT", "INTEGER", "DOUBLE")}
+        sums = self.words("sums")
+        for name in sums:
+            if name not in numbers:
+                line = self.lines["sums"][0][0]
+                raise self.error(
+                    line, f"`{name}` is no column with numbers", "name columns as `column:` does"
+                )
+        return sums
 
     def tags(self) -> tuple[str, ...]:
         tags = self.words("tags")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from make_recording import STARTED_NS, RecordingMaker, sample_calls
+from sysdock.library import Library
 
 ODD = '/tmp/it\'s "<script>"\n,[x]*'
 SUMMARY_KEYS = [
@@ -568,3 +569,28 @@ class TestDiagnoseOneRule:
         done = cli("diagnose", folder, "-p", "min_calls=1")
         assert done.returncode == 2
         assert "name the rule" in done.stderr
+
+
+@pytest.mark.parametrize("analysis", ["io/summary", "io/files", "syscalls/latency", "time/waits"])
+def test_per_divides_what_adds_up_and_nothing_else(cli, maker: RecordingMaker, analysis: str) -> None:
+    folder = maker.make_waits()
+    sums = Library().analysis(analysis).sums
+    whole, each = (
+        json.loads(cli("show", folder, analysis, "--format", "json", "--limit", "3", *words).stdout)
+        for words in ([], ["--per", "4"])
+    )
+    assert whole
+    assert len(whole) == len(each)
+    for row, part in zip(whole, each, strict=True):
+        for name, value in row.items():
+            assert part[name] == (value / 4 if name in sums and value is not None else value), name
+
+
+def test_per_refuses_what_is_no_number_of_units(cli, maker: RecordingMaker) -> None:
+    folder = maker.make_waits()
+    for units in ("0", "-1", "nan", "inf", "x"):
+        assert "not a number of units above 0" in cli("show", folder, "io/summary", "--per", units).stderr
+    assert "no requests" in cli("show", folder, "io/summary", "--per", "requests").stderr
+    assert "no numbers that add up" in cli("show", folder, "io/offsets", "--per", "2").stderr
+    words = ("--per", "2", "--plot", str(folder / "chart.png"))
+    assert "not for charts" in cli("show", folder, "io/summary", *words).stderr
