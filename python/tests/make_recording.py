@@ -77,8 +77,8 @@ class RecordingMaker:
         for table in ON_DEMAND:
             if table in manifest:
                 tables[table] = [self._event(entry, paths, lives) for entry in manifest.pop(table)]
-        if "locks" in manifest:
-            tables["locks"] = manifest.pop("locks")
+        for table in {"locks", "sockets"} & manifest.keys():
+            tables[table] = manifest.pop(table)
         return self.write(tables, name, **manifest)
 
     def make_scan(self, name: str = "scan") -> Path:
@@ -219,6 +219,7 @@ class RecordingMaker:
         rows["system_metrics"] = [{"t": t, **number, "value": 1e9 * t} for t in (0.0, 0.1)]
         rows |= {
             "locks": [lock],
+            "sockets": [{"path_id": 0, "protocol": "tcp", "remote": "192.0.2.1:80", "retransmits": 1}],
             "lock_waits": [{**got, "call": "read", "class": "read", "kernel_stack_id": 1}],
         }
         return self.make(calls, name, processes=[life], **rows)

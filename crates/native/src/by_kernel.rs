@@ -195,7 +195,7 @@ pub(crate) fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal
         return Err(Refusal::Error(no_such_process(gone.pid)));
     }
     let attach = begun.elapsed();
-    let meters = settings.families.contains(&sysdock_bpf::SYSTEM).then(|| Meters::open(group.as_ref().map(Group::folder)));
+    let meters = Meters::open(&settings.families, group.as_ref().map(Group::folder));
     let (asked, target) = (settings.asked, settings.target);
     Ok(Prepared { probes, asked, target, gate, group, tasks, names: KernelNames::open(), meters, attach })
 }

@@ -2,7 +2,7 @@
 -- The time of the command along its critical path: at each moment the thread on whose progress the end depended. Below it, every thread
 -- from its start to its end. The parts add up to the time of the command, and of each thread.
 -- needs:  critical_path, run_states, calls, processes, paths
--- uses:   file_faults, samples, stack_places, kernel_activities, locks
+-- uses:   file_faults, samples, stack_places, kernel_activities, locks, sockets
 -- param:  least_samples BIGINT = 10   With fewer samples the rest of the CPU time is not split.
 -- column: process VARCHAR   Program and process id; empty: the command as a whole.
 -- column: tid INTEGER       Thread id.
@@ -141,7 +141,7 @@ WITH calls_and_faults AS (
         END AS part,
         CASE
             WHEN l.name IS NOT NULL THEN concat(coalesce(u.call, 'page fault'), ' ', l.name)
-            WHEN u.cause IS NOT NULL AND o.path IS NOT NULL THEN concat(coalesce(u.call, 'page fault'), ' ', o.path)
+            WHEN u.cause IS NOT NULL AND o.path IS NOT NULL THEN concat(coalesce(u.call, 'page fault'), ' ', coalesce(e.remote, e.local, o.path))
             WHEN u.cause IS NOT NULL AND u.cause <> 'CPU' AND a.own THEN concat(u.call, ' in ', coalesce(a.function, '?'),
                 CASE WHEN a.source IS NOT NULL THEN concat(' ', regexp_extract(a.source, '[^/]*$')) ELSE '' END)
             WHEN u.cause = 'CPU' THEN coalesce(u.call, 'user code')
@@ -152,6 +152,7 @@ WITH calls_and_faults AS (
     LEFT JOIN paths AS o ON o.path_id = u.path_id
     LEFT JOIN stack_places AS a ON a.stack_id = u.stack_id
     LEFT JOIN locks AS l ON l.lock_id = u.lock_id
+    LEFT JOIN sockets AS e ON e.path_id = u.path_id
 ), whats AS (
     SELECT n.task_id, n.part, n.what, CAST(sum(n.time_ns) AS BIGINT) AS time_ns
     FROM named AS n

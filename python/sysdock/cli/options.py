@@ -202,10 +202,10 @@ def what_options(function: Function) -> Function:
             "What to record: io (system calls and processes, always), uring (operations of io_uring), "
             "faults (page faults on mapped files), page_io (reads and writes of the disk for files), sched "
             "(when threads run, and what they wait for), cpu (samples of threads that run), system (load "
-            "of the whole machine); if not given, these. Only if named: locks (waits for locks of the "
-            "kernel), block (requests to block devices: their time in the queue and in the device), irq "
-            "(interrupts, softirqs and timers), memory (memory that the kernel allocates, by call site, "
-            "and waits for it)."
+            "of the whole machine), sockets (their addresses and peers, retransmits); if not given, these. "
+            "Only if named: locks (waits for locks of the kernel), block (requests to block devices: their "
+            "time in the queue and in the device), irq (interrupts, softirqs and timers), memory (memory "
+            "that the kernel allocates, by call site, and waits for it)."
         ),
         more_options,
     )

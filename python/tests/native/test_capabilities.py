@@ -61,9 +61,8 @@ def test_two_capabilities_are_enough(
     stated = manifest(recording)
     assert (stated["lost_events"], stated["complete"]) == (0, True)
     missing = {state["family"]: state["missing"] for state in stated["families"]}
-    assert {missing.pop(family) for family in ("stacks", "locks", "block", "irq", "memory", "probes")} == {
-        "not asked for"
-    }
+    on_demand = ("stacks", "locks", "block", "irq", "memory", "probes")
+    assert {missing.pop(family) for family in on_demand} == {"not asked for"}
     faults, samples = missing.pop("faults"), missing.pop("cpu")
     assert set(missing.values()) == {None}
     assert samples == faults

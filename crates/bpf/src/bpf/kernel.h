@@ -127,6 +127,38 @@ struct bio {
 	struct bio_vec *bi_io_vec;
 };
 
+struct in6_addr {
+	u8 bytes[16];
+};
+
+struct sock_common {
+	u32 skc_daddr, skc_rcv_saddr;
+	u16 skc_dport, skc_num, skc_family;
+	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
+};
+
+struct socket;
+
+struct sock {
+	struct sock_common __sk_common;
+	struct socket *sk_socket;
+	u16 sk_protocol;
+};
+
+struct tcp_sock {
+	u64 bytes_received, bytes_sent, bytes_retrans;
+	u32 total_retrans, srtt_us;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct socket_alloc {
+	struct socket socket;
+	struct inode vfs_inode;
+};
+
 struct maple_tree {
 	void *ma_root;
 };

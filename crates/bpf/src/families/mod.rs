@@ -159,6 +159,7 @@ families! {
         irq: irq::Interrupts,
         memory: memory::Memory,
         system: system::System,
+        sockets: sockets::Sockets,
         probes: probes::Probes,
     }
 }
@@ -171,6 +172,9 @@ pub(crate) const SCHED: Family = sched::Sched::FAMILY;
 
 /// Places that the user named.
 pub const PROBES: Family = probes::Probes::FAMILY;
+
+/// Addresses of sockets.
+pub(crate) const SOCKETS: Family = sockets::Sockets::FAMILY;
 
 /// Load of the whole machine.
 pub const SYSTEM: Family = system::System::FAMILY;

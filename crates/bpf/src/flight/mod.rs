@@ -125,7 +125,7 @@ impl Flight {
             cause: None,
         };
         flight.begin_segment()?;
-        flight.measure()?;
+        flight.measure(true)?;
         Ok(flight)
     }
 
@@ -143,7 +143,7 @@ impl Flight {
         self.drain()?;
         if self.measured.elapsed() >= SECOND {
             self.measured = Instant::now();
-            self.measure()?;
+            self.measure(false)?;
             let pressed = self.lookout.second(monotonic_ns());
             self.cause = self.cause.take().or(pressed);
         }
@@ -184,19 +184,20 @@ impl Flight {
         Ok(())
     }
 
-    fn measure(&mut self) -> Result<(), BpfError> {
+    /// `all`: also what has not changed.
+    fn measure(&mut self, all: bool) -> Result<(), BpfError> {
         for sums in &mut self.probes.sums {
             self.spool.append(NO_CPU, &sums.read())?;
         }
         let Some(meters) = &mut self.meters else { return Ok(()) };
-        self.spool.append(NO_CPU, &meters.read())
+        self.spool.append(NO_CPU, &meters.read(all))
     }
 
     fn begin_segment(&mut self) -> Result<(), BpfError> {
         self.begun = Instant::now();
         self.drain()?;
         let begun_ns = monotonic_ns();
-        self.measure()?;
+        self.measure(true)?;
         self.spool.flush()?;
         let lost: Vec<[u64; 32]> = self.probes.rings.iter().map(Ring::dropped).collect();
         self.find_tasks_if_lost(&lost);
@@ -208,6 +209,8 @@ impl Flight {
         for sums in &self.probes.sums {
             beginning.append(NO_CPU, &sums.so_far())?;
         }
+        let sockets = self.meters.as_mut().map(|meters| meters.sockets(true));
+        beginning.append(NO_CPU, &sockets.unwrap_or_default())?;
         beginning.flush()?;
         let stored = self.spool.sink().begin_segment(beginning.sink());
         let position = stored.map_err(|error| BpfError::spool(Path::new("memory"), error))?;
@@ -261,7 +264,7 @@ impl Flight {
     /// Where the newest events cannot be stored.
     pub fn take(&mut self, cause: &Cause) -> Result<Dump, BpfError> {
         self.drain()?;
-        self.measure()?;
+        self.measure(true)?;
         self.spool.note(&clock_note())?;
         self.spool.flush()?;
         self.forget_overwritten();

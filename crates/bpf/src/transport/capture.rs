@@ -77,7 +77,7 @@ impl Capture {
         });
         let detached = Duration::ZERO;
         let mut capture = Capture { probes: Some(probes), spool, stop, sync: Some(sync), hold, meters, pause, detached };
-        capture.measure()?;
+        capture.measure(true)?;
         Ok(capture)
     }
 
@@ -96,13 +96,13 @@ impl Capture {
             }
             self.drain()?;
             if over {
-                self.measure()?;
+                self.measure(true)?;
                 self.spool.note(&clock_note())?;
                 return self.spool.flush();
             }
             if measured.elapsed() >= METERS {
                 measured = Instant::now();
-                self.measure()?;
+                self.measure(false)?;
             }
             if flushed.elapsed() >= FLUSH {
                 flushed = Instant::now();
@@ -140,12 +140,13 @@ impl Capture {
         outcome
     }
 
-    fn measure(&mut self) -> Result<(), BpfError> {
+    /// `all`: also what has not changed, as at the start and at the end.
+    fn measure(&mut self, all: bool) -> Result<(), BpfError> {
         for sums in self.probes.iter_mut().flat_map(|probes| &mut probes.sums) {
             self.spool.append(NO_CPU, &sums.read())?;
         }
         let Some(meters) = &mut self.meters else { return Ok(()) };
-        self.spool.append(NO_CPU, &meters.read())
+        self.spool.append(NO_CPU, &meters.read(all))
     }
 
     /// Write what was lost so far, and what time it is.

@@ -9,6 +9,7 @@ use crate::{
         SYSTEM_GROUP_PEAK, SYSTEM_LOAD, SYSTEM_MEMORY, SYSTEM_NETWORK, SYSTEM_PAGING, SYSTEM_PRESSURE_CPU, SYSTEM_PRESSURE_IO,
         SYSTEM_PRESSURE_MEMORY, SYSTEM_STAT, SystemEvent,
     },
+    families::{Family, SOCKETS, SYSTEM, sockets::census::Census},
     transport::spool::monotonic_ns,
 };
 
@@ -35,27 +36,36 @@ const GROUP: [(u32, &str); 5] = [
     (SYSTEM_GROUP_IO, "io.stat"),
 ];
 
-/// What the kernel counts.
+/// What the kernel counts, and which sockets there are.
 #[derive(Debug)]
 pub struct Meters {
     /// Without a file: this kernel has none, which is said once.
     files: Vec<(u32, Option<File>)>,
     text: Vec<u8>,
+    sockets: Option<Census>,
 }
 
 impl Meters {
-    /// Of the machine, and of the control group in this folder.
+    /// What these families need, if they need anything: of the machine, and of the control group in this folder.
     #[must_use]
-    pub fn open(group: Option<&Path>) -> Meters {
-        let machine = MACHINE.iter().map(|(source, path)| (*source, File::open(path).ok()));
-        let of_group = group.iter().flat_map(|folder| GROUP.map(|(source, name)| (source, File::open(folder.join(name)).ok())));
-        Meters { files: machine.chain(of_group).collect(), text: Vec::new() }
+    pub fn open(families: &[Family], group: Option<&Path>) -> Option<Meters> {
+        let sockets = families.contains(&SOCKETS).then(Census::open).flatten();
+        let mut meters = Meters { files: Vec::new(), text: Vec::new(), sockets };
+        if families.contains(&SYSTEM) {
+            meters.files = files(group);
+        }
+        (!meters.files.is_empty() || meters.sockets.is_some()).then_some(meters)
     }
 
-    /// Read all: events for the spool. What cannot be read any more is left out.
-    pub(crate) fn read(&mut self) -> Vec<u8> {
-        let mut out = Vec::new();
-        let Meters { files, text } = self;
+    /// Events about sockets: those that are new, or `all`.
+    pub(crate) fn sockets(&mut self, all: bool) -> Vec<u8> {
+        self.sockets.as_mut().map(|sockets| sockets.read(all)).unwrap_or_default()
+    }
+
+    /// Read all: events for the spool. What cannot be read any more is left out. Of sockets those that are new, or `all`.
+    pub(crate) fn read(&mut self, all: bool) -> Vec<u8> {
+        let mut out = self.sockets(all);
+        let Meters { files, text, .. } = self;
         for (source, file) in &mut *files {
             text.clear();
             match file {
@@ -67,6 +77,12 @@ impl Meters {
         files.retain(|(_, file)| file.is_some());
         out
     }
+}
+
+fn files(group: Option<&Path>) -> Vec<(u32, Option<File>)> {
+    let machine = MACHINE.iter().map(|(source, path)| (*source, File::open(path).ok()));
+    let of_group = group.iter().flat_map(|folder| GROUP.map(|(source, name)| (source, File::open(folder.join(name)).ok())));
+    machine.chain(of_group).collect()
 }
 
 fn read_whole(file: &File, text: &mut Vec<u8>) -> io::Result<()> {

@@ -1,0 +1,36 @@
+// Events about the two ends of sockets.
+#pragma once
+
+#include "bpf/event.h"
+
+enum sockets_kind {
+	EVENT_SOCKET = 30, // what is known of a socket, at some time; the last one counts
+};
+
+// Of socket_event.known.
+enum socket_flag {
+	SOCKET_ADDRESSES = 1, // ports and addresses
+	SOCKET_COUNTS = 2,    // bytes, retransmits, round trip
+	SOCKET_PEER = 4,      // the inode of the other end
+	SOCKET_NAME = 8,      // behind the fixed part
+};
+
+struct socket_event {
+	struct event_header header;
+	unsigned long long at_ns; // CLOCK_MONOTONIC
+	unsigned long long inode;
+	unsigned long long peer; // inode
+	unsigned long long received_bytes;
+	unsigned long long sent_bytes; // each counted once
+	unsigned int retransmits;
+	unsigned int round_trip_us; // smoothed
+	unsigned short family; // AF_*
+	unsigned short protocol; // IPPROTO_*; 0: a local socket
+	unsigned short local_port;
+	unsigned short remote_port;
+	unsigned int known; // socket_flag
+	unsigned int length; // of the name
+	unsigned char local[16];
+	unsigned char remote[16];
+	char name[]; // of a local socket; padded to 8
+};

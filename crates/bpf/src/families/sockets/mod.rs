@@ -1,0 +1,46 @@
+//! The two ends of sockets: the table `sockets`. Programs see TCP connections come and go; the user side asks for the others ([`census`]).
+
+pub(crate) mod census;
+mod rows;
+
+use std::collections::BTreeMap;
+
+use crate::{
+    BpfError,
+    conversion::Conversion,
+    events::{EVENT_SOCKET, Raw, SocketEvent},
+    families::{Converter, Family, Recorded},
+};
+
+use rows::Socket;
+
+/// What is known of sockets, by inode.
+#[derive(Default)]
+pub(crate) struct Sockets(BTreeMap<u64, Socket>);
+
+impl Converter for Sockets {
+    const FAMILY: Family = Family {
+        word: "sockets",
+        shows: "addresses of sockets and their peers, and what TCP counts of them",
+        recorded: Recorded::Usually,
+        object: include_bytes!(concat!(env!("OUT_DIR"), "/sockets.bpf.o")),
+        kinds: &[(EVENT_SOCKET, "sockets")],
+        tables: &["sockets"],
+        ..Family::NONE
+    };
+
+    fn is_whole(event: &Raw<'_>) -> bool {
+        event.read::<SocketEvent>().is_some_and(|(socket, name)| socket.length as usize <= name.len())
+    }
+
+    fn event(&mut self, event: &Raw<'_>, _: i64, _: &mut Conversion<'_>) -> Result<(), BpfError> {
+        let Some((socket, name)) = event.read::<SocketEvent>() else { return Ok(()) };
+        let name = name.get(..socket.length as usize).unwrap_or_default();
+        self.0.entry(socket.inode).or_default().see(&socket, name);
+        Ok(())
+    }
+
+    fn finish(&mut self, conversion: &mut Conversion<'_>) -> Result<(), BpfError> {
+        Ok(rows::write(&std::mem::take(&mut self.0), conversion)?)
+    }
+}
