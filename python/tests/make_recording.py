@@ -219,7 +219,7 @@ class RecordingMaker:
         rows["system_metrics"] = [{"t": t, **number, "value": 1e9 * t} for t in (0.0, 0.1)]
         rows |= {
             "locks": [lock],
-            "sockets": [{"path_id": 0, "protocol": "tcp", "remote": "192.0.2.1:80", "retransmits": 1}],
+            "sockets": [{"path_id": 99, "protocol": "tcp", "remote": "192.0.2.1:80", "retransmits": 1}],
             "lock_waits": [{**got, "call": "read", "class": "read", "kernel_stack_id": 1}],
         }
         return self.make(calls, name, processes=[life], **rows)
