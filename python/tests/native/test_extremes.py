@@ -12,15 +12,18 @@ from recorders import Recorder, recorder_or_skip
 
 Query = Callable[[Path, str], list[tuple]]
 THREADS = 10_000
-# All threads are there at the same time.
+# All threads are there at the same time; each lets the next one go.
 MANY_THREADS = f"""
 import threading
 threading.stack_size(65536)
-go = threading.Event()
-threads = [threading.Thread(target=go.wait) for _ in range({THREADS})]
-for thread in threads:
-    thread.start()
-go.set()
+gate = threading.Lock()
+def wait():
+    with gate:
+        pass
+with gate:
+    threads = [threading.Thread(target=wait) for _ in range({THREADS})]
+    for thread in threads:
+        thread.start()
 for thread in threads:
     thread.join()
 """
