@@ -107,8 +107,13 @@ def test_waits_are_for_those_who_end_them(run: Run) -> None:
     waker, wait_ns = longest("main", "child process")
     assert waker == run.task_of["child"]
     assert wait_ns > 75_000_000
-    assert longest("main", "pipe")[0] == run.task_of["partner"]
-    assert longest("partner", "pipe")[0] == run.task_of["main"]
+    # On a busy machine one of them may find what it reads there each time.
+    pair = (run.task_of["main"], run.task_of["partner"])
+    wakers = run.fetch(
+        f"SELECT DISTINCT task_id, waker_task_id FROM run_states WHERE task_id IN {pair} AND cause = 'pipe' AND waker_task_id IS NOT NULL"
+    )
+    assert wakers
+    assert set(wakers) <= {pair, pair[::-1]}
     kinds = run.fetch("SELECT DISTINCT kind FROM run_states JOIN paths USING (path_id) WHERE cause = 'pipe'")
     assert kinds == [("pipe",)]
 
