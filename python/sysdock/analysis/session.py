@@ -217,7 +217,7 @@ class Result:
             self._check_columns()
 
     def per(self, units: float) -> Result:
-        """With what adds up (`sums:` of the analysis) divided by a number of units of work, as DOUBLE.
+        """The same for a unit of work: what adds up (`sums:` of the analysis) divided by their number, as DOUBLE.
 
         UserError: nothing of the analysis adds up.
         """
@@ -226,12 +226,14 @@ class Result:
             fact = f"`{self.analysis.id}` has no numbers that add up"
             raise UserError(fact, "time/where, syscalls/latency or io/summary have some", self.place)
         divided = ", ".join(f"CAST({name} AS DOUBLE) / {units!r} AS {name}" for name in sums)
-        self.sql = f"SELECT * REPLACE ({divided}) FROM (\n{self.sql}\n) AS whole"
-        self.columns = tuple(
+        per_unit = copy.copy(self)
+        per_unit._kept = None  # this one drops what it keeps
+        per_unit.sql = f"SELECT * REPLACE ({divided}) FROM (\n{self.sql}\n) AS whole"
+        per_unit.columns = tuple(
             dataclasses.replace(column, type="DOUBLE") if column.name in sums else column
             for column in self.columns
         )
-        return self
+        return per_unit
 
     def rows(self, limit: int | None = None) -> list[tuple[Any, ...]]:
         """The rows, at most `limit`, in the order of the analysis."""

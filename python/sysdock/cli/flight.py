@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sysdock.cli.options import more_options, share_option, what_option
+from sysdock.cli.options import detail_options, share_option, what_option
 
 _EPILOG = """Example:
 
@@ -126,7 +126,7 @@ def command() -> None:
     "What to record, in the words of `record`. System calls only with io: they cost most. If not given: "
     "sched,system,block, and what other options need."
 )
-@more_options
+@detail_options
 @click.option("--foreground", is_flag=True, help="Stay in the foreground, as services do.")
 @_name_option
 @click.pass_context

@@ -82,11 +82,11 @@ def _no_start(described: dict[str, Any]) -> str:
 
 def _families(capture: Capture) -> list[tuple[str, str]]:
     """What a capture recorded beside its first family, and what it did not, the first included."""
-    states = [
-        state for number, state in enumerate(capture.get("families") or []) if number or state.get("missing")
-    ]
-    recorded = ", ".join(state["family"] for state in states if not state.get("missing"))
-    missing = "; ".join(f"{state['family']} ({state['missing']})" for state in states if state.get("missing"))
+    families = capture.get("families") or []
+    recorded = ", ".join(state["family"] for state in families[1:] if not state.get("missing"))
+    missing = "; ".join(
+        f"{state['family']} ({state['missing']})" for state in families if state.get("missing")
+    )
     return [pair for pair in (("families", recorded), ("not recorded", missing)) if pair[1]]
 
 

@@ -207,14 +207,14 @@ def what_options(function: Function) -> Function:
             "time in the queue and in the device), irq (interrupts, softirqs and timers), memory (memory "
             "that the kernel allocates, by call site, and waits for it)."
         ),
-        more_options,
+        detail_options,
     )
     for choice in reversed(choices):
         function = choice(function)
     return function
 
 
-def more_options(function: Function) -> Function:
+def detail_options(function: Function) -> Function:
     """Of these, what goes beyond words."""
     choices = (
         click.option(

@@ -94,7 +94,7 @@ def command(
             result = session.run(found, params)
             if per:
                 units = _units(session, per)
-                result.per(units)
+                result = result.per(units)
                 remark(f"per unit of work, of {units:,.15g}: {', '.join(found.sums)}")
             print_result(result, format_, limit, raw=raw)
         remark_on(session, session.library.sources((*found.needs, *found.uses)))

@@ -14,6 +14,13 @@ struct event_header {
 	unsigned char flags;
 };
 
+// In place of the number of a system call, where a thread is in none.
+enum no_call {
+	CALL_NONE = -1,
+	CALL_NEVER = -2, // a thread of the kernel
+	CALL_OF_32_BITS = -3, // it is in one of a 32-bit program
+};
+
 // In event_header.flags of a sum.
 enum sums_flag {
 	SUMS_BEFORE = 1, // what it was when the recording began: later values count from there on

@@ -274,7 +274,7 @@ static __always_inline int write(struct task_struct *task, u32 kind, struct begu
 	event->pages = pages;
 	event->tid = tid_of(task);
 	event->order = wait->order;
-	event->call = kind == STALL_OOM_KILL ? -1 : call_of(task);
+	event->call = kind == STALL_OOM_KILL ? CALL_NONE : call_of(task);
 	event->pad = 0;
 	event->pad2 = 0;
 	ring_give(&event->header, position, sizeof(*event), EVENT_MEMORY_STALL, kind);

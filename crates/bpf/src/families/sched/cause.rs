@@ -50,26 +50,27 @@ impl Cause {
 
     /// Of a thread that waits in no call; `reason`: one of `enum no_call`.
     pub(super) fn without_call(state: State, reason: i16) -> Option<Self> {
-        let is_asleep = state == State::Sleeping;
-        match Cause::of(state, None, None)? {
-            Cause::PageFault if reason == CALL_NEVER.cast_signed() as i16 => {
-                Some(if is_asleep { Cause::Idle } else { Cause::Kernel })
+        Cause::of(state, |is_uninterruptible| {
+            if reason == CALL_NEVER.cast_signed() as i16 {
+                return if is_uninterruptible { Cause::Kernel } else { Cause::Idle };
             }
-            Cause::PageFault if reason == CALL_OF_32_BITS.cast_signed() as i16 => Some(Cause::Unknown),
-            cause => Some(cause),
-        }
+            let of_32_bits = reason == CALL_OF_32_BITS.cast_signed() as i16;
+            if of_32_bits { Cause::Unknown } else { Cause::PageFault }
+        })
     }
 
-    /// Of a thread in a state, in a call with a name and a class, which works on an object of a kind. `None`: it waits for nothing but a CPU.
-    pub(super) fn of(state: State, call: Option<(&str, Class)>, kind: Option<Kind>) -> Option<Self> {
+    /// Of a thread in a call with a name and a class, which works on an object of a kind.
+    pub(super) fn in_call(state: State, name: &str, class: Class, kind: Option<Kind>) -> Option<Self> {
+        Cause::of(state, |is_uninterruptible| Cause::of_call(is_uninterruptible, name, class, kind))
+    }
+
+    /// Of a thread in a state; `asleep`: the cause if it sleeps. `None`: it waits for nothing but a CPU.
+    fn of(state: State, asleep: impl FnOnce(bool) -> Self) -> Option<Self> {
         match state {
             State::Preempted | State::New => None,
             State::Stopped | State::Traced => Some(Cause::Stopped),
             State::Unknown => Some(Cause::Unknown),
-            State::Sleeping | State::Uninterruptible => Some(match call {
-                Some((name, class)) => Cause::of_call(state == State::Uninterruptible, name, class, kind),
-                None => Cause::PageFault,
-            }),
+            State::Sleeping | State::Uninterruptible => Some(asleep(state == State::Uninterruptible)),
         }
     }
 
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn causes_follow_from_calls() {
-        let cause = |state, name, class, kind| Cause::of(state, Some((name, class)), kind).map(Cause::word);
+        let cause = |state, name, class, kind| Cause::in_call(state, name, class, kind).map(Cause::word);
         let (asleep, waits) = (State::Sleeping, State::Uninterruptible);
         assert_eq!(cause(waits, "read", Class::Read, Some(Kind::File)), Some("disk"));
         assert_eq!(cause(asleep, "read", Class::Read, Some(Kind::Pipe)), Some("pipe"));

@@ -30,13 +30,6 @@ enum task_state {
 	STATE_NOLOAD = 0x400, // with STATE_UNINTERRUPTIBLE: a thread of the kernel has nothing to do
 };
 
-// switch_event.call of a thread that is in no system call.
-enum no_call {
-	CALL_NONE = -1,
-	CALL_NEVER = -2, // a thread of the kernel
-	CALL_OF_32_BITS = -3, // it is in one of a 32-bit program
-};
-
 struct switch_event {
 	struct event_header header;
 	unsigned long long at_ns; // CLOCK_MONOTONIC

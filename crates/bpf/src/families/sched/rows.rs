@@ -134,9 +134,8 @@ impl Words {
         let Some((number, class)) = self.call(absence.call) else {
             return Absence { cause: Cause::without_call(absence.state, absence.call), ..absence };
         };
-        let call = Some((self.name(number), class));
         let kind = ObjectId::try_from(absence.object).ok().map(|object| objects.kind(object));
-        Absence { cause: Cause::of(absence.state, call, kind), ..absence }
+        Absence { cause: Cause::in_call(absence.state, self.name(number), class, kind), ..absence }
     }
 
     /// Name and class of a call.

@@ -17,13 +17,6 @@ static __always_inline u32 recorded_tid(struct task_struct *task)
 	return is_wanted(task) ? tid_of(task) : 0;
 }
 
-static __always_inline int call_or_reason(struct task_struct *task)
-{
-	if (task->flags & (PF_KTHREAD | PF_IO_WORKER))
-		return CALL_NEVER;
-	return task->thread_info.status & TS_COMPAT ? CALL_OF_32_BITS : call_of(task);
-}
-
 SEC("tp_btf/sched_switch")
 int BPF_PROG(switched, bool preempt, struct task_struct *from, struct task_struct *to, u32 state)
 {
@@ -43,7 +36,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *from, struct task_struc
 	event->to_tid = to_tid;
 	event->state = preempt ? 0 : state;
 	event->cpu = bpf_get_smp_processor_id();
-	event->call = from_tid ? call_or_reason(from) : CALL_NONE;
+	event->call = from_tid ? call_of(from) : CALL_NONE;
 	// The kernel counts a switch before it shows it.
 	event->switches = from->nvcsw + from->nivcsw;
 	ring_give(&event->header, position, sizeof(*event), EVENT_SWITCH, preempt ? SWITCH_PREEMPTED : 0);

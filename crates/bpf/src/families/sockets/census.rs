@@ -9,7 +9,7 @@ use std::{
 use rustc_hash::FxHashMap;
 
 use crate::{
-    events::{self, EVENT_SOCKET, SOCKET_ADDRESSES, SOCKET_COUNTS, SOCKET_NAME, SOCKET_PEER, SocketEvent},
+    events::{self, EVENT_SOCKET, SOCKET_ADDRESSES, SOCKET_COUNTS, SOCKET_PEER, SocketEvent},
     transport::spool::monotonic_ns,
 };
 
@@ -60,7 +60,7 @@ impl Census {
         Some(Census { socket, known: FxHashMap::default(), buffer: vec![0; 1 << 16] })
     }
 
-    /// Events for the spool: of `all`, or of those that are new or have another end since. What the kernel does not tell is left out.
+    /// Events for the spool: of `all`, or of those that are new or have another end since. What the kernel does not report is left out.
     pub(crate) fn read(&mut self, all: bool) -> Vec<u8> {
         let (mut out, mut now) = (Vec::new(), FxHashMap::default());
         for (family, protocol) in KINDS {
@@ -190,7 +190,7 @@ fn internet(message: &[u8], protocol: i32) -> Option<(SocketEvent, &'static [u8]
 fn local(message: &[u8]) -> Option<(SocketEvent, &[u8])> {
     let name = attribute(message, UNIX, UNIX_DIAG_NAME).unwrap_or_default();
     let peer = attribute(message, UNIX, UNIX_DIAG_PEER).and_then(|peer| number::<4>(peer, 0));
-    let known = peer.map_or(0, |_| SOCKET_PEER) | if name.is_empty() { 0 } else { SOCKET_NAME };
+    let known = peer.map_or(0, |_| SOCKET_PEER);
     let socket = SocketEvent {
         at_ns: monotonic_ns(),
         inode: number::<4>(message, 4)?,
@@ -268,7 +268,7 @@ mod tests {
         }
         assert!(local(&[1; 7]).is_none());
         assert!(message(&[255; 20]).is_none());
-        // An attribute without a length would be looked at for ever.
+        // An attribute without a length would be read again and again.
         assert!(attribute(&[0; 64], 0, 3).is_none());
     }
 }

@@ -12,7 +12,6 @@ enum socket_flag {
 	SOCKET_ADDRESSES = 1, // ports and addresses
 	SOCKET_COUNTS = 2,    // bytes, retransmits, round trip
 	SOCKET_PEER = 4,      // the inode of the other end
-	SOCKET_NAME = 8,      // behind the fixed part
 };
 
 struct socket_event {
@@ -29,7 +28,7 @@ struct socket_event {
 	unsigned short local_port;
 	unsigned short remote_port;
 	unsigned int known; // socket_flag
-	unsigned int length; // of the name
+	unsigned int length; // of the name; 0: none is known
 	unsigned char local[16];
 	unsigned char remote[16];
 	char name[]; // of a local socket; padded to 8
