@@ -217,7 +217,7 @@ class Result:
             self._check_columns()
 
     def per(self, units: float) -> Result:
-        """The same for a unit of work: what adds up (`sums:` of the analysis) divided by their number, as DOUBLE.
+        """The same for a unit of work: what adds up (`sums:` of the analysis) divided by their number.
 
         UserError: nothing of the analysis adds up.
         """
