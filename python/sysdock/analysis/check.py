@@ -169,6 +169,22 @@ def _check_experiment(
     checker.check(name, lambda: problems(library, parse_experiment(path, id_)))
 
 
+def _otherwise_problems(library: Library, analysis: Analysis) -> list[str]:
+    """What the analysis that answers in its place lacks to do so."""
+    if analysis.otherwise is None:
+        return []
+    try:
+        other = library.analysis(analysis.otherwise)
+    except UserError as error:
+        return [f"else: {error.fact}"]
+    columns = [(column.name, column.type) for column in analysis.columns]
+    if columns != [(column.name, column.type) for column in other.columns]:
+        return [f"else: `{other.id}` has other columns"]
+    if set(analysis.needs) <= set(other.needs):
+        return [f"else: `{other.id}` needs the same tables"]
+    return []
+
+
 def _header_problems(library: Library, analysis: Analysis) -> list[str]:
     """Runs the SQL on a recording with empty tables and compares it with its header."""
     import duckdb
@@ -182,6 +198,7 @@ def _header_problems(library: Library, analysis: Analysis) -> list[str]:
     for line in analysis.charts:
         stated = {name for channel in _CHANNELS for name in line.options.get(channel, "").split(",") if name}
         problems += [f"chart {line.template}: no column `{name}`" for name in sorted(stated - names)]
+    problems += _otherwise_problems(library, analysis)
     with Session(_empty_recording(library), library, checked=True) as session:
         session.require(analysis)
         with engine_errors(str(analysis.sql_path)):

@@ -86,6 +86,7 @@ class Session:
         """
         if isinstance(analysis, str):
             analysis = self.library.analysis(analysis)
+        analysis = self.answering(analysis) or analysis
         self.require(analysis)
         self.views.add_empty(analysis.uses)
         if self.checked:
@@ -130,6 +131,20 @@ class Session:
         needed = self.library.sources(analysis.needs)
         held = self.views.available
         return [name for name in needed if name not in held and not self.library.table(name).sql]
+
+    def answering(self, analysis: Analysis) -> Analysis | None:
+        """`analysis`, or what its header names for recordings without its tables, if that can answer."""
+        if not self.missing(analysis):
+            return analysis
+        if analysis.otherwise is None:
+            return None
+        return self.answering(self.library.analysis(analysis.otherwise))
+
+    def answerable(self) -> list[Analysis]:
+        """All analyses whose tables the recording has, without those that another one makes needless."""
+        usable = [analysis for analysis in self.library.analyses() if not self.missing(analysis)]
+        needless = {analysis.otherwise for analysis in usable}
+        return [analysis for analysis in usable if analysis.id not in needless]
 
     def execute(
         self,

@@ -16,7 +16,20 @@ from typing import Any
 from sysdock.errors import UserError, did_you_mean
 from sysdock.library.rule_shape import KNOWN_COLUMNS, RULE_COLUMNS, Column, Sentences, parse_sentences
 
-KEYS = ("needs", "uses", "param", "column", "sums", "chart", "says", "evidence", "portable", "tags", "was")
+KEYS = (
+    "needs",
+    "uses",
+    "else",
+    "param",
+    "column",
+    "sums",
+    "chart",
+    "says",
+    "evidence",
+    "portable",
+    "tags",
+    "was",
+)
 TAGS = (
     "calls",
     "bytes",
@@ -70,7 +83,10 @@ class ChartLine:
 
 @dataclass(frozen=True)
 class Analysis:
-    """One question or rule: its header, its SQL (without header and final semicolon), and its two files."""
+    """One question or rule: its header, its SQL (without header and final semicolon), and its two files.
+
+    `otherwise`: the analysis that answers where a recording lacks a table that this one needs.
+    """
 
     id: str
     kind: str
@@ -78,6 +94,7 @@ class Analysis:
     text: str
     needs: tuple[str, ...]
     uses: tuple[str, ...]
+    otherwise: str | None
     params: tuple[Param, ...]
     columns: tuple[Column, ...]
     sums: tuple[str, ...]
@@ -202,6 +219,7 @@ class _Header:
             text=" ".join(line for line in self.prose[1:] if line),
             needs=self.words("needs", required=True),
             uses=self.uses(kind),
+            otherwise=self.single("else"),
             params=params,
             columns=columns,
             sums=self.sums(columns),

@@ -152,8 +152,8 @@ def _facts(session: Session, words: dict[str, str], lang: str) -> list[str]:
 
 
 def _analysis(session: Session, name: str, words: dict[str, str], lang: str) -> list[str]:
-    analysis = session.library.analysis(name)
-    if session.missing(analysis):
+    analysis = session.answering(session.library.analysis(name))
+    if analysis is None:
         return []
     title = analysis.title
     if lang == "ja" and analysis.page_path.exists():
@@ -163,9 +163,9 @@ def _analysis(session: Session, name: str, words: dict[str, str], lang: str) -> 
         rows = result.rows(_ROWS)
         total = f"{result.row_count():,}"
     except NotComputed as error:
-        return [f"## {title} (`{name}`)", "", _plain(error.sentence[lang == "ja"]), ""]
+        return [f"## {title} (`{analysis.id}`)", "", _plain(error.sentence[lang == "ja"]), ""]
     counted = words["rows"].format(shown=len(rows), total=total)
-    lines = [f"## {title} (`{name}`)", "", f"{counted}.", ""]
+    lines = [f"## {title} (`{analysis.id}`)", "", f"{counted}.", ""]
     lines += ["| " + " | ".join(column.name for column in result.columns) + " |"]
     lines += ["|" + "---|" * len(result.columns)]
     lines += ["| " + " | ".join(_cells(result.columns, row)) + " |" for row in rows]
@@ -202,9 +202,7 @@ def as_json(session: Session, lang: str = "en") -> str:
     """The report as one JSON object: `recording`, `findings`, `analyses` (columns, rows, row_count)."""
     findings = [_finding_object(finding) for finding in session.diagnose(lang)]
     analyses = {}
-    for analysis in session.library.analyses():
-        if session.missing(analysis):
-            continue
+    for analysis in session.answerable():
         analyses[analysis.id] = _analysis_object(session, analysis)
     answer = {
         "format": "sysdock report",

@@ -96,9 +96,9 @@ def _range() -> str:
 
 
 def _in_order(session: Session) -> list[Analysis]:
-    """All analyses whose tables the recording has, summaries first."""
-    usable = [analysis for analysis in session.library.analyses() if not session.missing(analysis)]
-    first = ("time/where", "io/summary", "io/files", "io/errors")
+    """All analyses that the recording can answer, summaries first."""
+    first = ("time/where", "time/calls", "io/summary", "io/files", "io/errors")
+    usable = session.answerable()
     return sorted(usable, key=lambda a: (first.index(a.id) if a.id in first else len(first), a.id))
 
 

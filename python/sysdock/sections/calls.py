@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sysdock.errors import NotComputed
+from sysdock.sections import where
 from sysdock.sections.coverage import understood
 from sysdock.sections.section import Compared, ScreenTable, Section, Total, Words
 from sysdock.text import human_bytes, human_count, human_ns
@@ -63,7 +64,8 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
         (("Calls by time", "時間の長い呼び出し"), "io/summary", {}, "call", _CALLS),
         (("Files by time", "時間の長いファイル"), "io/files", {"per_call": False}, "path", _FILES),
     )
-    found = []
+    # Where the scheduler was recorded, the section of its own shows this.
+    found = [] if "run_states" in session.recording.tables else list(where.screen(session))
     for title, analysis, params, name, most in tops:
         if session.missing(session.library.analysis(analysis)):
             continue

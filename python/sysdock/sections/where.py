@@ -25,8 +25,9 @@ _COLUMNS: tuple[Words, Words, Words, Words] = (
 )
 
 
-def _screen(session: Session) -> Sequence[ScreenTable]:
-    if session.missing(session.library.analysis(_ANALYSIS)):
+def screen(session: Session) -> Sequence[ScreenTable]:
+    """The largest parts of the time: of the command as a whole, and of all its threads."""
+    if session.answering(session.library.analysis(_ANALYSIS)) is None:
         return []
     try:
         rows = session.run(_ANALYSIS).dicts()
@@ -60,6 +61,6 @@ SECTION = Section(
     needs=("critical_path", "run_states"),
     title=("times when threads run and wait", "スレッドの実行と待ちの時間"),
     coverage=understood,
-    screen=_screen,
+    screen=screen,
     of_a_command=True,
 )
