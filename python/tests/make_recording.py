@@ -29,6 +29,7 @@ ON_DEMAND = (
     "probe_events",
     "probe_requests",
     "marks",
+    "syscall_times",
 )
 
 
@@ -216,6 +217,8 @@ class RecordingMaker:
         rows["allocations"] = [{**site, "first_ts_ns": STARTED_NS}]
         stall = {"t": 0.0098, "dur_ns": 100_000, "kind": "direct reclaim", "page_order": 0, "pages": 32}
         rows["memory_stalls"] = [{**stall, "call": "read", "class": "read"}]
+        times = {"call": "read", "class": "read", "lower_ns": 896, "upper_ns": 960, "number": 2, "failed": 0}
+        rows["syscall_times"] = [{**times, "time_ns": 1900}]
         rows["system_metrics"] = [{"t": t, **number, "value": 1e9 * t} for t in (0.0, 0.1)]
         rows |= {
             "locks": [lock],

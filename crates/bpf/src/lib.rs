@@ -42,7 +42,7 @@ pub use config::{Stacks, Target, own_pid_namespace};
 pub use conversion::{convert, convert_own, finish_converted, manifest, salvage, waiting};
 pub use error::BpfError;
 pub use families::{
-    FAMILIES, Family, IO, PROBES, Recorded, STACKS, SYSTEM, chosen,
+    FAMILIES, Family, IO, PROBES, Recorded, STACKS, SYSCALLS, SYSTEM, chosen,
     probes::{
         attach::Refused,
         spec::{Asked, Ends, Probe},

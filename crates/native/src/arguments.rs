@@ -297,16 +297,16 @@ pub(crate) struct Record {
     pub(crate) time: Option<Duration>,
     /// What to record, as a list with commas: io (system calls and processes, always), uring (operations of io_uring), faults (page faults on
     /// mapped files), page_io (reads and writes of the disk for files), sched (when threads run, and what they wait for), cpu (samples of
-    /// threads that run), system (load of the whole machine), sockets (their addresses and peers, retransmits); if not given, these. Only if named: locks (waits for
-    /// locks of the kernel), block (requests to block
-    /// devices: their time in the queue and in the device), irq (interrupts, softirqs and timers), memory (memory that the kernel
-    /// allocates, by call site, and waits for it).
+    /// threads that run), system (load of the whole machine), sockets (their addresses and peers, retransmits); if not given, these. Only if
+    /// named: locks (waits for locks of the kernel), block (requests to block devices: their time in the queue and in the device), irq
+    /// (interrupts, softirqs and timers), memory (memory that the kernel allocates, by call site, and waits for it), syscalls (how long
+    /// system calls take, added up by process and call).
     #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = family)]
     pub(crate) what: Vec<String>,
     /// Leave system calls out, which a flight recorder may.
     #[arg(skip)]
     pub(crate) without_calls: bool,
-    /// What to record, by the question. `bottleneck`: all that --what knows, to see what holds a program or a machine (with -a) back.
+    /// What to record, by the question. `bottleneck`: all that --what knows but syscalls, to see what holds a program or a machine (with -a) back.
     #[arg(long, value_name = "NAME", value_enum, conflicts_with = "what")]
     pub(crate) preset: Option<Preset>,
     /// Hold the processes still where events come faster than they are written, rather than lose any.

@@ -222,7 +222,9 @@ fn cannot_probe((probe, reason): Refused) -> Refusal {
 pub(crate) fn families(arguments: &arguments::Record) -> Vec<Family> {
     let mut families = match arguments.preset {
         Some(arguments::Preset::Bottleneck) => {
-            FAMILIES.iter().copied().filter(|family| family.word != sysdock_bpf::STACKS.word).collect()
+            // Stacks have an option of their own; the sums of calls would count again what is recorded call by call.
+            let left_out = [sysdock_bpf::STACKS, sysdock_bpf::SYSCALLS];
+            FAMILIES.iter().copied().filter(|family| !left_out.contains(family)).collect()
         }
         None => sysdock_bpf::chosen(arguments.what.iter().map(String::as_str)).unwrap_or_default(),
     };

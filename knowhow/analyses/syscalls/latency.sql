@@ -1,6 +1,7 @@
 -- Latency of system calls by process
 -- How long the system calls of each process took: count, mean, percentiles, longest.
 -- needs:  calls, processes
+-- else:   syscalls/times
 -- column: process VARCHAR    Program and process id.
 -- column: call VARCHAR       Name of the system call.
 -- column: class VARCHAR      What the call does.

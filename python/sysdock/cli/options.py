@@ -205,7 +205,8 @@ def what_options(function: Function) -> Function:
             "of the whole machine), sockets (their addresses and peers, retransmits); if not given, these. "
             "Only if named: locks (waits for locks of the kernel), block (requests to block devices: their "
             "time in the queue and in the device), irq (interrupts, softirqs and timers), memory (memory "
-            "that the kernel allocates, by call site, and waits for it)."
+            "that the kernel allocates, by call site, and waits for it), syscalls (how long system calls "
+            "take, added up by process and call)."
         ),
         detail_options,
     )
@@ -220,7 +221,7 @@ def detail_options(function: Function) -> Function:
         click.option(
             "--preset",
             type=click.Choice(["bottleneck"]),
-            help="What to record, by the question: all that --what knows, to see what holds a program back.",
+            help="What to record, by the question: all but syscalls, to see what holds a program back.",
         ),
         click.option(
             "--stacks",

@@ -61,7 +61,7 @@ def test_two_capabilities_are_enough(
     stated = manifest(recording)
     assert (stated["lost_events"], stated["complete"]) == (0, True)
     missing = {state["family"]: state["missing"] for state in stated["families"]}
-    on_demand = ("stacks", "locks", "block", "irq", "memory", "probes")
+    on_demand = ("stacks", "locks", "block", "irq", "memory", "syscalls", "probes")
     assert {missing.pop(family) for family in on_demand} == {"not asked for"}
     faults, samples = missing.pop("faults"), missing.pop("cpu")
     assert set(missing.values()) == {None}

@@ -5,6 +5,7 @@
 //! lives, and (up to a bound) times on no CPU stay in memory.
 
 pub(crate) mod clock;
+pub(crate) mod owners;
 pub(crate) mod places;
 mod story;
 mod survey;

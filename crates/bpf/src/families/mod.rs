@@ -160,6 +160,7 @@ families! {
         memory: memory::Memory,
         system: system::System,
         sockets: sockets::Sockets,
+        syscalls: syscalls::Syscalls,
         probes: probes::Probes,
     }
 }
@@ -172,6 +173,9 @@ pub(crate) const SCHED: Family = sched::Sched::FAMILY;
 
 /// Places that the user named.
 pub const PROBES: Family = probes::Probes::FAMILY;
+
+/// How long system calls take, added up.
+pub const SYSCALLS: Family = syscalls::Syscalls::FAMILY;
 
 /// Addresses of sockets.
 pub(crate) const SOCKETS: Family = sockets::Sockets::FAMILY;
@@ -235,6 +239,6 @@ mod tests {
         for (_, table) in ALL.iter().flat_map(|family| family.kinds) {
             assert_eq!(sysdock_table::table(table).name, *table);
         }
-        assert_eq!((table_of(crate::events::EVENT_CALL), table_of(31)), (Some("calls"), None));
+        assert_eq!((table_of(crate::events::EVENT_CALL), table_of(0)), (Some("calls"), None));
     }
 }

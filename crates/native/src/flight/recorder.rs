@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// What is recorded if nothing is named: what costs little, as it is always on.
 const CHEAP: [&str; 3] = ["sched", "system", "block"];
 /// What can be recorded without system calls.
-const WITHOUT_CALLS: [&str; 6] = ["sched", "system", "locks", "block", "irq", "memory"];
+const WITHOUT_CALLS: [&str; 7] = ["sched", "system", "locks", "block", "irq", "memory", "syscalls"];
 /// Between two runs of a command that is a trigger.
 const COMMANDS: Duration = Duration::from_secs(10);
 

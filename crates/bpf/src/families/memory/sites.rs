@@ -7,7 +7,7 @@ use sysdock_table::{
 };
 
 use crate::{
-    conversion::{Conversion, threads::Threads},
+    conversion::{Conversion, owners::Owners},
     events::{
         ALLOCATION_CACHE, ALLOCATION_FREE, ALLOCATION_KMALLOC, ALLOCATION_PAGES, AllocationCount, AllocationEvent,
         AllocationSite, until_nul,
@@ -201,27 +201,4 @@ fn allocates(function: &str) -> bool {
         "bpf_",
     ];
     WORDS.iter().any(|word| function.contains(word))
-}
-
-/// Processes by their numbers, each with the times at which lives of its first thread began.
-struct Owners(FxHashMap<i32, Vec<(i64, i32)>>);
-
-impl Owners {
-    fn of(threads: &Threads) -> Owners {
-        let mut owners: FxHashMap<i32, Vec<(i64, i32)>> = FxHashMap::default();
-        for (life, number) in threads.lives.iter().zip(0..) {
-            if life.pid == life.tid {
-                owners.entry(life.pid).or_default().push((life.start_ns, number));
-            }
-        }
-        owners.values_mut().for_each(|lives| lives.sort_unstable());
-        Owners(owners)
-    }
-
-    /// Who had a number at a time. An event of the process may come after its first allocation.
-    fn life(&self, pid: u32, at_ns: i64) -> Option<i32> {
-        let lives = self.0.get(&pid.cast_signed())?;
-        let after = lives.partition_point(|(start_ns, _)| *start_ns <= at_ns);
-        Some(lives[after.saturating_sub(1)].1)
-    }
 }
