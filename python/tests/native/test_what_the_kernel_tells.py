@@ -390,5 +390,5 @@ def test_a_preset_records_all_that_its_question_needs(
     done = kernel.record(tmp_path / "rec", "true", recorder_options=("--preset", "bottleneck"))
     assert (done.returncode, done.stderr) == (0, "")
     families = {state["family"]: state["missing"] for state in manifest(tmp_path / "rec")["families"]}
-    assert {families.pop(family) for family in ("stacks", "probes")} == {"not asked for"}
+    assert {families.pop(family) for family in ("stacks", "probes", "syscalls")} == {"not asked for"}
     assert set(families.values()) == {None}
