@@ -11,6 +11,7 @@
 -- column: requests BIGINT        Of the device as a whole: requests.
 -- column: rate DOUBLE            Of the device as a whole: requests a second of the elapsed time.
 -- sums:   time_ns, requests
+-- match:  device, depth_from, depth_until
 -- chart:  bars x=depth_from y=time_ns color=device title="Time by queue depth" title_ja="キューの深さごとの時間"
 -- tags:   disk, time
 WITH changes AS (

@@ -8,6 +8,7 @@
 -- column: share DOUBLE        Part of the CPU time in the kernel.
 -- column: samples BIGINT      Samples.
 -- sums:   time_ns, samples
+-- match:  entry, activity, function
 -- chart:  bars x=activity y=time_ns color=entry title="CPU time in the kernel" title_ja="カーネルの CPU 時間"
 -- tags:   cpu, time
 WITH used AS (

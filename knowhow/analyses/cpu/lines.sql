@@ -10,6 +10,7 @@
 -- column: kernel_ns BIGINT    Of it in the kernel [ns].
 -- column: samples BIGINT      Samples.
 -- sums:   time_ns, program_ns, kernel_ns, samples
+-- match:  source, function, object
 -- chart:  bars x=source y=time_ns title="CPU time by source line" title_ja="ソースの行ごとの CPU 時間"
 -- tags:   cpu, time
 WITH taken AS (

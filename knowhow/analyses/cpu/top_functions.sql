@@ -11,6 +11,7 @@
 -- column: total_share DOUBLE  Part of the CPU time.
 -- column: samples BIGINT      Samples in the function itself.
 -- sums:   self_ns, total_ns, samples
+-- match:  place, function, object
 -- chart:  bars x=function y=self_ns color=place title="CPU time by function" title_ja="関数ごとの CPU 時間"
 -- tags:   cpu, time
 WITH taken AS (

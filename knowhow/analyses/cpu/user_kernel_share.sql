@@ -10,6 +10,7 @@
 -- column: kernel_share DOUBLE Part of its time that the kernel took.
 -- column: samples BIGINT      Samples.
 -- sums:   time_ns, program_ns, calls_ns, kernel_ns, samples
+-- match:  process
 -- chart:  bars x=process y=time_ns title="CPU time by process" title_ja="プロセスごとの CPU 時間"
 -- tags:   cpu, time, processes
 WITH used AS (

@@ -11,6 +11,7 @@
 -- column: timer_ns BIGINT     Of it in functions of high-resolution timers [ns].
 -- column: longest_ns BIGINT   The longest run [ns].
 -- sums:   runs, self_ns, hard_ns, vector_ns, soft_ns, timer_ns
+-- match:  process
 -- chart:  bars x=process y=self_ns title="Time taken by interrupts" title_ja="割り込みに取られた時間"
 -- tags:   time, cpu, processes
 SELECT

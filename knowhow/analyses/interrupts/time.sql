@@ -18,6 +18,7 @@
 -- column: delay_max_ns BIGINT   The latest [ns].
 -- column: woke BIGINT           Runs that woke a recorded thread.
 -- sums:   runs, self_ns, woke
+-- match:  kind, name, line
 -- chart:  bars x=name y=self_ns color=kind title="Time in interrupts" title_ja="割り込みの時間"
 -- tags:   time, cpu
 WITH taken AS (

@@ -13,6 +13,7 @@
 -- column: max_ns BIGINT        The most [ns].
 -- column: beyond_ns BIGINT     The most beyond its slack [ns].
 -- sums:   runs
+-- match:  name, woken
 -- chart:  bars x=name y=p99_ns title="Timer lateness" title_ja="タイマーの遅れ"
 -- tags:   time, processes
 WITH ranked AS (

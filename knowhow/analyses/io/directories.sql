@@ -9,6 +9,7 @@
 -- column: time_ns BIGINT      Time in the calls [ns].
 -- column: bytes BIGINT        Bytes moved [B].
 -- sums:   calls, errors, time_ns, bytes
+-- match:  directory
 -- chart:  icicle x=directory y=time_ns title="Time in the calls" title_ja="所要時間"
 -- chart:  icicle x=directory y=bytes title="Bytes moved" title_ja="バイト数"
 -- tags:   files, calls, time, bytes, metadata

@@ -14,6 +14,7 @@
 -- column: max_ns BIGINT    Longest call [ns].
 -- column: slowest_share DOUBLE   Of the time: what the calls beyond the p99 took [%].
 -- sums:   calls, time_ns
+-- match:  call
 -- chart:  ranges x=call y=min_ns,p25_ns,p50_ns,p75_ns,p99_ns,max_ns y_scale=log title="Duration" title_ja="所要時間"
 -- tags:   time, calls
 WITH counted AS (

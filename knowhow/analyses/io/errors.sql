@@ -8,6 +8,7 @@
 -- column: time_ns BIGINT   Time in these calls [ns].
 -- column: share DOUBLE     Their share of all calls of this name [%].
 -- sums:   calls, time_ns
+-- match:  call, path, errno
 -- chart:  bars x=path y=calls color=errno title="Failed calls per file" title_ja="ファイルごとの失敗回数"
 -- tags:   errors, files, calls
 WITH totals AS (

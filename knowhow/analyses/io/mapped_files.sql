@@ -17,6 +17,7 @@
 -- column: time_ns BIGINT         Time in all faults [ns].
 -- column: longest_ns BIGINT      The longest fault [ns].
 -- sums:   faults, major, pages, time_ns
+-- match:  path
 -- tags:   files, bytes, time, offsets
 WITH steps AS (
     SELECT path, offset_bytes, major, shared, access, dur_ns, mapped_bytes, was_mapped,

@@ -10,6 +10,7 @@
 -- column: written_bytes BIGINT     Bytes that calls wrote to it [B].
 -- column: written_back_bytes BIGINT Bytes that were written to the device for it [B].
 -- sums:   read_bytes, direct_bytes, unasked_bytes, written_bytes, written_back_bytes
+-- match:  path
 -- tags:   files, bytes
 -- was:    io/cache
 WITH requests AS (

@@ -7,6 +7,7 @@
 -- column: bytes BIGINT      Bytes moved by them [B].
 -- column: time_ns BIGINT    Time in these calls [ns].
 -- sums:   calls, bytes, time_ns
+-- match:  size, class
 -- chart:  points x=size y=calls color=class x_scale=log y_scale=log title="Calls per size" title_ja="サイズごとの回数"
 -- tags:   size, calls, bytes, time
 SELECT

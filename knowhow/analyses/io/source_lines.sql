@@ -12,6 +12,7 @@
 -- column: main_call VARCHAR   The system call that took most of the time; without times, the one that came most often.
 -- column: main_path VARCHAR   The file, of those that single calls worked on, that took most of it.
 -- sums:   calls, errors, bytes, time_ns
+-- match:  source, function, object
 -- chart:  bars x=source y=time_ns title="Time by source line" title_ja="ソースの行ごとの所要時間"
 -- chart:  bars x=source y=bytes title="Bytes by source line" title_ja="ソースの行ごとのバイト数"
 -- tags:   calls, time, bytes

@@ -11,6 +11,7 @@
 -- column: time_ns BIGINT      Time in the calls [ns].
 -- column: bytes BIGINT        Bytes moved [B].
 -- sums:   calls, errors, time_ns, bytes
+-- match:  function, object, source, call
 -- chart:  bars x=function y=time_ns color=call title="Time by function" title_ja="関数ごとの所要時間"
 -- chart:  bars x=function y=calls color=call title="Calls by function" title_ja="関数ごとの回数"
 -- tags:   calls, time, bytes

@@ -14,6 +14,7 @@
 -- column: min_bytes BIGINT    Fewest bytes of a call [B].
 -- column: max_bytes BIGINT    Most bytes of a call [B].
 -- sums:   calls, ok, errors, time_ns, bytes
+-- match:  call
 -- chart:  stacked_bars x=call y=ok,errors title="Calls" title_ja="回数"
 -- chart:  bars x=call y=time_ns title="Time in the calls" title_ja="所要時間"
 -- chart:  bars x=call y=bytes title="Bytes moved" title_ja="バイト数"

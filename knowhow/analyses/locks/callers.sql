@@ -12,6 +12,7 @@
 -- column: share DOUBLE        Part of the time that threads waited for any lock.
 -- column: longest_ns BIGINT   The longest wait [ns].
 -- sums:   waits, time_ns
+-- match:  lock, mode, process, call, caller, above
 -- tags:   locks, time
 WITH asking AS (
     -- Functions that take any lock say nothing; what called them does.

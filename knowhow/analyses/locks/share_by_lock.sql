@@ -14,6 +14,7 @@
 -- column: readers DOUBLE      Part of the waits that asked for reading only; empty: the lock knows no difference.
 -- column: held_by VARCHAR     Who had it most often when a wait began: program and process id; empty: this kind of lock does not know.
 -- sums:   waits, time_ns
+-- match:  lock, kind
 -- chart:  bars x=lock y=time_ns title="Waits for locks of the kernel" title_ja="カーネルのロック待ち"
 -- tags:   locks, time
 WITH waits AS (

@@ -13,6 +13,7 @@
 -- column: processes BIGINT      Processes for which it happened.
 -- column: most_of VARCHAR       The one with most of it: program and process id.
 -- sums:   number, asked_bytes, given_bytes
+-- match:  kind, freed, function, cache, size_bytes
 -- chart:  bars x=function y=number color=kind title="Allocations of the kernel" title_ja="カーネルのメモリー確保"
 -- tags:   cpu, processes
 WITH taken AS (

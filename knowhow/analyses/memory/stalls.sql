@@ -13,6 +13,7 @@
 -- column: highest_order INTEGER It asked for up to 2 to the power of this number pages in one piece.
 -- column: call VARCHAR          The call that waited longest in all; `page faults` stands for those outside of calls.
 -- sums:   stalls, total_ns
+-- match:  comm, kind, call
 -- chart:  bars x=comm y=total_ns color=kind title="Waits for memory" title_ja="メモリー待ち"
 -- tags:   time, processes
 WITH stalls AS (

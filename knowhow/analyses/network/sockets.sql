@@ -15,6 +15,7 @@
 -- column: retransmits BIGINT    Segments that were sent again since the connection was made.
 -- column: round_trip_ns BIGINT  Time to the other end and back, smoothed by the kernel [ns].
 -- sums:   calls, read_bytes, written_bytes, call_ns, wait_ns
+-- match:  process, protocol, peer
 -- chart:  bars x=process y=wait_ns title="Time waited for the other end" title_ja="通信相手を待った時間"
 -- tags:   calls, bytes, time, processes
 WITH used AS (

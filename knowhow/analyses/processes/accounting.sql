@@ -14,6 +14,7 @@
 -- column: device_read_bytes BIGINT    Bytes read from devices for it [B].
 -- column: device_write_bytes BIGINT   Bytes it made to be written to devices, now or later [B].
 -- sums:   user_ns, system_ns, minor_faults, major_faults, recorded_read_bytes, rchar_bytes, recorded_write_bytes, wchar_bytes
+-- match:  process
 -- tags:   processes, bytes, time
 WITH moved AS (
     -- What rchar and wchar count (fs/read_write.c): sockets have calls of their own, which are in neither.

@@ -13,6 +13,7 @@
 -- column: cpu_ns BIGINT        CPU time of its threads; empty: not known of all [ns].
 -- column: ended VARCHAR        exit STATUS, or the signal; empty: no end was seen.
 -- sums:   cpu_ns
+-- match:  process
 -- tags:   processes, time
 WITH firsts AS (
     SELECT p.process_id, p.pid, p.ppid, p.comm, p.start_ts_ns, p.exit_code, p.exit_signal, p.log

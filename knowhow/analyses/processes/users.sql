@@ -11,6 +11,7 @@
 -- column: device_read_bytes BIGINT   Bytes read from devices for these threads [B].
 -- column: device_write_bytes BIGINT  Bytes that these threads made to be written to devices, now or later [B].
 -- sums:   calls, time_ns, bytes
+-- match:  user_id
 -- tags:   processes, calls, time, bytes
 WITH used AS (
     SELECT c.task_id, count(*) FILTER (WHERE c.via IS NULL) AS calls,

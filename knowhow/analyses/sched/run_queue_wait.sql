@@ -12,6 +12,7 @@
 -- column: p999_ns BIGINT       99.9 % were not longer [ns].
 -- column: longest_ns BIGINT    The longest [ns].
 -- sums:   waits, time_ns
+-- match:  cpu, after
 -- chart:  ranges x=after y=avg_ns,p50_ns,p90_ns,p99_ns,p999_ns,longest_ns y_scale=log title="Waiting for a CPU" title_ja="CPU 待ち"
 -- tags:   time, cpu
 WITH waits AS (

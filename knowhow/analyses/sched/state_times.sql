@@ -16,6 +16,7 @@
 -- column: cpus BIGINT              On how many CPUs it ran.
 -- column: migrations BIGINT        How often it went on on another CPU than before.
 -- sums:   running_ns, runnable_ns, sleeping_ns, uninterruptible_ns, stopped_ns, unknown_ns, waits, preemptions, migrations
+-- match:  process
 -- chart:  bars x=process y=running_ns,runnable_ns,sleeping_ns,uninterruptible_ns title="States of threads" title_ja="スレッドの状態"
 -- tags:   time, processes, cpu
 WITH away AS (

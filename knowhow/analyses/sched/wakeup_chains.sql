@@ -12,6 +12,7 @@
 -- column: longest_ns BIGINT    The longest wait [ns].
 -- column: to_run_ns BIGINT     Mean time from the wake-up until it ran [ns].
 -- sums:   wakeups, time_ns
+-- match:  woken, cause, call, woken_by, which_waited_for, which_was_woken_by
 -- tags:   time, processes
 WITH waits AS (
     SELECT r.task_id, r.cause, r.call, r.waker_task_id, r.waker, r.ts_ns, r.wait_ns, r.runnable_ns, r.ts_ns + r.wait_ns AS woken_ns

@@ -16,6 +16,7 @@
 -- column: p999_ns BIGINT     99.9 % took at most this [ns].
 -- column: longest_ns BIGINT  The longest [ns].
 -- sums:   calls, failed, time_ns
+-- match:  process, call
 -- chart:  ranges x=call y=min_ns,p50_ns,p90_ns,p99_ns,p999_ns,longest_ns y_scale=log title="Latency of system calls" title_ja="システムコールの所要時間"
 -- tags:   time, calls, processes
 WITH counted AS (

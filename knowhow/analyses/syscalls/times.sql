@@ -15,6 +15,7 @@
 -- column: p999_ns BIGINT     The same of 99.9 % [ns].
 -- column: longest_ns BIGINT  The mean of the class of the longest [ns].
 -- sums:   calls, failed, time_ns
+-- match:  process, call
 -- chart:  ranges x=call y=min_ns,p50_ns,p90_ns,p99_ns,p999_ns,longest_ns y_scale=log title="Latency of system calls" title_ja="システムコールの所要時間"
 -- tags:   time, calls, processes
 WITH classes AS (

@@ -13,6 +13,7 @@
 -- column: time_ns BIGINT     Time that it waited [ns].
 -- column: longest_ns BIGINT  The longest wait [ns].
 -- sums:   waits, time_ns
+-- match:  process, cause, call, path, place, woken_by
 -- chart:  bars x=cause y=time_ns title="Time waited by cause" title_ja="待ち時間の原因別内訳"
 -- tags:   time, processes
 WITH waits AS (

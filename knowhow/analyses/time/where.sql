@@ -13,6 +13,7 @@
 -- column: share DOUBLE      Part of the time of the command, or of the thread.
 -- column: evidence VARCHAR  The analysis that shows what is behind it.
 -- sums:   time_ns
+-- match:  process, part
 -- chart:  bars x=part y=time_ns title="Where the time went" title_ja="時間の内訳"
 -- tags:   time, processes
 WITH calls_and_faults AS (

@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sysdock.cli.options import filter_options, lang_option, open_recordings, open_session, raw_option
+from sysdock.cli.options import (
+    filter_options,
+    lang_option,
+    open_recordings,
+    open_session,
+    parse_params,
+    raw_option,
+)
 from sysdock.sections import all_sections
 
 if TYPE_CHECKING:
+    from sysdock.analysis import Session
     from sysdock.analysis.comparison import Comparison
 
 _EPILOG = """Example:
@@ -20,6 +28,8 @@ _EPILOG = """Example:
   sysdock compare before after
   sysdock compare before after --format json
   sysdock compare before after --part files --format csv --limit 0
+  sysdock compare before after time/where
+  sysdock compare before after syscalls/latency --limit 20
 """
 _ROWS = 10
 # The lists of all sections, with their titles.
@@ -60,6 +70,10 @@ _SAME_WITHIN = 1.05
 @click.command("compare", epilog=_EPILOG)
 @click.argument("a", metavar="A", type=click.Path(path_type=Path, readable=False))
 @click.argument("b", metavar="B", type=click.Path(path_type=Path, readable=False))
+@click.argument("analysis", required=False)
+@click.option(
+    "-p", "--param", "pairs", metavar="NAME=VALUE", multiple=True, help="A parameter of the analysis."
+)
 @click.option(
     "--part",
     type=click.Choice(["all", *_PARTS]),
@@ -79,18 +93,39 @@ _SAME_WITHIN = 1.05
 @filter_options
 @lang_option
 def command(
-    a: Path, b: Path, part: str, limit: int | None, format_: str, raw: bool, lang: str, **options: Any
+    a: Path,
+    b: Path,
+    analysis: str | None,
+    pairs: tuple[str, ...],
+    part: str,
+    limit: int | None,
+    format_: str,
+    raw: bool,
+    lang: str,
+    **options: Any,
 ) -> None:
-    """Say what changed from recording A to recording B: findings gone and new, calls, files, bytes, time."""
+    """Say what changed from recording A to recording B: findings gone and new, calls, files, bytes, time.
+
+    With ANALYSIS, the rows of that analysis in both recordings stand side by side, the largest change first.
+    """
     from sysdock.analysis.comparison import compare
     from sysdock.cli.output import remark_on
     from sysdock.errors import UserError
 
-    if format_ == "csv" and part == "all":
+    if analysis is None and pairs:
+        raise UserError("a parameter is one of an analysis", "name the analysis behind A and B", "--param")
+    if analysis is not None and part != "all":
+        raise UserError("an analysis has no parts", "leave out --part, or the analysis", f"--part {part}")
+    if analysis is None and format_ == "csv" and part == "all":
         raise UserError("csv is one table", f"say which with --part: {', '.join(_PARTS)}", "--format csv")
     # Both, before the first of them loads the engine.
     open_recordings(a, b)
     with open_session(a, options) as first, open_session(b, options) as second:
+        if analysis is not None:
+            _rows_of(first, second, analysis, parse_params(pairs), limit, format_, lang, raw=raw)
+            remark_on(first)
+            remark_on(second)
+            return
         found = compare(first, second)
         if part in found.not_computed:
             # Nothing else was asked for.
@@ -105,6 +140,38 @@ def command(
             _json(found, part, rows, lang)
         remark_on(first)
         remark_on(second)
+
+
+def _rows_of(
+    a: Session,
+    b: Session,
+    analysis: str,
+    params: dict[str, str],
+    limit: int | None,
+    format_: str,
+    lang: str,
+    *,
+    raw: bool,
+) -> None:
+    """Prints what one analysis says of both."""
+    from sysdock.analysis.matched import compare_rows
+    from sysdock.analysis.writing import json_text, table_lines, write_csv
+    from sysdock.cli.output import terminal_width
+
+    found = compare_rows(a, b, a.library.analysis(analysis), params)
+    most = _ROWS if limit is None and format_ == "table" else limit or None
+    names, rows = [column.name for column in found.columns], found.rows[:most]
+    if format_ == "csv":
+        write_csv(sys.stdout, names, rows, raw=raw)
+    elif format_ == "json":
+        objects = [dict(zip(names, row, strict=True)) for row in rows]
+        sys.stdout.write(json_text(objects, indent=1) + "\n")
+    else:
+        words = _WORDS[lang]
+        lines = table_lines(found.columns, rows, terminal_width()) if rows else [words["none"]]
+        if len(rows) < len(found.rows):
+            lines.append(words["more"].format(count=len(found.rows) - len(rows)))
+        sys.stdout.write("\n".join(lines) + "\n")
 
 
 def _lines(found: Comparison, part: str, rows: int | None, lang: str, clocks: bool) -> list[str]:

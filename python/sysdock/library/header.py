@@ -23,6 +23,7 @@ KEYS = (
     "param",
     "column",
     "sums",
+    "match",
     "chart",
     "says",
     "evidence",
@@ -98,6 +99,7 @@ class Analysis:
     params: tuple[Param, ...]
     columns: tuple[Column, ...]
     sums: tuple[str, ...]
+    match: tuple[str, ...]
     charts: tuple[ChartLine, ...]
     says: Sentences
     evidence: str | None
@@ -223,6 +225,7 @@ class _Header:
             params=params,
             columns=columns,
             sums=self.sums(columns),
+            match=self.match(columns),
             charts=tuple(self.chart(*line) for line in self.lines["chart"]),
             says=self.sentences(columns, params),
             evidence=self.single("evidence"),
@@ -265,6 +268,17 @@ class _Header:
                     line, f"`{name}` is no column with numbers", "name columns as `column:` does"
                 )
         return sums
+
+    def match(self, columns: tuple[Column, ...]) -> tuple[str, ...]:
+        """Columns by whose values `sysdock compare` finds a row again in another recording."""
+        names = self.words("match")
+        for name in names:
+            line = self.lines["match"][0][0]
+            if name not in {column.name for column in columns}:
+                raise self.error(line, f"`{name}` is no column", "name columns as `column:` does")
+            if not self.words("sums"):
+                raise self.error(line, "nothing adds up", "say with `sums:` which columns do")
+        return names
 
     def tags(self) -> tuple[str, ...]:
         tags = self.words("tags")

@@ -97,3 +97,42 @@ def test_what_could_not_be_computed_is_no_empty_list(cli, maker: RecordingMaker)
     assert "overflow" in answer["not_computed"]["files"]
     alone = cli("compare", "a", "b", "--part", "files", "--format", "csv")
     assert (alone.returncode, alone.stdout) == (2, "")
+
+
+def test_an_analysis_is_compared_row_by_row(cli, pair: tuple[Path, Path]) -> None:
+    [row] = json.loads(cli("compare", *pair, "io/files", "--format", "json").stdout)
+    assert (row["path"], row["call"]) == ("/out", "write")
+    assert (row["time_change_ns"], row["time_a_ns"], row["time_b_ns"]) == (-449_100_000, 450_000_000, 900_000)
+    assert (row["calls_a"], row["calls_b"], row["max_a_ns"], row["bytes_b"]) == (500, 1, 900_000, 5000)
+    text = cli("compare", *pair, "io/files").stdout
+    assert "-449.1 ms  450.0 ms  900.0 µs" in text.splitlines()[1]
+    lines = cli("compare", *pair, "io/files", "--format", "csv", "-p", "per_call=false").stdout.splitlines()
+    assert lines[1].split(",")[:3] == ["/out", "all", "-449100000"]
+
+
+def test_programs_are_found_again_by_name(cli, maker: RecordingMaker) -> None:
+    """Process ids differ; what two processes of a program have in common are their sums alone."""
+    one = [{"call": "write", "dur_ns": 100, "pid": 4242}]
+    two = [
+        {"call": "write", "dur_ns": 300, "pid": 4242},
+        {"call": "write", "dur_ns": 500, "pid": 4243},
+        {"call": "read", "dur_ns": 50, "pid": 4243},
+    ]
+    pair = maker.make(one, name="one"), maker.make(two, name="two")
+    rows = json.loads(cli("compare", *pair, "syscalls/latency", "--format", "json").stdout)
+    found = [
+        (row["call"], row["time_a_ns"], row["time_b_ns"], row["p50_a_ns"], row["p50_b_ns"]) for row in rows
+    ]
+    assert found == [("write", 100, 800, 100, None), ("read", None, 50, None, 50)]
+
+
+def test_what_cannot_be_compared_is_said(cli, pair: tuple[Path, Path]) -> None:
+    for words, said in (
+        (("io/calls_over_time",), "cannot be found again"),
+        (("io/filez",), "io/files"),
+        (("io/files", "--part", "calls"), "an analysis has no parts"),
+        (("-p", "per_call=false"), "a parameter is one of an analysis"),
+        (("locks/share_by_lock",), "needs the table"),
+    ):
+        done = cli("compare", *pair, *words)
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr

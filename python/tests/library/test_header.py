@@ -59,6 +59,12 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert analysis.page_path == tmp_path / "x.md"
 
 
+def test_rows_are_found_again_by_columns(tmp_path: Path) -> None:
+    lines = "-- sums:   size_from\n-- match:  call\n-- portable: false"
+    analysis = parse(write(tmp_path, GOOD.replace("-- portable: false", lines)), "io/x", "analysis")
+    assert (analysis.sums, analysis.match) == (("size_from",), ("call",))
+
+
 def test_a_parameter_may_have_a_bound(tmp_path: Path) -> None:
     text = GOOD.replace("BIGINT = 5   Leave", "BIGINT = 5 > 0   Leave")
     [param, *_] = parse(write(tmp_path, text), "io/x", "analysis").params
@@ -80,6 +86,8 @@ def test_a_parameter_may_have_a_bound(tmp_path: Path) -> None:
         ("x=size_from", "size_from", 10, "`size_from` is not key=value"),
         ("-- needs:  calls, recording", "-- needs:", 4, "`needs:` says nothing"),
         ("-- tags:   size", "-- and more\n-- tags:   size", 12, "a header line without a key"),
+        ("-- portable: false", "-- match: cal", 11, "`cal` is no column"),
+        ("-- portable: false", "-- match: call", 11, "nothing adds up"),
         ("-- I/O size histogram\n", "", None, None),
     ],
 )
