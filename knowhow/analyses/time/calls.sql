@@ -2,6 +2,7 @@
 -- The time of the command and of each thread, as far as system calls show it: those that are made to wait, the others by what they do, and
 -- the rest. While a process waits for its child, the command is at what the child does.
 -- needs:  calls, processes, paths, captures
+-- else:   time/states
 -- column: process VARCHAR   Program and process id; empty: the command as a whole.
 -- column: tid INTEGER       Thread id.
 -- column: part VARCHAR      What the time went to.

@@ -134,17 +134,24 @@ class Session:
 
     def answering(self, analysis: Analysis) -> Analysis | None:
         """`analysis`, or what its header names for recordings without its tables, if that can answer."""
-        if not self.missing(analysis):
-            return analysis
-        if analysis.otherwise is None:
-            return None
-        return self.answering(self.library.analysis(analysis.otherwise))
+        chain = (analysis, *self._others(analysis))
+        return next((each for each in chain if not self.missing(each)), None)
 
     def answerable(self) -> list[Analysis]:
         """All analyses whose tables the recording has, without those that another one makes needless."""
         usable = [analysis for analysis in self.library.analyses() if not self.missing(analysis)]
-        needless = {analysis.otherwise for analysis in usable}
+        needless = {other.id for analysis in usable for other in self._others(analysis)}
         return [analysis for analysis in usable if analysis.id not in needless]
+
+    def _others(self, analysis: Analysis) -> list[Analysis]:
+        """What would answer in its place, one after the other."""
+        chain = [analysis]
+        while chain[-1].otherwise is not None:
+            other = self.library.analysis(chain[-1].otherwise)
+            if other in chain:
+                break
+            chain.append(other)
+        return chain[1:]
 
     def execute(
         self,

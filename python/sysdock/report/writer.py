@@ -97,7 +97,7 @@ def _range() -> str:
 
 def _in_order(session: Session) -> list[Analysis]:
     """All analyses that the recording can answer, summaries first."""
-    first = ("time/where", "time/calls", "io/summary", "io/files", "io/errors")
+    first = ("time/where", "time/calls", "time/states", "io/summary", "io/files", "io/errors")
     usable = session.answerable()
     return sorted(usable, key=lambda a: (first.index(a.id) if a.id in first else len(first), a.id))
 

@@ -259,6 +259,11 @@ def test_system_calls_may_be_left_out(flight: Flight, tmp_path: Path) -> None:
             f"WHERE run_states.pid = {pid} AND state = 'sleeping' AND dur_ns > 300_000_000"
         )
         assert asleep == [("timer",)]
+        parts = [
+            row for row in session.run("time/where").dicts() if (row["process"] or "").endswith(f" {pid}")
+        ]
+        assert {"on a CPU", "waiting: timer"} <= {row["part"] for row in parts}
+        assert abs(sum(row["share"] for row in parts) - 1) < 0.001
         [calls] = [
             one for one in session.recording.manifest["captures"][0]["families"] if one["family"] == "calls"
         ]
