@@ -15,25 +15,28 @@
 -- match:  woken, cause, call, woken_by, which_waited_for, which_was_woken_by
 -- tags:   time, processes
 WITH waits AS (
-    SELECT r.task_id, r.cause, r.call, r.waker_task_id, r.waker, r.ts_ns, r.wait_ns, r.runnable_ns, r.ts_ns + r.wait_ns AS woken_ns
+    -- Numbered by thread and time, so that the last one before a moment is the highest number so far: the engine keeps a running
+    -- maximum over all rows much faster than one for each thread.
+    SELECT r.task_id, r.cause, r.call, r.waker_task_id, r.waker, r.ts_ns, r.wait_ns, r.runnable_ns, r.ts_ns + r.wait_ns AS woken_ns,
+        row_number() OVER (ORDER BY r.task_id, r.ts_ns + r.wait_ns, r.ts_ns) AS number
     FROM run_states AS r
     WHERE r.wait_ns > 0 AND (r.waker_task_id IS NOT NULL OR r.waker IS NOT NULL)
 ), moments AS (
-    -- When each thread was last woken itself, before it woke another one.
-    SELECT w.task_id, w.woken_ns, w.woken_ns AS own_ns, NULL AS other_id FROM waits AS w
+    -- When each thread was woken itself, and when it woke another one.
+    SELECT w.task_id, w.woken_ns, w.number AS own, NULL AS other FROM waits AS w
     UNION ALL
-    SELECT w.waker_task_id, w.woken_ns, NULL, w.task_id FROM waits AS w WHERE w.waker_task_id IS NOT NULL
+    SELECT w.waker_task_id, w.woken_ns, NULL, w.number FROM waits AS w WHERE w.waker_task_id IS NOT NULL
 ), lasts AS (
-    SELECT m.task_id, m.woken_ns, m.other_id, max(m.own_ns) OVER (PARTITION BY m.task_id ORDER BY m.woken_ns) AS before_ns
-    FROM moments AS m
+    SELECT m.task_id, m.other, max(m.own) OVER (ORDER BY m.task_id, m.woken_ns) AS before FROM moments AS m
 ), befores AS (
-    SELECT l.task_id, l.woken_ns, l.other_id, l.before_ns FROM lasts AS l WHERE l.other_id IS NOT NULL
+    SELECT l.task_id, l.other, l.before FROM lasts AS l WHERE l.other IS NOT NULL
 ), chained AS (
+    -- Of a thread that was never woken before, the number is one of another thread.
     SELECT w.task_id, w.cause, w.call, w.waker_task_id, w.waker, w.wait_ns, w.runnable_ns,
         b.cause AS before_cause, b.waker_task_id AS before_task_id, b.waker AS before_waker
     FROM waits AS w
-    LEFT JOIN befores AS l ON l.task_id = w.waker_task_id AND l.other_id = w.task_id AND l.woken_ns = w.woken_ns
-    LEFT JOIN waits AS b ON b.task_id = l.task_id AND b.woken_ns = l.before_ns AND b.woken_ns >= w.ts_ns
+    LEFT JOIN befores AS l ON l.other = w.number
+    LEFT JOIN waits AS b ON b.number = l.before AND b.task_id = l.task_id AND b.woken_ns >= w.ts_ns
 )
 SELECT
     p.comm AS woken,

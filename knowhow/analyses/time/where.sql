@@ -49,40 +49,39 @@ WITH calls_and_faults AS (
     INNER JOIN path_tasks AS k ON k.task_id = s.task_id
     WHERE k.has_few = 1
 ), path_marks AS (
-    -- Moments of the threads on the critical path: where a piece of it begins that ran on a CPU, where a call begins and ends.
-    SELECT p.task_id, p.ts_ns AS at_ns, p.dur_ns, p.ts_ns + p.dur_ns AS until_ns, 0 AS sign, NULL AS call, NULL AS class, NULL AS path_id
+    -- Moments of the threads on the critical path: where a piece of it that ran on a CPU begins and ends, and where a call does.
+    SELECT p.task_id, p.ts_ns AS at_ns, 1 AS step, 0 AS sign, NULL AS call, NULL AS class, NULL AS path_id
     FROM critical_path AS p
     WHERE p.part = 'running'
     UNION ALL
-    SELECT w.task_id, w.ts_ns, 0, NULL, -1, w.call, w.class, w.path_id
+    SELECT p.task_id, p.ts_ns + p.dur_ns, -1, 0, NULL, NULL, NULL
+    FROM critical_path AS p
+    WHERE p.part = 'running'
+    UNION ALL
+    SELECT w.task_id, w.ts_ns, 0, -1, w.call, w.class, w.path_id
     FROM sorted_work AS w
     UNION ALL
-    SELECT w.task_id, w.ts_ns + w.dur_ns, 0, NULL, 1, w.call, w.class, w.path_id
+    SELECT w.task_id, w.ts_ns + w.dur_ns, 0, 1, w.call, w.class, w.path_id
     FROM sorted_work AS w
 ), path_before AS (
-    -- How much of the path its thread had run until then: the pieces begun so far, without what of the last one is still to come.
+    -- How much of the path had run until then: ends less beginnings, and of a piece under way what of it is over. What threads sorted before
+    -- this one ran is in it, too, and cancels out between the two moments of a call: sums for each thread would take the engine five times as long.
     SELECT m.call, m.class, m.path_id, m.sign,
-        m.sign * (sum(m.dur_ns) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.sign DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
-            - greatest(0, coalesce(max(m.until_ns)
-                OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.sign DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), 0) - m.at_ns))
-            AS time_ns
+        m.sign * (sum(-m.step * m.at_ns) OVER (ORDER BY m.task_id, m.at_ns) + m.at_ns * sum(m.step) OVER (ORDER BY m.task_id, m.at_ns)) AS time_ns
     FROM path_marks AS m
 ), fault_marks AS (
     -- Moments of faults outside of calls, and of times on no CPU that lie in no call either.
-    SELECT r.task_id, r.ts_ns AS at_ns, r.dur_ns, r.ts_ns + r.dur_ns AS until_ns, 0 AS sign, NULL AS path_id
-    FROM run_states AS r
-    WHERE r.call IS NULL
+    SELECT r.task_id, r.ts_ns AS at_ns, 1 AS step, 0 AS sign, NULL AS path_id FROM run_states AS r WHERE r.call IS NULL
     UNION ALL
-    SELECT f.task_id, f.ts_ns, 0, NULL, -1, f.path_id FROM file_faults AS f WHERE NOT f.in_call
+    SELECT r.task_id, r.ts_ns + r.dur_ns, -1, 0, NULL FROM run_states AS r WHERE r.call IS NULL
     UNION ALL
-    SELECT f.task_id, f.ts_ns + f.dur_ns, 0, NULL, 1, f.path_id FROM file_faults AS f WHERE NOT f.in_call
+    SELECT f.task_id, f.ts_ns, 0, -1, f.path_id FROM file_faults AS f WHERE NOT f.in_call
+    UNION ALL
+    SELECT f.task_id, f.ts_ns + f.dur_ns, 0, 1, f.path_id FROM file_faults AS f WHERE NOT f.in_call
 ), fault_before AS (
-    -- How long its thread had been on no CPU until then.
+    -- How long its thread had been on no CPU until then, counted as in path_before.
     SELECT m.task_id, m.path_id,
-        m.sign * (sum(m.dur_ns) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.sign DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
-            - greatest(0, coalesce(max(m.until_ns)
-                OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.sign DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), 0) - m.at_ns))
-            AS time_ns
+        m.sign * (sum(-m.step * m.at_ns) OVER (ORDER BY m.task_id, m.at_ns) + m.at_ns * sum(m.step) OVER (ORDER BY m.task_id, m.at_ns)) AS time_ns
     FROM fault_marks AS m
 ), uses AS (
     -- Time by call, and time on no CPU: of the path (no thread), and of each thread. What a thread does not run is taken off its calls.
@@ -181,18 +180,19 @@ WITH calls_and_faults AS (
     LEFT JOIN parts AS p ON coalesce(p.task_id, -1) = coalesce(s.task_id, -1)
     GROUP BY s.task_id, s.time_ns
 ), sample_marks AS (
-    -- Samples outside of calls, and the pieces of the path that ran: a sample lies on it where the last piece before it has not ended.
-    SELECT s.task_id, s.ts_ns AS at_ns, 0 AS until_ns, 1 AS is_sample, s.in_kernel, s.stack_id, s.kernel_stack_id
+    -- Samples outside of calls, and where pieces of the path that ran begin and end: a sample lies on it where one is under way.
+    SELECT s.task_id, s.ts_ns AS at_ns, 0 AS step, 1 AS is_sample, s.in_kernel, s.stack_id, s.kernel_stack_id
     FROM samples AS s
     WHERE s.call IS NULL
     UNION ALL
-    SELECT p.task_id, p.ts_ns, p.ts_ns + p.dur_ns, 0, false, NULL, NULL FROM critical_path AS p WHERE p.part = 'running'
+    SELECT p.task_id, p.ts_ns, 1, 0, false, NULL, NULL FROM critical_path AS p WHERE p.part = 'running'
+    UNION ALL
+    SELECT p.task_id, p.ts_ns + p.dur_ns, -1, 0, false, NULL, NULL FROM critical_path AS p WHERE p.part = 'running'
 ), samples_met AS (
-    SELECT m.task_id, m.at_ns, m.is_sample, m.in_kernel, m.stack_id, m.kernel_stack_id,
-        max(m.until_ns) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.is_sample ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS until_ns
+    SELECT m.task_id, m.is_sample, m.in_kernel, m.stack_id, m.kernel_stack_id, sum(m.step) OVER (ORDER BY m.task_id, m.at_ns) AS under_way
     FROM sample_marks AS m
 ), samples_of AS (
-    SELECT NULL AS task_id, m.in_kernel, m.stack_id, m.kernel_stack_id FROM samples_met AS m WHERE m.is_sample = 1 AND m.until_ns > m.at_ns
+    SELECT NULL AS task_id, m.in_kernel, m.stack_id, m.kernel_stack_id FROM samples_met AS m WHERE m.is_sample = 1 AND m.under_way > 0
     UNION ALL
     SELECT m.task_id, m.in_kernel, m.stack_id, m.kernel_stack_id FROM samples_met AS m WHERE m.is_sample = 1
 ), samples_named AS (
