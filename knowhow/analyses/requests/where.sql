@@ -40,12 +40,33 @@ WITH placed AS (
         greatest(0, least(r.ts_ns + r.dur_ns, p.until_ns) - greatest(r.ts_ns + r.wait_ns, p.ts_ns)) AS cpu_wait_ns
     FROM picked AS p
     INNER JOIN run_states AS r ON r.task_id = p.task_id AND r.ts_ns < p.until_ns AND r.ts_ns + r.dur_ns > p.ts_ns
+), slots AS (
+    -- Time in slots of the longest request: what is shorter than one and overlaps a request begins in its slot, or in one beside it. So a call
+    -- is compared with the requests of three slots, and not with all of its thread.
+    SELECT min(p.ts_ns) AS from_ns, greatest(1, max(p.dur_ns)) AS slot_ns FROM picked AS p
+), sides AS (
+    SELECT -1 AS side UNION ALL SELECT 0 UNION ALL SELECT 1
+), near AS (
+    SELECT p.request, p.kind, p.task_id, p.ts_ns, p.until_ns, (p.ts_ns - s.from_ns) // s.slot_ns + d.side AS slot
+    FROM picked AS p CROSS JOIN slots AS s CROSS JOIN sides AS d
+), made AS (
+    SELECT c.task_id, c.call, c.class, c.path_id, c.ts_ns, c.ts_ns + coalesce(c.dur_ns, 0) AS until_ns,
+        CAST(floor((c.ts_ns - s.from_ns) / s.slot_ns) AS BIGINT) AS slot, coalesce(c.dur_ns, 0) < s.slot_ns AS is_short
+    FROM calls AS c CROSS JOIN slots AS s
+    WHERE c.via IS NULL
+), met AS (
+    SELECT n.request, n.kind, m.call, m.class, m.path_id, least(m.until_ns, n.until_ns) - greatest(m.ts_ns, n.ts_ns) AS time_ns
+    FROM near AS n
+    INNER JOIN made AS m ON m.task_id = n.task_id AND m.slot = n.slot AND m.ts_ns < n.until_ns AND m.until_ns > n.ts_ns
+    WHERE m.is_short
+    UNION ALL
+    SELECT p.request, p.kind, m.call, m.class, m.path_id, least(m.until_ns, p.until_ns) - greatest(m.ts_ns, p.ts_ns)
+    FROM picked AS p
+    INNER JOIN made AS m ON m.task_id = p.task_id AND m.ts_ns < p.until_ns AND m.until_ns > p.ts_ns
+    WHERE NOT m.is_short
 ), worked AS (
     -- Time in calls without that on no CPU.
-    SELECT p.request, p.kind, c.call, c.class, c.path_id, least(c.ts_ns + coalesce(c.dur_ns, 0), p.until_ns) - greatest(c.ts_ns, p.ts_ns) AS time_ns
-    FROM picked AS p
-    INNER JOIN calls AS c ON c.task_id = p.task_id AND c.ts_ns < p.until_ns AND c.ts_ns + coalesce(c.dur_ns, 0) > p.ts_ns
-    WHERE c.via IS NULL
+    SELECT m.request, m.kind, m.call, m.class, m.path_id, m.time_ns FROM met AS m
     UNION ALL
     SELECT a.request, a.kind, a.call, a.class, a.path_id, -a.wait_ns - a.cpu_wait_ns FROM absences AS a WHERE a.call IS NOT NULL
 ), pieces AS (

@@ -25,7 +25,7 @@
 WITH waits AS (
     SELECT w.task_id, w.lock_id, w.ts_ns, w.end_ts_ns, w.dur_ns, coalesce(w.call, 'page faults') AS call,
         CASE WHEN p.task_id IS NULL THEN w.holder ELSE concat(coalesce(p.comm, '?'), ' ', CAST(p.pid AS VARCHAR)) END AS holder,
-        row_number() OVER (ORDER BY w.ts_ns, w.task_id) AS number
+        row_number() OVER (ORDER BY w.task_id, w.ts_ns) AS number
     FROM lock_waits AS w
     LEFT JOIN processes AS p ON p.task_id = w.holder_task_id
     WHERE NOT w.nested AND w.task_id IS NOT NULL
@@ -39,10 +39,11 @@ WITH waits AS (
     UNION ALL
     SELECT w.task_id, w.end_ts_ns, 0, -1, NULL FROM waits AS w
 ), stretches AS (
-    SELECT m.at_ns - lag(m.at_ns, 1, m.at_ns) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.path, m.waiting, m.number) AS ns,
-        sum(m.path) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.path, m.waiting, m.number ROWS UNBOUNDED PRECEDING) - m.path AS path,
-        sum(m.waiting) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.path, m.waiting, m.number ROWS UNBOUNDED PRECEDING) - m.waiting AS waiting,
-        max(m.number) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.path, m.waiting, m.number ROWS UNBOUNDED PRECEDING) AS number
+    -- Over all threads at once, which the engine does several times as fast: with each of them both sums begin and end at zero.
+    SELECT m.at_ns - lag(m.at_ns, 1, m.at_ns) OVER (ORDER BY m.task_id, m.at_ns, m.path, m.waiting, m.number) AS ns,
+        sum(m.path) OVER (ORDER BY m.task_id, m.at_ns, m.path, m.waiting, m.number ROWS UNBOUNDED PRECEDING) - m.path AS path,
+        sum(m.waiting) OVER (ORDER BY m.task_id, m.at_ns, m.path, m.waiting, m.number ROWS UNBOUNDED PRECEDING) - m.waiting AS waiting,
+        max(m.number) OVER (ORDER BY m.task_id, m.at_ns, m.path, m.waiting, m.number ROWS UNBOUNDED PRECEDING) AS number
     FROM moments AS m
 ), costs AS (
     SELECT w.lock_id, s.ns
