@@ -1,7 +1,7 @@
 //! From places in binaries to functions and source lines, by their symbols and debug information; of a function that was put into another
 //! by the compiler both are named.
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
 use blazesym::symbolize::{
     CodeInfo, Input, Sym, Symbolized, Symbolizer,
@@ -35,17 +35,31 @@ fn functions(found: &Symbolized<'_>) -> Vec<Symbol> {
     let Symbolized::Sym(Sym { name, offset, code_info, inlined, .. }) = found else { return Vec::new() };
     let within = inlined.iter().rev().map(|function| Symbol {
         object: None,
-        function: Some(function.name.to_string()),
+        function: Some(readable(&function.name).into_owned()),
         offset: None,
         source: function.code_info.as_ref().map(place),
     });
     let outer = Symbol {
         object: None,
-        function: Some(name.to_string()),
+        function: Some(readable(name).into_owned()),
         offset: i64::try_from(*offset).ok(),
         source: code_info.as_deref().map(place),
     };
     within.chain([outer]).collect()
+}
+
+/// The name of a function as its programmer wrote it. Only a name that begins as compilers begin those of C++ and Rust is one that they made:
+/// to the grammar of C++ the whole name of a C function such as `w` or `i` is a type, `wchar_t` or `int`.
+fn readable(name: &str) -> Cow<'_, str> {
+    if !["_Z", "__Z", "_R", "__R"].iter().any(|start| name.starts_with(start)) {
+        return name.into();
+    }
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        // Without the hash at the end.
+        return format!("{rust:#}").into();
+    }
+    let cpp = cpp_demangle::Symbol::new(name).ok().and_then(|symbol| symbol.demangle().ok());
+    cpp.map_or_else(|| name.into(), Into::into)
 }
 
 fn place(info: &CodeInfo<'_>) -> String {
@@ -53,5 +67,19 @@ fn place(info: &CodeInfo<'_>) -> String {
     match info.line {
         Some(line) => format!("{}:{line}", path.display()),
         None => path.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_compilers_made_are_taken_apart() {
+        for plain in ["w", "i", "main", "Rx", "ZN3foo", "_Zwrong", ""] {
+            assert_eq!(readable(plain), plain);
+        }
+        assert_eq!(readable("_ZN3foo3barEi"), "foo::bar(int)");
+        assert_eq!(readable("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
     }
 }
