@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import subprocess
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,3 +63,12 @@ def refusal_of(recorder: Recorder) -> str | None:
     with tempfile.TemporaryDirectory() as folder:
         done = recorder.record(Path(folder) / "rec", "/bin/true")
     return None if done.returncode == 0 else done.stderr.strip().splitlines()[0]
+
+
+def kernel_of(recording: Path, query: Callable[[Path, str], list[tuple]]) -> tuple[int, int]:
+    """Version of the kernel that a recording was made on, such as (6, 12)."""
+    [(release,)] = query(
+        recording, "SELECT value FROM environment WHERE section = 'kernel' AND name = 'release'"
+    )
+    major, minor = release.split(".")[:2]
+    return int(major), int(minor)

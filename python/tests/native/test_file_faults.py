@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from recorders import recorder_or_skip
+from recorders import kernel_of, recorder_or_skip
 from scenes import TOUCHED, build
 from stated import stated
 
@@ -120,10 +120,7 @@ def test_a_sequence_is_read_in_order_and_mapped_around(recorded: Recorded, query
 
 def tells_pages(recorded: Recorded, query: Query) -> bool:
     """Whether the kernel that it was recorded on keeps count, CPU by CPU, of the pages that a process has mapped: from 6.2 on."""
-    [(release,)] = query(
-        recorded.rec, "SELECT value FROM environment WHERE section = 'kernel' AND name = 'release'"
-    )
-    return [int(number) for number in release.split(".")[:2]] >= [6, 2]
+    return kernel_of(recorded.rec, query) >= (6, 2)
 
 
 # Not the threads, whose faults are at the same moments.

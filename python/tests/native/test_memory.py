@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from recorders import kernel_of
 
 Query = Callable[[Path, str], list[tuple]]
 
@@ -70,8 +71,9 @@ def test_each_object_is_counted(sites: Run) -> None:
 def test_what_is_closed_is_given_back(sites: Run) -> None:
     freed = sites.number("freed AND kind = 'cache' AND cache = 'filp'")
     made = sites.number("NOT freed AND kind = 'cache' AND cache = 'filp'")
-    # Some that others opened are closed here last.
-    assert sites.said["files"] <= freed <= made + 10
+    # Some that others opened are closed here last. Before Linux 6.7 they are given back later, in the time of whoever runs then.
+    at_once = kernel_of(sites.rec, sites.query) >= (6, 7)
+    assert (sites.said["files"] if at_once else 1) <= freed <= made + 10
 
 
 def test_sites_and_bytes_are_those_of_the_kernel(sites: Run) -> None:

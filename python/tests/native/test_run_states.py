@@ -118,6 +118,17 @@ def test_waits_are_for_those_who_end_them(run: Run) -> None:
     assert kinds == [("pipe",)]
 
 
+def test_a_mutex_says_who_has_it(run: Run) -> None:
+    """Also while the wait is still under way, when nobody has released it yet."""
+    [(holder, waker)] = run.fetch(
+        "SELECT holder_task_id, waker_task_id FROM run_states "
+        f"WHERE task_id = {run.task_of['main']} AND cause = 'lock' ORDER BY wait_ns DESC LIMIT 1"
+    )
+    assert holder == waker == run.task_of["partner"]
+    others = run.fetch("SELECT DISTINCT cause FROM run_states WHERE holder_task_id IS NOT NULL")
+    assert others == [("lock",)]
+
+
 def test_the_critical_path_has_no_gap(run: Run) -> None:
     [(gaps, path_ns)] = run.fetch(
         """SELECT count(*) FILTER (WHERE ts_ns <> before), sum(dur_ns)::BIGINT

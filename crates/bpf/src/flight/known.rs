@@ -120,7 +120,7 @@ impl Known {
         if switch.to_tid != 0 {
             self.seen_at(switch.to_tid, at_ns, None);
         }
-        if switch.from_tid != 0 && switch.state & STATE_DEAD == 0 {
+        if switch.from_tid != 0 && u32::from(switch.state) & STATE_DEAD == 0 {
             self.seen_at(switch.from_tid, at_ns, Some(Away { left: SwitchEvent { to_tid: 0, ..*switch }, flags, woken: None }));
         }
     }

@@ -401,7 +401,8 @@ mod tests {
     #[test]
     fn waits_for_a_cpu_are_from_the_moment_that_a_thread_can_run() {
         let wake = |tid, at_ns| event(EVENT_WAKE, &WakeEvent { at_ns, tid, ..WakeEvent::default() });
-        let switch = |from_tid, state, to_tid, at_ns| {
+        let switch = |from_tid, state: u32, to_tid, at_ns| {
+            let state = state as u16;
             event(EVENT_SWITCH, &SwitchEvent { at_ns, from_tid, to_tid, state, ..SwitchEvent::default() })
         };
         let mut lookout = Lookout::new(&[parsed("run-queue:1").unwrap()]);

@@ -13,7 +13,7 @@ use crate::{
     conversion::Conversion,
     events::{
         STATE_DEAD, STATE_NOLOAD, STATE_SLEEPING, STATE_STOPPED, STATE_TRACED, STATE_UNINTERRUPTIBLE, SWITCH_PREEMPTED,
-        SwitchEvent, WAKE_INTERRUPT, WAKE_NEW, WAKE_OTHER, WakeEvent,
+        SWITCH_SHARED, SwitchEvent, WAKE_INTERRUPT, WAKE_NEW, WAKE_OTHER, WakeEvent,
     },
 };
 
@@ -100,7 +100,7 @@ impl Absences {
         }
         self.count(tid, event.switches);
         self.back_from(tid, at_ns, conversion)?;
-        if event.state & STATE_DEAD != 0 {
+        if u32::from(event.state) & STATE_DEAD != 0 {
             conversion.threads.is_gone(tid, at_ns);
             let Some(gone) = self.threads.remove(&tid) else { return Ok(()) };
             gone.in_call.into_iter().try_for_each(|absence| self.kept.keep(absence, conversion))?;
@@ -109,9 +109,10 @@ impl Absences {
         }
         let Some(life) = life_of(tid, conversion) else { return Ok(()) };
         let thread = self.threads.entry(tid).or_insert_with(|| Thread::new(life));
-        let state = if flags & SWITCH_PREEMPTED != 0 { State::Preempted } else { state(event.state) };
+        let state = if flags & SWITCH_PREEMPTED != 0 { State::Preempted } else { state(event.state.into()) };
         (thread.life, thread.switches) = (life, Some(event.switches));
-        thread.away = Some(Absence { call: event.call as i16, ..begun(life, at_ns, state) });
+        let holder = holder(event, flags, life, conversion);
+        thread.away = Some(Absence { call: event.call as i16, holder, ..begun(life, at_ns, state) });
         Ok(())
     }
 
@@ -256,6 +257,16 @@ fn life_of(tid: u32, conversion: &Conversion<'_>) -> Option<u32> {
     conversion.threads.life_of(tid).map(|life| life as u32)
 }
 
+/// Who has the lock of the program that a thread waits for; below 0: not known. The number may be any other one: it counts if it is that of
+/// another thread, of the same process or, where the lock may be shared, of any recorded one.
+fn holder(event: &SwitchEvent, flags: u32, life: u32, conversion: &Conversion<'_>) -> i32 {
+    let known = Some(event.holder_tid).filter(|tid| *tid != 0 && *tid != event.from_tid);
+    let holder = known.and_then(|tid| life_of(tid, conversion));
+    let threads = &conversion.threads;
+    let may_hold = |holder: &u32| flags & SWITCH_SHARED != 0 || threads.process(*holder) == threads.process(life);
+    holder.filter(may_hold).map_or(-1, u32::cast_signed)
+}
+
 fn begun(life: u32, from_ns: i64, state: State) -> Absence {
     let (woken_ns, until_ns) = (i64::MAX, i64::MAX);
     Absence {
@@ -270,6 +281,7 @@ fn begun(life: u32, from_ns: i64, state: State) -> Absence {
         object: -1,
         stack: -1,
         lock: -1,
+        holder: -1,
         cause: None,
     }
 }

@@ -18,7 +18,7 @@ use super::{
     rows::{Absence, State, Waker, Words},
 };
 
-/// With more, the path is not looked for [56 B each].
+/// With more, the path is not looked for [64 B each].
 const MOST: usize = 4_000_000;
 
 const WAITING: &str = "waiting";

@@ -11,6 +11,7 @@ enum sched_kind {
 // Of event_header.flags, for EVENT_SWITCH.
 enum switch_flag {
 	SWITCH_PREEMPTED = 1, // the thread before could have gone on
+	SWITCH_SHARED = 2, // holder_tid: the lock may be one that processes share
 };
 
 // Of event_header.flags, for EVENT_WAKE.
@@ -35,10 +36,11 @@ struct switch_event {
 	unsigned long long at_ns; // CLOCK_MONOTONIC
 	unsigned int from_tid;    // that ran until now; 0: none that is recorded
 	unsigned int to_tid;      // that runs from now on; 0: none that is recorded
-	unsigned int state;       // what the thread before waits for: task_state; 0: nothing
-	unsigned int cpu;
+	unsigned short state;     // what the thread before waits for: task_state; 0: nothing
+	unsigned short cpu;
 	int call; // number of the system call that the thread before is in; below 0: no_call
 	unsigned int switches; // how often the thread before has left a CPU by now, the lower half
+	unsigned int holder_tid; // who has the lock that the thread before waits for, as far as the lock's memory tells; 0: nobody, or not known
 };
 
 struct wake_event {

@@ -84,11 +84,13 @@ pub(super) struct Absence {
     pub(super) stack: i32,
     /// The lock of the kernel that it waits for, a row in `locks`; below 0: none, or not known.
     pub(super) lock: i32,
+    /// Who had the lock of the program that it waits for when it began to wait, a life; below 0: not known.
+    pub(super) holder: i32,
     /// What it waits for; none: a CPU only, or not looked for yet.
     pub(super) cause: Option<Cause>,
 }
 
-const _: () = assert!(size_of::<Absence>() == 56, "pages state it");
+const _: () = assert!(size_of::<Absence>() == 64, "pages state it");
 
 /// Numbers to words.
 pub(super) struct Words {
@@ -180,6 +182,7 @@ impl Rows {
             path_id: Some(absence.object).filter(|object| *object >= 0),
             stack_id: Some(absence.stack).filter(|stack| *stack >= 0),
             lock_id: Some(absence.lock).filter(|lock| *lock >= 0),
+            holder_task_id: Some(absence.holder).filter(|holder| *holder >= 0 && absence.cause == Some(Cause::Lock)),
         });
         if self.0.len() >= ROWS_PER_GROUP { self.flush(recording) } else { Ok(()) }
     }

@@ -6,6 +6,7 @@
 #include "bpf/target.h"
 #include "bpf/task.h"
 #include "events.h"
+#include "futex.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
@@ -24,9 +25,16 @@ int BPF_PROG(switched, bool preempt, struct task_struct *from, struct task_struc
 	struct ring *ring = this_ring();
 	struct switch_event *event;
 	u64 position;
+	u32 flags = preempt ? SWITCH_PREEMPTED : 0, holder_tid = 0;
 
 	if (!ring || !(from_tid | to_tid))
 		return 0;
+	int call = from_tid ? call_of(from) : CALL_NONE;
+	if (call == CALL_FUTEX && !preempt) {
+		holder_tid = holder_of_futex(from);
+		if (is_shared_futex(from))
+			flags |= SWITCH_SHARED;
+	}
 	u64 now_ns = bpf_ktime_get_ns();
 	event = ring_take(ring, sizeof(*event), EVENT_SWITCH, now_ns, &position);
 	if (!event)
@@ -36,10 +44,11 @@ int BPF_PROG(switched, bool preempt, struct task_struct *from, struct task_struc
 	event->to_tid = to_tid;
 	event->state = preempt ? 0 : state;
 	event->cpu = bpf_get_smp_processor_id();
-	event->call = from_tid ? call_of(from) : CALL_NONE;
+	event->call = call;
 	// The kernel counts a switch before it shows it.
 	event->switches = from->nvcsw + from->nivcsw;
-	ring_give(&event->header, position, sizeof(*event), EVENT_SWITCH, preempt ? SWITCH_PREEMPTED : 0);
+	event->holder_tid = holder_tid;
+	ring_give(&event->header, position, sizeof(*event), EVENT_SWITCH, flags);
 	return 0;
 }
 

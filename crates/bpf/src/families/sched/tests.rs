@@ -3,7 +3,7 @@
 use crate::{
     events::{
         EVENT_LOCK_WAIT, EVENT_SWITCH, EVENT_WAKE, LOCK_MUTEX, LockWaitEvent, STATE_DEAD, STATE_SLEEPING, STATE_UNINTERRUPTIBLE,
-        SWITCH_PREEMPTED, SwitchEvent, WAKE_INTERRUPT, WAKE_NEW, WAKE_OTHER, WakeEvent,
+        SWITCH_PREEMPTED, SWITCH_SHARED, SwitchEvent, WAKE_INTERRUPT, WAKE_NEW, WAKE_OTHER, WakeEvent,
     },
     testing::{Bytes, Tables, call, exec, exit, fork, path, relative, task},
 };
@@ -14,6 +14,7 @@ const NO_CALL: i64 = -1;
 /// A thread leaves CPU 0 in a call.
 fn leaves(at_ns: u64, from_tid: u32, state: u32, call: i64) -> Bytes {
     let call = i32::try_from(call).expect("a number of a call");
+    let state = state as u16;
     Bytes::of(EVENT_SWITCH, &SwitchEvent { at_ns, from_tid, state, call, ..SwitchEvent::default() })
 }
 
@@ -80,6 +81,41 @@ fn absences_have_rows() {
 }
 
 #[test]
+fn a_lock_of_a_program_has_a_holder() {
+    let waits = |at_ns, from_tid, holder_tid| {
+        let (state, call) = (STATE_SLEEPING as u16, libc::SYS_futex as i32);
+        Bytes::of(EVENT_SWITCH, &SwitchEvent { at_ns, from_tid, state, call, holder_tid, ..SwitchEvent::default() })
+    };
+    let events = [
+        exec(5, (7, 7), 7, "/bin/x", "x\0"),
+        fork(6, (7, 7), (7, 8)),
+        exec(7, (9, 9), 9, "/bin/y", "y\0"),
+        waits(10, 7, 8),
+        returns(11, 7),
+        // Itself, nobody that is known, and a thread of another process are numbers that mean something else.
+        waits(20, 7, 7),
+        returns(21, 7),
+        waits(30, 7, 555),
+        returns(31, 7),
+        waits(40, 7, 9),
+        returns(41, 7),
+        waits(50, 7, 9).flag(SWITCH_SHARED),
+        returns(51, 7),
+        // A number is left from a call before: this wait is for something else.
+        leaves(60, 7, STATE_SLEEPING, libc::SYS_nanosleep),
+        returns(61, 7),
+        exit(120, (7, 7), 0, true),
+    ];
+    let tables = Tables::of(&[&events]);
+    let holder = |tid: &str| tables.show("processes", "task_id tid").iter().position(|row| row.ends_with(tid)).expect("it is there");
+    let (eight, nine) = (holder(" 8"), holder(" 9"));
+    let expected = [format!("10 {eight}"), "20 -".into(), "30 -".into(), "40 -".into(), format!("50 {nine}"), "60 -".into()];
+    let rows = shown(&tables, "run_states", "ts_ns holder_task_id task_id");
+    let of_seven: Vec<String> = rows.iter().filter(|row| row.ends_with(" 0")).map(|row| row.trim_end_matches(" 0").into()).collect();
+    assert_eq!(of_seven, expected);
+}
+
+#[test]
 fn threads_that_were_away_at_the_start_and_lost_events() {
     let events = [
         // The command was held back until now.
@@ -104,7 +140,7 @@ fn threads_that_were_away_at_the_start_and_lost_events() {
 #[test]
 fn switches_without_an_event_are_counted() {
     let left = |at_ns, state, switches| {
-        let event = SwitchEvent { at_ns, from_tid: 7, state, call: -1, switches, ..SwitchEvent::default() };
+        let event = SwitchEvent { at_ns, from_tid: 7, state: state as u16, call: -1, switches, ..SwitchEvent::default() };
         Bytes::of(EVENT_SWITCH, &event)
     };
     let events = [
