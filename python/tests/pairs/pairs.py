@@ -52,6 +52,8 @@ class Pair:
     run: list[str] = field(default_factory=lambda: ["{program}"])
     needs: list[str] = field(default_factory=list)
     also: list[str] = field(default_factory=list)
+    cause: str = ""
+    names: list[str] = field(default_factory=list)
     output: str = ""
     remote: list[str] = field(default_factory=list)
     remote_mended: list[str] | None = None

@@ -100,6 +100,9 @@ OF_THE_MACHINE = {"time/cpu_wait"}
 
 
 def test_the_rule_tells_them_apart(recorded: Recorded, workshop: Workshop, library: Library):
+    if recorded.pair.rule == "unseen":
+        pytest.skip("no rule is named yet")
+
     def wrong(runs: Recorded) -> dict | None:
         found = {
             variant: [
