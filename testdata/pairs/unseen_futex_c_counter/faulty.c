@@ -1,17 +1,17 @@
-/* Counts long words with four threads. The counter is shared, so there is a lock. */
+/* Counts words by their length with four threads. The counters are shared, so there is a lock. */
 #include <pthread.h>
 #include <stdio.h>
 
-enum { THREADS = 4, WORDS = 8000000 };
+enum { THREADS = 4, WORDS = 4000000, LONGEST = 64 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static long words;
+static long words[LONGEST];
 
 static void *count(void *first) {
     for (long n = (long)first; n < WORDS; n += THREADS) {
-        long length = n * 2654435761 % 17;
+        int length = n * 2654435761 % LONGEST;
         pthread_mutex_lock(&lock);
-        words += length > 8;
+        words[length]++;
         pthread_mutex_unlock(&lock);
     }
     return NULL;
@@ -22,6 +22,6 @@ int main(void) {
     for (long n = 0; n < THREADS; n++)
         if (pthread_create(&thread[n], NULL, count, (void *)n)) return 1;
     for (int n = 0; n < THREADS; n++) pthread_join(thread[n], NULL);
-    printf("%ld long words\n", words);
+    for (int n = 0; n < LONGEST; n += 16) printf("%ld words of length %d\n", words[n], n);
     return 0;
 }

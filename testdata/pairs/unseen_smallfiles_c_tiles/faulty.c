@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TILES = 5000, SIZE = 200 };
+enum { TILES = 2000, SIZE = 200 };
 
 int main(int count, char **words) {
     char tile[SIZE], name[4096];
