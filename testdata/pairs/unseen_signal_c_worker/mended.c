@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { JOBS = 15000, BATCH = 1000 };
+enum { JOBS = 35000, BATCH = 1000 };
 
 int main(void) {
     sigset_t set;
