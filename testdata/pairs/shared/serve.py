@@ -1,7 +1,8 @@
 """A process beside the program: started by `setup`, not recorded, and gone when the scratch folder is.
 
-serve.py http FOLDER DELAY_MS     answers GET /NAME after so long with a number made of NAME, and GET /A,B,C with one
-                                  number for each; HTTP/1.1, as many at a time as ask. The port is in FOLDER/port.
+serve.py http FOLDER DELAY_MS          answers GET /NAME after so long with a number made of NAME, and
+                                       GET /A,B,C with one for each; as many at a time as ask. The port is in
+                                       FOLDER/port.
 serve.py flock PATH HELD_MS FREE_MS    holds a lock on a file for so long, lets go for so long, and again
 serve.py lockf PATH HELD_MS FREE_MS    the same with a POSIX lock (fcntl)
 """

@@ -14,7 +14,7 @@ def put_right():
             os.chmod(path, 0o644)
 
 
-for package in range(40):
+for _ in range(40):
     for name in sorted(os.listdir(staging))[:50]:
         os.rename(os.path.join(staging, name), os.path.join(folder, name))
 put_right()

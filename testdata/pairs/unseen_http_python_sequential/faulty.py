@@ -1,4 +1,4 @@
-"""Asks the price of each item of an order, as the example of the service does it: one request, one answer, the next."""
+"""Asks the price of each item of an order, one request after another, as the example of the service does."""
 
 import sys
 import urllib.request

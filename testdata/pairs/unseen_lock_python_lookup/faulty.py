@@ -1,4 +1,4 @@
-"""Looks up users with four threads. The table must not be changed by two at a time, so all that fills it is locked."""
+"""Looks up users with four threads. Two must not change the table at once, so all that fills it is locked."""
 
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""Looks up users with four threads. The table must not be changed by two at a time: the lock is for that alone."""
+"""Looks up users with four threads. The lock is held only while the table is changed."""
 
 import sys
 import threading

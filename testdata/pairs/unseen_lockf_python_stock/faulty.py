@@ -1,4 +1,4 @@
-"""Notes sales in the stock file. The report that reads it locks it as well, so that the numbers fit together."""
+"""Notes sales in the stock file. The report that reads it locks it too, so that its numbers agree."""
 
 import fcntl
 import hashlib

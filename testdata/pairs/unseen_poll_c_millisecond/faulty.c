@@ -1,4 +1,4 @@
-/* Asks a solver, which is a process of its own. Files are handed over: one can look into them when something goes wrong. */
+/* Asks a solver, which is a process of its own, through files: one can look into them when something goes wrong. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-"""Gives jobs to a thread, and watches its console beside. The queue cannot be given to select(), so there is a timeout."""
+"""Gives jobs to a thread and watches a console. select() cannot take a queue, so it has a timeout."""
 
 import os
 import queue

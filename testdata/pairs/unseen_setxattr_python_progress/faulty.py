@@ -1,4 +1,4 @@
-"""Computes, and notes its progress in an attribute of the job's file, so that others can see how far it is."""
+"""Computes, and notes its progress in an attribute of the job's file, for others to see."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Looks up hosts. The list of servers is from the old network, and its second entry answers, so nobody noticed."""
+"""Looks up hosts. The list of servers is from the old network; its second entry answers, so nobody noticed."""
 
 import os
 import socket
