@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { THREADS = 4, WORDS = 16000000, LONGEST = 64 };
+enum { THREADS = 4, WORDS = 40000000, LONGEST = 64 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long words[LONGEST];

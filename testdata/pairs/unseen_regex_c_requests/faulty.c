@@ -1,4 +1,4 @@
-/* Counts requests in a log. Each line is checked by itself: translate, match, free, as the manual page has it. */
+/* Counts requests in a log. Each line is checked by itself: compile, match, free, as the manual page has it. */
 #include <regex.h>
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPORTS = 1500, PARTS = 60, SIZE = 8000 };
+enum { REPORTS = 6000, PARTS = 14, SIZE = 8000 };
 
 int main(void) {
     char *part[PARTS];

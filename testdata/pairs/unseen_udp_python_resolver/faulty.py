@@ -1,9 +1,9 @@
-"""Looks up hosts. The list of servers is from the old network; its second entry answers, so nobody noticed."""
+"""Looks up hosts. The servers are from the old network; the second of them answers, so nobody noticed."""
 
 import os
 import socket
 
-REFUSED = ("127.0.0.1", 9)  # the port of "discard": nobody answers
+DEAD = ("127.0.0.1", 9)  # the port of "discard": nobody answers
 alive = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 alive.bind(("127.0.0.1", 0))
 if os.fork() == 0:
@@ -11,7 +11,7 @@ if os.fork() == 0:
     while (question := alive.recvfrom(512)) and question[0] != b"end":
         alive.sendto(b"10.0.0." + question[0][4:], question[1])
     os._exit(0)
-servers = [REFUSED, alive.getsockname()]
+servers = [DEAD, alive.getsockname()]
 
 
 def look_up(name):
