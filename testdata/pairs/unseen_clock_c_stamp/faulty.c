@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS = 1200000 };
+enum { EVENTS = 1500000 };
 
 int main(void) {
     struct timespec now = {0}, last = {0};

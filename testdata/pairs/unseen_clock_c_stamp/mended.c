@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { EVENTS = 1200000 };
+enum { EVENTS = 1500000 };
 
 int main(void) {
     struct timespec now = {0}, last = {0};

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DOCUMENTS = 30, WORDS = 12000, SLOTS = 10 << 20 };
+enum { DOCUMENTS = 50, WORDS = 12000, SLOTS = 10 << 20 };
 
 /* How many different words a document has; a slot of the table stands for a word. */
 static int different(unsigned document, int *table) {

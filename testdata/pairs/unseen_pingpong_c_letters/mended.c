@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LETTERS = 36000, AT_ONCE = 3000 };
+enum { LETTERS = 45000, AT_ONCE = 3000 };
 
 int main(void) {
     char letter[AT_ONCE];

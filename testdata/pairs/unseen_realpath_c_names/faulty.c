@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAMES = 60000 };
+enum { NAMES = 100000 };
 
 int main(int count, char **words) {
     char name[4200], full[4200];

@@ -7,7 +7,7 @@ path = sys.argv[1]
 with open(path, "w") as file:
     file.write("a job\n")
 check = 0
-for number in range(80000):
+for number in range(120000):
     check = (check * 31 + number) % 1000003
     if number % 1000 == 999:
         os.setxattr(path, "user.progress", b"%d" % number)

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { THREADS = 6, STEPS = 40, CELLS = 6000 };
+enum { THREADS = 6, STEPS = 80, CELLS = 6000 };
 
 static double cell[2][THREADS][CELLS];
 static atomic_int here;

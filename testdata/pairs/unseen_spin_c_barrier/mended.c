@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { THREADS = 6, STEPS = 40, CELLS = 6000 };
+enum { THREADS = 6, STEPS = 80, CELLS = 6000 };
 
 static double cell[2][THREADS][CELLS];
 static pthread_barrier_t barrier;

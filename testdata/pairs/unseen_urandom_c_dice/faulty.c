@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { THROWS = 600000 };
+enum { THROWS = 900000 };
 
 int main(void) {
     static unsigned char byte[1];
