@@ -150,7 +150,20 @@ def boot(kernel: Path, disk: Path, seconds: float) -> bool:
     out.touch()
     os.truncate(out, 2 << 30)
     (image,) = kernel.glob("boot/vmlinuz-*")
-    words = ["qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-smp", "2", "-m", "2G", "-nic", "none"]
+    # One thread for both processors: with one each, a processor may run code that the kernel has just patched (`int3`), and panic.
+    words = [
+        "qemu-system-x86_64",
+        "-accel",
+        "tcg,thread=single",
+        "-cpu",
+        "max",
+        "-smp",
+        "2",
+        "-m",
+        "2G",
+        "-nic",
+        "none",
+    ]
     words += ["-nographic", "-no-reboot", "-kernel", image, "-initrd", make_first_memory(kernel)]
     words += ["-append", "console=ttyS0 quiet panic=-1"]
     for file, snapshot in ((disk, "on"), (out, "off")):

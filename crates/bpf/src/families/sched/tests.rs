@@ -107,11 +107,13 @@ fn a_lock_of_a_program_has_a_holder() {
         exit(120, (7, 7), 0, true),
     ];
     let tables = Tables::of(&[&events]);
-    let holder = |tid: &str| tables.show("processes", "task_id tid").iter().position(|row| row.ends_with(tid)).expect("it is there");
+    let holder =
+        |tid: &str| tables.show("processes", "task_id tid").iter().position(|row| row.ends_with(tid)).expect("it is there");
     let (eight, nine) = (holder(" 8"), holder(" 9"));
     let expected = [format!("10 {eight}"), "20 -".into(), "30 -".into(), "40 -".into(), format!("50 {nine}"), "60 -".into()];
     let rows = shown(&tables, "run_states", "ts_ns holder_task_id task_id");
-    let of_seven: Vec<String> = rows.iter().filter(|row| row.ends_with(" 0")).map(|row| row.trim_end_matches(" 0").into()).collect();
+    let of_seven: Vec<String> =
+        rows.iter().filter(|row| row.ends_with(" 0")).map(|row| row.trim_end_matches(" 0").into()).collect();
     assert_eq!(of_seven, expected);
 }
 
