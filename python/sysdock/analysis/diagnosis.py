@@ -269,7 +269,7 @@ def _evidence(rule: Analysis, row: Mapping[str, Any]) -> str | None:
 
 
 def _order(finding: Finding) -> tuple[Any, ...]:
-    """What is urgent comes before all that costs time; then what has most to win."""
-    gain = finding.gain_ns if finding.gain_ns is not None else -1
+    """What is urgent first, then what could save most, what nobody can tell of, and notes."""
+    gain = 0 if finding.gain_ns is None else finding.gain_ns or -1
     cost = finding.cost_ns if finding.cost_ns is not None else -1
     return STATUSES.index(finding.status), not finding.urgent, -gain, -cost, finding.rule, finding.subject

@@ -220,7 +220,7 @@ class _Header:
             title=self.prose[0].rstrip("."),
             text=" ".join(line for line in self.prose[1:] if line),
             needs=self.words("needs", required=True),
-            uses=self.uses(kind),
+            uses=self.words("uses"),
             otherwise=self.single("else"),
             params=params,
             columns=columns,
@@ -248,14 +248,6 @@ class _Header:
         if required and not found:
             raise self.error(1, f"no `{key}:` line", "name the tables that the SQL reads: `-- needs: calls`")
         return tuple(word for word in found if word)
-
-    def uses(self, kind: str) -> tuple[str, ...]:
-        """Tables without rows where the recording lacks them, which no rule may take for an answer."""
-        uses = self.words("uses")
-        if uses and kind == "rule":
-            line = self.lines["uses"][0][0]
-            raise self.error(line, "a rule cannot use tables that may be missing", "name them in `needs:`")
-        return uses
 
     def sums(self, columns: tuple[Column, ...]) -> tuple[str, ...]:
         """Columns that add up over rows and time: of these there is so much for a unit of work."""
