@@ -1,6 +1,6 @@
 -- Stat of every entry
 -- Directories that a process lists, and of whose entries it then asks for attributes one by one, without opening them.
--- needs:  calls, file_use, paths, totals
+-- needs:  calls, file_use, paths, processes, totals
 -- param:  min_entries BIGINT = 500 > 0   Fewer entries are no finding.
 -- param:  min_share DOUBLE = 0.05        Least part of the elapsed time.
 -- column: subject VARCHAR       The directory; of many, the one that costs most.
@@ -8,7 +8,7 @@
 -- column: value DOUBLE          Entries that were only asked about.
 -- column: limit_value DOUBLE    From which on it is a finding.
 -- column: cost_ns BIGINT        Time in asking [ns].
--- column: gain_ns BIGINT        What doing without could save at most [ns].
+-- column: gain_ns BIGINT        What doing without could save at most; 0: it is the work of the program [ns].
 -- column: certainty VARCHAR     medium: whether the attributes are needed, the log cannot tell; low where the log has no durations.
 -- column: entries BIGINT        Entries that were only asked about.
 -- column: calls BIGINT          Calls that asked.
@@ -66,6 +66,11 @@ WITH listed AS (
     JOIN paths AS p ON p.path_id = s.directory_id
     CROSS JOIN totals AS t
     WHERE s.entries >= $min_entries AND coalesce(s.cost_ns >= $min_share * t.elapsed_ns, true)
+), listers AS (
+    -- Programs that are there to say what lies in directories, or to copy it as it is.
+    SELECT CASE WHEN count(*) > 0 AND min(CASE WHEN p.comm IN ('ls', 'dir', 'du', 'find', 'tree', 'tar', 'rsync', 'cp', 'git', 'diff', 'chmod', 'chown', 'rm') THEN 1 ELSE 0 END) = 1
+        THEN 1 ELSE 0 END AS is_lister
+    FROM entries AS e INNER JOIN processes AS p ON p.task_id = e.process_id
 )
 SELECT
     f.directory AS subject,
@@ -73,11 +78,12 @@ SELECT
     CAST(f.entries AS DOUBLE) AS value,
     CAST($min_entries AS DOUBLE) AS limit_value,
     f.cost_ns,
-    f.cost_ns AS gain_ns,
+    CASE WHEN f.entries IS NOT NULL AND l.is_lister = 1 THEN CAST(0 AS BIGINT) ELSE f.cost_ns END AS gain_ns,
     CASE WHEN f.entries IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' ELSE 'medium' END AS certainty,
     CAST(f.entries AS BIGINT) AS entries,
     CAST(f.calls AS BIGINT) AS calls,
     f.directories,
     (SELECT count(DISTINCT path_id) FROM listed) AS listed
 FROM totals AS t
+CROSS JOIN listers AS l
 LEFT JOIN found AS f ON f.entries > 0

@@ -1,8 +1,8 @@
 -- Metadata cost
 -- Opening, closing, listing and asking about files takes longer than reading and writing them.
--- needs:  file_use, paths, totals
+-- needs:  file_use, call_use, paths, totals
 -- param:  min_calls BIGINT = 2000 > 0    Fewer metadata calls are no finding.
--- param:  min_data_calls BIGINT = 50 > 0   Fewer reads and writes are nothing to compare with.
+-- param:  needed BIGINT = 20 > 0          So many metadata calls a file may need.
 -- param:  min_ratio DOUBLE = 1.0 > 0     Time in metadata over time in data from which on it is a finding.
 -- param:  min_share DOUBLE = 0.1         Least part of the elapsed time.
 -- column: subject VARCHAR       Directory with most of the time.
@@ -10,16 +10,17 @@
 -- column: value DOUBLE          Time in metadata over time in data.
 -- column: limit_value DOUBLE    From which on it is a finding.
 -- column: cost_ns BIGINT        Time in metadata calls [ns].
--- column: gain_ns BIGINT        What could be saved at most [ns].
+-- column: gain_ns BIGINT        What could be saved at most: the calls that the files do not need; 0: each file has few [ns].
 -- column: certainty VARCHAR     medium: whether they are needed, the log cannot tell.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
 -- column: calls BIGINT          Metadata calls.
 -- column: data_calls BIGINT     Reads, writes and copies.
 -- column: data_ns BIGINT        Time in these [ns].
 -- column: each DOUBLE           Metadata calls for each of them.
--- column: files BIGINT          Files and directories that were read or written.
--- says: finding en  {calls} metadata calls took {cost_ns}, {data_calls} reads and writes {data_ns}: {each} metadata calls for each of them.
--- says: finding ja  メタデータの呼び出し {calls} 回に {cost_ns}、読み書き {data_calls} 回に {data_ns} かかっています。読み書き 1 回あたりメタデータ {each} 回です。
+-- column: files BIGINT          Files and directories that they were about.
+-- column: most VARCHAR          The call with most of the time.
+-- says: finding en  {calls} metadata calls on {files} files and directories took {cost_ns}, most of it in {most}; {data_calls} reads and writes took {data_ns}.
+-- says: finding ja  {files} 個のファイルとディレクトリに対するメタデータの呼び出し {calls} 回に {cost_ns} かかっています（最も長いのは {most}）。読み書き {data_calls} 回は {data_ns} です。
 -- says: ok en       {calls} metadata calls looked at: they take less time than the data, or little of the whole.
 -- says: ok ja       メタデータの呼び出し {calls} 回を調べました。データの読み書きより短いか、全体に対してわずかです。
 -- says: unknown en  The recording holds no calls with durations.
@@ -28,7 +29,7 @@
 -- tags:   metadata, time, files
 WITH used AS (
     SELECT path_id, sum(time_ns) FILTER (WHERE class IN ('open', 'close', 'stat', 'dir', 'name', 'attr')) AS time_ns,
-        count(*) FILTER (WHERE class IN ('read', 'write', 'copy') AND transferred_bytes > 0) AS data
+        sum(calls) FILTER (WHERE class IN ('open', 'close', 'stat', 'dir', 'name', 'attr')) AS calls
     FROM file_use
     GROUP BY path_id
 ), places AS (
@@ -37,10 +38,14 @@ WITH used AS (
     JOIN paths AS p ON p.path_id = u.path_id
     WHERE p.kind IN ('file', 'directory', 'unknown')
     GROUP BY p.directory
+), by_call AS (
+    SELECT c.call, sum(c.time_ns) AS time_ns FROM call_use AS c WHERE c.class IN ('open', 'close', 'stat', 'dir', 'name', 'attr') GROUP BY c.call
+), needed AS (
+    SELECT count(*) AS files, (SELECT arg_max(b.call, b.time_ns) FROM by_call AS b) AS most FROM used AS u WHERE u.calls > 0
 ), found AS (
     SELECT t.calls, (SELECT arg_max(directory, time_ns) FROM places) AS directory
     FROM totals AS t
-    WHERE t.has_durations AND t.metadata_calls >= $min_calls AND t.metadata_ns > $min_ratio * t.data_ns AND t.data_calls >= $min_data_calls
+    WHERE t.has_durations AND t.metadata_calls >= $min_calls AND t.metadata_ns > $min_ratio * t.data_ns
         AND t.metadata_ns >= $min_share * t.elapsed_ns
 )
 SELECT
@@ -49,13 +54,15 @@ SELECT
     CASE WHEN f.calls IS NOT NULL THEN round(CAST(t.metadata_ns AS DOUBLE) / greatest(t.data_ns, 1), 2) END AS value,
     CAST($min_ratio AS DOUBLE) AS limit_value,
     CASE WHEN f.calls IS NOT NULL THEN t.metadata_ns END AS cost_ns,
-    CASE WHEN f.calls IS NOT NULL THEN t.metadata_ns END AS gain_ns,
+    CAST(CASE WHEN f.calls IS NOT NULL THEN greatest(0, t.metadata_ns * (1 - 1e0 * $needed * n.files / t.metadata_calls)) END AS BIGINT) AS gain_ns,
     CASE WHEN f.calls IS NOT NULL THEN 'medium' END AS certainty,
-    'processes/process_creation,io/failed_lookups,io/failing_calls,io/directory_stat,io/repeated_open' AS explained_by,
+    'calls/storm,processes/process_creation,io/failed_lookups,io/failing_calls,io/directory_stat,io/repeated_open' AS explained_by,
     t.metadata_calls AS calls,
     t.data_calls,
     t.data_ns,
     round(CAST(t.metadata_calls AS DOUBLE) / greatest(t.data_calls, 1), 1) AS each,
-    (SELECT count(*) FROM used WHERE data > 0) AS files
+    n.files,
+    n.most
 FROM totals AS t
+CROSS JOIN needed AS n
 LEFT JOIN found AS f ON f.calls > 0

@@ -73,7 +73,7 @@ SELECT
     CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' WHEN f.pattern = '' THEN 'medium' ELSE 'high' END AS certainty,
     f.path AS file,
     CASE WHEN f.pattern = '' THEN 'many' WHEN f.path IS NOT NULL THEN 'one' END AS variant,
-    CASE WHEN f.pattern = '' THEN 'processes/process_creation' ELSE 'io/rereads' END AS explained_by,
+    CASE WHEN f.pattern = '' THEN 'processes/process_creation' ELSE 'io/rereads,io/sync_per_write' END AS explained_by,
     CAST(f.opens AS BIGINT) AS opens,
     f.processes,
     f.alike,

@@ -1,7 +1,7 @@
 -- New memory
 -- The kernel takes much CPU time to give the program memory, page by page, and to take it back.
 -- needs:  samples, kernel_activities, calls, file_faults
--- param:  min_share DOUBLE = 0.15       Least part of the CPU time that new memory takes.
+-- param:  min_share DOUBLE = 0.3        Least part of the CPU time that new memory takes.
 -- param:  min_share_once DOUBLE = 0.4   The same where it is not given back again and again.
 -- param:  min_time_ns BIGINT = 20000000 Least CPU time that it takes [ns].
 -- param:  least_samples BIGINT = 40     With fewer samples nothing is said.
@@ -11,14 +11,15 @@
 -- column: value DOUBLE          Part of the CPU time that new memory took [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        CPU time for it: page faults on memory that is no file, and calls that take and give back memory [ns].
--- column: gain_ns BIGINT        What could be saved at most [ns].
+-- column: gain_ns BIGINT        What could be saved at most; empty where memory is not given back again and again, and may all be needed [ns].
 -- column: certainty VARCHAR     medium where memory is given back again and again; else low.
 -- column: variant VARCHAR       churn or once.
 -- column: faults_ns BIGINT      CPU time in the page faults, by samples [ns].
 -- column: calls_ns BIGINT       Time in the calls [ns].
 -- column: given_back BIGINT     Calls that gave memory back: munmap, madvise, brk.
--- says: finding.churn en  {value} of the CPU time, {cost_ns}, goes into memory: {faults_ns} in page faults on new memory and {calls_ns} in calls; it is given back {given_back} times.
--- says: finding.churn ja  CPU 時間の {value}（{cost_ns}）をメモリーの確保と返却に使っています。新しいメモリーのページフォールトが {faults_ns}、呼び出しが {calls_ns} で、{given_back} 回返却しています。
+-- column: most VARCHAR          Which of these calls took longest; `no call`: there were none.
+-- says: finding.churn en  {value} of the CPU time, {cost_ns}, goes into memory: {faults_ns} in page faults on new memory and {calls_ns} in calls; it is given back {given_back} times, most of it by {most}.
+-- says: finding.churn ja  CPU 時間の {value}（{cost_ns}）をメモリーの確保と返却に使っています。新しいメモリーのページフォールトが {faults_ns}、呼び出しが {calls_ns} で、{given_back} 回返却しています（最も長いのは {most}）。
 -- says: finding.once en   {value} of the CPU time, {cost_ns}, goes into memory: {faults_ns} in page faults on new memory and {calls_ns} in calls.
 -- says: finding.once ja   CPU 時間の {value}（{cost_ns}）をメモリーの確保に使っています。新しいメモリーのページフォールトが {faults_ns}、呼び出しが {calls_ns} です。
 -- says: ok en             New memory takes {value} of the CPU time.
@@ -40,6 +41,8 @@ WITH taken AS (
         coalesce(sum(CASE WHEN c.call IN ('munmap', 'madvise', 'brk') THEN 1 ELSE 0 END), 0) AS given_back
     FROM calls AS c
     WHERE c.call IN ('munmap', 'madvise', 'brk', 'mremap')
+), by_call AS (
+    SELECT c.call, sum(c.dur_ns) AS ns FROM calls AS c WHERE c.call IN ('munmap', 'madvise', 'brk') GROUP BY c.call
 ), judged AS (
     SELECT t.all_ns, CAST(greatest(0, t.faults_ns - f.ns) AS BIGINT) AS faults_ns, CAST(c.ns AS BIGINT) AS calls_ns,
         CAST(c.given_back AS BIGINT) AS given_back, CAST(greatest(0, t.faults_ns - f.ns) + c.ns AS BIGINT) AS cost_ns
@@ -57,11 +60,12 @@ SELECT
     CASE WHEN d.all_ns > 0 THEN round(least(1e2, 1e2 * d.cost_ns / d.all_ns), 1) END AS value,
     1e2 * CASE WHEN coalesce(d.given_back, 0) >= $churn_calls THEN $min_share ELSE $min_share_once END AS limit_value,
     d.cost_ns,
-    CASE WHEN d.is_much THEN d.cost_ns END AS gain_ns,
+    CASE WHEN d.is_much AND d.given_back >= $churn_calls THEN d.cost_ns END AS gain_ns,
     CASE WHEN d.is_much THEN CASE WHEN d.given_back >= $churn_calls THEN 'medium' ELSE 'low' END END AS certainty,
     CASE WHEN d.is_much THEN CASE WHEN d.given_back >= $churn_calls THEN 'churn' ELSE 'once' END END AS variant,
     d.faults_ns,
     d.calls_ns,
-    d.given_back
+    d.given_back,
+    coalesce((SELECT arg_max(b.call, b.ns) FROM by_call AS b), 'no call') AS most
 FROM (SELECT 1 AS one) AS o
 LEFT JOIN decided AS d ON o.one = 1

@@ -1,8 +1,9 @@
 -- Gaps
--- Long times in which no call is under way but such as wait: the program computes, sleeps, or waits for someone.
--- needs:  calls, totals
+-- Long times in which no call works on files: the program computes, sleeps, or waits for someone.
+-- needs:  calls, processes, totals
 -- param:  min_gap_ns BIGINT = 500000000 > 0  A shorter gap is none [ns].
 -- param:  min_share DOUBLE = 0.1             Least part of the elapsed time that all gaps take.
+-- param:  min_computed DOUBLE = 0.5          Least part of a gap that lies in no call at all, if the program computes there.
 -- param:  steps BIGINT = 4096 > 0            Into how many steps of time the recording is cut; shorter gaps are not seen.
 -- column: subject VARCHAR       What the program does in the gaps: sleeps, waits or computes.
 -- column: status VARCHAR        finding, ok or unknown.
@@ -11,6 +12,7 @@
 -- column: cost_ns BIGINT        Time in the gaps [ns].
 -- column: gain_ns BIGINT        What could be saved at most: sleep, or I/O that could go on while the program computes [ns].
 -- column: certainty VARCHAR     high for sleeping; medium for computing; low for waiting.
+-- column: explained_by VARCHAR  Rules whose findings explain this one: what is seen when threads run says more.
 -- column: from_s DOUBLE         Begin of the longest, since the start of the recording [s].
 -- column: until_s DOUBLE        Its end [s].
 -- column: variant VARCHAR       sleep, wait or compute.
@@ -35,14 +37,19 @@ WITH clock AS (
     WHERE t.has_durations AND t.calls > 0 AND coalesce(t.stamps, 'entry') = 'entry'
 ), steps AS (
     -- The first start and the last end in each step of time are all that is needed to see gaps that are longer than a step.
-    SELECT (c.ts_ns - k.started_ns) // k.step_ns AS step, min(c.ts_ns) AS first_ns, max(c.ts_ns + c.dur_ns) AS last_ns
-    FROM calls AS c
-    CROSS JOIN clock AS k
-    WHERE c.class NOT IN ('wait', 'lock', 'time', 'signal', 'process') AND coalesce(c.kind, '') NOT IN ('pipe', 'socket', 'anonymous')
-        AND c.dur_ns IS NOT NULL
-    GROUP BY (c.ts_ns - k.started_ns) // k.step_ns
+    -- Other calls, such as those that wait or read the clock, do not end a gap, but the program does not compute in them either.
+    SELECT m.step, min(CASE WHEN m.ends_gap THEN m.ts_ns END) AS first_ns, max(CASE WHEN m.ends_gap THEN m.ts_ns + m.dur_ns END) AS last_ns,
+        sum(CASE WHEN NOT m.ends_gap AND m.dur_ns < $min_gap_ns / 10 THEN m.dur_ns ELSE 0 END) AS short_ns
+    FROM (
+        SELECT (c.ts_ns - k.started_ns) // k.step_ns AS step, c.ts_ns, c.dur_ns,
+            c.class NOT IN ('wait', 'lock', 'time', 'signal', 'process') AND coalesce(c.kind, '') NOT IN ('pipe', 'socket', 'anonymous') AS ends_gap
+        FROM calls AS c
+        CROSS JOIN clock AS k
+        WHERE c.dur_ns IS NOT NULL
+    ) AS m
+    GROUP BY m.step
 ), edges AS (
-    SELECT first_ns, last_ns FROM steps
+    SELECT first_ns, last_ns FROM steps WHERE first_ns IS NOT NULL
     UNION ALL
     SELECT started_ns + elapsed_ns AS first_ns, started_ns + elapsed_ns AS last_ns FROM clock
 ), reached AS (
@@ -54,26 +61,41 @@ WITH clock AS (
     WHERE first_ns - reached_ns >= $min_gap_ns
 ), waits AS (
     SELECT g.gap, g.from_ns, g.to_ns, g.ns,
+        coalesce(sum(CASE WHEN c.ts_ns IS NOT NULL THEN least(c.ts_ns + c.dur_ns, g.to_ns) - greatest(c.ts_ns, g.from_ns) END), 0) AS longer_ns,
         coalesce(max(least(c.ts_ns + c.dur_ns, g.to_ns) - greatest(c.ts_ns, g.from_ns)) FILTER (WHERE c.call IN ('nanosleep', 'clock_nanosleep')), 0) AS slept_ns,
         coalesce(max(least(c.ts_ns + c.dur_ns, g.to_ns) - greatest(c.ts_ns, g.from_ns))
             FILTER (WHERE c.call NOT IN ('nanosleep', 'clock_nanosleep', 'wait4', 'waitid')), 0) AS waited_ns
     FROM gaps AS g
     LEFT JOIN calls AS c ON c.ts_ns < g.to_ns AND c.ts_ns + c.dur_ns > g.from_ns AND c.dur_ns >= $min_gap_ns / 10
-        AND (c.class = 'wait' OR coalesce(c.kind, '') IN ('pipe', 'socket', 'anonymous'))
+        AND (c.class IN ('wait', 'lock', 'signal') OR coalesce(c.kind, '') IN ('pipe', 'socket', 'anonymous'))
     GROUP BY g.gap, g.from_ns, g.to_ns, g.ns
+), shorts AS (
+    SELECT g.gap, sum(s.short_ns) AS short_ns
+    FROM gaps AS g
+    CROSS JOIN clock AS k
+    INNER JOIN steps AS s ON s.step >= (g.from_ns - k.started_ns) // k.step_ns AND s.step <= (g.to_ns - k.started_ns) // k.step_ns
+    GROUP BY g.gap
 ), judged AS (
-    SELECT *, CASE WHEN 2 * slept_ns > ns THEN 'sleep' WHEN 2 * waited_ns > ns THEN 'wait' ELSE 'compute' END AS variant
-    FROM waits
+    -- Where short calls of other kinds, or several waits, take most of the gap, other rules say so.
+    SELECT w.gap, w.from_ns, w.to_ns, w.ns, CASE WHEN 2 * w.slept_ns > w.ns THEN 'sleep' WHEN 2 * w.waited_ns > w.ns THEN 'wait'
+        WHEN coalesce(s.short_ns, 0) + w.longer_ns <= (1 - $min_computed) * w.ns THEN 'compute' END AS variant
+    FROM waits AS w
+    LEFT JOIN shorts AS s ON s.gap = w.gap
 ), summed AS (
     SELECT variant, count(*) AS gaps, CAST(sum(ns) AS BIGINT) AS cost_ns, max(ns) AS longest_ns, arg_max(from_ns, ns) AS from_ns,
         arg_max(to_ns, ns) AS to_ns
     FROM judged
+    WHERE variant IS NOT NULL
     GROUP BY variant
+), lone AS (
+    -- The program `sleep` by itself does what it was asked for.
+    SELECT CASE WHEN count(*) = 1 AND max(p.comm) = 'sleep' THEN 1 ELSE 0 END AS is_sleep FROM processes AS p
 ), found AS (
     SELECT s.*, k.started_ns, k.elapsed_ns,
-        CASE s.variant WHEN 'sleep' THEN s.cost_ns WHEN 'compute' THEN least(s.cost_ns, k.busy_ns) ELSE 0 END AS gain_ns
+        CASE s.variant WHEN 'sleep' THEN CASE WHEN o.is_sleep = 1 THEN 0 ELSE s.cost_ns END WHEN 'compute' THEN least(s.cost_ns, k.busy_ns) ELSE 0 END AS gain_ns
     FROM summed AS s
     CROSS JOIN clock AS k
+    CROSS JOIN lone AS o
     WHERE s.cost_ns >= $min_share * k.elapsed_ns
 )
 SELECT
@@ -84,6 +106,8 @@ SELECT
     f.cost_ns,
     f.gain_ns,
     CASE f.variant WHEN 'sleep' THEN 'high' WHEN 'wait' THEN 'low' WHEN 'compute' THEN 'medium' END AS certainty,
+    CASE f.variant WHEN 'compute' THEN 'time/user_code,time/kernel_work,calls/storm,memory/new_memory,time/cpu_wait,locks/futexes,time/handover'
+        WHEN 'wait' THEN 'time/peer,locks/futexes,locks/file_locks,network/delayed_ack' END AS explained_by,
     round((f.from_ns - f.started_ns) / 1e9, 6) AS from_s,
     round((f.to_ns - f.started_ns) / 1e9, 6) AS until_s,
     f.variant,

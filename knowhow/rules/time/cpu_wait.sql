@@ -9,7 +9,7 @@
 -- column: value DOUBLE          Part of the time of the command that it waited for a CPU [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time that it waited for a CPU, along its critical path [ns].
--- column: gain_ns BIGINT        What could be saved at most; empty: its own threads had the CPUs [ns].
+-- column: gain_ns BIGINT        0 where others had the CPUs, as no change of the program wins that back; empty where its own threads had them [ns].
 -- column: certainty VARCHAR     high where others had the CPUs; medium where its own threads had.
 -- column: variant VARCHAR       own or others.
 -- column: used DOUBLE           Part of the time of all CPUs that its threads took [%].
@@ -17,8 +17,8 @@
 -- column: threads BIGINT        Threads that it had, one after the other or together.
 -- says: finding.own en     The command waited {cost_ns} for a CPU, {value} of its time: its own {threads} threads took {used} of the time of {cpus} CPU(s).
 -- says: finding.own ja     CPU 待ちが {cost_ns}、実行時間の {value} あります。コマンド自身の {threads} スレッドが {cpus} 個の CPU の時間の {used} を使っています。
--- says: finding.others en  The command waited {cost_ns} for a CPU, {value} of its time, though its threads took only {used} of the time of {cpus} CPU(s).
--- says: finding.others ja  CPU 待ちが {cost_ns}、実行時間の {value} あります。しかしコマンド自身が使ったのは {cpus} 個の CPU の時間の {used} だけです。
+-- says: finding.others en  The command waited {cost_ns} for a CPU, {value} of its time, though its threads took only {used} of the time of {cpus} CPU(s): other programs had them. Times measured now are longer than they would be alone.
+-- says: finding.others ja  CPU 待ちが {cost_ns}、実行時間の {value} あります。しかしコマンド自身が使ったのは {cpus} 個の CPU の時間の {used} だけで、ほかのプログラムが CPU を使っていました。いま測った時間は、単独で動かした場合より長くなっています。
 -- says: ok en              The command waited {cost_ns} for a CPU, {value} of its time.
 -- says: ok ja              CPU 待ちは {cost_ns}、実行時間の {value} です。
 -- says: unknown en         The recording does not hold the times at which the threads of a command ran.
@@ -51,7 +51,7 @@ SELECT
     round(1e2 * j.wait_ns / j.all_ns, 1) AS value,
     1e2 * $min_share AS limit_value,
     j.wait_ns AS cost_ns,
-    CASE WHEN j.used < $min_used THEN j.wait_ns END AS gain_ns,
+    CASE WHEN j.used < $min_used THEN CAST(0 AS BIGINT) END AS gain_ns,
     CASE WHEN j.is_long THEN CASE WHEN j.used < $min_used THEN 'high' ELSE 'medium' END END AS certainty,
     CASE WHEN j.is_long THEN CASE WHEN j.used < $min_used THEN 'others' ELSE 'own' END END AS variant,
     round(1e2 * j.used, 1) AS used,

@@ -54,7 +54,8 @@ WITH path AS (
 ), on_path AS (
     SELECT m.period_ns, m.in_kernel, m.call, m.class, k.entry, coalesce(k.activity, 'other') AS activity, coalesce(k.function, '?') AS function
     FROM met AS m LEFT JOIN kernel_activities AS k ON k.stack_id = m.kernel_stack_id
-    WHERE m.is_sample = 1 AND m.until_ns > m.at_ns
+    -- Without what the recorder itself adds.
+    WHERE m.is_sample = 1 AND m.until_ns > m.at_ns AND coalesce(k.activity, '') <> 'tracing'
 ), whole AS (
     SELECT count(*) AS number, coalesce(sum(CASE WHEN o.in_kernel THEN o.period_ns END), 0) AS kernel_ns FROM on_path AS o
 ), kinds AS (
@@ -102,11 +103,11 @@ SELECT
     CASE WHEN j.is_much THEN 'low' END AS certainty,
     CASE WHEN j.is_much THEN j.kind END AS variant,
     CASE WHEN j.is_much THEN CASE j.kind
-        WHEN 'memory' THEN 'memory/new_memory,memory/pressure,locks/contention,io/mapped_files,io/random_faults'
-        WHEN 'data' THEN 'locks/contention,io/small_requests,io/rereads,io/seeks,io/sync_per_write,io/shared_file,time/polling,memory/pressure'
-        WHEN 'names' THEN 'locks/contention,io/metadata_cost,io/failed_lookups,io/repeated_open,io/directory_stat,time/polling'
+        WHEN 'memory' THEN 'memory/new_memory,calls/storm,memory/pressure,locks/contention,io/mapped_files,io/random_faults'
+        WHEN 'data' THEN 'calls/storm,locks/contention,io/small_requests,io/rereads,io/seeks,io/sync_per_write,io/shared_file,time/polling,memory/pressure'
+        WHEN 'names' THEN 'calls/storm,locks/contention,io/metadata_cost,io/failed_lookups,io/repeated_open,io/directory_stat,time/polling'
         WHEN 'processes' THEN 'processes/process_creation,locks/contention'
-        ELSE 'time/polling,time/peer,locks/contention,io/failing_calls' END END AS explained_by,
+        ELSE 'calls/storm,locks/futexes,time/handover,time/polling,time/peer,locks/contention,io/failing_calls' END END AS explained_by,
     round(1e2 * j.kind_ns / j.kernel_ns, 1) AS kind_share,
     j.entry,
     round(1e2 * j.entry_ns / j.kernel_ns, 1) AS entry_share,

@@ -1,6 +1,7 @@
 -- Waiting for another program
 -- The command waits for a program at the other end of a socket or pipe that is no part of it, here or on another machine.
 -- needs:  critical_path, calls, processes, paths, stack_places
+-- uses:   sockets
 -- param:  min_share DOUBLE = 0.2          Least part of the time of the command that it waits.
 -- param:  min_wait_ns BIGINT = 100000000  Least time that it waits [ns].
 -- param:  min_trips BIGINT = 100          From so many round trips on they are many.
@@ -10,10 +11,11 @@
 -- column: value DOUBLE          Part of the time of the command that it waited [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time that it waited, along its critical path [ns].
--- column: gain_ns BIGINT        What could be saved at most; 0: it serves others, and waits for what they want [ns].
+-- column: gain_ns BIGINT        What could be saved at most by fewer round trips; 0: it serves others, and waits for what they want; empty: it depends on the other side [ns].
 -- column: certainty VARCHAR     medium for many short round trips; else low.
 -- column: variant VARCHAR       many (short round trips), few (long ones), stream (it sent nothing before), or server.
 -- column: process INTEGER       The process id of the one that waited longest.
+-- column: explained_by VARCHAR  Rules whose findings explain this one: who has a lock waits for a peer meanwhile.
 -- column: waits BIGINT          How often it waited.
 -- column: mean_ns BIGINT        One wait, on average [ns].
 -- column: trips BIGINT          Waits before which the thread had sent something.
@@ -97,19 +99,21 @@ SELECT
     round(1e2 * j.ns / j.all_ns, 1) AS value,
     1e2 * $min_share AS limit_value,
     CAST(j.ns AS BIGINT) AS cost_ns,
-    CASE WHEN j.variant = 'server' THEN 0 ELSE CAST(j.ns AS BIGINT) END AS gain_ns,
+    CASE j.variant WHEN 'server' THEN 0 WHEN 'many' THEN CAST(j.ns AS BIGINT) END AS gain_ns,
     CASE WHEN j.variant = 'many' THEN 'medium' ELSE 'low' END AS certainty,
     j.variant,
     j.pid AS process,
+    'locks/futexes,locks/file_locks,network/delayed_ack' AS explained_by,
     CAST(j.waits AS BIGINT) AS waits,
     CAST(j.ns // j.waits AS BIGINT) AS mean_ns,
     CAST(j.trips AS BIGINT) AS trips,
-    coalesce(o.path, 'not known') AS object,
+    coalesce(CASE WHEN e.remote IS NOT NULL THEN concat(o.path, ' (', e.remote, ')') END, o.path, 'not known') AS object,
     j.objects,
     j.call,
     CASE WHEN s.source IS NULL THEN coalesce(s.function, 'not known') ELSE concat(s.function, ' ', regexp_extract(s.source, '[^/]*$')) END AS place
 FROM judged AS j
 LEFT JOIN paths AS o ON o.path_id = j.path_id
+LEFT JOIN sockets AS e ON e.path_id = j.path_id
 LEFT JOIN stack_places AS s ON s.stack_id = j.stack_id AND s.function IS NOT NULL
 UNION ALL
 SELECT
@@ -118,7 +122,7 @@ SELECT
     CASE WHEN w.all_ns > 0 THEN round(1e2 * w.ns / w.all_ns, 1) END,
     1e2 * $min_share,
     CASE WHEN w.all_ns > 0 THEN CAST(w.ns AS BIGINT) END,
-    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM whole AS w
 WHERE w.findings = 0
 ORDER BY cost_ns DESC, subject

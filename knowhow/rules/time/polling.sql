@@ -3,8 +3,9 @@
 -- needs:  critical_path, calls, processes, stack_places
 -- param:  min_share DOUBLE = 0.1          Least part of the time of the command that such a call takes.
 -- param:  min_time_ns BIGINT = 100000000  Least time that it takes [ns].
--- param:  min_times BIGINT = 10           Least number of sleeps that ran out, or were repeated.
--- param:  max_sleep_ns BIGINT = 200000000 A longer sleep is no polling [ns].
+-- param:  min_times BIGINT = 3            Least number of sleeps that ran out, or were repeated.
+-- param:  min_checks DOUBLE = 0.5         Calls between sleeps that could be a look at something, for each sleep, from which on it is polling.
+-- param:  max_sleep_ns BIGINT = 250000000 A longer sleep is no polling [ns].
 -- param:  min_asked BIGINT = 10000        Least number of calls without a pause that found nothing.
 -- param:  max_gap_ns BIGINT = 20000       Longest time from one of these to the next [ns].
 -- column: subject VARCHAR       Program, process id and call.
@@ -12,9 +13,9 @@
 -- column: value DOUBLE          Part of the time of the command that it took [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time that it took: of sleeps what lies on the critical path; without a pause, time on a CPU [ns].
--- column: gain_ns BIGINT        What could be saved at most; 0: the end of the command did not depend on it [ns].
+-- column: gain_ns BIGINT        What could be saved at most; 0: the end of the command did not depend on it, or nothing is asked between sleeps [ns].
 -- column: certainty VARCHAR     medium for sleeps; low for calls with a timeout, and for those without a pause.
--- column: variant VARCHAR       sleep, timeout, busy or spare (busy, beside the critical path).
+-- column: variant VARCHAR       sleep, pace (sleeps, between which nothing is asked), timeout, busy or spare (busy, beside the critical path).
 -- column: process INTEGER       Process id.
 -- column: explained_by VARCHAR  Rules whose findings explain this one: threads that share one lock give up waiting for it now and then.
 -- column: times BIGINT          How often it slept, or checked without success.
@@ -23,6 +24,8 @@
 -- column: place VARCHAR         Where in the program the call is made; `not known` where that was not recorded.
 -- says: finding.sleep en    {subject}: {times} sleeps of {mean_ns} on average, one after the other, take {cost_ns}, {value} of the time of the command. Woken by a timer {per_second} times a second. Place: {place}.
 -- says: finding.sleep ja    {subject}: 平均 {mean_ns} のスリープが {times} 回続き、{cost_ns}（実行時間の {value}）かかっています。タイマーで毎秒 {per_second} 回起こされます。場所: {place}。
+-- says: finding.pace en     {subject}: {times} sleeps of {mean_ns} on average take {cost_ns}, {value} of the time of the command. Nothing is asked between them: the program sets a pace, or looks at its own memory. Place: {place}.
+-- says: finding.pace ja     {subject}: 平均 {mean_ns} のスリープが {times} 回あり、{cost_ns}（実行時間の {value}）かかっています。その間に何も問い合わせていません。一定の間隔で動いているか、自分のメモリを見ています。場所: {place}。
 -- says: finding.timeout en  {subject}: {times} timeouts of {mean_ns} on average ran out, and take {cost_ns}, {value} of the time of the command. Woken by a timer {per_second} times a second. Place: {place}.
 -- says: finding.timeout ja  {subject}: 平均 {mean_ns} のタイムアウトが {times} 回切れ、{cost_ns}（実行時間の {value}）かかっています。タイマーで毎秒 {per_second} 回起こされます。場所: {place}。
 -- says: finding.busy en     {subject}: asked {times} times without a pause and found nothing, {per_second} times a second: {cost_ns} of CPU time, {value} of the time of the command.
@@ -63,6 +66,14 @@ WITH path AS (
     FROM met AS m
     WHERE m.ns > 0 AND m.begun_ns > 0 AND m.limited_ns = m.begun_ns
     GROUP BY m.task_id, m.call
+), checks AS (
+    -- Calls of the threads that sleep, while they do: each may be the look at what they wait for.
+    SELECT s.task_id, s.call, count(*) AS number
+    FROM sleeps AS s
+    INNER JOIN calls AS c ON c.task_id = s.task_id AND c.ts_ns >= s.from_ns AND c.ts_ns <= s.until_ns
+    WHERE c.class IN ('open', 'stat', 'dir', 'read', 'process', 'socket', 'control', 'wait', 'signal')
+        AND c.call NOT IN ('nanosleep', 'clock_nanosleep', 'rt_sigprocmask', 'rt_sigaction')
+    GROUP BY s.task_id, s.call
 ), vain AS (
     -- Calls that do not wait and find nothing.
     SELECT c.task_id, c.call, c.ts_ns, c.ts_ns + c.dur_ns AS until_ns,
@@ -85,8 +96,10 @@ WITH path AS (
     SELECT p.task_id, sum(p.dur_ns) AS ns FROM critical_path AS p WHERE p.part = 'running' GROUP BY p.task_id
 ), kinds AS (
     SELECT s.task_id, s.call, s.ns, s.times, greatest(1, s.until_ns - s.from_ns) AS span_ns, s.stack_id, 1 AS on_path,
-        CASE WHEN s.call IN ('nanosleep', 'clock_nanosleep') THEN 'sleep' ELSE 'timeout' END AS variant
+        CASE WHEN s.call NOT IN ('nanosleep', 'clock_nanosleep') THEN 'timeout' WHEN coalesce(k.number, 0) >= $min_checks * s.times THEN 'sleep' ELSE 'pace' END
+            AS variant
     FROM sleeps AS s
+    LEFT JOIN checks AS k ON k.task_id = s.task_id AND k.call = s.call
     UNION ALL
     SELECT a.task_id, a.call, a.ns, a.times, greatest(1, a.ns), NULL, CASE WHEN 2 * coalesce(p.ns, 0) >= a.ns THEN 1 ELSE 0 END,
         CASE WHEN 2 * coalesce(p.ns, 0) >= a.ns THEN 'busy' ELSE 'spare' END
@@ -107,11 +120,11 @@ SELECT
     round(1e2 * j.ns / j.all_ns, 1) AS value,
     1e2 * $min_share AS limit_value,
     CAST(j.ns AS BIGINT) AS cost_ns,
-    CAST(j.ns * j.on_path AS BIGINT) AS gain_ns,
+    CAST(CASE WHEN j.variant = 'pace' THEN 0 ELSE j.ns * j.on_path END AS BIGINT) AS gain_ns,
     CASE WHEN j.variant = 'sleep' THEN 'medium' ELSE 'low' END AS certainty,
     j.variant,
     t.pid AS process,
-    CASE WHEN j.call = 'futex' THEN 'time/serial' END AS explained_by,
+    CASE WHEN j.call = 'futex' THEN 'time/serial,locks/futexes' ELSE 'locks/futexes,locks/file_locks' END AS explained_by,
     CAST(j.times AS BIGINT) AS times,
     round(1e9 * j.times / j.span_ns, 1) AS per_second,
     CAST(j.ns // j.times AS BIGINT) AS mean_ns,

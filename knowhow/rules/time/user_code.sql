@@ -2,9 +2,9 @@
 -- Most of the time the command computes: its critical path is on a CPU, in code of the program and its libraries.
 -- needs:  critical_path, samples, stack_places
 -- param:  min_share DOUBLE = 0.7           Least part of the time of the command that it computes.
--- param:  min_time_ns BIGINT = 1000000000  Least time that it computes [ns].
+-- param:  min_time_ns BIGINT = 200000000   Least time that it computes [ns].
 -- param:  min_function DOUBLE = 0.4        Part of the time of the command from which on one function stands out.
--- param:  least_samples BIGINT = 100       With fewer samples on the critical path nothing is said.
+-- param:  least_samples BIGINT = 30        With fewer samples on the critical path nothing is said.
 -- column: subject VARCHAR       The function; empty: none stands out, or it has no name.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Part of the time of the command that its critical path was in user code [%].

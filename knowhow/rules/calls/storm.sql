@@ -1,0 +1,160 @@
+-- Storm of calls
+-- One kind of system call is made so often that it takes much of the time: each is short, but they are very many.
+-- needs:  calls, processes, totals
+-- uses:   run_states, samples, stack_places, sockets
+-- param:  min_calls BIGINT = 5000          Fewer calls of a kind are no storm.
+-- param:  min_share DOUBLE = 0.2           Least part of the elapsed time that they take.
+-- param:  min_time_ns BIGINT = 50000000    Least time that they take [ns].
+-- param:  longest_mean_ns BIGINT = 100000  Calls that take longer on average are not short [ns].
+-- param:  entry_ns BIGINT = 60             What it costs to enter and leave the kernel, beside the duration of a call [ns].
+-- param:  small_bytes BIGINT = 512         Messages below this are small [B].
+-- column: subject VARCHAR       Program, process id and call.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          Part of the elapsed time that the calls of one thread took [%].
+-- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: cost_ns BIGINT        Time of these calls, in the thread with most of it, without waits that are recorded [ns].
+-- column: gain_ns BIGINT        What could be saved at most; 0: nothing says that they are needless [ns].
+-- column: certainty VARCHAR     medium for calls that are seldom needed so often; else low.
+-- column: variant VARCHAR       clock, random, yield, signal, directory, identity, link, memory, attributes, message, events, lock or work.
+-- column: process INTEGER       Process id.
+-- column: explained_by VARCHAR  Rules whose findings explain this one.
+-- column: calls BIGINT          How many.
+-- column: per_second BIGINT     How many in a second.
+-- column: mean_ns BIGINT        One of them, on average [ns].
+-- column: bytes DOUBLE          Bytes that one transferred, on average [B].
+-- column: failed BIGINT         How many of them failed.
+-- column: on VARCHAR            What most of them worked on.
+-- column: place VARCHAR         Where in the program most of them are made, by samples; `not known` without these.
+-- says: finding.clock en      {subject}: the clock is read {calls} times through system calls, {per_second} a second: {cost_ns}, {value} of the time. The C library reads it without one. Place: {place}.
+-- says: finding.clock ja      {subject}: システムコールで時計を {calls} 回（毎秒 {per_second} 回）読み、{cost_ns}（時間の {value}）かかっています。C ライブラリならシステムコールなしで読めます。場所: {place}。
+-- says: finding.random en     {subject}: {calls} calls get random numbers ({on}), {bytes} each: {cost_ns}, {value} of the time. Get some kilobytes at once, or use a generator in the program. Place: {place}.
+-- says: finding.random ja     {subject}: 乱数（{on}）を 1 回 {bytes} ずつ {calls} 回取得し、{cost_ns}（時間の {value}）かかっています。まとめて取得するか、プログラム内の乱数生成器を使います。場所: {place}。
+-- says: finding.yield en      {subject}: {calls} calls give up the CPU, {per_second} a second: {cost_ns}, {value} of the time. Place: {place}.
+-- says: finding.yield ja      {subject}: CPU を譲る呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。場所: {place}。
+-- says: finding.signal en     {subject}: {calls} calls send or prepare signals, {per_second} a second: {cost_ns}, {value} of the time. Place: {place}.
+-- says: finding.signal ja     {subject}: シグナルを送る、または準備する呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。場所: {place}。
+-- says: finding.directory en  {subject}: {calls} calls change or ask for the working directory: {cost_ns}, {value} of the time. Paths or `openat` need none of them. Place: {place}.
+-- says: finding.directory ja  {subject}: 作業ディレクトリを変える、または調べる呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。パスか `openat` を使えば不要です。場所: {place}。
+-- says: finding.identity en   {subject}: {calls} calls ask who the process is, which does not change: {cost_ns}, {value} of the time. Place: {place}.
+-- says: finding.identity ja   {subject}: 変わることのないプロセスの情報を {calls} 回問い合わせ、{cost_ns}（時間の {value}）かかっています。場所: {place}。
+-- says: finding.link en       {subject}: {calls} calls read symbolic links, {failed} of them of what is none: {cost_ns}, {value} of the time. Most often: {on}. Place: {place}.
+-- says: finding.link ja       {subject}: シンボリックリンクを読む呼び出しが {calls} 回（うち {failed} 回はリンクではないもの）あり、{cost_ns}（時間の {value}）かかっています。最も多い対象: {on}。場所: {place}。
+-- says: finding.memory en     {subject}: {calls} calls change the memory of the process, {per_second} a second: {cost_ns}, {value} of the time, and page faults on new memory beside it. Place: {place}.
+-- says: finding.memory ja     {subject}: プロセスのメモリを変える呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。このほかに新しいメモリのページフォールトも起きます。場所: {place}。
+-- says: finding.attributes en {subject}: {calls} calls set attributes of files: {cost_ns}, {value} of the time. Most often: {on}. Place: {place}.
+-- says: finding.attributes ja {subject}: ファイルの属性を設定する呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。最も多い対象: {on}。場所: {place}。
+-- says: finding.message en    {subject}: {calls} calls move {bytes} each over a socket or pipe ({on}): {cost_ns}, {value} of the time. One call can take many of them. Place: {place}.
+-- says: finding.message ja    {subject}: ソケットかパイプ（{on}）で 1 回 {bytes} ずつ、{calls} 回やり取りし、{cost_ns}（時間の {value}）かかっています。1 回の呼び出しでまとめて渡せます。場所: {place}。
+-- says: finding.events en     {subject}: {calls} calls ask for events or change what is waited for: {cost_ns}, {value} of the time. Take many events at once, and leave what is waited for as it is. Place: {place}.
+-- says: finding.events ja     {subject}: イベントを問い合わせるか待つ対象を変える呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。一度に多くのイベントを受け取り、待つ対象はそのままにします。場所: {place}。
+-- says: finding.lock en       {subject}: {calls} calls for locks of the program (futex), {per_second} a second: {cost_ns}, {value} of the time. Threads meet at one lock too often. Place: {place}.
+-- says: finding.lock ja       {subject}: プログラムのロック（futex）の呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。スレッドが一つのロックに集まりすぎています。場所: {place}。
+-- says: finding.work en       {subject}: {calls} calls of {mean_ns} each take {cost_ns}, {value} of the time. Most often: {on}. Place: {place}.
+-- says: finding.work ja       {subject}: 1 回 {mean_ns} の呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。最も多い対象: {on}。場所: {place}。
+-- says: ok en                 No kind of short call takes much of the time.
+-- says: ok ja                 短い呼び出しのうち、時間の多くを占める種類はありません。
+-- says: unknown en            The recording holds no calls with durations.
+-- says: unknown ja            所要時間のある呼び出しが記録にありません。
+-- evidence: syscalls/latency
+-- tags:   time, calls
+WITH counted AS (
+    SELECT c.task_id, c.call, min(c.class) AS class, count(*) AS calls, sum(c.dur_ns) AS dur_ns, count(c.errno) AS failed,
+        sum(c.transferred_bytes) AS bytes
+    FROM calls AS c
+    WHERE c.dur_ns IS NOT NULL AND c.via IS NULL
+    GROUP BY c.task_id, c.call
+    HAVING count(*) >= $min_calls
+), away AS (
+    SELECT r.task_id, r.call, sum(r.dur_ns) AS ns FROM run_states AS r WHERE r.call IS NOT NULL GROUP BY r.task_id, r.call
+), at_work AS (
+    -- What a thread waits for in a call is a matter of other rules.
+    SELECT n.task_id, n.call, n.class, n.calls, n.failed, n.bytes, greatest(0, n.dur_ns - coalesce(w.ns, 0)) AS dur_ns
+    FROM counted AS n
+    LEFT JOIN away AS w ON w.task_id = n.task_id AND w.call = n.call
+), timed AS (
+    SELECT n.task_id, n.call, n.class, n.calls, n.failed, n.bytes, n.dur_ns, n.dur_ns + n.calls * $entry_ns AS cost_ns
+    FROM at_work AS n
+    WHERE n.dur_ns <= n.calls * $longest_mean_ns
+), worst AS (
+    -- Of the threads of a process that with most of the time.
+    SELECT t.*, p.process_id, p.pid, p.comm, row_number() OVER (PARTITION BY p.process_id, t.call ORDER BY t.cost_ns DESC, t.task_id) AS place
+    FROM timed AS t
+    INNER JOIN processes AS p ON p.task_id = t.task_id
+    CROSS JOIN totals AS a
+    WHERE t.cost_ns >= $min_time_ns AND t.cost_ns >= $min_share * a.elapsed_ns
+), objects AS (
+    SELECT c.task_id, c.call, c.path_id, min(c.path) AS path, min(c.kind) AS kind, count(*) AS calls
+    FROM calls AS c
+    INNER JOIN worst AS w ON w.task_id = c.task_id AND w.call = c.call AND w.place = 1
+    WHERE c.path_id IS NOT NULL
+    GROUP BY c.task_id, c.call, c.path_id
+), top_object AS (
+    SELECT o.task_id, o.call, arg_max(coalesce(e.remote, e.local, o.path), o.calls) AS path, arg_max(o.kind, o.calls) AS kind
+    FROM objects AS o
+    LEFT JOIN sockets AS e ON e.path_id = o.path_id
+    GROUP BY o.task_id, o.call
+), answers AS (
+    -- Reads of the same thread: where each message comes after one, it is an answer, which nobody waits with.
+    SELECT w.task_id, w.call, count(*) AS reads
+    FROM calls AS c
+    INNER JOIN worst AS w ON w.task_id = c.task_id AND w.place = 1 AND w.class IN ('write', 'socket')
+    WHERE c.class = 'read' AND coalesce(c.kind, '') IN ('socket', 'pipe')
+    GROUP BY w.task_id, w.call
+), sampled AS (
+    SELECT s.task_id, s.call, concat(a.function, CASE WHEN a.source IS NOT NULL THEN concat(' ', regexp_extract(a.source, '[^/]*$')) ELSE '' END) AS place,
+        count(*) AS number
+    FROM samples AS s
+    INNER JOIN stack_places AS a ON a.stack_id = s.stack_id
+    WHERE s.call IS NOT NULL AND a.function IS NOT NULL
+    GROUP BY s.task_id, s.call, a.function, a.source
+), top_place AS (
+    SELECT s.task_id, s.call, arg_max(s.place, s.number) AS place FROM sampled AS s GROUP BY s.task_id, s.call
+), kinds AS (
+    SELECT w.*, o.path AS on_path, l.place AS made_at,
+        CASE
+            WHEN w.call IN ('clock_gettime', 'gettimeofday', 'time', 'clock_getres') THEN 'clock'
+            WHEN w.call = 'getrandom' OR (w.class = 'read' AND coalesce(o.path, '') IN ('/dev/urandom', '/dev/random')) THEN 'random'
+            WHEN w.call = 'sched_yield' THEN 'yield'
+            WHEN w.call IN ('chdir', 'fchdir', 'getcwd') THEN 'directory'
+            WHEN w.call IN ('getpid', 'gettid', 'getppid', 'getuid', 'geteuid', 'getgid', 'getegid', 'getpgrp', 'getpgid', 'getsid', 'uname') THEN 'identity'
+            WHEN w.call IN ('readlink', 'readlinkat') THEN 'link'
+            WHEN w.call IN ('mprotect', 'brk', 'madvise', 'mmap', 'munmap', 'mremap', 'pkey_mprotect') THEN 'memory'
+            WHEN w.class = 'attr' OR w.call IN ('chmod', 'fchmod', 'fchmodat', 'chown', 'fchown', 'lchown', 'fchownat', 'utimensat', 'utime', 'utimes', 'futimesat',
+                'setxattr', 'fsetxattr', 'lsetxattr') THEN 'attributes'
+            WHEN w.call IN ('epoll_ctl', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2', 'poll', 'ppoll', 'select', 'pselect6') THEN 'events'
+            WHEN w.call = 'futex' THEN 'lock'
+            WHEN w.class = 'signal' THEN 'signal'
+            WHEN (w.class = 'socket' OR coalesce(o.kind, '') IN ('socket', 'pipe')) AND w.bytes > 0 AND w.bytes < $small_bytes * w.calls
+                AND 2 * coalesce(r.reads, 0) < w.calls THEN 'message'
+            ELSE 'work'
+        END AS variant
+    FROM worst AS w
+    LEFT JOIN top_object AS o ON o.task_id = w.task_id AND o.call = w.call
+    LEFT JOIN answers AS r ON r.task_id = w.task_id AND r.call = w.call
+    LEFT JOIN top_place AS l ON l.task_id = w.task_id AND l.call = w.call
+    WHERE w.place = 1
+)
+SELECT
+    CASE WHEN k.call IS NOT NULL THEN concat(coalesce(k.comm, '?'), ' ', CAST(k.pid AS VARCHAR), ' ', k.call) END AS subject,
+    CASE WHEN k.call IS NOT NULL THEN 'finding' WHEN t.calls = 0 OR NOT t.has_durations THEN 'unknown' ELSE 'ok' END AS status,
+    round(1e2 * k.cost_ns / t.elapsed_ns, 1) AS value,
+    1e2 * $min_share AS limit_value,
+    CAST(k.cost_ns AS BIGINT) AS cost_ns,
+    CAST(CASE k.variant WHEN 'work' THEN 0 ELSE k.cost_ns END AS BIGINT) AS gain_ns,
+    CASE k.variant WHEN 'work' THEN 'low' WHEN 'memory' THEN 'low' WHEN 'lock' THEN 'low' ELSE CASE WHEN k.variant IS NOT NULL THEN 'medium' END END AS certainty,
+    k.variant,
+    k.pid AS process,
+    CASE WHEN k.variant = 'work' THEN concat('processes/process_creation,io/failing_calls,io/metadata_cost,io/directory_stat,io/repeated_open,',
+            'io/failed_lookups,io/rereads,io/seeks,io/sync_per_write,io/small_requests,io/shared_file,time/handover,time/polling')
+        WHEN k.variant IS NOT NULL THEN 'locks/futexes,time/handover,time/polling,memory/new_memory,processes/process_creation,io/failing_calls,io/small_requests'
+        END AS explained_by,
+    k.calls,
+    CAST(round(1e9 * k.calls / t.elapsed_ns) AS BIGINT) AS per_second,
+    CAST(k.dur_ns // k.calls AS BIGINT) AS mean_ns,
+    round(1e0 * k.bytes / k.calls, 1) AS bytes,
+    k.failed,
+    CASE WHEN k.call IS NOT NULL THEN coalesce(k.on_path, 'nothing with a name') END AS "on",
+    CASE WHEN k.call IS NOT NULL THEN coalesce(k.made_at, 'not known') END AS place
+FROM totals AS t
+LEFT JOIN kinds AS k ON k.calls > 0
+ORDER BY cost_ns DESC, subject

@@ -1,0 +1,120 @@
+-- Contended locks of the program
+-- Threads of a process wait for each other at a lock of the program: one at a time gets on.
+-- needs:  run_states, critical_path, processes, totals
+-- uses:   stack_places
+-- param:  min_share DOUBLE = 0.2        Least part of the elapsed time in which a thread waits for the lock.
+-- param:  min_wait_ns BIGINT = 50000000 Least time in which one does [ns].
+-- param:  min_passed DOUBLE = 0.5       Least part of the waits that end as another thread, which waits there too, passes the lock on.
+-- column: subject VARCHAR       Program, process id and where it waits.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          Part of the elapsed time in which at least one thread waits there, and the end of the command depends on it [%].
+-- column: limit_value DOUBLE    From which on it is a finding [%].
+-- column: cost_ns BIGINT        Time in which at least one thread waits there [ns].
+-- column: gain_ns BIGINT        What could be saved at most, if these threads did not have to wait for each other [ns].
+-- column: certainty VARCHAR     high where the memory of the lock says who has it; else medium.
+-- column: variant VARCHAR       holds (who has the lock waits for something itself) or runs (it computes).
+-- column: process INTEGER       Process id.
+-- column: threads BIGINT        Threads that wait there.
+-- column: waits BIGINT          How often.
+-- column: threads_ns BIGINT     Time that they wait, all together [ns].
+-- column: holder VARCHAR        Program and thread id that had it most often, or passed it on.
+-- column: meanwhile VARCHAR     What these threads wait for most beside the lock.
+-- column: meanwhile_ns BIGINT   How long they do, all together [ns].
+-- says: finding.holds en  {subject}: {threads} threads waited {waits} times for a lock of the program (futex), {threads_ns} in all; {value} of the time at least one of them did. Who has it waits itself, most for {meanwhile} ({meanwhile_ns} of all threads). Most often it was {holder}.
+-- says: finding.holds ja  {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。ロックを持つスレッド自身も待っており、主に {meanwhile} の待ちです（全スレッドで {meanwhile_ns}）。最も多く持っていたのは {holder} です。
+-- says: finding.runs en   {subject}: {threads} threads waited {waits} times for a lock of the program (futex), {threads_ns} in all; {value} of the time at least one of them did. Most often {holder} had it.
+-- says: finding.runs ja   {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。最も多く持っていたのは {holder} です。
+-- says: ok en             Threads seldom wait for each other at locks of the program.
+-- says: ok ja             スレッドがプログラムのロックで互いを待つことはわずかです。
+-- says: unknown en        The recording does not hold when threads ran.
+-- says: unknown ja        スレッドの実行時刻が記録にありません。
+-- evidence: locks/futex_waits --process {process}
+-- tags:   time, locks
+WITH waits AS (
+    SELECT r.task_id, r.process_id, r.ts_ns, r.wait_ns, r.waker_task_id, r.holder_task_id,
+        coalesce(CASE WHEN s.source IS NULL THEN s.function ELSE concat(coalesce(s.function, '?'), ' ', regexp_extract(s.source, '[^/]*$')) END, '') AS place
+    FROM run_states AS r
+    LEFT JOIN stack_places AS s ON s.stack_id = r.stack_id AND s.own
+    WHERE r.cause = 'lock' AND r.wait_ns > 0 AND (r.waker_task_id IS NOT NULL OR r.holder_task_id IS NOT NULL)
+), waiters AS (
+    SELECT w.process_id, w.place, w.task_id, count(*) AS waits FROM waits AS w GROUP BY w.process_id, w.place, w.task_id
+), passed AS (
+    -- Whether the lock came from a thread that itself waits there at other times, and not from one that only has work for the others. Where the
+    -- place is not known, only the lock's own memory can tell.
+    SELECT w.*, CASE WHEN w.holder_task_id IS NOT NULL OR (o.task_id IS NOT NULL AND w.place <> '') THEN 1 ELSE 0 END AS is_passed,
+        coalesce(w.holder_task_id, w.waker_task_id) AS from_task_id
+    FROM waits AS w
+    LEFT JOIN waiters AS o ON o.process_id = w.process_id AND o.place = w.place AND o.task_id = w.waker_task_id AND o.task_id <> w.task_id
+), grouped AS (
+    SELECT p.process_id, p.place, count(DISTINCT p.task_id) AS threads, count(*) AS waits, sum(p.wait_ns) AS threads_ns, sum(p.is_passed) AS passed,
+        count(p.holder_task_id) AS held
+    FROM passed AS p
+    GROUP BY p.process_id, p.place
+    HAVING count(DISTINCT p.task_id) >= 2 AND sum(p.is_passed) >= $min_passed * count(*)
+), marks AS (
+    SELECT w.process_id, w.place, w.ts_ns AS at_ns, 1 AS wait, 0 AS path FROM waits AS w
+    UNION ALL
+    SELECT w.process_id, w.place, w.ts_ns + w.wait_ns, -1, 0 FROM waits AS w
+    UNION ALL
+    SELECT w.process_id, w.place, c.ts_ns, 0, 1 FROM critical_path AS c INNER JOIN waiters AS w ON w.task_id = c.task_id
+    UNION ALL
+    SELECT w.process_id, w.place, c.ts_ns + c.dur_ns, 0, -1 FROM critical_path AS c INNER JOIN waiters AS w ON w.task_id = c.task_id
+), counted AS (
+    -- How many wait there from each moment to the next, and whether the end of the command depends on one of these threads meanwhile. For each
+    -- lock both sums begin and end at zero.
+    SELECT m.process_id, m.place, m.at_ns - lag(m.at_ns, 1, m.at_ns) OVER (ORDER BY m.process_id, m.place, m.at_ns, m.wait, m.path) AS ns,
+        sum(m.wait) OVER (ORDER BY m.process_id, m.place, m.at_ns, m.wait, m.path ROWS UNBOUNDED PRECEDING) - m.wait AS waiting,
+        sum(m.path) OVER (ORDER BY m.process_id, m.place, m.at_ns, m.wait, m.path ROWS UNBOUNDED PRECEDING) - m.path AS on_path
+    FROM marks AS m
+), unions AS (
+    SELECT c.process_id, c.place, sum(CASE WHEN c.waiting > 0 AND c.on_path > 0 THEN c.ns ELSE 0 END) AS ns
+    FROM counted AS c
+    GROUP BY c.process_id, c.place
+), from_whom AS (
+    -- Of several that had it equally often the first one.
+    SELECT p.process_id, p.place, p.from_task_id, row_number() OVER (PARTITION BY p.process_id, p.place ORDER BY count(*) DESC, p.from_task_id) AS rank
+    FROM passed AS p
+    GROUP BY p.process_id, p.place, p.from_task_id
+), holders AS (
+    SELECT f.process_id, f.place, f.from_task_id AS task_id FROM from_whom AS f WHERE f.rank = 1
+), else_by_cause AS (
+    SELECT w.process_id, w.place, r.cause, sum(r.wait_ns) AS ns
+    FROM waiters AS w
+    INNER JOIN run_states AS r ON r.task_id = w.task_id
+    WHERE r.cause IS NOT NULL AND r.cause <> 'lock' AND r.wait_ns > 0
+    GROUP BY w.process_id, w.place, r.cause
+), elsewhere AS (
+    SELECT e.process_id, e.place, arg_max(e.cause, e.ns) AS cause, max(e.ns) AS ns FROM else_by_cause AS e GROUP BY e.process_id, e.place
+), judged AS (
+    SELECT g.*, u.ns, t.elapsed_ns, concat(coalesce(p.comm, '?'), ' ', CAST(p.pid AS VARCHAR)) AS program, p.pid,
+        concat(coalesce(h.comm, '?'), ' ', CAST(h.tid AS VARCHAR)) AS holder, e.cause, e.ns AS cause_ns
+    FROM grouped AS g
+    INNER JOIN unions AS u ON u.process_id = g.process_id AND u.place = g.place
+    INNER JOIN processes AS p ON p.task_id = g.process_id
+    INNER JOIN holders AS o ON o.process_id = g.process_id AND o.place = g.place
+    INNER JOIN processes AS h ON h.task_id = o.task_id
+    LEFT JOIN elsewhere AS e ON e.process_id = g.process_id AND e.place = g.place
+    CROSS JOIN totals AS t
+    WHERE u.ns >= $min_wait_ns AND u.ns >= $min_share * t.elapsed_ns
+), whole AS (
+    SELECT count(*) AS states FROM run_states AS r
+)
+SELECT
+    CASE WHEN j.place IS NOT NULL THEN concat(j.program, CASE WHEN j.place <> '' THEN concat(' ', j.place) ELSE '' END) END AS subject,
+    CASE WHEN j.place IS NOT NULL THEN 'finding' WHEN w.states = 0 THEN 'unknown' ELSE 'ok' END AS status,
+    round(1e2 * j.ns / j.elapsed_ns, 1) AS value,
+    1e2 * $min_share AS limit_value,
+    CAST(j.ns AS BIGINT) AS cost_ns,
+    CAST(round(j.ns * (1 - 1e0 / j.threads)) AS BIGINT) AS gain_ns,
+    CASE WHEN j.place IS NOT NULL THEN CASE WHEN 2 * j.held >= j.waits THEN 'high' ELSE 'medium' END END AS certainty,
+    CASE WHEN j.place IS NOT NULL THEN CASE WHEN 2 * coalesce(j.cause_ns, 0) >= j.ns THEN 'holds' ELSE 'runs' END END AS variant,
+    j.pid AS process,
+    j.threads,
+    j.waits,
+    CAST(j.threads_ns AS BIGINT) AS threads_ns,
+    j.holder,
+    CASE WHEN j.place IS NOT NULL THEN coalesce(j.cause, 'nothing') END AS meanwhile,
+    CAST(coalesce(j.cause_ns, 0) AS BIGINT) AS meanwhile_ns
+FROM whole AS w
+LEFT JOIN judged AS j ON w.states > 0
+ORDER BY cost_ns DESC, subject
