@@ -20,6 +20,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "testdata" / "pairs"
@@ -30,6 +31,8 @@ SUFFIXES = {"c": "c", "python": "py", "shell": "sh", "java": "java"}
 TEXTS = ("name", "rule", "language", "title", "title_ja", "remedy", "remedy_ja", "shows")
 # The interpreter itself: `python3` may be a script that looks for it, and that of an environment starts differently.
 PYTHON = str(Path(sys.executable).resolve())
+# In place of a rule: the pair was written by somebody who had not read the rules, and `tools/exam` asks what they say of it.
+UNSEEN = "unseen"
 # No pair takes longer than a few seconds; this is for one that hangs.
 PATIENCE_S = 120
 
@@ -54,6 +57,7 @@ class Pair:
     also: list[str] = field(default_factory=list)
     cause: str = ""
     names: list[str] = field(default_factory=list)
+    rules: list[str] = field(default_factory=list)
     output: str = ""
     remote: list[str] = field(default_factory=list)
     remote_mended: list[str] | None = None
@@ -172,16 +176,34 @@ class Workshop:
 
     def record(self, pair: Pair, variant: str, recorder: str = "auto") -> tuple[Path, str]:
         """The recording of a run, and its result: what the program printed, and a hash of its output file."""
-        # A pair may be recorded again while its first recordings are open.
-        recording = self.folder / f"{pair.name}-{variant}-{next(self._numbers)}.rec"
         with self.prepared(pair, variant) as (command, scratch):
-            printed = _run(
-                [str(NATIVE), "record", "--with", recorder, "-o", str(recording), "--", *command], scratch
-            )
+            recording, printed = self._recorded(f"{pair.name}-{variant}", command, scratch, recorder)
             if pair.output:
                 [output] = _filled([pair.output], scratch, [])
                 printed += hashlib.sha256(Path(output).read_bytes()).hexdigest()
         return recording, printed
+
+    def record_healthy(self, name: str, program: dict[str, Any], recorder: str = "auto") -> Path:
+        """The recording of a program of testdata/healthy."""
+        scratch = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.folder))
+        try:
+            for command in program.get("setup", []):
+                subprocess.run(
+                    _filled(command, scratch, []),
+                    check=True,
+                    timeout=PATIENCE_S,
+                    cwd=scratch,
+                    capture_output=True,
+                )
+            return self._recorded(name, _filled(program["run"], scratch, []), scratch, recorder)[0]
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def _recorded(self, name: str, command: list[str], scratch: Path, recorder: str) -> tuple[Path, str]:
+        # A pair may be recorded again while its first recordings are open.
+        recording = self.folder / f"{name}-{next(self._numbers)}.rec"
+        recorded = [str(NATIVE), "record", "--with", recorder, "-o", str(recording), "--", *command]
+        return recording, _run(recorded, scratch)
 
     def wall_s(self, pair: Pair, variant: str) -> float:
         """Seconds that a run takes without a tracer, on fresh data."""
