@@ -66,6 +66,6 @@ SELECT
     d.faults_ns,
     d.calls_ns,
     d.given_back,
-    coalesce((SELECT arg_max(b.call, b.ns) FROM by_call AS b), 'no call') AS most
+    coalesce((SELECT CASE arg_max(b.call, b.ns) WHEN 'munmap' THEN 'munmap (of mmap)' ELSE arg_max(b.call, b.ns) END FROM by_call AS b), 'no call') AS most
 FROM (SELECT 1 AS one) AS o
 LEFT JOIN decided AS d ON o.one = 1
