@@ -43,19 +43,21 @@
 WITH path AS (
     SELECT sum(p.dur_ns) AS all_ns FROM critical_path AS p
 ), marks AS (
-    -- A sample lies on the path where the last piece of its thread that ran has not ended.
-    SELECT s.task_id, s.ts_ns AS at_ns, 0 AS until_ns, 1 AS is_sample, s.period_ns, s.in_kernel, s.call, s.class, s.kernel_stack_id FROM samples AS s
+    -- A sample lies on the path where a piece of its thread that ran is under way.
+    SELECT s.task_id, s.ts_ns AS at_ns, 0 AS step, 1 AS is_sample, s.period_ns, s.in_kernel, s.call, s.class, s.kernel_stack_id FROM samples AS s
     UNION ALL
-    SELECT p.task_id, p.ts_ns, p.ts_ns + p.dur_ns, 0, 0, false, NULL, NULL, NULL FROM critical_path AS p WHERE p.part = 'running'
+    SELECT p.task_id, p.ts_ns, 1, 0, 0, false, NULL, NULL, NULL FROM critical_path AS p WHERE p.part = 'running'
+    UNION ALL
+    SELECT p.task_id, p.ts_ns + p.dur_ns, -1, 0, 0, false, NULL, NULL, NULL FROM critical_path AS p WHERE p.part = 'running'
 ), met AS (
     SELECT m.at_ns, m.is_sample, m.period_ns, m.in_kernel, m.call, m.class, m.kernel_stack_id,
-        max(m.until_ns) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.is_sample) AS until_ns
+        sum(m.step) OVER (ORDER BY m.task_id, m.at_ns) AS under_way
     FROM marks AS m
 ), on_path AS (
     SELECT m.period_ns, m.in_kernel, m.call, m.class, k.entry, coalesce(k.activity, 'other') AS activity, coalesce(k.function, '?') AS function
     FROM met AS m LEFT JOIN kernel_activities AS k ON k.stack_id = m.kernel_stack_id
     -- Without what the recorder itself adds.
-    WHERE m.is_sample = 1 AND m.until_ns > m.at_ns AND coalesce(k.activity, '') <> 'tracing'
+    WHERE m.is_sample = 1 AND m.under_way > 0 AND coalesce(k.activity, '') <> 'tracing'
 ), whole AS (
     SELECT count(*) AS number, coalesce(sum(CASE WHEN o.in_kernel THEN o.period_ns END), 0) AS kernel_ns FROM on_path AS o
 ), kinds AS (

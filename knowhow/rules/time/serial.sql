@@ -106,16 +106,18 @@ WITH path AS (
         CASE WHEN d.has_crew THEN d.beside_ns ELSE d.ns END AS cost_ns, CASE WHEN d.has_crew THEN d.most_beside_ns ELSE d.most_ns END AS who_ns
     FROM decided AS d
 ), marks AS (
-    SELECT s.task_id, s.ts_ns AS at_ns, 0 AS until_ns, 1 AS is_sample, s.stack_id FROM samples AS s
+    SELECT s.task_id, s.ts_ns AS at_ns, 0 AS step, 1 AS is_sample, s.stack_id FROM samples AS s
     UNION ALL
-    SELECT a.task_id, a.at_ns, a.until_ns, 0, NULL FROM alone AS a
+    SELECT a.task_id, a.at_ns, 1, 0, NULL FROM alone AS a
+    UNION ALL
+    SELECT a.task_id, a.until_ns, -1, 0, NULL FROM alone AS a
 ), met AS (
-    SELECT m.task_id, m.at_ns, m.is_sample, m.stack_id, max(m.until_ns) OVER (PARTITION BY m.task_id ORDER BY m.at_ns, m.is_sample) AS until_ns
+    SELECT m.task_id, m.at_ns, m.is_sample, m.stack_id, sum(m.step) OVER (ORDER BY m.task_id, m.at_ns) AS under_way
     FROM marks AS m
 ), places AS (
     SELECT m.task_id, coalesce(p.function, regexp_extract(p.object, '[^/]*$')) AS function, count(*) AS number
     FROM met AS m INNER JOIN stack_places AS p ON p.stack_id = m.stack_id
-    WHERE m.is_sample = 1 AND m.until_ns > m.at_ns
+    WHERE m.is_sample = 1 AND m.under_way > 0
     GROUP BY m.task_id, coalesce(p.function, regexp_extract(p.object, '[^/]*$'))
 ), top_places AS (
     SELECT p.task_id, arg_max(p.function, p.number) AS function FROM places AS p WHERE p.function IS NOT NULL GROUP BY p.task_id
