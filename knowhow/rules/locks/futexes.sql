@@ -20,9 +20,9 @@
 -- column: holder VARCHAR        Program and thread id that had it most often, or passed it on.
 -- column: meanwhile VARCHAR     What these threads wait for most beside the lock.
 -- column: meanwhile_ns BIGINT   How long they do, all together [ns].
--- says: finding.holds en  {subject}: {threads} threads waited {waits} times for a lock of the program (futex), {threads_ns} in all; {value} of the time at least one of them did. Who has it waits itself, most for {meanwhile} ({meanwhile_ns} of all threads). Most often it was {holder}.
+-- says: finding.holds en  {subject}: {threads} threads waited {waits} times for a lock of the program (futex), {threads_ns} in all; {value} of the time at least one of them did. The thread that holds it waits itself, mostly for {meanwhile} ({meanwhile_ns} of all threads). Most often it was {holder}.
 -- says: finding.holds ja  {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。ロックを持つスレッド自身も待っており、主に {meanwhile} の待ちです（全スレッドで {meanwhile_ns}）。最も多く持っていたのは {holder} です。
--- says: finding.runs en   {subject}: {threads} threads waited {waits} times for a lock of the program (futex), {threads_ns} in all; {value} of the time at least one of them did. Most often {holder} had it.
+-- says: finding.runs en   {subject}: {threads} threads waited {waits} times for a lock of the program (futex), {threads_ns} in all; {value} of the time at least one of them did. Most often {holder} held it.
 -- says: finding.runs ja   {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。最も多く持っていたのは {holder} です。
 -- says: ok en             Threads seldom wait for each other at locks of the program.
 -- says: ok ja             スレッドがプログラムのロックで互いを待つことはわずかです。

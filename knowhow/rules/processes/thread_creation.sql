@@ -17,7 +17,7 @@
 -- column: threads BIGINT        All threads beside the first ones of the processes.
 -- says: finding en  {subject} makes {here} threads that live {mean_ns} on average: making and ending a thread takes some tens of microseconds, and each end is waited for.
 -- says: finding ja  {subject} が平均 {mean_ns} で終わるスレッドを {here} 個作っています。スレッドの作成と終了には数十マイクロ秒かかり、そのたびに終了を待っています。
--- says: ok en       {threads} thread(s) looked at: few of them are short, or they take little of the time.
+-- says: ok en       {threads} thread(s) checked: few of them are short, or they take little of the time.
 -- says: ok ja       {threads} 個のスレッドを調べました。短いものは少ないか、時間の割合がわずかです。
 -- says: unknown en  The recording holds no calls.
 -- says: unknown ja  システムコールが記録にありません。

@@ -1,5 +1,5 @@
--- Handing over by turns
--- Two threads or processes wake each other by turns for tiny pieces of work: most of the time goes into waking and waiting.
+-- Taking turns
+-- Two threads or processes take turns waking each other for tiny pieces of work: most of the time goes into waking and waiting.
 -- needs:  run_states, processes, totals
 -- uses:   object_use, paths
 -- param:  min_turns BIGINT = 2000        Fewer turns are no finding.
@@ -18,9 +18,9 @@
 -- column: turn_ns BIGINT        A turn, on average [ns].
 -- column: call VARCHAR          The system call in which they wait most.
 -- column: over VARCHAR          What they hand over by.
--- says: finding en  {subject} wake each other by turns, {turns} times, once in {turn_ns}: waiting for each other takes {cost_ns}, {value} of the time. They hand over by {over}, in {call}.
+-- says: finding en  {subject} take turns waking each other, {turns} times, once every {turn_ns}: waiting for each other takes {cost_ns}, {value} of the time. They hand over by {over}, in {call}.
 -- says: finding ja  {subject} が交互に {turns} 回、{turn_ns} ごとに起こし合っています。互いを待つ時間は {cost_ns}（時間の {value}）です。受け渡しは {over}、呼び出しは {call} です。
--- says: ok en       No two threads wake each other by turns for most of the time.
+-- says: ok en       No two threads spend most of the time waking each other.
 -- says: ok ja       時間の多くを互いに起こし合って過ごすスレッドの組はありません。
 -- says: unknown en  The recording does not hold when threads ran.
 -- says: unknown ja  スレッドの実行時刻が記録にありません。
