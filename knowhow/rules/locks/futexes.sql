@@ -37,7 +37,7 @@ WITH waits AS (
     LEFT JOIN stack_places AS s ON s.stack_id = r.stack_id AND s.own
     WHERE r.cause = 'lock' AND r.wait_ns > 0 AND (r.waker_task_id IS NOT NULL OR r.holder_task_id IS NOT NULL)
 ), waiters AS (
-    SELECT w.process_id, w.place, w.task_id, count(*) AS waits FROM waits AS w GROUP BY w.process_id, w.place, w.task_id
+    SELECT DISTINCT w.process_id, w.place, w.task_id FROM waits AS w
 ), passed AS (
     -- Whether the lock came from a thread that itself waits there at other times, and not from one that only has work for the others. Where the
     -- place is not known, only the lock's own memory can tell.
@@ -46,7 +46,7 @@ WITH waits AS (
     FROM waits AS w
     LEFT JOIN waiters AS o ON o.process_id = w.process_id AND o.place = w.place AND o.task_id = w.waker_task_id AND o.task_id <> w.task_id
 ), grouped AS (
-    SELECT p.process_id, p.place, count(DISTINCT p.task_id) AS threads, count(*) AS waits, sum(p.wait_ns) AS threads_ns, sum(p.is_passed) AS passed,
+    SELECT p.process_id, p.place, count(DISTINCT p.task_id) AS threads, count(*) AS waits, sum(p.wait_ns) AS threads_ns,
         count(p.holder_task_id) AS held
     FROM passed AS p
     GROUP BY p.process_id, p.place

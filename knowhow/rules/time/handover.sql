@@ -6,7 +6,7 @@
 -- param:  min_share DOUBLE = 0.3         Least part of the elapsed time that the two wait for each other.
 -- param:  longest_turn_ns BIGINT = 200000 A turn that takes longer on average does some work [ns].
 -- param:  small_bytes BIGINT = 4096      Where more bytes are handed over on average, it is a stream of data [B].
--- column: subject VARCHAR       The two, with process ids; of threads their thread ids.
+-- column: subject VARCHAR       The two, with their thread ids.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Part of the elapsed time that they wait for each other [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].

@@ -71,7 +71,7 @@ def test_each_object_is_counted(sites: Run) -> None:
 def test_what_is_closed_is_given_back(sites: Run) -> None:
     freed = sites.number("freed AND kind = 'cache' AND cache = 'filp'")
     made = sites.number("NOT freed AND kind = 'cache' AND cache = 'filp'")
-    # Some that others opened are closed here last. Before Linux 6.7 they are given back later, in the time of whoever runs then.
+    # Some that others opened are closed here last. Before Linux 6.7 they are given back later, and count for the process that runs then.
     at_once = kernel_of(sites.rec, sites.query) >= (6, 7)
     assert (sites.said["files"] if at_once else 1) <= freed <= made + 10
 
