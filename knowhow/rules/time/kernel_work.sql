@@ -1,12 +1,12 @@
 -- Busy in the kernel
 -- Much of the time of the command the kernel works for it on a CPU: it copies data, serves page faults, looks up names.
 -- needs:  critical_path, samples, kernel_activities
--- param:  min_share DOUBLE = 0.5          Least part of the time of the command that the kernel works for it.
+-- param:  min_share DOUBLE = 0.5          Least part of the time of the command, without waits for a CPU, that the kernel works for it.
 -- param:  min_time_ns BIGINT = 500000000  Least time that it does so [ns].
 -- param:  least_samples BIGINT = 40       With fewer samples on the critical path nothing is said.
 -- column: subject VARCHAR       What the kernel does most: the activity and the call, or page faults.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the time of the command that its critical path was in the kernel, on a CPU [%].
+-- column: value DOUBLE          Part of the time of the command, without waits for a CPU, that its critical path was in the kernel, on a CPU [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time in the kernel on a CPU along the critical path, by samples [ns].
 -- column: gain_ns BIGINT        Empty: how much of it could be saved is not known [ns].
@@ -41,7 +41,8 @@
 -- evidence: cpu/kernel
 -- tags:   time, cpu, calls
 WITH path AS (
-    SELECT sum(p.dur_ns) AS all_ns FROM critical_path AS p
+    -- Waits for a CPU say how busy the machine is, not what the command does.
+    SELECT sum(p.dur_ns) AS all_ns FROM critical_path AS p WHERE p.part <> 'runnable'
 ), marks AS (
     -- A sample lies on the path where a piece of its thread that ran is under way.
     SELECT s.task_id, s.ts_ns AS at_ns, 0 AS step, 1 AS is_sample, s.period_ns, s.in_kernel, s.call, s.class, s.kernel_stack_id FROM samples AS s

@@ -1,13 +1,13 @@
 -- Bound by user code
 -- Most of the time the command computes: its critical path is on a CPU, in code of the program and its libraries.
 -- needs:  critical_path, samples, stack_places
--- param:  min_share DOUBLE = 0.7           Least part of the time of the command that it computes.
+-- param:  min_share DOUBLE = 0.7           Least part of the time of the command, without waits for a CPU, that it computes.
 -- param:  min_time_ns BIGINT = 200000000   Least time that it computes [ns].
 -- param:  min_function DOUBLE = 0.4        Part of the time of the command from which on one function stands out.
 -- param:  least_samples BIGINT = 30        With fewer samples on the critical path nothing is said.
 -- column: subject VARCHAR       The function; empty: none stands out, or it has no name.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the time of the command that its critical path was in user code [%].
+-- column: value DOUBLE          Part of the time of the command, without waits for a CPU, that its critical path was in user code [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time in user code along the critical path, by samples [ns].
 -- column: gain_ns BIGINT        Empty where one function stands out: not known how much faster it can be made; else 0 [ns].
@@ -29,7 +29,8 @@
 -- evidence: cpu/lines
 -- tags:   time, cpu
 WITH path AS (
-    SELECT sum(p.dur_ns) AS all_ns FROM critical_path AS p
+    -- Waits for a CPU say how busy the machine is, not what the command does.
+    SELECT sum(p.dur_ns) AS all_ns FROM critical_path AS p WHERE p.part <> 'runnable'
 ), marks AS (
     -- A sample lies on the path where a piece of its thread that ran is under way.
     SELECT s.task_id, s.ts_ns AS at_ns, 0 AS step, 1 AS is_sample, s.period_ns, s.in_kernel, s.stack_id FROM samples AS s
