@@ -1,0 +1,28 @@
+/* Starts 100 helpers. None may inherit a connection, so each child closes every descriptor that there could be. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { HELPERS = 100, CONNECTIONS = 20000 };
+
+int main(void) {
+    // The server may have many connections.
+    struct rlimit room = {CONNECTIONS, CONNECTIONS};
+    if (setrlimit(RLIMIT_NOFILE, &room)) return 1;
+    int good = 0;
+    for (int n = 0; n < HELPERS; n++) {
+        pid_t child = fork();
+        if (child < 0) return 1;
+        if (child == 0) {
+            for (int fd = 3; fd < CONNECTIONS; fd++) close(fd);
+            execl("/bin/true", "true", (char *)NULL);
+            _exit(127);
+        }
+        int status;
+        if (waitpid(child, &status, 0) == child && status == 0) good++;
+    }
+    printf("%d helpers ran\n", good);
+    return 0;
+}
