@@ -47,7 +47,11 @@ pub use families::{
         attach::Refused,
         spec::{Asked, Ends, Probe},
     },
-    processes::tasks::{all_processes, first_task, task_events},
+    processes::{
+        signals::name as signal_name,
+        tasks::{all_processes, first_task, task_events},
+        tree::{ancestors, descendants},
+    },
     system::meters::Meters,
 };
 pub use flight::{

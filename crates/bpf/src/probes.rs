@@ -19,6 +19,7 @@ use crate::{
             attach::{Refused, attach},
             spec::Asked,
         },
+        processes::tasks::task_events,
         stacks::layouts::Teller,
     },
     objects::{attach_all, load_family, load_first, load_probes},
@@ -123,6 +124,15 @@ fn load_families(settings: &Settings, config: &Config, calls: &Object) -> Vec<Re
     })
 }
 
+/// Have the kernel side record these thread groups.
+fn name_processes(calls: &Object, pids: &[u32]) -> Result<(), ProbeError> {
+    let map = calls.maps().find(|map| map.name() == OsStr::new("processes")).expect("the object has processes");
+    for pid in pids {
+        map.update(&pid.to_ne_bytes(), &[1], MapFlags::ANY).map_err(failed("name the processes"))?;
+    }
+    Ok(())
+}
+
 impl Probes {
     /// Load the programs; nothing is recorded yet.
     ///
@@ -176,10 +186,7 @@ impl Probes {
         let rings = ring::map(map.as_fd().as_raw_fd(), cpus, settings.ring_bytes)
             .map_err(|error| ProbeError { step: "map the rings", reason: error.to_string() })?;
         if let Target::Processes(pids) = &settings.target {
-            let map = calls.maps().find(|map| map.name() == OsStr::new("processes")).expect("the object has processes");
-            for pid in pids {
-                map.update(&pid.to_ne_bytes(), &[1], MapFlags::ANY).map_err(failed("name the processes"))?;
-            }
+            name_processes(&calls, pids)?;
         }
         let mut sums = Vec::new();
         for Loaded { object, family, .. } in &objects {
@@ -211,6 +218,17 @@ impl Probes {
             map.update(&pid.to_ne_bytes(), &layout, MapFlags::ANY).map_err(failed("tell of the processes"))?;
         }
         Ok(teller.events)
+    }
+
+    /// Record these processes, too. Events about the threads that they have are for the spool.
+    ///
+    /// # Errors
+    /// [`ProbeError`] where the kernel refuses.
+    pub fn follow(&self, pids: &[u32]) -> Result<Vec<u8>, ProbeError> {
+        name_processes(&self.objects[0].object, pids)?;
+        let mut events = task_events(pids.iter().copied());
+        events.extend(self.tell_layouts(pids)?);
+        Ok(events)
     }
 
     /// Start recording.

@@ -336,6 +336,9 @@ pub(crate) struct Record {
     /// Under sudo: run the command as root, not as the user who called sudo.
     #[arg(long)]
     pub(crate) as_root: bool,
+    /// Whether processes that the command leaves running are recorded until they end, too.
+    #[arg(long, value_name = "all|no", value_enum, default_value = "all")]
+    pub(crate) wait: Wait,
     /// Let others read the recording. Otherwise only its owner may: it holds paths and arguments of programs.
     #[arg(long)]
     pub(crate) share: bool,
@@ -350,7 +353,7 @@ pub(crate) struct Record {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct Target {
-    /// A process that runs, and what it starts; several times for several.
+    /// A process that runs, the processes below it, and what they start; several times for several.
     #[arg(short, long, value_name = "PID")]
     pub(crate) pid: Vec<u32>,
     /// All processes of a control group (version 2): its folder.
@@ -366,6 +369,15 @@ impl Target {
     pub(crate) fn is_empty(&self) -> bool {
         self.pid.is_empty() && self.cgroup.is_none() && !self.all
     }
+}
+
+/// Until when a command is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Wait {
+    /// Until all that it started has ended.
+    All,
+    /// Until it has ended itself.
+    No,
 }
 
 /// What is recorded together.

@@ -24,12 +24,14 @@ use sysdock_table::{Cancel, Ending, FamilyState, Folder, Manifest, Recording};
 
 use crate::{
     arguments, confine, environment, inherited,
+    left_behind::LeftBehind,
     messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
     privileges::{self, Caller},
     progress::Reporter,
     record::{self, Exit},
     relay::{self, Relay},
     signals::{self, Counts},
+    watched,
 };
 
 /// Why nothing was recorded.
@@ -48,8 +50,11 @@ impl Refusal {
                 format!("the kernel recorder cannot run: {reason}"),
                 // More rights are no help where none is missing.
                 match privileges::missing().is_empty() {
-                    true => "sysdock run --with strace -- CMD",
-                    false => "sudo sysdock run -- CMD records it and still runs CMD as you; or sysdock run --with strace -- CMD",
+                    true => "sysdock run --with strace -- CMD".into(),
+                    false => format!(
+                        "{} run -- CMD records it and still runs CMD as you; or sysdock run --with strace -- CMD",
+                        privileges::sudo_sysdock()
+                    ),
                 },
             ),
         }
@@ -85,6 +90,8 @@ pub(crate) struct Prepared {
 struct Unfinished {
     recording: Recording,
     names: KernelNames,
+    /// What to say if it holds nothing.
+    why_empty: String,
 }
 
 /// Record; returns how the command ended, or 0.
@@ -127,6 +134,7 @@ fn manifest(arguments: &arguments::Record, directory: Option<String>) -> Manifes
         manifest.directory = directory;
     }
     manifest.host = environment::host_name();
+    manifest.watched = watched::watched(&arguments.target);
     manifest.capture_mut().options = options(arguments);
     manifest
 }
@@ -190,14 +198,19 @@ pub(crate) fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal
     }
     probes.attach().map_err(refused)?;
     probes.attach_asked(&settings.asked).map_err(cannot_probe)?;
+    let target = settings.target;
+    let target = if arguments.target.pid.is_empty() {
+        target
+    } else {
+        follow_late_children(target, &probes, &mut tasks).map_err(refused)?
+    };
     if let Some(gone) = held.iter().find(|process| process.has_ended()) {
         // Its number may be that of another process by now.
         return Err(Refusal::Error(no_such_process(gone.pid)));
     }
     let attach = begun.elapsed();
     let meters = Meters::open(&settings.families, group.as_ref().map(Group::folder));
-    let (asked, target) = (settings.asked, settings.target);
-    Ok(Prepared { probes, asked, target, gate, group, tasks, names: KernelNames::open(), meters, attach })
+    Ok(Prepared { probes, asked: settings.asked, target, gate, group, tasks, names: KernelNames::open(), meters, attach })
 }
 
 /// The places that were named.
@@ -241,7 +254,7 @@ fn names_places(arguments: &arguments::Record) -> bool {
 fn close_gate(arguments: &arguments::Record) -> Result<Gate, Message> {
     let program = &arguments.command[0];
     // Found here, as strace does: looking for it along PATH is not the program's doing.
-    let mut command = Command::new(record::find(program).unwrap_or_else(|| program.into()));
+    let mut command = Command::new(record::find_command(arguments).unwrap_or_else(|| program.into()));
     command.arg0(program).args(&arguments.command[1..]);
     let caller = if arguments.as_root { None } else { Caller::find() };
     command.envs(caller.iter().flat_map(Caller::variables).map(|(name, value)| (name, value)));
@@ -278,7 +291,25 @@ fn target(arguments: &arguments::Record, gate: Option<&Gate>, group: Option<&Gro
         let all = all_processes().map_err(|error| Message::new(format!("/proc: {error}"), "is /proc mounted?"))?;
         return Ok((Target::All, task_events(all)));
     }
-    Ok((Target::Processes(asked.pid.clone()), task_events(asked.pid.iter().copied())))
+    let pids = [asked.pid.clone(), watched::below(&asked.pid)].concat();
+    let tasks = task_events(pids.iter().copied());
+    Ok((Target::Processes(pids), tasks))
+}
+
+/// What a process started between the look at its children and the time at which its own births were heard of.
+fn follow_late_children(target: Target, probes: &Probes, tasks: &mut Vec<u8>) -> Result<Target, sysdock_bpf::ProbeError> {
+    let Target::Processes(mut pids) = target else { return Ok(target) };
+    // What these start meanwhile is found in the next round, if it is not heard of.
+    const ROUNDS: usize = 8;
+    for _ in 0..ROUNDS {
+        let late: Vec<u32> = watched::below(&pids).into_iter().filter(|pid| !pids.contains(pid)).collect();
+        if late.is_empty() {
+            break;
+        }
+        tasks.extend(probes.follow(&late)?);
+        pids.extend(late);
+    }
+    Ok(Target::Processes(pids))
 }
 
 /// A process, whatever becomes of its number.
@@ -329,7 +360,7 @@ fn processes_there(asked: &arguments::Target, group: Option<&Group>) -> Vec<u32>
     match group {
         Some(group) => group.processes(),
         None if asked.all => all_processes().unwrap_or_default(),
-        None => asked.pid.clone(),
+        None => [asked.pid.clone(), watched::below(&asked.pid)].concat(),
     }
 }
 
@@ -341,7 +372,8 @@ fn record(
     mut rows: Vec<environment::Row>,
     relay: Relay,
 ) -> Result<Exit, Message> {
-    let Prepared { probes, asked, gate, group, tasks, names, meters, attach, .. } = prepared;
+    let Prepared { probes, asked, target, gate, group, tasks, names, meters, attach } = prepared;
+    say_what_is_watched(arguments, &recording);
     let mut spool = Spool::create(recording.folder())?;
     say_what_is_missing(arguments, &probes.families);
     let start = Start {
@@ -361,7 +393,7 @@ fn record(
         messages::note(&format!("rights that are no longer needed could not be dropped: {error}"));
     }
     let child = gate.map(Gate::open).transpose().map_err(|error| cannot_run(arguments, &error))?;
-    let mut watch = Watch::new(child, group, arguments.time, relay);
+    let mut watch = Watch::new(child, group, arguments, relay);
     let recorded = capture.run(|| watch.is_over());
     let reason = match &recorded {
         Ok(()) if watch.interrupted => Reason::Interrupted,
@@ -370,6 +402,7 @@ fn record(
         Err(_) => Reason::Full,
     };
     let status = watch.wait();
+    let why_empty = watched::why_empty(&target, watch.group.as_ref());
     let finished = capture.finish(|_| Note::End(end_note(status, reason)));
     // Samples in them get their names when the tables are made.
     let _programs = capture.into_programs();
@@ -379,7 +412,7 @@ fn record(
     }
     rows.extend(attach.into_iter().flatten());
     let failed = recorded.err().or(finished.err());
-    let closed = close_with_rows(Unfinished { recording, names }, &rows, arguments, reason, failed);
+    let closed = close_with_rows(Unfinished { recording, names, why_empty }, &rows, arguments, reason, failed);
     match (closed, status) {
         // From here on the command's status is what its caller waits for.
         (Err(message), Some(status)) => {
@@ -415,6 +448,14 @@ fn close_with_rows(
     })
 }
 
+/// Who names a process may not think of those below it, which are recorded too.
+fn say_what_is_watched(arguments: &arguments::Record, recording: &Recording) {
+    if let Some(watched) = recording.manifest.watched.as_ref() {
+        let until = if arguments.time.is_some() { "" } else { "; Ctrl-C ends it" };
+        messages::note(&format!("recording {}{until}", watched::words(watched)));
+    }
+}
+
 pub(crate) fn say_what_is_missing(arguments: &arguments::Record, states: &[FamilyState]) {
     let mut asked = families(arguments);
     if stacks(arguments) != Stacks::Off && !asked.contains(&sysdock_bpf::STACKS) {
@@ -432,6 +473,7 @@ fn start_note(recording: &Recording, gate: Option<&Gate>) -> Start {
     let manifest = &recording.manifest;
     Start {
         command: manifest.command.clone(),
+        watched: manifest.watched.clone(),
         directory: manifest.directory.clone(),
         host: manifest.host.clone(),
         options: manifest.capture().options.clone(),
@@ -461,12 +503,14 @@ struct Watch {
     /// SIGINTs that the command did not handle.
     unheeded: u32,
     interrupted: bool,
+    left_behind: LeftBehind,
 }
 
 impl Watch {
-    fn new(child: Option<Child>, group: Option<Group>, time: Option<Duration>, relay: Relay) -> Self {
-        let until = time.map(|time| Instant::now() + time);
-        Watch { child, status: None, group, until, relay, unheeded: 0, interrupted: false }
+    fn new(child: Option<Child>, group: Option<Group>, arguments: &arguments::Record, relay: Relay) -> Self {
+        let until = arguments.time.map(|time| Instant::now() + time);
+        let left_behind = LeftBehind::new(arguments.wait);
+        Watch { child, status: None, group, until, relay, unheeded: 0, interrupted: false, left_behind }
     }
 
     /// Whether recording is to end now.
@@ -480,7 +524,11 @@ impl Watch {
         }
         self.look_for_its_end();
         // What the command left running in the background is recorded too, as strace -f does.
-        self.status.is_some() && !self.group.as_ref().is_some_and(Group::is_populated)
+        let left = self.group.as_ref().filter(|group| self.status.is_some() && group.is_populated());
+        match left {
+            Some(group) => !self.left_behind.is_waited_for(|| group.processes()),
+            None => self.status.is_some(),
+        }
     }
 
     fn look_for_its_end(&mut self) {
@@ -525,7 +573,7 @@ impl Watch {
 
 /// Make tables of the spool; it goes when they are whole.
 fn close(unfinished: Unfinished, arguments: &arguments::Record, reason: Reason) -> Result<(), Message> {
-    let Unfinished { mut recording, names } = unfinished;
+    let Unfinished { mut recording, names, why_empty } = unfinished;
     let mut reporter = Reporter::new(&arguments.progress);
     let ending = sysdock_bpf::convert_own(&mut recording, names, &Cancel::default(), &mut |progress| reporter.report(progress))?;
     // On a full disk there was no room for the last note, which has the reason.
@@ -533,7 +581,12 @@ fn close(unfinished: Unfinished, arguments: &arguments::Record, reason: Reason) 
     if ending == Ending::InputError {
         messages::note("the recording is incomplete: no call of the command is in it, or what was recorded is damaged");
     }
-    sysdock_bpf::finish_converted(recording, ending)?;
+    let manifest = sysdock_bpf::finish_converted(recording, ending)?;
+    let calls = manifest.tables.get("calls").map_or(0, |table| table.rows);
+    if let Some(watched) = manifest.watched.as_ref().filter(|_| calls == 0) {
+        let (what, seconds) = (watched::words(watched), Duration::from_nanos(manifest.duration_ns.max(0).cast_unsigned()));
+        messages::note(&format!("no system call was recorded of {what} in {:.1} s: {why_empty}", seconds.as_secs_f64()));
+    }
     Ok(())
 }
 

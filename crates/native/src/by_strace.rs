@@ -28,6 +28,7 @@ use sysdock_table::{Cancel, Ending, Folder, Manifest, Recording};
 
 use crate::{
     arguments, confine, environment, import, inherited,
+    left_behind::LeftBehind,
     messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
     orphans,
     privileges::{self, Caller},
@@ -79,7 +80,7 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
     signals::end_requests(&before).into_iter().for_each(|signal| signals::send(child.id(), signal));
     let cancel = Cancel::default();
     let Fifo { held, reader } = fifo;
-    let watch = Watch::start(child, held, cancel.clone(), relay);
+    let watch = Watch::start(child, held, cancel.clone(), relay, LeftBehind::new(arguments.wait));
     // strace and the threads that deal with it are there by now, and are not confined.
     rows.push(environment::of_its_limits(confine::parser(recording.folder())));
     let mut reporter = Reporter::new(&arguments.progress);
@@ -92,13 +93,16 @@ pub(crate) fn run(arguments: &arguments::Record, output: &Path) -> Result<Exit, 
     if outcome.is_err() {
         drain(rest);
     }
-    let (status, seen, relay) = watch.join();
+    let (status, watched) = watch.join();
+    let let_go = watched.as_ref().is_some_and(|watched| watched.let_go);
     let refused = matches!(outcome, Err(ImportError::Empty(_)));
-    let end = StraceEnd::of(status, recording.manifest.exit_signal.is_some(), &cancel);
+    let killed_by = recording.manifest.exit_signal.clone();
+    let end = StraceEnd::of(status, killed_by.is_some(), let_go, &cancel);
     let ended_with = recording.manifest.exit_code.and_then(|code| u8::try_from(code).ok());
     let ended = import::finish(recording, outcome.map(|ending| end.of_recording(ending)));
     match end {
-        StraceEnd::Killed(signal) => after_a_kill(signal, ended_with, seen, relay),
+        StraceEnd::Killed(signal) => after_a_kill(signal, ended_with, watched),
+        StraceEnd::LetGo => ended.map(|_| command_end(ended_with, killed_by.as_deref())),
         _ if refused => Err(Message::new(
             format!("strace recorded nothing (it ended with {status})"),
             "may this user trace programs? In a container ptrace is often forbidden (docker run --cap-add SYS_PTRACE)",
@@ -121,6 +125,8 @@ enum StraceEnd {
     WithCommand,
     /// The user ended the recording, and so this process killed it.
     Cancelled,
+    /// This process killed it when the command had ended: what it left running goes on.
+    LetGo,
     /// Somebody else killed it, by this signal.
     Killed(libc::c_int),
 }
@@ -128,7 +134,10 @@ enum StraceEnd {
 impl StraceEnd {
     /// strace kills itself by the signal that ended the command, after it has written of that (`command_was_killed`). One that died otherwise
     /// was killed, perhaps when only what the command left behind was still running.
-    fn of(status: ExitStatus, command_was_killed: bool, cancel: &Cancel) -> Self {
+    fn of(status: ExitStatus, command_was_killed: bool, let_go: bool, cancel: &Cancel) -> Self {
+        if let_go {
+            return StraceEnd::LetGo;
+        }
         match status.signal().filter(|_| !command_was_killed) {
             None => StraceEnd::WithCommand,
             Some(_) if cancel.requested() => StraceEnd::Cancelled,
@@ -139,15 +148,22 @@ impl StraceEnd {
     /// How the recording ended. The end of strace's text may be read before the request to end is seen.
     fn of_recording(self, read: Ending) -> Ending {
         match self {
-            StraceEnd::WithCommand => read,
+            StraceEnd::WithCommand | StraceEnd::LetGo => read,
             StraceEnd::Cancelled => Ending::Interrupted,
             StraceEnd::Killed(_) => Ending::InputError,
         }
     }
 }
 
+/// How the command ended, by what strace wrote of it.
+fn command_end(ended_with: Option<u8>, killed_by: Option<&str>) -> Exit {
+    let signal = killed_by.and_then(|name| (1..=signals::COUNT as i32).find(|number| sysdock_bpf::signal_name(*number) == name));
+    signal.map_or(Exit::Code(ended_with.unwrap_or(EXIT_ERROR)), Exit::Signal)
+}
+
 /// How the command ended of a strace that was killed.
-fn after_a_kill(signal: i32, ended_with: Option<u8>, seen: Option<u32>, mut relay: Option<Relay>) -> Result<Exit, Message> {
+fn after_a_kill(signal: i32, ended_with: Option<u8>, watched: Option<Watched>) -> Result<Exit, Message> {
+    let (seen, mut relay) = watched.map_or((None, None), |watched| (watched.command, Some(watched.relay)));
     let command = orphans::command(seen, relay.as_ref().and_then(Relay::witness));
     if ended_with.is_none() && command.is_none() {
         // A terminal sends Ctrl-C to all of us: what is not the command yet ends as the command would.
@@ -245,15 +261,24 @@ impl Fifo {
 struct Watch {
     waiter: thread::JoinHandle<ExitStatus>,
     ended: Arc<AtomicBool>,
-    signals: thread::JoinHandle<(Option<u32>, Relay)>,
+    signals: thread::JoinHandle<Watched>,
+}
+
+/// What came of it.
+struct Watched {
+    /// The command's process, if it was ever seen.
+    command: Option<u32>,
+    relay: Relay,
+    /// strace was ended, as the command has ended and what it left running is not waited for.
+    let_go: bool,
 }
 
 impl Watch {
-    fn start(mut child: Child, fifo: Held, cancel: Cancel, relay: Relay) -> Self {
+    fn start(mut child: Child, fifo: Held, cancel: Cancel, relay: Relay, left_behind: LeftBehind) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let strace = child.id();
         let flag = Arc::clone(&ended);
-        let signals = thread::spawn(move || pass_signals(strace, &flag, &cancel, relay));
+        let signals = thread::spawn(move || pass_signals(strace, &flag, &cancel, relay, left_behind));
         let flag = Arc::clone(&ended);
         let waiter = thread::spawn(move || {
             let status = child.wait().unwrap_or_default();
@@ -268,27 +293,38 @@ impl Watch {
         Watch { waiter, ended, signals }
     }
 
-    /// How strace ended, and the command's process, if it was ever seen.
-    fn join(self) -> (ExitStatus, Option<u32>, Option<Relay>) {
+    /// How strace ended, and what was seen meanwhile.
+    fn join(self) -> (ExitStatus, Option<Watched>) {
         let status = self.waiter.join().unwrap_or_default();
         self.ended.store(true, Ordering::Relaxed);
-        match self.signals.join() {
-            Ok((command, relay)) => (status, command, Some(relay)),
-            Err(_) => (status, None, None),
-        }
+        (status, self.signals.join().ok())
     }
 }
+
+/// So often in a row strace has no child: the command has ended. Before it starts, strace has none for a moment.
+const LOOKS_WITHOUT: u32 = 10;
 
 /// What a signal to the recorder means: it goes on to the command, unless that has it too. A second SIGINT that the command does not handle
 /// says that it is not going to end: then recording ends and the command runs on.
 ///
-/// Returns the command's process.
-fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel, mut relay: Relay) -> (Option<u32>, Relay) {
+/// What the command leaves running when it has ended is let go if nobody waits for it.
+///
+fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel, mut relay: Relay, mut left_behind: LeftBehind) -> Watched {
     let mut unheeded = 0;
     let mut command = None;
+    let (mut seen_without, mut let_go) = (0, false);
     while !ended.load(Ordering::Relaxed) {
         // Before the command, strace has children that try out what the kernel can do.
-        command = command_of(strace).or(command);
+        let now = command_of(strace);
+        command = now.or(command);
+        seen_without = if now.is_some() { 0 } else { seen_without + 1 };
+        let left = || orphans::left_running(strace, relay.witness());
+        if seen_without >= LOOKS_WITHOUT && !left().is_empty() && !left_behind.is_waited_for(left) {
+            // They run on without it. It blocks all signals but this one.
+            let_go = true;
+            signals::send(strace, libc::SIGKILL);
+            break;
+        }
         if let Some(command) = command {
             let received = relay.received();
             record::pass_on(&received, command);
@@ -301,7 +337,7 @@ fn pass_signals(strace: u32, ended: &AtomicBool, cancel: &Cancel, mut relay: Rel
         }
         thread::sleep(Duration::from_millis(20));
     }
-    (command, relay)
+    Watched { command, relay, let_go }
 }
 
 /// The command is strace's first child.

@@ -14,6 +14,7 @@ mod environment;
 mod flight;
 mod import;
 mod inherited;
+mod left_behind;
 mod messages;
 mod orphans;
 mod privileges;
@@ -22,6 +23,7 @@ mod record;
 mod relay;
 mod signals;
 mod top;
+mod watched;
 
 fn main() -> ExitCode {
     keep_freed_memory();

@@ -82,6 +82,12 @@ pub(crate) fn command(seen: Option<u32>, witness: Option<u32>) -> Option<u32> {
     ours.or_else(|| children().into_iter().find(|pid| Some(*pid) != witness && has_executed(*pid)))
 }
 
+/// What the command started and left running when it ended.
+pub(crate) fn left_running(strace: u32, witness: Option<u32>) -> Vec<u32> {
+    let others = children().into_iter().filter(|pid| *pid != strace && Some(*pid) != witness);
+    others.filter(|pid| stat(*pid).is_some_and(|(state, _)| state != 'Z')).collect()
+}
+
 /// Wait for the command; signals go on to it meanwhile. `None`: it is not our child.
 pub(crate) fn wait_for(command: u32, relay: &mut Option<Relay>) -> Option<ExitStatus> {
     loop {

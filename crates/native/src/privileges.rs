@@ -5,11 +5,12 @@ use std::{
     ffi::{CStr, CString, OsStr, OsString},
     fs, io,
     os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
 };
 
 use sysdock_table::Access;
 
-use crate::messages::Message;
+use crate::{environment, messages::Message};
 
 /// Capabilities by number (linux/capability.h).
 const DAC_READ_SEARCH: u32 = 2;
@@ -52,6 +53,11 @@ impl Caller {
             check(libc::setresgid(self.gid, self.gid, self.gid))?;
             check(libc::setresuid(self.uid, self.uid, self.uid))
         }
+    }
+
+    /// Where programs are looked for; `None`: it is not known what it was before sudo.
+    pub(crate) fn path(&self) -> Option<&OsStr> {
+        self.variables.iter().find_map(|(name, value)| (*name == "PATH").then_some(value.as_os_str()))
     }
 
     /// What sudo has set for root in the environment of a program, as the user has it.
@@ -98,7 +104,30 @@ fn variables(name: &CStr, uid: u32) -> Vec<(&'static str, OsString)> {
             variables.push(("SHELL", text(CStr::from_ptr((*entry).pw_shell))));
         }
     }
+    variables.extend(path_before_sudo().map(|path| ("PATH", path)));
     variables
+}
+
+/// The PATH of who called sudo, which sets another one (`secure_path`): sudo itself still has it.
+fn path_before_sudo() -> Option<OsString> {
+    let sudo = sysdock_bpf::ancestors(std::process::id())
+        .into_iter()
+        .find(|pid| fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"sudo\n"))?;
+    let environment = fs::read(format!("/proc/{sudo}/environ")).ok()?;
+    let path = environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(b"PATH="))?;
+    Some(OsStr::from_bytes(path).to_os_string())
+}
+
+/// What to type for sysdock with all rights. sudo does not look where it was installed for one user, as in a virtual environment.
+pub(crate) fn sudo_sysdock() -> String {
+    const LOOKED_THROUGH: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+    let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join("sysdock"))).filter(|path| path.is_file());
+    let is_found =
+        |path: &PathBuf| path.parent().is_some_and(|folder| LOOKED_THROUGH.iter().any(|known| folder == Path::new(known)));
+    match beside.filter(|path| !is_found(path)) {
+        Some(path) => format!("sudo {}", environment::command_text(&[path.into()])),
+        None => "sudo sysdock".into(),
+    }
 }
 
 /// What the kernel recorder needs and this process lacks, by name.

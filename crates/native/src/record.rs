@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs,
     os::unix::{ffi::OsStrExt, fs::PermissionsExt, process::ExitStatusExt},
     path::{Path, PathBuf},
@@ -13,6 +13,7 @@ use crate::{
     arguments::{self, Recorder},
     by_kernel, by_strace, environment, inherited,
     messages::{self, Message},
+    privileges::Caller,
     progress,
     relay::Received,
     signals,
@@ -41,7 +42,7 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Message> {
         return Err(Message::new("/proc is not mounted, or shows the processes of another PID namespace", hint));
     }
     if let Some(program) = arguments.command.first() {
-        check_command(program)?;
+        check_command(program, find_command(arguments).is_some())?;
     } else if arguments.target.is_empty() {
         return Err(Message::new("nothing to record", "give a command behind --, or -p PID, --cgroup PATH or -a"));
     }
@@ -66,18 +67,29 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Message> {
     }
 }
 
+/// Where the command lies: looked for along the PATH that it is going to have.
+pub(crate) fn find_command(arguments: &arguments::Record) -> Option<PathBuf> {
+    let caller = if arguments.as_root { None } else { Caller::find() };
+    let path = caller.as_ref().and_then(Caller::path).map(OsStr::to_os_string).or_else(|| env::var_os("PATH"));
+    find_along(arguments.command.first()?, path)
+}
+
 /// Where a program lies that is started by name.
 pub(crate) fn find(program: &OsStr) -> Option<PathBuf> {
+    find_along(program, env::var_os("PATH"))
+}
+
+fn find_along(program: &OsStr, folders: Option<OsString>) -> Option<PathBuf> {
     let executable = |path: &Path| fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
     if program.as_bytes().contains(&b'/') {
         return Some(PathBuf::from(program)).filter(|path| executable(path));
     }
-    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(program)).find(|path| executable(path))
+    env::split_paths(&folders?).map(|folder| folder.join(program)).find(|path| executable(path))
 }
 
 /// Refuse a command that cannot be started before anything is made for it.
-fn check_command(program: &OsStr) -> Result<(), Message> {
-    if find(program).is_some() {
+fn check_command(program: &OsStr, is_found: bool) -> Result<(), Message> {
+    if is_found {
         return Ok(());
     }
     let name = program.to_string_lossy();

@@ -23,7 +23,9 @@ pub use control::{Cancel, Progress};
 pub use error::TableError;
 pub use folder::{Access, Folder};
 pub use group::{EncodedGroup, GroupEncoder, LateColumn, ROWS_PER_BLOCK};
-pub use manifest::{Capture, Clock, Ending, FORMAT_VERSION, FamilyState, Manifest, Part, Source, TableEntry, Tool};
+pub use manifest::{
+    Capture, Clock, Ending, FORMAT_VERSION, FamilyState, Manifest, Part, Source, TableEntry, Tool, Watched, WatchedProcess,
+};
 pub use pages::NULL;
 pub use recording::{ROWS_PER_GROUP, ROWS_PER_PART, Recording};
 pub use schema::{ColumnDef, ColumnType, TableDef, table};

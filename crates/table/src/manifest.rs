@@ -24,6 +24,9 @@ pub struct Manifest {
     pub command: Option<String>,
     pub directory: Option<String>,
     pub host: Option<String>,
+    /// What runs already and was recorded; none: a command, or a log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<Watched>,
     pub started_ns: i64,
     pub duration_ns: i64,
     pub exit_code: Option<i32>,
@@ -33,6 +36,28 @@ pub struct Manifest {
     /// At least one: the last is the one that is being written.
     pub captures: Vec<Capture>,
     pub tables: BTreeMap<String, TableEntry>,
+}
+
+/// Whose events were recorded, where it was no command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Watched {
+    /// Every process.
+    All,
+    /// The processes of a control group, by its folder.
+    Cgroup(String),
+    /// Those that were named.
+    Processes(Vec<WatchedProcess>),
+}
+
+/// A process that was named, and how many processes below it ran then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct WatchedProcess {
+    pub pid: u32,
+    pub name: String,
+    pub children: usize,
 }
 
 /// One thing that wrote into a recording: what it set out to record, and how much of it is there.
@@ -160,6 +185,7 @@ impl Manifest {
             command: None,
             directory: None,
             host: None,
+            watched: None,
             started_ns: 0,
             duration_ns: 0,
             exit_code: None,

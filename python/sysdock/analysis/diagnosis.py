@@ -202,7 +202,8 @@ def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[st
         value=row["value"],
         limit_value=row["limit_value"],
         cost_ns=row["cost_ns"],
-        gain_ns=row["gain_ns"],
+        # What could not be judged promises nothing.
+        gain_ns=None if row["status"] == "unknown" else row["gain_ns"],
         certainty=row["certainty"],
         file=row.get("file"),
         process=row.get("process"),

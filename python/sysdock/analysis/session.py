@@ -13,6 +13,7 @@ from sysdock.errors import UserError, did_you_mean
 from sysdock.library import Analysis, Column, Library
 from sysdock.library.header import convert
 from sysdock.recording import Filters, Recording, Views
+from sysdock.recording.subject import subject
 from sysdock.sections import all_sections
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ class Session:
     def notes(self) -> list[str]:
         """What the user should know about the filters."""
         return self.views.notes
+
+    @property
+    def subject(self) -> tuple[str, str]:
+        """What was recorded, in English and in Japanese; at least the name of its folder."""
+        return subject(self.recording)
 
     @property
     def contents(self) -> set[str]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sysdock.analysis.description import statements
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.moments import moments_of
 from sysdock.sections import Capture, sections_of
@@ -27,7 +28,6 @@ _MOST_MARKS = 2
 
 _WORDS = {
     "en": {
-        "command unknown": "command unknown",
         "understood": "{share} of {total} {unit} understood, {lost} lost",
         "incomplete": "INCOMPLETE ({how})",
         "findings": "Findings: {finding} (could not tell: {unknown}, fine: {ok})",
@@ -56,7 +56,6 @@ _WORDS = {
         "ok": "OK",
     },
     "ja": {
-        "command unknown": "コマンド不明",
         "understood": "{total} {unit}のうち {share} を解釈、欠落 {lost}",
         "incomplete": "不完全 ({how})",
         "findings": "所見: {finding} (判定不能: {unknown}、問題なし: {ok})",
@@ -93,7 +92,9 @@ def answer_lines(session: Session, report: Path | None, lang: str, columns: int 
     columns: of the terminal; at most `COLUMNS` are used.
     """
     words, room = _WORDS[lang], min(columns or COLUMNS, COLUMNS)
+    said = statements(session, str(session.recording.folder))
     lines = [*_head(session, words, lang), *_tops(session, lang, room)]
+    lines += [printable(statement.text[lang == "ja"]) for statement in said]
     tail = _tail(session, report, words)
     lines += _findings(session.diagnose(lang), words, LINES - len(lines) - len(tail), room)
     return [shorten(line.rstrip(), room) for line in [*lines, *tail]]
@@ -109,7 +110,7 @@ def _head(session: Session, words: dict[str, str], lang: str) -> list[str]:
     if not manifest["complete"]:
         facts.append(words["incomplete"].format(how=recording.ended_by))
     marks = [words["mark"].format(mark=one.said(lang)) for one in moments_of(session)[:_MOST_MARKS]]
-    head = [manifest.get("command") or words["command unknown"], ", ".join(facts), *marks]
+    head = [session.subject[lang == "ja"], ", ".join(facts), *marks]
     return [*map(printable, head), ""]
 
 

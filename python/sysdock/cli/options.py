@@ -280,6 +280,13 @@ def recorder_options(function: Function) -> Function:
         click.option(
             "--probe-stacks", is_flag=True, help="Where in the program probes are reached, with source lines."
         ),
+        click.option(
+            "--wait",
+            type=click.Choice(["all", "no"]),
+            default="all",
+            show_default=True,
+            help="Record processes that CMD leaves running until they end, too; or end with CMD.",
+        ),
         click.option("--as-root", is_flag=True, help="Under sudo: run CMD as root, not as the caller."),
         share_option,
     )

@@ -51,6 +51,7 @@ def recorder_arguments(options: Mapping[str, Any]) -> list[str]:
     words = ["--with", options["with_"], *what_arguments(options)]
     words += ["--ring", str(options["ring"])] if options["ring"] else []
     words += [word for request in options["request"] for word in ("--request", request)]
+    words += ["--wait", options["wait"]] if options["wait"] != "all" else []
     words += ["--probe-stacks"] if options["probe_stacks"] else []
     return words + [
         f"--{name.replace('_', '-')}" for name in ("no_loss", "as_root", "share") if options[name]

@@ -84,7 +84,6 @@ def write_speedscope(session: Session, out: IO[bytes], most: int, of: str = "cal
     found, total = _samples(session, most, of)
     samples = [[frames.setdefault(name, len(frames)) for name in names] for names, _ in found]
     weights = [weight for _, weight in found]
-    manifest = session.recording.manifest
     timed = of != "calls" or session.recording.has_durations
     profile = {
         "type": "sampled",
@@ -97,7 +96,7 @@ def write_speedscope(session: Session, out: IO[bytes], most: int, of: str = "cal
     }
     content = {
         "$schema": "https://www.speedscope.app/file-format-schema.json",
-        "name": manifest.get("command") or session.recording.folder.name,
+        "name": session.subject[0],
         "exporter": "sysdock",
         "shared": {"frames": [{"name": name} for name in frames]},
         "profiles": [profile],

@@ -80,7 +80,7 @@ def markdown(session: Session, lang: str = "en") -> str:
     """The report as Markdown: findings with advice, what was recorded, the largest rows of three analyses."""
     words = _WORDS[lang]
     findings = session.diagnose(lang)
-    what = session.recording.manifest.get("command") or session.recording.folder.name
+    what = session.subject[lang == "ja"]
     lines = [f"# {words['title'].format(what=_code(what))}", "", *_findings(session, findings, words, lang)]
     lines += [f"## {words['facts']}", "", *_facts(session, words, lang), ""]
     for name in _SHOWN:

@@ -67,11 +67,10 @@ def _where_facts_are(session: Session) -> str:
 
 def title(session: Session) -> str:
     """What was recorded, as HTML."""
-    command = session.recording.manifest.get("command")
-    if command:
-        return f'<span class="mono">{text(command)}</span>'
-    sources = ", ".join(str(source.get("path")) for source in session.recording.sources)
-    return text(sources or session.recording.folder.name)
+    english, japanese = session.subject
+    if session.recording.manifest.get("command"):
+        return f'<span class="mono">{text(english)}</span>'
+    return text(english) if english == japanese else both(text(english), text(japanese))
 
 
 def _verdict(session: Session, findings: Sequence[Finding]) -> str:

@@ -45,7 +45,7 @@ def report(session: Session, lang: str = "en") -> str:
             "</main>",
         ]
     )
-    name = session.recording.manifest.get("command") or session.recording.folder.name
+    name = session.subject[lang == "ja"]
     return document(f"{name} - sysdock", lang, body, charts)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sysdock.errors import NotComputed
 from sysdock.sections import where
 from sysdock.sections.coverage import understood
-from sysdock.sections.section import Compared, ScreenTable, Section, Total, Words
+from sysdock.sections.section import Compared, ScreenTable, Section, Statement, Total, Words
 from sysdock.text import human_bytes, human_count, human_ns
 
 if TYPE_CHECKING:
@@ -77,6 +78,27 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
     return found
 
 
+def _statement(session: Session, folder: str) -> Statement | None:
+    """That it is empty, in words: rules can only say of each thing that it could not be told."""
+    recording = session.recording
+    families = {
+        state["family"]: state.get("missing")
+        for capture in recording.captures
+        for state in capture.get("families") or []
+    }
+    is_whole = recording.manifest["complete"] and not families.get("calls")
+    if not is_whole or "calls" not in recording.tables or recording.rows("calls"):
+        return None
+    english = (
+        "No system call is in this recording, so there is nothing to judge. "
+        "Was the right process recorded, and long enough?"
+    )
+    japanese = (
+        "この記録にはシステムコールがないため、判定できません。対象のプロセスと記録時間を確認してください。"
+    )
+    return Statement((english, japanese), [f"sysdock info {shlex.quote(folder)}"])
+
+
 def _rows(
     session: Session, analysis: str, params: dict[str, Any], name: str, most: int
 ) -> list[tuple[str, tuple[str, str, str, str]]]:
@@ -108,6 +130,7 @@ SECTION = Section(
     coverage=understood,
     screen=_screen,
     totals=_totals,
+    statement=_statement,
     compared=(
         Compared("calls", ("Calls by change of time", "時間の変化が大きい呼び出し"), _CALLS_SQL),
         Compared("files", ("Files by change of time", "時間の変化が大きいファイル"), _FILES_SQL),

@@ -93,7 +93,8 @@ def test_a_process_of_another_user_can_be_recorded(nobody_with: Callable, folder
     finally:
         process.kill()
         process.wait()
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert f"recording process {process.pid} (sh)" in done.stderr
     sql = f"SELECT count(*) > 3 FROM calls JOIN paths USING (path_id) WHERE call = 'write' AND path = '{folder}/written'"
     assert query(folder / "rec", sql) == [(True,)]
 

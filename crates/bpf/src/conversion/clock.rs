@@ -37,6 +37,11 @@ impl Clock {
         self.pairs.first().map_or(0, |(monotonic, _)| *monotonic)
     }
 
+    /// When the last pair was taken.
+    pub(crate) fn last_ns(&self) -> u64 {
+        self.pairs.last().map_or(0, |(monotonic, _)| *monotonic)
+    }
+
     /// Nanoseconds since the epoch; without any pair, since the machine was started.
     #[inline]
     pub(crate) fn epoch_ns(&self, monotonic_ns: u64) -> i64 {

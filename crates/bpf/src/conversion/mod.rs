@@ -228,6 +228,13 @@ impl<'a> Conversion<'a> {
         self.last_ns
     }
 
+    /// A recording of a command lasts from its first call to its end, one of what runs already as long as it was watched.
+    fn see_what_was_watched(&mut self) {
+        if self.start.command.is_none() && self.clock.is_known() {
+            self.seen(self.clock.epoch_ns(self.begun_ns()), self.clock.epoch_ns(self.clock.last_ns()));
+        }
+    }
+
     /// Whether events of a family are recorded.
     pub(crate) fn records(&self, family: &Family) -> bool {
         self.start.records(family)
@@ -301,6 +308,7 @@ impl<'a> Conversion<'a> {
 
     /// Write what is left, and the manifest's part of the story.
     fn finish(&mut self, families: &mut Families, story: &Story) -> Result<(), BpfError> {
+        self.see_what_was_watched();
         families.finish(self)?;
         story.write_marks(self.recording, &self.clock, &self.threads)?;
         self.issues.flush(self.recording)?;

@@ -117,8 +117,9 @@ fn sum(one: u64, other: u64) -> u64 {
 }
 
 fn describe_command(manifest: &mut Manifest, story: &Story, lives: &[Life]) {
-    let Start { command, directory, host, options, families, pid, .. } = &story.start;
+    let Start { command, watched, directory, host, options, families, pid, .. } = &story.start;
     manifest.command = manifest.command.take().or_else(|| command.clone());
+    manifest.watched = manifest.watched.take().or_else(|| watched.clone());
     manifest.directory = manifest.directory.take().or_else(|| directory.clone());
     manifest.host = manifest.host.take().or_else(|| host.clone());
     let capture = manifest.capture_mut();

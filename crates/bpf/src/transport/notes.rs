@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use sysdock_table::FamilyState;
+use sysdock_table::{FamilyState, Watched};
 
 use crate::families::{Family, probes::spec::Asked};
 
@@ -55,6 +55,8 @@ pub enum Note {
 pub struct Start {
     /// The command, as one would type it. `None`: what runs already is recorded.
     pub command: Option<String>,
+    /// What runs already and is recorded.
+    pub watched: Option<Watched>,
     /// Working directory of the command.
     pub directory: Option<String>,
     /// Name of the machine.

@@ -16,7 +16,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::messages::Message;
+use crate::{messages::Message, privileges};
 
 /// Who does not say what is wanted by then is not waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -101,9 +101,10 @@ pub(crate) fn answer(stream: &mut UnixStream, answer: &Value) -> io::Result<()> 
 pub(crate) fn ask(name: &str, request: &Value) -> Result<(Value, impl Read + use<>), Message> {
     let path = socket(name);
     let none = |error: io::Error| match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            Message::new(format!("{}: {error}", path.display()), "sudo sysdock flight ... asks that of root")
-        }
+        io::ErrorKind::PermissionDenied => Message::new(
+            format!("{}: {error}", path.display()),
+            format!("{} flight ... asks that of root", privileges::sudo_sysdock()),
+        ),
         _ => Message::new(format!("no flight recorder {name} runs"), "sysdock flight start begins one"),
     };
     let mut stream = UnixStream::connect(&path).map_err(none)?;

@@ -26,7 +26,7 @@ use crate::{
         triggered::Triggered,
     },
     messages::{self, EXIT_ERROR, Message},
-    privileges, progress, signals,
+    privileges, progress, signals, watched,
 };
 
 /// Between two looks at the rings. One of 8 MiB takes 40 ms of what the fastest programs make.
@@ -66,7 +66,7 @@ fn check(arguments: &FlightStart) -> Result<(), Message> {
     let missing = privileges::missing();
     if !missing.is_empty() {
         let fact = format!("a flight recorder needs {}", missing.join(" and "));
-        return Err(Message::new(fact, "sudo sysdock flight start"));
+        return Err(Message::new(fact, format!("{} flight start", privileges::sudo_sysdock())));
     }
     if arguments.memory <= arguments.ring * 2 {
         let fact = format!("--memory {}: the ring of each CPU takes {} MiB of it", arguments.memory, arguments.ring);
@@ -180,6 +180,7 @@ fn as_record(arguments: &FlightStart) -> arguments::Record {
         probe_stacks: false,
         freq: arguments.freq,
         as_root: true,
+        wait: arguments::Wait::All,
         share: false,
         command: Vec::new(),
         progress: arguments::Progress { progress: false, progress_fd: None },
@@ -207,6 +208,7 @@ fn record(arguments: &FlightStart, ready: &mut impl Write) -> Result<u8, Message
         processes: processes(&prepared.target, prepared.group),
         start: Start {
             options,
+            watched: watched::watched(&asked.target),
             host: environment::host_name(),
             boot: sysdock_bpf::boot(),
             asked: prepared.asked,

@@ -6,6 +6,7 @@ pub(crate) mod signals;
 pub(crate) mod tasks;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tree;
 
 use sysdock_calls::{SignalRows, write_commands, write_processes};
 use sysdock_table::rows;

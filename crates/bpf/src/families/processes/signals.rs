@@ -36,7 +36,8 @@ const SIGNALS: [&str; 31] = [
 ];
 
 /// Name of a signal.
-pub(crate) fn name(number: i32) -> String {
+#[must_use]
+pub fn name(number: i32) -> String {
     let name = usize::try_from(number).ok().and_then(|number| SIGNALS.get(number.checked_sub(1)?));
     match (name, number) {
         (Some(name), _) => (*name).into(),

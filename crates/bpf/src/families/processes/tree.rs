@@ -1,0 +1,73 @@
+//! Which process has which children, from /proc: what runs below a process when recording begins belongs to it.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+};
+
+use super::tasks::all_processes;
+
+/// The processes below these, at any depth, in order of their numbers; without `recorder`, what started it, and what it started.
+#[must_use]
+pub fn descendants(pids: &[u32], recorder: u32) -> Vec<u32> {
+    let all = all_processes().unwrap_or_default();
+    let parents: HashMap<u32, u32> = all.into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    // Whoever records the shell that started the recording does not want the recorder.
+    let above: HashSet<u32> = line(recorder, &parents).collect();
+    let is_below = |pid: u32| line(pid, &parents).skip(1).any(|above| pids.contains(&above));
+    let is_ours = |pid: u32| above.contains(&pid) || line(pid, &parents).any(|above| above == recorder);
+    let mut found: Vec<u32> = parents.keys().copied().filter(|pid| is_below(*pid) && !is_ours(*pid)).collect();
+    found.retain(|pid| !pids.contains(pid));
+    found.sort_unstable();
+    found
+}
+
+/// A process, what started it, and so on.
+#[must_use]
+pub fn ancestors(pid: u32) -> Vec<u32> {
+    const DEEPEST: usize = 1000;
+    std::iter::successors(Some(pid), |pid| parent(*pid).filter(|parent| *parent != 0)).take(DEEPEST).collect()
+}
+
+/// A process, its parent, and so on. Numbers that are used again while /proc is read could make a ring: it is no longer than this.
+fn line(pid: u32, parents: &HashMap<u32, u32>) -> impl Iterator<Item = u32> {
+    const DEEPEST: usize = 1000;
+    std::iter::successors(Some(pid), |pid| parents.get(pid).copied()).take(DEEPEST)
+}
+
+/// proc(5), /proc/pid/stat: behind the name, which ends at the last bracket, the parent is field 2.
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Read, process::Command};
+
+    use super::*;
+
+    #[test]
+    fn children_and_what_they_started_are_below_a_process() {
+        let mut shell = Command::new("sh");
+        // The shell has a child, which has one of its own.
+        let mut shell = shell
+            .args(["-c", "sh -c 'sleep 60 & echo $!; wait' & wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("sh runs");
+        let mut told = [0; 16];
+        let length = shell.stdout.as_mut().expect("a pipe").read(&mut told).expect("a number");
+        let sleeper: u32 = std::str::from_utf8(&told[..length]).expect("a number").trim().parse().expect("a number");
+        let nobody = u32::MAX;
+        let found = descendants(&[shell.id()], nobody);
+        assert!(found.contains(&sleeper) && found.len() == 2 && !found.contains(&shell.id()), "{found:?}");
+        // What the recorder starts is not recorded.
+        assert!(descendants(&[shell.id()], std::process::id()).is_empty());
+        for pid in found.into_iter().chain([shell.id()]) {
+            // SAFETY: takes numbers only; the processes are our own.
+            unsafe { libc::kill(pid.cast_signed(), libc::SIGKILL) };
+        }
+        shell.wait().expect("it ended");
+    }
+}

@@ -1,0 +1,45 @@
+//! What a command leaves running when it ends: whether it is recorded to its end, too, and the word on it.
+
+use std::time::{Duration, Instant};
+
+use crate::{arguments::Wait, messages, watched};
+
+/// So long it may take until what a command started has ended as well, before a word is said.
+const PATIENCE: Duration = Duration::from_secs(1);
+const MOST_NAMED: usize = 5;
+
+/// Looks after it, from the time that the command has ended.
+pub(crate) struct LeftBehind {
+    wait: Wait,
+    since: Option<Instant>,
+    is_told: bool,
+}
+
+impl LeftBehind {
+    pub(crate) fn new(wait: Wait) -> Self {
+        LeftBehind { wait, since: None, is_told: false }
+    }
+
+    /// The command has ended, and these processes have not. Whether they are to be waited for.
+    pub(crate) fn is_waited_for(&mut self, left: impl FnOnce() -> Vec<u32>) -> bool {
+        if self.wait == Wait::No {
+            return false;
+        }
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if !self.is_told && since.elapsed() >= PATIENCE {
+            self.is_told = true;
+            messages::note(&words(&left()));
+        }
+        true
+    }
+}
+
+fn words(left: &[u32]) -> String {
+    let mut named: Vec<String> = left.iter().take(MOST_NAMED).map(|pid| format!("{} ({pid})", watched::name(*pid))).collect();
+    named.extend((left.len() > MOST_NAMED).then(|| format!("and {} more", left.len() - MOST_NAMED)));
+    let named = named.join(", ");
+    format!(
+        "the command has ended; recording goes on until the processes that it left running have ended, too: {named}. \
+         Ctrl-C ends the recording; --wait=no does not wait for them"
+    )
+}

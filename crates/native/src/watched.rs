@@ -1,0 +1,74 @@
+//! What runs already and is recorded: the words for it, and why nothing came of it.
+
+use std::fs;
+
+use sysdock_bpf::{Group, Target, descendants};
+use sysdock_table::{Watched, WatchedProcess};
+
+use crate::arguments;
+
+/// What was asked for. `None`: a command.
+pub(crate) fn watched(asked: &arguments::Target) -> Option<Watched> {
+    if asked.all {
+        return Some(Watched::All);
+    }
+    if let Some(folder) = &asked.cgroup {
+        return Some(Watched::Cgroup(folder.to_string_lossy().into_owned()));
+    }
+    let process = |pid: &u32| WatchedProcess { pid: *pid, name: name(*pid), children: below(&[*pid]).len() };
+    let processes: Vec<_> = asked.pid.iter().map(process).collect();
+    (!processes.is_empty()).then_some(Watched::Processes(processes))
+}
+
+/// The processes below these.
+pub(crate) fn below(pids: &[u32]) -> Vec<u32> {
+    descendants(pids, std::process::id())
+}
+
+/// In words, such as `process 4242 (nginx) and 4 child processes`.
+pub(crate) fn words(watched: &Watched) -> String {
+    match watched {
+        Watched::All => "all processes".into(),
+        Watched::Cgroup(folder) => format!("control group {folder}"),
+        Watched::Processes(processes) => processes.iter().map(words_of).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn words_of(process: &WatchedProcess) -> String {
+    let WatchedProcess { pid, name, children } = process;
+    match children {
+        0 => format!("process {pid} ({name})"),
+        1 => format!("process {pid} ({name}) and 1 child process"),
+        several => format!("process {pid} ({name}) and {several} child processes"),
+    }
+}
+
+/// Why a recording may hold no system call.
+pub(crate) fn why_empty(target: &Target, group: Option<&Group>) -> String {
+    match target {
+        Target::All => "no process made one".into(),
+        Target::ControlGroup(_) if group.is_some_and(|group| !group.is_populated()) => "the control group has no process".into(),
+        Target::ControlGroup(_) => "its processes made none".into(),
+        Target::Processes(pids) => {
+            let states: Vec<char> = pids.iter().filter_map(|pid| state(*pid)).collect();
+            let all = |letters: &str| states.iter().all(|state| letters.contains(*state));
+            match states.len() {
+                0 => "the processes have ended".into(),
+                _ if all("SDI") => "its processes slept all the time".into(),
+                _ if all("Tt") => "its processes are stopped".into(),
+                _ => "its processes computed without one".into(),
+            }
+        }
+    }
+}
+
+/// As `ps` shows it: R, S, D, T, ...; `None`: it is gone.
+fn state(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next().filter(|state| *state != 'Z')
+}
+
+/// What it calls itself.
+pub(crate) fn name(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).map_or_else(|_| "?".into(), |name| name.trim_end().into())
+}
