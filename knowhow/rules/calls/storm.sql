@@ -8,15 +8,15 @@
 -- param:  longest_mean_ns BIGINT = 100000  Calls that take longer on average are not short [ns].
 -- param:  entry_ns BIGINT = 60             What it costs to enter and leave the kernel, beside the duration of a call [ns].
 -- param:  small_bytes BIGINT = 512         Messages below this are small [B].
--- column: subject VARCHAR       Program, process id and call.
+-- column: subject VARCHAR       Program, process id (of several processes of the program how many), and call.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Part of the elapsed time that the calls of one thread took [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
--- column: cost_ns BIGINT        Time of these calls, in the thread with most of it, without waits that are recorded [ns].
+-- column: cost_ns BIGINT        Time of these calls, in the thread with most of it or in all processes of the program, without waits that are recorded [ns].
 -- column: gain_ns BIGINT        What could be saved at most; 0: nothing says that they are needless [ns].
 -- column: certainty VARCHAR     medium for calls that are seldom needed so often; else low.
--- column: variant VARCHAR       clock, random, yield, signal, directory, identity, link, memory, attributes, message, events, lock or work.
--- column: process INTEGER       Process id.
+-- column: variant VARCHAR       clock, random, yield, signal, directory, identity, link, memory, attributes, message, events, lock, failed or work.
+-- column: process INTEGER       Process id; empty: several processes.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
 -- column: calls BIGINT          How many.
 -- column: per_second BIGINT     How many in a second.
@@ -49,6 +49,8 @@
 -- says: finding.events ja     {subject}: イベントを問い合わせるか待つ対象を変える呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。一度に多くのイベントを受け取り、待つ対象はそのままにします。場所: {place}。
 -- says: finding.lock en       {subject}: {calls} calls for locks of the program (futex), {per_second} a second: {cost_ns}, {value} of the time. Threads meet at one lock too often. Place: {place}.
 -- says: finding.lock ja       {subject}: プログラムのロック（futex）の呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。スレッドが一つのロックに集まりすぎています。場所: {place}。
+-- says: finding.failed en     {subject}: {calls} calls, {failed} of which fail, take {cost_ns}, {value} of the time: a call that fails does nothing. Most often: {on}. Place: {place}.
+-- says: finding.failed ja     {subject}: {calls} 回の呼び出しのうち {failed} 回が失敗し、{cost_ns}（時間の {value}）かかっています。失敗した呼び出しは何もしません。最も多い対象: {on}。場所: {place}。
 -- says: finding.work en       {subject}: {calls} calls of {mean_ns} each take {cost_ns}, {value} of the time. Most often: {on}. Place: {place}.
 -- says: finding.work ja       {subject}: 1 回 {mean_ns} の呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。最も多い対象: {on}。場所: {place}。
 -- says: ok en                 No kind of short call takes much of the time.
@@ -63,7 +65,6 @@ WITH counted AS (
     FROM calls AS c
     WHERE c.dur_ns IS NOT NULL AND c.via IS NULL
     GROUP BY c.task_id, c.call
-    HAVING count(*) >= $min_calls
 ), away AS (
     SELECT r.task_id, r.call, sum(r.dur_ns) AS ns FROM run_states AS r WHERE r.call IS NOT NULL GROUP BY r.task_id, r.call
 ), at_work AS (
@@ -75,13 +76,22 @@ WITH counted AS (
     SELECT n.task_id, n.call, n.class, n.calls, n.failed, n.bytes, n.dur_ns, n.dur_ns + n.calls * $entry_ns AS cost_ns
     FROM at_work AS n
     WHERE n.dur_ns <= n.calls * $longest_mean_ns
+), by_thread AS (
+    SELECT t.*, p.process_id, p.pid, p.comm, 1 AS processes FROM timed AS t INNER JOIN processes AS p ON p.task_id = t.task_id
+), by_program AS (
+    -- Many processes of a program, one after the other, each with some of them.
+    SELECT arg_max(t.task_id, t.cost_ns) AS task_id, t.call, min(t.class) AS class, CAST(sum(t.calls) AS BIGINT) AS calls, CAST(sum(t.failed) AS BIGINT) AS failed,
+        CAST(sum(t.bytes) AS BIGINT) AS bytes, CAST(sum(t.dur_ns) AS BIGINT) AS dur_ns, CAST(sum(t.cost_ns) AS BIGINT) AS cost_ns, arg_max(t.process_id, t.cost_ns) AS process_id, NULL AS pid, t.comm,
+        count(DISTINCT t.process_id) AS processes
+    FROM by_thread AS t
+    GROUP BY t.comm, t.call
+    HAVING count(DISTINCT t.process_id) > 1 AND 2 * max(t.cost_ns) < sum(t.cost_ns)
 ), worst AS (
     -- Of the threads of a process that with most of the time.
-    SELECT t.*, p.process_id, p.pid, p.comm, row_number() OVER (PARTITION BY p.process_id, t.call ORDER BY t.cost_ns DESC, t.task_id) AS place
-    FROM timed AS t
-    INNER JOIN processes AS p ON p.task_id = t.task_id
+    SELECT t.*, row_number() OVER (PARTITION BY t.process_id, t.call ORDER BY t.processes DESC, t.cost_ns DESC, t.task_id) AS place
+    FROM (SELECT * FROM by_thread UNION ALL SELECT * FROM by_program) AS t
     CROSS JOIN totals AS a
-    WHERE t.cost_ns >= $min_time_ns AND t.cost_ns >= $min_share * a.elapsed_ns
+    WHERE t.calls >= $min_calls AND t.cost_ns >= $min_time_ns AND t.cost_ns >= $min_share * a.elapsed_ns
 ), objects AS (
     SELECT c.task_id, c.call, c.path_id, min(c.path) AS path, min(c.kind) AS kind, count(*) AS calls
     FROM calls AS c
@@ -126,6 +136,7 @@ WITH counted AS (
             WHEN w.class = 'signal' THEN 'signal'
             WHEN (w.class = 'socket' OR coalesce(o.kind, '') IN ('socket', 'pipe')) AND w.bytes > 0 AND w.bytes < $small_bytes * w.calls
                 AND 2 * coalesce(r.reads, 0) < w.calls THEN 'message'
+            WHEN 10 * w.failed >= 9 * w.calls THEN 'failed'
             ELSE 'work'
         END AS variant
     FROM worst AS w
@@ -135,7 +146,8 @@ WITH counted AS (
     WHERE w.place = 1
 )
 SELECT
-    CASE WHEN k.call IS NOT NULL THEN concat(coalesce(k.comm, '?'), ' ', CAST(k.pid AS VARCHAR), ' ', k.call) END AS subject,
+    CASE WHEN k.call IS NOT NULL THEN concat(coalesce(k.comm, '?'), ' ', CASE WHEN k.processes > 1 THEN concat('(', CAST(k.processes AS VARCHAR), ' processes)') ELSE CAST(k.pid AS VARCHAR) END,
+        ' ', k.call) END AS subject,
     CASE WHEN k.call IS NOT NULL THEN 'finding' WHEN t.calls = 0 OR NOT t.has_durations THEN 'unknown' ELSE 'ok' END AS status,
     round(1e2 * k.cost_ns / t.elapsed_ns, 1) AS value,
     1e2 * $min_share AS limit_value,
@@ -146,6 +158,7 @@ SELECT
     k.pid AS process,
     CASE WHEN k.variant = 'work' THEN concat('processes/process_creation,io/failing_calls,io/metadata_cost,io/directory_stat,io/repeated_open,',
             'io/failed_lookups,io/rereads,io/seeks,io/sync_per_write,io/small_requests,io/shared_file,time/handover,time/polling')
+        WHEN k.variant = 'failed' THEN 'io/failing_calls,io/failed_lookups,io/repeated_open'
         WHEN k.variant IS NOT NULL THEN 'locks/futexes,time/handover,time/polling,memory/new_memory,processes/process_creation,io/failing_calls,io/small_requests'
         END AS explained_by,
     k.calls,

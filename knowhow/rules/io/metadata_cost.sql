@@ -5,7 +5,7 @@
 -- param:  needed BIGINT = 20 > 0          So many metadata calls a file may need.
 -- param:  min_ratio DOUBLE = 1.0 > 0     Time in metadata over time in data from which on it is a finding.
 -- param:  min_share DOUBLE = 0.1         Least part of the elapsed time.
--- column: subject VARCHAR       Directory with most of the time.
+-- column: subject VARCHAR       Directory with most of the time, or the file with most of all of it.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Time in metadata over time in data.
 -- column: limit_value DOUBLE    From which on it is a finding.
@@ -38,18 +38,25 @@ WITH used AS (
     JOIN paths AS p ON p.path_id = u.path_id
     WHERE p.kind IN ('file', 'directory', 'unknown')
     GROUP BY p.directory
+), one AS (
+    SELECT arg_max(p.path, u.time_ns) AS path, max(u.time_ns) AS time_ns
+    FROM used AS u
+    JOIN paths AS p ON p.path_id = u.path_id
+    WHERE p.kind IN ('file', 'directory', 'unknown')
 ), by_call AS (
     SELECT c.call, sum(c.time_ns) AS time_ns FROM call_use AS c WHERE c.class IN ('open', 'close', 'stat', 'dir', 'name', 'attr') GROUP BY c.call
 ), needed AS (
     SELECT count(*) AS files, (SELECT arg_max(b.call, b.time_ns) FROM by_call AS b) AS most FROM used AS u WHERE u.calls > 0
 ), found AS (
-    SELECT t.calls, (SELECT arg_max(directory, time_ns) FROM places) AS directory
+    SELECT t.calls, coalesce(CASE WHEN 2 * o.time_ns > t.metadata_ns THEN o.path END, d.directory) AS place
     FROM totals AS t
+    CROSS JOIN (SELECT arg_max(directory, time_ns) AS directory FROM places) AS d
+    CROSS JOIN one AS o
     WHERE t.has_durations AND t.metadata_calls >= $min_calls AND t.metadata_ns > $min_ratio * t.data_ns
         AND t.metadata_ns >= $min_share * t.elapsed_ns
 )
 SELECT
-    f.directory AS subject,
+    f.place AS subject,
     CASE WHEN f.calls IS NOT NULL THEN 'finding' WHEN t.calls = 0 OR NOT t.has_durations THEN 'unknown' ELSE 'ok' END AS status,
     CASE WHEN f.calls IS NOT NULL THEN round(CAST(t.metadata_ns AS DOUBLE) / greatest(t.data_ns, 1), 2) END AS value,
     CAST($min_ratio AS DOUBLE) AS limit_value,

@@ -9,7 +9,7 @@
 -- column: value DOUBLE          Bytes read over distinct bytes.
 -- column: limit_value DOUBLE    Factor from which on it is a finding.
 -- column: cost_ns BIGINT        Time in reading the file [ns].
--- column: gain_ns BIGINT        What reading each byte once could save at most [ns].
+-- column: gain_ns BIGINT        What reading each byte once could save at most; 0: each of several programs reads it once [ns].
 -- column: certainty VARCHAR     high where one process reads again; medium where several read the same; low without durations.
 -- column: file VARCHAR          The file.
 -- column: from_s DOUBLE         First read, since the start of the recording [s].
@@ -40,7 +40,7 @@ WITH candidates AS (
     GROUP BY u.path_id, t.elapsed_ns
     HAVING sum(u.calls) >= $min_reads AND coalesce(sum(u.time_ns) >= $min_share * t.elapsed_ns, true)
 ), pieces AS (
-    SELECT c.path_id, c.process_id, c.offset_bytes AS from_byte, max(c.offset_bytes + c.transferred_bytes) AS to_byte,
+    SELECT c.path_id, c.process_id, c.offset_bytes AS from_byte, min(c.comm) AS comm, max(c.offset_bytes + c.transferred_bytes) AS to_byte,
         count(*) AS reads, sum(c.transferred_bytes) AS bytes, sum(c.dur_ns) AS ns, min(c.ts_ns) AS first_ns, max(c.ts_ns) AS last_ns
     FROM calls AS c
     JOIN candidates AS f ON f.path_id = c.path_id
@@ -53,7 +53,7 @@ WITH candidates AS (
             AS reached_by_it
     FROM pieces
 ), files AS (
-    SELECT path_id, sum(reads) AS reads, sum(bytes) AS bytes, CAST(sum(ns) AS BIGINT) AS cost_ns, count(DISTINCT process_id) AS processes,
+    SELECT path_id, sum(reads) AS reads, sum(bytes) AS bytes, CAST(sum(ns) AS BIGINT) AS cost_ns, count(DISTINCT process_id) AS processes, count(DISTINCT comm) AS programs,
         sum(greatest(to_byte - greatest(from_byte, coalesce(reached, 0)), 0)) AS distinct_bytes,
         sum(greatest(to_byte - greatest(from_byte, coalesce(reached_by_it, 0)), 0)) AS distinct_of_each,
         min(first_ns) AS first_ns, max(last_ns) AS last_ns
@@ -64,6 +64,7 @@ WITH candidates AS (
         CAST(f.cost_ns * (1 - CAST(f.distinct_bytes AS DOUBLE) / f.bytes) AS BIGINT) AS gain_ns,
         -- Each process reads little twice, but there are many of them.
         f.bytes < greatest($min_factor, f.processes) * f.distinct_of_each AS shared,
+        f.processes = f.programs AND f.bytes < $min_factor * f.distinct_of_each AS one_each,
         round((f.first_ns - t.started_ns) / 1e9, 6) AS from_s, round((f.last_ns - t.started_ns) / 1e9, 6) AS until_s
     FROM files AS f
     JOIN paths AS p ON p.path_id = f.path_id
@@ -82,7 +83,7 @@ SELECT
     round(f.factor, 2) AS value,
     CAST($min_factor AS DOUBLE) AS limit_value,
     f.cost_ns,
-    f.gain_ns,
+    CASE WHEN f.one_each THEN 0 ELSE f.gain_ns END AS gain_ns,
     CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' WHEN f.shared THEN 'medium' ELSE 'high' END AS certainty,
     f.path AS file,
     f.from_s,

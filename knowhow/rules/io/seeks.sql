@@ -18,8 +18,8 @@
 -- column: moves BIGINT          Reads and writes of it.
 -- column: files BIGINT          Files looked at.
 -- column: nameless BIGINT       Seeks in files that the log does not name.
--- says: finding en  {seeks} seeks for {moves} reads and writes of this file.
--- says: finding ja  このファイルの読み書き {moves} 回に対し、シークが {seeks} 回あります。
+-- says: finding en  {seeks} seeks (`lseek`) for {moves} reads and writes of this file.
+-- says: finding ja  このファイルの読み書き {moves} 回に対し、シーク（`lseek`）が {seeks} 回あります。
 -- says: ok en       {files} file(s) looked at: seeking takes no time worth mentioning.
 -- says: ok ja       {files} 個のファイルを調べました。シークに目立つ時間を使うものはありません。
 -- says: unknown en  The recording holds no calls.

@@ -1,7 +1,7 @@
 -- Contended locks of the program
 -- Threads of a process wait for each other at a lock of the program: one at a time gets on.
 -- needs:  run_states, critical_path, processes, totals
--- uses:   stack_places
+-- uses:   stack_places, environment
 -- param:  min_share DOUBLE = 0.2        Least part of the elapsed time in which a thread waits for the lock.
 -- param:  min_wait_ns BIGINT = 50000000 Least time in which one does [ns].
 -- param:  min_passed DOUBLE = 0.5       Least part of the waits that end as another thread, which waits there too, passes the lock on.
@@ -10,7 +10,7 @@
 -- column: value DOUBLE          Part of the elapsed time in which at least one thread waits there, and the end of the command depends on it [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time in which at least one thread waits there [ns].
--- column: gain_ns BIGINT        What could be saved at most, if these threads did not have to wait for each other [ns].
+-- column: gain_ns BIGINT        What could be saved at most, if these threads did not have to wait for each other, on the CPUs that the program leaves idle [ns].
 -- column: certainty VARCHAR     high where the memory of the lock says who has it; else medium.
 -- column: variant VARCHAR       holds (who has the lock waits for something itself) or runs (it computes).
 -- column: process INTEGER       Process id.
@@ -85,9 +85,17 @@ WITH waits AS (
     GROUP BY w.process_id, w.place, r.cause
 ), elsewhere AS (
     SELECT e.process_id, e.place, arg_max(e.cause, e.ns) AS cause, max(e.ns) AS ns FROM else_by_cause AS e GROUP BY e.process_id, e.place
+), machine AS (
+    SELECT max(CAST(e.value AS BIGINT)) AS cpus
+    FROM environment AS e
+    WHERE e.section = 'cpu' AND e.name = 'online' AND regexp_extract(e.value, '^[0-9]+$') <> ''
+), idle AS (
+    -- Where the program fills the CPUs, a thread that has the lock at once waits for a CPU instead.
+    SELECT greatest(0, 1 - coalesce(sum(p.user_ns + p.system_ns) / (1e0 * max(t.elapsed_ns) * max(m.cpus)), 0)) AS idle
+    FROM processes AS p CROSS JOIN totals AS t CROSS JOIN machine AS m
 ), judged AS (
     SELECT g.*, u.ns, t.elapsed_ns, concat(coalesce(p.comm, '?'), ' ', CAST(p.pid AS VARCHAR)) AS program, p.pid,
-        concat(coalesce(h.comm, '?'), ' ', CAST(h.tid AS VARCHAR)) AS holder, e.cause, e.ns AS cause_ns
+        concat(coalesce(h.comm, '?'), ' ', CAST(h.tid AS VARCHAR)) AS holder, e.cause, e.ns AS cause_ns, i.idle
     FROM grouped AS g
     INNER JOIN unions AS u ON u.process_id = g.process_id AND u.place = g.place
     INNER JOIN processes AS p ON p.task_id = g.process_id
@@ -95,6 +103,7 @@ WITH waits AS (
     INNER JOIN processes AS h ON h.task_id = o.task_id
     LEFT JOIN elsewhere AS e ON e.process_id = g.process_id AND e.place = g.place
     CROSS JOIN totals AS t
+    CROSS JOIN idle AS i
     WHERE u.ns >= $min_wait_ns AND u.ns >= $min_share * t.elapsed_ns
 ), whole AS (
     SELECT count(*) AS states FROM run_states AS r
@@ -105,7 +114,7 @@ SELECT
     round(1e2 * j.ns / j.elapsed_ns, 1) AS value,
     1e2 * $min_share AS limit_value,
     CAST(j.ns AS BIGINT) AS cost_ns,
-    CAST(round(j.ns * (1 - 1e0 / j.threads)) AS BIGINT) AS gain_ns,
+    CAST(round(j.ns * (1 - 1e0 / j.threads) * j.idle) AS BIGINT) AS gain_ns,
     CASE WHEN j.place IS NOT NULL THEN CASE WHEN 2 * j.held >= j.waits THEN 'high' ELSE 'medium' END END AS certainty,
     CASE WHEN j.place IS NOT NULL THEN CASE WHEN 2 * coalesce(j.cause_ns, 0) >= j.ns THEN 'holds' ELSE 'runs' END END AS variant,
     j.pid AS process,

@@ -1,23 +1,31 @@
 -- Many process starts
 -- Processes that are started by the hundred and live only for a moment, as from a shell loop.
 -- needs:  processes, totals
+-- uses:   samples, stack_places
 -- param:  min_starts BIGINT = 50 > 0      Fewer starts are no finding.
 -- param:  short_ns BIGINT = 500000000 > 0  A process that lives longer does some work [ns].
 -- param:  min_share DOUBLE = 0.1           Least part of the elapsed time.
+-- param:  much_work DOUBLE = 0.5           Part of their lives from which on they do work of their own, and starting them is the smaller part.
+-- param:  least_samples BIGINT = 20 > 0    With fewer samples nothing is said of that.
 -- column: subject VARCHAR       The program that is started most.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Short-lived processes.
 -- column: limit_value DOUBLE    From which on it is a finding.
 -- column: cost_ns BIGINT        Time in which at least one of them lived [ns].
--- column: gain_ns BIGINT        What starting each program once could save at most [ns].
--- column: certainty VARCHAR     high; low where the log has no times.
+-- column: gain_ns BIGINT        What starting each program once could save at most: of their CPU time, where it is known, what is no work of their own; empty: most of it is [ns].
+-- column: certainty VARCHAR     high; low where the log has no times, and where they work.
+-- column: variant VARCHAR       starts, or work: most of their lives they do work of their own.
+-- column: often VARCHAR         The programs that are started most, with how often.
+-- column: work DOUBLE           Part of their lives that they do work of their own, by samples [%].
 -- column: starts BIGINT         Short-lived processes.
 -- column: programs BIGINT       Programs they ran.
 -- column: here BIGINT           How often the subject was started.
 -- column: mean_ns BIGINT        Their mean life [ns].
 -- column: processes BIGINT      All processes.
--- says: finding en  {starts} processes of {programs} program(s) lived {mean_ns} on average; this program was started {here} times.
--- says: finding ja  {programs} 種のプログラムのプロセス {starts} 個が平均 {mean_ns} で終わっています。このプログラムは {here} 回起動されました。
+-- says: finding.starts en  {starts} processes of {programs} program(s) lived {mean_ns} on average. Started most: {often}.
+-- says: finding.starts ja  {programs} 種のプログラムのプロセス {starts} 個が平均 {mean_ns} で終わっています。起動回数の多いもの: {often}。
+-- says: finding.work en    {starts} processes of {programs} program(s) lived {mean_ns} on average. Started most: {often}. They do work of their own for {work} of that time: starting them is the smaller part.
+-- says: finding.work ja    {programs} 種のプログラムのプロセス {starts} 個が平均 {mean_ns} で終わっています。起動回数の多いもの: {often}。その時間の {work} は各プログラム自身の処理で、起動の負担は残りです。
 -- says: ok en       {processes} process(es) looked at: starting them takes no time worth mentioning.
 -- says: ok ja       {processes} 個のプロセスを調べました。起動に目立つ時間は使っていません。
 -- says: unknown en  The recording holds no calls.
@@ -26,7 +34,7 @@
 -- tags:   processes, time
 -- was:    processes/many_starts
 WITH short AS (
-    SELECT coalesce(comm, '?') AS comm, start_ts_ns, coalesce(end_ts_ns, start_ts_ns) AS end_ts_ns
+    SELECT task_id, user_ns + system_ns AS cpu_ns, coalesce(comm, '?') AS comm, start_ts_ns, coalesce(end_ts_ns, start_ts_ns) AS end_ts_ns
     FROM processes
     WHERE task_id = process_id AND ppid IS NOT NULL AND coalesce(end_ts_ns - start_ts_ns, 0) <= $short_ns
 ), reached AS (
@@ -36,14 +44,33 @@ WITH short AS (
     -- Of pipelines several live at a time, and a subshell waits for its child: time counts once.
     SELECT count(*) AS starts, count(DISTINCT comm) AS programs,
         CAST(sum(greatest(end_ts_ns - greatest(start_ts_ns, coalesce(reached_ns, start_ts_ns)), 0)) AS BIGINT) AS cost_ns,
-        CAST(avg(end_ts_ns - start_ts_ns) AS BIGINT) AS mean_ns
+        CAST(avg(end_ts_ns - start_ts_ns) AS BIGINT) AS mean_ns, CAST(sum(cpu_ns) AS BIGINT) AS cpu_ns
     FROM reached
 ), by_program AS (
-    SELECT comm, count(*) AS starts FROM short GROUP BY comm
+    SELECT comm, count(*) AS starts, row_number() OVER (ORDER BY count(*) DESC, comm) AS place FROM short GROUP BY comm
+), named AS (
+    SELECT concat(max(CASE WHEN place = 1 THEN concat(comm, ' (', CAST(starts AS VARCHAR), ')') END),
+        max(CASE WHEN place = 2 THEN concat(', ', comm, ' (', CAST(starts AS VARCHAR), ')') ELSE '' END),
+        max(CASE WHEN place = 3 THEN concat(', ', comm, ' (', CAST(starts AS VARCHAR), ')') ELSE '' END)) AS often
+    FROM by_program
+), places AS (
+    SELECT stack_id, min(object) AS object FROM stack_places GROUP BY stack_id
+), met AS (
+    -- Loading a program is work of the dynamic linker, of page faults and of some calls; interpreters read their own library at each start.
+    SELECT count(*) AS samples, avg(CASE WHEN s.in_kernel
+            THEN CASE WHEN coalesce(s.class, 'process') IN ('process', 'map', 'memory', 'open', 'stat') THEN 0 ELSE 1 END
+            ELSE CASE WHEN regexp_extract(coalesce(p.object, 'ld-'), '(^|/)(ld-|python|perl|ruby|node|bash|dash|sh$|libpython|libperl|libjvm|libnode)') = ''
+                THEN 1 ELSE 0 END END) AS work
+    FROM samples AS s
+    INNER JOIN short AS h ON h.task_id = s.task_id
+    LEFT JOIN places AS p ON p.stack_id = s.stack_id
 ), found AS (
-    SELECT s.*, (SELECT arg_max(comm, starts) FROM by_program) AS comm, (SELECT max(starts) FROM by_program) AS here
+    SELECT s.*, (SELECT arg_max(comm, starts) FROM by_program) AS comm, (SELECT max(starts) FROM by_program) AS here,
+        n.often, m.work, CASE WHEN m.samples >= $least_samples THEN m.work ELSE 0 END AS own, coalesce(m.samples >= $least_samples AND m.work >= $much_work, false) AS works
     FROM summed AS s
     CROSS JOIN totals AS t
+    CROSS JOIN named AS n
+    CROSS JOIN met AS m
     WHERE s.starts >= $min_starts AND (NOT t.has_durations OR s.cost_ns >= $min_share * t.elapsed_ns)
 ), state AS (
     SELECT count(*) AS processes FROM processes WHERE task_id = process_id
@@ -54,8 +81,11 @@ SELECT
     CAST(f.starts AS DOUBLE) AS value,
     CAST($min_starts AS DOUBLE) AS limit_value,
     CASE WHEN t.has_durations THEN f.cost_ns END AS cost_ns,
-    CASE WHEN t.has_durations THEN CAST(f.cost_ns * (1 - 1e0 * f.programs / f.starts) AS BIGINT) END AS gain_ns,
-    CASE WHEN f.comm IS NULL THEN NULL WHEN t.has_durations THEN 'high' ELSE 'low' END AS certainty,
+    CASE WHEN t.has_durations AND NOT f.works THEN CAST(least(f.cost_ns, coalesce(f.cpu_ns, f.cost_ns)) * (1 - 1e0 * f.programs / f.starts) * (1 - f.own) AS BIGINT) END AS gain_ns,
+    CASE WHEN f.comm IS NULL THEN NULL WHEN t.has_durations AND NOT f.works THEN 'high' ELSE 'low' END AS certainty,
+    CASE WHEN f.comm IS NOT NULL THEN CASE WHEN f.works THEN 'work' ELSE 'starts' END END AS variant,
+    f.often,
+    round(1e2 * f.work, 1) AS work,
     f.starts,
     f.programs,
     f.here,

@@ -9,12 +9,15 @@
 -- column: value DOUBLE          Part of the time of the command that it waited for a CPU [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time that it waited for a CPU, along its critical path [ns].
--- column: gain_ns BIGINT        0 where others had the CPUs, as no change of the program wins that back; empty where its own threads had them [ns].
+-- column: gain_ns BIGINT        The time that it waited, where its threads keep to one CPU; 0 where others had the CPUs, as no change of the program saves that; empty where its own threads had them [ns].
 -- column: certainty VARCHAR     high where others had the CPUs; medium where its own threads had.
--- column: variant VARCHAR       own or others.
+-- column: variant VARCHAR       one, own or others.
 -- column: used DOUBLE           Part of the time of all CPUs that its threads took [%].
+-- column: used_of_one DOUBLE    Part of the time of one CPU that its threads took [%].
 -- column: cpus BIGINT           CPUs of the machine.
 -- column: threads BIGINT        Threads that it had, one after the other or together.
+-- says: finding.one en     The command waited {cost_ns} for a CPU, {value} of its time: its {threads} threads all ran on one CPU of {cpus}, and took {used_of_one} of its time.
+-- says: finding.one ja     CPU 待ちが {cost_ns}、実行時間の {value} あります。{threads} 個のスレッドがすべて {cpus} 個のうち 1 個の CPU で動き、その時間の {used_of_one} を使っています。
 -- says: finding.own en     The command waited {cost_ns} for a CPU, {value} of its time: its own {threads} threads took {used} of the time of {cpus} CPU(s).
 -- says: finding.own ja     CPU 待ちが {cost_ns}、実行時間の {value} あります。コマンド自身の {threads} スレッドが {cpus} 個の CPU の時間の {used} を使っています。
 -- says: finding.others en  The command waited {cost_ns} for a CPU, {value} of its time, though its threads took only {used} of the time of {cpus} CPU(s): other programs had them. Times measured now are longer than they would be alone.
@@ -34,16 +37,23 @@ WITH path AS (
     SELECT sum(r.dur_ns) AS away_ns
     FROM run_states AS r INNER JOIN processes AS t ON t.task_id = r.task_id
     WHERE t.end_ts_ns IS NOT NULL
+), places AS (
+    SELECT count(DISTINCT r.cpu) AS cpus_met, count(DISTINCT r.task_id) AS threads_met
+    FROM run_states AS r INNER JOIN processes AS t ON t.task_id = r.task_id
+    WHERE r.cpu IS NOT NULL
 ), machine AS (
     SELECT max(CAST(e.value AS BIGINT)) AS cpus
     FROM environment AS e
     WHERE e.section = 'cpu' AND e.name = 'online' AND regexp_extract(e.value, '^[0-9]+$') <> ''
 ), judged AS (
-    SELECT CAST(p.wait_ns AS BIGINT) AS wait_ns, p.all_ns, l.threads, m.cpus,
+    SELECT CAST(p.wait_ns AS BIGINT) AS wait_ns, p.all_ns, m.cpus > 1 AND o.cpus_met = 1 AND o.threads_met > 1 AS keeps_to_one, l.threads, m.cpus,
         1e0 * (l.lived_ns - coalesce(a.away_ns, 0)) / (p.all_ns * m.cpus) AS used,
         p.wait_ns >= $min_wait_ns AND p.wait_ns >= $min_share * p.all_ns AS is_long
-    FROM path AS p CROSS JOIN lives AS l CROSS JOIN away AS a CROSS JOIN machine AS m
+    FROM path AS p CROSS JOIN lives AS l CROSS JOIN away AS a CROSS JOIN machine AS m CROSS JOIN places AS o
     WHERE p.all_ns > 0 AND m.cpus > 0
+), decided AS (
+    SELECT d.*, CASE WHEN d.keeps_to_one AND d.used * d.cpus >= $min_used THEN 'one' WHEN d.used < $min_used THEN 'others' ELSE 'own' END AS variant
+    FROM judged AS d
 )
 SELECT
     CAST(NULL AS VARCHAR) AS subject,
@@ -51,11 +61,12 @@ SELECT
     round(1e2 * j.wait_ns / j.all_ns, 1) AS value,
     1e2 * $min_share AS limit_value,
     j.wait_ns AS cost_ns,
-    CASE WHEN j.used < $min_used THEN CAST(0 AS BIGINT) END AS gain_ns,
-    CASE WHEN j.is_long THEN CASE WHEN j.used < $min_used THEN 'high' ELSE 'medium' END END AS certainty,
-    CASE WHEN j.is_long THEN CASE WHEN j.used < $min_used THEN 'others' ELSE 'own' END END AS variant,
+    CASE j.variant WHEN 'one' THEN j.wait_ns WHEN 'others' THEN CAST(0 AS BIGINT) END AS gain_ns,
+    CASE WHEN j.is_long THEN CASE WHEN j.variant = 'others' THEN 'high' ELSE 'medium' END END AS certainty,
+    CASE WHEN j.is_long THEN j.variant END AS variant,
     round(1e2 * j.used, 1) AS used,
+    round(1e2 * j.used * j.cpus, 1) AS used_of_one,
     j.cpus,
     CAST(j.threads AS BIGINT) AS threads
 FROM (SELECT 1 AS one) AS o
-LEFT JOIN judged AS j ON o.one = 1
+LEFT JOIN decided AS j ON o.one = 1

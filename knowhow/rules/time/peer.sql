@@ -11,7 +11,7 @@
 -- column: value DOUBLE          Part of the time of the command that it waited [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time that it waited, along its critical path [ns].
--- column: gain_ns BIGINT        What could be saved at most by fewer round trips; 0: it serves others, and waits for what they want; empty: it depends on the other side [ns].
+-- column: gain_ns BIGINT        0: it serves others, and waits for what they want; empty: it depends on the other side, or on how much one round trip can carry [ns].
 -- column: certainty VARCHAR     medium for many short round trips; else low.
 -- column: variant VARCHAR       many (short round trips), few (long ones), stream (it sent nothing before), or server.
 -- column: process INTEGER       The process id of the one that waited longest.
@@ -99,7 +99,7 @@ SELECT
     round(1e2 * j.ns / j.all_ns, 1) AS value,
     1e2 * $min_share AS limit_value,
     CAST(j.ns AS BIGINT) AS cost_ns,
-    CASE j.variant WHEN 'server' THEN 0 WHEN 'many' THEN CAST(j.ns AS BIGINT) END AS gain_ns,
+    CASE WHEN j.variant = 'server' THEN CAST(0 AS BIGINT) END AS gain_ns,
     CASE WHEN j.variant = 'many' THEN 'medium' ELSE 'low' END AS certainty,
     j.variant,
     j.pid AS process,

@@ -44,7 +44,7 @@ WITH path AS (
 ), away AS (
     SELECT r.task_id, sum(r.dur_ns) AS ns FROM run_states AS r GROUP BY r.task_id
 ), lives AS (
-    SELECT t.task_id, t.process_id, t.pid, t.ppid, t.start_ts_ns, t.end_ts_ns, t.end_ts_ns - t.start_ts_ns - coalesce(a.ns, 0) AS cpu_ns
+    SELECT t.task_id, t.process_id, t.pid, t.ppid, t.comm, t.start_ts_ns, t.end_ts_ns, t.end_ts_ns - t.start_ts_ns - coalesce(a.ns, 0) AS cpu_ns
     FROM processes AS t LEFT JOIN away AS a ON a.task_id = t.task_id
     WHERE t.end_ts_ns IS NOT NULL
 ), of_runtime AS (
@@ -59,10 +59,11 @@ WITH path AS (
     WHERE l.cpu_ns >= $min_worker * (SELECT max(b.cpu_ns) FROM lives AS b) AND l.cpu_ns > 0
         AND l.task_id NOT IN (SELECT r.task_id FROM of_runtime AS r)
 ), beside AS (
-    -- Workers that live beside a worker for half of its life: threads of its process, processes of the same parent, or several children.
+    -- Workers that live beside a worker for half of its life: threads of its process, or processes of the same program from the same parent, or several
+    -- children of it. Programs of a pipeline work on one thing after the other and cannot share it.
     SELECT w.task_id, sum(CASE WHEN o.ppid = w.pid AND o.process_id <> w.process_id THEN 0 ELSE 1 END) AS peers, count(*) AS others
     FROM workers AS w
-    INNER JOIN workers AS o ON o.task_id <> w.task_id AND (o.process_id = w.process_id OR o.ppid = w.ppid OR o.ppid = w.pid)
+    INNER JOIN workers AS o ON o.task_id <> w.task_id AND (o.process_id = w.process_id OR (o.comm = w.comm AND (o.ppid = w.ppid OR o.ppid = w.pid)))
     WHERE 2 * (least(w.end_ts_ns, o.end_ts_ns) - greatest(w.start_ts_ns, o.start_ts_ns)) >= w.end_ts_ns - w.start_ts_ns
     GROUP BY w.task_id
 ), changes AS (

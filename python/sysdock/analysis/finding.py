@@ -79,7 +79,7 @@ def fold(findings: list[Finding]) -> list[Finding]:
 
     def explainer(finding: Finding) -> Finding | None:
         for rule in finding.explained_by:
-            named = [h for h in heads if h.rule == rule and h is not finding and _same_file(h, finding)]
+            named = [h for h in heads if h.rule == rule and h is not finding and _may_explain(h, finding)]
             costs = [head.cost_ns for head in named if head.cost_ns is not None]
             if named and (finding.cost_ns is None or not costs or 2 * sum(costs) >= finding.cost_ns):
                 return named[0]
@@ -97,6 +97,12 @@ def fold(findings: list[Finding]) -> list[Finding]:
         head = chief(finding) if finding.status == "finding" else None
         folded.append(dataclasses.replace(finding, part_of=(head.rule, head.subject)) if head else finding)
     return _nested(folded)
+
+
+def _may_explain(head: Finding, finding: Finding) -> bool:
+    # What is itself unsure and promises nothing takes no known saving away.
+    is_vague = head.gain_ns is None and head.certainty == "low" and bool(finding.gain_ns)
+    return _same_file(head, finding) and not is_vague
 
 
 def _same_file(one: Finding, other: Finding) -> bool:
