@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from sysdock.analysis.finding import Finding, fold
+from sysdock.analysis.finding import Finding, fold, with_minor
 from sysdock.analysis.session import values_of
 from sysdock.analysis.side_by_side import side_by_side
 from sysdock.analysis.source_lines import with_source_lines
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 # Below this share of understood lines, what a rule did not see may well be in the lines that were not read.
 ENOUGH_UNDERSTOOD = 0.99
+# What saves less than this part of the time, and this time, matters to nobody: it is a note.
+LEAST_SAVING = 0.02
+LEAST_SAVING_NS = 10_000_000
 # Subjects of one rule that are kept: those with most to win. `others` of the last counts the rest.
 MOST_SUBJECTS = 10
 
@@ -32,7 +35,16 @@ def diagnose(session: Session) -> list[Finding]:
     """Findings of all rules, most to win first, what another explains behind it; then unknown, then ok."""
     rules = [rule for rule in session.library.rules() if not _is_beyond(session, rule)]
     found = [finding for findings in side_by_side(session, judge, rules) for finding in findings]
+    found = with_minor(found, _least_saving_ns(session))
     return fold(with_source_lines(session, sorted(found, key=_order)))
+
+
+def _least_saving_ns(session: Session) -> int:
+    """What a finding has to save to be more than a note; 0 where the recording has no times."""
+    recording = session.recording
+    if not (recording.has_clock and recording.has_durations):
+        return 0
+    return max(LEAST_SAVING_NS, int(LEAST_SAVING * recording.manifest["duration_ns"]))
 
 
 def _is_beyond(session: Session, rule: Analysis) -> bool:
@@ -273,4 +285,5 @@ def _order(finding: Finding) -> tuple[Any, ...]:
     """What is urgent first, then what could save most, what nobody can tell of, and notes."""
     gain = 0 if finding.gain_ns is None else finding.gain_ns or -1
     cost = finding.cost_ns if finding.cost_ns is not None else -1
-    return STATUSES.index(finding.status), not finding.urgent, -gain, -cost, finding.rule, finding.subject
+    rank = STATUSES.index(finding.status), not finding.urgent, finding.is_note
+    return *rank, -gain, -cost, finding.rule, finding.subject

@@ -42,11 +42,12 @@ class Finding:
     others: int = 0
     source: str | None = None
     urgent: bool = False
+    minor: bool = False
 
     @property
     def is_note(self) -> bool:
-        """Whether there is nothing to win, only something to know."""
-        return self.status == "finding" and self.gain_ns == 0
+        """Whether there is nothing to save, or too little to matter: only something to know."""
+        return self.status == "finding" and (self.gain_ns == 0 or self.minor)
 
     def in_language(self, lang: str) -> Finding:
         """The same with title, reason and advice in `lang` (`en` or `ja`)."""
@@ -61,6 +62,22 @@ def by_rule(findings: Sequence[Finding]) -> list[list[Finding]]:
     for finding in findings:
         rules.setdefault(finding.rule, []).append(finding)
     return list(rules.values())
+
+
+def with_minor(findings: Sequence[Finding], least_ns: int) -> list[Finding]:
+    """Marks those of rules that could save less than `least_ns` in all, as far as that is known."""
+    small = {
+        name
+        for name, group in _of_rules(findings).items()
+        if (gain := total_gain(group)) is not None
+        and gain < least_ns
+        and not any(one.urgent or one.gain_ns is None for one in group)
+    }
+    return [dataclasses.replace(one, minor=True) if one.rule in small else one for one in findings]
+
+
+def _of_rules(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+    return {group[0].rule: group for group in by_rule([one for one in findings if one.status == "finding"])}
 
 
 def total_gain(findings: Sequence[Finding]) -> int | None:
@@ -101,7 +118,8 @@ def fold(findings: list[Finding]) -> list[Finding]:
 
 def _may_explain(head: Finding, finding: Finding) -> bool:
     # What is itself unsure and promises nothing takes no known saving away.
-    is_vague = head.gain_ns is None and head.certainty == "low" and bool(finding.gain_ns)
+    promised = finding.gain_ns or 0
+    is_vague = head.gain_ns is None and head.certainty == "low" and 2 * promised >= (finding.cost_ns or 0) > 0
     return _same_file(head, finding) and not is_vague
 
 

@@ -86,7 +86,9 @@ def _statement(session: Session, folder: str) -> Statement | None:
         for capture in recording.captures
         for state in capture.get("families") or []
     }
+    # A command has made one, or its recording is not complete.
     is_whole = recording.manifest["complete"] and not families.get("calls")
+    is_whole = is_whole and not recording.manifest.get("command")
     if not is_whole or "calls" not in recording.tables or recording.rows("calls"):
         return None
     english = (
