@@ -39,6 +39,18 @@ pub fn error_name(number: u16) -> String {
     name.filter(|name| *name != "-").map_or_else(|| format!("ERRNO_{number}"), Into::into)
 }
 
+/// Name of an error whose number is the same on every architecture: those of asm-generic/errno-base.h, and the kernel's own.
+#[must_use]
+pub fn common_name(number: u16) -> Option<&'static str> {
+    let name = match number {
+        1..=34 => ERRORS.split_ascii_whitespace().nth(usize::from(number) - 1),
+        _ => usize::from(number)
+            .checked_sub(FIRST_KERNEL_ERROR)
+            .and_then(|index| KERNEL_ERRORS.split_ascii_whitespace().nth(index)),
+    };
+    name.filter(|name| *name != "-")
+}
+
 /// Whether the kernel starts a call again that ended with this error.
 pub fn is_restart(number: u16) -> bool {
     matches!(number, 512 | 513 | 514 | 516)
@@ -69,6 +81,12 @@ mod tests {
             assert_eq!(error_name(number), name);
         }
         assert_eq!([41, 4000, 0].map(error_name), ["ERRNO_41", "ERRNO_4000", "ERRNO_0"]);
+    }
+
+    #[test]
+    fn only_common_numbers_have_a_name_everywhere() {
+        let names = [0, 5, 34, 35, 110, 512, 520, 60_000].map(common_name);
+        assert_eq!(names, [None, Some("EIO"), Some("ERANGE"), None, None, Some("ERESTARTSYS"), None, None]);
     }
 
     #[test]

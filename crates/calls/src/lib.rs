@@ -19,7 +19,7 @@ pub const ABOUT: &str = "calls";
 pub const RESTARTED_CALLS: &str = "restarted_calls";
 
 pub use call_rows::{CallRow, CallRows, LONGEST_NS, NONE, Numbered, Via, object_id};
-pub use errors::{error_name, error_of, is_restart};
+pub use errors::{common_name, error_name, error_of, is_restart};
 pub use interrupted::{Interrupted, Joined, Part};
 pub use issues::{Issue, Issues};
 pub use lives::{Life, Program, Usage, write_commands, write_processes};

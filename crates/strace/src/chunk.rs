@@ -131,6 +131,10 @@ fn remove_colours(text: &mut Vec<u8>) {
 /// Whether a listed name and a parenthesis stand first; `places` is started with what may be a name.
 fn starts_listed(event: &[u8], places: &mut Places) -> bool {
     if !matches!(event.first(), Some(b'a'..=b'z' | b'_')) {
+        // No listed name, but one all the same.
+        if let Some(name) = line::numbered_call(event) {
+            places.start(name);
+        }
         return false;
     }
     let name = fields::name(event);

@@ -12,7 +12,7 @@ use crate::{
     fields::{self, Places},
     files::Held,
     import::Import,
-    line::Kind,
+    line::{self, Kind},
     merge::Item,
     resolve, text,
     threads::Half,
@@ -30,8 +30,8 @@ impl Import<'_> {
             self.in_summary = false;
         }
         if line.kind == Kind::Frame {
-            self.stacks.frame(item.text);
-            return Ok(());
+            let known = self.stacks.frame(item.text);
+            return if known { Ok(()) } else { self.issue(Issue::UnknownLine, item, None) };
         }
         self.stacks.close(&mut self.rows);
         if !bounds::is_time(item.time_ns) {
@@ -57,7 +57,7 @@ impl Import<'_> {
             }
             Kind::Extra if !line.ended && item.event.is_empty() => self.issue(Issue::CutLine, item, None),
             Kind::Notice | Kind::Extra | Kind::Frame => Ok(()),
-            Kind::Unknown if self.in_summary => Ok(()),
+            Kind::Unknown if self.in_summary && line::is_summary_row(item.text) => Ok(()),
             Kind::Unknown if !line.ended => self.issue(Issue::CutLine, item, None),
             Kind::Unknown => self.issue(Issue::UnknownLine, item, None),
         }
@@ -180,8 +180,6 @@ impl Import<'_> {
 
     /// The end of a call whose start is not in the log (the tracer was attached in mid-call): no arguments, but name, result, time.
     fn end_only(&mut self, item: &Item<'_>, thread: usize, name: &[u8], tail: &[u8]) -> Result<(), TableError> {
-        let detail = format!("{}: its arguments are missing", String::from_utf8_lossy(name));
-        self.issue(Issue::ResumedWithoutStart, item, Some(detail))?;
         self.joined.clear();
         self.joined.extend_from_slice(name);
         self.joined.push(b'(');
@@ -190,6 +188,8 @@ impl Import<'_> {
         let mut places = Places::default();
         let done = match fields::parse(&joined, &mut places) {
             Ok(()) => {
+                let detail = format!("{}: its arguments are missing", String::from_utf8_lossy(name));
+                self.issue(Issue::ResumedWithoutStart, item, Some(detail))?;
                 let call = places.call(&joined);
                 let started_ns = item.time_ns.saturating_sub(call.dur_ns.unwrap_or(0));
                 let (number, &(class, shape)) = self.calls.look_up(places.number, name);
@@ -203,7 +203,8 @@ impl Import<'_> {
                 }
                 self.push(thread, &row)
             }
-            Err(_) => Ok(()),
+            Err(_) if !item.ended() => self.issue(Issue::CutLine, item, None),
+            Err(error) => self.issue(Issue::BrokenCall, item, Some(error.words().into())),
         };
         self.joined = joined;
         done
@@ -238,11 +239,17 @@ impl Import<'_> {
     }
 
     fn signal(&mut self, item: &Item<'_>) -> Result<(), TableError> {
-        let thread = self.thread(item)?;
         let body = item.event.strip_prefix(b"--- ").and_then(|body| body.strip_suffix(b" ---")).unwrap_or_default();
-        let Some(space) = memchr::memchr(b' ', body).filter(|_| body.starts_with(b"SIG")) else {
-            return Ok(()); // `--- stopped by SIGSTOP ---`: a stop, not a delivery
-        };
+        if body.starts_with(b"stopped by ") {
+            return Ok(()); // a stop, not a delivery
+        }
+        // `SIGCHLD {si_signo=...}`; `SIGCHLD (Child exited) @ 0 (0)` and `{si_signo=SIGCHLD, ...} (Child exited)` of old versions
+        let name = body.strip_prefix(b"{si_signo=").unwrap_or(body);
+        let name = &name[..name.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count()];
+        if !name.starts_with(b"SIG") {
+            return self.issue(Issue::UnknownLine, item, None);
+        }
+        let thread = self.thread(item)?;
         let field = |name: &[u8]| {
             let at = memchr::memmem::find(body, name)? + name.len();
             Some(body[at..].split(|byte| matches!(byte, b',' | b'}' | b' ')).next().unwrap_or_default())
@@ -251,7 +258,7 @@ impl Import<'_> {
         let row = rows::Signals {
             ts_ns: item.time_ns,
             task_id: self.system.threads.get(thread).life as i32,
-            signal: String::from_utf8_lossy(&body[..space.min(24)]),
+            signal: String::from_utf8_lossy(&name[..name.len().min(24)]),
             code: field(b"si_code=").map(|code| String::from_utf8_lossy(&code[..code.len().min(32)])),
             sender_pid: field(b"si_pid=").and_then(text::leading_number).and_then(|pid| i32::try_from(pid).ok()),
         };
@@ -265,12 +272,13 @@ impl Import<'_> {
         let body = item.event.strip_prefix(b"+++ ").and_then(|body| body.strip_suffix(b" +++")).unwrap_or_default();
         let thread = self.thread(item)?;
         if let Some(winner) = body.strip_prefix(b"superseded by execve in pid ") {
-            if let Some(winner) = text::leading_number(winner).and_then(|tid| i32::try_from(tid).ok()) {
-                if let Some(half) = self.system.threads.take_half(thread) {
-                    self.open_call(thread, &half)?;
-                }
-                self.system.threads.supersede(thread, winner, item.time_ns);
+            let Some(winner) = text::leading_number(winner).and_then(|tid| i32::try_from(tid).ok()) else {
+                return self.issue(Issue::UnknownLine, item, None);
+            };
+            if let Some(half) = self.system.threads.take_half(thread) {
+                self.open_call(thread, &half)?;
             }
+            self.system.threads.supersede(thread, winner, item.time_ns);
             return Ok(());
         }
         let life = self.system.threads.get(thread).life;
@@ -306,7 +314,13 @@ impl Import<'_> {
         self.issue_at((item.source, item.line_number), issue, item.text, detail)
     }
 
-    fn issue_at(&mut self, place: (usize, u64), issue: Issue, text: &[u8], detail: Option<String>) -> Result<(), TableError> {
+    pub(crate) fn issue_at(
+        &mut self,
+        place: (usize, u64),
+        issue: Issue,
+        text: &[u8],
+        detail: Option<String>,
+    ) -> Result<(), TableError> {
         if self.issues.add(issue, place, text, detail) {
             self.issues.flush(self.recording)?;
         }

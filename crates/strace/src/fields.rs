@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use crate::{search, text, truss};
-use sysdock_calls::syscalls;
+use sysdock_calls::{common_name, syscalls};
 
 /// Arguments beyond this are not split: no call that matters here has more.
 pub(crate) const MAX_ARGUMENTS: usize = 6;
@@ -171,7 +171,7 @@ impl Places {
             arguments: Arguments { text, places: &self.items[..usize::from(self.count)], truss: self.truss },
             returned: Returned {
                 value: end.has_value.then_some(end.value),
-                errno: end.errno.some(end_text),
+                errno: end.errno.some(end_text).map(named_error),
                 tag: end.tag.some(end_text),
             },
             dur_ns: end.dur_ns(),
@@ -397,10 +397,7 @@ pub(crate) fn plain_end(text: &[u8], from: usize, end: &mut End) -> Option<usize
 pub(crate) fn end(text: &[u8], from: usize, end: &mut End) -> Result<(), NotACall> {
     let (text, dur_ns) = split_duration(text, from);
     *end = End { dur_ns: dur_ns.unwrap_or(-1), ..End::NONE };
-    let mut at = from;
-    while text.get(at) == Some(&b' ') {
-        at += 1;
-    }
+    let at = behind_blanks(text, behind_mask(text, behind_blanks(text, from)));
     let tail = text.get(at..).and_then(|tail| tail.strip_prefix(b"= ")).ok_or(NotACall::NoReturn)?.trim_ascii_end();
     let place = |part: &[u8]| {
         let start = part.as_ptr() as usize - text.as_ptr() as usize;
@@ -416,14 +413,34 @@ pub(crate) fn end(text: &[u8], from: usize, end: &mut End) -> Result<(), NotACal
         end.tag = place(&rest[1..close - 1]);
         rest = &rest[close..];
     }
-    match rest.first() {
-        None => {}
-        Some(b' ' | b'(') if value == -1 => end.errno = errno(rest).map_or(Place::ABSENT, place),
-        Some(b' ' | b'(') => {}
-        Some(_) => return Err(NotACall::Trailing),
+    // Old strace prints the kernel's own `-2` in front of an error's name.
+    if value < 0 {
+        end.errno = errno(rest).map_or(Place::ABSENT, place);
+    }
+    if end.errno.is_absent() && !is_note(rest) {
+        return Err(NotACall::Trailing);
     }
     (end.value, end.has_value) = (value, end.errno.is_absent());
     Ok(())
+}
+
+fn behind_blanks(text: &[u8], at: usize) -> usize {
+    at + text.get(at..).map_or(0, |rest| rest.iter().take_while(|byte| **byte == b' ').count())
+}
+
+/// Behind the `(mask [CHLD])` that strace before 4.9 prints behind the arguments of `sigreturn`.
+fn behind_mask(text: &[u8], at: usize) -> usize {
+    let mask = text.get(at..).filter(|rest| rest.starts_with(b"(mask "));
+    at + mask.and_then(|mask| memchr::memchr(b')', mask)).map_or(0, |close| close + 1)
+}
+
+/// What may stand behind a value: `(Timeout)`, `/* ... */`; words are another writer's.
+fn is_note(rest: &[u8]) -> bool {
+    match rest {
+        [] => true,
+        [b' ' | b'(', ..] => matches!(rest.trim_ascii_start().first(), None | Some(b'(' | b'<' | b'/' | b'[' | b'{')),
+        _ => false,
+    }
 }
 
 /// Cut ` <0.000123>` off the end.
@@ -445,11 +462,25 @@ fn split_duration(text: &[u8], from: usize) -> (&[u8], Option<i64>) {
     (text, None)
 }
 
-/// `ENOENT` of ` ENOENT (No such file or directory)`.
+/// `ENOENT` of ` ENOENT (No such file or directory)`; `errno 5` of ` (errno 5)`, an error for which strace had no name.
 fn errno(rest: &[u8]) -> Option<&[u8]> {
     let rest = rest.strip_prefix(b" ")?;
+    let numbered = rest.strip_prefix(b"(").unwrap_or(rest);
+    if numbered.starts_with(b"errno") {
+        let start = numbered.len() - numbered[5..].strip_prefix(b":").unwrap_or(&numbered[5..]).strip_prefix(b" ")?.len();
+        let digits = numbered[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        return (digits > 0).then_some(&numbered[..start + digits]);
+    }
     let len = rest.iter().take_while(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || **b == b'_').count();
     (len > 1 && rest[0] == b'E').then_some(&rest[..len])
+}
+
+/// The name of an error that was printed as `errno 5`, where that is the same everywhere; other errors as they are.
+fn named_error(errno: &[u8]) -> &[u8] {
+    let Some(number) = errno.strip_prefix(b"errno") else { return errno };
+    let number = text::decimal(number.strip_prefix(b":").unwrap_or(number).trim_ascii_start())
+        .and_then(|number| u16::try_from(number).ok());
+    number.and_then(common_name).map_or(errno, str::as_bytes)
 }
 
 #[cfg(test)]
@@ -509,6 +540,45 @@ mod tests {
         assert_eq!((arguments.len(), returned.value, returned.errno), (1, None, None));
         let (_, returned, _) = call("lseek(3, 0, SEEK_CUR) = -1");
         assert_eq!((returned.value, returned.errno), (Some(-1), None));
+    }
+
+    #[test]
+    fn the_signal_mask_of_old_versions_is_no_argument() {
+        for (text, value) in [
+            ("sigreturn() (mask [])                = 0", 0),
+            ("sigreturn() (mask [CHLD RT_1]) = 5 <0.000010>", 5),
+            ("rt_sigreturn() (mask ~[TRAP SEGV])      = 1", 1),
+            ("sigreturn({mask=[CHLD]}) = 0", 0),
+            ("rt_sigreturn({mask=[CHLD INT]}) = 202 <0.000010>", 202),
+            ("rt_sigreturn() = 4", 4),
+            ("rt_sigreturn(0xbe91) = 4", 4),
+        ] {
+            assert_eq!(call(text).1.value, Some(value), "{text}");
+        }
+        let (_, returned, _) = call("sigreturn() (mask [ALRM])               = -1 EINTR (Interrupted system call)");
+        assert_eq!((returned.value, returned.errno), (None, Some(&b"EINTR"[..])));
+        assert_eq!(call("sigreturn()                       = ? (mask now [])").1, Returned::default());
+    }
+
+    #[test]
+    fn errors_of_old_versions_have_their_names() {
+        for (text, errno) in [
+            ("open(\"/x\", O_RDONLY) = -2 ENOENT (No such file or directory)", "ENOENT"),
+            ("connect(3, 0x1, 2) = -123 ENOENT (No such file or directory) <0.1>", "ENOENT"),
+            ("ioctl(3, 0x1, 2) = -1 (errno 5)", "EIO"),
+            ("read(3, 0x1, 2) = -1 errno: 11", "EAGAIN"),
+            ("read(3, 0x1, 2) = -1 errno: 11 (Resource temporarily unavailable)", "EAGAIN"),
+            ("read(3, 0x1, 2) = -1 (errno 512)", "ERESTARTSYS"),
+            ("read(3, 0x1, 2) = -1 (errno 145)", "errno 145"),
+            ("read(3, 0x1, 2) = ? ERESTARTSYS (To be restarted)", "ERESTARTSYS"),
+        ] {
+            let (_, returned, _) = call(text);
+            assert_eq!((returned.value, returned.errno), (None, Some(errno.as_bytes())), "{text}");
+        }
+        for text in ["close(3) = 0 and more", "close(3) = 0 E", "close(3) = 5garbage", "close(3) = -1 errno", "close(3) = 12 0"] {
+            assert!(parse(text.as_bytes(), &mut Places::default()).is_err(), "{text}");
+        }
+        assert_eq!(call("time(NULL) = 17 /* 1970 */").1.value, Some(17));
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl Import<'_> {
     fn join_interrupted(&mut self, thread: usize, call: &Call<'_>, row: CallRow) -> Result<(), TableError> {
         let part = Part {
             goes_on: call.name == b"restart_syscall",
-            gives_up: call.name == b"rt_sigreturn" && call.returned.errno == Some(b"EINTR"),
+            gives_up: matches!(call.name, b"rt_sigreturn" | b"sigreturn") && call.returned.errno == Some(b"EINTR"),
             is_interrupted: is_interrupted(call),
         };
         let joined = self.system.threads.get_mut(thread).interrupted.join(row, part, call.all_arguments(), continues);

@@ -394,6 +394,7 @@ impl<'a> Import<'a> {
         for thread in interrupted {
             self.give_up_interrupted(thread)?;
         }
+        self.lost_starts()?;
         self.never_reaped()?;
         self.end_killed()?;
         for (source, feed) in merge.feeds.iter().enumerate() {

@@ -20,6 +20,7 @@ mod import;
 mod input;
 mod line;
 mod merge;
+mod notice;
 mod open_flags;
 mod parsers;
 mod paths;

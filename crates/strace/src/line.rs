@@ -3,7 +3,7 @@
 //! strace prints, in this order: `PID` (or `PID<comm>`, or `[pid N]` on standard error), the wall clock (`-t -tt -ttt`), the time since
 //! the line before (`-r`), the call number (`-n`), the instruction pointer (`-i`), then the call or event.
 
-use crate::{text, truss};
+use crate::{notice, text, truss};
 
 /// A time as the log states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,17 +99,34 @@ pub(crate) fn kind(event: &[u8]) -> Kind {
             let name = event.iter().position(|b| !b.is_ascii_alphanumeric() && *b != b'_').unwrap_or(event.len());
             if event.get(name) == Some(&b'(') { Kind::Call } else { Kind::Unknown }
         }
+        [b'S', b'Y', b'S', b'_', ..] if numbered_call(event).is_some() => Kind::Call,
         [b'<', b'.', b'.', b'.', b' ', ..] => Kind::Resumed,
         [b'-', b'-', b'-', b' ', ..] if event.ends_with(b" ---") => Kind::Signal,
         [b'+', b'+', b'+', b' ', ..] if event.ends_with(b" +++") => Kind::Exit,
         [b's', ..] | [b'[', b' ', b'P', ..] | [b'<', ..] if is_notice(event) => Kind::Notice,
+        [b'P', ..] if notice::about_process(event).is_some_and(|note| note.start == 0) => Kind::Notice,
         [b'?', ..] if event.starts_with(b"???") && event.contains(&b'(') => Kind::Notice,
         [b' ', b'>', b' ', ..] => Kind::Frame,
         // ` | 00000  61 62 ...` and ` * 350 bytes in buffer 0`
-        [] | [b' ', b'|' | b'*', b' ', ..] => Kind::Extra,
+        [] => Kind::Extra,
+        [b' ', b'|', b' ', offset @ ..] if offset.iter().take_while(|byte| byte.is_ascii_hexdigit()).count() >= 5 => Kind::Extra,
+        [b' ', b'*', b' ', b'0'..=b'9', ..] => Kind::Extra,
         [b'%', b' ', ..] if event.starts_with(b"% time ") => Kind::Summary,
+        [b'S', ..] if event.starts_with(b"System call usage summary for ") => Kind::Summary,
         _ => Kind::Unknown,
     }
+}
+
+/// The name of a call for which strace had none, up to its parenthesis: `SYS_290`.
+pub(crate) fn numbered_call(event: &[u8]) -> Option<&[u8]> {
+    let digits = event.strip_prefix(b"SYS_")?.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    (digits > 0 && event.get(4 + digits) == Some(&b'(')).then(|| &event[..4 + digits])
+}
+
+/// Whether a line may stand in the table that `-c` prints: a row of it has a number, or dashes.
+pub(crate) fn is_summary_row(line: &[u8]) -> bool {
+    let is_number = |word: &[u8]| word.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-'));
+    line.split(|byte| *byte == b' ').any(|word| !word.is_empty() && is_number(word))
 }
 
 fn is_notice(event: &[u8]) -> bool {
@@ -269,7 +286,7 @@ mod tests {
 
     #[test]
     fn events_are_told_apart() {
-        let cases: [(&[u8], Kind); 12] = [
+        let cases: [(&[u8], Kind); 25] = [
             (b"read(0, \"\", 1) = 0", Kind::Call),
             (b"<... read resumed>\"\", 1) = 0", Kind::Resumed),
             (b"--- SIGCHLD {si_signo=SIGCHLD, si_stime=2 /* 0.02 s */} ---", Kind::Signal),
@@ -280,6 +297,19 @@ mod tests {
             (b" > /lib/libc.so(read+0x1) [0x10]", Kind::Frame),
             (b" | 00000  61 62   ab |", Kind::Extra),
             (b"% time     seconds  usecs/call", Kind::Summary),
+            (b"SYS_290(0x1, 0x2) = 0", Kind::Call),
+            (b"SYS_write(1, 0x2) = 0", Kind::Unknown),
+            (b"syscall_0x1c5(0x1) = 0", Kind::Call),
+            (b"Process 12 attached - interrupt to quit", Kind::Notice),
+            (b"Process 12 resumed (parent 7 ready)", Kind::Notice),
+            (b"Process 12 is late", Kind::Unknown),
+            (b" | text |", Kind::Unknown),
+            (b" * text", Kind::Unknown),
+            (b" * 350 bytes in buffer 0", Kind::Extra),
+            (b"System call usage summary for '32 bit' mode:", Kind::Summary),
+            (b"Sysdock", Kind::Unknown),
+            (b"", Kind::Extra),
+            (b"<... SYS_290 resumed> ) = 0", Kind::Resumed),
             (b"hello world", Kind::Unknown),
             (b"--- SIGCH", Kind::Unknown),
         ];

@@ -43,13 +43,15 @@ impl Stacks {
         self.row = Some(row);
     }
 
-    /// A line with a frame.
-    pub(crate) fn frame(&mut self, line: &[u8]) {
-        if self.row.is_some() {
-            self.open = true;
-            self.texts.extend_from_slice(line);
-            self.texts.push(b'\n');
+    /// A line with a frame. Of a call that has no row yet, as its end is still to come, it is dropped; `false` if it is no frame then.
+    pub(crate) fn frame(&mut self, line: &[u8]) -> bool {
+        if self.row.is_none() {
+            return memchr::memrchr(b'[', line).is_some_and(|open| line[open..].starts_with(b"[0x"));
         }
+        self.open = true;
+        self.texts.extend_from_slice(line);
+        self.texts.push(b'\n');
+        true
     }
 
     /// A line without a frame: the stack is complete.

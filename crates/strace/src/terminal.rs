@@ -1,20 +1,22 @@
 //! Logs that strace wrote to a terminal (standard error), where threads are named only while there are several.
 //!
 //! Lines have `[pid N]` while more than one thread is traced, and no id before and afterwards. strace's own words, `strace: Process N
-//! attached`, may land in the middle of a line: what follows them is the rest of that line. States of such a log: *unnamed* (one thread,
+//! attached`, may land in the middle of a line: what follows them is the rest of that line. Its beginning waits for the rest, and is counted as not
+//! understood where none comes. States of such a log: *unnamed* (one thread,
 //! without an id) -> *named* (the first `[pid N]` that is no child's tells the id of the thread that had none) -> lines without an id belong
 //! to the one thread that is left.
 
 use rustc_hash::FxHashSet;
+use sysdock_calls::{Issue, syscalls};
 use sysdock_table::TableError;
 
 use crate::{
-    chunk::{Chunk, Line},
+    chunk::{Chunk, Line, Parsed},
     fields,
     import::Import,
-    line::Kind,
+    line::{self, Kind, Prefix},
     merge::Item,
-    text,
+    notice::{self, About, Note},
 };
 
 /// What is known about a log without ids on every line.
@@ -25,10 +27,15 @@ pub(crate) struct Terminal {
     /// Threads that strace said it attached, and that were not seen yet.
     attached: FxHashSet<i32>,
     /// Beginning of a line that strace interrupted by its own words.
-    torn: Option<Vec<u8>>,
+    torn: Option<Torn>,
 }
 
-const ATTACHED: &[u8] = b"strace: Process ";
+/// The beginning of a line, and where it stands: source and line.
+#[derive(Debug)]
+struct Torn {
+    text: Vec<u8>,
+    place: (usize, u64),
+}
 
 impl Terminal {
     /// Whether the log has been seen to be one of a terminal.
@@ -40,35 +47,81 @@ impl Terminal {
 impl Import<'_> {
     /// A line that has no thread id, or stands in a log where some lines have none.
     pub(crate) fn terminal_line(&mut self, item: &Item<'_>, line: &Line) -> Result<(), TableError> {
-        if let Some(start) = self.before_attached(item) {
-            self.terminals[item.session as usize].torn = (!start.is_empty()).then_some(start);
-            return Ok(());
+        if let Some(note) = notice::about_process(item.text) {
+            return self.remark(item, note);
         }
         // The rest of a torn line has no prefix, and begins with none of the things that a line begins with.
         if line.kind == Kind::Unknown
-            && let Some(mut whole) = self.terminals[item.session as usize].torn.take()
+            && let Some(torn) = self.terminals[item.session as usize].torn.take()
         {
-            whole.extend_from_slice(item.text);
-            return self.mended_line(item, whole);
+            return self.mended_line(item, line, &torn);
         }
         let tid = self.name_thread(item, line);
         self.event_line(&Item { tid, ..*item }, line)
     }
 
-    /// The text before `strace: Process N attached`, if the line ends in that.
-    fn before_attached(&mut self, item: &Item<'_>) -> Option<Vec<u8>> {
-        let body = item.text.strip_suffix(b" attached")?;
-        let at = memchr::memmem::rfind(body, ATTACHED)?;
-        let tid = text::decimal(&body[at + ATTACHED.len()..]).and_then(|tid| i32::try_from(tid).ok())?;
-        self.terminals[item.session as usize].attached.insert(tid);
-        Some(item.text[..at].to_vec())
+    /// strace's own words about a process, alone or behind the beginning of a line.
+    fn remark(&mut self, item: &Item<'_>, note: Note) -> Result<(), TableError> {
+        let has_threads = self.system.threads.of_session(item.session).next().is_some();
+        match note.about {
+            // The first one is no child (`strace -p`).
+            About::Attached if has_threads => drop(self.terminals[item.session as usize].attached.insert(note.tid)),
+            About::Detached => self.let_go(item, note.tid)?,
+            _ => {}
+        }
+        let terminal = &mut self.terminals[item.session as usize];
+        let start = &item.text[..note.start];
+        let event = line::split(start, &mut Prefix::default());
+        if event.is_empty() {
+            return Ok(());
+        }
+        // A second remark in one line.
+        if let Some(torn) = terminal.torn.as_mut().filter(|_| line::kind(event) == Kind::Unknown) {
+            torn.text.extend_from_slice(start);
+            return Ok(());
+        }
+        let torn = Torn { text: start.to_vec(), place: (item.source, item.line_number) };
+        match terminal.torn.replace(torn) {
+            Some(lost) => self.lost_start(&lost),
+            None => Ok(()),
+        }
     }
 
-    /// Both parts of a line that was torn.
-    fn mended_line(&mut self, item: &Item<'_>, text: Vec<u8>) -> Result<(), TableError> {
+    /// strace no longer traces a thread. Before 4.7 that was all it said of a thread that ended.
+    fn let_go(&mut self, item: &Item<'_>, tid: i32) -> Result<(), TableError> {
+        let Some(thread) = self.system.threads.find(item.session, tid) else { return Ok(()) };
+        let last = self.rows.recent(self.system.threads.get(thread).last_row).map(|row| row.call);
+        if !last.is_some_and(|call| [b"exit_group".as_slice(), b"exit"].map(syscalls::number).contains(&call)) {
+            return Ok(());
+        }
+        self.give_up_interrupted(thread)?;
+        self.system.threads.end(thread, item.time_ns);
+        Ok(())
+    }
+
+    /// The rest of a torn line never came.
+    fn lost_start(&mut self, torn: &Torn) -> Result<(), TableError> {
+        self.issue_at(torn.place, Issue::BrokenCall, &torn.text, Some("the rest of the line is not in the log".into()))
+    }
+
+    /// The log is at its end.
+    pub(crate) fn lost_starts(&mut self) -> Result<(), TableError> {
+        let torn: Vec<Torn> = self.terminals.iter_mut().filter_map(|terminal| terminal.torn.take()).collect();
+        torn.iter().try_for_each(|torn| self.lost_start(torn))
+    }
+
+    /// Both parts of a line that was torn, if they are that.
+    fn mended_line(&mut self, item: &Item<'_>, rest: &Line, torn: &Torn) -> Result<(), TableError> {
+        let mut text = torn.text.clone();
+        text.extend_from_slice(item.text);
         let mut chunk = Chunk { text, ..Chunk::default() };
         chunk.parse();
-        let Some(line) = chunk.lines[..chunk.count].first() else { return Ok(()) };
+        let whole = chunk.lines[..chunk.count].first().filter(|line| matches!(line.parsed, Parsed::Whole | Parsed::Begun));
+        let Some(line) = whole else {
+            self.lost_start(torn)?;
+            let tid = self.name_thread(item, rest);
+            return self.event_line(&Item { tid, ..*item }, rest);
+        };
         let mended = Item {
             text: chunk.line(line),
             event: chunk.event(line),
