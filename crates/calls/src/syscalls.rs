@@ -449,6 +449,7 @@ pub fn needed(number: u16) -> usize {
 #[derive(Debug)]
 pub struct Calls {
     others: FxHashMap<Box<[u8]>, u16>,
+    unlisted: u64,
     names: Vec<String>,
     meanings: Vec<&'static Meaning>,
 }
@@ -458,7 +459,7 @@ impl Calls {
     #[must_use]
     #[allow(clippy::new_without_default, reason = "no empty list")]
     pub fn new() -> Self {
-        let mut calls = Calls { others: FxHashMap::default(), names: Vec::new(), meanings: Vec::new() };
+        let mut calls = Calls { others: FxHashMap::default(), unlisted: 0, names: Vec::new(), meanings: Vec::new() };
         for (names, meaning) in GROUPS {
             for name in names.split_ascii_whitespace() {
                 calls.names.push(name.into());
@@ -475,6 +476,11 @@ impl Calls {
         (number, self.meanings[usize::from(number)])
     }
 
+    /// How many calls were looked up that are not in the list.
+    pub fn unlisted(&self) -> u64 {
+        self.unlisted
+    }
+
     /// Names by number.
     pub fn names(&self) -> &[String] {
         &self.names
@@ -484,6 +490,7 @@ impl Calls {
     fn other(&mut self, name: &[u8]) -> u16 {
         const LIMIT: usize = 4096;
         const LONGEST: usize = 256;
+        self.unlisted += 1;
         if let Some(number) = self.others.get(name) {
             return *number;
         }

@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use sysdock_bpf::BpfError;
 use sysdock_disk::{DiskError, map::MapError};
-use sysdock_strace::{Estimate, ImportError};
+use sysdock_strace::{Estimate, ImportError, Sign, Tool};
 use sysdock_table::TableError;
 
 /// Exit status of an error.
@@ -80,7 +80,8 @@ impl From<ImportError> for Message {
                 format!("{}: empty", path.display()),
                 "a log of strace has a line for each system call; was it written to another file (strace -o)?",
             ),
-            ImportError::NotStrace(path, lines, first) => not_strace(&path, lines, &first),
+            ImportError::NotStrace(path, lines, first, likeness) => not_strace(&path, lines, &first, likeness),
+            ImportError::Foreign(path, sign) => foreign(&path, sign),
             ImportError::NoSuchLog(name, logs) => {
                 Message::new(format!("--offset {name}: no log of that name"), format!("the logs are: {}", logs.join(", ")))
             }
@@ -182,12 +183,43 @@ fn input(path: &Path, error: &io::Error) -> Message {
     }
 }
 
-fn not_strace(path: &Path, lines: u64, first: &str) -> Message {
+const HOW: &str =
+    "a log is made by: strace -f -ttt -T -y -o run.strace CMD, or on Solaris and illumos: truss -f -l -d -E -o run.truss CMD";
+
+fn not_strace(path: &Path, lines: u64, first: &str, likeness: Option<Tool>) -> Message {
     let binary = first.chars().any(|c| c == '\0' || c == '\u{fffd}' || (c.is_control() && c != '\t'));
-    let what = if binary { "a binary file".to_string() } else { format!("it begins with {first:?}") };
-    let hint =
-        "a log is made by: strace -f -ttt -T -y -o run.strace CMD, or on Solaris and illumos: truss -f -l -d -E -o run.truss CMD";
+    let what = match likeness {
+        _ if binary => "a binary file".to_string(),
+        Some(tool) => format!("it looks like {}", describe(tool).0),
+        None => format!("it begins with {first:?}"),
+    };
+    let hint = likeness.filter(|_| !binary).map_or(HOW, |tool| describe(tool).1);
     Message::new(format!("{}: not a strace log: none of {lines} lines was understood ({what})", path.display()), hint)
+}
+
+fn foreign(path: &Path, sign: Sign) -> Message {
+    let (name, hint) = describe(sign.tool);
+    Message::new(format!("{}: not a strace log: line {} is of {name}", path.display(), sign.line), hint)
+}
+
+/// What a log is, and what to do instead.
+fn describe(tool: Tool) -> (&'static str, &'static str) {
+    match tool {
+        Tool::Ltrace => ("ltrace, which prints calls of libraries", HOW),
+        Tool::FreeBsdTruss => {
+            ("truss of FreeBSD, which is not read", "truss of Solaris and illumos is read, and strace of Linux")
+        }
+        Tool::Dtruss => ("dtruss, which is not read", "truss of Solaris and illumos is read, and strace of Linux"),
+        Tool::Library => ("a tool that prints calls of functions: most are no system calls", HOW),
+        Tool::Kdump => ("kdump, the log of ktrace", "truss of Solaris and illumos is read, and strace of Linux"),
+        Tool::PerfTrace => ("perf trace", "sysdock run -- CMD records system calls by itself, without strace"),
+        Tool::KernelEvents => {
+            ("perf script, ftrace or trace-cmd", "sysdock run -- CMD records what the scheduler does by itself")
+        }
+        Tool::Gdb => ("a session of gdb", HOW),
+        Tool::Compiler => ("messages of a compiler", HOW),
+        Tool::Syslog => ("a system log", HOW),
+    }
 }
 
 impl From<TableError> for Message {

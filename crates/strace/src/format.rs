@@ -4,6 +4,7 @@ use memchr::{memmem, memrchr};
 
 use crate::{
     fields,
+    foreign::{Evidence, Sign},
     line::{self, Kind},
     truss::{self, Columns, Layout},
 };
@@ -17,6 +18,8 @@ pub(crate) enum Format {
     #[default]
     Strace,
     Truss(Layout),
+    /// None of the two: it is refused.
+    Foreign(Sign),
 }
 
 impl Format {
@@ -25,7 +28,9 @@ impl Format {
     /// What one tracer prints and the other never does is counted; a log that has neither is left to strace's reader.
     pub(crate) fn detect(text: &[u8]) -> (Self, bool) {
         let (mut of_truss, mut of_strace, mut dumps) = (0, 0, 0);
+        let mut evidence = Evidence::default();
         for line in lines(text).take(LINES) {
+            evidence.see(line);
             if is_of_truss(line) {
                 of_truss += 1;
             } else if is_of_strace(line) {
@@ -34,12 +39,15 @@ impl Format {
                 dumps += usize::from(truss::is_dump(line));
             }
         }
+        if let Some(sign) = evidence.before_truss() {
+            return (Format::Foreign(sign), true);
+        }
         // A log may begin in the middle of a dump.
         if of_truss > of_strace || (of_strace == 0 && dumps > 0) {
             let (layout, enough) = Layout::detect(lines(text));
             return (Format::Truss(layout), enough && of_truss > 0);
         }
-        (Format::Strace, true)
+        (evidence.behind_truss().map_or(Format::Strace, Format::Foreign), true)
     }
 
     /// A truss log whose columns the user named.

@@ -17,6 +17,7 @@ use crate::{
     align::{Estimate, Sightings},
     effects::STEPS_AT_FIRST,
     fields,
+    foreign::{Sign, Tool},
     format::Format,
     input::Input,
     merge::{Feed, Merge, Step},
@@ -57,8 +58,10 @@ pub enum ImportError {
     Input(PathBuf, io::Error),
     /// The input holds no line.
     Empty(PathBuf),
-    /// No line was understood: this is no strace log. The line numbers looked at, and the first line's beginning.
-    NotStrace(PathBuf, u64, String),
+    /// No line was understood: this is no strace log. The line numbers looked at, the first line's beginning, and what it looks like.
+    NotStrace(PathBuf, u64, String, Option<Tool>),
+    /// It is another tool's, whose lines may look like calls.
+    Foreign(PathBuf, Sign),
     /// An offset is given for a log that is not among these.
     NoSuchLog(String, Vec<String>),
     /// The recording cannot be written.
@@ -76,7 +79,8 @@ impl fmt::Display for ImportError {
         match self {
             ImportError::Input(path, error) => write!(f, "{}: {error}", path.display()),
             ImportError::Empty(path) => write!(f, "{}: empty", path.display()),
-            ImportError::NotStrace(path, lines, _) => write!(f, "{}: nothing understood in {lines} lines", path.display()),
+            ImportError::NotStrace(path, lines, ..) => write!(f, "{}: nothing understood in {lines} lines", path.display()),
+            ImportError::Foreign(path, sign) => write!(f, "{}: a log of another tool: {:?}", path.display(), sign.tool),
             ImportError::NoSuchLog(name, _) => write!(f, "no log of the name {name}"),
             ImportError::Table(error) => error.fmt(f),
         }
@@ -167,7 +171,7 @@ impl Logs {
         }
         let mut import = Import::new(recording, options, &merge, sessions, threads > 1);
         let ending = import.read(&mut merge, cancel, progress)?;
-        import.judge(&merge)?;
+        import.judge(&merge, true)?;
         import.finish(&mut merge, ending)
     }
 
@@ -178,7 +182,7 @@ impl Logs {
         recording.manifest.capture_mut().sources = merge.feeds.iter().map(|feed| source(&feed.input.path, options)).collect();
         let mut import = Import::new(recording, options, &merge, sessions, false);
         import.read(&mut merge, &Cancel::default(), &mut |_| {}).ok()?;
-        import.judge(&merge).ok()?;
+        import.judge(&merge, true).ok()?;
         import.complete(&merge, Ending::EndOfInput).ok()?;
         Some((import.lines + merge.left_out(), import.issues.lines_lost, import.rows.total()))
     }
@@ -199,7 +203,7 @@ impl Logs {
         let mut import = Import::new(recording, options, &merge, sessions.clone(), false);
         import.sightings = Some(Sightings::default());
         import.read(&mut merge, cancel, progress)?;
-        import.judge(&merge)?;
+        import.judge(&merge, true)?;
         let count = u32::try_from(sessions.len()).expect("fewer than 2^32 logs");
         let estimates = import.sightings.as_ref().map_or_else(Vec::new, |sightings| sightings.offsets(count));
         Ok(sessions.into_iter().zip(estimates).collect())
@@ -214,6 +218,12 @@ fn source(path: &Path, options: &Options) -> Source {
     };
     // A name is given to a pipe from a recorder.
     Source { path, temporary: options.name.is_some(), ..Source::default() }
+}
+
+/// Refuse logs of other tools, as far as their first lines were read.
+fn refuse_foreign(merge: &Merge) -> Result<(), ImportError> {
+    let foreign = merge.feeds.iter().find_map(|feed| Some((feed.input.path.clone(), feed.foreign()?)));
+    foreign.map_or(Ok(()), |(path, sign)| Err(ImportError::Foreign(path, sign)))
 }
 
 /// An import under way.
@@ -314,6 +324,9 @@ impl<'a> Import<'a> {
                 Step::Interrupted => self.idle = true,
                 Step::Line(source) => {
                     self.idle = false;
+                    if self.lines == 0 {
+                        refuse_foreign(merge)?;
+                    }
                     self.line(&merge.item(source))?;
                     // Nothing more to do after most lines.
                     let common = self.rows_since_checkpoint < ROWS_PER_PART && !self.lines.is_multiple_of(LINES_PER_LOOK);
@@ -327,7 +340,7 @@ impl<'a> Import<'a> {
             }
             if self.idle || self.lines.is_multiple_of(LINES_PER_REPORT) {
                 if self.lines == LINES_PER_REPORT {
-                    self.judge(merge)?;
+                    self.judge(merge, false)?;
                 }
                 progress(Progress { bytes_done: merge.bytes(), bytes_total: merge.size(), lines: self.lines + merge.left_out() });
             }
@@ -361,12 +374,19 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Refuse an input of which nothing was understood.
-    fn judge(&self, merge: &Merge) -> Result<(), ImportError> {
-        let path = || merge.feeds[0].input.path.clone();
-        match (self.lines + merge.left_out(), self.events) {
-            (0, _) => Err(ImportError::Empty(path())),
-            (lines, 0) => Err(ImportError::NotStrace(path(), lines, self.first_line.clone())),
+    /// Refuse an input of which nothing was understood, or little, none of which is a call that any kernel has.
+    fn judge(&self, merge: &Merge, is_end: bool) -> Result<(), ImportError> {
+        refuse_foreign(merge)?;
+        let feed = &merge.feeds[0];
+        let path = || feed.input.path.clone();
+        let lines = self.lines + merge.left_out();
+        // A log may begin with other text.
+        let by_chance = is_end && self.events <= self.calls.unlisted() && self.issues.lines_lost > lines / 2;
+        match lines {
+            0 => Err(ImportError::Empty(path())),
+            _ if self.events == 0 || by_chance => {
+                Err(ImportError::NotStrace(path(), lines, self.first_line.clone(), feed.likeness))
+            }
             _ => Ok(()),
         }
     }

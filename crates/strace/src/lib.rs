@@ -15,6 +15,7 @@ mod events;
 mod fields;
 mod files;
 mod finish;
+mod foreign;
 mod format;
 mod import;
 mod input;
@@ -39,5 +40,6 @@ mod truss;
 pub mod fuzzing;
 
 pub use align::Estimate;
+pub use foreign::{Sign, Tool};
 pub use import::{ImportError, Logs, Options, manifest};
 pub use truss::Columns as TrussColumns;

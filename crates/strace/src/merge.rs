@@ -15,6 +15,7 @@ use chrono::NaiveDate;
 use crate::{
     chunk::{Chunk, Line},
     clock::Clock,
+    foreign::{self, Sign, Tool},
     format::Format,
     input::{Blocks, Input, Next},
     line::{Kind, Stamp},
@@ -37,6 +38,8 @@ pub(crate) struct Feed {
     pub(crate) clock: Clock,
     /// `None`: not known yet, because the first lines are still read.
     pub(crate) format: Option<Format>,
+    /// What its first lines look like, where they are no calls.
+    pub(crate) likeness: Option<Tool>,
     /// What the user says about it.
     pub(crate) truss_columns: Option<Columns>,
     /// In place of `clock`, for a truss log.
@@ -97,6 +100,7 @@ impl Feed {
             input,
             clock,
             format: None,
+            likeness: None,
             truss_columns: None,
             times: None,
             head: None,
@@ -243,7 +247,7 @@ impl Feed {
                 self.head = Some(chunk);
                 return;
             }
-            self.set_format(format);
+            self.set_format(format, &chunk.text);
         }
         chunk.format = self.format.unwrap_or_default();
         parsers.parse(chunk, &mut self.under_way, self.read_ahead);
@@ -258,16 +262,23 @@ impl Feed {
             self.head = Some(head);
             return false;
         }
-        self.set_format(format);
+        self.set_format(format, &head.text);
         parsers.parse(Chunk { format, ..head }, &mut self.under_way, self.read_ahead);
         true
     }
 
-    fn set_format(&mut self, format: Format) {
+    fn set_format(&mut self, format: Format, head: &[u8]) {
         self.format = Some(format);
-        if let Format::Truss(layout) = format {
-            self.times = Some(Times::new(layout));
+        match format {
+            Format::Truss(layout) => self.times = Some(Times::new(layout)),
+            Format::Strace => self.likeness = foreign::likeness(head),
+            Format::Foreign(_) => {}
         }
+    }
+
+    /// Why the log is to be refused.
+    pub(crate) fn foreign(&self) -> Option<Sign> {
+        if let Some(Format::Foreign(sign)) = self.format { Some(sign) } else { None }
     }
 
     /// What recording.json says about the times of this log.

@@ -60,6 +60,80 @@ def test_inputs_that_are_no_logs_are_refused(refused: Callable[..., str], tmp_pa
     assert "empty" in refused("-")
 
 
+# What other tools print: ltrace 0.7.3, perf 6.1 and gdb 13 on Debian 12; the others after their sources.
+FOREIGN = {
+    "ltrace": (
+        "malloc(32, 0x7ffe49785978, 0x7ffe49785988, 0x403e00) = 0xc9942a0\n"
+        "puts(0xc9942a0, 0x402004, 2, 0x6968)             = 3\n"
+        "read(3, 0x7ffe49785800, 10, 0x7ffe49785800)      = 10\n"
+        "write(1, 0x402018, 4, 0raw\n)                         = 4\n"
+        "+++ exited (status 0) +++\n",
+        "line 1 is of ltrace",
+    ),
+    "ltrace -S": (
+        "[pid 8834] 01:33:00.250984 SYS_read(3, 0x7ffcba68f1a8, 832, 0) = 832\n",
+        "line 1 is of ltrace",
+    ),
+    "FreeBSD": (
+        'open("/etc/passwd",O_RDONLY,0666)\t\t\t = 3 (0x3)\n'
+        'read(3,"root:*:0:0:Charlie &:/root:/bin/c"...,3425829168)\t = 1024 (0x400)\n'
+        "openat(AT_FDCWD,\"/etc/nothing\",O_RDONLY,00)\t ERR#2 'No such file or directory'\n"
+        "SIGNAL 17 (SIGSTOP)\nprocess exit, rval = 0\n",
+        "line 1 is of truss of FreeBSD",
+    ),
+    "FreeBSD -f": ('  1234: read(3,"...",1024) = 12 (0xc)\n', "line 1 is of truss of FreeBSD"),
+    "FreeBSD -dD": (
+        '0.000123456 0.000012000 write(1,"x",1) = 1 (0x1)\n',
+        "line 1 is of truss of FreeBSD",
+    ),
+    "dtruss": (
+        'SYSCALL(args) \t\t = return\nwrite(0x1, "hi\\n\\0", 0x3)\t\t = 3 0\n',
+        "line 1 is of dtruss",
+    ),
+    "kdump": ("  1234 ls       CALL  write(0x1,0x7fff,0x400)\n  1234 ls       RET   write 1024\n", "kdump"),
+    "perf trace": (
+        "     0.050 ( 0.013 ms): ls/8847 brk()                         = 0x55747baea000\n",
+        "perf trace",
+    ),
+    "perf script": (
+        "ls  8847 [000]  123.456789: sched:sched_switch: prev_comm=ls prev_pid=8847\n",
+        "perf script, ftrace or trace-cmd",
+    ),
+    "ftrace": (
+        "            bash-1234    [000] d..2.   123.456: sched_switch: prev_comm=bash\n",
+        "perf script, ftrace or trace-cmd",
+    ),
+    "gdb": ("[Thread debugging using libthread_db enabled]\n#0  main () at p.c:6\n", "a session of gdb"),
+    "gcc": ("p.c: In function 'main':\np.c:3:5: error: expected ';'\n", "messages of a compiler"),
+    "syslog": ("Nov 25 01:09:22 host kernel: read(3) = 5\n", "a system log"),
+    "chance": ("prose\nmore prose\nf(3) = 5\n", "none of 3 lines"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_logs_of_other_tools_are_refused_by_their_names(
+    name: str, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    text, said = FOREIGN[name]
+    (tmp_path / "log").write_text(text)
+    message = refused(tmp_path / "log")
+    assert "not a strace log: " in message
+    assert said in message
+
+
+def test_lines_of_other_tools_in_a_log_of_strace_are_counted(import_log: Import, manifest: Callable) -> None:
+    begin = 'execve("./a", ["./a"], 0x7ffd /* 3 vars */) = 0\nbrk(NULL) = 0x5581\n'
+    end = "exit_group(0) = ?\n+++ exited with 0 +++\n"
+    foreign = "p.c:3:5: error: expected ';'\n" * 9 + FOREIGN["ltrace"][0] + FOREIGN["gdb"][0]
+    counts = manifest(import_log(begin + foreign + end))
+    assert counts["lines_total"] - counts["lines_understood"] >= 9
+
+
+def test_a_call_that_is_newer_than_this_program_is_read(import_log: Import, query: Query) -> None:
+    recording = import_log("brand_new(3, 0x7f) = 0x7f0000000000\nsyscall_0x1c5(1) = 5\n")
+    assert query(recording, "SELECT call FROM calls ORDER BY ts_ns") == [("brand_new",), ("syscall_0x1c5",)]
+
+
 def test_a_huge_input_that_is_no_log_is_refused_before_its_end(
     refused: Callable[..., str], tmp_path: Path
 ) -> None:
