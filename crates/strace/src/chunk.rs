@@ -6,7 +6,7 @@ use crate::{
     fields::{self, NotACall, Places},
     format::Format,
     line::{self, Kind, Prefix},
-    search,
+    output, search,
 };
 
 /// Lines of one input, as read.
@@ -56,6 +56,16 @@ pub(crate) enum Parsed {
 }
 
 impl Chunk {
+    /// One line that was put together from others.
+    pub(crate) fn of_line(mut text: Vec<u8>, ended: bool) -> Self {
+        if ended {
+            text.push(b'\n');
+        }
+        let mut chunk = Chunk { text, ..Chunk::default() };
+        chunk.parse();
+        chunk
+    }
+
     /// Split the text into lines and parse them.
     pub(crate) fn parse(&mut self) {
         if let Format::Truss(layout) = self.format {
@@ -151,6 +161,7 @@ fn parse_call(event: &[u8], places: &mut Places) -> Parsed {
         return Parsed::Begun;
     }
     match fields::rest(event, places) {
+        Ok(()) if output::is_in_argument(&places.call(event)) => Parsed::Failed(NotACall::Mixed),
         Ok(()) => Parsed::Whole,
         Err(error) => Parsed::Failed(error),
     }

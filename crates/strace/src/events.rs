@@ -21,10 +21,16 @@ use crate::{
 impl Import<'_> {
     pub(crate) fn line(&mut self, item: &Item<'_>) -> Result<(), TableError> {
         self.lines += 1;
-        self.place = (item.source, item.line_number);
         if self.lines == 1 {
             self.first_line = String::from_utf8_lossy(&item.text[..item.text.len().min(60)]).into_owned();
         }
+        if self.mixed.is_some() { self.mixed_line(item) } else { self.one_line(item) }
+    }
+
+    /// A line that is no program's output.
+    #[inline]
+    pub(crate) fn one_line(&mut self, item: &Item<'_>) -> Result<(), TableError> {
+        self.place = (item.source, item.line_number);
         let Some(line) = item.line else { return self.issue(Issue::LongLine, item, None) };
         if matches!(line.kind, Kind::Call | Kind::Resumed | Kind::Signal | Kind::Exit) {
             self.in_summary = false;
@@ -59,6 +65,7 @@ impl Import<'_> {
             Kind::Notice | Kind::Extra | Kind::Frame => Ok(()),
             Kind::Unknown if self.in_summary && line::is_summary_row(item.text) => Ok(()),
             Kind::Unknown if !line.ended => self.issue(Issue::CutLine, item, None),
+            Kind::Unknown if self.take_written(item, true).is_some() => Ok(()),
             Kind::Unknown => self.issue(Issue::UnknownLine, item, None),
         }
     }
@@ -99,7 +106,7 @@ impl Import<'_> {
             _ if !line.ended => self.issue(Issue::CutLine, item, None),
             Parsed::Failed(error) => match fields::killed(event, &mut self.joined) {
                 true => self.finish_joined(item, thread, item.time_ns, None),
-                false => self.issue(Issue::BrokenCall, item, Some(error.words().into())),
+                false => self.broken_call(item, error),
             },
             Parsed::Nothing | Parsed::Ended => self.issue(Issue::UnknownLine, item, None),
         }
@@ -118,7 +125,7 @@ impl Import<'_> {
         half.text.clear();
         half.text.extend_from_slice(text);
         (half.places, half.started_ns, half.place, half.held) = (*places, item.time_ns, place, held);
-        half.forks = *shape == Shape::Fork;
+        (half.forks, half.shown) = (*shape == Shape::Fork, false);
         self.system.threads.begin_half(thread, half);
         Ok(())
     }

@@ -221,6 +221,8 @@ pub(crate) enum NotACall {
     NoReturn,
     /// Something follows the return value that is neither a note nor a duration.
     Trailing,
+    /// Other text stands among the arguments.
+    Mixed,
 }
 
 /// Name of the call that `event` begins with.
@@ -267,6 +269,7 @@ impl NotACall {
         match self {
             NotACall::NoEnd => "the arguments do not end",
             NotACall::NoReturn => "no return value",
+            NotACall::Mixed => "other text among the arguments",
             NotACall::Trailing => "unknown text behind the return value",
         }
     }
@@ -300,6 +303,13 @@ pub(crate) fn begun(half: &[u8], places: &mut Places) {
     places.count = 0;
     places.end = End::NONE;
     scan(half, places.arguments_at(), syscalls::needed(places.number), places);
+}
+
+/// Collect the first arguments of a call whose name `places` was started with. Returns where the next one begins.
+pub(crate) fn first_arguments(event: &[u8], count: usize, places: &mut Places) -> Option<usize> {
+    places.count = 0;
+    let comma = scan(event, places.arguments_at(), count, places).filter(|at| event[*at] == b',')?;
+    (usize::from(places.count) == count).then(|| behind_blanks(event, comma + 1))
 }
 
 /// Collect arguments from `from` on until there are as many as `needed`, or all. Returns the place behind the last one: of a comma, or of the

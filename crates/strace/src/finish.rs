@@ -2,10 +2,13 @@
 //!
 //! Parts of calls that a signal interrupted are joined here; `interrupted.rs` of the calls crate has the states.
 
-use sysdock_calls::{CallRow, Issue, NONE, Part, syscalls::Shape};
+use sysdock_calls::{
+    CallRow, Issue, NONE, Part,
+    syscalls::{Class, Shape},
+};
 use sysdock_table::{TableError, rows};
 
-use crate::{bounds, effects::Context, fields::Call, files::Held, import::Import, open_flags, text, threads::Printed};
+use crate::{bounds, effects::Context, fields::Call, files::Held, import::Import, open_flags, output, text, threads::Printed};
 
 impl Import<'_> {
     /// `listed` is the number of the call's name, if it is a listed one.
@@ -26,6 +29,9 @@ impl Import<'_> {
         let overlapped = self.system.apply(shape, class, &Context { thread, call, held, started_ns }, &mut row);
         if let Some(what) = bounds::impossible_place(shape, call, &mut row) {
             return self.note(Issue::ImpossibleNumber, &what);
+        }
+        if class == Class::Write && row.moved < row.asked && row.moved >= 0 {
+            output::correct_asked(call, &mut row);
         }
         if row.comm < 0 {
             // The first exec names the program that it starts.

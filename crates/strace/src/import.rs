@@ -21,6 +21,7 @@ use crate::{
     format::Format,
     input::Input,
     merge::{Feed, Merge, Step},
+    output::Mixed,
     sessions,
     stacks::Stacks,
     system::System,
@@ -255,6 +256,12 @@ pub(crate) struct Import<'a> {
     pub(crate) events: u64,
     /// Beginning of the first line, for the error where nothing is understood.
     pub(crate) first_line: String,
+    /// A call that goes on behind a program's output.
+    pub(crate) mixed: Option<Box<Mixed>>,
+    /// Lines that were taken for output are read again.
+    pub(crate) giving_back: bool,
+    /// Lines that a program's own output takes up within calls.
+    pub(crate) output_lines: u64,
     /// Inside the table that `-c` and `-C` print.
     pub(crate) in_summary: bool,
     pub(crate) has_durations: bool,
@@ -311,6 +318,9 @@ impl<'a> Import<'a> {
             joined: Vec::new(),
             spare_halves: Vec::new(),
             restarted_calls: 0,
+            mixed: None,
+            giving_back: false,
+            output_lines: 0,
             place: (0, 0),
             truss: truss::State::default(),
         }
@@ -319,7 +329,10 @@ impl<'a> Import<'a> {
     fn read(&mut self, merge: &mut Merge, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Result<Ending, ImportError> {
         loop {
             match merge.next() {
-                Step::End => return Ok(Ending::EndOfInput),
+                Step::End => {
+                    self.end_mixed()?;
+                    return Ok(Ending::EndOfInput);
+                }
                 Step::Interrupted if self.follow && self.all_ended() => return Ok(Ending::EndOfInput),
                 Step::Interrupted => self.idle = true,
                 Step::Line(source) => {
@@ -400,6 +413,7 @@ impl<'a> Import<'a> {
 
     /// What the end of the log says of calls and threads that had none.
     fn complete(&mut self, merge: &Merge, mut ending: Ending) -> Result<Ending, TableError> {
+        self.end_mixed()?;
         let open: Vec<usize> =
             self.system.threads.running().filter(|(_, thread)| thread.half().is_some()).map(|(index, _)| index).collect();
         for thread in open {
@@ -454,6 +468,9 @@ impl<'a> Import<'a> {
         capture.total = self.lines + merge.left_out();
         capture.understood = capture.total - self.issues.lines_lost;
         capture.counts.insert(RESTARTED_CALLS.into(), self.restarted_calls);
+        if self.output_lines > 0 {
+            capture.counts.insert("output_lines".into(), self.output_lines);
+        }
         capture.clock = merge.feeds[0].describe_clock(self.has_durations);
         if merge.feeds[0].times.is_some() {
             capture.recorder = "truss-log".into();

@@ -23,6 +23,7 @@ mod line;
 mod merge;
 mod notice;
 mod open_flags;
+mod output;
 mod parsers;
 mod paths;
 mod resolve;

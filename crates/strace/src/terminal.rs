@@ -87,6 +87,15 @@ impl Import<'_> {
         }
     }
 
+    /// A line goes on in a later one; what stands from `at` on is none of it.
+    pub(crate) fn tear(&mut self, item: &Item<'_>, at: usize) -> Result<(), TableError> {
+        let torn = Torn { text: item.text[..at].to_vec(), place: (item.source, item.line_number) };
+        match self.terminals[item.session as usize].torn.replace(torn) {
+            Some(lost) => self.lost_start(&lost),
+            None => Ok(()),
+        }
+    }
+
     /// strace no longer traces a thread. Before 4.7 that was all it said of a thread that ended.
     fn let_go(&mut self, item: &Item<'_>, tid: i32) -> Result<(), TableError> {
         let Some(thread) = self.system.threads.find(item.session, tid) else { return Ok(()) };
@@ -114,8 +123,7 @@ impl Import<'_> {
     fn mended_line(&mut self, item: &Item<'_>, rest: &Line, torn: &Torn) -> Result<(), TableError> {
         let mut text = torn.text.clone();
         text.extend_from_slice(item.text);
-        let mut chunk = Chunk { text, ..Chunk::default() };
-        chunk.parse();
+        let chunk = Chunk::of_line(text, item.ended());
         let whole = chunk.lines[..chunk.count].first().filter(|line| matches!(line.parsed, Parsed::Whole | Parsed::Begun));
         let Some(line) = whole else {
             self.lost_start(torn)?;

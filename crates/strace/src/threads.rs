@@ -28,6 +28,8 @@ pub(crate) struct Half {
     pub(crate) held: Option<Held>,
     /// It makes a thread or a process.
     pub(crate) forks: bool,
+    /// What it writes was seen on the terminal.
+    pub(crate) shown: bool,
 }
 
 /// A working directory, which threads may share; `None`: not known.
@@ -59,6 +61,11 @@ impl Thread {
     /// The call it is in.
     pub(crate) fn half(&self) -> Option<&Half> {
         self.half.as_deref()
+    }
+
+    /// Whether it is in `write`.
+    pub(crate) fn writes(&self) -> bool {
+        self.half.as_ref().is_some_and(|half| half.text.starts_with(b"write("))
     }
 
     /// Whether it is in a call that makes a thread or a process.
@@ -170,6 +177,11 @@ impl Threads {
             let session = thread.session;
             self.forking.insert((session, started_ns, index));
         }
+    }
+
+    /// The call that a thread is in.
+    pub(crate) fn half_mut(&mut self, index: usize) -> Option<&mut Half> {
+        self.get_mut(index).half.as_deref_mut()
     }
 
     /// A thread is no longer in the call it was in.

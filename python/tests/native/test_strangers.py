@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from stated import stated
 
+LOGS = Path(__file__).resolve().parents[3] / "testdata" / "strangers"
 Import = Callable[..., Path]
 Query = Callable[[Path, str], list[tuple]]
 
@@ -45,37 +48,13 @@ def test_a_call_that_failed_with_eintr_is_not_joined_with_the_next(import_log: I
     assert rows == [("read", "ERESTARTSYS", None), ("sigreturn", "EINTR", None), ("read", None, 1)]
 
 
-# What strace 4.5 wrote to standard error with -f.
-OLD = """\
-Process 100 attached - interrupt to quit
-SYS_290(0x1, 0xbe9a, 0x2)               = 0
-open("/nowhere", O_RDONLY)              = -2 ENOENT (No such file or directory)
-ioctl(3, 0x5401, 0xbe9a)                = -1 (errno 25)
-read(3, 0xbe9a, 10)                     = -1 errno: 11
-clone(Process 101 attached (waiting for parent)
-Process 101 resumed (parent 100 ready)
-child_stack=0, flags=CLONE_CHILD_CLEARTID|SIGCHLD, child_tidptr=0xb7d) = 101
-[pid   100] wait4(-1, Process 100 suspended
- <unfinished ...>
-[pid   101] SYS_290(0x5 <unfinished ...>
-[pid   101] <... SYS_290 resumed> )     = 3
-[pid   101] [ Process PID=101 runs in 32 bit mode. ]
-[pid   101] exit_group(0)               = ?
-Process 100 resumed
-Process 101 detached
-<... wait4 resumed> [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 101
---- SIGCHLD (Child exited) @ 0 (0) ---
---- SIGUSR1 ---
---- {si_signo=SIGINT, si_code=SI_USER} (Interrupt) ---
-Process 100 detached
-"""
-
-
 def test_forms_of_old_versions(import_log: Import, query: Query, manifest: Callable) -> None:
-    recording = import_log(OLD)
+    recording = import_log(LOGS / "old.f.strace")
     assert issues(recording, query) == []
     assert manifest(recording)["issues"] == {}
-    rows = query(recording, "SELECT tid, call, value, errno FROM calls JOIN processes USING (task_id) ORDER BY ts_ns")
+    rows = query(
+        recording, "SELECT tid, call, value, errno FROM calls JOIN processes USING (task_id) ORDER BY ts_ns"
+    )
     assert rows == [
         (100, "SYS_290", 0, None),
         (100, "open", None, "ENOENT"),
@@ -126,3 +105,103 @@ def test_no_line_is_passed_over_in_silence(import_log: Import, query: Query, man
     ]
     counts = manifest(recording)
     assert (counts["lines_total"], counts["lines_understood"]) == (19, 19 - len(found))
+
+
+@pytest.mark.parametrize("name", ["own_output.f.strace", "own_output.tt_T.strace"])
+def test_a_programs_own_output_within_the_lines_is_told_from_calls(
+    name: str, import_log: Import, query: Query, manifest: Callable
+) -> None:
+    recording = import_log(LOGS / name)
+    assert manifest(recording)["issues"] == {}
+    assert manifest(recording)["lines_understood"] == manifest(recording)["lines_total"] > 1000
+    rows = query(
+        recording,
+        "SELECT comm, call, count(*), sum(requested_bytes), sum(transferred_bytes) FROM calls"
+        " JOIN commands USING (comm_id) WHERE class = 'write' AND fd = 1 GROUP BY comm, call ORDER BY ALL",
+    )
+    assert rows == [
+        ("echo", "write", 1, 13, 13),
+        ("python3", "write", 12 + 6, 1164 + 54, 1164 + 54),
+        ("python3", "writev", 1, 59, 59),
+    ]
+    assert query(
+        recording, "SELECT count(*) FROM calls WHERE class = 'write' AND transferred_bytes IS NULL"
+    ) == [(0,)]
+
+
+# Lines of a log, and what it says of each call: name, bytes asked for and moved; the number of lines of output in it.
+MIXED = {
+    "one line": ('write(1, "hello\\n", 6hello\n)                  = 6\n', [("write", 6, 6)], 1),
+    "no newline": ('write(1, "abc", 3abc)                      = 3\n', [("write", 3, 3)], 0),
+    "a number": ('write(1, "5", 15)                        = 1\n', [("write", 1, 1)], 0),
+    "numbers": ('write(1, "25\\n", 325\n)   = 3\n', [("write", 3, 3)], 1),
+    "an end": ('write(1, "a) = 5 (x", 9a) = 5 (x)  = 9\n', [("write", 9, 9)], 0),
+    "with times": ('1 1700000000.000001 write(1, "a, (", 4a, () = 4 <0.000010>\n', [("write", 4, 4)], 0),
+    "short": ('write(1, "hello\\nyou\\n", 10hello\n)  = 6\n', [("write", 10, 6)], 1),
+    "abbreviated": ('write(1, "abc"..., 10abc\n\ndefg\n)  = 10\n', [("write", 10, 10)], 3),
+    "abbreviated number": ('write(1, "123"..., 612345\n)  = 6\n', [("write", 6, 6)], 1),
+    "events": ('write(1, "--- x ---\\n\\n", 11--- x ---\n\n)  = 11\n', [("write", 11, 11)], 2),
+    "half": (
+        '[pid 7] write(1, "ab\\n", 3ab\n <unfinished ...>\n[pid 7] <... write resumed>)  = 3\n',
+        [("write", 3, 3)],
+        1,
+    ),
+    "another's": (
+        '[pid 7] write(1, "ab\\n", 3 <unfinished ...>\n[pid 8] getpid(ab\n)  = 8\n[pid 7] <... write resumed>)  = 3\n',
+        [("getpid", None, None), ("write", 3, 3)],
+        1,
+    ),
+    "killed": ('write(1, "ab\\n", 3ab\n)  = ?\n+++ killed by SIGKILL +++\n', [("write", 3, None)], 1),
+    "vector": (
+        'writev(1, [{iov_base="a", iov_len=1}, {iov_base="b\\n"..., iov_len=4}], 2ab\nc\n)  = 5\n',
+        [("writev", 5, 5)],
+        2,
+    ),
+    "file": ("sendfile(1, 3, NULL, 1677721612\n)  = 3\n", [("sendfile", 16777216, 3)], 1),
+    "echo": ('read(0, hello\n"hello\\n", 1024)  = 6\n', [("read", 1024, 6)], 1),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_a_call_with_output_in_its_line(
+    name: str, import_log: Import, query: Query, manifest: Callable
+) -> None:
+    log, calls, lines = MIXED[name]
+    recording = import_log(log)
+    assert issues(recording, query) == []
+    rows = query(recording, "SELECT call, requested_bytes, transferred_bytes FROM calls ORDER BY call")
+    assert rows == calls
+    [capture] = json.loads((recording / "recording.json").read_text())["captures"]
+    assert capture["counts"].get("output_lines", 0) == lines
+
+
+def test_calls_with_output_one_behind_another(import_log: Import, query: Query) -> None:
+    recording = import_log(LOGS / "output.f.strace")
+    assert issues(recording, query) == []
+    assert query(recording, "SELECT count(*) FROM calls") == [(15,)]
+
+
+# Logs whose output is not what the call wrote: nothing is guessed, and what stands behind is read.
+NOT_OUTPUT = {
+    "other text": ('write(1, "hello\\n", 6hullo\n)  = 6\nclose(3) = 0\n', [1, 2]),
+    "other count": ('write(1, "hello\\n", 6hello\n)  = 5\nclose(3) = 0\n', [1, 2]),
+    "more text": ('write(1, "abc", 3abcd)  = 3\nclose(3) = 0\n', [1]),
+    "no end": ('write(1, "hello\\nyou\\n", 10hello\nclose(3) = 0\n', [1]),
+    "no end, unknown text": ('write(1, "abc"..., 1000abc\nclose(3) = 0\nclose(4) = 0\nclose(5) = 0\n', [1]),
+    "other vector": ('writev(1, [{iov_base="a\\n", iov_len=2}], 2a\n)  = 2\nclose(3) = 0\n', [1, 2]),
+    "other echo": ('read(0, hello\n"hullo\\n", 1024)  = 6\nclose(3) = 0\n', [1, 2]),
+    "of a child": ("wait4(-1, hello\n[{WIFEXITED(s)}], 0, NULL) = 7\nclose(3) = 0\n", [1, 2]),
+    "twice": (
+        '[pid 7] write(1, "ab\\n", 3 <unfinished ...>\nab\nab\n[pid 8] close(3) = 0\n[pid 7] <... write resumed>)  = 3\n',
+        [3],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_OUTPUT)
+def test_what_may_be_other_text_is_not_guessed(name: str, import_log: Import, query: Query) -> None:
+    log, places = NOT_OUTPUT[name]
+    recording = import_log(log)
+    assert [line for line, *_ in issues(recording, query)] == places
+    closed = query(recording, "SELECT count(*) FROM calls WHERE call = 'close' AND value = 0")
+    assert closed == [(log.count("close("),)]
