@@ -127,6 +127,9 @@ impl Import<'_> {
         (half.places, half.started_ns, half.place, half.held) = (*places, item.time_ns, place, held);
         (half.forks, half.shown) = (*shape == Shape::Fork, false);
         self.system.threads.begin_half(thread, half);
+        if call.name == b"write" {
+            self.enters_write(self.system.threads.get(thread).tid);
+        }
         Ok(())
     }
 

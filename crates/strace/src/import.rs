@@ -1,6 +1,7 @@
 //! From log text to the tables of a recording.
 
 use std::{
+    collections::VecDeque,
     fmt,
     fs::File,
     io,
@@ -258,6 +259,8 @@ pub(crate) struct Import<'a> {
     pub(crate) first_line: String,
     /// A call that goes on behind a program's output.
     pub(crate) mixed: Option<Box<Mixed>>,
+    /// Threads that entered `write` last.
+    pub(crate) writers: VecDeque<i32>,
     /// Lines that were taken for output are read again.
     pub(crate) giving_back: bool,
     /// Lines that a program's own output takes up within calls.
@@ -319,6 +322,7 @@ impl<'a> Import<'a> {
             spare_halves: Vec::new(),
             restarted_calls: 0,
             mixed: None,
+            writers: VecDeque::new(),
             giving_back: false,
             output_lines: 0,
             place: (0, 0),

@@ -28,8 +28,8 @@ use crate::{
 /// More output of one call is not waited for.
 const LONGEST: usize = 256 << 10;
 
-/// Threads whose output is looked for in a line of another, and how much of it.
-const WRITERS: usize = 1024;
+/// Threads whose output is looked for in a line of another: those that entered `write` last, as it comes at once. And how much of it.
+const WRITERS: usize = 8;
 const LONGEST_LINE: usize = 4096;
 
 /// Buffers of one call that are compared.
@@ -308,12 +308,19 @@ impl Import<'_> {
         }
     }
 
+    /// A thread enters `write`, and strace goes on with another one.
+    pub(crate) fn enters_write(&mut self, tid: i32) {
+        if self.writers.len() == WRITERS {
+            self.writers.pop_front();
+        }
+        self.writers.push_back(tid);
+    }
+
     /// Where the output of a write that is under way begins, if a line ends with it: a line of text, and all that is written. It comes once.
     pub(crate) fn take_written(&mut self, item: &Item<'_>, alone: bool) -> Option<usize> {
-        let threads = &mut self.system.threads;
-        let writers = threads.of_session(item.session).take(WRITERS).filter(|index| threads.get(*index).writes());
-        for index in writers.collect::<Vec<usize>>() {
-            let half = threads.half_mut(index).filter(|half| !half.shown && half.text.len() < LONGEST_LINE);
+        for index in 0..self.writers.len() {
+            let half = self.system.threads.half_of(item.session, self.writers[index]);
+            let half = half.filter(|half| !half.shown && half.text.starts_with(b"write(") && half.text.len() < LONGEST_LINE);
             let Some(half) = half else { continue };
             let call = half.places.call(&half.text);
             let Some((known, true)) = printed(call.arguments.get(1)) else { continue };
@@ -349,7 +356,7 @@ impl Import<'_> {
                 Ok(())
             }
             Next::Other => {
-                self.give_back(&mixed)?;
+                self.give_back(*mixed)?;
                 // One of those lines may have begun another.
                 self.mixed_line(item)
             }
@@ -359,16 +366,19 @@ impl Import<'_> {
     /// The log is at its end.
     pub(crate) fn end_mixed(&mut self) -> Result<(), TableError> {
         while let Some(mixed) = self.mixed.take() {
-            self.give_back(&mixed)?;
+            self.give_back(*mixed)?;
         }
         Ok(())
     }
 
     /// What was taken for output is none: every line is read by itself.
-    fn give_back(&mut self, mixed: &Mixed) -> Result<(), TableError> {
+    fn give_back(&mut self, mixed: Mixed) -> Result<(), TableError> {
         let was = std::mem::replace(&mut self.giving_back, true);
-        for (number, taken) in mixed.lines.iter().enumerate() {
-            let chunk = Chunk::of_line(taken.text.clone(), true);
+        let mut chunk = Chunk::default();
+        for (number, taken) in mixed.lines.into_iter().enumerate() {
+            chunk.text = taken.text;
+            chunk.text.push(b'\n');
+            chunk.parse();
             let Some(line) = chunk.lines[..chunk.count].first() else { continue };
             let item = Item {
                 source: mixed.source,

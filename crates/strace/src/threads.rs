@@ -63,11 +63,6 @@ impl Thread {
         self.half.as_deref()
     }
 
-    /// Whether it is in `write`.
-    pub(crate) fn writes(&self) -> bool {
-        self.half.as_ref().is_some_and(|half| half.text.starts_with(b"write("))
-    }
-
     /// Whether it is in a call that makes a thread or a process.
     pub(crate) fn is_in_fork(&self) -> bool {
         self.half.as_ref().is_some_and(|half| half.forks)
@@ -180,7 +175,8 @@ impl Threads {
     }
 
     /// The call that a thread is in.
-    pub(crate) fn half_mut(&mut self, index: usize) -> Option<&mut Half> {
+    pub(crate) fn half_of(&mut self, session: u32, tid: i32) -> Option<&mut Half> {
+        let index = self.find(session, tid)?;
         self.get_mut(index).half.as_deref_mut()
     }
 
