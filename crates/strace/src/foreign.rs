@@ -225,11 +225,13 @@ fn is_numbered(name: &[u8]) -> bool {
 /// What most of the first lines of a log look like, of tools that print no calls.
 pub(crate) fn likeness(log: &[u8]) -> Option<Tool> {
     const LINES: usize = 200;
+    /// No tool's own words are longer.
+    const LONGEST: usize = 4096;
     let mut counts: Vec<(Tool, usize)> = Vec::new();
     let mut lines = 0;
     for line in log.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).take(LINES) {
         lines += 1;
-        let Some(tool) = talker(line) else { continue };
+        let Some(tool) = Some(line).filter(|line| line.len() < LONGEST).and_then(talker) else { continue };
         match counts.iter_mut().find(|(other, _)| *other == tool) {
             Some((_, count)) => *count += 1,
             None => counts.push((tool, 1)),
@@ -237,7 +239,7 @@ pub(crate) fn likeness(log: &[u8]) -> Option<Tool> {
     }
     // Compilers and debuggers say other things in between.
     let (tool, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-    (count * 8 >= lines).then_some(tool)
+    (count * 16 >= lines).then_some(tool)
 }
 
 fn talker(line: &[u8]) -> Option<Tool> {

@@ -269,10 +269,10 @@ impl Feed {
 
     fn set_format(&mut self, format: Format, head: &[u8]) {
         self.format = Some(format);
-        match format {
-            Format::Truss(layout) => self.times = Some(Times::new(layout)),
-            Format::Strace => self.likeness = foreign::likeness(head),
-            Format::Foreign(_) => {}
+        // Asked for where nothing is understood, also of what looks like dumps of truss.
+        self.likeness = foreign::likeness(head);
+        if let Format::Truss(layout) = format {
+            self.times = Some(Times::new(layout));
         }
     }
 

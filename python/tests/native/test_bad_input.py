@@ -91,6 +91,11 @@ FOREIGN = {
         "line 1 is of dtruss",
     ),
     "kdump": ("  1234 ls       CALL  write(0x1,0x7fff,0x400)\n  1234 ls       RET   write 1024\n", "kdump"),
+    "kdump -d": (
+        "12345 ls       GIO   fd 1 wrote 6 bytes\n       0x0000 2f6c 6962 0a00    |/lib.|\n"
+        '       "hello\n       "\n',
+        "kdump",
+    ),
     "perf trace": (
         "     0.050 ( 0.013 ms): ls/8847 brk()                         = 0x55747baea000\n",
         "perf trace",
