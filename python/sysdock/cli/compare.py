@@ -30,6 +30,7 @@ _EPILOG = """Example:
   sysdock compare before after --part files --format csv --limit 0
   sysdock compare before after time/where
   sysdock compare before after syscalls/latency --limit 20
+  sysdock compare --repeat 10 -- 'sort words' -- 'LC_ALL=C sort words'     run both in turns
 """
 _ROWS = 10
 # The lists of all sections, with their titles.
@@ -47,6 +48,7 @@ _WORDS = {
         "faster": "{times} times as fast: {a} -> {b}",
         "slower": "{times} times as slow: {a} -> {b}",
         "same": "as long as before: {a} -> {b}",
+        "once": "One run of each proves nothing: measure with `sysdock compare --repeat 10 -- 'A' -- 'B'`.",
         "unknown": "one of them has no clock",
     },
     "ja": {
@@ -60,10 +62,11 @@ _WORDS = {
         "faster": "{times} 倍速くなりました: {a} -> {b}",
         "slower": "{times} 倍遅くなりました: {a} -> {b}",
         "same": "ほぼ同じです: {a} -> {b}",
+        "once": "1 回ずつでは判断できません。`sysdock compare --repeat 10 -- 'A' -- 'B'` で測ります。",
         "unknown": "片方に時刻がありません",
     },
 }
-# Runs of one program differ by some percent for no reason.
+# Runs of one program differ by some percent for no reason, and the ratio is shown with one digit.
 _SAME_WITHIN = 1.05
 
 
@@ -89,6 +92,12 @@ _SAME_WITHIN = 1.05
     default="table",
     help="table (default): for reading. csv, json: exact values.",
 )
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="A and B are commands: run both N times, in turns, and say whether one takes longer.",
+)
 @raw_option
 @filter_options
 @lang_option
@@ -96,6 +105,7 @@ def command(
     a: Path,
     b: Path,
     analysis: str | None,
+    repeat: int | None,
     pairs: tuple[str, ...],
     part: str,
     limit: int | None,
@@ -112,6 +122,13 @@ def command(
     from sysdock.cli.output import remark_on
     from sysdock.errors import UserError
 
+    if repeat is not None:
+        from sysdock.cli.compare_runs import compare_runs
+
+        compare_runs(
+            [word for word in (str(a), str(b), analysis) if word not in ("--", None)], repeat, format_
+        )
+        return
     if analysis is None and pairs:
         raise UserError("a parameter is one of an analysis", "name the analysis behind A and B", "--param")
     if analysis is not None and part != "all":
@@ -126,6 +143,7 @@ def command(
             remark_on(first)
             remark_on(second)
             return
+        _remark_on_commands(first, second)
         found = compare(first, second)
         if part in found.not_computed:
             # Nothing else was asked for.
@@ -140,6 +158,15 @@ def command(
             _json(found, part, rows, lang)
         remark_on(first)
         remark_on(second)
+
+
+def _remark_on_commands(a: Session, b: Session) -> None:
+    """What is compared may not be the same work."""
+    from sysdock.cli.output import remark
+
+    commands = [session.recording.manifest.get("command") for session in (a, b)]
+    if all(commands) and commands[0] != commands[1]:
+        remark(f"the commands differ: {commands[0]} | {commands[1]}")
 
 
 def _rows_of(
@@ -243,7 +270,8 @@ def _verdict(found: Comparison, words: dict[str, str], clocks: bool) -> list[str
     if clocks and a and b:
         times = max(a, b) / min(a, b)
         state = "same" if times < _SAME_WITHIN else "faster" if b < a else "slower"
-    return [words[state].format(times=f"{times:.2f}", a=human_ns(a), b=human_ns(b)), ""]
+    once = [words["once"]] if state != "unknown" else []
+    return [words[state].format(times=f"{times:.1f}", a=human_ns(a), b=human_ns(b)), *once, ""]
 
 
 def _csv(found: Comparison, part: str, rows: int | None, lang: str, *, raw: bool) -> None:

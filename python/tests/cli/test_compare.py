@@ -136,3 +136,15 @@ def test_what_cannot_be_compared_is_said(cli, pair: tuple[Path, Path]) -> None:
     ):
         done = cli("compare", *pair, *words)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_the_verb_says_which_takes_longer(cli) -> None:
+    done = cli("compare", "--repeat", "8", "--format", "json", "--", "true", "--", "sleep 0.05")
+    answer = json.loads(done.stdout)
+    assert answer["differ"]
+    assert answer["ratio"] > 2
+    assert cli("compare", "--repeat", "8", "--", "true").returncode == 2
+
+
+def test_single_runs_are_no_measurement(cli, pair: tuple[Path, Path]) -> None:
+    assert "One run of each proves nothing" in cli("compare", *pair).stdout
