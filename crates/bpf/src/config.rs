@@ -4,7 +4,7 @@ use std::{fs, io, os::unix::fs::MetadataExt, time::Duration};
 
 use sysdock_calls::syscalls::{self, Asked, At, Calls, Class, Shape};
 
-use crate::families::calls::numbers;
+use crate::families::calls::{compat, numbers};
 
 /// Calls that can be told apart by number.
 pub(crate) const CALLS: usize = 512;
@@ -224,6 +224,7 @@ impl Config {
             out.extend([recorded, fd, count, offset, second_fd, second_offset]);
             out.extend([shape.directory, shape.path, shape.second_directory, shape.second_path]);
         }
+        out.extend(compat::table(CALLS).into_iter().flat_map(u16::to_le_bytes));
         out
     }
 }
@@ -272,6 +273,6 @@ mod tests {
             stacks: Stacks::Off,
             layouts: false,
         };
-        assert_eq!(config.bytes().len(), 64 + CALLS * 12);
+        assert_eq!(config.bytes().len(), 64 + CALLS * 14);
     }
 }

@@ -52,6 +52,7 @@ struct config {
 	u32 layouts;          // whether events report what code lies where: for stacks of calls, or of samples
 	u32 pad;
 	struct shape shapes[CALLS];
+	u16 compat[CALLS]; // of 32-bit programs: see compat.h
 };
 
 const volatile struct config config SEC(".rodata.config") = {};

@@ -18,7 +18,6 @@ struct event_header {
 enum no_call {
 	CALL_NONE = -1,
 	CALL_NEVER = -2, // a thread of the kernel
-	CALL_OF_32_BITS = -3, // it is in one of a 32-bit program
 };
 
 // In event_header.flags of a sum.

@@ -91,7 +91,7 @@ int BPF_PROG(enter, struct pt_regs *regs, long number)
 	u32 use = use_of(number);
 	struct call *call;
 
-	if (!use || task->thread_info.status & TS_COMPAT || task->tgid == config.recorder_pid)
+	if (!use || is_compat(task) || task->tgid == config.recorder_pid)
 		return 0;
 	call = bpf_task_storage_get(&begun, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!call) {

@@ -7,6 +7,7 @@
 #include "events.h"
 #include "bpf/ring.h"
 #include "bpf/target.h"
+#include "bpf/compat.h"
 #include "families/paths/files.h"
 #include "aio.h"
 #define STACKS_WANTED config.stacks
@@ -19,15 +20,16 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define CPUS 1024
-#define TS_COMPAT 2
 #define PATH_MAX 4096
 
 struct entry {
 	u64 start_ns;
 	u64 file; // SHAPE_FILE_BEFORE
 	u64 task; // whose; 0: nobody's. Not the thread id, which an exec may change within the call
-	u64 number;
+	u64 number; // of a 32-bit program above 16 bits what compat_call says, and ENTRY_COMPAT
 };
+
+#define ENTRY_COMPAT (1ULL << 32)
 
 struct slot { // a cache line: neighbours do not disturb each other
 	struct entry entry;
@@ -50,6 +52,7 @@ struct scratch_call {
 	struct call_second_file second;
 	struct call_mapping mapping;
 	u64 stack; // not in registers, nor the next two: the verifier would follow all that they can be
+	u64 arguments[8];
 	u32 flags, paths_bytes;
 	char paths[2 * (PATH_MAX + 64)];
 };
@@ -78,17 +81,55 @@ static __always_inline struct slot *this_slot(void)
 	return &slots[cpu];
 }
 
-static __always_inline u64 argument(struct pt_regs *regs, u8 index)
+static __always_inline u64 argument(struct scratch_call *scratch, u8 index)
 {
-	switch (index) {
-	case 0: return regs->di;
-	case 1: return regs->si;
-	case 2: return regs->dx;
-	case 3: return regs->r10;
-	case 4: return regs->r8;
-	case 5: return regs->r9;
+	return scratch->arguments[index & 7];
+}
+
+// The arguments of the call that returns, as a 64-bit program has them.
+static __always_inline void take_arguments(struct scratch_call *scratch, struct pt_regs *regs)
+{
+	scratch->arguments[0] = regs->di;
+	scratch->arguments[1] = regs->si;
+	scratch->arguments[2] = regs->dx;
+	scratch->arguments[3] = regs->r10;
+	scratch->arguments[4] = regs->r8;
+	scratch->arguments[5] = regs->r9;
+}
+
+// The same of a 32-bit program. Returns its result.
+static __always_inline long take_compat_arguments(struct scratch_call *scratch, struct pt_regs *regs, u16 how, long result)
+{
+	u64 *arguments = scratch->arguments;
+	u32 words[6] = {};
+
+	arguments[0] = (u32)regs->bx;
+	arguments[1] = (u32)regs->cx;
+	arguments[2] = (u32)regs->dx;
+	arguments[3] = (u32)regs->si;
+	arguments[4] = (u32)regs->di;
+	arguments[5] = (u32)regs->bp;
+	if (how == COMPAT_PAGES) {
+		arguments[5] <<= 12;
+	} else if (how == COMPAT_HALVES_FROM_FOURTH) {
+		arguments[3] |= arguments[4] << 32;
+	} else if (how == COMPAT_HALVES_FROM_SECOND) {
+		arguments[1] |= arguments[2] << 32;
+	} else if (how == COMPAT_LONG_SEEK) {
+		// _llseek(fd, high, low, &result, whence)
+		if (!result)
+			bpf_probe_read_user(&result, sizeof(result), (void *)arguments[3]);
+		arguments[1] = arguments[1] << 32 | arguments[2];
+		arguments[2] = arguments[4];
+	} else if (how == COMPAT_SOCKETS || how == COMPAT_IN_MEMORY) {
+		void *list = (void *)(how == COMPAT_SOCKETS ? arguments[1] : arguments[0]);
+		// Of sockets some calls have fewer, which may end where memory does.
+		if (bpf_probe_read_user(words, sizeof(words), list))
+			bpf_probe_read_user(words, 3 * sizeof(words[0]), list);
+		for (int i = 0; i < 6; i++)
+			arguments[i] = words[i];
 	}
-	return 0;
+	return result;
 }
 
 SEC("tp_btf/sys_enter")
@@ -99,10 +140,12 @@ int BPF_PROG(enter, struct pt_regs *regs, long number)
 
 	if (!slot || !is_wanted(task) || (u64)number >= CALLS)
 		return 0;
-	if (task->thread_info.status & TS_COMPAT) {
-		// Of 32-bit programs, with other numbers.
-		lose(EVENT_CALL);
-		return 0;
+	u64 first = regs->di, kept = number;
+	if (is_compat(task)) {
+		first = (u32)regs->bx;
+		kept = compat_call(number, first);
+		number = kept & COMPAT_NUMBER;
+		kept = kept << 16 | number | ENTRY_COMPAT;
 	}
 	const volatile struct shape *shape = &config.shapes[number & (CALLS - 1)];
 	if (!shape->recorded)
@@ -110,11 +153,11 @@ int BPF_PROG(enter, struct pt_regs *regs, long number)
 	if (config.pid_namespace && shape->flags & SHAPE_EXEC)
 		keep_exec_tid(task);
 	slot->entry.task = number_of(task);
-	slot->entry.number = number;
+	slot->entry.number = kept;
 	slot->entry.file = 0;
 	if (shape->flags & SHAPE_FILE_BEFORE) {
 		s64 position;
-		slot->entry.file = file_at(argument(regs, shape->fd), bpf_ktime_get_ns(), &position);
+		slot->entry.file = file_at(first, bpf_ktime_get_ns(), &position); // close(2)
 	}
 	slot->entry.start_ns = bpf_ktime_get_ns();
 	return 0;
@@ -183,13 +226,13 @@ static __always_inline bool is_relative(struct scratch_call *scratch, u32 at)
 }
 
 static __always_inline u32 path_argument(
-	struct scratch_call *scratch, u32 at, struct pt_regs *regs, u8 directory, u8 path, u64 now_ns)
+	struct scratch_call *scratch, u32 at, u8 directory, u8 path, u64 now_ns)
 {
-	u32 length = read_path(scratch, at, (void *)argument(regs, path), 0);
+	u32 length = read_path(scratch, at, (void *)argument(scratch, path), 0);
 
 	if (length && is_relative(scratch, at)) {
 		struct call_path *block = (void *)scratch->paths + at;
-		block->base = base_of(directory == NONE ? AT_FDCWD : (int)argument(regs, directory), now_ns);
+		block->base = base_of(directory == NONE ? AT_FDCWD : (int)argument(scratch, directory), now_ns);
 	}
 	return length;
 }
@@ -238,6 +281,51 @@ __noinline s64 vector_bytes(u64 parts, u64 number)
 	return vector.bytes;
 }
 
+// The same of a 32-bit program, whose parts have two words of 32 bits.
+static __noinline long add_compat_parts(u32 index, struct vector *vector)
+{
+	u32 parts[2 * PARTS] = {};
+	u64 done = (u64)index * PARTS;
+
+	if (done >= vector->number)
+		return 1;
+	u64 left = vector->number - done;
+	if (left > PARTS)
+		left = PARTS;
+	if (bpf_probe_read_user(parts, 2 * sizeof(parts[0]) * (left & 15), (void *)(vector->parts + done * 2 * sizeof(parts[0])))) {
+		vector->bytes = -1;
+		return 1;
+	}
+	for (int i = 0; i < PARTS; i++)
+		if (i < left)
+			vector->bytes += parts[2 * i + 1];
+	return 0;
+}
+
+static __noinline s64 compat_vector_bytes(u64 parts, u64 number)
+{
+	struct vector vector = { .parts = parts, .number = number };
+
+	if (number > PARTS_AT_MOST)
+		return -1;
+	if (number <= PARTS)
+		add_compat_parts(0, &vector);
+	else if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
+		bpf_loop(PARTS_AT_MOST / PARTS, add_compat_parts, &vector, 0);
+	else // before 5.17
+		vector.bytes = -1;
+	return vector.bytes;
+}
+
+static __noinline s64 compat_message_bytes(u64 header)
+{
+	u32 vector[2]; // msg_iov, msg_iovlen
+
+	if (bpf_probe_read_user(vector, sizeof(vector), (void *)(header + 8)))
+		return -1;
+	return compat_vector_bytes(vector[0], vector[1]);
+}
+
 // Bytes that a message has, or has room for.
 __noinline s64 message_bytes(u64 header)
 {
@@ -248,26 +336,27 @@ __noinline s64 message_bytes(u64 header)
 	return vector_bytes(vector[0], vector[1]);
 }
 
-static __always_inline s64 offset_argument(struct pt_regs *regs, u8 index, u16 flags, s64 position)
+static __always_inline s64 offset_argument(struct scratch_call *scratch, u8 index, u16 flags, s64 position, bool is_short)
 {
 	s64 offset;
 
 	if (index == NONE)
 		return flags & SHAPE_POSITION ? position : -1;
-	offset = argument(regs, index);
+	offset = argument(scratch, index);
 	if (flags & SHAPE_OFFSET_POINTER) {
 		void *pointer = (void *)offset;
 		if (!pointer)
 			return position;
-		return bpf_probe_read_user(&offset, sizeof(offset), pointer) ? -1 : offset;
+		offset = 0;
+		return bpf_probe_read_user(&offset, is_short ? 4 : sizeof(offset), pointer) ? -1 : offset;
 	}
 	return offset == -1 && (flags & SHAPE_POSITION) ? position : offset;
 }
 
 // Whether a place that a copy could be given by a pointer to an offset is that of the file position.
-static __always_inline bool is_at_position(struct pt_regs *regs, u8 index)
+static __always_inline bool is_at_position(struct scratch_call *scratch, u8 index)
 {
-	return index == NONE || !argument(regs, index);
+	return index == NONE || !argument(scratch, index);
 }
 
 // Behind the fixed part: the paths from the scratch, last.
@@ -329,6 +418,14 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		lose(EVENT_CALL);
 		return 0;
 	}
+	bool compat = entry.number & ENTRY_COMPAT;
+	u16 how = compat ? (u16)(entry.number >> 16) >> COMPAT_BITS : COMPAT_SAME;
+	bool is_short = how == COMPAT_SHORT_OFFSETS;
+	entry.number &= 0xffff;
+	if (compat)
+		result = take_compat_arguments(scratch, regs, how, result);
+	else
+		take_arguments(scratch, regs);
 	scratch->stack = 0;
 	scratch->flags = scratch->paths_bytes = 0;
 	struct call_event *call = &scratch->call;
@@ -347,45 +444,46 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	if (shape_flags & SHAPE_NEW_FD && result >= 0)
 		call->fd = result;
 	else if (shape->fd != NONE)
-		call->fd = argument(regs, shape->fd);
+		call->fd = argument(scratch, shape->fd);
 	if (shape_flags & SHAPE_FILE_BEFORE)
 		call->file = entry.file;
 	else if (call->fd >= 0)
 		call->file = file_at(call->fd, now_ns, &position);
 	if (shape->offset != NONE || shape_flags & SHAPE_POSITION)
-		call->offset = offset_argument(regs, shape->offset, shape_flags, position);
+		call->offset = offset_argument(scratch, shape->offset, shape_flags, position, is_short);
 	// What threads may move is read before the call is told to end: then whoever moved it meanwhile overlaps the call, and that is seen.
 	if (shape_flags & SHAPE_POSITION && task->signal->nr_threads > 1)
 		now_ns = bpf_ktime_get_ns();
 	call->duration_ns_and_number = (now_ns - entry.start_ns) << 16 | (entry.number < CALL_NUMBER ? entry.number : CALL_NUMBER);
 	// An offset argument that means the position: where it was before the call. Only here is it known that it does.
 	if (shape->offset != NONE && (shape_flags & (SHAPE_POSITION | SHAPE_OFFSET_POINTER)) == SHAPE_POSITION &&
-	    argument(regs, shape->offset) == -1ULL) {
+	    argument(scratch, shape->offset) == -1ULL) {
 		call->duration_ns_and_number |= CALL_POSITIONS;
 		if (result > 0 && call->offset >= result)
 			call->offset -= result;
 	}
 	if (shape->count != NONE) {
-		call->extra = argument(regs, shape->count);
+		call->extra = argument(scratch, shape->count);
 		if (shape_flags & SHAPE_VECTOR)
-			call->extra = vector_bytes(call->extra, argument(regs, shape->count + 1));
+			call->extra = compat ? compat_vector_bytes(call->extra, argument(scratch, shape->count + 1)) :
+					       vector_bytes(call->extra, argument(scratch, shape->count + 1));
 		else if (shape_flags & SHAPE_MESSAGE)
-			call->extra = message_bytes(call->extra);
+			call->extra = compat ? compat_message_bytes(call->extra) : message_bytes(call->extra);
 		else if (shape_flags & SHAPE_HOW)
 			bpf_probe_read_user(&call->extra, sizeof(call->extra), (void *)call->extra);
 	}
 	if (shape->second_fd != NONE && !(shape_flags & SHAPE_PAIR)) {
 		scratch->flags |= CALL_SECOND_FILE;
-		second->file = file_at(argument(regs, shape->second_fd), now_ns, &position);
-		second->offset = offset_argument(regs, shape->second_offset, shape_flags, position);
-		second->fd = argument(regs, shape->second_fd);
-		second->at_position = (is_at_position(regs, shape->offset) ? POSITION_OF_FIRST : 0) |
-				      (is_at_position(regs, shape->second_offset) ? POSITION_OF_SECOND : 0);
+		second->file = file_at(argument(scratch, shape->second_fd), now_ns, &position);
+		second->offset = offset_argument(scratch, shape->second_offset, shape_flags, position, is_short);
+		second->fd = argument(scratch, shape->second_fd);
+		second->at_position = (is_at_position(scratch, shape->offset) ? POSITION_OF_FIRST : 0) |
+				      (is_at_position(scratch, shape->second_offset) ? POSITION_OF_SECOND : 0);
 		call->duration_ns_and_number |= CALL_POSITIONS;
 	}
 	if (shape_flags & SHAPE_PAIR && result == 0) {
 		int pair[2];
-		if (!bpf_probe_read_user(pair, sizeof(pair), (void *)argument(regs, shape->second_fd))) {
+		if (!bpf_probe_read_user(pair, sizeof(pair), (void *)argument(scratch, shape->second_fd))) {
 			scratch->flags |= CALL_SECOND_FILE;
 			call->fd = pair[0];
 			call->file = file_at(pair[0], now_ns, &position);
@@ -398,29 +496,30 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	}
 	if (shape_flags & SHAPE_MAPPING) {
 		scratch->flags |= CALL_MAPPING;
-		scratch->mapping.length = argument(regs, 1);
-		scratch->mapping.protection = argument(regs, 2);
-		scratch->mapping.flags = argument(regs, 3);
-		scratch->mapping.offset = argument(regs, 5);
+		scratch->mapping.length = argument(scratch, 1);
+		scratch->mapping.protection = argument(scratch, 2);
+		scratch->mapping.flags = argument(scratch, 3);
+		scratch->mapping.offset = argument(scratch, 5);
 		if (config.layouts && scratch->mapping.protection & PROTECTION_EXEC && call->file && (u64)result < ~4095ULL)
 			tell_mapped(result, &scratch->mapping, call->file, call->fd, now_ns);
 	}
 	if (shape->path != NONE && !(shape_flags & SHAPE_EXEC && result == 0)) {
 		scratch->flags |= CALL_PATH;
-		scratch->paths_bytes = path_argument(scratch, 0, regs, shape->directory, shape->path, now_ns);
+		scratch->paths_bytes = path_argument(scratch, 0, shape->directory, shape->path, now_ns);
 		// An empty path means the descriptor itself.
 		struct call_path *block = (void *)scratch->paths;
 		if (!block->length && !block->flags && shape->directory != NONE && call->fd < 0)
-			call->fd = argument(regs, shape->directory);
+			call->fd = argument(scratch, shape->directory);
 		if (shape->second_path != NONE) {
 			scratch->flags |= CALL_SECOND_PATH;
 			scratch->paths_bytes += path_argument(
-				scratch, scratch->paths_bytes & 0x1fff, regs, shape->second_directory, shape->second_path, now_ns);
+				scratch, scratch->paths_bytes & 0x1fff, shape->second_directory, shape->second_path, now_ns);
 		}
 	}
 	if (shape_flags & SHAPE_RENAMES && result == 0)
 		count_rename();
-	if (config.stacks && shape_flags & SHAPE_STACK && !(shape_flags & SHAPE_EXEC && result == 0)) {
+	// Stacks are unwound as those of 64-bit programs.
+	if (config.stacks && !compat && shape_flags & SHAPE_STACK && !(shape_flags & SHAPE_EXEC && result == 0)) {
 		struct slot *slot = this_slot();
 		if (slot && wants_stack(now_ns - entry.start_ns, &slot->calls))
 			scratch->stack = stack_of(now_ns, 0);
@@ -429,6 +528,10 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	}
 	write_call(call, scratch, scratch->stack, scratch->paths_bytes, scratch->flags, now_ns);
 	if (shape_flags & (SHAPE_SUBMIT | SHAPE_REAP) && result > 0) {
+		if (compat) { // its lists have other pointers
+			lose(shape_flags & SHAPE_SUBMIT ? EVENT_AIO_SUBMIT : EVENT_AIO_DONE);
+			return 0;
+		}
 		struct aio_call *aio = this_aio_call();
 		if (!aio)
 			return 0;
@@ -454,7 +557,7 @@ int BPF_PROG(end_in_call, struct task_struct *task)
 		return 0;
 	u64 now_ns = bpf_ktime_get_ns();
 	call.start_ns = entry.start_ns;
-	call.duration_ns_and_number = (now_ns - entry.start_ns) << 16 | entry.number;
+	call.duration_ns_and_number = (now_ns - entry.start_ns) << 16 | (entry.number & 0xffff);
 	call.tid = tid_of(task);
 	call.fd = -1;
 	call.offset = -1;

@@ -3,6 +3,7 @@
 mod aio;
 pub(crate) mod events;
 pub(crate) mod meanings;
+pub(crate) mod compat;
 pub(crate) mod numbers;
 mod rows;
 #[cfg(test)]

@@ -42,15 +42,17 @@ const HIGH: &str = "\
     open_tree_attr file_getattr file_setattr";
 
 const HIGH_FROM: usize = 424;
-const RING_CALL: usize = 511;
+/// A call that only 32-bit programs have.
+pub(crate) const WITHOUT_NAME: usize = 510;
 
 /// The names in order of their numbers; empty where there is none.
 pub(crate) fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> = LOW.split_ascii_whitespace().collect();
     names.resize(HIGH_FROM, "");
     names.extend(HIGH.split_ascii_whitespace());
+    names.resize(WITHOUT_NAME, "");
+    names.push("compat_syscall");
     // What an io_uring does and no system call: `RING_CALL` of `bpf/config.h`.
-    names.resize(RING_CALL, "");
     names.push("io_uring");
     names
 }

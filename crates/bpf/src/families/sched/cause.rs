@@ -3,7 +3,7 @@
 use sysdock_calls::{Kind, syscalls::Class};
 
 use super::rows::State;
-use crate::events::{CALL_NEVER, CALL_OF_32_BITS};
+use crate::events::CALL_NEVER;
 
 /// The words of `run_states.cause`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +54,7 @@ impl Cause {
             if reason == CALL_NEVER.cast_signed() as i16 {
                 return if is_uninterruptible { Cause::Kernel } else { Cause::Idle };
             }
-            let of_32_bits = reason == CALL_OF_32_BITS.cast_signed() as i16;
-            if of_32_bits { Cause::Unknown } else { Cause::PageFault }
+            Cause::PageFault
         })
     }
 
@@ -120,7 +119,6 @@ mod tests {
         // Threads of the kernel have no pages that could be missing.
         assert_eq!(Cause::without_call(asleep, -2), Some(Cause::Idle));
         assert_eq!(Cause::without_call(waits, -2), Some(Cause::Kernel));
-        assert_eq!(Cause::without_call(asleep, -3), Some(Cause::Unknown));
         assert_eq!(Cause::without_call(State::Preempted, -2), None);
         assert_eq!(Cause::without_call(State::Unknown, -2), Some(Cause::Unknown));
     }

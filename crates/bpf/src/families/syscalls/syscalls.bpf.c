@@ -71,10 +71,8 @@ int BPF_PROG(call_begins, struct pt_regs *regs, long number)
 
 	if (!is_wanted(task) || (u64)number >= CALLS)
 		return 0;
-	if (task->thread_info.status & TS_COMPAT) { // of 32-bit programs, with other numbers
-		lose(EVENT_CALL_TIMES);
-		return 0;
-	}
+	if (is_compat(task))
+		number = compat_call(number, (u32)regs->bx) & COMPAT_NUMBER;
 	started = bpf_task_storage_get(&calls_started, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!started) {
 		lose(EVENT_CALL_TIMES);
