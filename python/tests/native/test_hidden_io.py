@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from recorders import recorder_or_skip
 from sysdock.library import Library
 from sysdock.recording import Recording, connect
 
+URING_OPEN = Path(__file__).resolve().parents[3] / "testdata" / "programs" / "uring_open.c"
 PROGRAMS = Path(__file__).resolve().parents[3] / "testdata" / "programs"
 PYTHON = [sys.executable, "-I", "-S"]
 Import = Callable[..., Path]
@@ -581,3 +583,22 @@ def test_every_overlap_in_a_set_is_told_in_both_rows(
 def stamped(microseconds: int) -> str:
     """The beginning of a line of -ttt."""
     return f"{1_700_000_000 + microseconds // 10**6}.{microseconds % 10**6:06} "
+
+
+def test_files_that_a_ring_opens_and_closes_have_names(native: Path, tmp_path: Path, query: Callable) -> None:
+    kernel = recorder_or_skip(native, "kernel")
+    program = tmp_path / "uring_open"
+    subprocess.run(["gcc", "-O1", "-o", program, URING_OPEN], check=True)
+    done = kernel.record(tmp_path / "rec", program, "/etc/passwd", tmp_path / "nothing", "/etc/hostname")
+    if done.returncode == 77:
+        pytest.skip("this kernel refuses io_uring_setup")
+    rows = query(
+        tmp_path / "rec",
+        "SELECT call, path, fd >= 0, errno FROM calls LEFT JOIN paths USING (path_id) WHERE via = 'io_uring' ORDER BY ts_ns",
+    )
+    of_file = [
+        [(call, path, True, None) for call in ("openat", "pread64", "close")]
+        for path in ("/etc/passwd", "/etc/hostname")
+    ]
+    # What was not there has no name: the ring's own copy of it is gone by then.
+    assert rows == [*of_file[0], ("openat", None, None, "ENOENT"), *of_file[1]]

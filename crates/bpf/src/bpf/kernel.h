@@ -234,6 +234,10 @@ struct io_rw { // the same memory as io_kiocb, for reads and writes
 	u32 len;
 };
 
+struct io_close { // for closes
+	int fd;
+};
+
 struct io_uring_cqe {
 	s32 res;
 };

@@ -28,6 +28,7 @@ struct request {
 	u64 start_ns;
 	s64 offset;
 	s64 asked;
+	u64 file; // of CLOSE: it is gone at the completion
 	u32 tid;
 	s32 fd;
 };
@@ -65,6 +66,12 @@ static __always_inline void begin(struct io_kiocb *submission)
 		// Of vectors it is their number.
 		request.asked = op == READV || op == WRITEV ? -1 : (s64)BPF_CORE_READ(transfer, len);
 	}
+	if (op == CLOSE) {
+		struct io_close *closing = (void *)submission;
+		s64 unused;
+		request.fd = BPF_CORE_READ(closing, fd);
+		request.file = file_at(request.fd, request.start_ns, &unused);
+	}
 	if (bpf_map_update_elem(&requests, &key, &request, BPF_ANY))
 		lose(EVENT_CALL);
 }
@@ -98,16 +105,27 @@ static __always_inline void end(struct io_kiocb *submission, s32 result)
 	if (!request || !ring)
 		return;
 	now_ns = bpf_ktime_get_ns();
-	if (place_of_file(&place, BPF_CORE_READ(submission, file), &unused))
+	u8 op = BPF_CORE_READ(submission, opcode);
+	s32 fd = request->fd;
+	if (op == CLOSE) {
+		file = request->file;
+	} else if ((op == OPENAT || op == OPENAT2) && result >= 0) {
+		// Workers of the ring share the descriptors of whoever asked. Without a descriptor (`file_index`) nothing names the file.
+		fd = result;
+		file = file_at(fd, now_ns, &unused);
+	} else if (place_of_file(&place, BPF_CORE_READ(submission, file), &unused)) {
 		file = id_told(&place, now_ns);
+	} else {
+		// Names, times and the like: the ring knows no descriptor.
+		fd = -1;
+	}
 	event = ring_take(ring, sizeof(*event), EVENT_CALL, now_ns, &position);
 	if (event) {
-		u8 op = BPF_CORE_READ(submission, opcode);
 		u64 number = op < OPS ? numbers[op] : 0;
 		event->start_ns = request->start_ns;
 		event->duration_ns_and_number = (now_ns - request->start_ns) << 16 | (number ?: RING_CALL);
 		event->tid = request->tid;
-		event->fd = request->fd;
+		event->fd = fd;
 		event->result = result;
 		event->file = file;
 		event->offset = request->offset;
