@@ -116,7 +116,7 @@ pub struct Outcome {
     pub method: &'static str,
     /// Why by this one.
     pub reason: String,
-    /// Files and folders that were met, and those of them that could not be read.
+    /// Files, folders, links and the like that were met, and those of them that could not be read.
     pub files: u64,
     /// See `files`.
     pub unread: u64,

@@ -9,7 +9,7 @@
 -- column: free_bytes BIGINT         Free, as the file system counts it [B].
 -- column: free_extents BIGINT       Pieces of free space; empty where they could not be read.
 -- column: largest_free_bytes BIGINT The largest of them [B].
--- column: files BIGINT              Files and directories that were met.
+-- column: files BIGINT              Files, directories, links and the like that were met.
 -- column: unread_files BIGINT       Those whose blocks could not be read.
 -- column: allocated_bytes BIGINT    What the extents of files take up [B].
 -- column: extents BIGINT            Extents of files.

@@ -281,14 +281,15 @@ def _draw_series(series: Path, found: list[Snapshot], output: Path, options: Str
 def diff(before: Path, after: Path, limit: int, format_: str) -> None:
     """What is new, lost and moved between two scans of a file system."""
     from sysdock.cli.output import print_rows, remark, terminal_width
-    from sysdock.disk.difference import COLUMNS, TOTALS, difference
+    from sysdock.disk.difference import COLUMNS, difference, total_columns
     from sysdock.library import Library
 
     first, second = open_recordings(before, after)
-    found = difference(first, second, Library())
+    library = Library()
+    found = difference(first, second, library)
     shown = found.files[:limit] if limit else found.files
     if format_ == "table":
-        print_rows(TOTALS, found.totals, format_, terminal_width())
+        print_rows(total_columns(library), found.totals, format_, terminal_width())
         sys.stdout.write("\n")
     print_rows(COLUMNS, shown, format_, terminal_width())
     if len(found.files) > len(shown):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from sysdock.disk import totals
 from sysdock.errors import UserError
 from sysdock.library import Column, Library
 from sysdock.recording import Recording
@@ -24,13 +25,7 @@ COLUMNS = (
     Column("kept_bytes", "BIGINT", "B", "What lies where it lay, in the file and on the device."),
     Column("transferred_bytes", "BIGINT", "B", "What was there before, and lies elsewhere."),
 )
-TOTALS = (
-    Column("scan", "VARCHAR", None, "Which of the two."),
-    Column("files", "BIGINT", None, "Files and directories."),
-    Column("allocated_bytes", "BIGINT", "B", "What they take up on the device."),
-    Column("fragments", "BIGINT", None, "Pieces of all of them."),
-    Column("fragmented_files", "BIGINT", None, "Those in more than one piece."),
-)
+_SCAN = Column("scan", "VARCHAR", None, "Which of the two.")
 
 # Pieces with one distance between place in the file and place on the device overlap where nothing moved.
 _FILES_SQL = f"""WITH held_before AS (
@@ -80,7 +75,7 @@ ORDER BY greatest(coalesce(bytes_before, 0), coalesce(bytes_after, 0)) - kept_by
 
 @dataclass(frozen=True)
 class Difference:
-    """Rows under `COLUMNS`, the largest change first, and under `TOTALS`."""
+    """Rows under `COLUMNS`, the largest change first, and of both scans as a whole, under `total_columns`."""
 
     files: list[tuple[Any, ...]]
     totals: list[tuple[Any, ...]]
@@ -94,19 +89,16 @@ def difference(before: Recording, after: Recording, library: Library) -> Differe
         views.add_stored(after, "_after", TABLES)
         _refuse_others(views)
         files = views.connection.execute(_FILES_SQL).fetchall()
-        totals = [
-            (name, *(views.connection.execute(_totals_sql(suffix)).fetchone() or ()))
-            for name, suffix in (("before", BEFORE), ("after", "_after"))
-        ]
     finally:
         views.close()
-    return Difference(files, totals)
+    both = (("before", before), ("after", after))
+    found = [(name, totals.facts(one, library)) for name, one in both]
+    return Difference(files, [(name, *totals.shown(facts)) for name, facts in found if facts is not None])
 
 
-def _totals_sql(suffix: str) -> str:
-    return f"""SELECT count(*), coalesce(CAST(sum(allocated_bytes) AS BIGINT), 0),
-        coalesce(CAST(sum(fragments) AS BIGINT), 0), count(*) FILTER (WHERE fragments > 1)
-        FROM inodes{suffix}"""
+def total_columns(library: Library) -> tuple[Column, ...]:
+    """What the lines of the two scans say: what those of a series say."""
+    return (_SCAN, *totals.columns(library))
 
 
 def _refuse_others(views: Views) -> None:

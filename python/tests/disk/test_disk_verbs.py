@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,10 +14,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from sysdock.cli import sysdock
+from sysdock.disk.difference import difference, total_columns
+from sysdock.library import Library
 from sysdock.recording import Recording
 
 sys.path.insert(0, str(Path(__file__).parent))
-from loops import MIB, filefrag, made
+from ext_images import run as run_tool
+from loops import MIB, filefrag, fill_with_all_kinds, made
 from scans import scanned
 
 MAKE = {
@@ -137,6 +141,54 @@ def test_a_series_keeps_the_newest(root: Path, run: Callable, tmp_path: Path) ->
     assert len(files) == 2
     assert files[1] == files[0] + 1
     assert all(Recording.open(folder).families == {"scan"} for folder in series.iterdir())
+
+
+def counted(root: Path) -> dict[str, int]:
+    """The same totals by stat(2) and filefrag: of an inode with several names one."""
+    inodes = {(path.lstat().st_dev, path.lstat().st_ino): path for path in (root, *root.rglob("*"))}
+    stored = [
+        path for path in inodes.values() if stat.S_IFMT(path.lstat().st_mode) in (stat.S_IFREG, stat.S_IFDIR)
+    ]
+    told = filefrag(stored)
+    # Of directories of xfs filefrag cannot ask.
+    bmap = {path: run_tool("xfs_bmap", path) for path in stored if path not in told}
+    of_bmap = [sum(": [" in row and "hole" not in row for row in said.splitlines()) for said in bmap.values()]
+    fragments = [*told.values(), *of_bmap]
+    return {
+        "files": len(inodes),
+        "fragments": sum(fragments),
+        "fragmented_files": sum(number > 1 for number in fragments),
+    }
+
+
+def test_a_series_and_a_comparison_give_the_totals_of_filefrag(
+    root: Path, run: Callable, tmp_path: Path
+) -> None:
+    series = tmp_path / "series"
+    expected = []
+    for step in range(2):
+        if step == 0:
+            fill_with_all_kinds(root)
+            os.mkfifo(root / "pipe")
+            (root / "long link").symlink_to("x" * 200)
+        else:
+            (root / "broken" / "part0").unlink()
+            run("fragment", root / "later", "--files", 3, "--size", MIB, "--piece", 65536)
+        os.sync()
+        run("snapshot", root, "-o", series)
+        expected.append(counted(root))
+    lines = json.loads(run("series", series, "--format", "json").stdout)
+    library = Library()
+    names = [column.name for column in total_columns(library)]
+    before, after = (Recording.open(folder) for folder in sorted(series.iterdir()))
+    totals = [dict(zip(names, row, strict=True)) for row in difference(before, after, library).totals]
+    assert [total.pop("scan") for total in totals] == ["before", "after"]
+    for line in lines:
+        del line["time"]
+    assert totals == lines
+    assert [
+        {name: line[name] for name in counts} for line, counts in zip(lines, expected, strict=True)
+    ] == expected
 
 
 @pytest.mark.parametrize("root", ["ext4"], indirect=True)

@@ -8,7 +8,8 @@ from typing import Any
 
 from sysdock.chart.scale import axis_of
 from sysdock.chart.template import fill
-from sysdock.disk.series.scans import ANALYSIS, Snapshot
+from sysdock.disk.series.scans import Snapshot
+from sysdock.disk.totals import ANALYSIS
 from sysdock.library import ChartTemplate, Library
 
 TEMPLATE = "curves"

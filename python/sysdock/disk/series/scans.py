@@ -5,28 +5,16 @@ from __future__ import annotations
 import datetime
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sysdock.analysis import Session
+from sysdock.disk import totals
 from sysdock.errors import UserError
 from sysdock.library import Column, Library
 from sysdock.recording import Recording
 
-ANALYSIS = "disk/summary"
-_SHOWN = (
-    "files",
-    "allocated_bytes",
-    "free_bytes",
-    "free_extents",
-    "largest_free_bytes",
-    "fragments",
-    "per_file",
-    "fragmented_files",
-    "layout_score",
-)
 _TIME = Column("time", "VARCHAR", None, "When it was scanned, in UTC.")
 _STAMP = "%Y-%m-%dT%H-%M-%SZ"
 _NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)(-\d+)?$")
@@ -34,7 +22,7 @@ _NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)(-\d+)?$")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One complete scan, and its row of `ANALYSIS` by the names of the columns."""
+    """One complete scan, and its row of `totals.ANALYSIS` by the names of the columns."""
 
     folder: Path
     facts: dict[str, Any]
@@ -65,18 +53,18 @@ def remove_older(series: Path, keep: int) -> list[Path]:
 def snapshots(series: Path, library: Library) -> list[Snapshot]:
     """The complete scans of a series, the oldest first."""
     opened = [Recording.open(path) for path in folders(series)]
-    return [snapshot for one in opened if one.manifest["complete"] for snapshot in _summed_up(one, library)]
+    found = [(one.folder, totals.facts(one, library)) for one in opened if one.manifest["complete"]]
+    return [Snapshot(folder, facts) for folder, facts in found if facts is not None]
 
 
 def columns(library: Library) -> tuple[Column, ...]:
     """What `rows` say, the time first."""
-    known = {column.name: column for column in library.analysis(ANALYSIS).columns}
-    return (_TIME, *(known[name] for name in _SHOWN))
+    return (_TIME, *totals.columns(library))
 
 
 def rows(found: Iterable[Snapshot]) -> list[tuple[Any, ...]]:
     """A row under `columns` for each scan."""
-    return [(each.folder.name, *(each.facts[name] for name in _SHOWN)) for each in found]
+    return [(each.folder.name, *totals.shown(each.facts)) for each in found]
 
 
 def folders(series: Path) -> list[Path]:
@@ -86,11 +74,3 @@ def folders(series: Path) -> list[Path]:
     return sorted(
         path for path in series.iterdir() if _NAME.match(path.name) and (path / "recording.json").exists()
     )
-
-
-def _summed_up(recording: Recording, library: Library) -> Iterator[Snapshot]:
-    with Session(recording, library) as session:
-        result = session.run(ANALYSIS)
-        names = [column.name for column in result.columns]
-        for row in result.rows(1):
-            yield Snapshot(recording.folder, dict(zip(names, row, strict=True)))

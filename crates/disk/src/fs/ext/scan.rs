@@ -199,7 +199,7 @@ impl<'a> Scan<'a> {
         in_order(count, self.threads.min(count as usize).max(1), read, |window| {
             take(&window, fs.super_block.block_bytes, space, issues, tables)?;
             *unread += window.unread;
-            *files += window.rows.len() as u64;
+            *files += window.rows.iter().filter(|row| row.kind != Kind::Internal).count() as u64;
             issues.merge(window.issues);
             if with_names {
                 names.add(window.names);
