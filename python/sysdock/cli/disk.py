@@ -326,25 +326,53 @@ def diff(before: Path, after: Path, limit: int, format_: str) -> None:
     default=32,
     help="Writers at a time, of mode classic. Default: 32.",
 )
-def fragment(folder: Path, mode: str, files: int, size: int, piece: int, at_once: int) -> None:
+@click.pass_context
+def fragment(
+    ctx: click.Context, /, folder: Path, mode: str, files: int, size: int, piece: int, at_once: int
+) -> None:
     """Make files in many pieces, in a number that is known beforehand: to measure what they cost.
 
     DIR is made new; comb fills its whole file system meanwhile, so give one that is for nothing else.
+    The pieces that came of it are counted, as filefrag counts them. Where these are not as many as were
+    planned, as where free space lies in crumbs, both numbers are said; the exit status is 1 where they differ
+    by more than 1 %.
     """
     from sysdock.cli.output import remark
     from sysdock.disk.broken_files import Plan
     from sysdock.disk.comb import MODES
+    from sysdock.errors import UserError
     from sysdock.recording.native import refuse_existing
 
     refuse_existing(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    foretold = MODES[mode](folder, Plan(files, size, piece, at_once))
-    pieces = (
-        f"{foretold:,} fragments"
-        if foretold is not None
-        else "fragments in a number that depends on the file system"
-    )
+    try:
+        planned = MODES[mode](folder, Plan(files, size, piece, at_once))
+    except OSError as error:
+        fact = f"{files} files of {size:,} bytes could not be made: {(error.strerror or str(error)).lower()}"
+        hint = "what was made until then is left there; remove it, and take fewer or smaller files"
+        raise UserError(fact, hint, str(folder)) from None
+    pieces, is_as_planned = _pieces(folder, planned)
     remark(f"{folder}: {files} files of {size:,} bytes, {pieces}; next: sysdock disk scan {folder} -o rec")
+    ctx.exit(0 if is_as_planned else 1)
+
+
+def _pieces(folder: Path, planned: int | None) -> tuple[str, bool]:
+    """How many pieces the files in a folder are in, and whether these are as many as planned, to 1 %."""
+    from sysdock.disk.broken_files import made_files
+    from sysdock.disk.fiemap import fragments
+    from sysdock.errors import UserError
+
+    try:
+        counted = sum(fragments(path) for path in made_files(folder))
+    except UserError as error:
+        expected = "fragments" if planned is None else f"{planned:,} fragments expected"
+        return f"{expected}, and not counted: {error.fact}", True
+    if planned is None:
+        return f"{counted:,} fragments, a number that depends on the file system", True
+    if counted == planned:
+        return f"{counted:,} fragments", True
+    why = "this file system gave space in other pieces than it was asked for"
+    return f"{planned:,} fragments expected, got {counted:,}: {why}", abs(counted - planned) * 100 <= planned
 
 
 def _refuse_other_endings(path: Path) -> None:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+_NAME = "part"
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -25,7 +27,11 @@ class Plan:
 
 
 def interleave(folder: Path, plan: Plan) -> int:
-    """Every file gets a piece by turns, allocated at once: the number of fragments is exact. Returns it."""
+    """Every file gets a piece by turns, allocated at once. Returns the number of fragments that comes of it.
+
+    It is exact where free space is in large areas, and a piece is whole blocks: an old file system may
+    have to put a piece into several holes, or finds holes for two pieces side by side.
+    """
     with opened_files(folder, plan.files) as files:
         for number in range(plan.pieces):
             for file in files:
@@ -43,13 +49,18 @@ def classic(folder: Path, plan: Plan) -> None:
             write_in_turns(files[first : first + plan.at_once], plan)
 
 
+def made_files(folder: Path) -> list[Path]:
+    """The files that were made there."""
+    return sorted(folder.glob(f"{_NAME}*"))
+
+
 @contextmanager
 def opened_files(folder: Path, files: int) -> Iterator[list[int]]:
     """New files to write; they are on the disk when they are closed."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
     opened: list[int] = []
     try:
-        opened.extend(os.open(folder / f"part{number:04}", flags, 0o644) for number in range(files))
+        opened.extend(os.open(folder / f"{_NAME}{number:04}", flags, 0o644) for number in range(files))
         yield opened
         for file in opened:
             os.fsync(file)

@@ -7,16 +7,16 @@ but holes of one size: no two of them lie side by side, and no large area is lef
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import shutil
-import struct
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 from sysdock.disk.broken_files import Plan, classic, interleave, opened_files, write_in_turns
+from sysdock.disk.fiemap import extents
 from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.recording import Recording, connect
@@ -24,9 +24,6 @@ from sysdock.recording.native import scan_quietly
 
 # Where the small files lie, below the folder of the files.
 TEETH = "teeth"
-_FS_IOC_FIEMAP = 0xC020660B
-# struct fiemap, and two of struct fiemap_extent behind it (linux/fiemap.h).
-_FIEMAP, _FIEMAP_EXTENT = struct.Struct("=QQIIII"), struct.Struct("=QQQQQIIII")
 # Areas left beside the holes may hold so much of the files: the number of pieces is to be right to 1 %.
 _LEFT_OVER = 0.005
 _TURNS = 8
@@ -105,16 +102,8 @@ def _fill(teeth: Path, piece: int) -> list[tuple[int, int]]:
 
 def _place(file: int) -> int | None:
     """Where on the device a file lies; None where it lies in several pieces."""
-    request = bytearray(_FIEMAP.pack(0, (1 << 64) - 1, 0, 0, 2, 0) + bytes(2 * _FIEMAP_EXTENT.size))
-    try:
-        fcntl.ioctl(file, _FS_IOC_FIEMAP, request)
-    except OSError as error:
-        if error.errno not in (errno.EOPNOTSUPP, errno.ENOTTY):
-            raise
-        fact = "this file system does not tell where files lie (FIEMAP)"
-        raise UserError(fact, "use one of ext4, xfs, btrfs, or --mode interleave") from None
-    found = _FIEMAP.unpack_from(request)[3]
-    return _FIEMAP_EXTENT.unpack_from(request, _FIEMAP.size)[1] if found == 1 else None
+    found = list(islice(extents(file, at_once=2), 2))
+    return found[0][1] if len(found) == 1 else None
 
 
 def _remove_every_other(teeth: Path, places: list[tuple[int, int]], piece: int) -> int:
