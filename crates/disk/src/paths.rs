@@ -46,7 +46,8 @@ pub(crate) fn write<N: NamesByInode>(
     cancel: &Cancel,
     tables: &mut Tables<'_>,
 ) -> Result<Nameless, TableError> {
-    let first = tables.first_path;
+    // Behind those of another tree of files, such as a subvolume.
+    let first = tables.next_late_path;
     thread::scope(|scope| {
         let (sender, batches) = mpsc::sync_channel(1);
         let maker = scope.spawn(move || make(files, paths, PathRows::numbered_from(first), cancel, &sender));

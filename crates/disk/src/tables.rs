@@ -218,9 +218,11 @@ pub(crate) struct Tables<'a> {
     parts: Rows<LayoutColumns, PartRow>,
     paths: PathRows,
     /// Lower numbers of paths are those of another capture.
-    pub(crate) first_path: i32,
+    first_path: i32,
     /// Which files have a path, of those that came before their paths.
     named: Vec<bool>,
+    /// The number of the next of these paths.
+    pub(crate) next_late_path: i32,
     /// Files taken so far.
     pub(crate) taken: u64,
 }
@@ -246,6 +248,7 @@ impl<'a> Tables<'a> {
             paths: PathRows::numbered_from(first_path),
             first_path,
             named: Vec::new(),
+            next_late_path: first_path,
             taken: 0,
         }
     }
@@ -287,6 +290,8 @@ impl<'a> Tables<'a> {
     /// Paths of the next of those files that came without; `named` says for each file whether it has one.
     pub(crate) fn late_paths(&mut self, named: &[bool], paths: &mut RowBatch<PathsColumns>) -> Result<(), TableError> {
         self.named.extend_from_slice(named);
+        let count = named.iter().filter(|has_path| **has_path).count();
+        self.next_late_path = self.next_late_path.saturating_add(i32::try_from(count).unwrap_or(i32::MAX));
         self.recording.write_batch(paths)
     }
 
