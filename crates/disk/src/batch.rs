@@ -94,6 +94,14 @@ impl Batch {
         starts.zip(&self.name_ends).map(|(start, end)| &self.names[start..*end])
     }
 
+    /// Every extent, with the number of its file.
+    pub(crate) fn each_extent(&self, mut look: impl FnMut(u64, &Extent)) {
+        let mut extents = self.extents.iter();
+        for file in &self.files {
+            extents.by_ref().take(file.extents as usize).for_each(|extent| look(file.inode.number, extent));
+        }
+    }
+
     /// Whether it is time to hand it over.
     pub(crate) fn is_full(&self) -> bool {
         const MOST: usize = 1 << 12;

@@ -19,7 +19,11 @@ struct Info {
     _devices: u64,
     uuid: [u8; 16],
     node_bytes: u32,
-    _rest: [u8; 1024 - 36],
+    _small: [u8; 12],
+    /// What is asked for beside the rest, and then what was told.
+    flags: u64,
+    generation: u64,
+    _rest: [u8; 1024 - 64],
 }
 
 /// `struct btrfs_ioctl_feature_flags`.
@@ -39,6 +43,18 @@ const BTRFS_IOC_FS_INFO: libc::Ioctl = ioctl::read(0x94, 31, size_of::<Info>());
 const BTRFS_IOC_GET_FEATURES: libc::Ioctl = ioctl::read(0x94, 57, size_of::<Features>());
 /// `BTRFS_FEATURE_INCOMPAT_RAID_STRIPE_TREE`.
 const STRIPE_TREE: u64 = 1 << 14;
+
+/// `BTRFS_FS_INFO_FLAG_GENERATION`, since Linux 5.10.
+const HAS_GENERATION: u64 = 1 << 1;
+
+/// The newest transaction that was begun, committed or not. `None`: this kernel does not tell.
+pub(super) fn newest_transaction(file: RawFd) -> io::Result<Option<u64>> {
+    // SAFETY: all bits of a struct of numbers may be zero.
+    let mut info: Info = unsafe { std::mem::zeroed() };
+    info.flags = HAS_GENERATION;
+    ioctl::ask(file, BTRFS_IOC_FS_INFO, &mut info)?;
+    Ok((info.flags & HAS_GENERATION != 0).then_some(info.generation))
+}
 
 /// What btrfs says of itself.
 pub(crate) struct Facts {
@@ -62,6 +78,24 @@ pub(crate) fn facts(file: RawFd) -> io::Result<Facts> {
 /// The word of `import_issues.issue`, explained in docs/reference/import-issues.md.
 const NO_CHUNK: &str = "address_in_no_chunk";
 
+/// Who refers to a piece in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owners {
+    None,
+    One(u64),
+    Several,
+}
+
+impl Owners {
+    fn add(&mut self, inode: u64) {
+        *self = match *self {
+            Owners::None => Owners::One(inode),
+            Owners::One(other) if other == inode => return,
+            _ => Owners::Several,
+        };
+    }
+}
+
 /// What is in use, and which of it files refer to.
 pub(crate) struct Map<'a> {
     chunks: &'a Chunks,
@@ -72,6 +106,8 @@ pub(crate) struct Map<'a> {
     last: (usize, usize),
     /// Of each piece in use, whether a file refers to all of it by one extent.
     is_whole: Vec<bool>,
+    /// Of each piece in use, the files that refer to it, where all of them are looked at before rows are written.
+    owners: Option<Vec<Owners>>,
     /// Address and length of what else files refer to.
     referenced: Vec<(u64, u64)>,
     /// Extents that lie in no chunk, and the first of them: inode and address.
@@ -86,23 +122,46 @@ impl<'a> Map<'a> {
             is_striped: chunks.is_striped(),
             last: (0, 0),
             is_whole: vec![false; used.len()],
+            owners: None,
             referenced: Vec::new(),
             astray: (0, None),
+        }
+    }
+
+    /// The piece in use that an address lies in, or behind.
+    fn piece(&mut self, address: u64) -> Option<usize> {
+        let number = last_of(self.used, self.last.1, |piece| piece.address <= address);
+        self.last.1 = number.unwrap_or_default();
+        number
+    }
+
+    /// Note who refers to an extent. The count of references that btrfs keeps does not tell that: a file that was written anew in its middle refers
+    /// to its old extent twice, and to what a snapshot shares by a node of its tree there is one reference.
+    pub(crate) fn own(&mut self, inode: u64, extent: &Extent) {
+        if extent.flags & flag::NOWHERE != 0 {
+            return;
+        }
+        let number = self.piece(extent.physical);
+        let owners = self.owners.get_or_insert_with(|| vec![Owners::None; self.used.len()]);
+        if let Some(owners) = number.and_then(|number| owners.get_mut(number)) {
+            owners.add(inode);
         }
     }
 
     /// Notes that a file refers to a range; returns whether others do so too.
     fn refer(&mut self, address: u64, length: u64) -> bool {
         let used = self.used;
-        let number = last_of(used, self.last.1, |piece| piece.address <= address);
+        let number = self.piece(address);
         let piece = number.map(|number| &used[number]);
-        self.last.1 = number.unwrap_or_default();
         if piece.is_some_and(|piece| (piece.address, piece.length) == (address, length)) {
             self.is_whole[self.last.1] = true;
         } else {
             self.referenced.push((address, length));
         }
-        piece.is_some_and(|piece| piece.is_shared)
+        match (&self.owners, number) {
+            (Some(owners), Some(number)) => owners[number] == Owners::Several,
+            _ => piece.is_some_and(|piece| piece.is_shared),
+        }
     }
 
     /// The chunk that an address lies in.
@@ -164,8 +223,9 @@ impl<'a> Map<'a> {
             }
         }
         self.referenced.sort_unstable();
-        let (mut left, mut is_whole) = (self.referenced.as_slice(), self.is_whole.iter());
-        for (chunk, used) in self.chunks.with(self.used) {
+        let (all, is_whole) = self.with_later();
+        let (mut left, mut is_whole) = (self.referenced.as_slice(), is_whole.iter());
+        for (chunk, used) in self.chunks.with(&all) {
             for piece in used {
                 let is_whole = is_whole.next().is_some_and(|is_whole| *is_whole);
                 left = parts_of(chunk, piece, (is_whole, left), unclaimed, tables)?;
@@ -175,13 +235,55 @@ impl<'a> Map<'a> {
             }
         }
         let mut free = FxHashMap::default();
-        for (device, physical, length) in self.chunks.free(self.used) {
+        for (device, physical, length) in self.chunks.free(&all) {
             let sum: &mut u64 = free.entry(device).or_default();
             *sum = sum.saturating_add(length);
             tables.free(Free { physical, length, device })?;
         }
         Ok(free)
     }
+}
+
+impl Map<'_> {
+    /// What is in use, with what only files refer to: extents that were made after the extent tree was read must not be free too. Beside it, which of
+    /// the pieces are referred to as a whole.
+    fn with_later(&self) -> (Vec<Used>, Vec<bool>) {
+        let (mut all, mut is_whole) = (Vec::with_capacity(self.used.len()), Vec::with_capacity(self.used.len()));
+        let mut pieces = self.used.iter().zip(&self.is_whole).peekable();
+        // Up to here, all is told.
+        let mut at = 0;
+        let later = |from: u64, until: u64, all: &mut Vec<Used>, is_whole: &mut Vec<bool>| {
+            for (address, length) in within_chunks(&self.chunks.all, from, until) {
+                all.push(Used { address, length, is_metadata: false, is_shared: false });
+                is_whole.push(false);
+            }
+        };
+        for (address, length) in &self.referenced {
+            let end = address.saturating_add(*length);
+            while let Some((piece, whole)) = pieces.next_if(|(piece, _)| piece.address < end) {
+                later(at.max(*address), piece.address, &mut all, &mut is_whole);
+                all.push(*piece);
+                is_whole.push(*whole);
+                at = at.max(piece.address.saturating_add(piece.length));
+            }
+            later(at.max(*address), end, &mut all, &mut is_whole);
+            at = at.max(end);
+        }
+        for (piece, whole) in pieces {
+            all.push(*piece);
+            is_whole.push(*whole);
+        }
+        (all, is_whole)
+    }
+}
+
+/// The parts of a range that lie in chunks, which are in order: address and length.
+fn within_chunks(chunks: &[Chunk], from: u64, until: u64) -> impl Iterator<Item = (u64, u64)> {
+    let first = chunks.partition_point(|chunk| chunk.end() <= from);
+    chunks[first..].iter().map_while(move |chunk| {
+        let (begin, end) = (chunk.address.max(from), chunk.end().min(until));
+        (begin < end).then(|| (begin, end - begin))
+    })
 }
 
 /// The last of some things in order that `begins` holds for, looked for from `near` on in steps that double.

@@ -11,6 +11,7 @@ mod devices;
 mod files;
 mod lookup;
 mod map;
+mod moment;
 mod numbering;
 mod scan;
 mod search;

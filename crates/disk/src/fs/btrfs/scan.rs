@@ -1,19 +1,25 @@
 //! A scan of btrfs from the first question to the last row: what is in use, then the files of one subvolume after another.
 
-use std::{fs::File, io, os::fd::AsRawFd};
+use std::{
+    fs::File,
+    io,
+    os::fd::{AsRawFd, RawFd},
+};
 
 use sysdock_table::{Progress, TableError};
 
 use super::{
     chunks::Chunks,
     devices,
-    files::{self, Reading, Subvolume},
+    files::{self, Names, Reading, Subvolume},
     map::{self, Map},
+    moment::Moment,
     used::used,
 };
 use crate::{
     DiskError, Outcome,
-    batch::Kind,
+    batch::{Batch, Kind},
+    error::Refused,
     method::{Unable, Work},
     mounted::{Devices, Told},
     mounts::Mount,
@@ -26,19 +32,17 @@ use crate::{
 /// The word of `file_systems.method`.
 pub(super) const METHOD: &str = "tree";
 
+/// Times that all is read, until it is of one committed state.
+const TRIES: usize = 4;
+/// Files and extents that are held until it is known of which state they are [some 60 bytes each]; of more, rows are written at once.
+const MOST_HELD: usize = 1 << 20;
+
 /// Scan a mounted btrfs.
 pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable> {
     let failed = |error| DiskError::Io(mount.point.clone(), error);
     let folder = File::open(&mount.point).map_err(failed)?;
     let file = folder.as_raw_fd();
-    let chunks = match Chunks::of(file) {
-        Ok(chunks) => chunks,
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            return Err(Unable::Because(format!("its trees are shown to root only ({error})")));
-        }
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(Unable::Because(error.to_string())),
-        Err(error) => return Err(failed(error).into()),
-    };
+    let mut chunks = chunks_of(file, mount)?;
     let facts = map::facts(file).map_err(failed)?;
     let space = statvfs(&mount.point).map_err(failed)?;
     if facts.has_stripe_tree {
@@ -47,44 +51,70 @@ pub(super) fn scan(mount: &Mount, work: &mut Work<'_>) -> Result<Outcome, Unable
         ));
     }
     let (threads, without_names) = (work.settings.asking_threads(), work.settings.without_names);
-    let used = used(file, &chunks, facts.node_bytes, threads).map_err(failed)?;
     let mut tables = if without_names { Tables::new(work.recording) } else { Tables::with_late_paths(work.recording) };
-    let mut scan = Scan {
-        mount,
-        reading: Reading { file, threads, cancel: work.cancel, without_names },
-        map: Map::new(&chunks, &used),
-        report: work.report,
-    };
-    let mut broken = None;
-    for subvolume in files::subvolumes(file).map_err(failed)? {
-        broken = scan.files(&subvolume, &mut tables)?;
-        if broken.is_some() {
-            break;
+    for turn in 1.. {
+        let before = Moment::settled(file);
+        chunks = if turn == 1 && before == Moment::Unknown { chunks } else { chunks_of(file, mount)? };
+        let used = used(file, &chunks, facts.node_bytes, threads).map_err(failed)?;
+        let mut scan = Scan {
+            mount,
+            reading: Reading { file, threads, cancel: work.cancel, without_names },
+            map: Map::new(&chunks, &used),
+            report: work.report,
+            held: Vec::new(),
+            count: 0,
+        };
+        let broken = scan.all(&mut tables).map_err(|refused| refused.at(&mount.point))?;
+        let moment = before.after(file);
+        let is_final = scan.has_begun() || broken.is_some() || work.cancel.requested() || turn == TRIES;
+        if moment == Moment::Changing && !is_final {
+            continue;
         }
+        scan.write_held(&mut tables)?;
+        let issues = scan.map.issues();
+        // Without all files it is not known which pieces are nobody's.
+        let free = scan.map.rest(if broken.is_some() { "unknown" } else { "unreferenced" }, &mut tables)?;
+        let files = tables.taken;
+        tables.finish()?;
+        let devices = devices::devices(file, &facts, &chunks, &free);
+        let told = Told {
+            mount,
+            path: &mount.point,
+            uuid: Some(facts.uuid),
+            space: of_devices(space, chunks.devices.iter().fold(0, |sum: u64, (_, size)| sum.saturating_add(*size))),
+            is_whole: true,
+            moment: moment.word(),
+            method: METHOD,
+            reason: reason(&chunks, &devices) + &changes(moment, turn),
+            files,
+            unread: 0,
+            issues,
+            broken,
+            devices: Devices::All(devices),
+        };
+        let facts = made(&chunks);
+        return Ok(Outcome { facts, ..told.outcome(work)? });
     }
-    let issues = scan.map.issues();
-    // Without all files it is not known which pieces are nobody's.
-    let free = scan.map.rest(if broken.is_some() { "unknown" } else { "unreferenced" }, &mut tables)?;
-    let files = tables.taken;
-    tables.finish()?;
-    let devices = devices::devices(file, &facts, &chunks, &free);
-    let told = Told {
-        mount,
-        path: &mount.point,
-        uuid: Some(facts.uuid),
-        space: of_devices(space, chunks.devices.iter().fold(0, |sum: u64, (_, size)| sum.saturating_add(*size))),
-        is_whole: true,
-        moment: "unknown",
-        method: METHOD,
-        reason: reason(&chunks, &devices),
-        files,
-        unread: 0,
-        issues,
-        broken,
-        devices: Devices::All(devices),
-    };
-    let facts = made(&chunks);
-    Ok(Outcome { facts, ..told.outcome(work)? })
+    unreachable!("the last turn returns")
+}
+
+fn chunks_of(file: RawFd, mount: &Mount) -> Result<Chunks, Unable> {
+    Chunks::of(file).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => Unable::Because(format!("its trees are shown to root only ({error})")),
+        io::ErrorKind::InvalidData => Unable::Because(error.to_string()),
+        _ => DiskError::Io(mount.point.clone(), error).into(),
+    })
+}
+
+/// What `reason` says of a file system that was written to meanwhile.
+fn changes(moment: Moment, turns: usize) -> String {
+    match moment {
+        Moment::Changing => format!(
+            "; it was written to while it was read ({turns} {}): parts are of different moments",
+            if turns == 1 { "time" } else { "times" }
+        ),
+        Moment::Committed(_) | Moment::Unknown => String::new(),
+    }
 }
 
 /// btrfs counts room for files, and each copy as the whole; here the size is that of all devices.
@@ -119,31 +149,103 @@ fn made(chunks: &Chunks) -> Vec<(String, String)> {
     std::iter::once(("devices".into(), chunks.devices.len().to_string())).chain(profiles).collect()
 }
 
+/// Files of a subvolume that wait for their rows, and when all are there, their names.
+struct Held {
+    subvolume: Subvolume,
+    batches: Vec<Batch>,
+    /// Those that have rows, and no paths yet.
+    written: Vec<(u64, Kind)>,
+    names: Option<Names>,
+}
+
 /// What is at hand while files are read.
 struct Scan<'a> {
     mount: &'a Mount,
     reading: Reading<'a>,
     map: Map<'a>,
     report: &'a mut dyn FnMut(Progress),
+    held: Vec<Held>,
+    /// Files and extents that were read.
+    count: usize,
 }
 
 impl Scan<'_> {
-    /// The files of a subvolume, and their paths. Returns why these are not all: its tree could not be read on.
-    fn files(&mut self, subvolume: &Subvolume, tables: &mut Tables<'_>) -> Result<Option<io::Error>, TableError> {
-        let mut kept: Vec<(u64, Kind)> = Vec::new();
-        let (names, broken) = files::files(self.reading, subvolume, |batch| {
-            if !self.reading.without_names {
-                kept.extend(batch.files.iter().map(|file| (file.inode.number, file.inode.kind)));
+    /// Whether rows were written already, so that this cannot be done anew.
+    fn has_begun(&self) -> bool {
+        self.count > MOST_HELD
+    }
+
+    /// The files of all subvolumes. Returns why these are not all: a tree could not be read on.
+    fn all(&mut self, tables: &mut Tables<'_>) -> Result<Option<io::Error>, Refused> {
+        for subvolume in files::subvolumes(self.reading.file).map_err(Refused::Kernel)? {
+            self.held.push(Held { subvolume: subvolume.clone(), batches: Vec::new(), written: Vec::new(), names: None });
+            let (names, broken) =
+                files::files(self.reading, &subvolume, |batch| self.take(batch, tables)).map_err(Refused::Table)?;
+            if let Some(held) = self.held.last_mut() {
+                held.names = Some(names);
             }
-            (self.report)(Progress { bytes_done: 0, bytes_total: None, lines: tables.taken });
-            let map = &mut self.map;
-            tables.batch_by(batch, |tables, inode, extent| map.extent(inode, extent, tables))
-        })?;
-        let files = kept.into_iter().map(|(number, kind)| (files::within_subvolume(number), kind));
+            if self.has_begun() {
+                self.write(tables).map_err(Refused::Table)?;
+            }
+            if broken.is_some() {
+                return Ok(broken);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Hold some files, or write them and all that are held.
+    fn take(&mut self, batch: &mut Batch, tables: &mut Tables<'_>) -> Result<(), TableError> {
+        self.count = self.count.saturating_add(batch.files.len() + batch.extents.len());
+        if let Some(held) = self.held.last_mut() {
+            held.batches.push(std::mem::take(batch));
+        }
+        (self.report)(Progress { bytes_done: 0, bytes_total: None, lines: tables.taken });
+        if self.has_begun() { self.write(tables) } else { Ok(()) }
+    }
+
+    /// Rows of all that is held, when nothing else comes: it is known by now which files share what.
+    fn write_held(&mut self, tables: &mut Tables<'_>) -> Result<(), TableError> {
+        if !self.has_begun() {
+            for batch in self.held.iter().flat_map(|held| &held.batches) {
+                batch.each_extent(|inode, extent| self.map.own(inode, extent));
+            }
+        }
+        self.write(tables)
+    }
+
+    /// Rows of what is held, and paths of the subvolumes that are there as a whole.
+    fn write(&mut self, tables: &mut Tables<'_>) -> Result<(), TableError> {
+        let mut held = std::mem::take(&mut self.held);
+        for one in &mut held {
+            for batch in std::mem::take(&mut one.batches) {
+                if !self.reading.without_names {
+                    one.written.extend(batch.files.iter().map(|file| (file.inode.number, file.inode.kind)));
+                }
+                let map = &mut self.map;
+                tables.batch_by(&batch, |tables, inode, extent| map.extent(inode, extent, tables))?;
+            }
+            if let Some(names) = &one.names {
+                self.paths(&one.subvolume, names, &one.written, tables)?;
+            }
+        }
+        held.retain(|one| one.names.is_none());
+        self.held = held;
+        Ok(())
+    }
+
+    fn paths(
+        &self,
+        subvolume: &Subvolume,
+        names: &Names,
+        files: &[(u64, Kind)],
+        tables: &mut Tables<'_>,
+    ) -> Result<(), TableError> {
+        let files = files.iter().map(|(number, kind)| (files::within_subvolume(*number), *kind));
         // One without a name was removed, and is still open.
         let files = files.map(|(number, kind)| NeedsPath { number, kind, is_linked: false });
-        let paths = subvolume.paths(&names, self.mount.point.as_os_str().as_encoded_bytes());
+        let paths = subvolume.paths(names, self.mount.point.as_os_str().as_encoded_bytes());
         paths::write(files, paths, self.reading.cancel, tables)?;
-        Ok(broken)
+        Ok(())
     }
 }

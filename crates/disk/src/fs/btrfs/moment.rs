@@ -1,0 +1,86 @@
+//! Whether all that was read is of one committed state.
+//!
+//! A search of a tree sees what the transaction that is under way has changed so far, and the extent tree lags behind the trees of files until it is
+//! committed. So what waits is committed first. As long as no transaction was begun since, all trees are as they were committed: whatever changes
+//! a tree begins one, or joins one that is under way.
+
+use std::{io, os::fd::RawFd};
+
+use super::map::newest_transaction;
+use crate::ioctl;
+
+/// A transaction.
+#[repr(C)]
+#[derive(Default)]
+struct Transaction(u64);
+
+// SAFETY: both ioctls are for a number of 64 bits.
+unsafe impl ioctl::Request for Transaction {}
+
+/// Commits what is under way; tells its number, or the last one's if there is none.
+const BTRFS_IOC_START_SYNC: libc::Ioctl = ioctl::read(0x94, 24, size_of::<Transaction>());
+/// Returns when it is committed.
+const BTRFS_IOC_WAIT_SYNC: libc::Ioctl = ioctl::write(0x94, 22, size_of::<Transaction>());
+
+/// The state that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// It is this transaction's, committed.
+    Committed(u64),
+    /// It changes all the time.
+    Changing,
+    /// This kernel does not tell.
+    Unknown,
+}
+
+impl Moment {
+    /// Have what waits written, and tell which state that is. What cannot be written is not ours to say.
+    pub(super) fn settled(file: RawFd) -> Moment {
+        /// Commits to wait for: whoever writes all the time begins another at once.
+        const TRIES: usize = 3;
+        if cfg!(feature = "fuzzing") {
+            // The kernel that answers there has nothing to write, and the folder that is asked about is not its own.
+            return Moment::Unknown;
+        }
+        // SAFETY: the descriptor is open.
+        unsafe { libc::syncfs(file) };
+        for _ in 0..TRIES {
+            let told = committed(file).and_then(|last| Ok((last, newest_transaction(file)?)));
+            match told {
+                Ok((last, Some(newest))) if last == newest => return Moment::Committed(last),
+                Ok((_, Some(_))) => {}
+                Ok((_, None)) | Err(_) => return Moment::Unknown,
+            }
+        }
+        Moment::Changing
+    }
+
+    /// The same after all was read: no longer committed, if anything was changed meanwhile.
+    pub(super) fn after(self, file: RawFd) -> Moment {
+        match self {
+            Moment::Committed(number) => match newest_transaction(file) {
+                Ok(Some(newest)) if newest == number => self,
+                Ok(_) => Moment::Changing,
+                Err(_) => Moment::Unknown,
+            },
+            other => other,
+        }
+    }
+
+    /// The word of `file_systems.moment`.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Moment::Committed(_) => "one",
+            Moment::Changing => "many",
+            Moment::Unknown => "unknown",
+        }
+    }
+}
+
+fn committed(file: RawFd) -> io::Result<u64> {
+    let mut last = Transaction::default();
+    ioctl::ask(file, BTRFS_IOC_START_SYNC, &mut last)?;
+    let mut waited = Transaction(last.0);
+    ioctl::ask(file, BTRFS_IOC_WAIT_SYNC, &mut waited)?;
+    Ok(last.0)
+}
