@@ -63,7 +63,7 @@ WITH path AS (
     -- children of it. Programs of a pipeline work on one thing after the other and cannot share it.
     SELECT w.task_id, sum(CASE WHEN o.ppid = w.pid AND o.process_id <> w.process_id THEN 0 ELSE 1 END) AS peers, count(*) AS others
     FROM workers AS w
-    INNER JOIN workers AS o ON o.task_id <> w.task_id AND (o.process_id = w.process_id OR (o.comm = w.comm AND (o.ppid = w.ppid OR o.ppid = w.pid)))
+    INNER JOIN workers AS o ON o.task_id <> w.task_id AND (o.process_id = w.process_id OR (coalesce(o.comm, '') = coalesce(w.comm, '') AND (o.ppid = w.ppid OR o.ppid = w.pid)))
     WHERE 2 * (least(w.end_ts_ns, o.end_ts_ns) - greatest(w.start_ts_ns, o.start_ts_ns)) >= w.end_ts_ns - w.start_ts_ns
     GROUP BY w.task_id
 ), changes AS (

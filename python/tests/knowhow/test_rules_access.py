@@ -70,7 +70,7 @@ class TestSeeks:
         finding = one(judge("io/seeks", calls))
         assert (finding.status, finding.subject, finding.value) == ("finding", "/t", 1.5)
         assert (finding.cost_ns, finding.gain_ns, finding.certainty) == (150_000, 150_000, "high")
-        assert finding.reason == "300 seeks for 200 reads and writes of this file."
+        assert finding.reason == "300 seeks (`lseek`) for 200 reads and writes of this file."
 
     @pytest.mark.parametrize(
         ("seeks", "reads", "status"),
@@ -170,7 +170,7 @@ def pieces(count: int, path: str = "/d/out", **more: object) -> Calls:
 class TestMetadataCost:
     def test_an_open_and_a_close_around_each_write_are_found(self, judge) -> None:
         finding = one(judge("io/metadata_cost", pieces(700)))
-        assert (finding.status, finding.subject, finding.value) == ("finding", "/d", 4)
+        assert (finding.status, finding.subject, finding.value) == ("finding", "/d/out", 4)
         # One file may need twenty of these calls.
         assert (finding.cost_ns, finding.gain_ns) == (700 * 8000, round(700 * 8000 * (1 - 20 / 2100)))
         assert finding.certainty == "medium"
