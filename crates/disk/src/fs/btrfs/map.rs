@@ -346,7 +346,54 @@ fn part(tables: &mut Tables<'_>, part: &'static str, device: u32, physical: u64,
 
 #[cfg(test)]
 mod tests {
+    use super::super::search::{Item, kind};
     use super::*;
+
+    /// One chunk on one device, whose addresses are places.
+    fn single(address: u64, length: u64) -> Chunk {
+        let mut data = [0; 80];
+        data[0..8].copy_from_slice(&length.to_le_bytes());
+        data[16..24].copy_from_slice(&(1_u64 << 16).to_le_bytes());
+        (data[24], data[44], data[46], data[48]) = (1, 1, 1, 1);
+        data[56..64].copy_from_slice(&address.to_le_bytes());
+        Chunk::of(&Item { object: 256, kind: kind::CHUNK, offset: address, data: &data }).expect("a chunk")
+    }
+
+    #[test]
+    fn what_only_files_refer_to_is_in_use_and_nothing_is_twice() {
+        const BLOCK: u64 = 4096;
+        let chunks = Chunks {
+            all: vec![single(1 << 20, 16 * BLOCK), single((1 << 20) + 20 * BLOCK, 16 * BLOCK)],
+            devices: vec![(1, 4 << 20)],
+        };
+        let mut state = 1_u64;
+        let mut random = |limit: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % limit
+        };
+        for _ in 0..2000 {
+            let in_use: Vec<bool> = (0..36).map(|block| !(16..20).contains(&block) && random(3) == 0).collect();
+            let place = |block: u64| (1 << 20) + block * BLOCK;
+            let piece = |block: u64| Used { address: place(block), length: BLOCK, is_metadata: false, is_shared: false };
+            let used: Vec<Used> = (0..36).filter(|block| in_use[*block as usize]).map(piece).collect();
+            let mut map = Map::new(&chunks, &used);
+            let mut expected = in_use.clone();
+            for _ in 0..random(6) {
+                let (begin, length) = (random(36), 1 + random(5));
+                map.refer(place(begin), length * BLOCK);
+                (begin..(begin + length).min(36))
+                    .filter(|block| !(16..20).contains(block))
+                    .for_each(|block| expected[block as usize] = true);
+            }
+            map.referenced.sort_unstable();
+            let (all, is_whole) = map.with_later();
+            assert_eq!(all.len(), is_whole.len());
+            assert!(all.windows(2).all(|two| two[0].address + two[0].length <= two[1].address), "{all:?}");
+            let holds =
+                |block: u64| all.iter().any(|piece| (piece.address..piece.address + piece.length).contains(&place(block)));
+            assert_eq!((0..36).map(holds).collect::<Vec<_>>(), expected);
+        }
+    }
 
     #[test]
     fn the_last_is_found_from_everywhere() {
