@@ -1,9 +1,9 @@
 //! System calls, and operations of libaio, which they begin and end. Families that have more to say of calls add to their rows.
 
 mod aio;
+pub(crate) mod compat;
 pub(crate) mod events;
 pub(crate) mod meanings;
-pub(crate) mod compat;
 pub(crate) mod numbers;
 mod rows;
 #[cfg(test)]
