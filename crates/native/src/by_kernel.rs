@@ -193,7 +193,7 @@ pub(crate) fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal
     let begun = Instant::now();
     let mut probes = Probes::load(&settings).map_err(refused)?;
     if gate.is_none() {
-        let there = processes_there(&arguments.target, group.as_ref());
+        let there = processes_there(&settings.target, group.as_ref());
         tasks.extend(probes.tell_layouts(&there).map_err(refused)?);
     }
     probes.attach().map_err(refused)?;
@@ -302,7 +302,7 @@ fn follow_late_children(target: Target, probes: &Probes, tasks: &mut Vec<u8>) ->
     // What these start meanwhile is found in the next round, if it is not heard of.
     const ROUNDS: usize = 8;
     for _ in 0..ROUNDS {
-        let late: Vec<u32> = watched::below(&pids).into_iter().filter(|pid| !pids.contains(pid)).collect();
+        let late = watched::below(&pids);
         if late.is_empty() {
             break;
         }
@@ -355,12 +355,13 @@ pub(crate) fn sample_period(arguments: &arguments::Record) -> Duration {
     Duration::from_secs(1) / arguments.freq.unwrap_or(USUAL_HZ)
 }
 
-/// The processes that are recorded and run already.
-fn processes_there(asked: &arguments::Target, group: Option<&Group>) -> Vec<u32> {
-    match group {
-        Some(group) => group.processes(),
-        None if asked.all => all_processes().unwrap_or_default(),
-        None => [asked.pid.clone(), watched::below(&asked.pid)].concat(),
+/// The processes that are recorded and run already, as far as they are known without the kernel side.
+pub(crate) fn processes_there(target: &Target, group: Option<&Group>) -> Vec<u32> {
+    match (target, group) {
+        (Target::All, _) => all_processes().unwrap_or_default(),
+        (_, Some(group)) => group.processes(),
+        (Target::Processes(pids), None) => pids.clone(),
+        (Target::ControlGroup(_), None) => Vec::new(),
     }
 }
 

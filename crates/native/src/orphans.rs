@@ -125,7 +125,7 @@ fn has_executed(pid: u32) -> bool {
 }
 
 /// State and flags.
-fn stat(pid: u32) -> Option<(char, u32)> {
+pub(crate) fn stat(pid: u32) -> Option<(char, u32)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name before them, in parentheses, may hold anything.
     let mut fields = text.rsplit_once(") ")?.1.split(' ');

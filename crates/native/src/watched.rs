@@ -5,7 +5,7 @@ use std::fs;
 use sysdock_bpf::{Group, Target, descendants};
 use sysdock_table::{Watched, WatchedProcess};
 
-use crate::arguments;
+use crate::{arguments, orphans};
 
 /// What was asked for. `None`: a command.
 pub(crate) fn watched(asked: &arguments::Target) -> Option<Watched> {
@@ -64,8 +64,7 @@ pub(crate) fn why_empty(target: &Target, group: Option<&Group>) -> String {
 
 /// As `ps` shows it: R, S, D, T, ...; `None`: it is gone.
 fn state(pid: u32) -> Option<char> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(") ")?.1.chars().next().filter(|state| *state != 'Z')
+    orphans::stat(pid).map(|(state, _)| state).filter(|state| *state != 'Z')
 }
 
 /// What it calls itself.

@@ -19,7 +19,6 @@
 -- column: work DOUBLE           Part of their lives that they do work of their own, by samples [%].
 -- column: starts BIGINT         Short-lived processes.
 -- column: programs BIGINT       Programs they ran.
--- column: here BIGINT           How often the subject was started.
 -- column: mean_ns BIGINT        Their mean life [ns].
 -- column: processes BIGINT      All processes.
 -- says: finding.starts en  {starts} processes of {programs} program(s) lived {mean_ns} on average. Started most: {often}.
@@ -65,7 +64,7 @@ WITH short AS (
     INNER JOIN short AS h ON h.task_id = s.task_id
     LEFT JOIN places AS p ON p.stack_id = s.stack_id
 ), found AS (
-    SELECT s.*, (SELECT arg_max(comm, starts) FROM by_program) AS comm, (SELECT max(starts) FROM by_program) AS here,
+    SELECT s.*, (SELECT arg_max(comm, starts) FROM by_program) AS comm,
         n.often, m.work, CASE WHEN m.samples >= $least_samples THEN m.work ELSE 0 END AS own, coalesce(m.samples >= $least_samples AND m.work >= $much_work, false) AS works
     FROM summed AS s
     CROSS JOIN totals AS t
@@ -88,7 +87,6 @@ SELECT
     round(1e2 * f.work, 1) AS work,
     f.starts,
     f.programs,
-    f.here,
     f.mean_ns,
     s.processes
 FROM state AS s

@@ -67,17 +67,11 @@ def by_rule(findings: Sequence[Finding]) -> list[list[Finding]]:
 def with_minor(findings: Sequence[Finding], least_ns: int) -> list[Finding]:
     """Marks those of rules that could save less than `least_ns` in all, as far as that is known."""
     small = {
-        name
-        for name, group in _of_rules(findings).items()
-        if (gain := total_gain(group)) is not None
-        and gain < least_ns
-        and not any(one.urgent or one.gain_ns is None for one in group)
+        group[0].rule
+        for group in by_rule([one for one in findings if one.status == "finding"])
+        if not any(one.urgent or one.gain_ns is None for one in group) and (total_gain(group) or 0) < least_ns
     }
     return [dataclasses.replace(one, minor=True) if one.rule in small else one for one in findings]
-
-
-def _of_rules(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
-    return {group[0].rule: group for group in by_rule([one for one in findings if one.status == "finding"])}
 
 
 def total_gain(findings: Sequence[Finding]) -> int | None:

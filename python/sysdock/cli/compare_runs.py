@@ -19,6 +19,7 @@ _NS = 1e9
 def compare_runs(commands: Sequence[str], rounds: int, format_: str) -> None:
     """Runs both commands and prints what the rounds tell."""
     from sysdock.cli.output import remark
+    from sysdock.cli.progress import ProgressLine
     from sysdock.experiment.repeated import LEAST_ROUNDS, run_in_turns
 
     if len(commands) != 2:
@@ -26,20 +27,22 @@ def compare_runs(commands: Sequence[str], rounds: int, format_: str) -> None:
             "--repeat needs two commands", "sysdock compare --repeat 10 -- 'A' -- 'B'", "--repeat"
         )
     if format_ == "csv":
-        raise UserError("the answer is no table", "use --format json", "--format csv")
+        raise UserError("the result is not a table", "use --format json", "--format csv")
     if rounds < LEAST_ROUNDS:
-        remark(f"with fewer than {LEAST_ROUNDS} rounds nothing can be told from chance")
+        remark(f"with fewer than {LEAST_ROUNDS} rounds no difference can be significant")
 
-    def told(number: int) -> None:
-        if sys.stderr.isatty():
-            print(
-                f"\r  round {number} of {rounds}",
-                end="" if number < rounds else "\r\x1b[K",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    found = run_in_turns(commands[0], commands[1], rounds, secrets.randbits(32), told)
+    first, second = commands
+    line = ProgressLine()
+    try:
+        found = run_in_turns(
+            first,
+            second,
+            rounds,
+            secrets.randbits(32),
+            lambda done: line.show(f"sysdock: round {done} of {rounds} done"),
+        )
+    finally:
+        line.clear()
     if format_ == "json":
         _print_json(commands, found)
     else:
@@ -58,14 +61,14 @@ def _lines(commands: Sequence[str], found: Rounds, verdict: Verdict) -> list[str
         lines.append(
             f"{name}  {printable(command):<{width}}  {len(times)} runs, median {middle} ({least} to {most})"
         )
-    between = "not known: too few rounds"
+    between = "unknown: too few rounds"
     if verdict.low is not None and verdict.high is not None:
         between = f"{verdict.low:.2f} to {verdict.high:.2f}"
     ratio = f"B takes {verdict.ratio:.2f} times as long as A (99 % interval: {between}; p = {verdict.p:.2g})"
     return [
         *lines,
         "",
-        f"{ratio}: {'they differ' if verdict.is_different else 'no difference that can be told from chance'}",
+        f"{ratio}: {'they differ' if verdict.is_different else 'no significant difference'}",
     ]
 
 

@@ -285,7 +285,7 @@ def recorder_options(function: Function) -> Function:
             type=click.Choice(["all", "no"]),
             default="all",
             show_default=True,
-            help="Record processes that CMD leaves running until they end, too; or end with CMD.",
+            help="all: record until what CMD leaves running has ended; no: stop when CMD ends.",
         ),
         click.option("--as-root", is_flag=True, help="Under sudo: run CMD as root, not as the caller."),
         share_option,

@@ -20,14 +20,18 @@ class ProgressLine:
 
     def update(self, event: dict[str, Any]) -> None:
         """Draws a progress event."""
+        self.show(progress_text(event))
+
+    def show(self, text: str) -> None:
+        """Draws a text."""
         now = time.monotonic()
         if not self.enabled or now - self.last < _INTERVAL_S:
             return
         self.last = now
         self.shown = True
         # A line that wraps could not be drawn over.
-        text = progress_text(event)[: shutil.get_terminal_size().columns - 1]
-        sys.stderr.write(f"\r{text}\x1b[K")
+        fitting = text[: shutil.get_terminal_size().columns - 1]
+        sys.stderr.write(f"\r{fitting}\x1b[K")
         sys.stderr.flush()
 
     def clear(self) -> None:

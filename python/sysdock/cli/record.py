@@ -26,7 +26,11 @@ Ctrl-C ends it, too; what was recorded until then is there. The exit status is t
 @click.command("record", epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="REC", help="Folder to make; new.")
 @click.option(
-    "-p", "--pid", type=int, multiple=True, help="A process that runs, those below it, and what they start."
+    "-p",
+    "--pid",
+    type=int,
+    multiple=True,
+    help="A running process, the processes below it, and what they start.",
 )
 @click.option("--cgroup", type=click.Path(), help="All processes of a control group (version 2): its folder.")
 @click.option("-a", "--all", "all_", is_flag=True, help="All processes of the system.")

@@ -97,7 +97,7 @@ def _timed(command: str) -> float:
     if done.returncode:
         said = done.stderr[-_MOST_SAID:].decode(errors="replace").strip()
         hint = f"it said: {said}" if said else "run it alone, and see why"
-        raise UserError(f"ended with status {done.returncode}, so that its time means nothing", hint, command)
+        raise UserError(f"exited with status {done.returncode}, so its time was not used", hint, command)
     return took
 
 

@@ -11,14 +11,14 @@ def subject(recording: Recording) -> tuple[str, str]:
     """In English and in Japanese; the name of its folder where nothing else is known."""
     if command := recording.manifest.get("command"):
         return command, command
-    if words := watched(recording.manifest.get("watched")):
+    if words := _watched(recording.manifest.get("watched")):
         return words
     sources = ", ".join(str(source.get("path")) for source in recording.sources)
     name = sources or recording.folder.name
     return name, name
 
 
-def watched(value: Any) -> tuple[str, str] | None:
+def _watched(value: Any) -> tuple[str, str] | None:
     """The words for `watched` of recording.json (docs/reference/recording.md); None where there are none."""
     if value == "all":
         return "all processes", "すべてのプロセス"

@@ -104,6 +104,16 @@ def import_log(native: Path, tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder that all may enter."""
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder == Path(folder.anchor) or folder.name == "tmp":
+            break
+        folder.chmod(0o711)
+    return tmp_path
+
+
+@pytest.fixture
 def query() -> Callable[[Path, str], list[tuple]]:
     """Run SQL over the tables of a recording, side tables as they lie on disk."""
 

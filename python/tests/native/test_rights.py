@@ -25,16 +25,6 @@ def sudo() -> dict[str, str]:
     return os.environ | of_root | {"SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY), "SUDO_USER": "nobody"}
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A folder that all may enter."""
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder == Path(folder.anchor) or folder.name == "tmp":
-            break
-        folder.chmod(0o711)
-    return tmp_path
-
-
 def modes(folder: Path) -> set[tuple[str, int, int]]:
     """Type, owner and mode of all that is in a recording, and of its folder."""
     found = [(path, path.stat()) for path in [folder, *folder.rglob("*")]]

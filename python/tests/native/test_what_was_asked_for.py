@@ -126,22 +126,20 @@ def test_it_says_what_it_waits_for(recorder: Recorder, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")
-def test_a_command_below_sudo_finds_the_path_of_who_called_it(recorder: Recorder, tmp_path: Path) -> None:
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o711)
-    own = tmp_path / "bin"
+def test_a_command_below_sudo_finds_the_path_of_who_called_it(recorder: Recorder, place: Path) -> None:
+    own = place / "bin"
     own.mkdir()
     (own / "mine").write_text("#!/bin/sh\necho $PATH\n")
     (own / "mine").chmod(0o755)
     # What sudo does, under its name: another PATH for what it starts, while its own environment keeps the caller's.
-    (tmp_path / "sudo").symlink_to("/bin/bash")
+    (place / "sudo").symlink_to("/bin/bash")
     caller = pwd.getpwuid(NOBODY)
     sets = f"export PATH=/usr/sbin:/usr/bin:/bin SUDO_UID={NOBODY} SUDO_GID={caller.pw_gid} SUDO_USER=nobody"
-    words = recorder.command(tmp_path / "rec", "mine")
+    words = recorder.command(place / "rec", "mine")
     line = " ".join(map(str, words))
     path = f"/usr/bin:/bin:{own}"
     done = subprocess.run(
-        [tmp_path / "sudo", "-c", f"{sets}; {line}; true"],
+        [place / "sudo", "-c", f"{sets}; {line}; true"],
         capture_output=True,
         text=True,
         env={"PATH": path},

@@ -15,7 +15,7 @@ use std::{
 
 use chrono::Local;
 use serde_json::{Value, json};
-use sysdock_bpf::{Cause, Flight, Flying, Start, Target, Trigger};
+use sysdock_bpf::{Cause, Flight, Flying, Start, Trigger};
 use sysdock_table::Cancel;
 
 use crate::{
@@ -201,11 +201,12 @@ fn record(arguments: &FlightStart, ready: &mut impl Write) -> Result<u8, Message
     let memory = ((arguments.memory - arguments.ring) as usize * cpus) << 20;
     let mut options = by_kernel::options(&asked);
     options.insert(0, format!("flight --keep {}s", arguments.keep.as_secs_f64()));
+    let (target, group) = (prepared.target, prepared.group);
     let flying = Flying {
         keep: arguments.keep,
         memory,
         triggers: arguments.on.iter().map(|(_, trigger)| trigger.clone()).collect(),
-        processes: processes(&prepared.target, prepared.group),
+        processes: Box::new(move || by_kernel::processes_there(&target, group.as_ref())),
         start: Start {
             options,
             watched: watched::watched(&asked.target),
@@ -232,19 +233,6 @@ fn record(arguments: &FlightStart, ready: &mut impl Write) -> Result<u8, Message
     drop((recorder, control));
     drop(leavers);
     Ok(0)
-}
-
-/// Finds what is recorded, where that is not known from the events.
-fn processes(target: &Target, group: Option<sysdock_bpf::Group>) -> Box<dyn Fn() -> Vec<u32>> {
-    match (target, group) {
-        (Target::All, _) => Box::new(|| sysdock_bpf::all_processes().unwrap_or_default()),
-        (_, Some(group)) => Box::new(move || group.processes()),
-        (Target::Processes(pids), None) => {
-            let pids = pids.clone();
-            Box::new(move || pids.clone())
-        }
-        (Target::ControlGroup(_), None) => Box::new(Vec::new),
-    }
 }
 
 fn run_again_and_again(command: String, sender: Sender<Happening>) {

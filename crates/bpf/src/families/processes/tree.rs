@@ -12,12 +12,13 @@ use super::tasks::all_processes;
 pub fn descendants(pids: &[u32], recorder: u32) -> Vec<u32> {
     let all = all_processes().unwrap_or_default();
     let parents: HashMap<u32, u32> = all.into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
-    // Whoever records the shell that started the recording does not want the recorder.
-    let above: HashSet<u32> = line(recorder, &parents).collect();
-    let is_below = |pid: u32| line(pid, &parents).skip(1).any(|above| pids.contains(&above));
-    let is_ours = |pid: u32| above.contains(&pid) || line(pid, &parents).any(|above| above == recorder);
-    let mut found: Vec<u32> = parents.keys().copied().filter(|pid| is_below(*pid) && !is_ours(*pid)).collect();
-    found.retain(|pid| !pids.contains(pid));
+    let line = |pid| line(pid, |pid| parents.get(&pid).copied());
+    // Recording one's own shell must not record the recorder, nor what started it.
+    let above: HashSet<u32> = line(recorder).collect();
+    let is_below = |pid: u32| line(pid).skip(1).any(|above| pids.contains(&above));
+    let is_ours = |pid: u32| above.contains(&pid) || line(pid).any(|above| above == recorder);
+    let is_new = |pid: &u32| !pids.contains(pid) && is_below(*pid) && !is_ours(*pid);
+    let mut found: Vec<u32> = parents.keys().copied().filter(is_new).collect();
     found.sort_unstable();
     found
 }
@@ -25,14 +26,13 @@ pub fn descendants(pids: &[u32], recorder: u32) -> Vec<u32> {
 /// A process, what started it, and so on.
 #[must_use]
 pub fn ancestors(pid: u32) -> Vec<u32> {
-    const DEEPEST: usize = 1000;
-    std::iter::successors(Some(pid), |pid| parent(*pid).filter(|parent| *parent != 0)).take(DEEPEST).collect()
+    line(pid, |pid| parent(pid).filter(|parent| *parent != 0)).collect()
 }
 
 /// A process, its parent, and so on. Numbers that are used again while /proc is read could make a ring: it is no longer than this.
-fn line(pid: u32, parents: &HashMap<u32, u32>) -> impl Iterator<Item = u32> {
+fn line(pid: u32, parent: impl Fn(u32) -> Option<u32>) -> impl Iterator<Item = u32> {
     const DEEPEST: usize = 1000;
-    std::iter::successors(Some(pid), |pid| parents.get(pid).copied()).take(DEEPEST)
+    std::iter::successors(Some(pid), move |pid| parent(*pid)).take(DEEPEST)
 }
 
 /// proc(5), /proc/pid/stat: behind the name, which ends at the last bracket, the parent is field 2.
