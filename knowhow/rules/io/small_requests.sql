@@ -6,6 +6,7 @@
 -- param:  good_bytes BIGINT = 65536 > 0   Size of request to compare with [B].
 -- param:  min_calls BIGINT = 200 > 0      Fewer small requests to a file are no finding.
 -- param:  min_share DOUBLE = 0.01         Least part of the elapsed time.
+-- param:  asked_bytes BIGINT = 512 > 0    A read of a pipe that asks for less is small, whatever it gets [B].
 -- param:  pipe_ns BIGINT = 100000         A call on a pipe costs at most this: beyond, it waits for the other end [ns].
 -- column: subject VARCHAR       Path of the file.
 -- column: status VARCHAR        finding, ok or unknown.
@@ -37,19 +38,22 @@
 -- evidence: io/files --file {file}
 -- tags:   size, calls, files
 WITH small AS (
-    SELECT path_id, class, count(*) AS small, sum(transferred_bytes) AS bytes, sum(CASE WHEN via IS NULL THEN dur_ns END) AS ns,
-        sum(CASE WHEN via IS NULL THEN least(dur_ns, $pipe_ns) END) AS pipe_ns, min(ts_ns) AS first_ns, max(ts_ns) AS last_ns
+    SELECT path_id, class, class = 'write' OR coalesce(requested_bytes, 0) < $asked_bytes AS asked_little, count(*) AS small, sum(transferred_bytes) AS bytes,
+        sum(CASE WHEN via IS NULL THEN dur_ns END) AS ns, sum(CASE WHEN via IS NULL THEN least(dur_ns, $pipe_ns) END) AS pipe_ns,
+        min(ts_ns) AS first_ns, max(ts_ns) AS last_ns
     FROM calls
     -- coalesce: DuckDB then looks for the classes while it decodes; a bare IN it would make ORs, tested on decoded rows.
     WHERE coalesce(class, '') IN ('read', 'write') AND transferred_bytes > 0 AND transferred_bytes < $small_bytes
-    GROUP BY path_id, class
+        AND (class = 'write' OR coalesce(requested_bytes, 0) < $small_bytes)
+    GROUP BY path_id, class, class = 'write' OR coalesce(requested_bytes, 0) < $asked_bytes
 ), suspects AS (
     SELECT p.path, p.kind, s.class, sum(s.small) AS small, sum(s.bytes) AS bytes,
         CAST(sum(CASE WHEN p.kind = 'pipe' THEN s.pipe_ns ELSE s.ns END) AS BIGINT) AS cost_ns,
         min(s.first_ns) AS first_ns, max(s.last_ns) AS last_ns
     FROM small AS s
     JOIN paths AS p ON p.path_id = s.path_id
-    WHERE p.kind IN ('file', 'unknown', 'pipe')
+    -- A read of a pipe that asked for more got what there was: that is up to the writer.
+    WHERE p.kind IN ('file', 'unknown', 'pipe') AND (p.kind <> 'pipe' OR s.asked_little)
     GROUP BY p.path, p.kind, s.class
     HAVING sum(s.small) >= $min_calls
 ), objects AS (

@@ -5,6 +5,8 @@
 -- param:  min_share DOUBLE = 0.2        Least part of the elapsed time in which a thread waits for the lock.
 -- param:  min_wait_ns BIGINT = 50000000 Least time in which one does [ns].
 -- param:  min_passed DOUBLE = 0.5       Least part of the waits that end as another thread, which waits there too, passes the lock on.
+-- param:  switch_ns BIGINT = 10000000   Python's threads wait for their interpreter in intervals of 5 ms; longer ones are something else [ns].
+-- param:  again_ns BIGINT = 100000      A wait that begins within this time after one that ran out is the same wait [ns].
 -- column: subject VARCHAR       Program, process id and where it waits.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Part of the elapsed time in which at least one thread waits there, and the end of the command depends on it [%].
@@ -17,25 +19,57 @@
 -- column: threads BIGINT        Threads that wait there.
 -- column: waits BIGINT          How often.
 -- column: threads_ns BIGINT     Time that they wait, all together [ns].
--- column: holder VARCHAR        Program and thread id that had it most often, or passed it on.
+-- column: holder VARCHAR        Program and thread id that had it, or passed it on, at the end of the longest waits in all.
 -- column: meanwhile VARCHAR     What these threads wait for most beside the lock.
 -- column: meanwhile_ns BIGINT   How long they do, all together [ns].
--- says: finding.holds en  {subject}: {threads} threads waited {waits} times for a lock of the program (futex), {threads_ns} in all; {value} of the time at least one of them did. The thread that holds it waits itself, mostly for {meanwhile} ({meanwhile_ns} of all threads). Most often it was {holder}.
--- says: finding.holds ja  {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。ロックを持つスレッド自身も待っており、主に {meanwhile} の待ちです（全スレッドで {meanwhile_ns}）。最も多く持っていたのは {holder} です。
--- says: finding.runs en   {subject}: {threads} threads waited {waits} times for a lock of the program (futex), {threads_ns} in all; {value} of the time at least one of them did. Most often {holder} held it.
--- says: finding.runs ja   {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。最も多く持っていたのは {holder} です。
+-- says: finding.holds en  {subject}: {threads} threads waited {waits} times for a lock of the program (futex), {threads_ns} in all; {value} of the time at least one of them did. The thread that holds it waits itself, mostly for {meanwhile} ({meanwhile_ns} of all threads). It was {holder} that made them wait longest.
+-- says: finding.holds ja  {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。ロックを持つスレッド自身も待っており、主に {meanwhile} の待ちです（全スレッドで {meanwhile_ns}）。最も長く待たせたのは {holder} です。
+-- says: finding.runs en   {subject}: {threads} threads waited {waits} times for a lock of the program (futex), {threads_ns} in all; {value} of the time at least one of them did. {holder} made them wait longest.
+-- says: finding.runs ja   {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。最も長く待たせたのは {holder} です。
 -- says: ok en             Threads seldom wait for each other at locks of the program.
 -- says: ok ja             スレッドがプログラムのロックで互いを待つことはわずかです。
 -- says: unknown en        The recording does not hold when threads ran.
 -- says: unknown ja        スレッドの実行時刻が記録にありません。
 -- evidence: locks/futex_waits --process {process}
 -- tags:   time, locks
-WITH waits AS (
-    SELECT r.task_id, r.process_id, r.ts_ns, r.wait_ns, r.waker_task_id, r.holder_task_id,
-        coalesce(CASE WHEN s.source IS NULL THEN s.function ELSE concat(coalesce(s.function, '?'), ' ', regexp_extract(s.source, '[^/]*$')) END, '') AS place
+WITH waited AS (
+    -- Who waits with a limit and waits again at once has waited once.
+    SELECT r.task_id, r.process_id, r.ts_ns, r.wait_ns, r.ts_ns + r.dur_ns AS until_ns, r.waker_task_id, r.holder_task_id, r.stack_id,
+        r.waker_task_id IS NULL AND r.holder_task_id IS NULL AS ran_out
     FROM run_states AS r
-    LEFT JOIN stack_places AS s ON s.stack_id = r.stack_id AND s.own
-    WHERE r.cause = 'lock' AND r.wait_ns > 0 AND (r.waker_task_id IS NOT NULL OR r.holder_task_id IS NOT NULL)
+    WHERE r.cause = 'lock' AND r.wait_ns > 0
+), runs AS (
+    SELECT w.*, CASE WHEN lag(w.ran_out, 1, false) OVER (PARTITION BY w.task_id ORDER BY w.ts_ns)
+            AND w.ts_ns - lag(w.until_ns, 1, 0) OVER (PARTITION BY w.task_id ORDER BY w.ts_ns) <= $again_ns THEN 0 ELSE 1 END AS begins
+    FROM waited AS w
+), numbered AS (
+    SELECT r.*, sum(r.begins) OVER (PARTITION BY r.task_id ORDER BY r.ts_ns) AS number FROM runs AS r
+), joined AS (
+    SELECT n.task_id, n.process_id, min(n.ts_ns) AS ts_ns, CAST(sum(n.wait_ns) AS BIGINT) AS wait_ns, arg_max(n.waker_task_id, n.ts_ns) AS waker_task_id,
+        arg_max(n.holder_task_id, n.ts_ns) AS holder_task_id, arg_max(n.stack_id, n.wait_ns) AS stack_id, count(*) AS parts,
+        max(CASE WHEN n.ran_out THEN 1 ELSE 0 END) = 1 AS ran_out
+    FROM numbered AS n
+    GROUP BY n.task_id, n.process_id, n.number
+), placed AS (
+    SELECT j.*, coalesce(CASE WHEN s.source IS NULL THEN s.function ELSE concat(coalesce(s.function, '?'), ' ', regexp_extract(s.source, '[^/]*$')) END, '') AS place,
+        j.ran_out AND j.wait_ns <= j.parts * $switch_ns AND regexp_extract(coalesce(s.source, ''), '[.]py:') <> '' AS is_gil
+    FROM joined AS j
+    LEFT JOIN stack_places AS s ON s.stack_id = j.stack_id AND s.own
+), interpreted AS (
+    -- Threads that wait for each other's turn in an interpreter: one waits for its interval, and again, until the other lets go.
+    SELECT p.task_id, p.waker_task_id AS other_id FROM placed AS p WHERE p.is_gil AND p.waker_task_id IS NOT NULL
+    UNION
+    SELECT p.waker_task_id, p.task_id FROM placed AS p WHERE p.is_gil AND p.waker_task_id IS NOT NULL
+), partners AS (
+    SELECT i.task_id, min(i.other_id) AS other_id FROM interpreted AS i GROUP BY i.task_id
+), waits AS (
+    -- A wait that ran out may have found the interpreter free: it was for the other thread as well.
+    SELECT p.task_id, p.process_id, p.ts_ns, p.wait_ns, CASE WHEN p.is_gil THEN coalesce(p.waker_task_id, o.other_id) ELSE p.waker_task_id END AS waker_task_id,
+        p.holder_task_id, CASE WHEN i.task_id IS NOT NULL OR (p.is_gil AND o.task_id IS NOT NULL) THEN 'interpreter lock (GIL)' ELSE p.place END AS place
+    FROM placed AS p
+    LEFT JOIN partners AS o ON o.task_id = p.task_id
+    LEFT JOIN interpreted AS i ON i.task_id = p.task_id AND i.other_id = p.waker_task_id
+    WHERE p.waker_task_id IS NOT NULL OR p.holder_task_id IS NOT NULL OR (p.is_gil AND o.task_id IS NOT NULL)
 ), waiters AS (
     SELECT DISTINCT w.process_id, w.place, w.task_id FROM waits AS w
 ), passed AS (
@@ -71,8 +105,8 @@ WITH waits AS (
     FROM counted AS c
     GROUP BY c.process_id, c.place
 ), from_whom AS (
-    -- Of several that had it equally often the first one.
-    SELECT p.process_id, p.place, p.from_task_id, row_number() OVER (PARTITION BY p.process_id, p.place ORDER BY count(*) DESC, p.from_task_id) AS rank
+    -- Who made the others wait longest.
+    SELECT p.process_id, p.place, p.from_task_id, row_number() OVER (PARTITION BY p.process_id, p.place ORDER BY sum(p.wait_ns) DESC, p.from_task_id) AS rank
     FROM passed AS p
     GROUP BY p.process_id, p.place, p.from_task_id
 ), holders AS (

@@ -12,9 +12,10 @@
 -- column: value DOUBLE          Part of the elapsed time that they run [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time that they run, one after the other [ns].
--- column: gain_ns BIGINT        What could be saved at most, if all ran at the same time; of sleep all of it; empty where they compute: then it depends on the CPUs and on what they need of each other [ns].
+-- column: gain_ns BIGINT        What could be saved at most, if all ran at the same time; empty where they compute: then it depends on the CPUs and on what they need of each other; and of sleep: then on what it waits for [ns].
 -- column: certainty VARCHAR     low: whether one needs what another has made, the recording cannot tell; medium for sleep.
 -- column: variant VARCHAR       sleep (the program is sleep) or runs.
+-- column: explained_by VARCHAR  Rules whose findings explain this one: programs that wait for a timer need not run at the same time, but stop to wait.
 -- column: process INTEGER       Process id of the one that starts them.
 -- column: programs BIGINT       How many.
 -- column: mean_ns BIGINT        How long one runs, on average [ns].
@@ -55,7 +56,8 @@ WITH children AS (
     SELECT coalesce(1e0 * sum(CASE WHEN c.cause IS NULL THEN c.dur_ns ELSE 0 END) / greatest(1, sum(c.dur_ns)), 0) AS busy FROM critical_path AS c
 ), judged AS (
     SELECT g.*, m.cpus, t.elapsed_ns, p.comm AS parent, CASE WHEN g.comm = 'sleep' THEN 'sleep' ELSE 'runs' END AS variant,
-        CASE WHEN g.comm = 'sleep' THEN g.ns WHEN g.cpu_ns <= $most_busy * g.ns AND a.busy <= $most_busy THEN greatest(0, g.ns - greatest(g.longest_ns, g.cpu_ns // m.cpus)) END AS gain_ns
+        CASE WHEN g.comm <> 'sleep' AND g.cpu_ns <= $most_busy * g.ns AND a.busy <= $most_busy
+            THEN greatest(0, g.ns - greatest(g.longest_ns, g.cpu_ns // m.cpus)) END AS gain_ns
     FROM grouped AS g
     CROSS JOIN machine AS m
     CROSS JOIN totals AS t
@@ -80,6 +82,7 @@ SELECT
     CAST(j.gain_ns AS BIGINT) AS gain_ns,
     CASE j.variant WHEN 'sleep' THEN 'medium' WHEN 'runs' THEN 'low' END AS certainty,
     j.variant,
+    CASE WHEN j.variant = 'runs' THEN 'time/polling' END AS explained_by,
     j.ppid AS process,
     j.programs,
     CAST(j.ns // j.programs AS BIGINT) AS mean_ns,

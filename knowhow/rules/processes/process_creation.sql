@@ -3,6 +3,7 @@
 -- needs:  processes, totals
 -- uses:   samples, stack_places
 -- param:  min_starts BIGINT = 50 > 0      Fewer starts are no finding.
+-- param:  min_same BIGINT = 20 > 0        So often one program is started at least: a build or a set-up starts many different ones, each when it is needed.
 -- param:  short_ns BIGINT = 500000000 > 0  A process that lives longer does some work [ns].
 -- param:  min_share DOUBLE = 0.1           Least part of the elapsed time.
 -- param:  much_work DOUBLE = 0.5           Part of their lives from which on they do work of their own, and starting them is the smaller part.
@@ -17,14 +18,15 @@
 -- column: variant VARCHAR       starts, or work: most of their lives they do work of their own.
 -- column: often VARCHAR         The programs that are started most, with how often.
 -- column: work DOUBLE           Part of their lives that they do work of their own, by samples [%].
+-- column: busiest VARCHAR       The program among them that takes most CPU time; where that is not known, the one that lives longest in all.
 -- column: starts BIGINT         Short-lived processes.
 -- column: programs BIGINT       Programs they ran.
 -- column: mean_ns BIGINT        Their mean life [ns].
 -- column: processes BIGINT      All processes.
 -- says: finding.starts en  {starts} processes of {programs} program(s) lived {mean_ns} on average. Started most: {often}.
 -- says: finding.starts ja  {programs} 種のプログラムのプロセス {starts} 個が平均 {mean_ns} で終わっています。起動回数の多いもの: {often}。
--- says: finding.work en    {starts} processes of {programs} program(s) lived {mean_ns} on average. Started most: {often}. They do work of their own for {work} of that time: starting them is the smaller part.
--- says: finding.work ja    {programs} 種のプログラムのプロセス {starts} 個が平均 {mean_ns} で終わっています。起動回数の多いもの: {often}。その時間の {work} は各プログラム自身の処理で、起動の負担は残りです。
+-- says: finding.work en    {starts} processes of {programs} program(s) lived {mean_ns} on average. Started most: {often}. They do work of their own for {work} of that time, {busiest} most: starting them is the smaller part.
+-- says: finding.work ja    {programs} 種のプログラムのプロセス {starts} 個が平均 {mean_ns} で終わっています。起動回数の多いもの: {often}。その時間の {work} は各プログラム自身の処理（最も多いのは {busiest}）で、起動の負担は残りです。
 -- says: ok en       {processes} process(es) looked at: starting them takes no time worth mentioning.
 -- says: ok ja       {processes} 個のプロセスを調べました。起動に目立つ時間は使っていません。
 -- says: unknown en  The recording holds no calls.
@@ -46,7 +48,9 @@ WITH short AS (
         CAST(avg(end_ts_ns - start_ts_ns) AS BIGINT) AS mean_ns, CAST(sum(cpu_ns) AS BIGINT) AS cpu_ns
     FROM reached
 ), by_program AS (
-    SELECT comm, count(*) AS starts, row_number() OVER (ORDER BY count(*) DESC, comm) AS place FROM short GROUP BY comm
+    SELECT comm, count(*) AS starts, coalesce(sum(cpu_ns), sum(end_ts_ns - start_ts_ns)) AS ns, row_number() OVER (ORDER BY count(*) DESC, comm) AS place
+    FROM short
+    GROUP BY comm
 ), named AS (
     SELECT concat(max(CASE WHEN place = 1 THEN concat(comm, ' (', CAST(starts AS VARCHAR), ')') END),
         max(CASE WHEN place = 2 THEN concat(', ', comm, ' (', CAST(starts AS VARCHAR), ')') ELSE '' END),
@@ -64,13 +68,13 @@ WITH short AS (
     INNER JOIN short AS h ON h.task_id = s.task_id
     LEFT JOIN places AS p ON p.stack_id = s.stack_id
 ), found AS (
-    SELECT s.*, (SELECT arg_max(comm, starts) FROM by_program) AS comm,
+    SELECT s.*, (SELECT comm FROM by_program WHERE place = 1) AS comm, (SELECT arg_max(comm, ns) FROM by_program) AS busiest,
         n.often, m.work, CASE WHEN m.samples >= $least_samples THEN m.work ELSE 0 END AS own, coalesce(m.samples >= $least_samples AND m.work >= $much_work, false) AS works
     FROM summed AS s
     CROSS JOIN totals AS t
     CROSS JOIN named AS n
     CROSS JOIN met AS m
-    WHERE s.starts >= $min_starts AND (NOT t.has_durations OR s.cost_ns >= $min_share * t.elapsed_ns)
+    WHERE s.starts >= $min_starts AND (SELECT max(starts) FROM by_program) >= least($min_same, $min_starts) AND (NOT t.has_durations OR s.cost_ns >= $min_share * t.elapsed_ns)
 ), state AS (
     SELECT count(*) AS processes FROM processes WHERE task_id = process_id
 )
@@ -85,6 +89,7 @@ SELECT
     CASE WHEN f.comm IS NOT NULL THEN CASE WHEN f.works THEN 'work' ELSE 'starts' END END AS variant,
     f.often,
     round(1e2 * f.work, 1) AS work,
+    f.busiest,
     f.starts,
     f.programs,
     f.mean_ns,

@@ -1,6 +1,7 @@
 -- Waiting for a CPU
 -- The command was ready to run but had no CPU: it has more threads than there are CPUs, or other programs use them.
 -- needs:  critical_path, run_states, processes, environment
+-- uses:   samples, stack_places
 -- param:  min_share DOUBLE = 0.1        Least part of the time of the command that it waits for a CPU.
 -- param:  min_wait_ns BIGINT = 20000000 Least time that it waits [ns].
 -- param:  min_used DOUBLE = 0.8         Part of the time of all CPUs from which on its own threads are taken to fill them.
@@ -14,12 +15,13 @@
 -- column: variant VARCHAR       one, own or others.
 -- column: used DOUBLE           Part of the time of all CPUs that its threads took [%].
 -- column: used_of_one DOUBLE    Part of the time of one CPU that its threads took [%].
+-- column: place VARCHAR         Function of the program in which its threads were met most often, and what it calls; `code that is not known` without samples.
 -- column: cpus BIGINT           CPUs of the machine.
 -- column: threads BIGINT        Threads that it had, one after the other or together.
 -- says: finding.one en     The command waited {cost_ns} for a CPU, {value} of its time: its {threads} threads all ran on one CPU of {cpus}, and took {used_of_one} of its time.
 -- says: finding.one ja     CPU 待ちが {cost_ns}、実行時間の {value} あります。{threads} 個のスレッドがすべて {cpus} 個のうち 1 個の CPU で動き、その時間の {used_of_one} を使っています。
--- says: finding.own en     The command waited {cost_ns} for a CPU, {value} of its time: its own {threads} threads took {used} of the time of {cpus} CPU(s).
--- says: finding.own ja     CPU 待ちが {cost_ns}、実行時間の {value} あります。コマンド自身の {threads} スレッドが {cpus} 個の CPU の時間の {used} を使っています。
+-- says: finding.own en     The command waited {cost_ns} for a CPU, {value} of its time: its own {threads} threads took {used} of the time of {cpus} CPU(s), most of it in {place}.
+-- says: finding.own ja     CPU 待ちが {cost_ns}、実行時間の {value} あります。コマンド自身の {threads} スレッドが {cpus} 個の CPU の時間の {used} を使い、最も多いのは {place} です。
 -- says: finding.others en  The command waited {cost_ns} for a CPU, {value} of its time, though its threads took only {used} of the time of {cpus} CPU(s): other programs had them. Times measured now are longer than they would be alone.
 -- says: finding.others ja  CPU 待ちが {cost_ns}、実行時間の {value} あります。しかしコマンド自身が使ったのは {cpus} 個の CPU の時間の {used} だけで、ほかのプログラムが CPU を使っていました。いま測った時間は、単独で動かした場合より長くなっています。
 -- says: ok en              The command waited {cost_ns} for a CPU, {value} of its time.
@@ -45,6 +47,14 @@ WITH path AS (
     SELECT max(CAST(e.value AS BIGINT)) AS cpus
     FROM environment AS e
     WHERE e.section = 'cpu' AND e.name = 'online' AND regexp_extract(e.value, '^[0-9]+$') <> ''
+), met AS (
+    SELECT coalesce(p.function, regexp_extract(p.object, '[^/]*$')) AS function, p.called, count(*) AS number
+    FROM samples AS s INNER JOIN stack_places AS p ON p.stack_id = s.stack_id
+    GROUP BY coalesce(p.function, regexp_extract(p.object, '[^/]*$')), p.called
+), top AS (
+    SELECT arg_max(concat(m.function, CASE WHEN m.called IS NULL THEN '' ELSE concat(' (', m.called, ')') END), m.number) AS place
+    FROM met AS m
+    WHERE m.function IS NOT NULL
 ), judged AS (
     SELECT CAST(p.wait_ns AS BIGINT) AS wait_ns, p.all_ns, m.cpus > 1 AND o.cpus_met = 1 AND o.threads_met > 1 AS keeps_to_one, l.threads, m.cpus,
         1e0 * (l.lived_ns - coalesce(a.away_ns, 0)) / (p.all_ns * m.cpus) AS used,
@@ -66,6 +76,7 @@ SELECT
     CASE WHEN j.is_long THEN j.variant END AS variant,
     round(1e2 * j.used, 1) AS used,
     round(1e2 * j.used * j.cpus, 1) AS used_of_one,
+    coalesce((SELECT t.place FROM top AS t), 'code that is not known') AS place,
     j.cpus,
     CAST(j.threads AS BIGINT) AS threads
 FROM (SELECT 1 AS one) AS o

@@ -6,6 +6,8 @@
 -- param:  min_wait_ns BIGINT = 100000000  Least time that it waits [ns].
 -- param:  min_trips BIGINT = 100          From so many round trips on they are many.
 -- param:  short_ns BIGINT = 20000000      Round trips that take less on average are short [ns].
+-- param:  waits_ns BIGINT = 100000       A poll that takes less does not wait [ns].
+-- param:  again_ns BIGINT = 1000000      A poll that waits within this time after one that ran out goes on with its wait [ns].
 -- column: subject VARCHAR       Who ended the waits: the name of a program of this machine, or network.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Part of the time of the command that it waited [%].
@@ -13,7 +15,7 @@
 -- column: cost_ns BIGINT        Time that it waited, along its critical path [ns].
 -- column: gain_ns BIGINT        0: it serves others, and waits for what they want; empty: it depends on the other side, or on how much one round trip can carry [ns].
 -- column: certainty VARCHAR     medium for many short round trips; else low.
--- column: variant VARCHAR       many (short round trips), few (long ones), stream (it sent nothing before), or server.
+-- column: variant VARCHAR       many (short round trips), anew (the same, most on a connection of their own), few (long ones), stream (it sent nothing before), or server.
 -- column: process INTEGER       The process id of the one that waited longest.
 -- column: explained_by VARCHAR  Rules whose findings explain this one: who has a lock waits for a peer meanwhile.
 -- column: waits BIGINT          How often it waited.
@@ -25,6 +27,8 @@
 -- column: place VARCHAR         Where in the program it is made; `not known` where that was not recorded.
 -- says: finding.many en    The command waits {cost_ns}, {value} of its time, for {subject}: {trips} round trips one after the other, {mean_ns} each, on {object}, in {call} ({place}).
 -- says: finding.many ja    {subject} を {cost_ns}（実行時間の {value}）待っています。往復が 1 回ずつ順に {trips} 回、1 回あたり {mean_ns} です。{object}、{call}（{place}）。
+-- says: finding.anew en    The command waits {cost_ns}, {value} of its time, for {subject}: {trips} round trips one after the other, {mean_ns} each, on {objects} connections: it makes a new one (connect) for most of them, the longest on {object}, in {call} ({place}).
+-- says: finding.anew ja    {subject} を待つ時間が {cost_ns}（実行時間の {value}）あります。往復 {trips} 回を一つずつ、1 回 {mean_ns}、接続 {objects} 本で行っており、ほとんどの往復で新しく接続（connect）しています。最も長いのは {object} の {call}（{place}）です。
 -- says: finding.few en     The command waits {cost_ns}, {value} of its time, for {subject}: {trips} answers took {mean_ns} each, on {object}, in {call} ({place}).
 -- says: finding.few ja     {subject} を {cost_ns}（実行時間の {value}）待っています。応答は {trips} 回で、1 回あたり {mean_ns} かかっています。{object}、{call}（{place}）。
 -- says: finding.stream en  The command waits {cost_ns}, {value} of its time, until {subject} sends or takes data: {waits} waits, {mean_ns} each, on {object}, in {call} ({place}).
@@ -47,31 +51,46 @@ WITH path AS (
         AND p.call IN ('poll', 'ppoll', 'select', 'pselect6', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2')))
 ), tasks AS (
     SELECT DISTINCT w.task_id FROM waits AS w
+), polls AS (
+    SELECT c.task_id, c.ts_ns, c.ts_ns + c.dur_ns AS until_ns, c.value
+    FROM calls AS c INNER JOIN tasks AS t ON t.task_id = c.task_id
+    WHERE c.call IN ('poll', 'ppoll', 'select', 'pselect6', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2')
+        AND c.dur_ns >= $waits_ns
+), limited AS (
+    -- A poll that ran out, unless the next one waits on at once and finds something: then both wait for that.
+    SELECT p.task_id, p.ts_ns, p.value, p.value = 0 AND (lag(p.value, 1, 0) OVER (PARTITION BY p.task_id ORDER BY p.ts_ns DESC) = 0
+        OR lag(p.ts_ns, 1, 0) OVER (PARTITION BY p.task_id ORDER BY p.ts_ns DESC) - p.until_ns > $again_ns) AS ran_out
+    FROM polls AS p
 ), marks AS (
     -- What was sent before a wait, and whether the wait was in a poll that ran out.
-    SELECT c.task_id, c.ts_ns, 1 AS sent, 0 AS polled_ns, 0 AS empty_ns, 0 AS ns, NULL AS call, NULL AS path_id, NULL AS stack_id, NULL AS waker, NULL AS cause
+    SELECT c.task_id, c.ts_ns, 1 AS sent, 0 AS polled_ns, 0 AS limited_ns, 0 AS empty_ns, 0 AS ns, NULL AS call, NULL AS path_id, NULL AS stack_id, NULL AS waker, NULL AS cause
     FROM calls AS c INNER JOIN tasks AS t ON t.task_id = c.task_id
     WHERE c.class IN ('write', 'copy') AND coalesce(c.kind, '') IN ('socket', 'pipe') AND c.errno IS NULL
     UNION ALL
-    SELECT c.task_id, c.ts_ns, 0, c.ts_ns, CASE WHEN c.value = 0 THEN c.ts_ns ELSE 0 END, 0, NULL, NULL, NULL, NULL, NULL
-    FROM calls AS c INNER JOIN tasks AS t ON t.task_id = c.task_id
-    WHERE c.call IN ('poll', 'ppoll', 'select', 'pselect6', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2')
+    SELECT l.task_id, l.ts_ns, 0, l.ts_ns, CASE WHEN l.value = 0 THEN l.ts_ns ELSE 0 END, CASE WHEN l.ran_out THEN l.ts_ns ELSE 0 END, 0, NULL, NULL, NULL, NULL, NULL FROM limited AS l
     UNION ALL
-    SELECT w.task_id, w.ts_ns, 0, 0, 0, w.dur_ns, w.call, w.path_id, w.stack_id, w.waker, w.cause FROM waits AS w
+    SELECT w.task_id, w.ts_ns, 0, 0, 0, 0, w.dur_ns, w.call, w.path_id, w.stack_id, w.waker, w.cause FROM waits AS w
 ), counted AS (
     SELECT m.*, sum(m.sent) OVER (PARTITION BY m.task_id ORDER BY m.ts_ns, m.ns ROWS UNBOUNDED PRECEDING) AS sent_before,
         max(m.polled_ns) OVER (PARTITION BY m.task_id ORDER BY m.ts_ns, m.ns ROWS UNBOUNDED PRECEDING) AS last_poll_ns,
+        max(m.limited_ns) OVER (PARTITION BY m.task_id ORDER BY m.ts_ns, m.ns ROWS UNBOUNDED PRECEDING) AS last_limited_ns,
         max(m.empty_ns) OVER (PARTITION BY m.task_id ORDER BY m.ts_ns, m.ns ROWS UNBOUNDED PRECEDING) AS last_empty_ns
     FROM marks AS m
 ), ended AS (
     SELECT c.*, CASE WHEN c.sent_before > lag(c.sent_before, 1, 0) OVER (PARTITION BY c.task_id ORDER BY c.ts_ns) THEN 1 ELSE 0 END AS is_trip,
         -- An interrupt, and threads of the kernel that do its work: the sender is not on this machine.
-        CASE WHEN c.waker IN ('interrupt', 'idle') OR regexp_extract(c.waker, '^(ksoftirqd|kworker|swapper|napi|irq)/') <> '' THEN 'network' ELSE c.waker END AS peer
+        CASE WHEN c.waker IN ('interrupt', 'idle') OR regexp_extract(c.waker, '^(ksoftirqd|kworker|swapper|napi|irq)/') <> '' THEN 'network' ELSE c.waker END AS waker_or_network,
+        CASE WHEN c.cause = 'events' AND c.last_poll_ns > 0 AND c.last_poll_ns = c.last_limited_ns THEN 1 ELSE 0 END AS is_part
     FROM counted AS c
     WHERE c.ns > 0 AND NOT (c.cause = 'events' AND c.last_poll_ns > 0 AND c.last_poll_ns = c.last_empty_ns)
-), by_object AS (
-    SELECT e.peer, e.path_id, e.call, e.stack_id, e.task_id, sum(e.ns) AS ns, count(*) AS waits, sum(e.is_trip) AS trips
+), whose AS (
+    -- A poll that ran out is a part of the wait that goes on.
+    SELECT e.*, CASE WHEN e.is_part = 1 THEN lag(e.waker_or_network, 1, e.waker_or_network) OVER (PARTITION BY e.task_id ORDER BY e.ts_ns DESC)
+        ELSE e.waker_or_network END AS peer
     FROM ended AS e
+), by_object AS (
+    SELECT e.peer, e.path_id, e.call, e.stack_id, e.task_id, sum(e.ns) AS ns, sum(1 - e.is_part) AS waits, sum(e.is_trip) AS trips
+    FROM whose AS e
     GROUP BY e.peer, e.path_id, e.call, e.stack_id, e.task_id
 ), servers AS (
     SELECT DISTINCT t.process_id
@@ -85,7 +104,7 @@ WITH path AS (
     GROUP BY b.peer
 ), judged AS (
     SELECT b.*, p.all_ns, CASE WHEN s.process_id IS NOT NULL THEN 'server' WHEN 2 * b.trips < b.waits THEN 'stream'
-        WHEN b.trips >= $min_trips AND b.ns < $short_ns * b.waits THEN 'many' ELSE 'few' END AS variant
+        WHEN b.trips >= $min_trips AND b.ns < $short_ns * b.waits THEN CASE WHEN 2 * b.objects > b.trips THEN 'anew' ELSE 'many' END ELSE 'few' END AS variant
     FROM by_peer AS b
     CROSS JOIN path AS p
     LEFT JOIN servers AS s ON s.process_id = b.process_id
@@ -100,7 +119,7 @@ SELECT
     1e2 * $min_share AS limit_value,
     CAST(j.ns AS BIGINT) AS cost_ns,
     CASE WHEN j.variant = 'server' THEN CAST(0 AS BIGINT) END AS gain_ns,
-    CASE WHEN j.variant = 'many' THEN 'medium' ELSE 'low' END AS certainty,
+    CASE WHEN j.variant IN ('many', 'anew') THEN 'medium' ELSE 'low' END AS certainty,
     j.variant,
     j.pid AS process,
     'locks/futexes,locks/file_locks,network/delayed_ack' AS explained_by,

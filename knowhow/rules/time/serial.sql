@@ -58,13 +58,25 @@ WITH path AS (
     SELECT l.* FROM lives AS l
     WHERE l.cpu_ns >= $min_worker * (SELECT max(b.cpu_ns) FROM lives AS b) AND l.cpu_ns > 0
         AND l.task_id NOT IN (SELECT r.task_id FROM of_runtime AS r)
+), fed AS (
+    -- Processes that wait for each other at a pipe: one works on what the other makes.
+    SELECT r.task_id, r.waker_task_id FROM run_states AS r
+    WHERE r.cause = 'pipe' AND r.wait_ns > 0 AND r.waker_task_id IS NOT NULL
+    GROUP BY r.task_id, r.waker_task_id
+    HAVING count(*) >= 3
+    UNION
+    SELECT r.waker_task_id, r.task_id FROM run_states AS r
+    WHERE r.cause = 'pipe' AND r.wait_ns > 0 AND r.waker_task_id IS NOT NULL
+    GROUP BY r.task_id, r.waker_task_id
+    HAVING count(*) >= 3
 ), beside AS (
     -- Workers that live beside a worker for half of its life: threads of its process, or processes of the same program from the same parent, or several
     -- children of it. Programs of a pipeline work on one thing after the other and cannot share it.
     SELECT w.task_id, sum(CASE WHEN o.ppid = w.pid AND o.process_id <> w.process_id THEN 0 ELSE 1 END) AS peers, count(*) AS others
     FROM workers AS w
     INNER JOIN workers AS o ON o.task_id <> w.task_id AND (o.process_id = w.process_id OR (coalesce(o.comm, '') = coalesce(w.comm, '') AND (o.ppid = w.ppid OR o.ppid = w.pid)))
-    WHERE 2 * (least(w.end_ts_ns, o.end_ts_ns) - greatest(w.start_ts_ns, o.start_ts_ns)) >= w.end_ts_ns - w.start_ts_ns
+    LEFT JOIN fed AS f ON f.task_id = w.task_id AND f.waker_task_id = o.task_id AND o.ppid = w.ppid AND o.process_id <> w.process_id
+    WHERE f.task_id IS NULL AND 2 * (least(w.end_ts_ns, o.end_ts_ns) - greatest(w.start_ts_ns, o.start_ts_ns)) >= w.end_ts_ns - w.start_ts_ns
     GROUP BY w.task_id
 ), changes AS (
     -- When a thread begins and ceases to have work, and to run. While only one has work, the sum of ids is its id.
@@ -139,7 +151,7 @@ SELECT
     CASE WHEN n.is_found THEN n.variant END AS variant,
     CASE WHEN n.is_found THEN n.pid END AS process,
     CASE WHEN n.is_found THEN CASE n.variant WHEN 'chain' THEN 'processes/process_creation' WHEN 'alone' THEN 'time/user_code'
-        ELSE 'locks/contention,io/shared_file,io/single_stream' END END AS explained_by,
+        ELSE 'locks/contention,locks/futexes,io/shared_file,io/single_stream' END END AS explained_by,
     n.thread,
     round(1e2 * n.who_ns / n.all_ns, 1) AS thread_share,
     coalesce(n.function, 'unknown') AS function,

@@ -16,10 +16,11 @@
 -- column: function VARCHAR      The function of the program that was met most often; of libraries and interpreters their own only where nothing of the program is known.
 -- column: source VARCHAR        Its line that was met most often; `line not known` without debug information.
 -- column: object VARCHAR        The executable, library or file that holds it.
+-- column: called VARCHAR        The function of a library that it spends most time in; the function itself where most of the time is its own.
 -- column: function_share DOUBLE Part of the time of the command in that function, and in what it calls of libraries [%].
 -- column: samples BIGINT        Samples in user code along the critical path.
--- says: finding.function en  The command computes for {value} of its time, {cost_ns}. One function, with what it calls of libraries, takes {function_share} of its time: {function} ({source}) of {object}. By {samples} samples.
--- says: finding.function ja  実行時間の {value}（{cost_ns}）はユーザーコードの計算です。{object} の {function}（{source}）が、そこから呼ぶライブラリを含めて実行時間の {function_share} を占めます。標本は {samples} 個です。
+-- says: finding.function en  The command computes for {value} of its time, {cost_ns}. One function, with what it calls of libraries, takes {function_share} of its time: {function} ({source}) of {object}, most in {called}. By {samples} samples.
+-- says: finding.function ja  実行時間の {value}（{cost_ns}）はユーザーコードの計算です。{object} の {function}（{source}）が、そこから呼ぶライブラリを含めて実行時間の {function_share} を占めます。その中で最も多いのは {called} です。標本は {samples} 個です。
 -- says: finding.spread en    The command computes for {value} of its time, {cost_ns}, in many functions or in some without a name; the first is {function} of {object} with {function_share}. By {samples} samples.
 -- says: finding.spread ja    実行時間の {value}（{cost_ns}）はユーザーコードの計算で、多くの関数か、名前のない関数に分かれています。最大は {object} の {function}（{function_share}）です。標本は {samples} 個です。
 -- says: ok en                User code takes {value} of the time of the command, {cost_ns}.
@@ -48,22 +49,28 @@ WITH path AS (
     SELECT count(*) AS number, sum(CASE WHEN o.in_kernel THEN 0 ELSE o.period_ns END) AS user_ns, sum(CASE WHEN o.in_kernel THEN 0 ELSE 1 END) AS user_number
     FROM on_path AS o
 ), by_line AS (
-    SELECT f.function, f.object, f.source, sum(o.period_ns) AS ns
+    SELECT f.function, f.object, f.source, coalesce(f.called, CASE WHEN f.called_object IS NULL THEN f.function ELSE regexp_extract(f.called_object, '[^/]*$') END) AS called,
+        sum(o.period_ns) AS ns
     FROM on_path AS o INNER JOIN stack_places AS f ON f.stack_id = o.stack_id
     WHERE NOT o.in_kernel
-    GROUP BY f.function, f.object, f.source
+    GROUP BY f.function, f.object, f.source, f.called, f.called_object
+), by_called AS (
+    SELECT b.function, b.object, b.called, sum(b.ns) AS ns FROM by_line AS b GROUP BY b.function, b.object, b.called
+), top_called AS (
+    SELECT b.function, b.object, arg_max(b.called, b.ns) AS called FROM by_called AS b GROUP BY b.function, b.object
 ), by_function AS (
     SELECT b.function, b.object, sum(b.ns) AS ns, arg_max(b.source, b.ns) AS source,
         row_number() OVER (ORDER BY sum(b.ns) DESC, b.function, b.object) AS place
     FROM by_line AS b
     GROUP BY b.function, b.object
 ), judged AS (
-    SELECT w.user_ns, w.user_number, p.all_ns, f.function, f.object, f.source, coalesce(f.ns, 0) AS function_ns,
+    SELECT w.user_ns, w.user_number, p.all_ns, f.function, f.object, f.source, c.called, coalesce(f.ns, 0) AS function_ns,
         w.user_ns >= $min_time_ns AND w.user_ns >= $min_share * p.all_ns AS is_much,
         CASE WHEN f.function IS NOT NULL AND f.ns >= $min_function * p.all_ns THEN 'function' ELSE 'spread' END AS variant
     FROM whole AS w
     CROSS JOIN path AS p
     LEFT JOIN by_function AS f ON f.place = 1
+    LEFT JOIN top_called AS c ON c.function = f.function AND c.object = f.object
     WHERE p.all_ns > 0 AND w.number >= $least_samples
 )
 SELECT
@@ -78,6 +85,7 @@ SELECT
     CASE WHEN j.is_much THEN coalesce(j.function, 'a function without a name') END AS function,
     CASE WHEN j.is_much THEN coalesce(regexp_extract(j.source, '[^/]*$'), 'line not known') END AS source,
     CASE WHEN j.is_much THEN coalesce(regexp_extract(j.object, '[^/]*$'), 'code that is not known') END AS object,
+    CASE WHEN j.is_much THEN coalesce(j.called, j.function, 'code that is not known') END AS called,
     CASE WHEN j.all_ns > 0 THEN round(least(1e2, 1e2 * j.function_ns / j.all_ns), 1) END AS function_share,
     CAST(j.user_number AS BIGINT) AS samples
 FROM (SELECT 1 AS one) AS o

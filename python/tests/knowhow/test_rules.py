@@ -36,6 +36,16 @@ def test_a_small_request_on_a_pipe_costs_no_more_than_a_call(judge) -> None:
     assert (finding.status, finding.cost_ns, finding.certainty) == ("finding", 300 * 100_000, "medium")
 
 
+@pytest.mark.parametrize(("asked", "status"), [(511, "finding"), (512, "ok")])
+def test_a_read_of_a_pipe_that_asks_for_more_takes_what_there_is(judge, asked: int, status: str) -> None:
+    calls = transfers("pipe:[1]", [10] * 300, kind="pipe", requested_bytes=asked)
+    assert one(judge("io/small_requests", calls)).status == status
+
+
+def test_short_reads_of_a_file_that_is_short_are_not_small_requests(judge) -> None:
+    assert one(judge("io/small_requests", transfers("/in", [40] * 300, requested_bytes=4096))).status == "ok"
+
+
 def test_small_requests_of_unnamed_files_cannot_be_judged(judge) -> None:
     unnamed = [{**call, "path": None} for call in transfers("/x", [40] * 200)]
     finding = one(judge("io/small_requests", transfers("/out", [40] * 3, "write") + unnamed))

@@ -146,6 +146,14 @@ class TestSerial:
         found = self.serial(judge, pool, [away(100, 800, 200, pid=200)])
         assert (found.status, found.process) == ("finding", 100)
 
+    @pytest.mark.parametrize(("cause", "status"), [("pipe", "ok"), ("lock", "finding")])
+    def test_processes_that_wake_each_other_at_a_pipe_share_no_work(
+        self, judge, cause: str, status: str
+    ) -> None:
+        pair = [life(pid, 1000, pid=pid, process=number, ppid=1) for number, pid in enumerate((100, 200))]
+        waits = [away(100 + 200 * n, 190, 200, pid=200, cause=cause, waker_task_id=0) for n in range(4)]
+        assert self.serial(judge, pair, waits).status == status
+
 
 class TestPolling:
     def sleeping(
@@ -199,9 +207,70 @@ class TestPolling:
         )
         assert (found.status, found.explained_by) == ("finding", ("time/serial", "locks/futexes"))
 
-    @pytest.mark.parametrize(("times", "ms"), [(2, 100), (12, 251)])
-    def test_few_and_long_sleeps_are_no_polling(self, judge, times: int, ms: float) -> None:
-        assert self.sleeping(judge, times, ms, 1).status == "ok"
+    def test_few_sleeps_are_no_polling(self, judge) -> None:
+        assert self.sleeping(judge, 2, 100, 1).status == "ok"
+
+    def test_long_sleeps_may_be_meant_and_promise_nothing(self, judge) -> None:
+        finding = self.sleeping(judge, 12, 251, 1)
+        assert (finding.status, finding.gain_ns, "waited 12 times" in finding.reason) == (
+            "finding",
+            None,
+            True,
+        )
+
+    def test_what_is_asked_between_sleeps_is_named(self, judge) -> None:
+        assert "Looks between them: stat /d/ready." in self.sleeping(judge, 50, 10, 2).reason
+
+    def test_sleeps_after_which_something_is_written_keep_a_pace(self, judge) -> None:
+        step, path, calls = 12, [], []
+        for at in range(50):
+            sleep = {"call": "clock_nanosleep", "class": "wait"}
+            calls.append({"t": at * step / 1e3, **sleep, "dur_ns": 10 * MS, "result": 0})
+            wrote = {
+                "call": "write",
+                "class": "write",
+                "path": "/d/log",
+                "dur_ns": 1000,
+                "transferred_bytes": 8,
+            }
+            calls.append({"t": (at * step + 11) / 1e3, **wrote})
+            path += [part(at * step, 10, "waiting", cause="timer", waker="interrupt", **sleep)]
+            path += [part(at * step + 10, 2)]
+        found = one(judge("time/polling", calls, critical_path=path, stacks=STACKS))
+        assert (found.status, found.gain_ns, "works at a pace" in found.reason) == ("finding", None, True)
+
+    def test_processes_of_one_program_count_together(self, judge) -> None:
+        poll = {"call": "poll", "class": "wait"}
+        calls = [
+            {"t": n, "tid": 100 + n, "pid": 100 + n, **poll, "dur_ns": 900 * MS, "result": 0}
+            for n in range(3)
+        ]
+        path = [
+            part(
+                n * 1000, 900, "waiting", tid=100 + n, pid=100 + n, cause="events", waker="interrupt", **poll
+            )
+            for n in range(3)
+        ]
+        found = one(judge("time/polling", calls, critical_path=path, stacks=STACKS))
+        assert (found.status, found.cost_ns, found.gain_ns) == ("finding", 2700 * MS, None)
+
+    @pytest.mark.parametrize(("gap_ms", "status"), [(0.5, "ok"), (2, "finding")])
+    def test_a_poll_that_waits_on_until_something_happens_is_no_timeout(
+        self, judge, gap_ms: float, status: str
+    ) -> None:
+        poll, calls, path = {"call": "poll", "class": "wait"}, [], []
+        for at in range(0, 4000, 400):
+            calls.append({"t": at / 1e3, **poll, "dur_ns": 200 * MS, "result": 0})
+            calls.append({"t": (at + 200 + gap_ms) / 1e3, **poll, "dur_ns": 100 * MS, "result": 1})
+            path.append(part(at, 200, "waiting", cause="events", waker="interrupt", **poll))
+            path.append(part(at + 200 + gap_ms, 100, "waiting", cause="events", waker="server", **poll))
+        assert one(judge("time/polling", calls, critical_path=path, stacks=STACKS)).status == status
+        peer = [
+            one
+            for one in judge("time/peer", calls, critical_path=path, stacks=STACKS)
+            if one.subject == "server"
+        ]
+        assert peer[0].cost_ns == (3000 if status == "ok" else 1000) * MS
 
     def test_sleeps_that_take_little_of_the_time_are_fine(self, judge) -> None:
         assert self.sleeping(judge, 20, 10, 100).status == "ok"
