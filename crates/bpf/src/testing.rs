@@ -198,6 +198,7 @@ pub(crate) fn exit(at_ns: u64, (pid, tid): (u32, u32), status: u32, last: bool) 
         write_bytes: 18,
         cancelled_bytes: 19,
         cpu_ns: 2_000_000,
+        comm: comm("worker"),
     };
     Bytes::of(EVENT_EXIT, &fixed)
 }

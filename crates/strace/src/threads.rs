@@ -410,6 +410,7 @@ impl Threads {
             start_ns,
             end_ns: None,
             program,
+            name: None,
             execs: 0,
             calls: 0,
             exit_code: None,

@@ -1,7 +1,8 @@
 -- Bound by user code
 -- Most of the time the command computes: its critical path is on a CPU, in code of the program and its libraries.
 -- needs:  critical_path, samples, stack_places
--- param:  min_share DOUBLE = 0.7           Least part of the time of the command, without waits for a CPU, that it computes.
+-- uses:   processes
+-- param:  min_share DOUBLE = 0.5           Least part of the time of the command, without waits for a CPU, that it computes.
 -- param:  min_time_ns BIGINT = 200000000   Least time that it computes [ns].
 -- param:  min_function DOUBLE = 0.4        Part of the time of the command from which on one function stands out.
 -- param:  least_samples BIGINT = 30        With fewer samples on the critical path nothing is said.
@@ -18,11 +19,12 @@
 -- column: object VARCHAR        The executable, library or file that holds it.
 -- column: called VARCHAR        The function of a library that it spends most time in; the function itself where most of the time is its own.
 -- column: function_share DOUBLE Part of the time of the command in that function, and in what it calls of libraries [%].
+-- column: thread VARCHAR        Name of the threads that take most of it.
 -- column: samples BIGINT        Samples in user code along the critical path.
--- says: finding.function en  The command computes for {value} of its time, {cost_ns}. One function, with what it calls of libraries, takes {function_share} of its time: {function} ({source}) of {object}, most in {called}. By {samples} samples.
--- says: finding.function ja  実行時間の {value}（{cost_ns}）はユーザーコードの計算です。{object} の {function}（{source}）が、そこから呼ぶライブラリを含めて実行時間の {function_share} を占めます。その中で最も多いのは {called} です。標本は {samples} 個です。
--- says: finding.spread en    The command computes for {value} of its time, {cost_ns}, in many functions or in some without a name; the first is {function} of {object} with {function_share}. By {samples} samples.
--- says: finding.spread ja    実行時間の {value}（{cost_ns}）はユーザーコードの計算で、多くの関数か、名前のない関数に分かれています。最大は {object} の {function}（{function_share}）です。標本は {samples} 個です。
+-- says: finding.function en  The command computes for {value} of its time, {cost_ns}. One function, with what it calls of libraries, takes {function_share} of its time: {function} ({source}) of {object}, most in {called}. Most of it by {thread}. By {samples} samples.
+-- says: finding.function ja  実行時間の {value}（{cost_ns}）はユーザーコードの計算です。{object} の {function}（{source}）が、そこから呼ぶライブラリを含めて実行時間の {function_share} を占めます。その中で最も多いのは {called} です。最も多いスレッドは {thread} です。標本は {samples} 個です。
+-- says: finding.spread en    The command computes for {value} of its time, {cost_ns}, in many functions or in some without a name; the first is {function} of {object} with {function_share}. Most of it by {thread}. By {samples} samples.
+-- says: finding.spread ja    実行時間の {value}（{cost_ns}）はユーザーコードの計算で、多くの関数か、名前のない関数に分かれています。最大は {object} の {function}（{function_share}）です。最も多いスレッドは {thread} です。標本は {samples} 個です。
 -- says: ok en                User code takes {value} of the time of the command, {cost_ns}.
 -- says: ok ja                ユーザーコードは実行時間の {value}（{cost_ns}）です。
 -- says: unknown en           There are too few samples of the CPU time along the critical path of a command.
@@ -40,14 +42,20 @@ WITH path AS (
     UNION ALL
     SELECT p.task_id, p.ts_ns + p.dur_ns, -1, 0, 0, false, NULL FROM critical_path AS p WHERE p.part = 'running'
 ), met AS (
-    SELECT m.at_ns, m.is_sample, m.period_ns, m.in_kernel, m.stack_id,
+    SELECT m.task_id, m.at_ns, m.is_sample, m.period_ns, m.in_kernel, m.stack_id,
         sum(m.step) OVER (ORDER BY m.task_id, m.at_ns) AS under_way
     FROM marks AS m
 ), on_path AS (
-    SELECT m.in_kernel, m.stack_id, m.period_ns FROM met AS m WHERE m.is_sample = 1 AND m.under_way > 0
+    SELECT m.task_id, m.in_kernel, m.stack_id, m.period_ns FROM met AS m WHERE m.is_sample = 1 AND m.under_way > 0
 ), whole AS (
     SELECT count(*) AS number, sum(CASE WHEN o.in_kernel THEN 0 ELSE o.period_ns END) AS user_ns, sum(CASE WHEN o.in_kernel THEN 0 ELSE 1 END) AS user_number
     FROM on_path AS o
+), threads AS (
+    -- Threads of one kind have one name and a number.
+    SELECT coalesce(regexp_extract(t.thread_name, '^(.*?)[ #-]*[0-9]*$', 1), t.comm, '?') AS name, sum(o.period_ns) AS ns
+    FROM on_path AS o INNER JOIN processes AS t ON t.task_id = o.task_id
+    WHERE NOT o.in_kernel
+    GROUP BY coalesce(regexp_extract(t.thread_name, '^(.*?)[ #-]*[0-9]*$', 1), t.comm, '?')
 ), by_line AS (
     SELECT f.function, f.object, f.source, coalesce(f.called, CASE WHEN f.called_object IS NULL THEN f.function ELSE regexp_extract(f.called_object, '[^/]*$') END) AS called,
         sum(o.period_ns) AS ns
@@ -87,6 +95,7 @@ SELECT
     CASE WHEN j.is_much THEN coalesce(regexp_extract(j.object, '[^/]*$'), 'code that is not known') END AS object,
     CASE WHEN j.is_much THEN coalesce(j.called, j.function, 'code that is not known') END AS called,
     CASE WHEN j.all_ns > 0 THEN round(least(1e2, 1e2 * j.function_ns / j.all_ns), 1) END AS function_share,
+    CASE WHEN j.is_much THEN coalesce((SELECT arg_max(t.name, t.ns) FROM threads AS t), '?') END AS thread,
     CAST(j.user_number AS BIGINT) AS samples
 FROM (SELECT 1 AS one) AS o
 LEFT JOIN judged AS j ON o.one = 1

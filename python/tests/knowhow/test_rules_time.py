@@ -405,8 +405,8 @@ class TestWork:
             None,
         )
 
-    @pytest.mark.parametrize(("user", "status"), [(140, "finding"), (139, "ok")])
-    def test_it_computes_seven_tenths_of_its_time(self, judge, user: int, status: str) -> None:
+    @pytest.mark.parametrize(("user", "status"), [(100, "finding"), (99, "ok")])
+    def test_it_computes_half_of_its_time(self, judge, user: int, status: str) -> None:
         assert self.working(judge, "user_code", user, 200 - user).status == status
 
     def test_too_few_samples_say_nothing(self, judge) -> None:

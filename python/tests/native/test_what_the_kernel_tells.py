@@ -62,6 +62,26 @@ def test_every_transfer_has_its_place(kernel: Recorder, tmp_path: Path, query: Q
         ]
 
 
+THREAD = """
+import threading
+def named():
+    with open("/proc/thread-self/comm", "w") as own: own.write("collector 7")
+threads = [threading.Thread(target=work) for work in (named, int)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_threads_have_their_own_names(kernel: Recorder, tmp_path: Path, query: Query) -> None:
+    kernel.record(tmp_path / "rec", sys.executable, "-c", THREAD)
+    rows = query(
+        tmp_path / "rec",
+        "SELECT c.comm, p.thread_name FROM processes p JOIN commands c USING (comm_id) ORDER BY p.tid",
+    )
+    [program, *_] = {comm for comm, _ in rows}
+    assert sorted(name for _, name in rows) == sorted([program, program, "collector 7"])
+
+
 def test_calls_and_errors_are_those_that_strace_counts(
     kernel: Recorder, tmp_path: Path, query: Query
 ) -> None:

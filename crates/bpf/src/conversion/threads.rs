@@ -132,6 +132,7 @@ impl Threads {
             start_ns,
             end_ns: None,
             program,
+            name: None,
             execs: 0,
             calls: 0,
             exit_code: None,
@@ -226,6 +227,7 @@ impl Threads {
         let above = self.find(fixed.parent_pid).map(|parent| self.get_mut(parent).life).filter(|parent| *parent < life);
         let row = &mut self.lives[life];
         row.pid = id(fixed.pid);
+        row.name = name_of(name);
         row.user_id = row.user_id.or(Some(fixed.user_id).filter(|user| *user != NO_USER));
         if fixed.pid == fixed.tid {
             row.ppid = row.ppid.or(Some(id(fixed.parent_pid)).filter(|pid| *pid != 0));
@@ -292,6 +294,7 @@ impl Threads {
         row.end_ns = Some(at_ns);
         self.ended.insert(event.tid, thread.life);
         (row.usage, row.user_id) = (Some(usage(event)), Some(event.user_id));
+        row.name = name_of(until_nul(&event.comm)).or(row.name.take());
         match event.status & 0x7f {
             0 => row.exit_code = Some(id(event.status >> 8 & 0xff)),
             signal => row.exit_signal = Some(signals::name(id(signal))),
@@ -301,6 +304,11 @@ impl Threads {
         }
         Some(thread)
     }
+}
+
+/// A thread's own name; None where it has none yet.
+fn name_of(comm: &[u8]) -> Option<Box<str>> {
+    (!comm.is_empty()).then(|| sysdock_table::readable(comm).to_string().into())
 }
 
 /// Arguments ended by NUL as one line, joined by blanks; `...` where they were cut.

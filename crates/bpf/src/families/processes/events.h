@@ -47,6 +47,7 @@ struct exit_event {
 	unsigned long long read_chars, write_chars, read_calls, write_calls; // as /proc/PID/io has them, of the thread
 	unsigned long long read_bytes, write_bytes, cancelled_bytes;
 	unsigned long long cpu_ns; // both together, exactly
+	char comm[16];             // the thread's own name
 };
 
 struct signal_event {

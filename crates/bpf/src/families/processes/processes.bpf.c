@@ -127,6 +127,7 @@ int BPF_PROG(ended, struct task_struct *task)
 	event->read_bytes = task->ioac.read_bytes;
 	event->write_bytes = task->ioac.write_bytes;
 	event->cpu_ns = task->se.sum_exec_runtime;
+	bpf_probe_read_kernel(event->comm, sizeof(event->comm), task->comm);
 	event->cancelled_bytes = task->ioac.cancelled_write_bytes;
 	ring_give(&event->header, position, sizeof(*event), EVENT_EXIT, 0);
 	if (task->signal->live.counter == 0) {

@@ -27,17 +27,17 @@ fn lives_follow_births_execs_and_ends() {
     ];
     let tables = Tables::of(&[&first, &second]);
     let lives = tables
-        .show("processes", "start_ts_ns pid tid ppid process_id depth comm command execs calls exit_code exit_signal user_id");
+        .show("processes", "start_ts_ns pid tid ppid process_id depth comm thread_name command execs calls exit_code exit_signal user_id");
     let lives: Vec<String> = lives.iter().map(|row| relative(row)).collect();
     assert_eq!(
         lives,
         [
-            "0 1 1 - 0 0 init init --x 0 0 - - 1003",
-            "100 10 10 - 1 0 make make 1 3 0 - 1002",
-            "200 11 11 10 2 1 cc1plus-long-na cc1 a b 1 2 - SIGKILL 1002",
-            "216 10 12 - 1 1 make make 0 1 0 - 1002",
-            "500 11 11 10 4 1 make make 0 0 2 - 1002",
-            "650 77 77 - 5 0 - - 0 1 - - -",
+            "0 1 1 - 0 0 init init init --x 0 0 - - 1003",
+            "100 10 10 - 1 0 make worker make 1 3 0 - 1002",
+            "200 11 11 10 2 1 cc1plus-long-na worker cc1 a b 1 2 - SIGKILL 1002",
+            "216 10 12 - 1 1 make worker make 0 1 0 - 1002",
+            "500 11 11 10 4 1 make worker make 0 0 2 - 1002",
+            "650 77 77 - 5 0 - - - 0 1 - - -",
         ]
     );
     let calls = tables.show("calls", "call comm path");
