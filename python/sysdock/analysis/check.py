@@ -12,7 +12,13 @@ from sysdock.analysis.compare import blessed, difference, picked
 from sysdock.analysis.errors import engine_errors
 from sysdock.analysis.example_rows import add_rows, begin_without_log
 from sysdock.analysis.portable import violations
-from sysdock.analysis.rule_check import SENTENCES, page_problems, sentence_problems, with_sentences
+from sysdock.analysis.rule_check import (
+    SENTENCES,
+    certainty_problems,
+    page_problems,
+    sentence_problems,
+    with_sentences,
+)
 from sysdock.analysis.session import Session
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Example, Experiment, Library, Page
@@ -147,7 +153,7 @@ def _check_file(checker: _Checker, library: Library, sql_path: Path, id_: str, k
     except UserError as error:
         checker.failed(f"{kind} {id_}: page", str(error).splitlines())
         return
-    checker.check(f"{kind} {id_}: page", lambda: _page_problems(page, kind))
+    checker.check(f"{kind} {id_}: page", lambda: _page_problems(analysis, page))
     lines = page.path.read_text("utf-8").splitlines()
     # From the last to the first, so that line numbers stay right while tables are replaced.
     for number in reversed(range(len(page.examples))):
@@ -249,8 +255,10 @@ def _empty_recording(library: Library) -> Recording:
     return Recording(Path("empty recording"), empty_manifest(tables, empty_capture("check", "rows", "calls")))
 
 
-def _page_problems(page: Page, kind: str) -> list[str]:
-    problems = page_problems(page) if kind == "rule" else []
+def _page_problems(analysis: Analysis, page: Page) -> list[str]:
+    problems = []
+    if analysis.kind == "rule":
+        problems = page_problems(page) + certainty_problems(analysis, page)
     if not page.examples:
         problems.append("no example (a ```strace or ```rows block, and a table)")
     return problems

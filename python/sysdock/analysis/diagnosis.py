@@ -12,6 +12,7 @@ from sysdock.analysis.finding import Finding, fold, with_minor
 from sysdock.analysis.session import values_of
 from sysdock.analysis.side_by_side import side_by_side
 from sysdock.analysis.source_lines import with_source_lines
+from sysdock.analysis.whose import with_callers
 from sysdock.errors import NotComputed, UserError
 from sysdock.library import Analysis, Page
 from sysdock.library.rule_shape import CERTAINTIES, STATUSES
@@ -36,7 +37,7 @@ def diagnose(session: Session) -> list[Finding]:
     rules = [rule for rule in session.library.rules() if not _is_beyond(session, rule)]
     found = [finding for findings in side_by_side(session, judge, rules) for finding in findings]
     found = with_minor(found, _least_saving_ns(session))
-    return fold(with_source_lines(session, sorted(found, key=_order)))
+    return fold(with_callers(session, with_source_lines(session, sorted(found, key=_order))))
 
 
 def _least_saving_ns(session: Session) -> int:
@@ -56,7 +57,7 @@ def _is_beyond(session: Session, rule: Analysis) -> bool:
 def diagnose_by(session: Session, rule: Analysis, params: Mapping[str, Any]) -> list[Finding]:
     """All that one rule finds, with these parameters, most to win first."""
     found = judge(session, rule, params, most=None)
-    return with_source_lines(session, sorted(found, key=_order))
+    return with_callers(session, with_source_lines(session, sorted(found, key=_order)))
 
 
 def judge(
@@ -214,9 +215,11 @@ def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[st
         value=row["value"],
         limit_value=row["limit_value"],
         cost_ns=row["cost_ns"],
-        # What could not be judged promises nothing.
-        gain_ns=None if row["status"] == "unknown" else row["gain_ns"],
+        # What is fine or could not be judged promises nothing.
+        gain_ns=row["gain_ns"] if row["status"] == "finding" else None,
         certainty=row["certainty"],
+        certainty_reason=page.how_sure(row["certainty"], row.get("variant")),
+        certainty_reason_ja=page.how_sure(row["certainty"], row.get("variant"), "ja"),
         file=row.get("file"),
         process=row.get("process"),
         from_s=row.get("from_s"),

@@ -14,6 +14,11 @@ class Finding:
     `title`, `reason` and `advice` are in the language that was asked for, the `_ja` ones always Japanese.
     `file`, `process` (an id) and the time range (s since the start of the recording) say where to look.
     `source`: the source line that made most of the calls on the file, and its part of them.
+    `certainty_reason`: why it is so sure, a clause.
+    `programs`: those that made the calls, most calls first, and `processes`: how many processes these were
+    (0: not known); `process` is set where it was one.
+    `share`: which part `cost_ns` is of the time, 0 to 1; `share_of`: of which, `elapsed`; `elapsed_at_most`
+    where several threads may have been in it at a time; `threads`, the time that all threads lived.
     `urgent`: something fails soon, whatever time it costs.
     `part_of`: rule and subject of the finding that explains this one. `others`: subjects left out.
     """
@@ -43,6 +48,12 @@ class Finding:
     source: str | None = None
     urgent: bool = False
     minor: bool = False
+    certainty_reason: str | None = None
+    certainty_reason_ja: str | None = None
+    programs: tuple[str, ...] = ()
+    processes: int = 0
+    share: float | None = None
+    share_of: str | None = None
 
     @property
     def is_note(self) -> bool:
@@ -53,7 +64,18 @@ class Finding:
         """The same with title, reason and advice in `lang` (`en` or `ja`)."""
         if lang != "ja":
             return self
-        return dataclasses.replace(self, title=self.title_ja, reason=self.reason_ja, advice=self.advice_ja)
+        return dataclasses.replace(
+            self,
+            title=self.title_ja,
+            reason=self.reason_ja,
+            advice=self.advice_ja,
+            certainty_reason=self.certainty_reason_ja,
+        )
+
+    @property
+    def program(self) -> str | None:
+        """The programs that made the calls, separated by commas; None where that is not known."""
+        return ", ".join(self.programs) or None
 
 
 def by_rule(findings: Sequence[Finding]) -> list[list[Finding]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from sysdock.analysis.diagnosis import reasons
 from sysdock.analysis.session import Result
 from sysdock.library import Analysis, Page
-from sysdock.library.page import RULE_HEADINGS, RULE_HEADINGS_JA
-from sysdock.library.rule_shape import LANGUAGES, STATUSES
+from sysdock.library.page import RULE_HEADINGS, RULE_HEADINGS_JA, SURE_HEADINGS
+from sysdock.library.rule_shape import CERTAINTIES, LANGUAGES, STATUSES
 
 # What a diagnosis adds to a row of a rule.
 SENTENCES = ["reason", "reason_ja"]
@@ -27,6 +28,28 @@ def sentence_problems(rule: Analysis) -> list[str]:
     return problems + [
         f"`says: {status}` with variant {variant} has no Japanese" for status, variant, _ in alone
     ]
+
+
+def certainty_problems(rule: Analysis, page: Page) -> list[str]:
+    """Certainties that the rule may state and its page does not explain, and what it explains in vain."""
+    stated = set(re.findall(rf"'({'|'.join(CERTAINTIES)})'", rule.sql))
+    problems = []
+    for lang, heading in SURE_HEADINGS.items():
+        explained = page.clauses(lang)
+        levels = {name.partition(".")[0] for name in explained}
+        problems += [
+            f"nothing under `## {heading}` says why it is `{one}`: write `- {one}: ...`"
+            for one in sorted(stated - levels)
+        ]
+        problems += [f"`## {heading}`: the rule is never `{one}`" for one in sorted(levels - stated)]
+        problems += [
+            f"`## {heading}`: no finding has the variant of `{name}`"
+            for name in explained
+            if "." in name and name.partition(".")[2] not in rule.says.variants("finding")
+        ]
+        if lang != "en" and set(explained) != set(page.clauses()):
+            problems.append(f"`## {heading}` has other entries than `## {SURE_HEADINGS['en']}`")
+    return problems
 
 
 def page_problems(page: Page) -> list[str]:

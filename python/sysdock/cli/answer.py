@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sysdock.analysis.description import statements
+from sysdock.analysis.facts import callers, certainty, certainty_word, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.moments import moments_of
 from sysdock.sections import Capture, sections_of
@@ -41,15 +42,10 @@ _WORDS = {
         "next": "Next:",
         "evidence": "Evidence: ",
         "where": "Where: ",
-        "process": "process {process}",
         "source": "most of the calls at {source}",
         "times": "from {from_} to {until} of the recording",
-        "sure": "certainty: {certainty}",
         "explains": "Explains also: ",
         "others": "... {count} more subjects of this rule",
-        "high": "high",
-        "medium": "medium",
-        "low": "low",
         "finding": "FINDING",
         "note": "NOTE",
         "unknown": "UNKNOWN",
@@ -69,15 +65,10 @@ _WORDS = {
         "next": "次は:",
         "evidence": "根拠: ",
         "where": "場所: ",
-        "process": "プロセス {process}",
         "source": "呼び出しの多い行 {source}",
         "times": "記録の {from_} から {until} まで",
-        "sure": "確かさ: {certainty}",
         "explains": "これで説明できるもの: ",
         "others": "... このルールの対象はほかに {count} 件",
-        "high": "高",
-        "medium": "中",
-        "low": "低",
         "finding": "所見",
         "note": "注意",
         "unknown": "判定不能",
@@ -96,7 +87,7 @@ def answer_lines(session: Session, report: Path | None, lang: str, columns: int 
     lines = [*_head(session, words, lang), *_tops(session, lang, room)]
     lines += [printable(statement.text[lang == "ja"]) for statement in said]
     tail = _tail(session, report, words)
-    lines += _findings(session.diagnose(lang), words, LINES - len(lines) - len(tail), room)
+    lines += _findings(session.diagnose(lang), lang, LINES - len(lines) - len(tail), room)
     return [shorten(line.rstrip(), room) for line in [*lines, *tail]]
 
 
@@ -141,12 +132,13 @@ def _row(name: str, numbers: Sequence[str], room: int) -> str:
     )
 
 
-def _findings(findings: list[Finding], words: dict[str, str], room: int, columns: int) -> list[str]:
+def _findings(findings: list[Finding], lang: str, room: int, columns: int) -> list[str]:
     """Findings by rule, those with most to win first; the last line says how many rules are left out."""
+    words = _WORDS[lang]
     lines = ["", _counts(findings, words)]
     room -= len(lines)
     groups = by_rule(main_findings(findings))
-    blocks = [_Block(group, words, columns) for group in groups]
+    blocks = [_Block(group, lang, columns) for group in groups]
     fitting = len(blocks) if _Block.LEAST * len(blocks) <= room else (room - 1) // _Block.LEAST
     spare = room - _Block.LEAST * fitting - (fitting < len(blocks))
     for block in blocks[:fitting]:
@@ -160,41 +152,65 @@ def _findings(findings: list[Finding], words: dict[str, str], room: int, columns
 
 
 class _Block:
-    """What the screen says of one rule: title and gain, reasons, advice; cut to the room there is."""
+    """What the screen says of one rule: title and gain, reasons, facts, advice; cut to the room there is.
+
+    Facts are whose calls it is about, their part of the time and the certainty. Of several findings, each has
+    its part of the time in front of its reason, and how sure the first one is stands below all of them. Where
+    there is no room for a line of facts, the title says how sure it is.
+    """
 
     LEAST = 3
 
-    def __init__(self, group: Sequence[Finding], words: dict[str, str], columns: int) -> None:
-        first, indent = group[0], "    "
-        alone = len(group) == 1
-        gain = _gain(total_gain(group), words)
-        subject = first.subject if alone else words["several"].format(count=len(group))
-        what = printable(f"{first.title}: {subject}")
-        self.title = shorten(f"  {what}", columns - width(gain), middle=True) + gain
-        if alone:
+    def __init__(self, group: Sequence[Finding], lang: str, columns: int) -> None:
+        first, indent, words = group[0], "    ", _WORDS[lang]
+        self.alone = len(group) == 1
+        self.columns = columns
+        self.gain = _gain(total_gain(group), words)
+        self.sure = sure[lang == "ja"] if (sure := certainty_word(first)) else ""
+        subject = first.subject if self.alone else words["several"].format(count=len(group))
+        self.what = printable(f"{first.title}: {subject}")
+        if self.alone:
             self.reasons = wrapped(printable(first.reason), columns, indent)
         else:
             half = columns // 2
             self.reasons = [
-                f"{indent}{shorten(printable(f.subject), half, middle=True)}: {printable(f.reason)}"
+                f"{indent}{shorten(printable(f.subject), half, middle=True)}{_brackets(f, lang)}: "
+                f"{printable(f.reason)}"
                 for f in group
             ]
+        facts = [callers(first), share(first), certainty(first)] if self.alone else [certainty(first)]
+        said = ", ".join(printable(fact[lang == "ja"]) for fact in facts if fact)
+        self.facts = wrapped(_capital(said), columns, indent) if said else []
         self.advice = wrapped(words["do"] + printable(first.advice), columns, indent)
-        self.alone = alone
-        self.columns = columns
 
     @property
     def wanted(self) -> int:
         """Lines it would fill."""
-        return max(self.LEAST, 1 + sum(min(len(part), _MOST_LINES) for part in (self.reasons, self.advice)))
+        long = sum(min(len(part), _MOST_LINES) for part in (self.reasons, self.advice))
+        return max(self.LEAST, 1 + len(self.facts) + long)
 
     def lines(self, room: int) -> list[str]:
         """At most `room` lines, at least `LEAST`."""
-        reasons = min(len(self.reasons), _MOST_LINES, max(1, room - 1 - min(len(self.advice), _MOST_LINES)))
-        advice = room - 1 - reasons
+        facts = _cut(self.facts, room - self.LEAST, self.columns) if room > self.LEAST else []
+        room -= 1 + len(facts)
+        reasons = min(len(self.reasons), _MOST_LINES, max(1, room - min(len(self.advice), _MOST_LINES)))
+        advice = room - reasons
         # Subjects are a list that may simply end, sentences are not.
         why = _cut(self.reasons, reasons, self.columns) if self.alone else self.reasons[:reasons]
-        return [self.title, *why, *_cut(self.advice, advice, self.columns)]
+        return [self.title(not facts), *why, *facts, *_cut(self.advice, advice, self.columns)]
+
+    def title(self, with_certainty: bool) -> str:
+        """The first line. How sure it is gives way to the name on a narrow terminal."""
+        behind = self.gain
+        if with_certainty and self.sure and width(behind + self.sure) <= self.columns // 2:
+            behind = f"{behind[:-1]}, {self.sure})" if behind else f" ({self.sure})"
+        return shorten(f"  {self.what}", self.columns - width(behind), middle=True) + behind
+
+
+def _brackets(finding: Finding, lang: str) -> str:
+    """Its part of the time, in brackets; empty where that is not known."""
+    part = share(finding)
+    return f" ({part[lang == 'ja']})" if part else ""
 
 
 def _cut(lines: list[str], count: int, columns: int) -> list[str]:
@@ -232,13 +248,13 @@ def diagnosis_lines(
     for finding in findings:
         if finding.part_of:
             continue
-        lines += ["", *_stated(finding, words, room)]
+        lines += ["", *_stated(finding, lang, room)]
         if finding.status == "finding":
             lines += wrapped(words["do"] + printable(finding.advice), room, "  ")
             lines += _shown(finding, recording, words)
             for part in parts_of(findings, finding):
                 # What another finding explains needs no advice of its own.
-                stated = _stated(part, words, room - 4)
+                stated = _stated(part, lang, room - 4)
                 lines += [
                     "  " + words["explains"].rstrip(),
                     *("    " + line for line in stated),
@@ -249,27 +265,32 @@ def diagnosis_lines(
     return lines
 
 
-def _stated(finding: Finding, words: dict[str, str], room: int) -> list[str]:
-    """Status, title, subject and gain; the reason; where and how sure."""
+def _stated(finding: Finding, lang: str, room: int) -> list[str]:
+    """Status, title, subject and gain; the reason; where, which part of the time, and how sure."""
+    words, japanese = _WORDS[lang], lang == "ja"
     what = f"{finding.title}: {finding.subject}" if finding.subject else finding.title
     state = "note" if finding.is_note else finding.status
     # What another explains stands below it, where its state is plain.
     head = "" if finding.part_of else f"{words[state]}  "
     lines = [f"{head}{printable(what)}{_gain(finding.gain_ns, words)}"]
     lines += wrapped(printable(finding.reason), room, "  ")
-    facts = []
-    if finding.process is not None:
-        facts.append(words["process"].format(process=finding.process))
+    where = []
+    if by := callers(finding):
+        where.append(printable(by[japanese]))
     if finding.from_s is not None and finding.until_s is not None:
         times = {"from_": human_ns(finding.from_s * 1e9), "until": human_ns(finding.until_s * 1e9)}
-        facts.append(words["times"].format(**times))
+        where.append(words["times"].format(**times))
     if finding.source:
-        facts.append(words["source"].format(source=printable(finding.source)))
-    if finding.certainty:
-        facts.append(words["sure"].format(certainty=words[finding.certainty]))
-    return lines + (
-        wrapped(words["where"] * (len(facts) > 1) + ", ".join(facts), room, "  ") if facts else []
-    )
+        where.append(words["source"].format(source=printable(finding.source)))
+    if where:
+        lines += wrapped(words["where"] + ", ".join(where), room, "  ")
+    facts = [printable(fact[japanese]) for fact in (share(finding), certainty(finding)) if fact]
+    return lines + (wrapped(_capital(", ".join(facts)), room, "  ") if facts else [])
+
+
+def _capital(text: str) -> str:
+    """The text as the beginning of a sentence."""
+    return text[:1].upper() + text[1:]
 
 
 def _shown(finding: Finding, recording: Path, words: dict[str, str], indent: str = "  ") -> list[str]:

@@ -18,7 +18,11 @@ from sysdock.library.toml_text import parse_toml
 RULE_HEADINGS = ("What it finds", "Why it matters", "Example", "What to do", "When to ignore it")
 RULE_HEADINGS_JA = ("何を見つけるか", "なぜ問題か", "例", "どうするか", "無視してよい場合")
 
+# Under this heading, a page says why a finding is so sure: `- medium: why.`; of a variant `- medium.write:`
+SURE_HEADINGS = {"en": "How sure it is", "ja": "どれだけ確かか"}
+
 MOST_EXAMPLES = 100
+_SURE = re.compile(r"-\s+((?:high|medium|low)(?:\.[a-z_0-9]+)?):\s+(\S.*)$")
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*([^`]*)$")
 _RULE_LINE = re.compile(r"\|?(\s*:?-+:?\s*\|)*\s*:?-+:?\s*\|?$")
 _ESCAPES = {"\\": "\\", "|": "|", "n": "\n", "r": "\r", "t": "\t"}
@@ -57,10 +61,39 @@ class Page:
     def first_paragraph(self, heading: str) -> str | None:
         """First paragraph under a heading, as one line without emphasis marks; None where there is none."""
         paragraphs = self.sections.get(heading, "").strip().split("\n\n")
-        words = " ".join(line.strip() for line in paragraphs[0].splitlines())
-        # Japanese has no blanks between words: a line break there is not one either.
-        words = re.sub(r"(?<=[\u3000-\u9fff\uff00-\uffef]) (?=[\u3000-\u9fff\uff00-\uffef])", "", words)
-        return words.replace("`", "").replace("**", "") or None
+        return _one_line(paragraphs[0]) or None
+
+    def clauses(self, lang: str = "en") -> dict[str, str]:
+        """Why findings are so sure, by certainty (`high`) or certainty and variant (`medium.write`)."""
+        found: dict[str, str] = {}
+        name = None
+        for line in self.sections.get(SURE_HEADINGS[lang], "").splitlines():
+            if match := _SURE.match(line):
+                name = match[1]
+                found[name] = match[2]
+            elif name and line.startswith(" "):
+                found[name] += "\n" + line
+            else:
+                name = None
+        return {name: _one_line(text).rstrip(".。") for name, text in found.items()}
+
+    def how_sure(self, certainty: str | None, variant: str | None, lang: str = "en") -> str | None:
+        """Why a finding of that certainty and variant is so sure, a clause; None where the page is silent."""
+        if certainty is None:
+            return None
+        for each in (lang, "en"):
+            clauses = self.clauses(each)
+            if text := clauses.get(f"{certainty}.{variant}", clauses.get(certainty)):
+                return text
+        return None
+
+
+def _one_line(text: str) -> str:
+    """A paragraph without line breaks and marks of emphasis."""
+    words = " ".join(line.strip() for line in text.splitlines())
+    # Japanese has no blanks between words: a line break there is not one either.
+    words = re.sub(r"(?<=[\u3000-\u9fff\uff00-\uffef]) (?=[\u3000-\u9fff\uff00-\uffef])", "", words)
+    return words.replace("`", "").replace("**", "")
 
 
 def parse_page(path: Path) -> Page:

@@ -80,6 +80,10 @@ class Sentences:
         """The sentence with its places; KeyError: none."""
         return self.texts.get((status, variant, lang)) or self.texts[(status, variant, "en")]
 
+    def variants(self, status: str) -> set[str]:
+        """Variants of a status that have a sentence."""
+        return {variant for of, variant, _ in self.texts if of == status and variant}
+
     def names(self) -> set[str]:
         """Columns and parameters that they mention."""
         return {name for text in self.texts.values() for name in _PLACE.findall(text)}

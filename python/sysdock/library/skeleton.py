@@ -147,6 +147,10 @@ Unknown: the log was recorded without `-T`, so nobody knows how long the call to
 
 Write more between two of these calls, or make one of them at the end.
 
+## How sure it is
+
+- medium: each wait was recorded with its time, but not whether the program needs so many.
+
 ## When to ignore it
 
 When losing the data would be worse than waiting, as in a database.
@@ -168,6 +172,10 @@ When losing the data would be worse than waiting, as in a database.
 ## どうするか
 
 呼び出しの間により多く書くか、最後に一度だけ呼び出してください。
+
+## どれだけ確かか
+
+- medium: 待ちは 1 回ずつ時間とともに記録されているが、これほどの回数が必要かどうかはわからない。
 
 ## 無視してよい場合
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sysdock.analysis import Finding, Session
 from sysdock.analysis.description import statements
+from sysdock.analysis.facts import callers, certainty, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.moments import moments_of
 from sysdock.analysis.writing import json_text
@@ -105,7 +106,7 @@ def _findings(session: Session, findings: Sequence[Finding], words: dict[str, st
         won = f" ({words['gain'].format(gain=duration(gain))})" if gain else won
         lines += [f"### {group[0].title}{won}", ""]
         for finding in group:
-            lines += _finding(session, finding, words)
+            lines += _finding(session, finding, words, lang)
             lines += [
                 f"  - {words['explains']}: {part.title}: {_code(part.subject)}: {_plain(part.reason)}"
                 for part in parts_of(findings, finding)
@@ -120,8 +121,11 @@ def _findings(session: Session, findings: Sequence[Finding], words: dict[str, st
     return [*lines, words["fine"].format(count=fine), ""]
 
 
-def _finding(session: Session, finding: Finding, words: dict[str, str]) -> list[str]:
+def _finding(session: Session, finding: Finding, words: dict[str, str], lang: str) -> list[str]:
     line = f"- {_code(finding.subject)}: {_plain(finding.reason)}"
+    facts = [fact[lang == "ja"] for fact in (callers(finding), share(finding), certainty(finding)) if fact]
+    if facts:
+        line += f"\n  {_plain(', '.join(facts))}"
     if finding.source:
         line += f"\n  {words['source']}: {_code(finding.source)}"
     if not finding.evidence:
@@ -231,8 +235,19 @@ def _analysis_object(session: Session, analysis: Analysis) -> dict[str, Any]:
 
 def _finding_object(finding: Finding) -> dict[str, Any]:
     names: tuple[str, ...] = ("rule", "status", "subject", "value", "limit_value", "cost_ns", "gain_ns")
-    names += ("certainty", "reason")
-    names += ("title", "advice", "evidence", "file", "process", "from_s", "until_s", "others", "source")
+    names += ("certainty", "certainty_reason", "share", "share_of", "reason")
+    names += (
+        "title",
+        "advice",
+        "evidence",
+        "file",
+        "process",
+        "program",
+        "from_s",
+        "until_s",
+        "others",
+        "source",
+    )
     found = {name: getattr(finding, name) for name in names}
     part_of = finding.part_of and {"rule": finding.part_of[0], "subject": finding.part_of[1]}
     return {**found, "part_of": part_of}

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from sysdock.analysis import Finding, Session
+from sysdock.analysis.facts import callers, certainty, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.library import Analysis
 from sysdock.page.markup import both, both_blocks, join, prose, text
@@ -18,11 +19,6 @@ _STATES = {
     "note": ("i note", "i 注意"),
     "unknown": ("? not judged", "? 判定不能"),
     "ok": ("\N{CHECK MARK} fine", "\N{CHECK MARK} 問題なし"),
-}
-_CERTAINTY = {
-    "high": ("certain", "確か"),
-    "medium": ("likely", "おそらく"),
-    "low": ("possible", "可能性あり"),
 }
 _WHY = (("Why it matters", "なぜ問題か"), ("When to ignore it", "無視してよい場合"))
 
@@ -108,18 +104,16 @@ def _subject(session: Session, finding: Finding, recording: str, findings: Seque
 
 
 def _where(finding: Finding) -> list[str]:
-    """Process, time range, source line and certainty, as HTML."""
-    found = []
-    if finding.process is not None:
-        found.append(both(f"process {finding.process}", f"プロセス {finding.process}"))
+    """Part of the time, process, time range, source line and certainty, as HTML."""
+    found = [both(*map(text, fact)) for fact in (share(finding), callers(finding)) if fact]
     if finding.from_s is not None and finding.until_s is not None:
         span = f"{in_words(finding.from_s, 's')} - {in_words(finding.until_s, 's')}"
         found.append(both(f"at {span}", f"時刻 {span}"))
     if finding.source:
         line = f"<code>{text(finding.source)}</code>"
         found.append(both(f"most of the calls at {line}", f"呼び出しの多い行 {line}"))
-    if finding.certainty:
-        found.append(both(*_CERTAINTY[finding.certainty]))
+    if sure := certainty(finding):
+        found.append(both(*map(text, sure)))
     return found
 
 

@@ -158,6 +158,21 @@ def test_a_rule_needs_all_headings_and_statuses(pack, native: Path) -> None:
     assert "no example shows `unknown`" in said
 
 
+def test_a_rule_explains_each_certainty(pack, native: Path) -> None:
+    sql, page = write_skeleton("rule", "a/r", pack.root)
+    text = page.read_text()
+    page.write_text(
+        text.replace("- medium: each", "- high: each").replace("- medium: 待ち", "- medium.x: 待ち")
+    )
+    said = run(sql)[3]
+    assert "nothing under `## How sure it is` says why it is `medium`" in said
+    assert "`## How sure it is`: the rule is never `high`" in said
+    assert "`## どれだけ確かか`: no finding has the variant of `medium.x`" in said
+    assert "`## どれだけ確かか` has other entries than `## How sure it is`" in said
+    page.write_text(text)
+    assert run(sql)[1] == 0
+
+
 def test_a_rule_must_not_pass_an_empty_recording(pack) -> None:
     sql, _ = write_skeleton("rule", "a/r", pack.root)
     sql.write_text(sql.read_text().replace("t.calls = 0 OR ", ""))

@@ -21,6 +21,8 @@ FINDING = Finding(
     cost_ns=10,
     gain_ns=1_500_000_000,
     certainty="high",
+    certainty_reason="it was seen",
+    certainty_reason_ja="見た",
     reason="Because of it. " * 20,
     reason_ja="そのため。" * 20,
     title="A title",
@@ -75,27 +77,42 @@ def test_it_begins_with_where_the_time_went(maker: RecordingMaker, open_session)
 
 
 def test_a_finding_says_what_where_why_and_what_to_do(session) -> None:
-    session.findings = [replace(FINDING, subject="/tmp/x", reason="Because.", advice="Do this.")]
+    by = {"process": 7, "programs": ("cp",), "share": 0.125, "share_of": "elapsed"}
+    session.findings = [replace(FINDING, subject="/tmp/x", reason="Because.", advice="Do this.", **by)]
     text = "\n".join(answer_lines(session, None, "en"))
-    assert "  A title: /tmp/x (up to 1.50 s to win)\n    Because.\n    What to do: Do this.\n" in text
+    facts = "Process 7 (cp), takes 12.5 % of the elapsed time, certainty: high (it was seen)"
+    said = f"    Because.\n    {facts}\n    What to do: Do this.\n"
+    assert f"  A title: /tmp/x (up to 1.50 s to win)\n{said}" in text
     assert "Findings: 1 (could not tell: 0, fine: 0)" in text
 
 
 def test_findings_of_one_rule_stand_together(session) -> None:
-    subjects = [replace(FINDING, subject=f"/tmp/{number}", reason="Because.") for number in range(9)]
+    common = {"reason": "Because.", "share": 0.02, "share_of": "elapsed"}
+    subjects = [replace(FINDING, subject=f"/tmp/{number}", **common) for number in range(9)]
     lines = answer_lines(session_with(session, subjects), None, "en")
     assert "  A title: 9 findings (up to 13.50 s to win)" in lines
-    assert "    /tmp/0: Because." in lines
+    assert "    /tmp/0 (takes 2.0 % of the elapsed time): Because." in lines
+    assert "    Certainty: high (it was seen)" in lines
     assert sum("What to do:" in line for line in lines) == 1
 
 
 def test_many_findings_say_how_many_rules_are_left_out(session) -> None:
     rules = [replace(FINDING, rule=f"io/{number}") for number in range(20)]
     lines = answer_lines(session_with(session, rules), None, "en")
-    shown = sum("to win)" in line for line in lines)
+    shown = sum("to win" in line for line in lines)
     assert shown >= 2
     assert f"  ... {20 - shown} more" in lines
     assert len(lines) <= answer.LINES
+
+
+def test_without_room_the_title_says_how_sure_it_is(session) -> None:
+    rules = [replace(FINDING, rule=f"io/{number}") for number in range(20)]
+    lines = answer_lines(session_with(session, rules), None, "en")
+    titles = [line for line in lines if "to win" in line]
+    assert titles
+    assert all(line.endswith("(up to 1.50 s to win, certainty: high)") for line in titles)
+    narrow = answer_lines(session_with(session, rules), None, "en", 60)
+    assert [line for line in narrow if line.endswith("(up to 1.50 s to win)")]
 
 
 def test_long_advice_is_wrapped_where_there_is_room(session) -> None:

@@ -62,6 +62,32 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
+def test_clauses_of_certainties(tmp_path: Path) -> None:
+    text = """# T
+
+## How sure it is
+
+- high: it was `seen`,
+  twice.
+- low.write: only counted.
+
+Beside the list.
+
+# 題
+
+## どれだけ確かか
+
+- high: 見た。
+"""
+    page = parse_page(write(tmp_path, text))
+    assert page.clauses() == {"high": "it was seen, twice", "low.write": "only counted"}
+    assert page.how_sure("high", "write") == "it was seen, twice"
+    assert page.how_sure("high", None, "ja") == "見た"
+    # What is missing in one language is said in the other.
+    assert page.how_sure("low", "write", "ja") == "only counted"
+    assert page.how_sure("low", "read") is page.how_sure(None, None) is None
+
+
 def test_titles_sections_and_examples(tmp_path: Path) -> None:
     page = parse_page(write(tmp_path, PAGE))
     assert (page.title, page.title_ja, page.text) == ("Small requests", "小さな読み書き", "What it answers.")
