@@ -13,6 +13,7 @@
 -- column: gain_ns BIGINT        The time that it waited, where its threads keep to one CPU; 0 where others had the CPUs, as no change of the program saves that; empty where its own threads had them [ns].
 -- column: certainty VARCHAR     high where others had the CPUs; medium where its own threads had.
 -- column: variant VARCHAR       one, own or others.
+-- column: circumstance BOOLEAN  Others had the CPUs: that says nothing of the command.
 -- column: used DOUBLE           Part of the time of all CPUs that its threads took [%].
 -- column: used_of_one DOUBLE    Part of the time of one CPU that its threads took [%].
 -- column: place VARCHAR         Function of the program in which its threads were met most often, and what it calls; `code that is not known` without samples.
@@ -74,6 +75,7 @@ SELECT
     CASE j.variant WHEN 'one' THEN j.wait_ns WHEN 'others' THEN CAST(0 AS BIGINT) END AS gain_ns,
     CASE WHEN j.is_long THEN CASE WHEN j.variant = 'others' THEN 'high' ELSE 'medium' END END AS certainty,
     CASE WHEN j.is_long THEN j.variant END AS variant,
+    j.variant = 'others' AS circumstance,
     round(1e2 * j.used, 1) AS used,
     round(1e2 * j.used * j.cpus, 1) AS used_of_one,
     coalesce((SELECT t.place FROM top AS t), 'code that is not known') AS place,

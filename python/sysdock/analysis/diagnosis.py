@@ -212,6 +212,7 @@ def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[st
         evidence=_evidence(rule, row) if row["status"] == "finding" else None,
         explained_by=explained_by,
         urgent=bool(row.get("urgent")),
+        circumstance=bool(row.get("circumstance")),
         value=row["value"],
         limit_value=row["limit_value"],
         cost_ns=row["cost_ns"],
@@ -285,8 +286,8 @@ def _evidence(rule: Analysis, row: Mapping[str, Any]) -> str | None:
 
 
 def _order(finding: Finding) -> tuple[Any, ...]:
-    """What is urgent first, then what could save most, what nobody can tell of, and notes."""
+    """What is urgent first, then what could save most, what nobody can tell of, notes, and the circumstances."""
     gain = 0 if finding.gain_ns is None else finding.gain_ns or -1
     cost = finding.cost_ns if finding.cost_ns is not None else -1
-    rank = STATUSES.index(finding.status), not finding.urgent, finding.is_note
+    rank = STATUSES.index(finding.status), not finding.urgent, finding.circumstance, finding.is_note
     return *rank, -gain, -cost, finding.rule, finding.subject

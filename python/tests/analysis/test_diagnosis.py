@@ -45,6 +45,17 @@ def add(pack, name: str, *rows: tuple[str, str, int | None]) -> None:
     pack.add(f"r/{name}", RULE.format(name=name, rows=values), PAGE, kind="rules")
 
 
+def test_circumstances_of_the_recording_come_last(maker: RecordingMaker, open_session, pack) -> None:
+    add(pack, "b", ("note", "finding", 0), ("promise", "finding", 10))
+    about = RULE.format(name="a", rows="('busy machine', 'finding', 1000)")
+    about = about.replace("-- evidence:", "-- column: circumstance BOOLEAN  c\n-- evidence:")
+    about = about.replace("'high' AS certainty", "'high' AS certainty, true AS circumstance")
+    pack.add("r/a", about.replace("CAST(gain AS BIGINT)", "CAST(0 AS BIGINT)"), PAGE, kind="rules")
+    found = open_session(maker.make(), pack.library).diagnose()
+    # By its cost, 2,000 ns, it would stand before the note.
+    assert [finding.subject for finding in found] == ["promise", "note", "busy machine"]
+
+
 def test_order_and_words(maker: RecordingMaker, open_session, pack) -> None:
     add(pack, "a", ("small", "finding", 10), ("none", "finding", None))
     add(pack, "b", ("big one", "finding", 1000), ("fine", "ok", None))
