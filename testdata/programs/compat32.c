@@ -35,12 +35,18 @@ struct message {
 	u32 control_length, flags;
 };
 
+struct sized_message {
+	struct message message;
+	u32 length;
+};
+
 static char buffer[4096];
 
 static int steps(void)
 {
 	struct part parts[3] = { { buffer, 100 }, { buffer, 200 }, { buffer, 300 } };
 	struct message message = { .parts = parts, .number = 3 };
+	struct sized_message messages[9], received[9];
 	u64 position = 0, offset = 8192;
 	u32 short_offset = 100, state[64], sockets[3] = { 2, 1, 0 }; // AF_INET, SOCK_STREAM
 	u32 pair[2], of_pair[4] = { 1, 2, 0, (u32)pair };            // AF_UNIX, SOCK_DGRAM
@@ -74,6 +80,13 @@ static int steps(void)
 		return 12;
 	if (call(370, pair[0], &message, 0) != 600 || call(372, pair[1], &message, 0) != 600) // sendmsg, recvmsg
 		return 13;
+	for (int i = 0; i < 9; i++) {
+		messages[i].message = message;
+		messages[i].message.number = 1 + i % 3;
+		received[i].message = message;
+	}
+	if (call(345, pair[0], messages, 9, 0) != 9 || call(337, pair[1], received, 9, 0, 0) != 9) // sendmmsg, recvmmsg
+		return 17;
 	int other = call(102, 1, sockets); // socketcall: socket
 	if (other < 0 || call(6, other))   // close
 		return 14;

@@ -35,6 +35,7 @@ const HOW: u16 = 1024;
 const SUBMIT: u16 = 2048;
 const REAP: u16 = 4096;
 const STACK: u16 = 8192;
+const MESSAGES: u16 = 16384;
 
 /// Of which calls it is recorded where in the program they were made.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -90,6 +91,7 @@ impl CallShape {
         match shape {
             Shape::Fd | Shape::Directory | Shape::ChangeDirFd => on_fd,
             Shape::ReceiveMessage => CallShape { flags: MESSAGE, count: 1, ..on_fd },
+            Shape::Messages => CallShape { flags: MESSAGES, count: 1, ..on_fd },
             Shape::Transfer(..) if name == "sendmsg" => CallShape { flags: MESSAGE, count: 1, ..on_fd },
             Shape::Fcntl | Shape::Ioctl | Shape::Truncate => CallShape { count: 1, ..on_fd },
             Shape::Seek => CallShape { flags: POSITION, count: 2, ..on_fd },

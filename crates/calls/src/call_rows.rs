@@ -375,7 +375,7 @@ impl CallsRow for CallRow {
     }
 
     fn value(&self) -> Option<i64> {
-        known(self.result).filter(|_| self.moved == NONE)
+        known(self.result).filter(|result| *result != self.moved)
     }
 
     fn errno(&self) -> Option<usize> {

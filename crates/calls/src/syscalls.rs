@@ -106,6 +106,8 @@ pub enum Shape {
     MemfdCreate,
     /// Receives a message, which may carry descriptors.
     ReceiveMessage,
+    /// `sendmmsg`, `recvmmsg`: messages in argument 1, each with its bytes; the result is their number.
+    Messages,
     Map,
     Fork,
     Exec,
@@ -147,7 +149,7 @@ impl Shape {
             Plain => 0,
             Fd => upto(0),
             Shape::Create | Shape::Close | Shape::Dup | Shape::ChangeDir | Shape::ChangeDirFd | Shape::Unshare | Directory => 1,
-            Shape::Ioctl | Shape::Truncate | Shape::ReceiveMessage => 2,
+            Shape::Ioctl | Shape::Truncate | Shape::ReceiveMessage | Shape::Messages => 2,
             Shape::CloseRange | Shape::Seek | Shape::DupTo | Shape::Fcntl | Shape::Exec | Shape::Submit => 3,
             Shape::Reap => 4,
             Transfer(Argument(asked) | Vector(asked), at) => match at {
@@ -195,6 +197,7 @@ const GROUPS: &[(&str, Meaning)] = &[
     ("preadv2", (Read, Transfer(Vector(1), ArgumentOrPosition(3)))),
     ("recv recvfrom", (Read, Transfer(Argument(2), Nowhere))),
     ("recvmsg", (Read, Shape::ReceiveMessage)),
+    ("recvmmsg recvmmsg_time64", (Read, Shape::Messages)),
     ("mq_timedreceive mq_timedreceive_time64", (Read, Transfer(Argument(2), Nowhere))),
     ("write", (Write, Transfer(Argument(2), Position))),
     ("pwrite pwrite64", (Write, Transfer(Argument(2), AtArgument(3)))),
@@ -203,6 +206,7 @@ const GROUPS: &[(&str, Meaning)] = &[
     ("pwritev2", (Write, Transfer(Vector(1), ArgumentOrPosition(3)))),
     ("send sendto", (Write, Transfer(Argument(2), Nowhere))),
     ("sendmsg", (Write, Transfer(Vector(1), Nowhere))),
+    ("sendmmsg", (Write, Shape::Messages)),
     ("vmsplice", (Write, Transfer(Vector(1), Nowhere))),
     ("sendfile sendfile64", (Class::Copy, Between { from: 1, from_offset: Some(2), to: 0, to_offset: None, size: 3 })),
     ("copy_file_range splice", (Class::Copy, Between { from: 0, from_offset: Some(1), to: 2, to_offset: Some(3), size: 4 })),
@@ -269,7 +273,7 @@ const GROUPS: &[(&str, Meaning)] = &[
     ("socket", (Socket, NewFd("socket"))),
     ("accept accept4", (Socket, NewFd("socket"))),
     ("socketpair", (Socket, NewPair("socket", 3))),
-    ("bind connect listen shutdown getsockname getpeername getsockopt setsockopt recvmmsg recvmmsg_time64 sendmmsg", (Socket, Fd)),
+    ("bind connect listen shutdown getsockname getpeername getsockopt setsockopt", (Socket, Fd)),
     ("clone clone3 fork vfork fork1 forkall forkx forkallx vforkx forksys", (Process, Shape::Fork)),
     ("execve execveat exec", (Process, Shape::Exec)),
     ("unshare", (Process, Shape::Unshare)),

@@ -55,6 +55,7 @@ impl System {
         match *shape {
             Shape::Transfer(asked, at) => return self.transfer(context, row, class, asked, at),
             Shape::ReceiveMessage => return self.receive_message(context, row, class),
+            Shape::Messages => self.messages(context, row, class),
             Shape::Between { from, from_offset, to, to_offset, size } => {
                 return self.between(context, row, (from, from_offset), (to, to_offset), size);
             }
@@ -102,7 +103,7 @@ impl System {
     }
 
     /// A call on the descriptor that is its first argument. Returns its number and its object.
-    fn on_fd(&mut self, context: &Context<'_>, row: &mut CallRow) -> (Option<i32>, Option<ObjectId>) {
+    pub(crate) fn on_fd(&mut self, context: &Context<'_>, row: &mut CallRow) -> (Option<i32>, Option<ObjectId>) {
         let Some(target) = descriptor(context.call.arguments.get(0)) else { return (None, None) };
         let file = self.file(context, target, context.held_file());
         let object = file.and_then(|file| file.object.get());

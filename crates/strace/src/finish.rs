@@ -52,6 +52,10 @@ impl Import<'_> {
                 self.mapped(call, &row);
                 self.mappings.flush(self.recording, false)?;
             }
+            Shape::Messages if row.result > 0 && row.moved == NONE => {
+                let detail = format!("the log does not tell the bytes of all {} messages", row.result);
+                self.note(Issue::UnknownBytes, &detail)?;
+            }
             Shape::Submit => self.submitted(thread, call, &row),
             Shape::Reap => self.reaped(thread, call, &row)?,
             Shape::Ring if row.result != NONE => self.note(Issue::InvisibleIo, "io_uring")?,

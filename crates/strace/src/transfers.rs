@@ -5,6 +5,7 @@ use std::rc::Rc;
 use memchr::memmem;
 
 use crate::{
+    bounds,
     effects::{Context, set_file},
     files::OpenFile,
     paths,
@@ -116,6 +117,20 @@ impl System {
         self.transfer(context, row, class, Asked::Vector(1), At::Nowhere)
     }
 
+    /// Messages of one call. Their result is their number, and each says its bytes.
+    pub(crate) fn messages(&mut self, context: &Context<'_>, row: &mut CallRow, class: Class) {
+        const RIGHTS: &[u8] = b"SCM_RIGHTS";
+        let vector = context.call.arguments.get(1);
+        let mut places = memmem::find_iter(vector, RIGHTS).filter(|_| class == Class::Read).peekable();
+        while let Some(at) = places.next() {
+            // Up to the next ones only, so that a line is not read again for each.
+            self.forget_received(context.thread, &vector[at..places.peek().copied().unwrap_or(vector.len())]);
+        }
+        self.on_fd(context, row);
+        let number = context.call.returned.value.filter(|number| *number >= 0);
+        row.moved = number.and_then(|number| messages_bytes(vector, number)).unwrap_or(NONE);
+    }
+
     /// Descriptors that came with a message: what they are is known from a tag only.
     fn forget_received(&mut self, thread: usize, rights: &[u8]) {
         let Some(start) = memmem::find(rights, b"cmsg_data=[") else { return };
@@ -207,22 +222,33 @@ fn vector_bytes(argument: &[u8]) -> Option<i64> {
     if argument == b"[]" {
         return Some(0);
     }
+    let (sum, found) = sum_of(b"iov_len=", argument)?;
+    (found > 0 && !argument.ends_with(b", ...]")).then_some(sum)
+}
+
+/// Sum of `msg_len` in a printed array of messages; `None` where strace printed fewer than were moved, or only their address.
+fn messages_bytes(argument: &[u8], number: i64) -> Option<i64> {
+    let (sum, found) = sum_of(b"msg_len=", argument)?;
+    bounds::moved(sum).filter(|sum| found == number && *sum >= 0)
+}
+
+/// Sum of the numbers behind a field's name in what strace printed, and how many there are.
+fn sum_of(field: &[u8], argument: &[u8]) -> Option<(i64, i64)> {
     let mut rest = argument;
-    let mut sum = 0i64;
-    let mut found = false;
-    // A buffer may hold the text `iov_len=`, so quoted strings are skipped.
-    while let Some(at) = memchr::memchr2(b'"', b'i', rest) {
+    let (mut sum, mut found) = (0i64, 0);
+    // A buffer may hold the name of the field, so quoted strings are skipped.
+    while let Some(at) = memchr::memchr2(b'"', field[0], rest) {
         rest = &rest[at..];
         if rest[0] == b'"' {
             rest = &rest[text::string_end(rest)?..];
-        } else if let Some(tail) = rest.strip_prefix(b"iov_len=") {
-            let (len, tail) = text::number(tail)?;
-            sum = sum.checked_add(len)?;
-            found = true;
+        } else if let Some(tail) = rest.strip_prefix(field) {
+            let (number, tail) = text::number(tail)?;
+            sum = sum.checked_add(number)?;
+            found += 1;
             rest = tail;
         } else {
             rest = &rest[1..];
         }
     }
-    (found && !argument.ends_with(b", ...]")).then_some(sum)
+    Some((sum, found))
 }

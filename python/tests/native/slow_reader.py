@@ -18,6 +18,8 @@ from pathlib import Path
 PREFIX = re.compile(r"^(?:\[pid +)?(\d+)?\]? *(?:[\d:.]+ )? *(.*)$", re.DOTALL)
 WHOLE = re.compile(r"^(\w+)\(.*\)\s+= (\?|-?\d+|0x[0-9a-f]+)(?:<.*?>)?(.*?)(?: <(\d+\.\d+)>)?$", re.DOTALL)
 MOVES = "read pread64 readv preadv recvfrom recvmsg write pwrite64 writev pwritev sendto sendmsg sendfile splice copy_file_range"
+MESSAGES = "recvmmsg sendmmsg"
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 @dataclass
@@ -113,6 +115,8 @@ def _part(match, text: str) -> Part | None:
     arguments = text[len(name) + 1 : text.rindex(")", 0, match.start(2))]
     error = re.match(r" (E[A-Z_]+)", rest) if value in ("-1", "?") else None
     moved = int(value) if name in MOVES.split() and value.isdigit() else 0
+    if name in MESSAGES.split() and value.isdigit():
+        moved = _message_bytes(arguments, int(value))
     whole, fraction = seconds.split(".") if seconds else ("0", "0")
     return Part(
         name,
@@ -122,6 +126,12 @@ def _part(match, text: str) -> Part | None:
         moved,
         int(whole) * 10**9 + int(fraction.ljust(9, "0")),
     )
+
+
+def _message_bytes(arguments: str, messages: int) -> int:
+    """Bytes of the messages that a call moved: 0 where strace did not print all of them."""
+    lengths = re.findall(r"\bmsg_len=(\d+)", STRING.sub("", arguments))
+    return sum(map(int, lengths)) if len(lengths) == messages else 0
 
 
 def _call(part: Part, waiting: list[Part], log: Log) -> None:

@@ -336,6 +336,51 @@ __noinline s64 message_bytes(u64 header)
 	return vector_bytes(vector[0], vector[1]);
 }
 
+#define MESSAGES 8             // of an array, read without a loop of the kernel
+#define MESSAGES_AT_MOST 65536 // sendmmsg takes 1,024; recvmmsg any number
+
+struct messages {
+	u64 next;       // address of the next msg_len
+	u64 left, size; // how many there are; bytes from one to the next
+	s64 bytes;
+};
+
+// Adds msg_len of the next messages. Returns 1 at the end.
+static __noinline long add_messages(u32 index, struct messages *messages)
+{
+	u32 length;
+
+	for (int i = 0; i < MESSAGES; i++) {
+		if (!messages->left)
+			return 1;
+		if (bpf_probe_read_user(&length, sizeof(length), (void *)messages->next)) {
+			messages->bytes = -1;
+			return 1;
+		}
+		messages->bytes += length;
+		messages->next += messages->size;
+		messages->left--;
+	}
+	return 0;
+}
+
+// Bytes of the first `number` messages, which are those that were sent or received; -1: not known.
+static __noinline s64 messages_bytes(u64 headers, s64 number, bool compat)
+{
+	// struct mmsghdr: a message header of 56 bytes, of a 32-bit program 28, and msg_len, padded to the size of a pointer.
+	struct messages messages = { .next = headers + (compat ? 28 : 56), .left = number, .size = compat ? 32 : 64 };
+
+	if (number < 0 || number > MESSAGES_AT_MOST)
+		return -1;
+	if (number <= MESSAGES)
+		add_messages(0, &messages);
+	else if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
+		bpf_loop(MESSAGES_AT_MOST / MESSAGES, add_messages, &messages, 0);
+	else // before 5.17
+		messages.bytes = -1;
+	return messages.bytes;
+}
+
 static __always_inline s64 offset_argument(struct scratch_call *scratch, u8 index, u16 flags, s64 position, bool is_short)
 {
 	s64 offset;
@@ -469,6 +514,8 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 					       vector_bytes(call->extra, argument(scratch, shape->count + 1));
 		else if (shape_flags & SHAPE_MESSAGE)
 			call->extra = compat ? compat_message_bytes(call->extra) : message_bytes(call->extra);
+		else if (shape_flags & SHAPE_MESSAGES)
+			call->extra = messages_bytes(call->extra, result, compat);
 		else if (shape_flags & SHAPE_HOW)
 			bpf_probe_read_user(&call->extra, sizeof(call->extra), (void *)call->extra);
 	}

@@ -45,6 +45,8 @@ pub(crate) struct Calls {
     restarted: u64,
     /// Calls that began before the recording.
     began_before: u64,
+    /// Calls that moved messages whose bytes could not be read.
+    unknown_messages: u64,
     /// Rows at the last checkpoint.
     rows_written: u64,
 }
@@ -63,6 +65,7 @@ impl Default for Calls {
             aio: UnderWay::default(),
             restarted: 0,
             began_before: 0,
+            unknown_messages: 0,
             rows_written: 0,
         }
     }
@@ -106,6 +109,8 @@ impl Converter for Calls {
         counts.insert(sysdock_calls::RESTARTED_CALLS.into(), self.restarted);
         let detail = format!("{} calls began before: their rows begin with the recording", self.began_before);
         conversion.issues.add_many(Issue::BeganBefore, 0, self.began_before, detail);
+        let detail = format!("{} calls: the bytes of their messages could not be read", self.unknown_messages);
+        conversion.issues.add_many(Issue::UnknownBytes, 0, self.unknown_messages, detail);
         Ok(())
     }
 }

@@ -116,6 +116,11 @@ impl Calls {
                 row.moved = row.result;
                 row.asked = if event.unfinished { NONE } else { known(event.extra.cast_signed()) };
             }
+            Shape::Messages => {
+                row.object = conversion.file(event.file);
+                row.moved = if row.result == NONE { NONE } else { known(event.extra.cast_signed()) };
+                self.unknown_messages += u64::from(row.result != NONE && row.moved == NONE);
+            }
             Shape::Between { .. } => {
                 row.object = conversion.file(event.file);
                 row.moved = row.result;

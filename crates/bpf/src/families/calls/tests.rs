@@ -85,6 +85,20 @@ fn calls_tell_what_they_worked_on_and_where() {
 }
 
 #[test]
+fn messages_of_which_nobody_knows_the_bytes_are_counted() {
+    let events = [
+        call(7, 10, 5, libc::SYS_sendmmsg, 3).fd(3).file(F).extra(500),
+        call(7, 20, 5, libc::SYS_recvmmsg, 0).fd(3).file(F).extra(0),
+        call(7, 30, 5, libc::SYS_recvmmsg, 2).fd(3).file(F).extra(u64::MAX),
+        call(7, 40, 5, libc::SYS_recvmmsg, -11).fd(3).file(F).extra(u64::MAX),
+    ];
+    let tables = Tables::of(&[&[path(F, &["f"])], &events]);
+    let rows = tables.show("calls", "call class transferred_bytes value errno");
+    assert_eq!(rows, ["sendmmsg write 500 3 -", "recvmmsg read 0 - -", "recvmmsg read - 2 -", "recvmmsg read - - EAGAIN"]);
+    assert_eq!(tables.manifest.capture().issues["unknown_bytes"], 1);
+}
+
+#[test]
 fn interrupted_calls_are_one_call() {
     let nap = |start, number, result| call(5, start, 10, number, result);
     let events = [
