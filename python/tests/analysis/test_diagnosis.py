@@ -48,8 +48,12 @@ def add(pack, name: str, *rows: tuple[str, str, int | None]) -> None:
 def test_circumstances_of_the_recording_come_last(maker: RecordingMaker, open_session, pack) -> None:
     add(pack, "b", ("note", "finding", 0), ("promise", "finding", 10))
     about = RULE.format(name="a", rows="('busy machine', 'finding', 1000)")
-    about = about.replace("-- evidence:", "-- column: circumstance BOOLEAN  c\n-- evidence:")
     about = about.replace("'high' AS certainty", "'high' AS certainty, true AS circumstance")
+    columns = (
+        "subject VARCHAR, status VARCHAR, value DOUBLE, limit_value DOUBLE, cost_ns BIGINT, gain_ns BIGINT"
+    )
+    for column in [*columns.split(", "), "certainty VARCHAR", "circumstance BOOLEAN"]:
+        about = about.replace("-- evidence:", f"-- column: {column}  x\n-- evidence:")
     pack.add("r/a", about.replace("CAST(gain AS BIGINT)", "CAST(0 AS BIGINT)"), PAGE, kind="rules")
     found = open_session(maker.make(), pack.library).diagnose()
     # By its cost, 2,000 ns, it would stand before the note.
