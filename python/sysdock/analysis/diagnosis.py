@@ -286,7 +286,7 @@ def _evidence(rule: Analysis, row: Mapping[str, Any]) -> str | None:
 
 
 def _order(finding: Finding) -> tuple[Any, ...]:
-    """What is urgent first, then what could save most, what nobody can tell of, notes, and the circumstances."""
+    """What is urgent first, then what could save most, what nobody can tell of, notes, circumstances."""
     gain = 0 if finding.gain_ns is None else finding.gain_ns or -1
     cost = finding.cost_ns if finding.cost_ns is not None else -1
     rank = STATUSES.index(finding.status), not finding.urgent, finding.circumstance, finding.is_note

@@ -19,7 +19,8 @@ class Finding:
     (0: not known); `process` is set where it was one.
     `share`: which part `cost_ns` is of the time, 0 to 1; `share_of`: of which, `elapsed`; `elapsed_at_most`
     where several threads may have been in it at a time; `threads`, the time that all threads lived.
-    `urgent`: something fails soon, whatever time it costs. `circumstance`: it is about how the recording was made.
+    `urgent`: something fails soon, whatever time it costs.
+    `circumstance`: it is about how the recording was made.
     `part_of`: rule and subject of the finding that explains this one. `others`: subjects left out.
     """
 

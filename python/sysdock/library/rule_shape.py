@@ -49,7 +49,7 @@ KNOWN_COLUMNS = {
     "from_s": "DOUBLE",  # and the time range, since the start of the recording
     "until_s": "DOUBLE",
     "urgent": "BOOLEAN",  # it comes before all that only costs time
-    "circumstance": "BOOLEAN",  # it is about how the recording was made, not about what it shows: it comes after all else
+    "circumstance": "BOOLEAN",  # it is about how the recording was made: it comes after all else
     "explained_by": "VARCHAR",  # ids of rules, comma separated: a finding of theirs explains this one
 }
 # A rule may leave out these sentences.
