@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from sysdock.analysis.compare import blessed, difference, picked
 from sysdock.analysis.errors import engine_errors
 from sysdock.analysis.example_rows import add_rows, begin_without_log
 from sysdock.analysis.portable import violations
+from sysdock.analysis.products import product_problems
 from sysdock.analysis.rule_check import (
     SENTENCES,
     certainty_problems,
@@ -24,14 +26,20 @@ from sysdock.errors import UserError
 from sysdock.library import Analysis, Example, Experiment, Library, Page
 from sysdock.library.experiments import parse_experiment
 from sysdock.library.header import parse
+from sysdock.library.products import parse_product
 from sysdock.recording import Recording
 from sysdock.recording.mentions import mentions
 from sysdock.recording.native import find_native, import_quietly
 from sysdock.recording.writing import empty_capture, empty_manifest
 
-_FOLDERS = {"analyses": "analysis", "rules": "rule", "experiments": "experiment"}
-_ENDINGS = {"analyses": (".sql", ".md"), "rules": (".sql", ".md"), "experiments": (".toml",)}
-_HINT = "give an .sql or .md file below `analyses` or `rules`, or a .toml file below `experiments`"
+_FOLDERS = {"analyses": "analysis", "rules": "rule", "experiments": "experiment", "products": "product"}
+_ENDINGS = {
+    "analyses": (".sql", ".md"),
+    "rules": (".sql", ".md"),
+    "experiments": (".toml",),
+    "products": (".toml",),
+}
+_HINT = "give an .sql or .md file below `analyses` or `rules`, a .toml file below `experiments` or `products`"
 # An example is some lines: a statement that takes this long, or so much memory, does not end by itself.
 _FOR_EXAMPLES = {"max_execution_time": "8000", "memory_limit": "768MB"}
 # Keys of a `chart:` line that name columns.
@@ -107,7 +115,9 @@ def check(
     if not targets:
         raise UserError("nothing to check there", _HINT)
     for found, sql_path, id_, kind in targets:
-        if kind != "experiment":
+        if kind == "product":
+            checker.check(f"product {id_}", partial(_product_problems, found, sql_path))
+        elif kind != "experiment":
             _check_file(checker, found, sql_path, id_, kind)
         elif experiment_problems:
             _check_experiment(checker, found, sql_path, id_, experiment_problems)
@@ -127,7 +137,7 @@ def _targets(paths: list[Path], library: Library | None) -> list[tuple[Library, 
             folder = next((part for part in reversed(parts[:-1]) if part in _FOLDERS), None)
             if folder is None or file.suffix not in _ENDINGS[folder]:
                 if not path.is_dir():
-                    raise UserError("not an analysis, a rule or an experiment", _HINT, str(file))
+                    raise UserError("not an analysis, a rule, an experiment or a product", _HINT, str(file))
                 continue
             place = file.resolve().with_suffix(_ENDINGS[folder][0])
             cut = len(parts) - 1 - parts[::-1].index(folder)
@@ -173,6 +183,10 @@ def _check_experiment(
 ) -> None:
     name = f"experiment {id_}: parameters and steps"
     checker.check(name, lambda: problems(library, parse_experiment(path, id_)))
+
+
+def _product_problems(library: Library, path: Path) -> list[str]:
+    return product_problems(library, parse_product(path))
 
 
 def _otherwise_problems(library: Library, analysis: Analysis) -> list[str]:

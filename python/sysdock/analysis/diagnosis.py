@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from sysdock.analysis.finding import Finding, fold, with_minor
+from sysdock.analysis.products import with_products
 from sysdock.analysis.session import values_of
 from sysdock.analysis.side_by_side import side_by_side
 from sysdock.analysis.source_lines import with_source_lines
@@ -37,7 +38,7 @@ def diagnose(session: Session) -> list[Finding]:
     rules = [rule for rule in session.library.rules() if not _is_beyond(session, rule)]
     found = [finding for findings in side_by_side(session, judge, rules) for finding in findings]
     found = with_minor(found, _least_saving_ns(session))
-    return fold(with_callers(session, with_source_lines(session, sorted(found, key=_order))))
+    return fold(_placed(session, found))
 
 
 def _least_saving_ns(session: Session) -> int:
@@ -57,7 +58,13 @@ def _is_beyond(session: Session, rule: Analysis) -> bool:
 def diagnose_by(session: Session, rule: Analysis, params: Mapping[str, Any]) -> list[Finding]:
     """All that one rule finds, with these parameters, most to win first."""
     found = judge(session, rule, params, most=None)
-    return with_callers(session, with_source_lines(session, sorted(found, key=_order)))
+    return _placed(session, found)
+
+
+def _placed(session: Session, found: Iterable[Finding]) -> list[Finding]:
+    """In order, with what is known of each: line of the program, who made the calls, product."""
+    with_lines = with_source_lines(session, sorted(found, key=_order))
+    return with_products(session.library, with_callers(session, with_lines))
 
 
 def judge(
@@ -221,6 +228,7 @@ def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[st
         certainty=row["certainty"],
         certainty_reason=page.how_sure(row["certainty"], row.get("variant")),
         certainty_reason_ja=page.how_sure(row["certainty"], row.get("variant"), "ja"),
+        variant=row.get("variant"),
         file=row.get("file"),
         process=row.get("process"),
         from_s=row.get("from_s"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sysdock.analysis.finding import Finding
 from sysdock.text import percent
 
@@ -56,3 +58,13 @@ def certainty(finding: Finding) -> Words | None:
         return word
     why, why_ja = finding.certainty_reason, finding.certainty_reason_ja or finding.certainty_reason
     return f"{word[0]} ({why})", f"{word[1]} ({why_ja})"
+
+
+def product_advice(findings: Iterable[Finding]) -> list[Words]:
+    """What helps the products that the findings are about, each once, behind its name."""
+    found = {}
+    for each in findings:
+        if each.product and each.product_advice:
+            japanese = each.product_advice_ja or each.product_advice
+            found[each.product] = f"{each.product}: {each.product_advice}", f"{each.product}: {japanese}"
+    return list(found.values())

@@ -19,6 +19,8 @@ class Finding:
     (0: not known); `process` is set where it was one.
     `share`: which part `cost_ns` is of the time, 0 to 1; `share_of`: of which, `elapsed`; `elapsed_at_most`
     where several threads may have been in it at a time; `threads`, the time that all threads lived.
+    `variant`: which sentence of its status it has. `product`: the product that it is about, if that is known
+    and has advice for it, `product_advice`.
     `urgent`: something fails soon, whatever time it costs.
     `circumstance`: it is about how the recording was made.
     `part_of`: rule and subject of the finding that explains this one. `others`: subjects left out.
@@ -56,6 +58,10 @@ class Finding:
     processes: int = 0
     share: float | None = None
     share_of: str | None = None
+    variant: str | None = None
+    product: str | None = None
+    product_advice: str | None = None
+    product_advice_ja: str | None = None
 
     @property
     def is_note(self) -> bool:
@@ -72,6 +78,7 @@ class Finding:
             reason=self.reason_ja,
             advice=self.advice_ja,
             certainty_reason=self.certainty_reason_ja,
+            product_advice=self.product_advice_ja,
         )
 
     @property

@@ -33,7 +33,7 @@ VERBS = {
     "disk": ("disk", "Where files lie on a disk, how they break apart, what it costs."),
     "experiment": ("experiment", "Measure what something costs, in a way that can be repeated."),
     "export": ("export", "Write the tables as Parquet or CSV files."),
-    "list": ("list_all", "List analyses, rules, charts, experiments and tables."),
+    "list": ("list_all", "List analyses, rules, charts, experiments, products and tables."),
     "check": ("check", "Run the examples in the pages of analyses and rules."),
     "new": ("new", "Begin an analysis or a rule of your own."),
 }

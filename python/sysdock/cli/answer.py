@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sysdock.analysis.description import statements
-from sysdock.analysis.facts import callers, certainty, certainty_word, share
+from sysdock.analysis.facts import callers, certainty, certainty_word, product_advice, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.moments import moments_of
 from sysdock.sections import Capture, sections_of
@@ -156,7 +156,7 @@ class _Block:
 
     Facts are whose calls it is about, their part of the time and the certainty. Of several findings, each has
     its part of the time in front of its reason, and how sure the first one is stands below all of them. Where
-    there is no room for a line of facts, the title says how sure it is.
+    there is no room for a line of facts, the title says how sure it is. What helps a product comes last.
     """
 
     LEAST = 3
@@ -168,7 +168,7 @@ class _Block:
         self.gain = _gain(total_gain(group), words)
         self.sure = sure[lang == "ja"] if (sure := certainty_word(first)) else ""
         subject = first.subject if self.alone else words["several"].format(count=len(group))
-        self.what = printable(f"{first.title}: {subject}")
+        self.what = printable(f"{first.title}: {subject}" if subject else first.title)
         if self.alone:
             self.reasons = wrapped(printable(first.reason), columns, indent)
         else:
@@ -182,11 +182,14 @@ class _Block:
         said = ", ".join(printable(fact[lang == "ja"]) for fact in facts if fact)
         self.facts = wrapped(_capital(said), columns, indent) if said else []
         self.advice = wrapped(words["do"] + printable(first.advice), columns, indent)
+        more = [printable(advice[lang == "ja"]) for advice in product_advice(group)[:1]]
+        self.product = [line for advice in more for line in wrapped(advice, columns, indent)]
+        self.only = wrapped(words["do"] + more[0], columns, indent) if more else self.advice
 
     @property
     def wanted(self) -> int:
         """Lines it would fill."""
-        long = sum(min(len(part), _MOST_LINES) for part in (self.reasons, self.advice))
+        long = sum(min(len(part), _MOST_LINES) for part in (self.reasons, self.advice, self.product))
         return max(self.LEAST, 1 + len(self.facts) + long)
 
     def lines(self, room: int) -> list[str]:
@@ -194,10 +197,17 @@ class _Block:
         facts = _cut(self.facts, room - self.LEAST, self.columns) if room > self.LEAST else []
         room -= 1 + len(facts)
         reasons = min(len(self.reasons), _MOST_LINES, max(1, room - min(len(self.advice), _MOST_LINES)))
-        advice = room - reasons
         # Subjects are a list that may simply end, sentences are not.
         why = _cut(self.reasons, reasons, self.columns) if self.alone else self.reasons[:reasons]
-        return [self.title(not facts), *why, *facts, *_cut(self.advice, advice, self.columns)]
+        return [self.title(not facts), *why, *facts, *self.what_to_do(room - reasons)]
+
+    def what_to_do(self, room: int) -> list[str]:
+        """The advice in so many lines; of a product only what helps it, where there is no room for both."""
+        general = min(len(self.advice), _MOST_LINES)
+        if not self.product or room <= general:
+            return _cut(self.only, room, self.columns)
+        special = min(_MOST_LINES, room - general)
+        return _cut(self.advice, general, self.columns) + _cut(self.product, special, self.columns)
 
     def title(self, with_certainty: bool) -> str:
         """The first line. How sure it is gives way to the name on a narrow terminal."""
@@ -251,6 +261,8 @@ def diagnosis_lines(
         lines += ["", *_stated(finding, lang, room)]
         if finding.status == "finding":
             lines += wrapped(words["do"] + printable(finding.advice), room, "  ")
+            for advice in product_advice([finding]):
+                lines += wrapped(printable(advice[lang == "ja"]), room, "  ")
             lines += _shown(finding, recording, words)
             for part in parts_of(findings, finding):
                 # What another finding explains needs no advice of its own.

@@ -45,6 +45,8 @@ COLUMNS = (
     "reason",
     "title",
     "advice",
+    "product",
+    "product_advice",
 )
 _EPILOG = """Example:
 

@@ -1,9 +1,10 @@
-"""Finds, reads and checks know-how files: analyses, rules, charts, experiments and tables."""
+"""Finds, reads and checks know-how files: analyses, rules, charts, experiments, products and tables."""
 
 from sysdock.library.catalog import ChartTemplate, Library, default_root
 from sysdock.library.experiments import Experiment, Parameter, Step
 from sysdock.library.header import TAGS, Analysis, ChartLine, Param
 from sysdock.library.page import Example, Page, parse_page
+from sysdock.library.products import Product
 from sysdock.library.rule_shape import RULE_COLUMNS, Column
 from sysdock.library.tables import DerivedColumn, JoinedColumn, Table, TableColumn, undefined_table
 
@@ -28,6 +29,7 @@ __all__ = [
     "Page",
     "Param",
     "Parameter",
+    "Product",
     "Step",
     "Table",
     "TableColumn",

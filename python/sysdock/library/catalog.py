@@ -14,6 +14,7 @@ from sysdock.errors import UserError, did_you_mean
 from sysdock.library.experiments import Experiment, parse_experiment
 from sysdock.library.header import Analysis, parse
 from sysdock.library.page import Page, parse_page
+from sysdock.library.products import Product, parse_product
 from sysdock.library.tables import Table, parse_table
 
 
@@ -48,7 +49,7 @@ class ChartTemplate:
         return " ".join(map(str, text if isinstance(text, list) else [text]))
 
 
-_SHARED = ("tables", "charts")
+_SHARED = ("tables", "charts", "products")
 # What a file of the library was parsed to.
 _Parsed = TypeVar("_Parsed")
 
@@ -90,6 +91,10 @@ class Library:
     def experiments(self) -> list[Experiment]:
         """All experiments, sorted by id."""
         return [self._experiment(id_, path) for id_, path in self._scan("experiments", ".toml").items()]
+
+    def products(self) -> list[Product]:
+        """All products, sorted by name."""
+        return [self._cached(path, parse_product) for path in self._product_files.values()]
 
     def tables(self) -> list[Table]:
         """All tables, sorted by name."""
@@ -156,13 +161,17 @@ class Library:
         return self._scan("rules", ".sql")
 
     @cached_property
+    def _product_files(self) -> dict[str, Path]:
+        return self._scan("products", ".toml")
+
+    @cached_property
     def _table_files(self) -> dict[str, Path]:
         return self._scan("tables", ".toml")
 
     def _scan(self, folder: str, ending: str) -> dict[str, Path]:
         base = self.root / folder
         if folder in _SHARED and not base.is_dir():
-            # A pack of analyses need not repeat the tables and charts that all packs share.
+            # A pack of analyses need not repeat what all packs share.
             base = _own_root() / folder
         found = {path.relative_to(base).with_suffix("").as_posix(): path for path in base.rglob(f"*{ending}")}
         return dict(sorted(found.items()))

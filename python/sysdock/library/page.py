@@ -61,7 +61,7 @@ class Page:
     def first_paragraph(self, heading: str) -> str | None:
         """First paragraph under a heading, as one line without emphasis marks; None where there is none."""
         paragraphs = self.sections.get(heading, "").strip().split("\n\n")
-        return _one_line(paragraphs[0]) or None
+        return one_line(paragraphs[0]) or None
 
     def clauses(self, lang: str = "en") -> dict[str, str]:
         """Why findings are so sure, by certainty (`high`) or certainty and variant (`medium.write`)."""
@@ -75,7 +75,7 @@ class Page:
                 found[name] += "\n" + line
             else:
                 name = None
-        return {name: _one_line(text).rstrip(".。") for name, text in found.items()}
+        return {name: one_line(text).rstrip(".。") for name, text in found.items()}
 
     def how_sure(self, certainty: str | None, variant: str | None, lang: str = "en") -> str | None:
         """Why a finding of that certainty and variant is so sure, a clause; None where the page is silent."""
@@ -88,7 +88,7 @@ class Page:
         return None
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """A paragraph without line breaks and marks of emphasis."""
     words = " ".join(line.strip() for line in text.splitlines())
     # Japanese has no blanks between words: a line break there is not one either.

@@ -7,7 +7,7 @@ from typing import Any
 
 from sysdock.analysis import Finding, Session
 from sysdock.analysis.description import statements
-from sysdock.analysis.facts import callers, certainty, share
+from sysdock.analysis.facts import callers, certainty, product_advice, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.moments import moments_of
 from sysdock.analysis.writing import json_text
@@ -114,6 +114,8 @@ def _findings(session: Session, findings: Sequence[Finding], words: dict[str, st
         if group[-1].others:
             lines.append(f"- ... {group[-1].others}")
         lines += ["", f"**{words['do']}:** {group[0].advice}", ""]
+        for advice in product_advice(group):
+            lines += [advice[lang == "ja"], ""]
     if unknown:
         lines += [f"## {words['unknown']}", ""]
         lines += [f"- {finding.title}: {_plain(finding.reason)}" for finding in unknown] + [""]
@@ -247,6 +249,8 @@ def _finding_object(finding: Finding) -> dict[str, Any]:
         "until_s",
         "others",
         "source",
+        "product",
+        "product_advice",
     )
     found = {name: getattr(finding, name) for name in names}
     part_of = finding.part_of and {"rule": finding.part_of[0], "subject": finding.part_of[1]}

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from sysdock.analysis import Finding, Session
-from sysdock.analysis.facts import callers, certainty, share
+from sysdock.analysis.facts import callers, certainty, product_advice, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.library import Analysis
 from sysdock.page.markup import both, both_blocks, join, prose, text
@@ -65,10 +65,15 @@ def _finding_card(session: Session, group: list[Finding], findings: Sequence[Fin
     return f"""<article class="card rule finding" id="rule-{text(first.rule.replace("/", "-"))}">
 <header>{head}<span class="gain">{won}</span></header>
 <ul class="subjects">{subjects}</ul>
-<div class="advice">{_advice(session, rule, first)}</div>
+<div class="advice">{_advice(session, rule, first)}{_for_products(group)}</div>
 <details class="more"><summary>{more}</summary>{_background(session, rule)}</details>
 {sql_block(rule, how, f"sysdock diagnose {recording} {rule.id}", {})}
 </article>"""
+
+
+def _for_products(group: Sequence[Finding]) -> str:
+    """What helps the products that the findings are about."""
+    return join(f'<p class="product">{both(*map(text, words))}</p>' for words in product_advice(group))
 
 
 def _part(session: Session, finding: Finding, recording: str) -> str:

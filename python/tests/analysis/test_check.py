@@ -199,7 +199,7 @@ def test_odd_names_are_refused(tmp_path: Path, name: str) -> None:
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("")
-    with pytest.raises(UserError, match="not an analysis, a rule or an experiment"):
+    with pytest.raises(UserError, match="not an analysis, a rule, an experiment or a product"):
         run(tmp_path / "x.txt")
     with pytest.raises(UserError, match="nothing to check there"):
         run(tmp_path)
