@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from make_recording import STARTED_NS, RecordingMaker
 from sysdock.analysis.facts import callers, certainty, share
+from sysdock.report import as_text
+from sysdock.report.findings import findings_section
 
 MS = 1_000_000
 
@@ -101,6 +105,25 @@ def test_a_certainty_has_its_reason(maker: RecordingMaker, open_session, lang: s
     assert words
     assert words[lang == "ja"] == said
     assert finding.in_language(lang).certainty_reason == said.partition("(")[2][:-1]
+
+
+def test_reports_say_it_too(maker: RecordingMaker, open_session) -> None:
+    calls = [*writes(7, "/out", 1000), *writes(8, "/other", 1000, "log")]
+    rec = maker.make(calls, processes=[life(7, 7, APP), life(8, 8, LOG)], duration_ns=2000 * MS)
+    session = open_session(rec)
+    finding = found_on(session, "/other")
+    said = [fact for fact in (callers(finding), share(finding), certainty(finding)) if fact]
+    assert len(said) == 3
+    page = findings_section(session, session.diagnose())
+    for english, japanese in said:
+        assert english in as_text(session, "md")
+        assert japanese in as_text(session, "md", "ja")
+        assert english in page
+        assert japanese in page
+    rows = json.loads(as_text(session, "json"))["findings"]
+    [row] = [row for row in rows if row["rule"] == "io/small_requests" and row["file"] == "/other"]
+    assert (row["share"], row["share_of"], row["process"], row["program"]) == (0.25, "elapsed", 8, "log")
+    assert row["certainty_reason"] == finding.certainty_reason
 
 
 def test_each_rule_explains_each_certainty_in_both_languages(library) -> None:
