@@ -23,7 +23,7 @@ from sysdock.errors import UserError
 if TYPE_CHECKING:
     from sysdock.analysis import Finding, Session
 
-COLUMNS = (
+KEYS = (
     "rule",
     "status",
     "subject",
@@ -107,14 +107,18 @@ def command(
             for line in (statement.text[lang == "ja"], *(f"  {shown}" for shown in statement.commands))
         ]
         if format_ == "table":
-            from sysdock.cli.answer import diagnosis_lines
+            from sysdock.analysis.tracer import tracer_cost
+            from sysdock.cli.answer import COLUMNS, diagnosis_lines
+            from sysdock.text import wrapped
 
             # Of an experiment only a rule of somebody's own has anything to say.
             judged = diagnosis_lines(findings, recording, lang, terminal_width())
+            if cost := tracer_cost(session):
+                judged[1:1] = wrapped(cost.words[lang == "ja"], min(terminal_width() or COLUMNS, COLUMNS))
             lines = [printable(line) for line in said] + (judged if findings or not said else [])
             sys.stdout.write("\n".join(lines) + "\n")
         else:
-            names = (*COLUMNS, "evidence")
+            names = (*KEYS, "evidence")
             rows = [[_cell(getattr(finding, name)) for name in names] for finding in findings]
             print_rows([Column(name, "VARCHAR", None, "") for name in names], rows, format_, raw=raw)
             if said:

@@ -10,6 +10,7 @@ from sysdock.analysis.description import statements
 from sysdock.analysis.facts import callers, certainty, product_advice, share
 from sysdock.analysis.finding import by_rule, main_findings, parts_of, total_gain
 from sysdock.analysis.moments import moments_of
+from sysdock.analysis.tracer import tracer_cost
 from sysdock.analysis.writing import json_text
 from sysdock.errors import NotComputed
 from sysdock.library import Analysis, Column
@@ -83,6 +84,8 @@ def markdown(session: Session, lang: str = "en") -> str:
     findings = session.diagnose(lang)
     what = session.subject[lang == "ja"]
     lines = [f"# {words['title'].format(what=_code(what))}", "", *_findings(session, findings, words, lang)]
+    if cost := tracer_cost(session):
+        lines += [cost.words[lang == "ja"], ""]
     lines += [f"## {words['facts']}", "", *_facts(session, words, lang), ""]
     for name in _SHOWN:
         lines += _analysis(session, name, words, lang)
@@ -205,16 +208,21 @@ def _code(value: Any) -> str:
 
 
 def as_json(session: Session, lang: str = "en") -> str:
-    """The report as one JSON object: `recording`, `findings`, `analyses` (columns, rows, row_count)."""
+    """The report as one JSON object.
+
+    Its keys: `recording`, `tracer_cost`, `findings`, and `analyses` (columns, rows, row_count).
+    """
     findings = [_finding_object(finding) for finding in session.diagnose(lang)]
     analyses = {}
     for analysis in session.answerable():
         analyses[analysis.id] = _analysis_object(session, analysis)
+    cost = tracer_cost(session)
     answer = {
         "format": "sysdock report",
         "version": 1,
         "recording": session.recording.manifest | {"tables": sorted(session.recording.tables)},
         "filters": session.filters.describe(),
+        "tracer_cost": cost and {"each_ns": cost.each_ns, "calls": cost.calls},
         "findings": findings,
         "analyses": analyses,
     }

@@ -10,6 +10,7 @@ from sysdock.analysis import Finding, Session
 from sysdock.analysis.description import statements
 from sysdock.analysis.finding import by_rule, main_findings, total_gain
 from sysdock.analysis.moments import moments_of
+from sysdock.analysis.tracer import tracer_cost
 from sysdock.errors import NotComputed
 from sysdock.page.markup import both, join, text
 from sysdock.page.numbers import duration, moment, size
@@ -32,6 +33,15 @@ _TRACED = (
 )
 
 
+def _traced(session: Session) -> str:
+    """That times hold the cost of a tracer, and how much that is at least, as HTML."""
+    if not session.recording.clock.get("includes_tracer"):
+        return ""
+    cost = tracer_cost(session)
+    words = both(*_TRACED) + (" " + both(*cost.words) if cost else "")
+    return f'<p class="note">{words}</p>'
+
+
 def overview_section(session: Session, findings: Sequence[Finding]) -> str:
     """Verdict, counts and facts."""
     counts = {status: sum(f.status == status for f in findings) for status in ("unknown", "ok")}
@@ -47,9 +57,7 @@ def overview_section(session: Session, findings: Sequence[Finding]) -> str:
     )
     facts = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in _facts(session))
     warnings = join(f'<p class="warn">{words}</p>' for words in _warnings(session))
-    traced = (
-        "" if not session.recording.clock.get("includes_tracer") else f'<p class="note">{both(*_TRACED)}</p>'
-    )
+    traced = _traced(session)
     says = f'<p class="says">{_verdict(session, findings)}</p>{_first_three(session, findings)}'
     return f"""<section class="card" id="overview"><div class="verdict">
 <div><h1>{title(session)}</h1>{says}</div>

@@ -1,0 +1,50 @@
+"""What being traced costs is measured by calls that do nothing, and said where durations hold it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from make_recording import RecordingMaker
+from sysdock.analysis.tracer import tracer_cost
+from sysdock.cli.diagnose import command
+from sysdock.report import as_text
+
+CALLS = [
+    {"call": "getpid", "t": 0.0, "dur_ns": 9_000},
+    {"call": "brk", "t": 0.1, "dur_ns": 8_000},
+    # Shorter than the tracer can be: the resolution of its clock.
+    {"call": "getuid", "t": 0.2, "dur_ns": 0},
+    {"call": "read", "t": 0.3, "dur_ns": 5_000, "path": "/a", "transferred_bytes": 1},
+    {"call": "nanosleep", "t": 0.4, "dur_ns": 100_000_000},
+]
+
+
+def test_the_shortest_call_that_does_nothing_tells_what_the_tracer_costs(
+    maker: RecordingMaker, open_session
+) -> None:
+    cost = tracer_cost(open_session(maker.make(CALLS)))
+    assert cost
+    assert (cost.each_ns, cost.calls) == (8_000, 4)
+    assert "at least 8.00 µs a call, 32.00 µs for all 4 calls." in cost.words[0]
+    assert "1 回あたり 8.00 µs 以上、4 回で 32.00 µs 以上" in cost.words[1]
+
+
+@pytest.mark.parametrize("why", ["no tracer", "no such call", "no calls"])
+def test_nothing_is_said_where_nothing_tells(maker: RecordingMaker, open_session, why: str) -> None:
+    if why == "no tracer":
+        folder = maker.make(CALLS, clock={"includes_tracer": False})
+    else:
+        folder = maker.make(CALLS[4:] if why == "no such call" else [])
+    assert tracer_cost(open_session(folder)) is None
+
+
+def test_it_is_said_where_findings_are(maker: RecordingMaker, open_session, capsys) -> None:
+    folder = maker.make(CALLS)
+    session = open_session(folder)
+    assert "at least 8.00 µs a call" in as_text(session, "md")
+    assert json.loads(as_text(session, "json"))["tracer_cost"] == {"each_ns": 8_000, "calls": 4}
+    command.main([str(folder)], standalone_mode=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Findings: ")
+    assert lines[1].startswith("Times include the tracer's: at least 8.00 µs a call")
