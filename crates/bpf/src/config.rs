@@ -36,6 +36,7 @@ const SUBMIT: u16 = 2048;
 const REAP: u16 = 4096;
 const STACK: u16 = 8192;
 const MESSAGES: u16 = 16384;
+const BY_COMMAND: u16 = 32768;
 
 /// Of which calls it is recorded where in the program they were made.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -114,6 +115,10 @@ impl CallShape {
                 let how = if name == "openat2" { HOW } else { 0 };
                 CallShape { flags: NEW_FD | how, directory: maybe(directory), path: at(path), count: at(flags), ..plain }
             }
+            Shape::OpenQueue => CallShape { flags: NEW_FD, path: 0, count: 1, ..plain },
+            Shape::RemoveQueue => CallShape { path: 0, ..plain },
+            Shape::Configure => CallShape { flags: BY_COMMAND, directory: 4, path: 3, ..on_fd },
+            Shape::AddRule => CallShape { flags: BY_COMMAND, ..on_fd },
             Shape::Create => CallShape { flags: NEW_FD, path: 0, ..plain },
             Shape::Rename(old_directory, old, new_directory, new) => CallShape {
                 flags: RENAMES,

@@ -116,6 +116,14 @@ pub enum Shape {
     Rename(Option<usize>, usize, Option<usize>, usize),
     Unshare,
     Remove(Option<usize>, usize),
+    /// `mq_open(name, flags, ...)`: the name is one in the file system of queues, wherever the program is.
+    OpenQueue,
+    /// `mq_unlink(name)`
+    RemoveQueue,
+    /// `fsconfig(fd, command, key, value, at)`: the command says whether the value is a path, relative to `at`, or `at` is what is meant.
+    Configure,
+    /// `landlock_add_rule(fd, type, rule, ...)`: a rule about files points to the descriptor of a directory.
+    AddRule,
     /// `io_submit`: operations that end later.
     Submit,
     /// `io_getevents`: operations that ended.
@@ -148,10 +156,18 @@ impl Shape {
             _ if name == "statx" => ALL,
             Plain => 0,
             Fd => upto(0),
-            Shape::Create | Shape::Close | Shape::Dup | Shape::ChangeDir | Shape::ChangeDirFd | Shape::Unshare | Directory => 1,
-            Shape::Ioctl | Shape::Truncate | Shape::ReceiveMessage | Shape::Messages => 2,
-            Shape::CloseRange | Shape::Seek | Shape::DupTo | Shape::Fcntl | Shape::Exec | Shape::Submit => 3,
+            Shape::Create
+            | Shape::Close
+            | Shape::Dup
+            | Shape::ChangeDir
+            | Shape::ChangeDirFd
+            | Shape::Unshare
+            | Directory
+            | Shape::RemoveQueue => 1,
+            Shape::Ioctl | Shape::Truncate | Shape::ReceiveMessage | Shape::Messages | Shape::OpenQueue => 2,
+            Shape::CloseRange | Shape::Seek | Shape::DupTo | Shape::Fcntl | Shape::Exec | Shape::Submit | Shape::AddRule => 3,
             Shape::Reap => 4,
+            Shape::Configure => 5,
             Transfer(Argument(asked) | Vector(asked), at) => match at {
                 AtArgument(at) | ArgumentOrPosition(at) => asked.max(at) + 1,
                 Position | Nowhere => asked + 1,
@@ -187,6 +203,7 @@ const GROUPS: &[(&str, Meaning)] = &[
     ("open open64", (Open, Shape::Open(None, 0, 1))),
     ("openat openat2 openat64", (Open, Shape::Open(Some(0), 1, 2))),
     ("creat creat64", (Open, Shape::Create)),
+    ("mq_open", (Open, Shape::OpenQueue)),
     ("open_by_handle_at", (Open, NewFd("file handle"))),
     ("close", (Close, Shape::Close)),
     ("close_range", (Close, Shape::CloseRange)),
@@ -223,6 +240,8 @@ const GROUPS: &[(&str, Meaning)] = &[
     ("pivot_root mount umount umount2 swapon swapoff acct", (Name, Path(0))),
     ("rename", (Name, Shape::Rename(None, 0, None, 1))),
     ("renameat renameat2", (Name, Shape::Rename(Some(0), 1, Some(2), 3))),
+    ("mq_unlink", (Name, Shape::RemoveQueue)),
+    ("fsconfig", (Name, Shape::Configure)),
     ("unlink rmdir", (Name, Shape::Remove(None, 0))),
     ("unlinkat", (Name, Shape::Remove(Some(0), 1))),
     ("link mkdir mknod", (Name, Path(0))),
@@ -283,14 +302,15 @@ const GROUPS: &[(&str, Meaning)] = &[
       sched_getattr sched_setattr sched_get_priority_max sched_get_priority_min sched_rr_get_interval getpriority setpriority ioprio_get ioprio_set \
       getrusage getrlimit setrlimit prlimit64 times personality rseq seccomp setns kcmp getcpu process_vm_readv process_vm_writev umask \
       set_thread_area get_thread_area membarrier uname sysinfo gethostname sethostname setdomainname getrandom landlock_create_ruleset \
-      landlock_add_rule landlock_restrict_self", (Process, Plain)),
+      landlock_restrict_self", (Process, Plain)),
+    ("landlock_add_rule", (Process, Shape::AddRule)),
     ("brk munmap mprotect mremap madvise mincore mlock mlock2 mlockall munlock munlockall mbind set_mempolicy get_mempolicy move_pages \
       migrate_pages remap_file_pages pkey_alloc pkey_free pkey_mprotect process_madvise shmget shmat shmdt shmctl", (Memory, Plain)),
     ("rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigsuspend rt_sigtimedwait rt_sigqueueinfo rt_tgsigqueueinfo sigaltstack sigreturn \
       sigaction sigprocmask signal kill tkill tgkill restart_syscall", (Signal, Plain)),
     ("time gettimeofday settimeofday clock_gettime clock_settime clock_getres clock_adjtime adjtimex alarm getitimer setitimer timer_create \
       timer_settime timer_gettime timer_getoverrun timer_delete clock_gettime64 clock_getres_time64", (Time, Plain)),
-    ("msgget msgctl msgsnd msgrcv mq_open mq_unlink mq_notify mq_getsetattr mq_timedsend", (Class::Other, Plain)),
+    ("msgget msgctl msgsnd msgrcv mq_notify mq_getsetattr mq_timedsend", (Class::Other, Plain)),
     // Of Solaris and illumos only, with the arguments in the order in which truss prints them (illumos usr/src/cmd/truss/systable.c).
     ("xstat lxstat", (Stat, Path(1))),
     ("fxstat", (Stat, Plain)),

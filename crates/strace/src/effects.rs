@@ -71,6 +71,10 @@ impl System {
                 self.on_path(context, row, Some(directory), path);
             }
             Shape::Open(directory, path, flags) => self.open(context, row, directory, path, arguments.get(flags)),
+            Shape::OpenQueue => self.open_queue(context, row),
+            Shape::RemoveQueue => row.object = object_id(self.queue(context)),
+            Shape::Configure => self.configure(context, row),
+            Shape::AddRule => self.add_rule(context, row),
             Shape::Create => self.open(context, row, None, 0, b"O_CREAT|O_WRONLY|O_TRUNC"),
             Shape::Close => self.close(context, row),
             Shape::CloseRange => self.close_range(context),
@@ -117,6 +121,61 @@ impl System {
         let (_, object) = self.on_fd(context, row);
         if let (Some(object), Some(_)) = (object, context.call.returned.value) {
             self.objects.set_directory(object);
+        }
+    }
+
+    /// A call on a descriptor that is not its first argument.
+    fn on_other_fd(&mut self, context: &Context<'_>, row: &mut CallRow, argument: &[u8]) {
+        let Some(target) = descriptor(argument) else { return };
+        let object = self.file(context, target, None).and_then(|file| file.object.get());
+        set_file(row, shown(target.0), object);
+    }
+
+    /// A message queue by its name, which the library passes without the slash. The kernel names its descriptors with it.
+    fn queue(&mut self, context: &Context<'_>) -> Option<ObjectId> {
+        let name = context.call.arguments.string(0).filter(|name| !name.is_empty())?;
+        let slash: &[u8] = if name.starts_with(b"/") { b"" } else { b"/" };
+        Some(self.objects.intern(&[slash, name.as_ref()].concat()))
+    }
+
+    fn open_queue(&mut self, context: &Context<'_>, row: &mut CallRow) {
+        let returned = context.call.returned;
+        let object = match returned.tag {
+            Some(tag) => Some(self.intern_tag(tag)),
+            None => self.queue(context),
+        };
+        row.object = object_id(object);
+        let Some(fd) = returned.value.and_then(|fd| i32::try_from(fd).ok()).filter(|fd| *fd >= 0) else { return };
+        // Always close-on-exec (man 3 mq_open).
+        self.set_fd(context.thread, fd, OpenFile::new(object, None, false), true);
+        set_file(row, Some(fd), object);
+    }
+
+    fn configure(&mut self, context: &Context<'_>, row: &mut CallRow) {
+        let arguments = &context.call.arguments;
+        match arguments.get(1) {
+            b"FSCONFIG_SET_PATH" | b"FSCONFIG_SET_PATH_EMPTY" => match arguments.string(3) {
+                Some(path) if path.is_empty() => self.on_other_fd(context, row, arguments.get(4)),
+                Some(path) => {
+                    let object = self.resolve(context, descriptor(arguments.get(4)), &path);
+                    row.object = object_id(Some(object));
+                }
+                None => {}
+            },
+            b"FSCONFIG_SET_FD" => self.on_other_fd(context, row, arguments.get(4)),
+            _ => {
+                self.on_fd(context, row);
+            }
+        }
+    }
+
+    fn add_rule(&mut self, context: &Context<'_>, row: &mut CallRow) {
+        let fields = paths::structure(context.call.arguments.get(2));
+        match fields.iter().find_map(|field| field.strip_prefix(b"parent_fd=")) {
+            Some(directory) => self.on_other_fd(context, row, directory),
+            None => {
+                self.on_fd(context, row);
+            }
         }
     }
 

@@ -44,7 +44,8 @@ impl Import<'_> {
             earlier.overlap(false);
         }
         match *shape {
-            Shape::Open(_, _, flags) => {
+            Shape::Open(..) | Shape::OpenQueue => {
+                let flags = if let Shape::Open(_, _, flags) = *shape { flags } else { 1 };
                 let words = open_flags::words(call.arguments.get(flags));
                 row.open_flags = if words.is_empty() { -1 } else { self.rows.open_flags.number(words) };
             }

@@ -381,6 +381,37 @@ static __noinline s64 messages_bytes(u64 headers, s64 number, bool compat)
 	return messages.bytes;
 }
 
+// Of enum fsconfig_command and enum landlock_rule_type, which are part of the interface to programs.
+#define FSCONFIG_SET_PATH 3
+#define FSCONFIG_SET_PATH_EMPTY 4
+#define FSCONFIG_SET_FD 5
+#define LANDLOCK_RULE_PATH_BENEATH 1
+
+static __always_inline bool has_path(struct scratch_call *scratch, const volatile struct shape *shape)
+{
+	u32 command = argument(scratch, 1);
+
+	if (shape->path == NONE || !(shape->flags & SHAPE_BY_COMMAND))
+		return shape->path != NONE;
+	return command == FSCONFIG_SET_PATH || command == FSCONFIG_SET_PATH_EMPTY;
+}
+
+// The descriptor that a call is about of which argument 1 says what the others are. -1: it is about a path.
+static __noinline int fd_by_command(struct scratch_call *scratch, bool is_rule)
+{
+	u32 command = argument(scratch, 1);
+	int fd = argument(scratch, 0), directory;
+
+	if (!is_rule)
+		return command == FSCONFIG_SET_FD ? (int)argument(scratch, 4) :
+		       command == FSCONFIG_SET_PATH || command == FSCONFIG_SET_PATH_EMPTY ? -1 : fd;
+	// struct landlock_path_beneath_attr: what is allowed, in 8 bytes, and the descriptor.
+	if (command == LANDLOCK_RULE_PATH_BENEATH &&
+	    !bpf_probe_read_user(&directory, sizeof(directory), (void *)(argument(scratch, 2) + 8)))
+		fd = directory;
+	return fd;
+}
+
 static __always_inline s64 offset_argument(struct scratch_call *scratch, u8 index, u16 flags, s64 position, bool is_short)
 {
 	s64 offset;
@@ -488,6 +519,8 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	call->extra = 0;
 	if (shape_flags & SHAPE_NEW_FD && result >= 0)
 		call->fd = result;
+	else if (shape_flags & SHAPE_BY_COMMAND)
+		call->fd = fd_by_command(scratch, shape->path == NONE);
 	else if (shape->fd != NONE)
 		call->fd = argument(scratch, shape->fd);
 	if (shape_flags & SHAPE_FILE_BEFORE)
@@ -550,7 +583,7 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 		if (config.layouts && scratch->mapping.protection & PROTECTION_EXEC && call->file && (u64)result < ~4095ULL)
 			tell_mapped(result, &scratch->mapping, call->file, call->fd, now_ns);
 	}
-	if (shape->path != NONE && !(shape_flags & SHAPE_EXEC && result == 0)) {
+	if (has_path(scratch, shape) && !(shape_flags & SHAPE_EXEC && result == 0)) {
 		scratch->flags |= CALL_PATH;
 		scratch->paths_bytes = path_argument(scratch, 0, shape->directory, shape->path, now_ns);
 		// An empty path means the descriptor itself.

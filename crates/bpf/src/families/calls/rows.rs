@@ -48,7 +48,7 @@ impl Calls {
             return self.add(&row, conversion);
         }
         match meaning.shape {
-            Shape::Open(..) if !event.unfinished => row.open_flags = self.open_flags(event.extra),
+            Shape::Open(..) | Shape::OpenQueue if !event.unfinished => row.open_flags = self.open_flags(event.extra),
             Shape::Map => self.mapped(event, &row, conversion)?,
             Shape::Fork if event.result > 0 => conversion.threads.forked(thread, ts_ns),
             _ => {}
@@ -157,7 +157,14 @@ impl Calls {
                 }
             }
             Shape::Path(_) | Shape::Rename(..) | Shape::Remove(..) => row.object = self.argument(event.path, conversion),
-            Shape::PathAt(..) => {
+            Shape::OpenQueue | Shape::RemoveQueue => {
+                row.object = conversion.file(event.file);
+                if row.object < 0 {
+                    row.object = queue(event.path, conversion);
+                }
+            }
+            Shape::Configure if event.path.is_none() => row.object = conversion.file(event.file),
+            Shape::PathAt(..) | Shape::Configure => {
                 // An empty path means the descriptor itself; else that is only where the path starts.
                 let itself = event.path.and_then(|path| path.text).is_some_and(<[u8]>::is_empty);
                 row.fd = if itself { row.fd } else { -1 };
@@ -175,6 +182,7 @@ impl Calls {
             }
             Shape::Exec => self.fill_exec(row, thread, event, conversion),
             Shape::Fd
+            | Shape::AddRule
             | Shape::Close
             | Shape::Dup
             | Shape::DupTo
@@ -352,6 +360,13 @@ fn fill_transfer(row: &mut CallRow, event: &Call<'_>, asked: Asked, at: At) {
         At::Position => begin(event.offset, row.result.max(0)),
         At::Argument(_) | At::ArgumentOrPosition(_) => known(event.offset),
     };
+}
+
+/// The row of a message queue, whose name stands in the root of its own file system.
+fn queue(argument: Option<PathArgument<'_>>, conversion: &mut Conversion<'_>) -> i32 {
+    let Some(name) = argument.and_then(|argument| argument.text).filter(|name| !name.is_empty()) else { return -1 };
+    let path = [if name.starts_with(b"/") { &b""[..] } else { b"/" }, name].concat();
+    object_id(Some(conversion.objects.intern(&path)))
 }
 
 /// The row of a program's path. Where a relative one starts is known of the command itself only.
