@@ -589,7 +589,8 @@ def test_files_that_a_ring_opens_and_closes_have_names(native: Path, tmp_path: P
     kernel = recorder_or_skip(native, "kernel")
     program = tmp_path / "uring_open"
     subprocess.run(["gcc", "-O1", "-o", program, URING_OPEN], check=True)
-    done = kernel.record(tmp_path / "rec", program, "/etc/passwd", tmp_path / "nothing", "/etc/hostname")
+    names = ("/etc/passwd", tmp_path / "nothing", "sub/../none/here", "/etc/hostname")
+    done = kernel.record(tmp_path / "rec", program, *names, cwd=tmp_path)
     if done.returncode == 77:
         pytest.skip("this kernel refuses io_uring_setup")
     rows = query(
@@ -600,5 +601,6 @@ def test_files_that_a_ring_opens_and_closes_have_names(native: Path, tmp_path: P
         [(call, path, True, None) for call in ("openat", "pread64", "close")]
         for path in ("/etc/passwd", "/etc/hostname")
     ]
-    # What was not there has no name: the ring's own copy of it is gone by then.
-    assert rows == [*of_file[0], ("openat", None, None, "ENOENT"), *of_file[1]]
+    relative = ("openat", str(tmp_path / "none" / "here"), None, "ENOENT")
+    absolute = ("openat", str(tmp_path / "nothing"), None, "ENOENT")
+    assert rows == [*of_file[0], absolute, relative, *of_file[1]]

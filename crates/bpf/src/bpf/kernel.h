@@ -234,6 +234,15 @@ struct io_rw { // the same memory as io_kiocb, for reads and writes
 	u32 len;
 };
 
+struct filename { // the kernel's copy of a path argument
+	const char *name;
+};
+
+struct io_open { // for opens
+	int dfd;
+	struct filename *filename;
+};
+
 struct io_close { // for closes
 	int fd;
 };

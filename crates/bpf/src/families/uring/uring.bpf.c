@@ -40,6 +40,56 @@ struct {
 	__type(value, struct request);
 } requests SEC(".maps");
 
+#define PATH_MAX 4096
+
+// The path of an open, as a block of its event. The ring's own copy is gone at the completion, and only there it is known that the open
+// failed and has no file to be named by.
+struct kept_path {
+	u64 size; // of the block
+	char block[sizeof(struct call_path) + PATH_MAX + 8];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 4096); // that may be under way at a time; others have no path
+	__type(key, u64);
+	__type(value, struct kept_path);
+} kept_paths SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct kept_path);
+} scratch_names SEC(".maps");
+
+static __noinline int keep_path(u64 key, struct io_open *opening, u64 now_ns)
+{
+	u32 zero = 0;
+	struct kept_path *kept = bpf_map_lookup_elem(&scratch_names, &zero);
+	struct filename *name;
+
+	if (!kept || !bpf_core_field_exists(opening->filename))
+		return 0;
+	struct call_path *path = (void *)kept->block;
+	name = BPF_CORE_READ(opening, filename);
+	long length = bpf_probe_read_kernel_str(path->bytes, PATH_MAX, BPF_CORE_READ(name, name));
+	if (length <= 0)
+		return 0;
+	path->length = length - 1;
+	path->flags = 0;
+	path->base = path->bytes[0] == '/' ? 0 : base_of(BPF_CORE_READ(opening, dfd), now_ns);
+	kept->size = (sizeof(*path) + (length - 1) + 7) & ~7u & 0x1fff;
+	bpf_map_update_elem(&kept_paths, &key, kept, BPF_ANY);
+	return 0;
+}
+
+static __always_inline bool opens(u8 op)
+{
+	return op == OPENAT || op == OPENAT2;
+}
+
 static __always_inline bool moves_bytes(u8 op)
 {
 	return op == READ || op == WRITE || op == READ_FIXED || op == WRITE_FIXED || op == READV || op == WRITEV;
@@ -72,6 +122,8 @@ static __always_inline void begin(struct io_kiocb *submission)
 		request.fd = BPF_CORE_READ(closing, fd);
 		request.file = file_at(request.fd, request.start_ns, &unused);
 	}
+	if (opens(op))
+		keep_path(key, (void *)submission, request.start_ns);
 	if (bpf_map_update_elem(&requests, &key, &request, BPF_ANY))
 		lose(EVENT_CALL);
 }
@@ -109,7 +161,7 @@ static __always_inline void end(struct io_kiocb *submission, s32 result)
 	s32 fd = request->fd;
 	if (op == CLOSE) {
 		file = request->file;
-	} else if ((op == OPENAT || op == OPENAT2) && result >= 0) {
+	} else if (opens(op) && result >= 0) {
 		// Workers of the ring share the descriptors of whoever asked. Without a descriptor (`file_index`) nothing names the file.
 		fd = result;
 		file = file_at(fd, now_ns, &unused);
@@ -119,7 +171,9 @@ static __always_inline void end(struct io_kiocb *submission, s32 result)
 		// Names, times and the like: the ring knows no descriptor.
 		fd = -1;
 	}
-	event = ring_take(ring, sizeof(*event), EVENT_CALL, now_ns, &position);
+	struct kept_path *kept = opens(op) && result < 0 ? bpf_map_lookup_elem(&kept_paths, &key) : 0;
+	u64 path_bytes = kept ? at_most(kept->size, sizeof(kept->block)) : 0;
+	event = ring_take(ring, sizeof(*event) + path_bytes, EVENT_CALL, now_ns, &position);
 	if (event) {
 		u64 number = op < OPS ? numbers[op] : 0;
 		event->start_ns = request->start_ns;
@@ -130,9 +184,13 @@ static __always_inline void end(struct io_kiocb *submission, s32 result)
 		event->file = file;
 		event->offset = request->offset;
 		event->extra = request->asked;
-		ring_give(&event->header, position, sizeof(*event), EVENT_CALL, CALL_RING);
+		if (kept)
+			bpf_probe_read_kernel(event + 1, path_bytes, kept->block);
+		ring_give(&event->header, position, sizeof(*event) + path_bytes, EVENT_CALL, CALL_RING | (kept ? CALL_PATH : 0));
 	}
 	bpf_map_delete_elem(&requests, &key);
+	if (opens(op))
+		bpf_map_delete_elem(&kept_paths, &key);
 }
 
 SEC("tp_btf/io_uring_complete")
