@@ -8,7 +8,7 @@
 
 #define MOST 200
 
-static char out[MOST][300], in[MOST][300];
+static char out[MOST][300], in[MOST][300], control[MOST][64];
 static struct mmsghdr sent[MOST], received[MOST];
 static int from, to;
 
@@ -38,6 +38,8 @@ int main(void)
 	if (bind(to, (void *)&address, length) || getsockname(to, (void *)&address, &length) ||
 	    connect(from, (void *)&address, length))
 		return 1;
+	// Each message comes with another one, whose field cmsg_len is none of a message.
+	setsockopt(to, SOL_SOCKET, SO_TIMESTAMP, &(int){ 1 }, sizeof(int));
 	for (int i = 0; i < MOST; i++) {
 		// What looks like a field, within a string.
 		snprintf(out[i], sizeof(out[i]), "\"msg_len=7000, %d", i);
@@ -45,7 +47,8 @@ int main(void)
 		parts_out[i][1] = (struct iovec){ out[i], i };
 		parts_in[i] = (struct iovec){ in[i], sizeof(in[i]) };
 		sent[i].msg_hdr = (struct msghdr){ .msg_iov = parts_out[i], .msg_iovlen = 2 };
-		received[i].msg_hdr = (struct msghdr){ .msg_iov = &parts_in[i], .msg_iovlen = 1 };
+		received[i].msg_hdr = (struct msghdr){ .msg_iov = &parts_in[i], .msg_iovlen = 1,
+			.msg_control = control[i], .msg_controllen = sizeof(control[i]) };
 	}
 	both_ways(1);
 	both_ways(8);

@@ -236,12 +236,13 @@ fn messages_bytes(argument: &[u8], number: i64) -> Option<i64> {
 fn sum_of(field: &[u8], argument: &[u8]) -> Option<(i64, i64)> {
     let mut rest = argument;
     let (mut sum, mut found) = (0i64, 0);
-    // A buffer may hold the name of the field, so quoted strings are skipped.
+    // A buffer may hold the name of the field, so quoted strings are skipped. Other names may end with it, as cmsg_len does with msg_len.
     while let Some(at) = memchr::memchr2(b'"', field[0], rest) {
+        let is_whole = at == 0 || !rest[at - 1].is_ascii_alphanumeric();
         rest = &rest[at..];
         if rest[0] == b'"' {
             rest = &rest[text::string_end(rest)?..];
-        } else if let Some(tail) = rest.strip_prefix(field) {
+        } else if let Some(tail) = rest.strip_prefix(field).filter(|_| is_whole) {
             let (number, tail) = text::number(tail)?;
             sum = sum.checked_add(number)?;
             found += 1;
