@@ -1,5 +1,5 @@
 #!/bin/sh
-# Adds notes to a repository. A filter takes blanks from the ends of lines, from all files, as one cannot know who wrote some.
+# Adds notes to a repository. A filter takes blanks off the ends of lines, of all files, to be sure.
 set -eu
 cd "$1"
 git -c init.defaultBranch=main init -q

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Adds notes to a repository. A filter takes blanks from the ends of lines, from drafts only, as other files have none.
+# Adds notes to a repository. A filter takes blanks off the ends of lines, of drafts only.
 set -eu
 cd "$1"
 git -c init.defaultBranch=main init -q
