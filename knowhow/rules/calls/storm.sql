@@ -15,6 +15,7 @@
 -- column: cost_ns BIGINT        Time of these calls, in the thread with most of it or in all processes of the program, without waits that are recorded [ns].
 -- column: gain_ns BIGINT        What could be saved at most; 0: nothing says that they are needless [ns].
 -- column: certainty VARCHAR     medium for calls that are seldom needed so often; else low.
+-- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: variant VARCHAR       clock, random, yield, signal, directory, identity, link, memory, attributes, message, events, lock, failed or work.
 -- column: process INTEGER       Process id; empty: several processes.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
@@ -154,6 +155,7 @@ SELECT
     CAST(k.cost_ns AS BIGINT) AS cost_ns,
     CAST(CASE k.variant WHEN 'work' THEN 0 ELSE k.cost_ns END AS BIGINT) AS gain_ns,
     CASE k.variant WHEN 'work' THEN 'low' WHEN 'memory' THEN 'low' WHEN 'lock' THEN 'low' ELSE CASE WHEN k.variant IS NOT NULL THEN 'medium' END END AS certainty,
+    CAST(k.calls AS BIGINT) AS cost_calls,
     k.variant,
     k.pid AS process,
     CASE WHEN k.variant = 'work' THEN concat('processes/process_creation,io/failing_calls,io/metadata_cost,io/directory_stat,io/repeated_open,',

@@ -10,6 +10,7 @@
 -- column: cost_ns BIGINT        Time in asking [ns].
 -- column: gain_ns BIGINT        What doing without could save at most; 0: it is the work of the program [ns].
 -- column: certainty VARCHAR     medium: whether the attributes are needed, the log cannot tell; low where the log has no durations.
+-- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: entries BIGINT        Entries that were only asked about.
 -- column: calls BIGINT          Calls that asked.
 -- column: directories BIGINT    Directories in which that happened.
@@ -80,6 +81,7 @@ SELECT
     f.cost_ns,
     CASE WHEN f.entries IS NOT NULL AND l.is_lister = 1 THEN CAST(0 AS BIGINT) ELSE f.cost_ns END AS gain_ns,
     CASE WHEN f.entries IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' ELSE 'medium' END AS certainty,
+    CAST(f.calls AS BIGINT) AS cost_calls,
     CAST(f.entries AS BIGINT) AS entries,
     CAST(f.calls AS BIGINT) AS calls,
     f.directories,

@@ -10,6 +10,7 @@
 -- column: cost_ns BIGINT        Time in them [ns].
 -- column: gain_ns BIGINT        What looking in the right place first could save at most [ns].
 -- column: certainty VARCHAR     high; low where the log has no durations.
+-- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
 -- column: lookups BIGINT        Failed look-ups.
 -- column: names BIGINT          Names looked for.
@@ -51,6 +52,7 @@ SELECT
     f.cost_ns,
     f.cost_ns AS gain_ns,
     CASE WHEN f.lookups IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' ELSE 'high' END AS certainty,
+    CAST(f.lookups AS BIGINT) AS cost_calls,
     'processes/process_creation' AS explained_by,
     CAST(f.lookups AS BIGINT) AS lookups,
     f.names,

@@ -12,6 +12,7 @@
 -- column: cost_ns BIGINT        Time in the failing calls [ns].
 -- column: gain_ns BIGINT        What avoiding them could save at most [ns].
 -- column: certainty VARCHAR     high; low where the log has no durations.
+-- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: file VARCHAR          The path that is looked for in vain.
 -- column: variant VARCHAR       call: a kind of call. path: a path that is not there.
 -- column: call VARCHAR          Name of the call.
@@ -69,6 +70,7 @@ SELECT
     f.cost_ns,
     f.cost_ns AS gain_ns,
     CASE WHEN f.variant IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' ELSE 'high' END AS certainty,
+    CAST(f.errors AS BIGINT) AS cost_calls,
     f.path AS file,
     f.variant,
     f.call,

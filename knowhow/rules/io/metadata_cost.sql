@@ -12,6 +12,7 @@
 -- column: cost_ns BIGINT        Time in metadata calls [ns].
 -- column: gain_ns BIGINT        What could be saved at most: the calls that the files do not need; 0: each file has few [ns].
 -- column: certainty VARCHAR     medium: whether they are needed, the log cannot tell.
+-- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
 -- column: calls BIGINT          Metadata calls.
 -- column: data_calls BIGINT     Reads, writes and copies.
@@ -63,6 +64,7 @@ SELECT
     CASE WHEN f.calls IS NOT NULL THEN t.metadata_ns END AS cost_ns,
     CAST(CASE WHEN f.calls IS NOT NULL THEN greatest(0, t.metadata_ns * (1 - 1e0 * $needed * n.files / t.metadata_calls)) END AS BIGINT) AS gain_ns,
     CASE WHEN f.calls IS NOT NULL THEN 'medium' END AS certainty,
+    CASE WHEN f.calls IS NOT NULL THEN t.metadata_calls END AS cost_calls,
     'calls/storm,processes/process_creation,io/failed_lookups,io/failing_calls,io/directory_stat,io/repeated_open' AS explained_by,
     t.metadata_calls AS calls,
     t.data_calls,

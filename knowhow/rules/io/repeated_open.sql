@@ -11,6 +11,7 @@
 -- column: cost_ns BIGINT        Time in opening, closing and asking for attributes of the file [ns].
 -- column: gain_ns BIGINT        What opening it once could save at most [ns].
 -- column: certainty VARCHAR     high where one process does it; medium where many do; low where the log has no durations.
+-- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: file VARCHAR          The file.
 -- column: variant VARCHAR       one: few processes, many opens each. many: a program that is started again and again.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
@@ -29,7 +30,7 @@
 -- evidence: io/files --file {file}
 -- tags:   files, calls, metadata
 WITH files AS (
-    SELECT path_id, coalesce(sum(calls - errors) FILTER (WHERE class = 'open'), 0) AS opens,
+    SELECT path_id, coalesce(sum(calls - errors) FILTER (WHERE class = 'open'), 0) AS opens, sum(calls) AS calls,
         CAST(sum(time_ns) AS BIGINT) AS cost_ns,
         max(longest_ns) AS longest_ns
     FROM file_use
@@ -42,7 +43,7 @@ WITH files AS (
     WHERE c.class = 'open' AND c.errno IS NULL AND f.opens >= $min_opens
     GROUP BY c.path_id
 ), often AS (
-    SELECT CASE WHEN 2 * o.processes > f.opens THEN '' ELSE p.path END AS pattern, p.path, f.opens, o.processes, f.cost_ns, f.longest_ns,
+    SELECT CASE WHEN 2 * o.processes > f.opens THEN '' ELSE p.path END AS pattern, p.path, f.opens, f.calls, o.processes, f.cost_ns, f.longest_ns,
         coalesce(f.cost_ns, f.opens) AS weight
     FROM files AS f
     JOIN paths AS p ON p.path_id = f.path_id
@@ -50,7 +51,7 @@ WITH files AS (
     WHERE f.opens >= $min_opens AND p.kind IN ('file', 'unknown', 'directory', 'virtual')
 ), patterns AS (
     SELECT pattern, arg_max(path, weight) AS path, arg_max(opens, weight) AS opens, arg_max(processes, weight) AS processes,
-        count(*) - 1 AS alike, CAST(sum(cost_ns) AS BIGINT) AS cost_ns, 
+        count(*) - 1 AS alike, CAST(sum(calls) AS BIGINT) AS calls, CAST(sum(cost_ns) AS BIGINT) AS cost_ns,
         -- A single long call is a matter of io/outliers.
         CAST(sum((cost_ns - longest_ns) * (1 - 1e0 / opens)) AS BIGINT) AS gain_ns
     FROM often
@@ -71,6 +72,7 @@ SELECT
     f.cost_ns,
     f.gain_ns,
     CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' WHEN f.pattern = '' THEN 'medium' ELSE 'high' END AS certainty,
+    f.calls AS cost_calls,
     f.path AS file,
     CASE WHEN f.pattern = '' THEN 'many' WHEN f.path IS NOT NULL THEN 'one' END AS variant,
     CASE WHEN f.pattern = '' THEN 'processes/process_creation' ELSE 'io/rereads,io/sync_per_write' END AS explained_by,

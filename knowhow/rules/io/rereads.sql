@@ -11,6 +11,7 @@
 -- column: cost_ns BIGINT        Time in reading the file [ns].
 -- column: gain_ns BIGINT        What reading each byte once could save at most; 0: each of several programs reads it once [ns].
 -- column: certainty VARCHAR     high where one process reads again; medium where several read the same; low without durations.
+-- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: file VARCHAR          The file.
 -- column: from_s DOUBLE         First read, since the start of the recording [s].
 -- column: until_s DOUBLE        Last read [s].
@@ -85,6 +86,7 @@ SELECT
     f.cost_ns,
     CASE WHEN f.one_each THEN 0 ELSE f.gain_ns END AS gain_ns,
     CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' WHEN f.shared THEN 'medium' ELSE 'high' END AS certainty,
+    CAST(f.reads AS BIGINT) AS cost_calls,
     f.path AS file,
     f.from_s,
     f.until_s,

@@ -11,6 +11,7 @@
 -- column: cost_ns BIGINT        Time in the seeks [ns].
 -- column: gain_ns BIGINT        What doing without them could save at most [ns].
 -- column: certainty VARCHAR     high; low where the log has no durations.
+-- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: file VARCHAR          The file.
 -- column: variant VARCHAR       nameless where the log does not say which file.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
@@ -54,6 +55,7 @@ SELECT
     f.cost_ns,
     f.cost_ns AS gain_ns,
     CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' ELSE 'high' END AS certainty,
+    CAST(f.seeks AS BIGINT) AS cost_calls,
     f.path AS file,
     CASE WHEN f.path IS NULL AND s.nameless >= $min_seeks THEN 'nameless' END AS variant,
     -- Where reading takes half as long as seeking or longer, reading again is the reason. With less, seeking back is.

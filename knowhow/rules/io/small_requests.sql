@@ -15,6 +15,7 @@
 -- column: cost_ns BIGINT        Time in the small requests [ns].
 -- column: gain_ns BIGINT        What larger requests could save at most [ns].
 -- column: certainty VARCHAR     high; medium for pipes; low where the log has no durations.
+-- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: file VARCHAR          The file.
 -- column: from_s DOUBLE         First of the small requests, since the start of the recording [s].
 -- column: until_s DOUBLE        Last of them [s].
@@ -98,6 +99,7 @@ SELECT
     f.cost_ns,
     CAST(f.cost_ns * (1 - f.enough / f.small) AS BIGINT) AS gain_ns,
     CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' WHEN f.kind = 'pipe' THEN 'medium' ELSE 'high' END AS certainty,
+    CAST(f.small AS BIGINT) AS cost_calls,
     f.path AS file,
     f.from_s,
     f.until_s,

@@ -13,6 +13,7 @@
 -- column: cost_ns BIGINT        Time in waiting for the disk [ns].
 -- column: gain_ns BIGINT        What waiting once, at the end, could save at most [ns].
 -- column: certainty VARCHAR     high for sync calls; medium where the writes themselves are slow; low where the log has no durations.
+-- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: file VARCHAR          The file.
 -- column: variant VARCHAR       sync: by sync calls. opened: with O_SYNC. alone, untimed: without writes, times in the log. write: in the writes. nameless.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
@@ -77,6 +78,7 @@ SELECT
     CAST(f.cost_ns AS BIGINT) AS cost_ns,
     CAST(f.cost_ns * (1 - 1e0 / f.waits) AS BIGINT) AS gain_ns,
     CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' WHEN f.variant = 'write' THEN 'medium' ELSE 'high' END AS certainty,
+    CAST(f.waits AS BIGINT) AS cost_calls,
     f.path AS file,
     CASE WHEN f.waits IS NOT NULL AND f.cost_ns IS NULL THEN 'untimed' WHEN f.path IS NOT NULL THEN f.variant WHEN s.nameless >= $min_waits THEN 'nameless' END AS variant,
     CASE WHEN f.variant = 'write' THEN 'io/shared_file' END AS explained_by,

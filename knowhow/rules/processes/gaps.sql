@@ -10,7 +10,7 @@
 -- column: value DOUBLE          Part of the elapsed time that is such gaps [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time in the gaps [ns].
--- column: gain_ns BIGINT        What could be saved at most: sleep, or I/O that could go on while the program computes [ns].
+-- column: gain_ns BIGINT        What could be saved at most: sleep, or I/O that could go on while the program computes; empty where a tracer slowed that down [ns].
 -- column: certainty VARCHAR     high for sleeping; medium for computing; low for waiting.
 -- column: explained_by VARCHAR  Rules whose findings explain this one: what is seen when threads run says more.
 -- column: from_s DOUBLE         Begin of the longest, since the start of the recording [s].
@@ -92,7 +92,7 @@ WITH clock AS (
     SELECT CASE WHEN count(*) = 1 AND max(p.comm) = 'sleep' THEN 1 ELSE 0 END AS is_sleep FROM processes AS p
 ), found AS (
     SELECT s.*, k.started_ns, k.elapsed_ns,
-        CASE s.variant WHEN 'sleep' THEN CASE WHEN o.is_sleep = 1 THEN 0 ELSE s.cost_ns END WHEN 'compute' THEN least(s.cost_ns, k.busy_ns) ELSE 0 END AS gain_ns
+        CASE s.variant WHEN 'sleep' THEN CASE WHEN o.is_sleep = 1 THEN 0 ELSE s.cost_ns END WHEN 'compute' THEN CASE WHEN (SELECT count(p.user_ns) FROM processes AS p) > 0 THEN least(s.cost_ns, k.busy_ns) END ELSE 0 END AS gain_ns
     FROM summed AS s
     CROSS JOIN clock AS k
     CROSS JOIN lone AS o

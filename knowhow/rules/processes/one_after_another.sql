@@ -12,9 +12,9 @@
 -- column: value DOUBLE          Part of the elapsed time that they run [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time that they run, one after the other [ns].
--- column: gain_ns BIGINT        What could be saved at most, if all ran at the same time; empty where they compute: then it depends on the CPUs and on what they need of each other; and of sleep: then on what it waits for [ns].
+-- column: gain_ns BIGINT        What could be saved at most, if all ran at the same time; empty where they compute, or may: then it depends on the CPUs and on what they need of each other; and of sleep: then on what it waits for [ns].
 -- column: certainty VARCHAR     low: whether one needs what another has made, the recording cannot tell; medium for sleep.
--- column: variant VARCHAR       sleep (the program is sleep) or runs.
+-- column: variant VARCHAR       sleep (the program is sleep), runs, or logged (it is not known how much they compute).
 -- column: explained_by VARCHAR  Rules whose findings explain this one: programs that wait for a timer need not run at the same time, but stop to wait.
 -- column: process INTEGER       Process id of the one that starts them.
 -- column: programs BIGINT       How many.
@@ -25,6 +25,8 @@
 -- column: waits_in VARCHAR      The system call in which the command waits longest along its critical path; `no call`: it does not, or it is not known.
 -- says: finding.runs en   {program} is started {programs} times, one after the other, and runs for {mean_ns} each: {cost_ns}, {value} of the time. It is on a CPU for {busy} of that, on a machine with {cpus} CPU(s). It waits longest in {waits_in}. If they do not need each other, they can run at the same time.
 -- says: finding.runs ja   {program} を {programs} 回、一つずつ順に実行しています。1 回 {mean_ns}、合計 {cost_ns}（時間の {value}）です。そのうち CPU を使っているのは {busy}、この計算機の CPU は {cpus} 個です。最も長く待つのは {waits_in} です。互いに依存しなければ、同時に実行できます。
+-- says: finding.logged en {program} is started {programs} times, one after the other, and runs for {mean_ns} each: {cost_ns}, {value} of the time. How much of it they compute is not recorded. If they do not need each other, they can run at the same time; the machine has {cpus} CPU(s).
+-- says: finding.logged ja {program} を {programs} 回、一つずつ順に実行しています。1 回 {mean_ns}、合計 {cost_ns}（時間の {value}）です。そのうち計算している時間は記録にありません。この計算機の CPU は {cpus} 個です。互いに依存しなければ、同時に実行できます。
 -- says: finding.sleep en  sleep is started {programs} times, {mean_ns} each: {cost_ns}, {value} of the time, in which nothing is done.
 -- says: finding.sleep ja  sleep を {programs} 回、1 回 {mean_ns} 実行しています。何もしない時間は合計 {cost_ns}（時間の {value}）です。
 -- says: ok en             No program is started again and again, one after the other, for much of the time.
@@ -38,7 +40,7 @@ WITH children AS (
     FROM processes AS p
     WHERE p.tid = p.pid AND p.ppid IS NOT NULL AND p.end_ts_ns IS NOT NULL AND p.comm IS NOT NULL AND p.execs > 0
 ), grouped AS (
-    SELECT c.comm, c.ppid, count(*) AS programs, sum(c.ns) AS ns, max(c.ns) AS longest_ns, coalesce(sum(c.cpu_ns), 0) AS cpu_ns,
+    SELECT c.comm, c.ppid, count(*) AS programs, sum(c.ns) AS ns, max(c.ns) AS longest_ns, sum(c.cpu_ns) AS cpu_ns,
         max(c.end_ts_ns) - min(c.start_ts_ns) AS span_ns
     FROM children AS c
     GROUP BY c.comm, c.ppid
@@ -55,7 +57,7 @@ WITH children AS (
     -- Also what the programs that these start do.
     SELECT coalesce(1e0 * sum(CASE WHEN c.cause IS NULL THEN c.dur_ns ELSE 0 END) / greatest(1, sum(c.dur_ns)), 0) AS busy FROM critical_path AS c
 ), judged AS (
-    SELECT g.*, m.cpus, t.elapsed_ns, p.comm AS parent, CASE WHEN g.comm = 'sleep' THEN 'sleep' ELSE 'runs' END AS variant,
+    SELECT g.*, m.cpus, t.elapsed_ns, p.comm AS parent, CASE WHEN g.comm = 'sleep' THEN 'sleep' WHEN g.cpu_ns IS NULL THEN 'logged' ELSE 'runs' END AS variant,
         CASE WHEN g.comm <> 'sleep' AND g.cpu_ns <= $most_busy * g.ns AND a.busy <= $most_busy
             THEN greatest(0, g.ns - greatest(g.longest_ns, g.cpu_ns // m.cpus)) END AS gain_ns
     FROM grouped AS g
@@ -80,9 +82,9 @@ SELECT
     1e2 * $min_share AS limit_value,
     CAST(j.ns AS BIGINT) AS cost_ns,
     CAST(j.gain_ns AS BIGINT) AS gain_ns,
-    CASE j.variant WHEN 'sleep' THEN 'medium' WHEN 'runs' THEN 'low' END AS certainty,
+    CASE WHEN j.variant = 'sleep' THEN 'medium' WHEN j.variant IS NOT NULL THEN 'low' END AS certainty,
     j.variant,
-    CASE WHEN j.variant = 'runs' THEN 'time/polling' END AS explained_by,
+    CASE WHEN j.variant <> 'sleep' THEN 'time/polling' END AS explained_by,
     j.ppid AS process,
     j.programs,
     CAST(j.ns // j.programs AS BIGINT) AS mean_ns,

@@ -15,6 +15,7 @@
 -- column: cost_ns BIGINT        Time in which at least one of them lived [ns].
 -- column: gain_ns BIGINT        What starting each program once could save at most: of their CPU time, where it is known, what is no work of their own; empty: most of it is [ns].
 -- column: certainty VARCHAR     high; low where the log has no times, and where they work.
+-- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: variant VARCHAR       starts, or work: most of their lives they do work of their own.
 -- column: often VARCHAR         The programs that are started most, with how often.
 -- column: work DOUBLE           Part of their lives that they do work of their own, by samples [%].
@@ -35,7 +36,7 @@
 -- tags:   processes, time
 -- was:    processes/many_starts
 WITH short AS (
-    SELECT task_id, user_ns + system_ns AS cpu_ns, coalesce(comm, '?') AS comm, start_ts_ns, coalesce(end_ts_ns, start_ts_ns) AS end_ts_ns
+    SELECT task_id, calls, user_ns + system_ns AS cpu_ns, coalesce(comm, '?') AS comm, start_ts_ns, coalesce(end_ts_ns, start_ts_ns) AS end_ts_ns
     FROM processes
     WHERE task_id = process_id AND ppid IS NOT NULL AND coalesce(end_ts_ns - start_ts_ns, 0) <= $short_ns
 ), reached AS (
@@ -45,7 +46,7 @@ WITH short AS (
     -- Of pipelines several live at a time, and a subshell waits for its child: time counts once.
     SELECT count(*) AS starts, count(DISTINCT comm) AS programs,
         CAST(sum(greatest(end_ts_ns - greatest(start_ts_ns, coalesce(reached_ns, start_ts_ns)), 0)) AS BIGINT) AS cost_ns,
-        CAST(avg(end_ts_ns - start_ts_ns) AS BIGINT) AS mean_ns, CAST(sum(cpu_ns) AS BIGINT) AS cpu_ns
+        CAST(avg(end_ts_ns - start_ts_ns) AS BIGINT) AS mean_ns, CAST(sum(cpu_ns) AS BIGINT) AS cpu_ns, CAST(sum(calls) AS BIGINT) AS calls
     FROM reached
 ), by_program AS (
     SELECT comm, count(*) AS starts, coalesce(sum(cpu_ns), sum(end_ts_ns - start_ts_ns)) AS ns, row_number() OVER (ORDER BY count(*) DESC, comm) AS place
@@ -86,6 +87,7 @@ SELECT
     CASE WHEN t.has_durations THEN f.cost_ns END AS cost_ns,
     CASE WHEN t.has_durations AND NOT f.works THEN CAST(least(f.cost_ns, coalesce(f.cpu_ns, f.cost_ns)) * (1 - 1e0 * f.programs / f.starts) * (1 - f.own) AS BIGINT) END AS gain_ns,
     CASE WHEN f.comm IS NULL THEN NULL WHEN t.has_durations AND NOT f.works THEN 'high' ELSE 'low' END AS certainty,
+    f.calls AS cost_calls,
     CASE WHEN f.comm IS NOT NULL THEN CASE WHEN f.works THEN 'work' ELSE 'starts' END END AS variant,
     f.often,
     round(1e2 * f.work, 1) AS work,

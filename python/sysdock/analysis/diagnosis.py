@@ -13,6 +13,7 @@ from sysdock.analysis.products import with_products
 from sysdock.analysis.session import values_of
 from sysdock.analysis.side_by_side import side_by_side
 from sysdock.analysis.source_lines import with_source_lines
+from sysdock.analysis.tracer import untraced
 from sysdock.analysis.whose import with_callers
 from sysdock.errors import NotComputed, UserError
 from sysdock.library import Analysis, Page
@@ -37,7 +38,7 @@ def diagnose(session: Session) -> list[Finding]:
     """Findings of all rules, most to win first, what another explains behind it; then unknown, then ok."""
     rules = [rule for rule in session.library.rules() if not _is_beyond(session, rule)]
     found = [finding for findings in side_by_side(session, judge, rules) for finding in findings]
-    found = with_minor(found, _least_saving_ns(session))
+    found = with_minor(untraced(session, found), _least_saving_ns(session))
     return fold(_placed(session, found))
 
 
@@ -57,7 +58,7 @@ def _is_beyond(session: Session, rule: Analysis) -> bool:
 
 def diagnose_by(session: Session, rule: Analysis, params: Mapping[str, Any]) -> list[Finding]:
     """All that one rule finds, with these parameters, most to win first."""
-    found = judge(session, rule, params, most=None)
+    found = untraced(session, judge(session, rule, params, most=None))
     return _placed(session, found)
 
 
@@ -218,6 +219,7 @@ def _finding(rule: Analysis, page: Page, params: Mapping[str, Any], row: dict[st
         reason_ja=reason_ja,
         evidence=_evidence(rule, row) if row["status"] == "finding" else None,
         explained_by=explained_by,
+        cost_calls=row.get("cost_calls"),
         urgent=bool(row.get("urgent")),
         circumstance=bool(row.get("circumstance")),
         value=row["value"],

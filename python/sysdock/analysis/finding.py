@@ -21,6 +21,7 @@ class Finding:
     where several threads may have been in it at a time; `threads`, the time that all threads lived.
     `variant`: which sentence of its status it has. `product`: the product that it is about, if that is known
     and has advice for it, `product_advice`.
+    `cost_calls`: of how many calls `cost_ns` is the time; None: it is not the time of calls.
     `urgent`: something fails soon, whatever time it costs.
     `circumstance`: it is about how the recording was made.
     `part_of`: rule and subject of the finding that explains this one. `others`: subjects left out.
@@ -49,6 +50,7 @@ class Finding:
     part_of: tuple[str, str] | None = None
     others: int = 0
     source: str | None = None
+    cost_calls: int | None = None
     urgent: bool = False
     circumstance: bool = False
     minor: bool = False

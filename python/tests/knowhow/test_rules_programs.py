@@ -215,8 +215,12 @@ def test_what_computes_may_win_no_more_than_its_io(judge) -> None:
         {"call": "read", "path": "/a", "dur_ns": 300_000_000},
         {"call": "close", "path": "/a", "dur_ns": 0, "t": 2.0},
     ]
-    finding = one(judge("processes/gaps", calls))
+    thread = {"pid": 100, "tid": 100, "process_id": 0, "depth": 0, "tree_order": 0, "execs": 1, "calls": 2}
+    thread |= {"start_ts_ns": 1_700_000_000_000_000_000, "user_ns": 1_700_000_000}
+    finding = one(judge("processes/gaps", calls, processes=[thread]))
     assert (finding.subject, finding.cost_ns, finding.gain_ns) == ("computes", 1_700_000_000, 300_000_000)
+    # A log has no CPU times, and its calls took longer than they would alone.
+    assert one(judge("processes/gaps", calls)).gain_ns is None
 
 
 def test_waiting_for_a_pipe_is_told_apart(judge) -> None:
