@@ -63,13 +63,14 @@ WITH waited AS (
 ), partners AS (
     SELECT i.task_id, min(i.other_id) AS other_id FROM interpreted AS i GROUP BY i.task_id
 ), waits AS (
-    -- A wait that ran out may have found the interpreter free: it was for the other thread as well.
+    -- A wait that ran out may have found the interpreter free: it was for the other thread as well. Where the place is not known, only the lock's own
+    -- memory tells a lock from the end of a thread or from new work.
     SELECT p.task_id, p.process_id, p.ts_ns, p.wait_ns, CASE WHEN p.is_gil THEN coalesce(p.waker_task_id, o.other_id) ELSE p.waker_task_id END AS waker_task_id,
         p.holder_task_id, CASE WHEN i.task_id IS NOT NULL OR (p.is_gil AND o.task_id IS NOT NULL) THEN 'interpreter lock (GIL)' ELSE p.place END AS place
     FROM placed AS p
     LEFT JOIN partners AS o ON o.task_id = p.task_id
     LEFT JOIN interpreted AS i ON i.task_id = p.task_id AND i.other_id = p.waker_task_id
-    WHERE p.waker_task_id IS NOT NULL OR p.holder_task_id IS NOT NULL OR (p.is_gil AND o.task_id IS NOT NULL)
+    WHERE (p.waker_task_id IS NOT NULL AND p.place <> '') OR p.holder_task_id IS NOT NULL OR i.task_id IS NOT NULL OR (p.is_gil AND o.task_id IS NOT NULL)
 ), waiters AS (
     SELECT DISTINCT w.process_id, w.place, w.task_id FROM waits AS w
 ), passed AS (
