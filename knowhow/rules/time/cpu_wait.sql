@@ -1,7 +1,7 @@
 -- Waiting for a CPU
 -- The command was ready to run but had no CPU: it has more threads than there are CPUs, or other programs use them.
 -- needs:  critical_path, run_states, processes, environment
--- uses:   samples, stack_places
+-- uses:   samples, stack_places, calls
 -- param:  min_share DOUBLE = 0.1        Least part of the time of the command that it waits for a CPU.
 -- param:  min_wait_ns BIGINT = 20000000 Least time that it waits [ns].
 -- param:  min_used DOUBLE = 0.8         Part of the time of all CPUs from which on its own threads are taken to fill them.
@@ -10,7 +10,7 @@
 -- column: value DOUBLE          Part of the time of the command that it waited for a CPU [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time that it waited for a CPU, along its critical path [ns].
--- column: gain_ns BIGINT        The time that it waited, where its threads keep to one CPU; 0 where others had the CPUs, as no change of the program saves that; empty where its own threads had them [ns].
+-- column: gain_ns BIGINT        The time that it waited, where its threads are bound to one CPU (sched_setaffinity); empty where they only happened to run on one; 0 where others had the CPUs, as no change of the program saves that; empty where its own threads had them [ns].
 -- column: certainty VARCHAR     high where others had the CPUs; medium where its own threads had.
 -- column: variant VARCHAR       one, own or others.
 -- column: circumstance BOOLEAN  Others had the CPUs: that says nothing of the command.
@@ -62,6 +62,8 @@ WITH path AS (
         p.wait_ns >= $min_wait_ns AND p.wait_ns >= $min_share * p.all_ns AS is_long
     FROM path AS p CROSS JOIN lives AS l CROSS JOIN away AS a CROSS JOIN machine AS m CROSS JOIN places AS o
     WHERE p.all_ns > 0 AND m.cpus > 0
+), bound AS (
+    SELECT count(*) AS calls FROM calls AS c WHERE c.call = 'sched_setaffinity' AND c.errno IS NULL
 ), decided AS (
     SELECT d.*, CASE WHEN d.keeps_to_one AND d.used * d.cpus >= $min_used THEN 'one' WHEN d.used < $min_used THEN 'others' ELSE 'own' END AS variant
     FROM judged AS d
@@ -72,7 +74,7 @@ SELECT
     round(1e2 * j.wait_ns / j.all_ns, 1) AS value,
     1e2 * $min_share AS limit_value,
     j.wait_ns AS cost_ns,
-    CASE j.variant WHEN 'one' THEN j.wait_ns WHEN 'others' THEN CAST(0 AS BIGINT) END AS gain_ns,
+    CASE j.variant WHEN 'one' THEN CASE WHEN b.calls > 0 THEN j.wait_ns END WHEN 'others' THEN CAST(0 AS BIGINT) END AS gain_ns,
     CASE WHEN j.is_long THEN CASE WHEN j.variant = 'others' THEN 'high' ELSE 'medium' END END AS certainty,
     CASE WHEN j.is_long THEN j.variant END AS variant,
     j.variant = 'others' AS circumstance,
@@ -82,4 +84,5 @@ SELECT
     j.cpus,
     CAST(j.threads AS BIGINT) AS threads
 FROM (SELECT 1 AS one) AS o
+CROSS JOIN bound AS b
 LEFT JOIN decided AS j ON o.one = 1
