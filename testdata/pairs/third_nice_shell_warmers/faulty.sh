@@ -5,5 +5,6 @@ xz -9e -c "$1" > /dev/null &
 first=$!
 xz -9e -c "$1" > /dev/null &
 second=$!
+# shellcheck disable=SC2016  # Perl's variables, not the shell's.
 nice perl -e 'my $sum = 0; $sum = ($sum * 31 + $_) % 1000003 for 1 .. 1500000; print "report $sum\n"'
 kill $first $second

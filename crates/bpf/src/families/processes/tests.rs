@@ -26,8 +26,10 @@ fn lives_follow_births_execs_and_ends() {
         exit(320, (10, 12), 0, false),
     ];
     let tables = Tables::of(&[&first, &second]);
-    let lives = tables
-        .show("processes", "start_ts_ns pid tid ppid process_id depth comm thread_name command execs calls exit_code exit_signal user_id");
+    let lives = tables.show(
+        "processes",
+        "start_ts_ns pid tid ppid process_id depth comm thread_name command execs calls exit_code exit_signal user_id",
+    );
     let lives: Vec<String> = lives.iter().map(|row| relative(row)).collect();
     assert_eq!(
         lives,
