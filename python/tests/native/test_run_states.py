@@ -61,6 +61,8 @@ def run(scene: Callable[[str], Path], query: Query) -> Run:
 
 
 THREADS = ["main", "partner", "child"]
+# The waits that a recorder could miss take 50 ms each.
+TAKEN_NS = 20_000_000
 
 
 @pytest.mark.parametrize("name", THREADS)
@@ -73,12 +75,16 @@ def test_switches_are_those_that_the_kernel_counted(run: Run, name: str) -> None
 
 @pytest.mark.parametrize("name", THREADS)
 def test_the_rest_is_cpu_time(run: Run, name: str) -> None:
-    """What is neither waiting nor waiting for a CPU is what the kernel charged; interrupts it may charge to nobody."""
+    """What is neither waiting nor waiting for a CPU is what the kernel charged.
+
+    Interrupts, and what a hypervisor takes of the CPU, it charges to nobody: they are no waits, but no CPU time either.
+    """
     thread = run.threads[name]
     rows, away_ns = run.away(name, "count(*), sum(dur_ns)::BIGINT")
     ran_ns = thread.until_ns - thread.from_ns - away_ns
     # A switch takes some microseconds, of which both sides may have a part.
-    assert ran_ns == pytest.approx(thread.cpu_ns, rel=0.05, abs=rows * 20_000)
+    slack_ns = 0.05 * thread.cpu_ns + rows * 20_000
+    assert thread.cpu_ns - slack_ns <= ran_ns <= thread.cpu_ns + slack_ns + TAKEN_NS
 
 
 @pytest.mark.parametrize("name", THREADS)
