@@ -61,7 +61,7 @@ WITH path AS (
     LEFT JOIN paths AS o ON o.path_id = c.path_id AND o.path = 'anon_inode:[timerfd]'
     WHERE c.dur_ns IS NOT NULL AND (c.class IN ('wait', 'lock', 'signal') OR (c.class = 'read' AND o.path IS NOT NULL))
 ), transfers AS (
-    -- Who transfers data after a wait has not gone on to wait.
+    -- A thread that transfers data after a wait does not continue that wait.
     SELECT c.task_id, c.ts_ns FROM calls AS c INNER JOIN (SELECT DISTINCT w.task_id FROM waiting AS w WHERE w.is_poll = 1 AND w.ran_out) AS t ON t.task_id = c.task_id
     WHERE c.transferred_bytes > 0
 ), followed AS (
@@ -123,7 +123,7 @@ WITH path AS (
     FROM counted AS b
     GROUP BY b.comm, b.call, b.is_long
 ), ranked AS (
-    -- What was asked in vain says more.
+    -- Calls that failed come first: they say more about what the thread waits for.
     SELECT b.*, row_number() OVER (PARTITION BY b.comm, b.call, b.is_long ORDER BY CASE WHEN b.errno IS NULL THEN 1 ELSE 2 END * b.number DESC, b.look) AS place
     FROM counted AS b
     WHERE b.is_work = 0

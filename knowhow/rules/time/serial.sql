@@ -58,17 +58,16 @@ WITH path AS (
     SELECT l.* FROM lives AS l
     WHERE l.cpu_ns >= $min_worker * (SELECT max(b.cpu_ns) FROM lives AS b) AND l.cpu_ns > 0
         AND l.task_id NOT IN (SELECT r.task_id FROM of_runtime AS r)
-), fed AS (
-    -- Processes that wait for each other at a pipe: one works on what the other makes.
+), woken AS (
     SELECT r.task_id, r.waker_task_id FROM run_states AS r
     WHERE r.cause = 'pipe' AND r.wait_ns > 0 AND r.waker_task_id IS NOT NULL
     GROUP BY r.task_id, r.waker_task_id
     HAVING count(*) >= 3
+), fed AS (
+    -- Processes that wait for each other at a pipe: one works on what the other makes.
+    SELECT w.task_id, w.waker_task_id FROM woken AS w
     UNION
-    SELECT r.waker_task_id, r.task_id FROM run_states AS r
-    WHERE r.cause = 'pipe' AND r.wait_ns > 0 AND r.waker_task_id IS NOT NULL
-    GROUP BY r.task_id, r.waker_task_id
-    HAVING count(*) >= 3
+    SELECT w.waker_task_id, w.task_id FROM woken AS w
 ), beside AS (
     -- Workers that live beside a worker for half of its life: threads of its process, or processes of the same program from the same parent, or several
     -- children of it. Programs of a pipeline work on one thing after the other and cannot share it.

@@ -31,7 +31,7 @@ def sentence_problems(rule: Analysis) -> list[str]:
 
 
 def certainty_problems(rule: Analysis, page: Page) -> list[str]:
-    """Certainties that the rule may state and its page does not explain, and what it explains in vain."""
+    """Certainties that the rule may state and its page does not explain, and explanations without use."""
     stated = set(re.findall(rf"'({'|'.join(CERTAINTIES)})'", rule.sql))
     problems = []
     for lang, heading in SURE_HEADINGS.items():

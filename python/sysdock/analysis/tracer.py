@@ -40,7 +40,7 @@ class TracerCost:
         calls = human_count(self.calls)
         return (
             f"Times include the tracer's: about {each} a call, {together} for all {calls} calls. "
-            "Costs include it; what fewer calls could save does not.",
+            "Costs include it; the estimated saving from fewer calls does not.",
             f"時間はトレーサーの負荷 (1 回あたり約 {each}、{calls} 回で約 {together}) を含みます。"
             "所要時間はこれを含み、呼び出しを減らして短縮できる時間は含みません。",
         )

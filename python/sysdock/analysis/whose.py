@@ -95,18 +95,18 @@ def with_callers(session: Session, findings: Sequence[Finding]) -> list[Finding]
     except NotComputed as error:
         session.notes.append(f"processes of findings {error.words[0]}")
         return list(findings)
-    told = []
+    completed = []
     for number, finding in enumerate(findings):
         if finding.status != "finding":
-            told.append(finding)
+            completed.append(finding)
             continue
         by = _known(finding, tasks) or callers.get(number)
         if by:
             finding = dataclasses.replace(
                 finding, process=by.process, programs=by.programs, processes=by.processes
             )
-        told.append(_with_share(session, finding, tasks, by.threads if by else tasks.threads))
-    return told
+        completed.append(_with_share(session, finding, tasks, by.threads if by else tasks.threads))
+    return completed
 
 
 def _tasks(session: Session) -> _Tasks:

@@ -34,7 +34,7 @@ _TRACED = (
 
 
 def _traced(session: Session) -> str:
-    """That times hold the cost of a tracer, and how much that is at least, as HTML."""
+    """That times include the cost of a tracer, and about how much that is, as HTML."""
     if not session.recording.clock.get("includes_tracer"):
         return ""
     cost = tracer_cost(session)

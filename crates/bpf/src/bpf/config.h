@@ -29,8 +29,8 @@ enum shape_flag {
 	SHAPE_SUBMIT = 2048,   // io_submit
 	SHAPE_REAP = 4096,     // io_getevents
 	SHAPE_STACK = 8192,    // its stack is wanted, where stacks are
-	SHAPE_BY_COMMAND = 32768, // fsconfig and landlock_add_rule: argument 1 says what the others are
 	SHAPE_MESSAGES = 16384, // `count` is an array of message headers, each with its bytes; the result is their number
+	SHAPE_BY_COMMAND = 32768, // fsconfig and landlock_add_rule: argument 1 says what the others are
 };
 
 struct shape {
