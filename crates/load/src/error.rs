@@ -1,0 +1,28 @@
+//! What can go wrong before anything is measured, or so that nothing can be.
+
+use std::{io, path::PathBuf};
+
+use sysdock_table::TableError;
+
+/// Why no load was made. What goes wrong while one is measured is a status of its row.
+#[derive(Debug)]
+pub enum LoadError {
+    /// A system call on this path failed.
+    Io(PathBuf, io::Error),
+    /// The path is no directory.
+    NotADirectory(PathBuf),
+    /// What was asked for makes no sense, in words.
+    Step(String),
+    /// The file system has too little room: bytes that are needed, bytes that are free.
+    NoRoom(PathBuf, u64, u64),
+    /// This many workers could not be started.
+    Workers(u32, io::Error),
+    /// The recording could not be written.
+    Table(TableError),
+}
+
+impl From<TableError> for LoadError {
+    fn from(error: TableError) -> Self {
+        LoadError::Table(error)
+    }
+}
