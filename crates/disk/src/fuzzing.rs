@@ -4,6 +4,8 @@ use std::path::Path;
 
 use sysdock_table::{Cancel, Recording};
 
+use sysdock_mounts::{self as mounts, Mount};
+
 use crate::{
     DiskError, Settings, Target,
     batch::{Batch, Inode},
@@ -11,7 +13,6 @@ use crate::{
     fs::METHODS,
     ioctl::answers,
     method::{Unable, Work},
-    mounts::{self, Mount},
     target::Place,
 };
 

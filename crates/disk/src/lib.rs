@@ -14,7 +14,7 @@
 //! mounted, tables, walk                           what is stated of a mounted one; rows; every file below a folder
 //! method, batch, cost, map                        what a method is; files on their way; beside them: measuring, drawing
 //! target, fiemap, fragments                       what a path means; the extents of a file; counting its pieces
-//! error, extent, ioctl, mounts, parallel, paths_by_inode, small_tables, statvfs
+//! error, extent, ioctl, parallel, paths_by_inode, small_tables, statvfs
 //! ```
 
 mod batch;
@@ -31,7 +31,6 @@ mod ioctl;
 pub mod map;
 mod method;
 mod mounted;
-mod mounts;
 mod parallel;
 mod paths;
 mod paths_by_inode;

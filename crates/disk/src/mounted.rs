@@ -2,10 +2,11 @@
 
 use std::{io, path::Path};
 
+use sysdock_mounts::Mount;
+
 use crate::{
     DiskError,
     method::{Outcome, Work, ending},
-    mounts::Mount,
     small_tables::{BROKEN_OFF, DeviceRow, FileSystemRow, hyphenated, write_issues},
     statvfs::StatVfs,
 };

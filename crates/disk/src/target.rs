@@ -7,10 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    DiskError,
-    mounts::{self, Mount},
-};
+use sysdock_mounts::{self as mounts, Mount};
+
+use crate::DiskError;
 
 /// What is to be scanned.
 #[derive(Clone, Debug)]

@@ -13,10 +13,6 @@ pub enum LoadError {
     NotADirectory(PathBuf),
     /// What was asked for makes no sense, in words.
     Step(String),
-    /// The file system has too little room: bytes that are needed, bytes that are free.
-    NoRoom(PathBuf, u64, u64),
-    /// This many workers could not be started.
-    Workers(u32, io::Error),
     /// The recording could not be written.
     Table(TableError),
 }

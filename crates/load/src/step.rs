@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::LoadError;
+
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -99,9 +101,9 @@ pub struct Step {
     /// A file (directory) for each, or one for all.
     #[serde(default)]
     pub layout: Layout,
-    /// How writes reach the device; of a log `fdatasync` is usual.
+    /// How writes reach the device; none: `fdatasync` of a log, `end` of other items.
     #[serde(default)]
-    pub sync: Sync,
+    pub sync: Option<Sync>,
     /// Bytes of all files of the step together; NULL: what the time allows, up to 256 MiB.
     #[serde(default)]
     pub size_bytes: Option<u64>,
@@ -117,6 +119,179 @@ pub struct Step {
     /// Read everything back and compare each block with what was written.
     #[serde(default)]
     pub verify: bool,
+    /// The log has its full size before, and records overwrite what is there, as segments of a database that are used again.
+    #[serde(default)]
+    pub prefilled: bool,
+}
+
+/// Bytes of all files together where a step does not say: enough for some seconds of most devices.
+const USUAL_SIZE: u64 = 256 << 20;
+/// More workers than this are a mistake.
+const MOST_PROCESSES: u32 = 10_000;
+const LONGEST_REQUEST: u64 = 1 << 30;
+
+impl Step {
+    /// Bytes of all files together [B].
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size_bytes.unwrap_or(USUAL_SIZE)
+    }
+
+    /// Bytes of each worker [B], a multiple of the length of a request.
+    #[must_use]
+    pub fn share(&self) -> u64 {
+        let share = self.size() / u64::from(self.processes);
+        (share / self.length_bytes).max(1) * self.length_bytes
+    }
+
+    /// How writes reach the device.
+    #[must_use]
+    pub fn sync(&self) -> Sync {
+        self.sync.unwrap_or(if self.item == Item::Log { Sync::Fdatasync } else { Sync::End })
+    }
+
+    /// Room that the step needs [B].
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        match self.item {
+            Item::Metadata | Item::Control => 0,
+            _ => self.share() * u64::from(self.processes),
+        }
+    }
+
+    /// Its operations that are wanted.
+    #[must_use]
+    pub fn wanted(&self) -> Vec<Operation> {
+        let all = self.item.operations();
+        all.iter().copied().filter(|operation| self.operations.is_empty() || self.operations.contains(operation)).collect()
+    }
+
+    /// Say what makes no sense.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::Step`]
+    pub fn check(&self) -> Result<(), LoadError> {
+        let wrong = |text: String| Err(LoadError::Step(text));
+        if let Some(operation) = self.operations.iter().find(|operation| !self.item.operations().contains(operation)) {
+            return wrong(format!("{} has no operation {}", self.item.word(), operation.word()));
+        }
+        if !(1..=MOST_PROCESSES).contains(&self.processes) {
+            return wrong(format!("{} processes: from 1 to {MOST_PROCESSES}", self.processes));
+        }
+        if !(1..=LONGEST_REQUEST).contains(&self.length_bytes) {
+            return wrong(format!("a request of {} bytes: from 1 byte to 1 GiB", self.length_bytes));
+        }
+        if self.direct && !self.length_bytes.is_multiple_of(512) {
+            return wrong(format!("direct requests of {} bytes: O_DIRECT needs a multiple of 512", self.length_bytes));
+        }
+        if !(1..=4096).contains(&self.depth) {
+            return wrong(format!("{} requests under way: from 1 to 4096", self.depth));
+        }
+        if !(0.0..=1.0).contains(&self.write_share) {
+            return wrong(format!("a write share of {}: from 0 to 1", self.write_share));
+        }
+        if self.time_ns == Some(0) || self.size_bytes == Some(0) || self.files == 0 {
+            return wrong("no time, no bytes or no files: nothing would be measured".into());
+        }
+        let needs_time = matches!(self.item, Item::Log | Item::RandomRead | Item::RandomMix | Item::Depth | Item::Control);
+        if needs_time && self.time_ns.is_none() {
+            return wrong(format!("{} has no end of its own: it needs a time", self.item.word()));
+        }
+        Ok(())
+    }
+
+    /// About how long it takes with all that is made ready for it [ns].
+    #[must_use]
+    pub fn estimate_ns(&self) -> u64 {
+        const UNTIMED: u64 = 2_000_000_000;
+        self.time_ns.unwrap_or(UNTIMED) * self.wanted().len().max(1) as u64 + 500_000_000
+    }
+}
+
+impl Item {
+    /// Its word in tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Item::Transfer => "transfer",
+            Item::Volume => "volume",
+            Item::Metadata => "metadata",
+            Item::Log => "log",
+            Item::RandomRead => "random_read",
+            Item::RandomMix => "random_mix",
+            Item::Mmap => "mmap",
+            Item::Depth => "depth",
+            Item::Control => "control",
+        }
+    }
+
+    /// What it consists of, in the order in which it is done.
+    #[must_use]
+    pub fn operations(self) -> &'static [Operation] {
+        use Operation::{Append, Compute, Create, Mkdir, Open, Read, Readdir, Remove, Rename, Rmdir, Stat, StatCold, Write};
+        match self {
+            Item::Transfer | Item::Volume | Item::Mmap => &[Write, Read],
+            Item::Metadata => &[Create, Stat, StatCold, Open, Readdir, Rename, Remove, Mkdir, Rmdir],
+            Item::Log => &[Append],
+            Item::RandomRead | Item::Depth => &[Read],
+            Item::RandomMix => &[Read, Write, Append],
+            Item::Control => &[Compute],
+        }
+    }
+}
+
+impl Operation {
+    /// Its word in tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Operation::Mkdir => "mkdir",
+            Operation::Create => "create",
+            Operation::Write => "write",
+            Operation::Append => "append",
+            Operation::Open => "open",
+            Operation::Stat => "stat",
+            Operation::StatCold => "stat_cold",
+            Operation::Readdir => "readdir",
+            Operation::Rename => "rename",
+            Operation::Read => "read",
+            Operation::Remove => "remove",
+            Operation::Rmdir => "rmdir",
+            Operation::Compute => "compute",
+        }
+    }
+
+    /// Whether it transfers data.
+    #[must_use]
+    pub fn moves_data(self) -> bool {
+        matches!(self, Operation::Write | Operation::Append | Operation::Read)
+    }
+}
+
+impl Layout {
+    /// Its word in tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Layout::Own => "own",
+            Layout::Shared => "shared",
+        }
+    }
+}
+
+impl Sync {
+    /// Its word in tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Sync::None => "none",
+            Sync::End => "end",
+            Sync::Fdatasync => "fdatasync",
+            Sync::Fsync => "fsync",
+            Sync::Dsync => "dsync",
+        }
+    }
 }
 
 fn four_kib() -> u64 {

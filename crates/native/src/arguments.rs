@@ -41,6 +41,13 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: Flight,
     },
+    /// Load on a file system: what so many processes get of it at a time.
+    ///
+    /// Works in a folder of its own below DIR, which it removes; also those that killed runs left there.
+    #[command(
+        after_help = "Examples:\n  sysdock-native load /data --item transfer --length 1MiB --processes 8 --for 5s -o rec\n  sysdock-native load /data --item log --length 8KiB --for 5s --rows\n  sysdock-native load /data --plan plan.json -o rec"
+    )]
+    Load(Load),
     /// Where the files of a file system lie on its device.
     Disk {
         /// What to do with it.
@@ -246,6 +253,76 @@ pub(crate) struct Scan {
     pub(crate) progress: Progress,
 }
 
+/// Arguments of `load`.
+#[derive(Debug, Args)]
+pub(crate) struct Load {
+    /// The directory to work in.
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Folder to make.
+    #[arg(short, long, value_name = "REC", required_unless_present_any = ["rows", "agent"])]
+    pub(crate) output: Option<PathBuf>,
+    /// Steps to do, as JSON `{"steps": [...]}` (fields: `docs/reference/load-plan.md`); - for standard input.
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["item", "agent"], conflicts_with = "item")]
+    pub(crate) plan: Option<PathBuf>,
+    /// Do steps that come on standard input, one a line, at the times that come there, too: for one host of several.
+    #[arg(long, hide = true, conflicts_with_all = ["plan", "item", "output"])]
+    pub(crate) agent: bool,
+    /// What to measure: transfer, volume, metadata, log, random_read, random_mix, mmap, depth or control.
+    #[arg(long, value_name = "ITEM", value_parser = word::<sysdock_load::Item>)]
+    pub(crate) item: Option<sysdock_load::Item>,
+    /// Only these operations of it, with commas between them.
+    #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = word::<sysdock_load::Operation>)]
+    pub(crate) operations: Vec<sysdock_load::Operation>,
+    /// Bytes of a request.
+    #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = size)]
+    pub(crate) length: u64,
+    /// Processes at a time.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) processes: u32,
+    /// Each operation ends after this time.
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub(crate) time: Option<Duration>,
+    /// Bytes of all files together. Default: 256 MiB.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) size: Option<u64>,
+    /// Files of each process (metadata).
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) files: u32,
+    /// Requests that each process keeps under way (depth).
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) depth: u32,
+    /// Open files with O_DIRECT: past the page cache.
+    #[arg(long)]
+    pub(crate) direct: bool,
+    /// A file or directory for each process, or one for all: own or shared.
+    #[arg(long, value_name = "own|shared", default_value = "own", value_parser = word::<sysdock_load::Layout>)]
+    pub(crate) layout: sysdock_load::Layout,
+    /// How writes reach the device: none, end, fdatasync, fsync or dsync. Default: fdatasync of a log, end of others.
+    #[arg(long, value_name = "WORD", value_parser = word::<sysdock_load::Sync>)]
+    pub(crate) sync: Option<sysdock_load::Sync>,
+    /// Part of the requests that write (random_mix).
+    #[arg(long, value_name = "SHARE", default_value_t = 0.3)]
+    pub(crate) write_share: f64,
+    /// Read everything back, and compare each block with what was written.
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// The log has its full size before, and records overwrite what is there.
+    #[arg(long)]
+    pub(crate) prefilled: bool,
+    /// Print each measurement as one JSON object a line on standard output.
+    #[arg(long)]
+    pub(crate) rows: bool,
+    /// Give a step up when nothing comes forward for this time.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub(crate) patience: Duration,
+    /// Let others read the recording.
+    #[arg(long)]
+    pub(crate) share: bool,
+    #[command(flatten)]
+    pub(crate) progress: Progress,
+}
+
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
@@ -410,6 +487,29 @@ fn duration(text: &str) -> Result<Duration, String> {
     };
     let seconds: f64 = digits.parse().map_err(|_| "not a time: write 500ms, 30s, 5m or 1h".to_string())?;
     Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
+}
+
+/// Bytes: a number, with KiB, MiB, GiB (powers of 1024) or kB, MB, GB (powers of 1000) behind it.
+fn size(text: &str) -> Result<u64, String> {
+    const FORM: &str = "not a size: write 4096, 4KiB, 1MiB or 1GB";
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()));
+    let factor = match unit.trim() {
+        "" | "B" => 1.0,
+        "k" | "K" | "KiB" => 1024.0,
+        "m" | "M" | "MiB" => 1_048_576.0,
+        "g" | "G" | "GiB" => 1_073_741_824.0,
+        "kB" | "KB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        _ => return Err(FORM.into()),
+    };
+    let bytes = digits.parse::<f64>().map_err(|_| FORM.to_string())? * factor;
+    if bytes.fract() == 0.0 && bytes < 9e15 { Ok(bytes as u64) } else { Err(FORM.into()) }
+}
+
+/// A word of an enumeration, as plans have it.
+fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_value(serde_json::Value::from(text)).map_err(|error| error.to_string())
 }
 
 fn trigger(text: &str) -> Result<(String, sysdock_bpf::Trigger), String> {

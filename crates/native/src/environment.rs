@@ -54,6 +54,11 @@ pub(crate) fn of_the_recorder(attach: Duration, detach: Duration) -> [Row; 4] {
     ]
 }
 
+/// The file system on which load was made.
+pub(crate) fn of_load(facts: Vec<(String, Option<String>)>) -> Vec<Row> {
+    facts.into_iter().map(|(name, value)| row("file system", &name, value)).collect()
+}
+
 /// What the process that writes the recording is kept from, in words.
 pub(crate) fn of_its_limits(confined: String) -> Row {
     row("recorder", "confined", Some(confined))

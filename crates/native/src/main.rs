@@ -15,6 +15,7 @@ mod flight;
 mod import;
 mod inherited;
 mod left_behind;
+mod load;
 mod messages;
 mod orphans;
 mod privileges;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         arguments::Verb::Record(arguments) => record::run(&arguments),
         arguments::Verb::Disk { verb: arguments::Disk::Scan(arguments) } => disk::scan(&arguments).map(Exit::Code),
         arguments::Verb::Disk { verb: arguments::Disk::Map(arguments) } => disk_map::run(&arguments).map(Exit::Code),
+        arguments::Verb::Load(arguments) => load::run(&arguments).map(Exit::Code),
         arguments::Verb::Top(arguments) => top::run(&arguments),
         arguments::Verb::Flight { verb } => flight::run(&verb).map(Exit::Code),
         arguments::Verb::Salvage(arguments) => by_kernel::salvage(&arguments).map(Exit::Code),

@@ -59,6 +59,18 @@ impl Reporter {
             "bytes_per_s": rate as u64,
             "seconds_left": left.map(|left| (left * 10.0).round() / 10.0),
         });
+        self.write(&event);
+    }
+
+    /// Report what is no import, as often as that.
+    pub(crate) fn event(&mut self, event: &serde_json::Value) {
+        if self.sink.is_some() && self.last.elapsed() >= INTERVAL {
+            self.last = Instant::now();
+            self.write(event);
+        }
+    }
+
+    fn write(&mut self, event: &serde_json::Value) {
         if let Some(sink) = &mut self.sink
             && writeln!(sink, "{event}").and_then(|()| sink.flush()).is_err()
         {

@@ -16,13 +16,14 @@ use super::{
     moment::Moment,
     used::used,
 };
+use sysdock_mounts::Mount;
+
 use crate::{
     DiskError, Outcome,
     batch::{Batch, Kind},
     error::Refused,
     method::{Unable, Work},
     mounted::{Devices, Told},
-    mounts::Mount,
     paths::{self, NeedsPath},
     small_tables::DeviceRow,
     statvfs::{StatVfs, statvfs},

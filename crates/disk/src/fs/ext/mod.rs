@@ -28,10 +28,11 @@ mod write_counters;
 
 use std::{fs::File, path::Path};
 
+use sysdock_mounts::Mount;
+
 use crate::{
     DiskError, Outcome, Target,
     method::{Method, Unable, Work, cores},
-    mounts::Mount,
     target::Place,
 };
 use block_set::BlockSet;

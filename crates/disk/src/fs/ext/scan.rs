@@ -20,11 +20,12 @@ use super::{
     window::{Row, Window},
     write_counters::WriteCounters,
 };
+use sysdock_mounts::Mount;
+
 use crate::{
     DiskError, Outcome,
     batch::{File, Inode, Kind},
     method::ending,
-    mounts::Mount,
     parallel::in_order,
     paths::{self, NeedsPath, Paths},
     small_tables::{BROKEN_OFF, DeviceRow, FileSystemRow, write_issues},

@@ -10,13 +10,14 @@ use std::{
 
 use sysdock_table::{Progress, TableError};
 
+use sysdock_mounts::Mount;
+
 use crate::{
     DiskError, Outcome, Settings, Target,
     error::Refused,
     fsmap::{self, Owner},
     method::{Method, Unable, Work},
     mounted::{Devices, Told},
-    mounts::Mount,
     statvfs::statvfs,
     tables::Tables,
     walk::Walk,

@@ -18,13 +18,14 @@ use std::{
 use sysdock_table::{Cancel, Progress, TableError};
 
 use super::bulkstat::{self, Facts, Owned};
+use sysdock_mounts::Mount;
+
 use crate::{
     DiskError, Outcome, Settings,
     batch::Batch,
     fsmap,
     method::{Unable, Work},
     mounted::{Devices, Told},
-    mounts::Mount,
     paths_by_inode::{PathsByInode, SharedPaths},
     statvfs::{StatVfs, statvfs},
     tables::{Part, Tables},

@@ -12,39 +12,55 @@ use std::{
 
 /// One mount.
 #[derive(Clone, Debug)]
-pub(crate) struct Mount {
-    pub(crate) point: PathBuf,
-    pub(crate) fs_type: String,
+pub struct Mount {
+    /// Where.
+    pub point: PathBuf,
+    /// Type of the file system, as the kernel names it.
+    pub fs_type: String,
     /// Device, or what the file system calls itself.
-    pub(crate) source: PathBuf,
-    pub(crate) options: String,
+    pub source: PathBuf,
+    /// Those of the mount and those of the file system, with commas between them.
+    pub options: String,
     /// `st_dev` of what lies in it.
-    device: u64,
+    pub device: u64,
     /// Which part of the file system is mounted: `/` for all.
-    pub(crate) root: PathBuf,
+    pub root: PathBuf,
 }
 
 impl Mount {
     /// Whether a block device is the one that holds it.
-    pub(crate) fn is_of(&self, device: &Path) -> bool {
+    #[must_use]
+    pub fn is_of(&self, device: &Path) -> bool {
         fs::metadata(device).is_ok_and(|status| status.file_type().is_block_device() && status.rdev() == self.device)
     }
 }
 
 /// All mounts that this process sees.
-pub(crate) fn all() -> io::Result<Vec<Mount>> {
+///
+/// # Errors
+///
+/// /proc is not there.
+pub fn all() -> io::Result<Vec<Mount>> {
     let text = fs::read("/proc/self/mountinfo")?;
     Ok(text.split(|byte| *byte == b'\n').filter_map(parse).collect())
 }
 
 /// The mount that a path lies in: of those above it the nearest, and the last one there. (Subvolumes of btrfs have devices that no mount has.)
-pub(crate) fn of(path: &Path) -> io::Result<Option<Mount>> {
+///
+/// # Errors
+///
+/// /proc is not there.
+pub fn of(path: &Path) -> io::Result<Option<Mount>> {
     let above = all()?.into_iter().filter(|mount| path.starts_with(&mount.point));
     Ok(above.max_by_key(|mount| mount.point.as_os_str().len()))
 }
 
 /// Where a block device is mounted as a whole, if it is.
-pub(crate) fn of_device(device: u64) -> io::Result<Option<Mount>> {
+///
+/// # Errors
+///
+/// /proc is not there.
+pub fn of_device(device: u64) -> io::Result<Option<Mount>> {
     Ok(all()?.into_iter().find(|mount| mount.device == device && mount.root == Path::new("/")))
 }
 

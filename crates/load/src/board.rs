@@ -1,0 +1,241 @@
+//! Memory that the workers of a step and who started them share: the barrier, and what each worker has done so far.
+//!
+//! A phase goes: every worker makes ready and passes the barrier `Ready`; the parent sets `start_ns` and raises `phase`; each worker begins at that time,
+//! does its part, and passes `Finished`. Once the parent
+//! has read what was done, it raises `collected`. A worker that dies leaves what it had done by then.
+
+use std::{
+    io, ptr, slice,
+    sync::atomic::{
+        AtomicI32, AtomicU32, AtomicU64,
+        Ordering::{Acquire, Relaxed, Release, SeqCst},
+    },
+    time::Duration,
+};
+
+use crate::histogram::CLASSES;
+
+/// Operations that may be measured at the same time.
+pub(crate) const LANES: usize = 3;
+
+/// Where workers are waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Barrier {
+    Ready = 0,
+    Finished = 1,
+}
+
+/// What all share.
+#[repr(C)]
+pub(crate) struct Header {
+    /// Phases that have begun.
+    phase: AtomicU32,
+    /// Times that workers passed each barrier, in all phases together.
+    passed: [AtomicU32; 2],
+    /// Phases whose numbers the parent has read.
+    collected: AtomicU32,
+    /// Set: everybody ends at once.
+    stop: AtomicU32,
+    /// When the phase begins, by the monotonic clock [ns].
+    start_ns: AtomicU64,
+}
+
+/// What a worker has done of one operation in this phase.
+#[repr(C)]
+pub(crate) struct Lane {
+    pub(crate) bytes: AtomicU64,
+    pub(crate) operations: AtomicU64,
+    pub(crate) errors: AtomicU64,
+    pub(crate) max_ns: AtomicU64,
+    pub(crate) latencies: [AtomicU32; CLASSES],
+}
+
+/// What a worker did in an interval, by the monotonic clock.
+#[repr(C)]
+pub(crate) struct Interval {
+    pub(crate) start_ns: AtomicU64,
+    pub(crate) dur_ns: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+    pub(crate) operations: AtomicU64,
+}
+
+/// A worker's own part.
+#[repr(C)]
+pub(crate) struct Slot {
+    /// When it began and ended the phase, by the monotonic clock [ns]; 0: not yet.
+    pub(crate) start_ns: AtomicU64,
+    pub(crate) end_ns: AtomicU64,
+    /// Of the last operation that failed.
+    pub(crate) errno: AtomicI32,
+    /// Blocks whose contents were wrong.
+    pub(crate) damaged: AtomicU64,
+    /// Bytes of its part of the file that are there to be read. Stays from phase to phase.
+    pub(crate) prepared: AtomicU64,
+    /// Bytes that the kernel had devices read for this process.
+    pub(crate) device_read: AtomicU64,
+    pub(crate) intervals: AtomicU32,
+    /// The last phase in which it passed each barrier.
+    passed: [AtomicU32; 2],
+    pub(crate) lanes: [Lane; LANES],
+}
+
+impl Slot {
+    /// Forget the phase before.
+    pub(crate) fn reset(&self) {
+        for number in [&self.start_ns, &self.end_ns, &self.damaged, &self.device_read] {
+            number.store(0, Relaxed);
+        }
+        self.errno.store(0, Relaxed);
+        self.intervals.store(0, Relaxed);
+        for lane in &self.lanes {
+            for number in [&lane.bytes, &lane.operations, &lane.errors, &lane.max_ns] {
+                number.store(0, Relaxed);
+            }
+            lane.latencies.iter().filter(|count| count.load(Relaxed) > 0).for_each(|count| count.store(0, Relaxed));
+        }
+    }
+
+    /// The last phase in which it passed this barrier.
+    pub(crate) fn passed(&self, barrier: Barrier) -> u32 {
+        self.passed[barrier as usize].load(Acquire)
+    }
+
+    /// A number that grows while the worker comes forward.
+    pub(crate) fn advance(&self) -> u64 {
+        let done: u64 = self.lanes.iter().map(|lane| lane.operations.load(Relaxed) + lane.errors.load(Relaxed)).sum();
+        done + self.prepared.load(Relaxed)
+    }
+}
+
+/// The shared memory.
+pub(crate) struct Board {
+    memory: *mut u8,
+    bytes: usize,
+    workers: usize,
+    intervals: usize,
+}
+
+impl Board {
+    /// Room for so many workers and intervals of each. Only what is used takes memory.
+    pub(crate) fn new(workers: usize, intervals: usize) -> io::Result<Self> {
+        let bytes = size_of::<Header>() + workers * (size_of::<Slot>() + intervals * size_of::<Interval>());
+        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+        // SAFETY: a new mapping; nothing else is touched.
+        let memory = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Board { memory: memory.cast(), bytes, workers, intervals })
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: the mapping begins with it, is aligned to pages, and zero is a value of every atomic.
+        unsafe { &*self.memory.cast::<Header>() }
+    }
+
+    pub(crate) fn slots(&self) -> &[Slot] {
+        // SAFETY: they lie behind the header, whose size is a multiple of 8.
+        unsafe { slice::from_raw_parts(self.memory.add(size_of::<Header>()).cast(), self.workers) }
+    }
+
+    /// Those of a worker.
+    pub(crate) fn intervals(&self, worker: usize) -> &[Interval] {
+        assert!(worker < self.workers);
+        let before = size_of::<Header>() + self.workers * size_of::<Slot>() + worker * self.intervals * size_of::<Interval>();
+        // SAFETY: within the mapping, as the worker is one of those that it was made for.
+        unsafe { slice::from_raw_parts(self.memory.add(before).cast(), self.intervals) }
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        // SAFETY: references to it live no longer than the board.
+        unsafe { libc::munmap(self.memory.cast(), self.bytes) };
+    }
+}
+
+impl Header {
+    /// As a worker: be ready for this phase, the first is 1, and sleep until it begins. Returns its start [ns]; none: everybody is to end.
+    pub(crate) fn wait_for_start(&self, slot: &Slot, phase: u32) -> Option<u64> {
+        self.pass(Barrier::Ready, slot, phase);
+        self.wait_until(&self.phase, phase).then(|| self.start_ns.load(Relaxed))
+    }
+
+    /// As a worker: this phase is done.
+    pub(crate) fn finish(&self, slot: &Slot, phase: u32) {
+        self.pass(Barrier::Finished, slot, phase);
+    }
+
+    /// As a worker: sleep until what was done has been read. False: everybody is to end.
+    pub(crate) fn wait_until_collected(&self, phase: u32) -> bool {
+        self.wait_until(&self.collected, phase)
+    }
+
+    fn pass(&self, barrier: Barrier, slot: &Slot, phase: u32) {
+        slot.passed[barrier as usize].store(phase, SeqCst);
+        self.passed[barrier as usize].fetch_add(1, SeqCst);
+        wake(&self.passed[barrier as usize]);
+    }
+
+    fn wait_until(&self, word: &AtomicU32, phase: u32) -> bool {
+        loop {
+            let seen = word.load(Acquire);
+            if seen >= phase {
+                return true;
+            }
+            if self.stopped() {
+                return false;
+            }
+            wait(word, seen, None);
+        }
+    }
+
+    /// Begin the next phase at this time.
+    pub(crate) fn begin(&self, start_ns: u64) {
+        self.start_ns.store(start_ns, Relaxed);
+        self.phase.fetch_add(1, Release);
+        wake(&self.phase);
+    }
+
+    /// Whether everybody is to end.
+    #[inline]
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Relaxed) != 0
+    }
+
+    /// Everybody is to end.
+    pub(crate) fn stop(&self) {
+        self.stop.store(1, SeqCst);
+        wake(&self.phase);
+        wake(&self.collected);
+    }
+
+    /// What the workers did in this phase was read.
+    pub(crate) fn collected(&self, phase: u32) {
+        self.collected.store(phase, SeqCst);
+        wake(&self.collected);
+    }
+
+    /// How often a worker passed this barrier, in all phases.
+    pub(crate) fn passed(&self, barrier: Barrier) -> u32 {
+        self.passed[barrier as usize].load(Acquire)
+    }
+
+    /// Sleep until it was passed more often than this, at most this long.
+    pub(crate) fn wait_for(&self, barrier: Barrier, seen: u32, at_most: Duration) {
+        wait(&self.passed[barrier as usize], seen, Some(at_most));
+    }
+}
+
+/// Sleep while the word has this value (futex(2), between processes).
+fn wait(word: &AtomicU32, value: u32, at_most: Option<Duration>) {
+    let limit = at_most.map(|time| libc::timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) });
+    let limit = limit.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: the word and the limit live through the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, limit) };
+}
+
+fn wake(word: &AtomicU32) {
+    // SAFETY: takes an address and numbers.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+}

@@ -1,0 +1,69 @@
+//! Records that are appended and made to last one by one, as the log of a database.
+
+use std::{fs::File, io, os::unix::fs::FileExt};
+
+use super::{
+    Phase, Place, Work,
+    files::{Buffer, Part, make_ready, open, synced, whole},
+    transfer::PREPARING_NS,
+};
+use crate::{Item, Sync, clock::now_ns, meter::Meter};
+
+/// Beside a mix the log is this long, and its records have this length [B]: those of PostgreSQL.
+const SEGMENT: u64 = 16 << 20;
+const PAGE: u64 = 8192;
+
+pub(crate) struct Log<'a> {
+    place: Place<'a>,
+    part: Part,
+    length: u64,
+    sync: Sync,
+    /// The lane of its operation.
+    lane: usize,
+    opened: Option<(File, Buffer)>,
+    offset: u64,
+}
+
+impl<'a> Log<'a> {
+    pub(crate) fn new(place: Place<'a>) -> Self {
+        let step = place.step;
+        let beside = step.item == Item::RandomMix;
+        let (length, bytes, sync, lane) = match beside {
+            true => (PAGE, SEGMENT, step.sync.unwrap_or(Sync::Fdatasync), 2),
+            false => (step.length_bytes, step.share(), step.sync(), 0),
+        };
+        let part = Part { path: place.folder.join(format!("log{}", place.worker)), file: place.worker + 1, start: 0, bytes };
+        Log { place, part, length, sync, lane, opened: None, offset: 0 }
+    }
+}
+
+impl Work for Log<'_> {
+    fn prepare(&mut self, _: &Phase) -> io::Result<()> {
+        if self.place.step.prefilled {
+            make_ready(&self.place, &self.part, now_ns() + PREPARING_NS)?;
+        }
+        let direct = self.place.step.direct && self.lane == 0;
+        let file = open(&self.part.path, direct, self.sync)?;
+        file.sync_all()?;
+        self.opened = Some((file, Buffer::new(self.length as usize)?));
+        Ok(())
+    }
+
+    fn run(&mut self, _: &Phase, meter: &mut Meter<'_>) -> io::Result<()> {
+        let Some((file, buffer)) = &mut self.opened else { return Ok(()) };
+        loop {
+            if self.offset + self.length > self.part.bytes {
+                // As a segment that is used again.
+                self.offset = 0;
+            }
+            self.place.pool.fill(buffer.bytes(), self.part.file, self.offset);
+            meter.begin();
+            let outcome = whole(file.write_at(buffer.bytes(), self.offset), self.length as usize)
+                .and_then(|done| synced(file, self.sync).map(|()| done));
+            self.offset += self.length;
+            if !meter.end(self.lane, outcome) {
+                return if self.sync == Sync::End { file.sync_all() } else { Ok(()) };
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Files and directories: made, found, listed, renamed and removed.
+
+use std::{
+    ffi::{CStr, CString},
+    fs, io,
+    mem::MaybeUninit,
+    os::{
+        fd::{AsRawFd, FromRawFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::PathBuf,
+};
+
+use super::{Phase, Place, Work};
+use crate::{
+    Layout, Operation,
+    meter::{Done, Meter},
+};
+
+/// Entries are listed into this much memory at a time, as the C library does.
+const LISTING: usize = 32 << 10;
+
+pub(crate) struct Metadata<'a> {
+    place: Place<'a>,
+    directory: PathBuf,
+    opened: Option<OwnedFd>,
+    /// Files of this worker that are there, and directories: those with smaller numbers.
+    files: u32,
+    directories: u32,
+    /// Whether its files have their second names.
+    renamed: bool,
+}
+
+/// A name like `f12-345`, with room for it to be made anew without allocating.
+struct Name {
+    bytes: Vec<u8>,
+    fixed: usize,
+}
+
+impl Name {
+    fn new(letter: char, worker: u32) -> Self {
+        let bytes = format!("{letter}{worker}-").into_bytes();
+        Name { fixed: bytes.len(), bytes }
+    }
+
+    fn of(&mut self, number: u32) -> &CStr {
+        let mut digits = [0; 10];
+        let mut at = digits.len();
+        let mut rest = number;
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.bytes.truncate(self.fixed);
+        self.bytes.extend_from_slice(&digits[at..]);
+        self.bytes.push(0);
+        CStr::from_bytes_with_nul(&self.bytes).unwrap_or_default()
+    }
+}
+
+/// 0 and more are success.
+fn checked(result: libc::c_int) -> io::Result<Done> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(Done::ONE) }
+}
+
+impl<'a> Metadata<'a> {
+    pub(crate) fn new(place: Place<'a>) -> Self {
+        let name = match place.step.layout {
+            Layout::Own => format!("d{}", place.worker),
+            Layout::Shared => "dshared".into(),
+        };
+        Metadata { directory: place.folder.join(name), place, opened: None, files: 0, directories: 0, renamed: false }
+    }
+
+    fn make_directory(&mut self) -> io::Result<()> {
+        match fs::create_dir(&self.directory) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let path = CString::new(self.directory.as_os_str().as_bytes())?;
+        // SAFETY: the path lives through the call; the descriptor is new.
+        let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC) };
+        checked(fd)?;
+        // SAFETY: just opened, and nobody else's.
+        self.opened = Some(unsafe { OwnedFd::from_raw_fd(fd) });
+        Ok(())
+    }
+
+    /// Do `call` with each of so many names, until the phase is to end. Returns how many there were.
+    fn each(&self, letter: char, count: u32, meter: &mut Meter<'_>, mut call: impl FnMut(i32, &CStr) -> io::Result<Done>) -> u32 {
+        let Some(directory) = &self.opened else { return 0 };
+        let mut name = Name::new(letter, self.place.worker);
+        for number in 0..count {
+            if !meter.end(0, call(directory.as_raw_fd(), name.of(number))) {
+                return number + 1;
+            }
+        }
+        count
+    }
+
+    fn letter(&self) -> char {
+        if self.renamed { 'r' } else { 'f' }
+    }
+
+    fn create(&mut self, meter: &mut Meter<'_>) {
+        let flags = libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY | libc::O_CLOEXEC;
+        // SAFETY: the name lives through the call, and the descriptor is closed.
+        self.files = self.each('f', self.place.step.files, meter, |directory, name| unsafe {
+            let fd = libc::openat(directory, name.as_ptr(), flags, 0o600);
+            checked(fd)?;
+            checked(libc::close(fd))
+        });
+    }
+
+    fn rename(&mut self, meter: &mut Meter<'_>) {
+        let mut new = Name::new('r', self.place.worker);
+        let mut number = 0;
+        // SAFETY: the names live through the call.
+        let renamed = self.each('f', self.files, meter, |directory, name| unsafe {
+            let result = libc::renameat(directory, name.as_ptr(), directory, new.of(number).as_ptr());
+            number += 1;
+            checked(result)
+        });
+        // The rest keeps its names, and the workspace removes it.
+        (self.renamed, self.files) = (true, renamed);
+    }
+
+    fn list(&mut self, meter: &mut Meter<'_>) -> io::Result<()> {
+        let Some(directory) = &self.opened else { return Ok(()) };
+        let mut buffer = vec![0_u8; LISTING];
+        let mut listed = 0;
+        // Until as many entries were read as there are files, so that one small directory is long enough to be measured.
+        while listed < u64::from(self.place.step.files) {
+            // SAFETY: takes numbers.
+            checked(unsafe { libc::lseek(directory.as_raw_fd(), 0, libc::SEEK_SET) } as libc::c_int)?;
+            let before = listed;
+            loop {
+                meter.begin();
+                // SAFETY: the buffer has this length.
+                let bytes =
+                    unsafe { libc::syscall(libc::SYS_getdents64, directory.as_raw_fd(), buffer.as_mut_ptr(), buffer.len()) };
+                let entries = match bytes {
+                    0 => break,
+                    ..0 => Err(io::Error::last_os_error()),
+                    _ => Ok(Done { bytes: 0, operations: entries(&buffer[..bytes as usize]) }),
+                };
+                listed += entries.as_ref().map_or(0, |done| done.operations);
+                if !meter.end(0, entries) {
+                    return Ok(());
+                }
+            }
+            if listed == before {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Entries of a listing (getdents64(2): at byte 16 of each its length).
+fn entries(listing: &[u8]) -> u64 {
+    let (mut at, mut count) = (0, 0);
+    while let Some(length) = listing.get(at + 16..at + 18) {
+        at += usize::from(u16::from_ne_bytes([length[0], length[1]])).max(1);
+        count += 1;
+    }
+    count
+}
+
+impl Work for Metadata<'_> {
+    fn prepare(&mut self, phase: &Phase) -> io::Result<()> {
+        if self.opened.is_none() {
+            self.make_directory()?;
+        }
+        // Operations that were not asked for, but are needed by those that were.
+        let Some(directory) = &self.opened else { return Ok(()) };
+        let (directory, count, worker) = (directory.as_raw_fd(), self.place.step.files, self.place.worker);
+        match phase.operations[0] {
+            Operation::Create | Operation::Mkdir => {}
+            Operation::Rmdir if self.directories == 0 => {
+                let mut name = Name::new('s', worker);
+                for number in 0..count {
+                    // SAFETY: the name lives through the call.
+                    checked(unsafe { libc::mkdirat(directory, name.of(number).as_ptr(), 0o700) })?;
+                }
+                self.directories = count;
+            }
+            Operation::Rmdir => {}
+            _ if self.files == 0 && !self.renamed => {
+                let mut name = Name::new('f', worker);
+                for number in 0..count {
+                    // SAFETY: the name lives through the call, and the descriptor is closed.
+                    unsafe {
+                        let fd = libc::openat(directory, name.of(number).as_ptr(), libc::O_CREAT | libc::O_WRONLY, 0o600);
+                        checked(fd)?;
+                        libc::close(fd);
+                    }
+                }
+                self.files = count;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, phase: &Phase, meter: &mut Meter<'_>) -> io::Result<()> {
+        let (letter, files) = (self.letter(), self.files);
+        // SAFETY (of the closures): names and structs live through the calls, and descriptors are closed.
+        match phase.operations[0] {
+            Operation::Create => self.create(meter),
+            Operation::Stat | Operation::StatCold => {
+                self.each(letter, files, meter, |directory, name| unsafe {
+                    let mut status = MaybeUninit::<libc::stat>::uninit();
+                    checked(libc::fstatat(directory, name.as_ptr(), status.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW))
+                });
+            }
+            Operation::Open => {
+                self.each(letter, files, meter, |directory, name| unsafe {
+                    let fd = libc::openat(directory, name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+                    checked(fd)?;
+                    checked(libc::close(fd))
+                });
+            }
+            Operation::Readdir => self.list(meter)?,
+            Operation::Rename => self.rename(meter),
+            Operation::Remove => {
+                self.each(letter, files, meter, |directory, name| unsafe {
+                    checked(libc::unlinkat(directory, name.as_ptr(), 0))
+                });
+            }
+            Operation::Mkdir => {
+                let count = self.place.step.files;
+                self.directories = self.each('s', count, meter, |directory, name| unsafe {
+                    checked(libc::mkdirat(directory, name.as_ptr(), 0o700))
+                });
+            }
+            Operation::Rmdir => {
+                self.each('s', self.directories, meter, |directory, name| unsafe {
+                    checked(libc::unlinkat(directory, name.as_ptr(), libc::AT_REMOVEDIR))
+                });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

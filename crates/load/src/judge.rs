@@ -1,0 +1,171 @@
+//! What a phase comes to as rows of `load_results`, and whether the numbers may be believed.
+
+use std::io;
+
+use crate::{
+    Measured, Operation, Status, Step,
+    device::{Below, FileSystem},
+    histogram::{classes, quantile},
+    workers::{LaneSum, PhaseOutcome},
+};
+
+/// Of the bytes that were read, the device must have read this part.
+const FROM_DEVICE: f64 = 0.9;
+/// Workers must have run together for this part of the time.
+const OVERLAP: f64 = 0.5;
+/// Anything shorter says more of the scheduler than of a file system [ns].
+const SHORTEST_NS: i64 = 10_000_000;
+
+/// A row for each operation of the phase.
+pub(crate) fn rows(step: &Step, phase: &PhaseOutcome, file_system: &FileSystem, host: &str) -> Vec<Measured> {
+    let of_lane = |(operation, lane): (&Operation, &LaneSum)| row(step, phase, *operation, lane, file_system, host);
+    let mut rows: Vec<_> = phase.operations.iter().zip(&phase.lanes).map(of_lane).collect();
+    if let Some(first) = rows.first_mut() {
+        // Progress is that of a worker, whatever it does.
+        first.progress.clone_from(&phase.progress);
+    }
+    rows
+}
+
+/// Rows of a step whose workers could not be started, or that was not begun.
+pub(crate) fn rows_without(step: &Step, status: Status, note: &str, host: &str) -> Vec<Measured> {
+    let row = |operation: Operation| Measured { status, note: Some(note.to_string()), ..frame(step, operation, host) };
+    step.wanted().into_iter().map(row).collect()
+}
+
+/// What was asked for.
+fn frame(step: &Step, operation: Operation, host: &str) -> Measured {
+    let mut row = Measured::new(step.item.word(), operation.word(), step.processes as i32);
+    row.hosts = Some(host.to_string());
+    row.layout = (step.item != crate::Item::Control).then(|| step.layout.word());
+    row.depth = Some(step.depth as i32);
+    if operation.moves_data() {
+        row.length_bytes = Some(step.length_bytes as i64);
+        row.direct = Some(step.direct);
+        row.sync = (operation != Operation::Read).then(|| step.sync().word());
+    }
+    if step.item == crate::Item::RandomMix && operation == Operation::Append {
+        (row.length_bytes, row.direct) = (Some(8192), Some(false));
+        row.sync = Some(step.sync.unwrap_or(crate::Sync::Fdatasync).word());
+    }
+    row
+}
+
+fn row(
+    step: &Step,
+    phase: &PhaseOutcome,
+    operation: Operation,
+    lane: &LaneSum,
+    file_system: &FileSystem,
+    host: &str,
+) -> Measured {
+    let mut row = frame(step, operation, host);
+    row.bytes = lane.bytes as i64;
+    row.operations = lane.operations as i64;
+    row.errors = (lane.errors + if operation == Operation::Read { phase.damaged } else { 0 }) as i64;
+    let starts = phase.spans.iter().map(|span| span.0);
+    let ends = phase.spans.iter().map(|span| span.1);
+    row.started_ns = starts.clone().min();
+    row.first_end_ns = ends.clone().min();
+    row.ended_ns = ends.max();
+    row.overlap = overlap(&row, starts.max());
+    row.device_read_bytes = phase.devices.map(|counters| counters.read as i64);
+    row.device_write_bytes = phase.devices.map(|counters| counters.written as i64);
+    row.latencies = classes(&lane.latencies);
+    // A class is some wide: no quantile is longer than the longest.
+    row.p50_ns = quantile(&row.latencies, 0.5).map(|ns| ns.min(lane.max_ns as i64));
+    row.p99_ns = quantile(&row.latencies, 0.99).map(|ns| ns.min(lane.max_ns as i64));
+    row.max_ns = (lane.operations > 0).then_some(lane.max_ns as i64);
+    row.rates();
+    let found = findings(step, phase, &row, file_system);
+    row.status = found.first().map_or(Status::Measured, |(status, _)| *status);
+    let notes: Vec<String> = found.into_iter().map(|(_, note)| note).filter(|note| !note.is_empty()).collect();
+    row.note = (!notes.is_empty()).then(|| notes.join("; "));
+    row
+}
+
+/// The part of the time in which all ran.
+fn overlap(row: &Measured, last_start: Option<i64>) -> Option<f64> {
+    let (start, first_end, end) = (row.started_ns?, row.first_end_ns?, row.ended_ns?);
+    (end > start).then(|| (first_end - last_start.unwrap_or(start)).max(0) as f64 / (end - start) as f64)
+}
+
+/// Why the numbers may not be what they seem, the gravest first. The last ones do not change that they were measured.
+fn findings(step: &Step, phase: &PhaseOutcome, row: &Measured, file_system: &FileSystem) -> Vec<(Status, String)> {
+    let mut found = Vec::new();
+    if phase.interrupted {
+        found.push((Status::Interrupted, "interrupted: this is what was done by then".to_string()));
+    }
+    if phase.damaged > 0 && row.operation == "read" {
+        found.push((Status::Damaged, format!("{} requests did not read what had been written", phase.damaged)));
+    }
+    if phase.hung {
+        found.push((Status::Failed, "given up: neither a worker nor the device did anything for too long".into()));
+    }
+    for (how, count) in &phase.deaths {
+        found.push((Status::Failed, format!("{count} of {} workers {how}", step.processes)));
+    }
+    found.extend(errors(phase, row));
+    if row.operations > 0 {
+        found.extend(timing(row));
+        if row.operation == "read" {
+            found.extend(origin(phase, row, file_system));
+        }
+    }
+    if let Some(remark) = phase.remark {
+        found.push((Status::NotKnown, remark.into()));
+    }
+    if phase.cpu_throttled {
+        found.push((Status::Throttled, "the control group was kept from the processors".into()));
+    }
+    if row.bytes > 0 {
+        found.extend(
+            file_system.limits().into_iter().map(|limit| (Status::Throttled, format!("the control group has a limit: {limit}"))),
+        );
+    }
+    found
+}
+
+fn errors(phase: &PhaseOutcome, row: &Measured) -> Option<(Status, String)> {
+    let why = || io::Error::from_raw_os_error(phase.errno).to_string().to_lowercase();
+    let full = matches!(phase.errno, libc::ENOSPC | libc::EDQUOT);
+    match (row.errors > 0 && phase.errno != 0, row.operations) {
+        (true, _) if full => Some((Status::Full, why())),
+        (true, 0) => Some((Status::Failed, why())),
+        (true, _) if phase.idle > 0 => Some((Status::Failed, format!("{} workers could not begin: {}", phase.idle, why()))),
+        (true, _) => Some((Status::Measured, format!("{} operations failed: {}", row.errors, why()))),
+        (false, 0) if phase.operations.len() == 1 && !phase.interrupted => Some((Status::Failed, "nothing was done".into())),
+        _ => None,
+    }
+}
+
+fn timing(row: &Measured) -> Vec<(Status, String)> {
+    let mut found = Vec::new();
+    let window = row.ended_ns.zip(row.started_ns).map_or(0, |(end, start)| end - start);
+    if window < SHORTEST_NS {
+        found.push((Status::TooShort, format!("over after {:.1} ms: take more files or bytes", window as f64 / 1e6)));
+    }
+    if let Some(overlap) = row.overlap.filter(|overlap| *overlap < OVERLAP) {
+        let note = format!("all workers ran together for {:.0} % of the time only", 100.0 * overlap);
+        found.push((Status::NoOverlap, note));
+    }
+    found
+}
+
+/// Where the bytes that were read came from.
+fn origin(phase: &PhaseOutcome, row: &Measured, file_system: &FileSystem) -> Option<(Status, String)> {
+    let percent = |bytes: u64| 100.0 * bytes as f64 / row.bytes as f64;
+    match (&file_system.below, phase.devices) {
+        (Below::Memory, _) => Some((Status::FromMemory, format!("{} lies in memory", file_system.kind()))),
+        (_, None) => Some((
+            Status::NotKnown,
+            format!("{}: whether a server or memory answered cannot be told from here", file_system.kind()),
+        )),
+        (_, Some(devices)) => {
+            // Others may use the device, too: so what was read for the workers counts as well.
+            let read = devices.read.min(phase.read_for_workers);
+            let from_memory = (read as f64) < FROM_DEVICE * row.bytes as f64;
+            from_memory.then(|| (Status::FromMemory, format!("the device read {:.0} % of these bytes", percent(read))))
+        }
+    }
+}

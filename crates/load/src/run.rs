@@ -1,0 +1,169 @@
+//! A run: the steps of a plan, one after the other, in one folder of its own.
+
+use std::{path::Path, time::Duration};
+
+use sysdock_table::Cancel;
+
+use crate::{
+    Item, LoadError, Measured, Status, Step,
+    data::Pool,
+    device::FileSystem,
+    items::{self},
+    judge,
+    workers::{self, Caller, Surroundings},
+    workspace::{Leftover, Workspace},
+};
+
+/// Of the free room, this part may be taken.
+const ROOM: f64 = 0.9;
+/// Files that all workers together may leave between steps.
+const KEPT: &str = "data";
+
+/// How a run is done.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// A step is given up if nothing comes forward for so long.
+    pub patience: Duration,
+    /// What random numbers begin with; the same, the same offsets and contents.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { patience: Duration::from_secs(60), seed: 0x5d0c }
+    }
+}
+
+/// A folder made ready for load.
+pub struct Load {
+    workspace: Workspace,
+    file_system: FileSystem,
+    pool: Pool,
+    settings: Settings,
+    host: String,
+    /// Bytes of the common file that are there [B].
+    data_bytes: u64,
+    steps_done: u64,
+    /// Folders of killed runs that stay, and why.
+    pub left: Vec<Leftover>,
+}
+
+impl Load {
+    /// Make a folder in `directory`, and remove what killed runs left there.
+    ///
+    /// # Errors
+    ///
+    /// The directory is none, cannot be written, or does not answer.
+    pub fn new(directory: &Path, settings: Settings) -> Result<Self, LoadError> {
+        let (workspace, left) = Workspace::create(directory, settings.patience)?;
+        let file_system = FileSystem::of(&workspace.path);
+        let pool = Pool::new(settings.seed);
+        Ok(Load { workspace, file_system, pool, settings, host: host_name(), data_bytes: 0, steps_done: 0, left })
+    }
+
+    /// Facts of the file system for the table of the environment: name and value.
+    #[must_use]
+    pub fn facts(&self) -> Vec<(String, Option<String>)> {
+        let mut facts = self.file_system.facts();
+        if let Some(room) = room(&self.workspace.path) {
+            facts.push(("size".into(), Some(format!("{} B", room.size))));
+            facts.push(("free".into(), Some(format!("{} B", room.free))));
+            facts.push(("free inodes".into(), Some(format!("{} of {}", room.free_inodes, room.inodes))));
+        }
+        facts
+    }
+
+    /// Do a step: a row for each of its operations. What goes wrong is a status of them.
+    ///
+    /// # Errors
+    ///
+    /// The step makes no sense.
+    pub fn measure(&mut self, step: &Step, cancel: &Cancel, caller: &mut dyn Caller) -> Result<Vec<Measured>, LoadError> {
+        step.check()?;
+        if let Some((needed, free)) = self.lacks_room(step) {
+            let note = format!("{needed} bytes are needed, and {free} may be used");
+            return Ok(judge::rows_without(step, Status::Full, &note, &self.host));
+        }
+        let around = Surroundings {
+            folder: &self.workspace.path,
+            file_system: &self.file_system,
+            pool: &self.pool,
+            seed: self.settings.seed.wrapping_add(self.steps_done << 20),
+            patience: self.settings.patience,
+            cancel,
+        };
+        let outcome = workers::measure(step, self.data_bytes, &around, caller);
+        self.steps_done += 1;
+        let rows = match outcome {
+            Err(error) => judge::rows_without(step, Status::Failed, &error.to_string().to_lowercase(), &self.host),
+            Ok(outcome) => self.rows_of(step, &outcome),
+        };
+        self.clear(step);
+        Ok(rows)
+    }
+
+    fn rows_of(&mut self, step: &Step, outcome: &workers::StepOutcome) -> Vec<Measured> {
+        self.data_bytes = outcome.data_bytes;
+        if let Some((started, error)) = &outcome.refused {
+            let wanted = items::workers(step);
+            let note = format!("{started} of {wanted} processes could be started: {}", error.to_string().to_lowercase());
+            return judge::rows_without(step, Status::Failed, &note, &self.host);
+        }
+        let rows = |phase| judge::rows(step, phase, &self.file_system, &self.host);
+        outcome.phases.iter().flat_map(rows).collect()
+    }
+
+    /// Files of a step are gone before the next one; those of the common file stay while steps use it.
+    fn clear(&mut self, step: &Step) {
+        let uses_data = matches!(step.item, Item::RandomRead | Item::RandomMix | Item::Depth);
+        if step.item != Item::Control && self.workspace.clear(&[KEPT]).is_err() && uses_data {
+            self.data_bytes = 0;
+        }
+    }
+
+    /// Bytes that are needed, and those that may be used.
+    fn lacks_room(&self, step: &Step) -> Option<(u64, u64)> {
+        let free = (room(&self.workspace.path)?.free as f64 * ROOM) as u64;
+        let reused = if matches!(step.item, Item::RandomRead | Item::RandomMix | Item::Depth) { self.data_bytes } else { 0 };
+        let needed = step.room().saturating_sub(reused);
+        (needed > free).then_some((needed, free))
+    }
+
+    /// Remove all that was made.
+    ///
+    /// # Errors
+    ///
+    /// Something stays: the next run removes it.
+    pub fn end(self) -> Result<(), LoadError> {
+        let path = self.workspace.path.clone();
+        self.workspace.remove().map_err(|error| LoadError::Io(path, error))
+    }
+}
+
+/// What a file system has room for.
+struct Room {
+    size: u64,
+    /// For this user [B].
+    free: u64,
+    inodes: u64,
+    free_inodes: u64,
+}
+
+fn room(path: &Path) -> Option<Room> {
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::ffi::CString::new(path.as_os_str().as_bytes()).ok()?;
+    // SAFETY: zeros are a value of the struct; path and struct live through the call.
+    unsafe {
+        let mut found: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(path.as_ptr(), &raw mut found) == 0).then(|| Room {
+            size: found.f_blocks * found.f_frsize,
+            free: found.f_bavail * found.f_frsize,
+            inodes: found.f_files,
+            free_inodes: found.f_favail,
+        })
+    }
+}
+
+fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").map_or_else(|_| "unknown".into(), |name| name.trim().to_string())
+}

@@ -1,0 +1,312 @@
+//! `sysdock-native load`: load on a file system.
+
+use std::{
+    fs,
+    io::{self, BufRead, Read, Write},
+    path::Path,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use serde::Deserialize;
+use serde_json::json;
+use sysdock_load::{Caller, Load, Measured, Settings, Status, Step};
+use sysdock_table::{Cancel, Capture, Ending, Folder, Manifest, Recording, TableError};
+
+use crate::{
+    arguments, environment,
+    messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
+    privileges,
+    progress::Reporter,
+    signals,
+};
+
+/// Plans are written by hand, or from small files of settings.
+const LONGEST_PLAN: u64 = 16 << 20;
+
+/// A list of steps, as a file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Plan {
+    steps: Vec<Step>,
+}
+
+/// Do the load; returns the exit status.
+pub(crate) fn run(arguments: &arguments::Load) -> Result<u8, Message> {
+    let cancel = Cancel::default();
+    signals::cancel_on_signal(&cancel);
+    let settings = Settings { patience: arguments.patience, ..Settings::default() };
+    if arguments.agent {
+        return agent(&arguments.directory, settings, &cancel);
+    }
+    let steps = steps(arguments)?;
+    steps.iter().try_for_each(Step::check)?;
+    let recording = arguments.output.as_deref().map(|output| begin(output, arguments.share)).transpose()?;
+    let load = match Load::new(&arguments.directory, settings) {
+        Ok(load) => load,
+        Err(error) => {
+            recording.map(Recording::abandon);
+            return Err(error.into());
+        }
+    };
+    for (path, why) in &load.left {
+        messages::note(&format!("{} stays: {why}", path.display()));
+    }
+    let mut run = Run { load, recording, next_id: 1, rows: arguments.rows, failed: 0, total: 0 };
+    let ending = run.steps(&steps, &cancel, Reporter::new(&arguments.progress));
+    run.end(ending, &cancel)
+}
+
+/// What is to be done.
+fn steps(arguments: &arguments::Load) -> Result<Vec<Step>, Message> {
+    let Some(item) = arguments.item else { return plan(arguments.plan.as_deref().unwrap_or(Path::new("-"))) };
+    Ok(vec![Step {
+        item,
+        operations: arguments.operations.clone(),
+        length_bytes: arguments.length,
+        processes: arguments.processes,
+        depth: arguments.depth,
+        direct: arguments.direct,
+        layout: arguments.layout,
+        sync: arguments.sync,
+        size_bytes: arguments.size,
+        time_ns: arguments.time.map(|time| time.as_nanos().try_into().unwrap_or(u64::MAX)),
+        files: arguments.files,
+        write_share: arguments.write_share,
+        verify: arguments.verify,
+        prefilled: arguments.prefilled,
+    }])
+}
+
+fn plan(path: &Path) -> Result<Vec<Step>, Message> {
+    let read = || {
+        let mut text = String::new();
+        let source: Box<dyn Read> = if path == Path::new("-") { Box::new(io::stdin()) } else { Box::new(fs::File::open(path)?) };
+        source.take(LONGEST_PLAN).read_to_string(&mut text).map(|_| text)
+    };
+    let text = read().map_err(|error| Message::bare(format!("{}: {error}", path.display())))?;
+    let plan: Plan = serde_json::from_str(&text).map_err(|error| {
+        Message::new(format!("{}: {error}", path.display()), "a plan is {\"steps\": [{\"item\": \"transfer\", ...}]}")
+    })?;
+    match plan.steps.is_empty() {
+        true => Err(Message::bare(format!("{}: the plan has no steps", path.display()))),
+        false => Ok(plan.steps),
+    }
+}
+
+fn begin(output: &Path, share: bool) -> Result<Recording, Message> {
+    let mut capture = Capture::new("load", "results", sysdock_load::ABOUT);
+    capture.clock.kind = "epoch".into();
+    capture.clock.has_durations = true;
+    let mut manifest = Manifest::of(capture);
+    manifest.started_ns = epoch_ns();
+    manifest.host = environment::host_name();
+    manifest.command = Some(std::env::args().collect::<Vec<_>>().join(" "));
+    let folder = Folder::create(output, privileges::access(share))?;
+    Ok(Recording::create_in(folder, manifest)?)
+}
+
+fn epoch_ns() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().try_into().unwrap_or(i64::MAX)
+}
+
+/// A run, and where its rows go.
+struct Run {
+    load: Load,
+    recording: Option<Recording>,
+    next_id: i32,
+    rows: bool,
+    failed: usize,
+    total: usize,
+}
+
+/// Reports how far a run is.
+struct Watching<'a> {
+    reporter: &'a mut Reporter,
+    what: String,
+    done: usize,
+    steps: usize,
+    /// What the steps before and this one take by their plans [ns].
+    before: u64,
+    this: u64,
+    all: u64,
+    started: Instant,
+}
+
+impl Caller for Watching<'_> {
+    fn tick(&mut self) {
+        let so_far = (self.started.elapsed().as_nanos() as u64).min(self.this);
+        let left = Duration::from_nanos(self.all - self.before - so_far);
+        self.reporter.event(&json!({
+            "event": "progress",
+            "what": self.what,
+            "done": self.done,
+            "total": self.steps,
+            "seconds_left": left.as_secs(),
+        }));
+    }
+}
+
+impl Run {
+    fn steps(&mut self, steps: &[Step], cancel: &Cancel, mut reporter: Reporter) -> Result<(), Message> {
+        self.environment()?;
+        let all = steps.iter().map(Step::estimate_ns).sum();
+        let mut before = 0;
+        for (number, step) in steps.iter().enumerate() {
+            if cancel.requested() {
+                break;
+            }
+            let what = said(step);
+            let this = step.estimate_ns();
+            let (started, total) = (Instant::now(), steps.len());
+            let mut watching = Watching { reporter: &mut reporter, what, done: number, steps: total, before, this, all, started };
+            watching.tick();
+            let measured = self.load.measure(step, cancel, &mut watching)?;
+            before += this;
+            self.write(&measured)?;
+        }
+        Ok(())
+    }
+
+    fn environment(&mut self) -> Result<(), TableError> {
+        let Some(recording) = &mut self.recording else { return Ok(()) };
+        let mut rows = environment::of_this_machine(&std::env::args_os().collect::<Vec<_>>(), None);
+        rows.extend(environment::of_load(self.load.facts()));
+        environment::write(recording, &rows)
+    }
+
+    fn write(&mut self, measured: &[Measured]) -> Result<(), Message> {
+        self.total += measured.len();
+        self.failed += measured.iter().filter(|row| matches!(row.status, Status::Failed | Status::Full)).count();
+        if self.rows {
+            let mut out = io::stdout().lock();
+            for row in measured {
+                writeln!(out, "{}", json(row)).map_err(|error| Message::bare(format!("standard output: {error}")))?;
+            }
+        }
+        if let Some(recording) = &mut self.recording {
+            self.next_id = sysdock_load::write(recording, measured, self.next_id)?;
+            recording.checkpoint()?;
+        }
+        Ok(())
+    }
+
+    /// Remove what was made, and close the recording.
+    fn end(self, outcome: Result<(), Message>, cancel: &Cancel) -> Result<u8, Message> {
+        let removed = self.load.end();
+        let ending = match (&outcome, cancel.requested()) {
+            (Err(_), _) => Ending::WriteError,
+            (_, true) => Ending::Interrupted,
+            _ => Ending::EndOfInput,
+        };
+        if let Some(mut recording) = self.recording {
+            let started = recording.manifest.started_ns;
+            recording.manifest.cover(started, epoch_ns());
+            let capture = recording.manifest.capture_mut();
+            (capture.total, capture.understood) = (self.total as u64, self.total as u64);
+            recording.finish(ending)?;
+        }
+        outcome?;
+        removed?;
+        match ending {
+            Ending::Interrupted => Ok(EXIT_INTERRUPTED),
+            _ if self.failed == self.total => {
+                messages::note("nothing could be measured: see `status` and `note` in load_results");
+                Ok(EXIT_ERROR)
+            }
+            _ => Ok(0),
+        }
+    }
+}
+
+/// A step in a few words.
+fn said(step: &Step) -> String {
+    let length = match step.length_bytes {
+        bytes if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        bytes if bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
+        bytes => format!("{bytes} B"),
+    };
+    let moves_data = !matches!(step.item, sysdock_load::Item::Metadata | sysdock_load::Item::Control);
+    let length = if moves_data { format!(", {length}") } else { String::new() };
+    format!("{}{length}, {} processes", step.item.word(), step.processes)
+}
+
+/// A measurement as one object, with its classes of latency; progress is left out.
+fn json(row: &Measured) -> serde_json::Value {
+    json!({
+        "item": row.item, "operation": row.operation, "layout": row.layout, "sync": row.sync, "length_bytes": row.length_bytes,
+        "processes": row.processes, "depth": row.depth, "direct": row.direct, "engine": row.engine, "hosts": row.hosts,
+        "bytes": row.bytes, "operations": row.operations, "errors": row.errors, "started_ns": row.started_ns,
+        "first_end_ns": row.first_end_ns, "ended_ns": row.ended_ns, "bytes_per_s": row.bytes_per_s,
+        "operations_per_s": row.operations_per_s, "overlap": row.overlap, "device_read_bytes": row.device_read_bytes,
+        "device_write_bytes": row.device_write_bytes, "p50_ns": row.p50_ns, "p99_ns": row.p99_ns, "max_ns": row.max_ns,
+        "status": row.status.word(), "note": row.note,
+        "latencies": row.latencies.iter().map(|class| [class.low_ns, class.high_ns, class.operations]).collect::<Vec<_>>(),
+    })
+}
+
+/// What comes on the standard input of an agent, one object a line.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Order {
+    /// Say what time it is.
+    Clock,
+    /// Make ready for this step, and say so at each of its phases.
+    Step(Box<Step>),
+    /// All hosts are ready: begin at this time, since the epoch [ns].
+    StartAt(i64),
+    /// No more steps.
+    End,
+}
+
+/// An agent while a step goes on: it asks when to begin.
+struct Agent {
+    lines: io::Lines<io::StdinLock<'static>>,
+}
+
+impl Agent {
+    fn order(&mut self) -> Result<Order, Message> {
+        let line = self.lines.next().transpose().map_err(|error| Message::bare(format!("standard input: {error}")))?;
+        // Who gave orders is gone: there is nothing left to do.
+        let Some(line) = line else { return Ok(Order::End) };
+        serde_json::from_str(&line).map_err(|error| Message::bare(format!("standard input: {error}")))
+    }
+}
+
+impl Caller for Agent {
+    fn start_at_ns(&mut self) -> Option<i64> {
+        say(&json!({ "event": "ready" })).ok()?;
+        match self.order() {
+            Ok(Order::StartAt(ns)) => Some(ns),
+            _ => None,
+        }
+    }
+}
+
+fn say(event: &serde_json::Value) -> Result<(), Message> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{event}").and_then(|()| out.flush()).map_err(|error| Message::bare(format!("standard output: {error}")))
+}
+
+/// One host of several: does what it is told, at the time it is told.
+fn agent(directory: &Path, settings: Settings, cancel: &Cancel) -> Result<u8, Message> {
+    let mut load = Load::new(directory, settings)?;
+    let mut agent = Agent { lines: io::stdin().lock().lines() };
+    say(&json!({ "event": "begun", "facts": load.facts() }))?;
+    let outcome = obey(&mut agent, &mut load, cancel);
+    load.end()?;
+    outcome.map(|()| if cancel.requested() { EXIT_INTERRUPTED } else { 0 })
+}
+
+fn obey(agent: &mut Agent, load: &mut Load, cancel: &Cancel) -> Result<(), Message> {
+    loop {
+        match agent.order()? {
+            Order::Clock => say(&json!({ "event": "clock", "ns": epoch_ns() }))?,
+            Order::Step(step) => {
+                let measured = load.measure(&step, cancel, agent)?;
+                say(&json!({ "event": "rows", "rows": measured.iter().map(json).collect::<Vec<_>>() }))?;
+            }
+            Order::StartAt(_) => {}
+            Order::End => return Ok(()),
+        }
+    }
+}
