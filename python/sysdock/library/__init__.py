@@ -3,6 +3,7 @@
 from sysdock.library.catalog import ChartTemplate, Library, default_root
 from sysdock.library.experiments import Experiment, Parameter, Step
 from sysdock.library.header import TAGS, Analysis, ChartLine, Param
+from sysdock.library.load_plan import LoadPlan, parse_load_plan
 from sysdock.library.page import Example, Page, parse_page
 from sysdock.library.products import Product
 from sysdock.library.rule_shape import RULE_COLUMNS, Column
@@ -26,6 +27,7 @@ __all__ = [
     "Experiment",
     "JoinedColumn",
     "Library",
+    "LoadPlan",
     "Page",
     "Param",
     "Parameter",
@@ -35,6 +37,7 @@ __all__ = [
     "TableColumn",
     "default_root",
     "page",
+    "parse_load_plan",
     "parse_page",
     "undefined_table",
 ]

@@ -13,6 +13,7 @@ import sysdock
 from sysdock.errors import UserError, did_you_mean
 from sysdock.library.experiments import Experiment, parse_experiment
 from sysdock.library.header import Analysis, parse
+from sysdock.library.load_plan import LoadPlan, parse_load_plan
 from sysdock.library.page import Page, parse_page
 from sysdock.library.products import Product, parse_product
 from sysdock.library.tables import Table, parse_table
@@ -49,7 +50,7 @@ class ChartTemplate:
         return " ".join(map(str, text if isinstance(text, list) else [text]))
 
 
-_SHARED = ("tables", "charts", "products")
+_SHARED = ("tables", "charts", "products", "health")
 # What a file of the library was parsed to.
 _Parsed = TypeVar("_Parsed")
 
@@ -121,6 +122,13 @@ class Library:
         if id_ not in files:
             raise _unknown("experiment", id_, files)
         return self._experiment(id_, files[id_])
+
+    def load_plan(self, name: str) -> LoadPlan:
+        """The plan of a load of that name (`probe`); UserError with near names where there is none."""
+        files = self._scan("health", ".toml")
+        if name not in files:
+            raise _unknown("plan", name, files)
+        return self._cached(files[name], parse_load_plan)
 
     @property
     def is_own(self) -> bool:

@@ -84,7 +84,7 @@ def add_part(
         part = folder / name / f"part-{len(entry['parts']):04}.parquet"
         part.parent.mkdir(exist_ok=True, mode=folder.stat().st_mode & 0o777)
         try:
-            _write(part, library.table(name), rows)
+            write_part(part, library.table(name), rows)
             entry["parts"].append(stated_part(folder, part, len(rows)))
             if lasting:
                 for place in (part, part.parent, folder):
@@ -97,8 +97,8 @@ def add_part(
     write_manifest(folder, manifest, lasting=lasting)
 
 
-def _write(part: Path, table: Table, rows: Sequence[Sequence[Any]]) -> None:
-    """Writes rows as a Parquet file."""
+def write_part(part: Path, table: Table, rows: Sequence[Sequence[Any]]) -> None:
+    """Writes rows, values in the order of the columns, as a Parquet file. OSError: it cannot be written."""
     import duckdb
 
     connection = duckdb.connect(config=SETTINGS)

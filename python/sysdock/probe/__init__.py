@@ -1,0 +1,1 @@
+"""`sysdock probe`: a small load, again and again, that says whether a file system is slower than usual."""

@@ -1,0 +1,211 @@
+"""One probe: waits until the machine is quiet, measures politely, and appends what came of it."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import platform
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sysdock.errors import UserError
+from sysdock.library import Library
+from sysdock.probe.series import PLAN, WHO, last_target, read_plan, target_row
+from sysdock.probe.target import Busy, Moment, Target, target_of
+from sysdock.recording import Recording, connect
+from sysdock.recording.appending import append, locked
+from sysdock.recording.native import find_native
+
+# Above these the machine is busy: threads that run or wait for each CPU, and a part of the time [%].
+LOAD = 1.0
+IO_PRESSURE = 20.0
+_LOOK_EVERY_S = 2.0
+_NICE = 5
+_IOPRIO_SET = {"x86_64": 251, "aarch64": 30, "riscv64": 30, "ppc64le": 273, "s390x": 282}
+_IOPRIO_IDLE = 3 << 13
+_COLUMNS = "result_id, item, operation, length_bytes, operations_per_s, p50_ns, p99_ns, status"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a probe says when it has ended."""
+
+    probe_id: int
+    rows: int
+    waited_s: float
+    busy: Busy
+    under_load: bool
+    trouble: str | None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long it waits for a quiet machine, and for an answer of the file system [s]."""
+
+    wait_s: float = 60.0
+    timeout_s: float = 60.0
+    load: float = LOAD
+    io_pressure: float = IO_PRESSURE
+
+
+def once(series: Path, library: Library, limits: Limits, said: Callable[[str], None]) -> Measured:
+    """Measures, and appends a row for each item. `said` is told what is being waited for.
+
+    UserError: somebody else measures at this moment, or the series cannot be written. Where the file system
+    cannot be measured, that is a row, too, and `trouble` says why.
+    """
+    if not os.access(series, os.W_OK, effective_ids=True):
+        raise UserError("may not be written", "call it as the user who began the series", str(series))
+    with locked(series, WHO):
+        recording = Recording.open(series)
+        before = last_target(recording, library)
+        read_plan(series)
+        probe_id = recording.manifest["captures"][0]["total"] + 1
+        waited_s, busy, under_load = _wait(limits, said)
+        now = Moment.now()
+        rows: list[tuple[Any, ...]] = []
+        targets: list[tuple[Any, ...]] = []
+        trouble = None
+        try:
+            target = target_of(Path(before["folder"]))
+            if _differs(target, before):
+                targets.append(target_row(target, probe_id, now, before["every_ns"]))
+            rows = _measure(target.folder, series, library, limits.timeout_s)
+        except UserError as error:
+            trouble = error.fact
+            status = "timeout" if isinstance(error, _NoAnswer) else "error"
+            rows = [(0, "probe", "none", None, None, None, None, status, trouble)]
+        shared = (busy.load, busy.io_pressure, round(waited_s * 1e9), under_load)
+        results = [_result(probe_id, now, row, shared) for row in rows]
+        tables = {"probe_results": results, "probe_targets": targets}
+        append(series, library, tables, lambda manifest: _count(manifest, now))
+    return Measured(probe_id, len(rows), waited_s, busy, under_load, trouble)
+
+
+def _differs(target: Target, before: dict[str, Any]) -> bool:
+    """Whether it is another file system than before, or mounted in another way."""
+    names = ("mount_point", "fs_type", "source", "options", "device")
+    return any(getattr(target, name) != before[name] for name in names)
+
+
+def _count(manifest: dict[str, Any], now: Moment) -> None:
+    capture = manifest["captures"][0]
+    capture["total"] += 1
+    capture["understood"] += 1
+    manifest["duration_ns"] = max(manifest["duration_ns"], now.time_ns - manifest["started_ns"])
+
+
+def _result(
+    probe_id: int, now: Moment, row: Sequence[Any], shared: tuple[float, float | None, int, bool]
+) -> tuple[Any, ...]:
+    """A row of `probe_results`; numbers to the digits that mean something, so that a year of them is small."""
+    step, item, operation, length, rate, p50, p99, status, note = row
+    when = (now.time_ns, now.since_boot_ns, now.boot_id, now.kernel)
+    times = [None if each is None else int(_digits(each, 3)) for each in (p50, p99)]
+    measured = (None if rate is None else _digits(rate, 4), *times, status, note)
+    return (probe_id, step, *when, item, operation, length, *measured, *shared)
+
+
+def _digits(value: float, digits: int) -> float:
+    if not value or not math.isfinite(value):
+        return 0.0
+    return round(value, digits - 1 - math.floor(math.log10(abs(value))))
+
+
+def _wait(limits: Limits, said: Callable[[str], None]) -> tuple[float, Busy, bool]:
+    """Waits while the machine is busy, but not for ever; returns seconds, how it is, and whether it is busy still."""
+    begun = time.monotonic()
+    while True:
+        busy = Busy.now()
+        waited = time.monotonic() - begun
+        above = busy.is_above(limits.load, limits.io_pressure)
+        if not above or waited >= limits.wait_s:
+            return (waited if waited >= _LOOK_EVERY_S else 0.0), busy, above
+        if waited < _LOOK_EVERY_S:
+            said(f"the machine is busy ({in_words(busy)}): waiting for at most {limits.wait_s:g} s")
+        time.sleep(min(_LOOK_EVERY_S, limits.wait_s - waited + 0.01))
+
+
+def in_words(busy: Busy) -> str:
+    """How busy it is."""
+    pressure = "" if busy.io_pressure is None else f", {busy.io_pressure:.0f} % of the time waiting for I/O"
+    return f"load {busy.load:.1f} by CPU{pressure}"
+
+
+class _NoAnswer(UserError):
+    """The file system did not answer in time."""
+
+
+def _measure(folder: Path, series: Path, library: Library, timeout_s: float) -> list[tuple[Any, ...]]:
+    """Rows of the generator: step, item, operation, length, rate, latencies, status, note."""
+    with tempfile.TemporaryDirectory(prefix="sysdock-probe-") as made:
+        output = Path(made) / "rec"
+        command = [str(find_native()), "load", str(folder), "--plan", str(series / PLAN), "-o", str(output)]
+        code, said = _run(command, timeout_s)
+        if code != 0 or not (output / "recording.json").exists():
+            raise UserError(_reason(said) or f"the load ended with status {code}")
+        recording = Recording.open(output)
+        recording.verify(["load_results"])
+        connection = connect(recording, library, ["load_results"])
+        try:
+            rows = connection.execute(f"SELECT {_COLUMNS}, note FROM load_results ORDER BY result_id").fetchall()
+        finally:
+            connection.close()
+    if not rows:
+        raise UserError("the load measured nothing")
+    return rows
+
+
+def _run(command: Sequence[str], timeout_s: float) -> tuple[int, str]:
+    """Runs it with low priority; one that does not end is killed, with its workers."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+        preexec_fn=_be_polite,
+    )
+    try:
+        _, said = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        _end(process)
+        raise _NoAnswer(f"the file system did not answer within {timeout_s:g} s") from None
+    except BaseException:
+        _end(process)
+        raise
+    return process.returncode, said
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """First asks it to clean up. What hangs in the kernel cannot be waited for."""
+    for number, patience in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 2.0)):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+            return
+
+
+def _be_polite() -> None:
+    """Low priority on the CPU, and the disk only when nobody else wants it (where the scheduler knows of that)."""
+    with suppress(OSError):
+        os.nice(_NICE)
+    if number := _IOPRIO_SET.get(platform.machine()):
+        ctypes.CDLL(None).syscall(number, 1, 0, _IOPRIO_IDLE)
+
+
+def _reason(said: str) -> str:
+    """The first line of an error, without the program's name."""
+    lines = [line for line in said.strip().splitlines() if not line.startswith("hint")]
+    return lines[-1].removeprefix("sysdock-native: ").strip()[:200] if lines else ""

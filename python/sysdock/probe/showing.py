@@ -1,0 +1,204 @@
+"""`probe show`: a series on a terminal. A line of blocks for each item, and what stands out."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from sysdock.probe.history import DAYS_FOR_DAY, DAYS_FOR_WEEK, History, clock_of, read, without_pattern
+from sysdock.probe.shift import change_points
+from sysdock.text import human_ns, pad, printable, width
+
+if TYPE_CHECKING:
+    from sysdock.analysis import Session
+
+_BLOCKS = "▁▂▃▄▅▆▇"
+_COLUMNS = 60
+# Half as fast is the lowest block, half as fast again the highest.
+_LOW, _HIGH = 0.5, 1.5
+_MOST_LEVELS = 1500
+_ALL = 1 << 31
+_SHOWN = 8
+_VALLEY = 0.9
+_DAY_NS = 86_400_000_000_000
+_DAYS = (("Mon", "月"), ("Tue", "火"), ("Wed", "水"), ("Thu", "木"), ("Fri", "金"), ("Sat", "土"), ("Sun", "日"))
+
+
+@dataclass(frozen=True)
+class Change:
+    """A moment at which the level of an item changed. `change`: of the rate, as a ratio; `kernel`: the new one."""
+
+    item: str
+    time_ns: int
+    change: float
+    confidence: float
+    kernel: str | None
+
+
+def changes(history: History) -> list[Change]:
+    """Change points of all items, the oldest first; all items together err by chance once in a hundred series."""
+    clock = clock_of(history.times_ns)
+    found = []
+    p_most = 0.01 / max(len(history.items), 1)
+    for item in history.items:
+        places = [history.place[probe] for probe in item.probes]
+        hours = type(clock)(*([each[at] for at in places] for each in (clock.hours, clock.week_hours, clock.days)))
+        values, _ = without_pattern(item.values, hours)
+        size = max(1, math.ceil(len(values) / _MOST_LEVELS))
+        levels = [median(values[at : at + size]) for at in range(0, len(values), size)]
+        for point in change_points(levels, p_most):
+            place = places[min(point.at * size, len(places) - 1)]
+            near = range(max(1, place - size), min(len(history.ids), place + size + 1))
+            kernels = [history.kernels[at] for at in near if history.kernels[at] != history.kernels[at - 1]]
+            change = Change(
+                item.name, history.times_ns[place], math.expm1(point.change), 1 - point.p, kernels[0] if kernels else None
+            )
+            found.append(change)
+    return sorted(found, key=lambda change: change.time_ns)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A series as `probe show` has it: rows of analyses by their names, and the change points."""
+
+    history: History
+    changes: list[Change]
+    summary: list[dict[str, Any]]
+    singular: list[dict[str, Any]]
+    daily: list[dict[str, Any]]
+    weekly: list[dict[str, Any]]
+    events: list[dict[str, Any]]
+
+
+def shown(session: Session) -> Shown:
+    """All of it."""
+    history = read(session, _ALL)
+    names = ("summary", "singular_points", "daily", "weekly", "events")
+    tables = [session.run(session.library.analysis(f"probe/{name}")).dicts() for name in names]
+    return Shown(history, changes(history), *tables)
+
+
+def content(found: Shown) -> dict[str, Any]:
+    """The same for JSON."""
+    from sysdock.probe.words import stamp
+
+    return {
+        "items": found.summary,
+        "change_points": [
+            {
+                "item": change.item,
+                "time": stamp(change.time_ns),
+                "change": round(change.change, 4),
+                "confidence": round(change.confidence, 6),
+                "kernel": change.kernel,
+            }
+            for change in found.changes
+        ],
+        "singular_points": found.singular,
+        "daily": found.daily,
+        "weekly": found.weekly,
+        "events": found.events,
+    }
+
+
+def graph(history: History, lang: str) -> list[str]:
+    """A line for each item: medians of equal stretches of probes against the median of all."""
+    if not history.ids:
+        return []
+    first, last = (_date(history.times_ns[at]) for at in (0, -1))
+    name_width = max((width(item.name) for item in history.items), default=0)
+    scale = (
+        "one block: half as fast as usual to half as fast again; `!`: not measured",
+        "ブロックの高さ: いつもの半分から 1.5 倍まで。`!` は測定できなかったところ",
+    )
+    columns = min(_COLUMNS, len(history.ids))
+    said = [f"{pad('', name_width)}  {first}{pad('', max(columns - len(first) - len(last), 1))}{last}"]
+    for item in history.items:
+        said.append(f"{pad(printable(item.name), name_width)}  {_blocks(item.probes, item.values, history, columns)}")
+    return [*said, f"{pad('', name_width)}  {scale[lang == 'ja']}"]
+
+
+def _blocks(probes: Sequence[int], values: Sequence[float], history: History, columns: int) -> str:
+    usual = median(values) if values else 0.0
+    parts: list[list[float]] = [[] for _ in range(columns)]
+    for probe, value in zip(probes, values, strict=True):
+        parts[history.place[probe] * columns // len(history.ids)].append(value)
+    return "".join(_block(math.exp(median(part) - usual)) if part else "!" for part in parts)
+
+
+def _block(ratio: float) -> str:
+    place = (ratio - _LOW) / (_HIGH - _LOW) * len(_BLOCKS)
+    return _BLOCKS[min(max(int(place), 0), len(_BLOCKS) - 1)]
+
+
+def lines(found: Shown, lang: str) -> list[str]:
+    """What stands below the graph and the table: what changed, when, and what comes again."""
+    ja = lang == "ja"
+    said = ["変化点" if ja else "Change points"]
+    said += [f"  {_change(change, ja)}" for change in found.changes[-_SHOWN:]] or ["  なし" if ja else "  none"]
+    said += _more(len(found.changes), "probe show --format json", ja)
+    count = len(found.singular)
+    said += ["", f"特異点 (いつもの 10 倍以上): {count:,}" if ja else f"Singular points (ten times as long as usual): {count:,}"]
+    started = found.history.times_ns[0] if found.history.ids else 0
+    said += [f"  {_singular(point, started, ja)}" for point in found.singular[-_SHOWN:]]
+    said += _more(count, "show SERIES probe/singular_points", ja)
+    said += ["", "毎日・毎週の谷" if ja else "Slower each day or week"]
+    said += [f"  {each}" for each in _valleys(found, ja)] or ["  なし" if ja else "  none"]
+    if found.events:
+        said += ["", "マシンの出来事" if ja else "What happened to the machine"]
+        said += [f"  {_event(event, started)}" for event in found.events[-_SHOWN:]]
+        said += _more(len(found.events), "show SERIES probe/events", ja)
+    return said
+
+
+def _more(count: int, command: str, ja: bool) -> list[str]:
+    if count <= _SHOWN:
+        return []
+    return [f"  ほか {count - _SHOWN:,} 件: sysdock {command}" if ja else f"  {count - _SHOWN:,} earlier: sysdock {command}"]
+
+
+def _change(change: Change, ja: bool) -> str:
+    sure = f"{min(change.confidence, 0.9999) * 100:.4g} %"
+    kernel = f", kernel {change.kernel}" if change.kernel else ""
+    name = printable(change.item)
+    if ja:
+        return f"{_date(change.time_ns)}  {name}: {change.change * 100:+.0f} % (確信度 {sure}{kernel})"
+    return f"{_date(change.time_ns)}  {name}: {change.change * 100:+.0f} % ({sure} sure{kernel})"
+
+
+def _singular(point: dict[str, Any], started: int, ja: bool) -> str:
+    when = _date(started + round(point["time_s"] * 1e9))
+    times = f"{point['times_as_long']:,.0f} 倍" if ja else f"{point['times_as_long']:,.0f} times as long"
+    return f"{when}  {printable(point['item'])}: {human_ns(point['p50_ns'])}, {times}"
+
+
+def _event(event: dict[str, Any], started: int) -> str:
+    what = f"{event['before']} -> {event['after']}" if event["before"] else ""
+    by = "" if event["by_s"] is None else f"{'-' if event['by_s'] < 0 else ''}{human_ns(abs(event['by_s']) * 1e9)}"
+    return f"{_date(started + round(event['time_s'] * 1e9))}  {event['event']} {printable(what)}{by}".rstrip()
+
+
+def _valleys(found: Shown, ja: bool) -> list[str]:
+    """Hours and days at which an item does less than nine tenths of what it usually does, once that can be told."""
+    said = []
+    days = (found.history.times_ns[-1] - found.history.times_ns[0]) / _DAY_NS if found.history.ids else 0
+    for rows, key, needed in ((found.daily, "hour", DAYS_FOR_DAY), (found.weekly, "weekday", DAYS_FOR_WEEK)):
+        if days < needed:
+            continue
+        by_item: dict[str, list[tuple[int, float]]] = {}
+        for row in rows:
+            if row["of_usual"] is not None and row["of_usual"] < _VALLEY * 100:
+                by_item.setdefault(row["item"], []).append((row[key], row["of_usual"]))
+        for item, places in by_item.items():
+            lowest = min(each for _, each in places)
+            names = [f"{at:02}:00" if key == "hour" else _DAYS[at - 1][ja] for at, _ in places]
+            said.append(f"{printable(item)}: {', '.join(names)}{' (UTC)' if key == 'hour' else ''}, {lowest:.0f} %")
+    return said
+
+
+def _date(time_ns: int) -> str:
+    return datetime.datetime.fromtimestamp(time_ns / 1e9).strftime("%Y-%m-%d %H:%M")

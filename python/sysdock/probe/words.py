@@ -1,0 +1,182 @@
+"""What `probe status` says: text in two languages, rows of JSON, and OpenMetrics."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sysdock.probe.judging import Answer, Judgement
+from sysdock.text import human_ns, pad, printable, width
+
+KEYS = ("item", "status", "since", "change", "low", "high", "confidence")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What was measured: where it is mounted, its type and device, and where the series lies."""
+
+    mount_point: str
+    fs_type: str
+    source: str
+    series: str
+
+    @property
+    def text(self) -> str:
+        """`/srv (ext4 on /dev/sdb1)`."""
+        return printable(f"{self.mount_point} ({self.fs_type} on {self.source})")
+
+
+_VERDICTS = {
+    "usual": ("as fast as usual", "いつもどおりの速さです"),
+    "faster": ("faster than usual", "いつもより速くなっています"),
+    "slower": ("slower than usual", "いつもより遅くなっています"),
+    "machine": (
+        "the machine itself is slower than usual (CPU, neighbours), not the file system",
+        "ファイルシステムではなく、マシン自体 (CPU、同居する負荷) がいつもより遅くなっています",
+    ),
+    "failing": ("cannot be measured", "測定できません"),
+    "unknown": ("not known yet", "まだわかりません"),
+}
+_STATUS = {
+    "usual": ("usual", "通常"),
+    "slower": ("slower", "低下"),
+    "faster": ("faster", "向上"),
+    "failing": ("not measured", "測定不能"),
+    "unknown": ("not known yet", "不明"),
+}
+_HEADS = (
+    ("item", "項目"),
+    ("status", "状態"),
+    ("rate", "速さ"),
+    ("95 % interval", "95 % 区間"),
+    ("since", "いつから"),
+    ("sure", "確信度"),
+)
+
+
+def lines(answer: Answer, subject: Subject, lang: str, now_ns: int) -> list[str]:
+    """The answer for a terminal: one sentence, then a line for each item."""
+    number = int(lang == "ja")
+    said = [f"{subject.text}: {_verdict(answer, number, now_ns)}"]
+    if answer.reason and answer.status in ("unknown", "failing"):
+        said.append(printable(answer.reason[number]))
+    rows = [_row(item, number) for item in answer.items]
+    if rows:
+        said += ["", *_table([tuple(head[number] for head in _HEADS), *rows])]
+    notes = dict.fromkeys(printable(item.note[number]) for item in answer.items if item.note)
+    if answer.status in ("slower", "machine", "faster", "usual"):
+        said += ["", *notes] if notes else []
+    return said
+
+
+def _verdict(answer: Answer, number: int, now_ns: int) -> str:
+    text = _VERDICTS[answer.status][number]
+    wanted = {"machine": "slower"}.get(answer.status, answer.status)
+    since = [item.since_ns for item in answer.items if item.status == wanted and item.since_ns is not None]
+    if not since:
+        return text
+    first = min(since)
+    ago = human_ns(max(now_ns - first, 0))
+    return f"{text}, since {_local(first)} ({ago})" if number == 0 else f"{text}。{_local(first)} から ({ago})"
+
+
+def _row(item: Judgement, number: int) -> tuple[str, ...]:
+    interval = ""
+    if item.low is not None and item.high is not None:
+        interval = f"{_percent(item.low)} {('to', '〜')[number]} {_percent(item.high)}"
+    return (
+        printable(item.item),
+        _STATUS[item.status][number],
+        "" if item.change is None else _percent(item.change),
+        interval,
+        "" if item.since_ns is None else _local(item.since_ns),
+        "" if item.confidence is None else _sure(item.confidence),
+    )
+
+
+def _sure(confidence: float) -> str:
+    """Never 100 %."""
+    return f"{min(confidence, 0.9999) * 100:.4g} %"
+
+
+def _percent(ratio: float) -> str:
+    return f"{ratio * 100:+.0f} %"
+
+
+def _local(time_ns: int) -> str:
+    return datetime.datetime.fromtimestamp(time_ns / 1e9).strftime("%Y-%m-%d %H:%M")
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(pad, row, widths)).rstrip() for row in rows]
+
+
+def stamp(time_ns: int) -> str:
+    """A moment in JSON: UTC, by the second."""
+    moment = datetime.datetime.fromtimestamp(time_ns // 1_000_000_000, datetime.UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def rows(answer: Answer) -> list[tuple[object, ...]]:
+    """Rows under `KEYS`."""
+    return [
+        (
+            item.item,
+            item.status,
+            None if item.since_ns is None else stamp(item.since_ns),
+            *(None if value is None else round(value, 4) for value in (item.change, item.low, item.high)),
+            None if item.confidence is None else round(item.confidence, 6),
+        )
+        for item in answer.items
+    ]
+
+
+def openmetrics(answer: Answer, subject: Subject) -> str:
+    """The answer as OpenMetrics text, for a collector that reads files."""
+    mount = _quoted(subject.mount_point)
+    said = [
+        *_family("sysdock_probe_status", "0 usual, 1 slower, 2 cannot be measured, 3 not known yet."),
+        f'sysdock_probe_status{{mount="{mount}"}} {answer.exit_status}',
+        *_family("sysdock_probe_machine_slower", "1: the machine itself is slower, by the control item."),
+        f'sysdock_probe_machine_slower{{mount="{mount}"}} {int(answer.status == "machine")}',
+        *_family("sysdock_probe_probes", "Probes that the answer rests on."),
+        f'sysdock_probe_probes{{mount="{mount}"}} {answer.probes}',
+    ]
+    if answer.last_ns is not None:
+        said += _family("sysdock_probe_last_timestamp_seconds", "When the newest probe began.", "seconds")
+        said.append(f'sysdock_probe_last_timestamp_seconds{{mount="{mount}"}} {answer.last_ns / 1e9:.3f}')
+    of_items: Iterable[tuple[str, str, list[tuple[str, float | None]]]] = (
+        (
+            "sysdock_probe_item_slower",
+            "1: the item is slower than usual.",
+            [(item.item, float(item.status == "slower")) for item in answer.items],
+        ),
+        (
+            "sysdock_probe_item_change_ratio",
+            "Change of the rate against the usual one; -0.3: 30 % slower.",
+            [(item.item, item.change) for item in answer.items],
+        ),
+        (
+            "sysdock_probe_item_confidence_ratio",
+            "How sure it is that the rate changed.",
+            [(item.item, item.confidence) for item in answer.items],
+        ),
+    )
+    for name, text, values in of_items:
+        known = [(item, value) for item, value in values if value is not None]
+        if known:
+            said += _family(name, text, "ratio" if name.endswith("_ratio") else "")
+            said += [
+                f'{name}{{mount="{mount}",item="{_quoted(item)}"}} {round(value, 6):g}' for item, value in known
+            ]
+    return "\n".join([*said, "# EOF"]) + "\n"
+
+
+def _family(name: str, text: str, unit: str = "") -> list[str]:
+    return [f"# TYPE {name} gauge", *([f"# UNIT {name} {unit}"] if unit else []), f"# HELP {name} {text}"]
+
+
+def _quoted(text: str) -> str:
+    return printable(text).replace("\\", r"\\").replace('"', r"\"")
