@@ -18,6 +18,7 @@ pub enum Status {
     Failed,
     Damaged,
     Interrupted,
+    Skipped,
     Reported,
 }
 
@@ -36,6 +37,7 @@ impl Status {
             Status::Failed => "failed",
             Status::Damaged => "damaged",
             Status::Interrupted => "interrupted",
+            Status::Skipped => "skipped",
             Status::Reported => "reported",
         }
     }

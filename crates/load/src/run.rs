@@ -102,6 +102,12 @@ impl Load {
         Ok(rows)
     }
 
+    /// The rows of a step that is not done, as there is no time for it.
+    #[must_use]
+    pub fn skipped(&self, step: &Step) -> Vec<Measured> {
+        judge::rows_without(step, Status::Skipped, "not measured: the time for all steps was up", &self.host)
+    }
+
     fn rows_of(&mut self, step: &Step, outcome: &workers::StepOutcome) -> Vec<Measured> {
         self.data_bytes = outcome.data_bytes;
         if let Some((started, error)) = &outcome.refused {

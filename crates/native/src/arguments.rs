@@ -310,6 +310,9 @@ pub(crate) struct Load {
     /// The log has its full size before, and records overwrite what is there.
     #[arg(long)]
     pub(crate) prefilled: bool,
+    /// Begin no step after this time: the rest is marked as skipped.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) within: Option<Duration>,
     /// Print each measurement as one JSON object a line on standard output.
     #[arg(long)]
     pub(crate) rows: bool,
@@ -319,6 +322,9 @@ pub(crate) struct Load {
     /// Let others read the recording.
     #[arg(long)]
     pub(crate) share: bool,
+    /// What the user called, where that is not this program.
+    #[arg(long, value_name = "TEXT", hide = true)]
+    pub(crate) called: Option<String>,
     #[command(flatten)]
     pub(crate) progress: Progress,
 }

@@ -40,11 +40,13 @@ pub(crate) fn run(arguments: &arguments::Load) -> Result<u8, Message> {
     }
     let steps = steps(arguments)?;
     steps.iter().try_for_each(Step::check)?;
-    let recording = arguments.output.as_deref().map(|output| begin(output, arguments.share)).transpose()?;
+    let recording = arguments.output.as_deref().map(|output| begin(output, arguments)).transpose()?;
     let load = match Load::new(&arguments.directory, settings) {
         Ok(load) => load,
         Err(error) => {
-            recording.map(Recording::abandon);
+            if let Some(recording) = recording {
+                recording.abandon();
+            }
             return Err(error.into());
         }
     };
@@ -52,7 +54,7 @@ pub(crate) fn run(arguments: &arguments::Load) -> Result<u8, Message> {
         messages::note(&format!("{} stays: {why}", path.display()));
     }
     let mut run = Run { load, recording, next_id: 1, rows: arguments.rows, failed: 0, total: 0 };
-    let ending = run.steps(&steps, &cancel, Reporter::new(&arguments.progress));
+    let ending = run.steps(&steps, arguments.within, &cancel, Reporter::new(&arguments.progress));
     run.end(ending, &cancel)
 }
 
@@ -93,15 +95,16 @@ fn plan(path: &Path) -> Result<Vec<Step>, Message> {
     }
 }
 
-fn begin(output: &Path, share: bool) -> Result<Recording, Message> {
+fn begin(output: &Path, arguments: &arguments::Load) -> Result<Recording, Message> {
     let mut capture = Capture::new("load", "results", sysdock_load::ABOUT);
     capture.clock.kind = "epoch".into();
     capture.clock.has_durations = true;
     let mut manifest = Manifest::of(capture);
     manifest.started_ns = epoch_ns();
     manifest.host = environment::host_name();
-    manifest.command = Some(std::env::args().collect::<Vec<_>>().join(" "));
-    let folder = Folder::create(output, privileges::access(share))?;
+    let ours = || std::env::args().collect::<Vec<_>>().join(" ");
+    manifest.command = Some(arguments.called.clone().unwrap_or_else(ours));
+    let folder = Folder::create(output, privileges::access(arguments.share))?;
     Ok(Recording::create_in(folder, manifest)?)
 }
 
@@ -147,13 +150,25 @@ impl Caller for Watching<'_> {
 }
 
 impl Run {
-    fn steps(&mut self, steps: &[Step], cancel: &Cancel, mut reporter: Reporter) -> Result<(), Message> {
+    fn steps(
+        &mut self,
+        steps: &[Step],
+        within: Option<Duration>,
+        cancel: &Cancel,
+        mut reporter: Reporter,
+    ) -> Result<(), Message> {
         self.environment()?;
         let all = steps.iter().map(Step::estimate_ns).sum();
         let mut before = 0;
+        let begun = Instant::now();
         for (number, step) in steps.iter().enumerate() {
             if cancel.requested() {
                 break;
+            }
+            if within.is_some_and(|time| begun.elapsed() > time) {
+                let skipped = self.load.skipped(step);
+                self.write(&skipped)?;
+                continue;
             }
             let what = said(step);
             let this = step.estimate_ns();
@@ -176,7 +191,8 @@ impl Run {
 
     fn write(&mut self, measured: &[Measured]) -> Result<(), Message> {
         self.total += measured.len();
-        self.failed += measured.iter().filter(|row| matches!(row.status, Status::Failed | Status::Full)).count();
+        self.failed +=
+            measured.iter().filter(|row| matches!(row.status, Status::Failed | Status::Full | Status::Skipped)).count();
         if self.rows {
             let mut out = io::stdout().lock();
             for row in measured {

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # A process that made fewer of the calls does not stand for a finding: then it is said how many made them.
 LEAST_SHARE = 0.9
 # Tables about these have no times of what ran, or times of something else than the recording.
-_NOT_TIMED = {"scan", "job", "experiment"}
+_NOT_TIMED = {"scan", "job", "experiment", "load"}
 
 # Who made the calls on the places that findings name, and by how many threads. A place is a path, what lies
 # below it, or all calls of a name.

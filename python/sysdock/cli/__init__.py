@@ -31,6 +31,8 @@ VERBS = {
     "threshold": ("threshold", "This site's threshold for a check-up, from a year of accounting."),
     "query": ("query", "Ask in SQL."),
     "disk": ("disk", "Where files lie on a disk, how they break apart, what it costs."),
+    "health": ("health", "What a file system does under load, and whether that is normal."),
+    "bench": ("bench", "One item of load on a file system."),
     "probe": ("probe", "Is a file system slower than usual? A small load again and again."),
     "experiment": ("experiment", "Measure what something costs, in a way that can be repeated."),
     "export": ("export", "Write the tables as Parquet or CSV files."),

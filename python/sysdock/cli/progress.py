@@ -43,7 +43,9 @@ class ProgressLine:
 
 
 def progress_text(event: dict[str, Any]) -> str:
-    """A progress event in words: share, bytes, rate, time left; what is not known is left out."""
+    """A progress event in words: what is done, share, bytes, rate, time left; what is not known is left out."""
+    if "what" in event:
+        return f"sysdock: {event['done'] + 1} of {event['total']}: {event['what']}{_left(event)}"
     done, total = event.get("bytes_done") or 0, event.get("bytes_total")
     words = []
     if total:
@@ -54,7 +56,9 @@ def progress_text(event: dict[str, Any]) -> str:
     words.append(f"{event.get('lines') or 0:,} lines")
     if rate := event.get("bytes_per_s"):
         words.append(f"{rate / 1e6:,.0f} MB/s")
+    return "sysdock: " + ", ".join(words) + _left(event)
+
+
+def _left(event: dict[str, Any]) -> str:
     left = event.get("seconds_left")
-    if left is not None:
-        words.append(f"{int(left) // 60}:{int(left) % 60:02} left")
-    return "sysdock: " + ", ".join(words)
+    return "" if left is None else f", {int(left) // 60}:{int(left) % 60:02} left"

@@ -1,7 +1,12 @@
-"""Reads plans of a load, `knowhow/health/<name>.toml`: steps in the fields of `crates/load/src/step.rs`."""
+"""Reads plans of a load, `knowhow/health/<name>.toml`: steps in the fields of `crates/load/src/step.rs`.
+
+A field that is a list of numbers, or of words, stands for a step with each of them; of several lists, for each
+combination, the last one changing fastest.
+"""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +14,8 @@ from typing import Any
 from sysdock.errors import UserError, did_you_mean
 from sysdock.library.tables import read_toml
 
-_KEYS = ("title", "title_ja", "text", "text_ja", "steps")
+_TEXTS = ("title", "title_ja", "text", "text_ja")
+_KEYS = (*_TEXTS, "within_s", "steps")
 _HINT = "docs/reference/knowhow-files.md shows what a plan holds"
 # The type of each field; what a value means is checked by the generator itself.
 _FIELDS: dict[str, type | tuple[type, ...]] = {
@@ -26,7 +32,10 @@ _FIELDS: dict[str, type | tuple[type, ...]] = {
     "files": int,
     "write_share": (int, float),
     "verify": bool,
+    "prefilled": bool,
 }
+# Fields that may be a list of values to be taken one after the other.
+_VARIED = ("length_bytes", "processes", "depth", "sync", "layout", "direct")
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,8 @@ class LoadPlan:
     text: str
     text_ja: str
     steps: tuple[dict[str, Any], ...]
+    # No step begins after so long.
+    within_s: int | None = None
 
     def content(self) -> dict[str, Any]:
         """The plan as `sysdock-native load --plan` reads it, as JSON."""
@@ -50,17 +61,32 @@ def parse_load_plan(path: Path) -> LoadPlan:
     for key in data:
         if key not in _KEYS:
             raise UserError(f"unknown key `{key}`", did_you_mean(key, _KEYS, _HINT), str(path))
-    texts = {key: _text(path, key, data.get(key)) for key in _KEYS[:-1]}
+    texts = {key: _text(path, key, data.get(key)) for key in _TEXTS}
+    within = data.get("within_s")
+    if within is not None and (type(within) is not int or within <= 0):
+        raise UserError("`within_s` is no number of seconds", _HINT, str(path))
     steps = data.get("steps")
     if not isinstance(steps, list) or not steps:
         raise UserError("it has no steps", "write [[steps]], one for each item", str(path))
-    return LoadPlan(steps=tuple(_step(path, step) for step in steps), **texts)
+    expanded = tuple(each for step in steps for each in _expanded(path, step))
+    return LoadPlan(steps=expanded, within_s=within, **texts)
 
 
 def _text(path: Path, key: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise UserError(f"`{key}` is missing, or no text", _HINT, str(path))
     return value
+
+
+def _expanded(path: Path, step: Any) -> list[dict[str, Any]]:
+    """The steps that one entry of the file stands for."""
+    if not isinstance(step, dict):
+        return [_step(path, step)]
+    varied = {key: value for key, value in step.items() if key in _VARIED and isinstance(value, list)}
+    if any(not values for values in varied.values()):
+        raise UserError("a list of a step is empty", _HINT, str(path))
+    cases = itertools.product(*varied.values())
+    return [_step(path, {**step, **dict(zip(varied, case, strict=True))}) for case in cases]
 
 
 def _step(path: Path, step: Any) -> dict[str, Any]:

@@ -102,6 +102,15 @@ impl<'a> Metadata<'a> {
         count
     }
 
+    /// As [`Metadata::each`]; where there is a time, again and again until it is up: what changes nothing can be repeated.
+    fn each_again(&self, letter: char, count: u32, meter: &mut Meter<'_>, mut call: impl FnMut(i32, &CStr) -> io::Result<Done>) {
+        while self.each(letter, count, meter, &mut call) == count
+            && count > 0
+            && self.place.step.time_ns.is_some()
+            && !meter.is_over()
+        {}
+    }
+
     fn letter(&self) -> char {
         if self.renamed { 'r' } else { 'f' }
     }
@@ -133,8 +142,8 @@ impl<'a> Metadata<'a> {
         let Some(directory) = &self.opened else { return Ok(()) };
         let mut buffer = vec![0_u8; LISTING];
         let mut listed = 0;
-        // Until as many entries were read as there are files, so that one small directory is long enough to be measured.
-        while listed < u64::from(self.place.step.files) {
+        // Until the time is up; without one, until as many entries were read as there are files.
+        while !meter.is_over() && (self.place.step.time_ns.is_some() || listed < u64::from(self.place.step.files)) {
             // SAFETY: takes numbers.
             checked(unsafe { libc::lseek(directory.as_raw_fd(), 0, libc::SEEK_SET) } as libc::c_int)?;
             let before = listed;
@@ -159,6 +168,12 @@ impl<'a> Metadata<'a> {
         }
         Ok(())
     }
+}
+
+fn stat(directory: i32, name: &CStr) -> io::Result<Done> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: name and struct live through the call.
+    checked(unsafe { libc::fstatat(directory, name.as_ptr(), status.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW) })
 }
 
 /// Entries of a listing (getdents64(2): at byte 16 of each its length).
@@ -212,14 +227,13 @@ impl Work for Metadata<'_> {
         // SAFETY (of the closures): names and structs live through the calls, and descriptors are closed.
         match phase.operations[0] {
             Operation::Create => self.create(meter),
-            Operation::Stat | Operation::StatCold => {
-                self.each(letter, files, meter, |directory, name| unsafe {
-                    let mut status = MaybeUninit::<libc::stat>::uninit();
-                    checked(libc::fstatat(directory, name.as_ptr(), status.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW))
-                });
+            Operation::Stat => self.each_again(letter, files, meter, stat),
+            // Only the first time it is cold.
+            Operation::StatCold => {
+                self.each(letter, files, meter, stat);
             }
             Operation::Open => {
-                self.each(letter, files, meter, |directory, name| unsafe {
+                self.each_again(letter, files, meter, |directory, name| unsafe {
                     let fd = libc::openat(directory, name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
                     checked(fd)?;
                     checked(libc::close(fd))

@@ -1,0 +1,142 @@
+"""`sysdock bench`: one item of load on a file system."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sysdock.cli.options import share_option
+
+_EPILOG = """Example:
+
+\b
+  sysdock bench transfer /data --length 1MiB --processes 8 --for 5s -o rec
+  sysdock bench log /var/lib/db --length 8KiB --for 5s
+  sysdock show rec load/results
+"""
+_ITEMS = {
+    "transfer": "Write files from their beginning to their end, and read them.",
+    "volume": "Transfer a fixed number of bytes (--size), whatever the length of a request.",
+    "metadata": "Create, find, list, rename and remove files and directories.",
+    "log": "Append records and make each of them last, as the log of a database.",
+    "random_read": "Read at random offsets.",
+    "random_mix": "Read and write at random offsets beside a log.",
+    "mmap": "Write and read through a mapping.",
+    "depth": "Read at random offsets with many requests under way (--depth).",
+    "control": "Compute, and touch no file: how fast the machine itself is.",
+}
+# Items that have no end of their own.
+_TIMED = {"log", "random_read", "random_mix", "depth", "control"}
+_FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@click.group("bench", epilog=_EPILOG)
+def command() -> None:
+    """Measure one thing that a file system does, with a load that says what its numbers are worth.
+
+    Works in a folder of its own below DIR and removes it. Reads that the device did not do, workers that did
+    not run at the same time, and limits of control groups are marked in `status`.
+    """
+
+
+def _options(function: Callable[..., Any]) -> Callable[..., Any]:
+    options = [
+        click.argument("directory", metavar="DIR", type=click.Path(path_type=Path)),
+        click.option(
+            "-o", "--output", type=click.Path(path_type=Path), metavar="REC", help="Keep it as a recording."
+        ),
+        click.option("--length", metavar="SIZE", help="Bytes of a request: 4096, 4KiB, 1MiB. Default: 4KiB."),
+        click.option("--processes", type=int, metavar="N", help="Processes at a time. Default: 1."),
+        click.option("--for", "for_", metavar="TIME", help="Each operation ends after this: 5s, 500ms."),
+        click.option("--size", metavar="SIZE", help="Bytes of all files together. Default: 256MiB."),
+        click.option("--files", type=int, metavar="N", help="Files of each process. Default: 1000."),
+        click.option("--depth", type=int, metavar="N", help="Requests under way (depth). Default: 1."),
+        click.option("--direct", is_flag=True, help="Past the page cache (O_DIRECT)."),
+        click.option("--layout", type=click.Choice(["own", "shared"]), help="A file for each, or one for all."),
+        click.option(
+            "--sync",
+            type=click.Choice(["none", "end", "fdatasync", "fsync", "dsync"]),
+            help="How writes reach the device. Default: fdatasync of a log, end (once) of others.",
+        ),
+        click.option("--operations", metavar="A,B", help="Only these operations of the item."),
+        click.option("--write-share", type=float, metavar="SHARE", help="Requests that write (random_mix)."),
+        click.option("--prefilled", is_flag=True, help="Records overwrite a log of full size."),
+        click.option("--verify", is_flag=True, help="Compare each block that is read with what was written."),
+        share_option,
+        click.option(
+            "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def _verb(item: str, text: str) -> click.Command:
+    @click.pass_context
+    def verb(ctx: click.Context, /, **options: Any) -> None:
+        _run(ctx, item, options)
+
+    verb.__doc__ = text
+    return click.command(item)(_options(verb))
+
+
+for _item, _text in _ITEMS.items():
+    command.add_command(_verb(_item, _text))
+
+
+def _run(ctx: click.Context, item: str, options: dict[str, Any]) -> None:
+    from sysdock.cli.recording import run_with_progress
+    from sysdock.health.keeping import kept
+    from sysdock.health.planned import called
+
+    arguments = _arguments(item, options)
+    with kept(options["output"]) as folder:
+        words = ["load", "-o", str(folder), f"--called={called()}", *arguments, "--", str(options["directory"])]
+        code = run_with_progress(words, _FORWARD)
+        if (folder / "recording.json").exists():
+            show(folder, options["format_"])
+    ctx.exit(code)
+
+
+def _arguments(item: str, options: dict[str, Any]) -> list[str]:
+    words = ["--item", item]
+    values = {
+        "length": options["length"],
+        "processes": options["processes"],
+        "for": options["for_"] or ("5s" if item in _TIMED else None),
+        "size": options["size"],
+        "files": options["files"],
+        "depth": options["depth"],
+        "layout": options["layout"],
+        "sync": options["sync"],
+        "operations": options["operations"],
+        "write-share": options["write_share"],
+    }
+    words += [f"--{name}={value}" for name, value in values.items() if value is not None]
+    return words + [f"--{name}" for name in ("direct", "prefilled", "verify", "share") if options[name]]
+
+
+def show(folder: Path, format_: str) -> None:
+    """Prints what was measured: a table, or the rows of `load_results` as JSON."""
+    from sysdock.analysis import Session
+    from sysdock.analysis.writing import table_lines, write_json
+    from sysdock.cli.output import remark, terminal_width
+    from sysdock.health import results
+    from sysdock.recording import Recording
+
+    with Session(Recording.open(folder)) as session:
+        found = results.rows(session)
+        if format_ == "json":
+            names = list(found[0]) if found else []
+            write_json(sys.stdout, names, [list(row.values()) for row in found])
+            return
+        lines = table_lines(results.COLUMNS, results.lines(found), terminal_width())
+        print("\n".join(lines), flush=True)
+        for text, count in results.notes(found):
+            remark(text if count == 1 else f"{text} ({count} rows)")

@@ -1,0 +1,85 @@
+"""`sysdock health`: what a file system does, by a fixed set of items, and what that means."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from sysdock.cli.options import lang_option, share_option
+
+_EPILOG = """Example:
+
+\b
+  sysdock health /data                   # class S: less than a minute, 1 GB, 8 processes
+  sysdock health /scratch --class M -o scratch-2026-11
+  sysdock compare scratch-2026-10 scratch-2026-11
+"""
+_FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@click.command("health", epilog=_EPILOG)
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--class",
+    "class_",
+    default="S",
+    metavar="S|M|L",
+    show_default=True,
+    help="S: 1 minute, 1 GB, 8 processes. M: 10 minutes, 100. L: 2 hours, 1,000. Or a site's own in knowhow/health.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="REC",
+    help="Folder to make; new. Default: health-CLASS-TIME.",
+)
+@click.option("--report/--no-report", default=True, help="Write report.html into the recording. Default: yes.")
+@share_option
+@lang_option
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="text: what it means. json: the rows of load_results.",
+)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    directory: Path,
+    class_: str,
+    output: Path | None,
+    report: bool,
+    share: bool,
+    lang: str,
+    format_: str,
+) -> None:
+    """Measure the file system that DIR lies in, and say what is normal and what is not.
+
+    Works in a folder of its own below DIR and removes it; what a killed run left there is removed by the next
+    one. Ctrl-C keeps what is done. The load is real: do not run it beside work that must not be slowed down.
+    """
+    from sysdock.cli.bench import show
+    from sysdock.cli.recording import answer, load_ahead, run_with_progress
+    from sysdock.health.planned import called, default_output, plan_file
+    from sysdock.recording.native import refuse_existing
+
+    folder = output or default_output(class_)
+    refuse_existing(folder)
+    load_ahead()
+    with plan_file(class_) as (plan, within_s):
+        words = ["load", "-o", str(folder), "--plan", str(plan)]
+        words += [f"--within={within_s}"] if within_s else []
+        words += [f"--called={called()}", *(["--share"] if share else [])]
+        code = run_with_progress([*words, "--", str(directory)], _FORWARD)
+    if (folder / "recording.json").exists():
+        if format_ == "json":
+            show(folder, format_)
+        else:
+            answer(folder, sys.stdout, lang, report)
+    ctx.exit(code)

@@ -1,0 +1,1 @@
+"""Load on a file system: health checks by class, and single items."""

@@ -1,0 +1,21 @@
+"""The folder of a load's recording: the one that was named, or one that is gone afterwards."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sysdock.recording.native import refuse_existing
+
+
+@contextmanager
+def kept(output: Path | None) -> Iterator[Path]:
+    """A folder for a new recording. UserError where `output` is there already."""
+    if output is not None:
+        refuse_existing(output)
+        yield output
+        return
+    with tempfile.TemporaryDirectory(prefix="sysdock-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder) / "rec"

@@ -1,0 +1,61 @@
+"""What was measured, as a person reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sysdock.analysis import Session
+from sysdock.library import Column
+from sysdock.text import human_bytes, human_ns
+
+_HEAD = ("item", "operation", "request", "processes", "how", "rate", "operations/s", "p50", "p99", "status")
+COLUMNS = [Column(name, "VARCHAR", None, "") for name in _HEAD]
+
+
+def rows(session: Session) -> list[dict[str, Any]]:
+    """The rows of `load_results`, as measured."""
+    return session.dicts("SELECT * FROM load_results ORDER BY result_id")
+
+
+def lines(found: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """Each row in the words of `COLUMNS`."""
+    return [_line(row) for row in found]
+
+
+def _line(row: dict[str, Any]) -> tuple[str, ...]:
+    def rate(name: str, said: Any) -> str:
+        return "" if row[name] is None else said(row[name])
+
+    return (
+        row["item"],
+        row["operation"],
+        "" if row["length_bytes"] is None else human_bytes(row["length_bytes"]),
+        str(row["processes"]),
+        how(row),
+        rate("bytes_per_s", lambda value: human_bytes(value) + "/s"),
+        rate("operations_per_s", lambda value: f"{value:,.0f}" if value >= 10 else f"{value:.2f}"),
+        rate("p50_ns", human_ns),
+        rate("p99_ns", human_ns),
+        row["status"],
+    )
+
+
+def how(row: dict[str, Any]) -> str:
+    """What a setting is beside its length and processes, in a few words."""
+    words = ["direct"] if row["direct"] else []
+    words += ["shared"] if row["layout"] == "shared" else []
+    words += [row["sync"]] if row["sync"] not in (None, "end") else []
+    words += [f"depth {row['depth']}"] if row["item"] == "depth" else []
+    words += [row["engine"]] if row["engine"] != "sysdock" else []
+    return " ".join(words)
+
+
+def notes(found: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
+    """Why numbers are not what they seem: each note, and of how many rows it is; those of most rows first."""
+    counts: dict[str, int] = {}
+    for row in found:
+        if row["note"] and row["status"] != "measured":
+            text = f"{row['status']}: {row['note']}"
+            counts[text] = counts.get(text, 0) + 1
+    return sorted(counts.items(), key=lambda each: -each[1])

@@ -1,0 +1,106 @@
+"""What a file system did under load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sysdock.errors import NotComputed
+from sysdock.sections.section import Capture, Fact, ScreenTable, Section, Total
+from sysdock.text import human_bytes, human_ns
+
+if TYPE_CHECKING:
+    from sysdock.analysis import Session
+
+# Rates of these rows are what they seem.
+USABLE = "('measured', 'throttled', 'reported')"
+# Of each operation with a setting the highest rate, and by how many processes it was reached.
+_BEST = f"""
+    SELECT
+        r.item, r.operation, r.direct, coalesce(r.sync, '') AS sync, r.layout,
+        max(coalesce(r.bytes_per_s, 0)) AS bytes_per_s,
+        max(r.operations_per_s) AS operations_per_s,
+        arg_max(r.processes, coalesce(r.bytes_per_s, r.operations_per_s)) AS processes,
+        arg_max(r.length_bytes, coalesce(r.bytes_per_s, r.operations_per_s)) AS length_bytes,
+        min(r.p50_ns) AS p50_ns,
+        min(r.result_id) AS result_id
+    FROM load_results AS r
+    WHERE r.status IN {USABLE} AND r.operations_per_s IS NOT NULL AND r.item <> 'control'
+    GROUP BY ALL
+    ORDER BY result_id
+"""
+_MOST_ROWS = 24
+
+
+def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
+    if "load_results" not in session.recording.tables:
+        return []
+    [(all_, usable)] = session.fetch(
+        f"SELECT count(*), count(*) FILTER (status IN {USABLE}) FROM load_results"
+    )
+    facts = [
+        Fact(
+            ("measurements", "測定"),
+            (f"{all_:,}, of which {usable:,} can be relied on", f"{all_:,} 件、うち {usable:,} 件が有効"),
+        )
+    ]
+    if "environment" in session.recording.tables:
+        for name, japanese in (("type", "種類"), ("source", "装置"), ("mount options", "マウントオプション")):
+            sql = "SELECT value FROM environment WHERE section = 'file system' AND name = $name"
+            for (value,) in session.fetch(sql, {"name": name}):
+                facts.append(Fact((f"file system {name}", f"ファイルシステムの{japanese}"), (str(value),) * 2))
+    return facts
+
+
+def _screen(session: Session) -> Sequence[ScreenTable]:
+    title = ("Highest rates", "最高速度")
+    columns = (
+        ("rate", "速度"),
+        ("operations/s", "操作/秒"),
+        ("shortest p50", "最短 p50"),
+        ("processes", "プロセス数"),
+    )
+    try:
+        found = session.dicts(_BEST)
+    except NotComputed as error:
+        return [ScreenTable(title, columns, [], error.words)]
+    rows = [(_name(row), _numbers(row)) for row in found[:_MOST_ROWS]]
+    return [ScreenTable(title, columns, rows)] if rows else []
+
+
+def _name(row: dict[str, Any]) -> str:
+    words = [row["item"], row["operation"]]
+    if row["length_bytes"] is not None:
+        words.append(human_bytes(row["length_bytes"]))
+    words += ["direct"] if row["direct"] else []
+    words += ["shared"] if row["layout"] == "shared" else []
+    words += [row["sync"]] if row["sync"] not in ("", "end") else []
+    return " ".join(words)
+
+
+def _numbers(row: dict[str, Any]) -> tuple[str, str, str, str]:
+    rate = human_bytes(row["bytes_per_s"]) + "/s" if row["bytes_per_s"] else "-"
+    return rate, f"{row['operations_per_s']:,.0f}", human_ns(row["p50_ns"]), str(row["processes"])
+
+
+def _totals(session: Session) -> dict[str, Total]:
+    """The highest rate of each operation with a setting, by its name."""
+    return {
+        _name(row): Total(
+            row["bytes_per_s"] or row["operations_per_s"],
+            (_name(row), _name(row)),
+            "B/s" if row["bytes_per_s"] else "1/s",
+        )
+        for row in session.dicts(_BEST)
+    }
+
+
+SECTION = Section(
+    about="load",
+    order=70,
+    needs=("load_results",),
+    title=("load", "負荷測定"),
+    coverage=_coverage,
+    screen=_screen,
+    totals=_totals,
+)
