@@ -25,13 +25,13 @@ SELECT
     operation,
     length_bytes,
     processes,
-    concat_ws(' ',
-        CASE WHEN direct THEN 'direct' END,
-        CASE WHEN layout = 'shared' THEN 'shared' END,
-        CASE WHEN coalesce(sync, 'end') <> 'end' THEN sync END,
-        CASE WHEN depth > 1 THEN concat('depth ', CAST(depth AS VARCHAR)) END,
-        CASE WHEN engine <> 'sysdock' THEN engine END
-    ) AS setting,
+    substr(concat(
+        CASE WHEN direct THEN ' direct' ELSE '' END,
+        CASE WHEN layout = 'shared' THEN ' shared' ELSE '' END,
+        CASE WHEN coalesce(sync, 'end') <> 'end' THEN concat(' ', sync) ELSE '' END,
+        CASE WHEN depth > 1 THEN concat(' depth ', CAST(depth AS VARCHAR)) ELSE '' END,
+        CASE WHEN engine <> 'sysdock' THEN concat(' ', engine) ELSE '' END
+    ), 2) AS setting,
     bytes_per_s,
     operations_per_s,
     p50_ns,
