@@ -40,12 +40,16 @@ impl Workspace {
             return Err(LoadError::NotADirectory(directory));
         }
         let left = leftovers(&directory, patience);
-        let path = directory.join(format!("{PREFIX}{}-{}", std::process::id(), start_of(std::process::id()).unwrap_or(0)));
+        let (host, pid) = (fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default(), std::process::id());
+        // Several hosts may work in one directory.
+        let path = directory.join(format!("{PREFIX}{}-{pid}-{}", host.trim(), start_of(pid).unwrap_or(0)));
         let failed = |error| LoadError::Io(path.clone(), error);
+        // Of this process, not of the copy that writes it.
+        let owner = identity(pid);
         guarded(patience, || {
             fs::DirBuilder::new().mode(0o700).create(&path)?;
             let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path.join(OWNER))?;
-            io::Write::write_all(&mut file, identity(std::process::id()).as_bytes())
+            io::Write::write_all(&mut file, owner.as_bytes())
         })
         .map_err(failed)?;
         Ok((Workspace { path, patience }, left))
@@ -224,6 +228,16 @@ mod tests {
         fs::write(path.join("w3"), "x").unwrap();
         workspace.remove().unwrap();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn two_at_once_leave_each_other_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let (first, _) = Workspace::create(directory.path(), PATIENCE).unwrap();
+        assert!(matches!(owner_of(&first.path), Owner::Alive));
+        assert!(leftovers(directory.path(), PATIENCE).is_empty());
+        assert!(first.path.exists());
+        first.remove().unwrap();
     }
 
     #[test]

@@ -260,6 +260,14 @@ fn json(row: &Measured) -> serde_json::Value {
     })
 }
 
+/// The same with its progress: worker, start, length, bytes and operations of each interval.
+fn with_progress(row: &Measured) -> serde_json::Value {
+    let mut object = json(row);
+    let interval = |part: &sysdock_load::Progress| json!([part.worker, part.ts_ns, part.dur_ns, part.bytes, part.operations]);
+    object["progress"] = row.progress.iter().map(interval).collect();
+    object
+}
+
 /// What comes on the standard input of an agent, one object a line.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -319,7 +327,7 @@ fn obey(agent: &mut Agent, load: &mut Load, cancel: &Cancel) -> Result<(), Messa
             Order::Clock => say(&json!({ "event": "clock", "ns": epoch_ns() }))?,
             Order::Step(step) => {
                 let measured = load.measure(&step, cancel, agent)?;
-                say(&json!({ "event": "rows", "rows": measured.iter().map(json).collect::<Vec<_>>() }))?;
+                say(&json!({ "event": "rows", "rows": measured.iter().map(with_progress).collect::<Vec<_>>() }))?;
             }
             Order::StartAt(_) => {}
             Order::End => return Ok(()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -9,12 +10,14 @@ from pathlib import Path
 import click
 
 from sysdock.cli.options import lang_option, share_option
+from sysdock.errors import UserError
 
 _EPILOG = """Example:
 
 \b
   sysdock health /data                   # class S: less than a minute, 1 GB, 8 processes
   sysdock health /scratch --class M -o scratch-2026-11
+  sysdock health /scratch --nodes node1,node2,node3
   sysdock compare scratch-2026-10 scratch-2026-11
 """
 _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -37,6 +40,17 @@ _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     metavar="REC",
     help="Folder to make; new. Default: health-CLASS-TIME.",
 )
+@click.option(
+    "--nodes",
+    metavar="A,B",
+    help="Load by these hosts at once, DIR on each; `job`: those of the Slurm or PBS job.",
+)
+@click.option(
+    "--launch",
+    metavar="COMMAND",
+    help="How a host is reached. Default: `ssh -o BatchMode=yes {node}`; `srun -N1 -n1 -w {node} sh -c` of a job.",
+)
+@click.option("--native", metavar="PATH", help="sysdock-native on these hosts. Default: the path that it has here.")
 @click.option("--report/--no-report", default=True, help="Write report.html into the recording. Default: yes.")
 @share_option
 @lang_option
@@ -54,6 +68,9 @@ def command(
     directory: Path,
     class_: str,
     output: Path | None,
+    nodes: str | None,
+    launch: str | None,
+    native: str | None,
     report: bool,
     share: bool,
     lang: str,
@@ -64,22 +81,65 @@ def command(
     Works in a folder of its own below DIR and removes it; what a killed run left there is removed by the next
     one. Ctrl-C keeps what is done. The load is real: do not run it beside work that must not be slowed down.
     """
-    from sysdock.cli.bench import show
-    from sysdock.cli.recording import answer, load_ahead, run_with_progress
+    from sysdock.cli.recording import load_ahead, run_with_progress
     from sysdock.health.planned import called, default_output, plan_file
     from sysdock.recording.native import refuse_existing
 
     folder = output or default_output(class_)
     refuse_existing(folder)
     load_ahead()
+    if nodes:
+        _on_nodes(folder, directory, class_, nodes, launch, native)
+        _answer(folder, format_, lang, report)
+        return
     with plan_file(class_) as (plan, within_s):
         words = ["load", "-o", str(folder), "--plan", str(plan)]
         words += [f"--within={within_s}"] if within_s else []
         words += [f"--called={called()}", *(["--share"] if share else [])]
         code = run_with_progress([*words, "--", str(directory)], _FORWARD)
     if (folder / "recording.json").exists():
-        if format_ == "json":
-            show(folder, format_)
-        else:
-            answer(folder, sys.stdout, lang, report)
+        _answer(folder, format_, lang, report)
     ctx.exit(code)
+
+
+def _answer(folder: Path, format_: str, lang: str, report: bool) -> None:
+    from sysdock.cli.bench import show
+    from sysdock.cli.recording import answer
+
+    if format_ == "json":
+        show(folder, format_)
+    else:
+        answer(folder, sys.stdout, lang, report)
+
+
+def _on_nodes(
+    folder: Path, directory: Path, class_: str, names: str, launch: str | None, native: str | None
+) -> None:
+    from sysdock.cli.progress import ProgressLine
+    from sysdock.health import nodes
+    from sysdock.health.on_nodes import record
+    from sysdock.health.planned import called
+    from sysdock.library import Library
+    from sysdock.recording.native import find_native
+
+    hosts = nodes.allocated() if names == "job" else [name for name in names.split(",") if name]
+    if not hosts:
+        hint = "name them: --nodes a,b,c; `job` needs SLURM_JOB_NODELIST or PBS_NODEFILE"
+        raise UserError("no hosts were named", hint)
+    slurm = names == "job" and "SLURM_JOB_NODELIST" in os.environ
+    launch = launch or ("srun -N1 -n1 -w {node} sh -c" if slurm else nodes.SSH)
+    plan = Library().load_plan(class_)
+    line = ProgressLine()
+    try:
+        record(
+            folder,
+            hosts,
+            launch,
+            native or str(find_native()),
+            directory,
+            (plan.steps, plan.within_s),
+            called(),
+            lambda text: line.show(f"sysdock: {text}"),
+        )
+    finally:
+        line.clear()

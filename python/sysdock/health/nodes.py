@@ -1,0 +1,315 @@
+"""Load by several hosts at the same time: a generator on each, clocks compared, one start, results as one row.
+
+Each host runs `sysdock-native load DIR --agent`, started by ssh, srun or whatever the user names. What is said
+to it and by it is one JSON object a line (crates/native/src/load.rs).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sysdock.errors import UserError
+
+SSH = "ssh -o BatchMode=yes {node}"
+_ROUNDS = 12
+# The common start is so far ahead that the order arrives before it [ns].
+_AHEAD_NS = 100_000_000
+# A start that hosts may miss by more than this is said [ns].
+_UNSURE_NS = 5_000_000
+_END_S = 15
+
+
+def allocated() -> list[str]:
+    """The hosts of the Slurm or PBS job that this runs in; none outside of one."""
+    if names := os.environ.get("SLURM_JOB_NODELIST"):
+        done = subprocess.run(
+            ["scontrol", "show", "hostnames", names], capture_output=True, text=True, check=False
+        )
+        return done.stdout.split()
+    if file := os.environ.get("PBS_NODEFILE"):
+        with suppress(OSError):
+            return list(dict.fromkeys(Path(file).read_text("utf-8").split()))
+    return []
+
+
+@dataclass
+class Clock:
+    """How far a host's clock is ahead of ours, and how far that may be wrong [ns]."""
+
+    ahead_ns: int
+    unsure_ns: int
+
+
+class Node:
+    """The generator of one host."""
+
+    def __init__(self, name: str, launch: str, native: str, directory: Path) -> None:
+        """Starts it. `launch`: a command with {node} in it, to which the generator's own is added."""
+        self.name = name
+        words = [word.replace("{node}", name) for word in shlex.split(launch)]
+        remote = ["exec", native, "load", shlex.quote(str(directory)), "--agent"]
+        try:
+            self.process = subprocess.Popen(
+                [*words, " ".join(remote)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                # Ctrl-C is for us: we tell it to end.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise UserError(f"cannot be started: {error.strerror}", place=words[0] if words else name) from None
+        self.facts: list[list[Any]] = []
+        self.clock = Clock(0, 0)
+
+    def begin(self) -> None:
+        """Waits until it has made its folder, and compares the clocks."""
+        self.facts = self.answer("begun")["facts"]
+        tries = []
+        for _ in range(_ROUNDS):
+            before = time.time_ns()
+            self.say("clock")
+            theirs = self.answer("clock")["ns"]
+            after = time.time_ns()
+            tries.append((after - before, theirs - (before + after) // 2))
+        trip, ahead = min(tries)
+        self.clock = Clock(ahead, trip // 2)
+
+    def say(self, order: Any) -> None:
+        """Gives it an order."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(order) + "\n")
+            self.process.stdin.flush()
+        except OSError:
+            raise self._gone() from None
+
+    def answer(self, event: str) -> dict[str, Any]:
+        """The next thing that it says, which must be this event."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        with suppress(ValueError):
+            said: dict[str, Any] = json.loads(line)
+            if said.get("event") == event:
+                return said
+        raise self._gone()
+
+    def event(self) -> dict[str, Any]:
+        """The next thing that it says."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        with suppress(ValueError):
+            said: dict[str, Any] = json.loads(line)
+            return said
+        raise self._gone()
+
+    def _gone(self) -> UserError:
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=2)
+        assert self.process.stderr is not None
+        self.process.kill()
+        words = self.process.stderr.read().strip().splitlines()
+        why = words[0].removeprefix("sysdock: ") if words else "it ended"
+        return UserError(
+            why,
+            f"try: {shlex.join(map(str, self.process.args[:-1]))} true"  # type: ignore[index]
+            if not words
+            else f"the generator of {self.name} ended: is sysdock-native there? name its path with --native",
+            self.name,
+        )
+
+    def end(self) -> None:
+        """Has it remove what it made, and end."""
+        with suppress(UserError, OSError, ValueError):
+            self.say("end")
+        assert self.process.stdin is not None
+        with suppress(OSError, ValueError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(timeout=_END_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def measure(nodes: Sequence[Node], step: dict[str, Any]) -> list[dict[str, Any]]:
+    """Does a step on all hosts at once; a row for each operation, with `latencies` and `progress`."""
+    parts = divided(step, len(nodes))
+    busy = [(node, part) for node, part in zip(nodes, parts, strict=True) if part is not None]
+    for node, part in busy:
+        node.say({"step": part})
+    answers: dict[str, list[dict[str, Any]]] = {}
+    while len(answers) < len(busy):
+        ready = []
+        for node, _ in busy:
+            if node.name in answers:
+                continue
+            said = node.event()
+            if said["event"] == "rows":
+                answers[node.name] = said["rows"]
+            else:
+                ready.append(node)
+        start = time.time_ns() + _AHEAD_NS
+        for node in ready:
+            node.say({"start_at": start + node.clock.ahead_ns})
+    by_operation = zip(*(answers[node.name] for node, _ in busy), strict=False)
+    clocks = [node.clock for node, _ in busy]
+    names = [node.name for node, _ in busy]
+    return [merged(rows, names, clocks) for rows in by_operation]
+
+
+def divided(step: dict[str, Any], hosts: int) -> list[dict[str, Any] | None]:
+    """The step of each host: processes, and bytes with them, are shared out; None: it has none."""
+    total = step.get("processes", 1)
+    parts: list[dict[str, Any] | None] = []
+    for host in range(hosts):
+        own = total // hosts + (host < total % hosts)
+        part = {**step, "processes": own}
+        if "size_bytes" in step:
+            part["size_bytes"] = max(step["size_bytes"] * own // total, step.get("length_bytes", 4096))
+        parts.append(part if own else None)
+    return parts
+
+
+# The gravest first: the row of all hosts is worth no more than the worst of them.
+_WORST = (
+    "interrupted",
+    "damaged",
+    "failed",
+    "full",
+    "too_short",
+    "no_overlap",
+    "from_memory",
+    "not_known",
+    "skipped",
+    "throttled",
+    "measured",
+)
+_OVERLAP = 0.5
+_SUMS = ("processes", "bytes", "operations", "errors")
+
+
+def merged(
+    rows: Sequence[dict[str, Any]], names: Sequence[str], clocks: Sequence[Clock]
+) -> dict[str, Any]:
+    """The rows of all hosts as one, times by our own clock."""
+    row = dict(rows[0])
+    row["hosts"] = ",".join(names)
+    for name in _SUMS:
+        row[name] = sum(each[name] for each in rows)
+    for name in ("device_read_bytes", "device_write_bytes"):
+        values = [each[name] for each in rows]
+        row[name] = None if None in values else sum(values)
+    _times(row, rows, clocks)
+    row["latencies"] = _latencies(rows)
+    row["p50_ns"], row["p99_ns"] = (_quantile(row["latencies"], part) for part in (0.5, 0.99))
+    longest = [each["max_ns"] for each in rows if each["max_ns"] is not None]
+    row["max_ns"] = max(longest, default=None)
+    row["progress"] = _progress(rows, clocks)
+    row["status"], row["note"] = _status(row, rows, names, clocks)
+    return row
+
+
+def _times(row: dict[str, Any], rows: Sequence[dict[str, Any]], clocks: Sequence[Clock]) -> None:
+    spans = [
+        (each["started_ns"], each["first_end_ns"], each["ended_ns"], each["overlap"] or 0.0, clock.ahead_ns)
+        for each, clock in zip(rows, clocks, strict=True)
+        if each["started_ns"] is not None
+    ]
+    names = ("started_ns", "first_end_ns", "ended_ns", "overlap", "bytes_per_s", "operations_per_s")
+    row.update(dict.fromkeys(names))
+    if not spans:
+        return
+    start = min(span[0] - span[4] for span in spans)
+    first_end = min(span[1] - span[4] for span in spans)
+    end = max(span[2] - span[4] for span in spans)
+    # Of each host the last start of a worker follows from its own overlap.
+    last_start = max(span[1] - span[4] - span[3] * (span[2] - span[0]) for span in spans)
+    row.update(started_ns=start, first_end_ns=first_end, ended_ns=end)
+    if end > start:
+        seconds = (end - start) / 1e9
+        row["overlap"] = max(0.0, first_end - last_start) / (end - start)
+        row["bytes_per_s"] = row["bytes"] / seconds if row["bytes"] else None
+        row["operations_per_s"] = row["operations"] / seconds
+
+
+def _latencies(rows: Sequence[dict[str, Any]]) -> list[list[int]]:
+    counts: dict[tuple[int, int], int] = {}
+    for each in rows:
+        for low, high, operations in each["latencies"]:
+            counts[low, high] = counts.get((low, high), 0) + operations
+    return [[*limits, operations] for limits, operations in sorted(counts.items())]
+
+
+def _quantile(latencies: Sequence[Sequence[int]], part: float) -> int | None:
+    wanted = sum(each[2] for each in latencies) * part
+    seen = 0
+    for _, high, operations in latencies:
+        seen += operations
+        if seen >= wanted:
+            return high
+    return None
+
+
+def _progress(rows: Sequence[dict[str, Any]], clocks: Sequence[Clock]) -> list[list[int]]:
+    found, before = [], 0
+    for each, clock in zip(rows, clocks, strict=True):
+        for worker, ts_ns, *rest in each.get("progress", ()):
+            found.append([before + worker, ts_ns - clock.ahead_ns, *rest])
+        before += each["processes"]
+    return found
+
+
+def _status(
+    row: dict[str, Any], rows: Sequence[dict[str, Any]], names: Sequence[str], clocks: Sequence[Clock]
+) -> tuple[str, str | None]:
+    found = [(each["status"], f"{name}: {each['note']}") for each, name in zip(rows, names, strict=True)]
+    found = [(status, note) for status, note in found if not note.endswith(": None")]
+    if row["overlap"] is not None and row["overlap"] < _OVERLAP and len(rows) > 1:
+        share = f"all workers ran together for {100 * row['overlap']:.0f} % of the time only"
+        found.append(("no_overlap", share))
+    unsure = max(clock.unsure_ns for clock in clocks)
+    if unsure > _UNSURE_NS:
+        found.append(("measured", f"clocks of the hosts were compared to {unsure / 1e6:.1f} ms only"))
+    found.sort(key=lambda each: _WORST.index(each[0]))
+    return (found[0][0] if found else "measured"), "; ".join(dict.fromkeys(n for _, n in found)) or None
+
+
+def run(
+    names: Sequence[str],
+    launch: str,
+    native: str,
+    directory: Path,
+    steps: Sequence[dict[str, Any]],
+    said: Callable[[int, dict[str, Any]], bool],
+    keep: Callable[[list[dict[str, Any]]], None],
+) -> list[Node]:
+    """Does all steps on these hosts. Returns what was started, ended by then.
+
+    said: is told which step is next, and says whether to go on; keep: is given the rows of each.
+    UserError: a host cannot be reached, or its generator ended. Whatever ends it, all generators are ended.
+    """
+    nodes: list[Node] = []
+    try:
+        for name in names:
+            nodes.append(Node(name, launch, native, directory))
+        for node in nodes:
+            node.begin()
+        for number, step in enumerate(steps):
+            if not said(number, step):
+                break
+            keep(measure(nodes, step))
+    finally:
+        for node in nodes:
+            node.end()
+    return nodes

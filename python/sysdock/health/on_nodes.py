@@ -1,0 +1,98 @@
+"""The recording of a load that several hosts made."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from sysdock import to_disk
+from sysdock.health import nodes
+from sysdock.library import Library
+from sysdock.recording.native import refuse_existing
+from sysdock.recording.writing import add_part, empty_capture, empty_manifest, write_manifest
+
+
+def record(
+    output: Path,
+    names: Sequence[str],
+    launch: str,
+    native: str,
+    directory: Path,
+    plan: tuple[Sequence[dict[str, Any]], int | None],
+    command: str,
+    say: Callable[[str], None],
+) -> None:
+    """Does the steps of `plan` on all hosts, into the new recording `output`; what is done by then is kept.
+
+    plan: the steps, and the seconds after which none begins. say: gets a line before each step.
+    """
+    steps, within_s = plan
+    refuse_existing(output)
+    library = Library()
+    to_disk.make_folder(output)
+    capture = empty_capture("load", "results", "load")
+    manifest = {
+        **empty_manifest({}, {**capture, "complete": False, "ended_by": "running"}),
+        "command": command,
+        "host": ",".join(names),
+        "started_ns": time.time_ns(),
+        "complete": False,
+    }
+    write_manifest(output, manifest)
+    for table in ("load_results", "load_intervals", "load_latencies", "environment"):
+        add_part(output, library, table, [])
+    began = time.monotonic()
+    done = 0
+
+    def said(number: int, step: dict[str, Any]) -> bool:
+        say(f"{number + 1} of {len(steps)}: {step['item']}, {step.get('processes', 1)} processes")
+        return within_s is None or time.monotonic() - began <= within_s
+
+    def keep(rows: list[dict[str, Any]]) -> None:
+        nonlocal done
+        _add(output, library, rows, done + 1)
+        done += len(rows)
+
+    ended = "failed"
+    try:
+        started = nodes.run(names, launch, native, directory, steps, said, keep)
+        add_part(output, library, "environment", [fact for node in started for fact in _facts(node)])
+        ended = "end of input"
+    except KeyboardInterrupt:
+        ended = "interrupted"
+        raise
+    finally:
+        _end(output, ended, done)
+
+
+def _facts(node: nodes.Node) -> list[tuple[Any, ...]]:
+    clock = f"{node.clock.ahead_ns / 1e6:+.3f} ms, to within {node.clock.unsure_ns / 1e6:.3f} ms"
+    facts = [("host", f"clock of {node.name}", clock, "recorder")]
+    return facts + [
+        ("file system", name, value, "recorder" if value is not None else "unknown")
+        for name, value in node.facts
+    ]
+
+
+def _add(output: Path, library: Library, rows: list[dict[str, Any]], first_id: int) -> None:
+    numbered = list(enumerate(rows, first_id))
+    columns = [column.name for column in library.table("load_results").columns]
+    results = [[{**row, "result_id": id_}[column] for column in columns] for id_, row in numbered]
+    add_part(output, library, "load_results", results)
+    intervals = [[id_, *part] for id_, row in numbered for part in row["progress"]]
+    add_part(output, library, "load_intervals", intervals)
+    latencies = [[id_, *each] for id_, row in numbered for each in row["latencies"]]
+    add_part(output, library, "load_latencies", latencies)
+
+
+def _end(output: Path, ended: str, done: int) -> None:
+    from sysdock.recording import Recording
+
+    manifest = Recording.open(output).manifest
+    complete = ended == "end of input"
+    capture = manifest["captures"][0]
+    capture.update(total=done, understood=done, complete=complete, ended_by=ended)
+    manifest.update(complete=complete, duration_ns=time.time_ns() - manifest["started_ns"])
+    write_manifest(output, manifest)
