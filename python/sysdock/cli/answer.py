@@ -246,7 +246,9 @@ def _tail(session: Session, report: Path | None, words: dict[str, str]) -> list[
     lines = ["", f"{words['report']} {printable(str(report))}"] if report else [""]
     # The report takes longer than all else: it is made when it is asked for.
     asked = "" if report else f"   sysdock report {folder}"
-    return [*lines, f"{words['next']} sysdock diagnose {folder}   sysdock show {folder} io/files{asked}"]
+    questions = [section.question for section in sections_of(session) if section.question]
+    shown = f"   sysdock show {folder} {questions[0]}" if questions else ""
+    return [*lines, f"{words['next']} sysdock diagnose {folder}{shown}{asked}"]
 
 
 def diagnosis_lines(

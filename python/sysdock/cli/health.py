@@ -115,6 +115,7 @@ def _answer(folder: Path, format_: str, lang: str, report: bool) -> None:
 def _on_nodes(
     folder: Path, directory: Path, class_: str, names: str, launch: str | None, native: str | None
 ) -> None:
+    from sysdock.cli.output import remark
     from sysdock.cli.progress import ProgressLine
     from sysdock.health import nodes
     from sysdock.health.on_nodes import record
@@ -130,8 +131,9 @@ def _on_nodes(
     launch = launch or ("srun -N1 -n1 -w {node} sh -c" if slurm else nodes.SSH)
     plan = Library().load_plan(class_)
     line = ProgressLine()
+    skipped = 0
     try:
-        record(
+        skipped = record(
             folder,
             hosts,
             launch,
@@ -143,3 +145,5 @@ def _on_nodes(
         )
     finally:
         line.clear()
+    if skipped:
+        remark(f"{skipped} of {len(plan.steps)} steps were not begun: the time of the class was up")

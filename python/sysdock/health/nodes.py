@@ -238,7 +238,7 @@ def _times(row: dict[str, Any], rows: Sequence[dict[str, Any]], clocks: Sequence
     row.update(started_ns=start, first_end_ns=first_end, ended_ns=end)
     if end > start:
         seconds = (end - start) / 1e9
-        row["overlap"] = max(0.0, first_end - last_start) / (end - start)
+        row["overlap"] = min(1.0, max(0.0, first_end - last_start) / (end - start))
         row["bytes_per_s"] = row["bytes"] / seconds if row["bytes"] else None
         row["operations_per_s"] = row["operations"] / seconds
 

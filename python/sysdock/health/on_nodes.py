@@ -23,10 +23,11 @@ def record(
     plan: tuple[Sequence[dict[str, Any]], int | None],
     command: str,
     say: Callable[[str], None],
-) -> None:
+) -> int:
     """Does the steps of `plan` on all hosts, into the new recording `output`; what is done by then is kept.
 
-    plan: the steps, and the seconds after which none begins. say: gets a line before each step.
+    plan: the steps, and the seconds after which none begins. say: gets a line before each step. Returns how
+    many steps were not begun, as the time was up.
     """
     steps, within_s = plan
     refuse_existing(output)
@@ -44,11 +45,15 @@ def record(
     for table in ("load_results", "load_intervals", "load_latencies", "environment"):
         add_part(output, library, table, [])
     began = time.monotonic()
-    done = 0
+    done = begun = 0
 
     def said(number: int, step: dict[str, Any]) -> bool:
-        say(f"{number + 1} of {len(steps)}: {step['item']}, {step.get('processes', 1)} processes")
-        return within_s is None or time.monotonic() - began <= within_s
+        nonlocal begun
+        if within_s is not None and time.monotonic() - began > within_s:
+            return False
+        begun = number + 1
+        say(f"{begun} of {len(steps)}: {step['item']}, {step.get('processes', 1)} processes")
+        return True
 
     def keep(rows: list[dict[str, Any]]) -> None:
         nonlocal done
@@ -65,6 +70,7 @@ def record(
         raise
     finally:
         _end(output, ended, done)
+    return len(steps) - begun
 
 
 def _facts(node: nodes.Node) -> list[tuple[Any, ...]]:

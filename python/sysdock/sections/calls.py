@@ -127,6 +127,7 @@ def _totals(session: Session) -> dict[str, Total]:
 SECTION = Section(
     about="calls",
     order=10,
+    question="io/files",
     needs=("calls",),
     title=("calls of programs", "プログラムのシステムコール"),
     coverage=understood,

@@ -98,6 +98,7 @@ def _totals(session: Session) -> dict[str, Total]:
 SECTION = Section(
     about="load",
     order=70,
+    question="load/results",
     needs=("load_results",),
     title=("load", "負荷測定"),
     coverage=_coverage,

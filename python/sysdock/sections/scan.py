@@ -113,6 +113,7 @@ def _doubt(session: Session, tables: set[str]) -> Words | None:
 SECTION = Section(
     about="scan",
     order=50,
+    question="disk/files",
     needs=("file_systems",),
     title=("scan of a file system", "ファイルシステムの走査"),
     coverage=_coverage,

@@ -91,6 +91,8 @@ class Section:
     compared: Sequence[Compared] = ()
     doubt: Callable[[Session, set[str]], Words | None] | None = None
     statement: Callable[[Session, str], Statement | None] | None = None
+    # The analysis that shows its lines.
+    question: str = ""
     # What answers questions about it, for whoever asked for something else.
     instead: str = ""
     # Whether a command is expected, so that one that is not known is worth a line.
