@@ -124,7 +124,8 @@ def judge_history(history: History, every_ns: int, now_ns: int, settings: Settin
 
 
 def _answer(items: list[Judgement], history: History, last_ns: int) -> Answer:
-    statuses = {item.status for item in items if item.item != CONTROL}
+    never = {item.name for item in history.items if not item.values}
+    statuses = {item.status for item in items if item.item != CONTROL and item.item not in never} or {"unknown"}
     control = next((item.status for item in items if item.item == CONTROL), "unknown")
     reason = None
     if "failing" in statuses:
@@ -228,11 +229,12 @@ def _judgement(each: _Tried, p_fall: float, p_rise: float, history: History, set
     item, fall, rise = each.item, each.fall, each.rise
     missing = len(history.ids) - 1 - (history.place[item.probes[-1]] if item.probes else -1)
     if missing >= _FAILED:
-        note = f"not measured ({item.last_status})", f"測定できませんでした ({item.last_status})"
-        return Judgement(item.name, "failing", note=note)
+        note = f"{item.name} was not measured ({item.last_status})", f"{item.name} を測定できませんでした ({item.last_status})"
+        return Judgement(item.name, "failing" if item.values else "unknown", note=note)
     if fall is None or rise is None:
         needed = LEAST_BEFORE + LEAST_WITHIN
-        note = f"{len(item.values)} of {needed} probes", f"{needed} 回のうち {len(item.values)} 回"
+        count = len(item.values)
+        note = f"{count} of the {needed} probes that it takes at least", f"最低 {needed} 回のうち {count} 回"
         return Judgement(item.name, "unknown", note=note)
     if p_fall < 1 - settings.sure and _is_slower(each, 1.0, settings):
         return _changed(item, "slower", fall, p_fall, history)
