@@ -22,7 +22,10 @@ _EPILOG = """Example:
   sysdock probe show /srv
 """
 _series_option = click.option(
-    "--series", type=click.Path(path_type=Path), metavar="FOLDER", help="The series, where it is not in its usual place."
+    "--series",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="The series, where it is not in its usual place.",
 )
 _directory = click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 
@@ -40,7 +43,9 @@ def command() -> None:
     metavar="FOLDER",
     help="Folder to make. Default: /var/lib/sysdock/probe/NAME for root, else ~/.local/share/sysdock/probe/NAME.",
 )
-@click.option("--every", default="10min", show_default=True, metavar="TIME", help="Time from one probe to the next.")
+@click.option(
+    "--every", default="10min", show_default=True, metavar="TIME", help="Time from one probe to the next."
+)
 def init(directory: Path, series: Path | None, every: str) -> None:
     """Begin a series for the file system of DIR, and print the lines for a timer.
 
@@ -77,7 +82,9 @@ def init(directory: Path, series: Path | None, every: str) -> None:
     help="How long to wait for the file system. One that does not answer is a result, too.",
 )
 @click.pass_context
-def once(ctx: click.Context, /, directory: Path | None, series: Path | None, wait: float, timeout: float) -> None:
+def once(
+    ctx: click.Context, /, directory: Path | None, series: Path | None, wait: float, timeout: float
+) -> None:
     """Measure once, and add the result to the series: at most 5 s and 64 MB, with low priority.
 
     The exit status is 2 where the file system cannot be measured; the series says so, too.
@@ -108,7 +115,13 @@ def once(ctx: click.Context, /, directory: Path | None, series: Path | None, wai
     metavar="OUT.png|svg|html",
     help="Draw the rates over time (a file of that name is replaced).",
 )
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="text (default), or json.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="text (default), or json.",
+)
 @lang_option
 def show(directory: Path | None, series: Path | None, output: Path | None, format_: str, lang: str) -> None:
     """Show a series: a graph, change points, singular points, and what comes again each day or week."""
@@ -144,7 +157,9 @@ def show(directory: Path | None, series: Path | None, output: Path | None, forma
     default="text",
     help="text (default); json: a row for each item; openmetrics: for a collector that reads files.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE, in one step.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE, in one step."
+)
 @click.option(
     "--call",
     "called",

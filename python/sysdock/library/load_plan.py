@@ -94,7 +94,9 @@ def _step(path: Path, step: Any) -> dict[str, Any]:
         raise UserError("a step lacks the key `item`", _HINT, str(path))
     for key, value in step.items():
         if key not in _FIELDS:
-            raise UserError(f"a step has the unknown key `{key}`", did_you_mean(key, _FIELDS, _HINT), str(path))
+            raise UserError(
+                f"a step has the unknown key `{key}`", did_you_mean(key, _FIELDS, _HINT), str(path)
+            )
         fits = isinstance(value, _FIELDS[key])
         if not fits or (isinstance(value, bool) and _FIELDS[key] is not bool):
             raise UserError(f"`{key}` of a step is not of its type: {value!r}", _HINT, str(path))

@@ -103,7 +103,10 @@ def judge_history(history: History, every_ns: int, now_ns: int, settings: Settin
     if last is None:
         return Answer("unknown", [], 0, None, _TOO_FEW)
     if history.failure is not None:
-        reason = f"the newest probe failed: {history.failure}", f"最新のプローブが失敗しました: {history.failure}"
+        reason = (
+            f"the newest probe failed: {history.failure}",
+            f"最新のプローブが失敗しました: {history.failure}",
+        )
         items = [Judgement(item.name, "failing") for item in history.items]
         return Answer("failing", items, len(history.ids), last, reason)
     if now_ns - last > _STALE * every_ns:
@@ -125,7 +128,9 @@ def judge_history(history: History, every_ns: int, now_ns: int, settings: Settin
 
 def _answer(items: list[Judgement], history: History, last_ns: int) -> Answer:
     never = {item.name for item in history.items if not item.values}
-    statuses = {item.status for item in items if item.item != CONTROL and item.item not in never} or {"unknown"}
+    statuses = {item.status for item in items if item.item != CONTROL and item.item not in never} or {
+        "unknown"
+    }
     control = next((item.status for item in items if item.item == CONTROL), "unknown")
     reason = None
     if "failing" in statuses:
@@ -146,7 +151,9 @@ def _compare(
 ) -> _Tried:
     """Looks for a fall and a rise. `slower`: the control item is slower, so that all of its change is taken out."""
     places = [history.place[probe] for probe in item.probes]
-    hours = Clock(*([each[place] for place in places] for each in (clock.hours, clock.week_hours, clock.days)))
+    hours = Clock(
+        *([each[place] for place in places] for each in (clock.hours, clock.week_hours, clock.days))
+    )
     values, _ = without_pattern(item.values, hours)
     raw = values
     if control is not None:
@@ -229,7 +236,10 @@ def _judgement(each: _Tried, p_fall: float, p_rise: float, history: History, set
     item, fall, rise = each.item, each.fall, each.rise
     missing = len(history.ids) - 1 - (history.place[item.probes[-1]] if item.probes else -1)
     if missing >= _FAILED:
-        note = f"{item.name} was not measured ({item.last_status})", f"{item.name} を測定できませんでした ({item.last_status})"
+        note = (
+            f"{item.name} was not measured ({item.last_status})",
+            f"{item.name} を測定できませんでした ({item.last_status})",
+        )
         return Judgement(item.name, "failing" if item.values else "unknown", note=note)
     if fall is None or rise is None:
         needed = LEAST_BEFORE + LEAST_WITHIN

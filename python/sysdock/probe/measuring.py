@@ -156,7 +156,9 @@ def _measure(folder: Path, series: Path, library: Library, timeout_s: float) -> 
         recording.verify(["load_results"])
         connection = connect(recording, library, ["load_results"])
         try:
-            rows = connection.execute(f"SELECT {_COLUMNS}, note FROM load_results ORDER BY result_id").fetchall()
+            rows = connection.execute(
+                f"SELECT {_COLUMNS}, note FROM load_results ORDER BY result_id"
+            ).fetchall()
         finally:
             connection.close()
     if not rows:

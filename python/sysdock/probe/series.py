@@ -75,7 +75,9 @@ def begin(folder: Path, series: Path | None, every_ns: int, library: Library) ->
 def _refuse_unwritable(target: Target) -> None:
     if not os.access(target.folder, os.W_OK | os.X_OK, effective_ids=True):
         why = "read-only" if "ro" in target.options.split(",") else "no permission to write"
-        raise UserError(f"cannot be probed: {why}", "a probe makes files there, and removes them", str(target.folder))
+        raise UserError(
+            f"cannot be probed: {why}", "a probe makes files there, and removes them", str(target.folder)
+        )
 
 
 def _with_tables(manifest: dict[str, Any]) -> None:
@@ -84,7 +86,14 @@ def _with_tables(manifest: dict[str, Any]) -> None:
 
 def target_row(target: Target, probe_id: int, now: Moment, every_ns: int) -> tuple[Any, ...]:
     """A row of `probe_targets`."""
-    what = (str(target.folder), target.mount_point, target.fs_type, target.source, target.options, target.device)
+    what = (
+        str(target.folder),
+        target.mount_point,
+        target.fs_type,
+        target.source,
+        target.options,
+        target.device,
+    )
     return (probe_id, now.time_ns, *what, target.size_bytes, now.kernel, os.uname().nodename, every_ns)
 
 
@@ -97,7 +106,9 @@ def find(folder: Path | None, series: Path | None = None) -> Path:
     """The series that is meant: the one named, that of a directory, or the only one that there is."""
     if series is not None:
         if not is_series(series):
-            raise UserError("no series of probes", "`sysdock probe init DIR --series FOLDER` makes one", str(series))
+            raise UserError(
+                "no series of probes", "`sysdock probe init DIR --series FOLDER` makes one", str(series)
+            )
         return series
     if folder is not None and is_series(folder):
         return folder
@@ -105,7 +116,9 @@ def find(folder: Path | None, series: Path | None = None) -> Path:
     if folder is not None:
         place = root / target_of(folder).name
         if not is_series(place):
-            raise UserError("has no series of probes", f"`sysdock probe init {folder}` begins one", str(folder))
+            raise UserError(
+                "has no series of probes", f"`sysdock probe init {folder}` begins one", str(folder)
+            )
         return place
     found = []
     with suppress(FileNotFoundError):

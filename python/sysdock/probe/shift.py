@@ -182,7 +182,9 @@ class ChangePoint:
     p: float
 
 
-def change_points(values: Sequence[float], p_most: float = 0.001, least_change: float = 0.05) -> list[ChangePoint]:
+def change_points(
+    values: Sequence[float], p_most: float = 0.001, least_change: float = 0.05
+) -> list[ChangePoint]:
     """Where the level of the series changed for good, oldest first."""
     places = sorted(_split(values, 0, len(values), p_most))
     # What splits found early may have been moved by what was found later: each is judged between its neighbours.
@@ -219,10 +221,10 @@ def _cusum(part: Sequence[float]) -> tuple[int, float]:
     edge = LEAST_WITHIN
     at = max(range(edge, count - edge + 1), key=lambda place: abs(sums[place]))
     # Spread and correlation as they are on each side, as the change itself would count as both.
-    inner = [
-        each - sum(side) / len(side) for side in (scored[:at], scored[at:]) for each in side
-    ]
-    variance = sum(each * each for each in inner) / count * inflation_of(inner, max(2, round(math.sqrt(count))))
+    inner = [each - sum(side) / len(side) for side in (scored[:at], scored[at:]) for each in side]
+    variance = (
+        sum(each * each for each in inner) / count * inflation_of(inner, max(2, round(math.sqrt(count))))
+    )
     x = abs(sums[at]) / math.sqrt(max(variance, 1e-9) * count)
     return at, min(1.0, 2 * math.exp(-2 * x * x))
 

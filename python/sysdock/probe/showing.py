@@ -25,7 +25,15 @@ _ALL = 1 << 31
 _SHOWN = 8
 _VALLEY = 0.9
 _DAY_NS = 86_400_000_000_000
-_DAYS = (("Mon", "月"), ("Tue", "火"), ("Wed", "水"), ("Thu", "木"), ("Fri", "金"), ("Sat", "土"), ("Sun", "日"))
+_DAYS = (
+    ("Mon", "月"),
+    ("Tue", "火"),
+    ("Wed", "水"),
+    ("Thu", "木"),
+    ("Fri", "金"),
+    ("Sat", "土"),
+    ("Sun", "日"),
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,9 @@ def changes(history: History) -> list[Change]:
     p_most = 0.01 / max(len(history.items), 1)
     for item in history.items:
         places = [history.place[probe] for probe in item.probes]
-        hours = type(clock)(*([each[at] for at in places] for each in (clock.hours, clock.week_hours, clock.days)))
+        hours = type(clock)(
+            *([each[at] for at in places] for each in (clock.hours, clock.week_hours, clock.days))
+        )
         values, _ = without_pattern(item.values, hours)
         size = max(1, math.ceil(len(values) / _MOST_LEVELS))
         levels = [median(values[at : at + size]) for at in range(0, len(values), size)]
@@ -55,7 +65,11 @@ def changes(history: History) -> list[Change]:
             near = range(max(1, place - size), min(len(history.ids), place + size + 1))
             kernels = [history.kernels[at] for at in near if history.kernels[at] != history.kernels[at - 1]]
             change = Change(
-                item.name, history.times_ns[place], math.expm1(point.change), 1 - point.p, kernels[0] if kernels else None
+                item.name,
+                history.times_ns[place],
+                math.expm1(point.change),
+                1 - point.p,
+                kernels[0] if kernels else None,
             )
             found.append(change)
     return sorted(found, key=lambda change: change.time_ns)
@@ -118,7 +132,9 @@ def graph(history: History, lang: str) -> list[str]:
     columns = min(_COLUMNS, len(history.ids))
     said = [f"{pad('', name_width)}  {first}{pad('', max(columns - len(first) - len(last), 1))}{last}"]
     for item in history.items:
-        said.append(f"{pad(printable(item.name), name_width)}  {_blocks(item.probes, item.values, history, columns)}")
+        said.append(
+            f"{pad(printable(item.name), name_width)}  {_blocks(item.probes, item.values, history, columns)}"
+        )
     return [*said, f"{pad('', name_width)}  {scale[lang == 'ja']}"]
 
 
@@ -139,10 +155,17 @@ def lines(found: Shown, lang: str) -> list[str]:
     """What stands below the graph and the table: what changed, when, and what comes again."""
     ja = lang == "ja"
     said = ["変化点" if ja else "Change points"]
-    said += [f"  {_change(change, ja)}" for change in found.changes[-_SHOWN:]] or ["  なし" if ja else "  none"]
+    said += [f"  {_change(change, ja)}" for change in found.changes[-_SHOWN:]] or [
+        "  なし" if ja else "  none"
+    ]
     said += _more(len(found.changes), "probe show --format json", ja)
     count = len(found.singular)
-    said += ["", f"特異点 (いつもの 10 倍以上): {count:,}" if ja else f"Singular points (ten times as long as usual): {count:,}"]
+    said += [
+        "",
+        f"特異点 (いつもの 10 倍以上): {count:,}"
+        if ja
+        else f"Singular points (ten times as long as usual): {count:,}",
+    ]
     started = found.history.times_ns[0] if found.history.ids else 0
     said += [f"  {_singular(point, started, ja)}" for point in found.singular[-_SHOWN:]]
     said += _more(count, "show SERIES probe/singular_points", ja)
@@ -158,7 +181,11 @@ def lines(found: Shown, lang: str) -> list[str]:
 def _more(count: int, command: str, ja: bool) -> list[str]:
     if count <= _SHOWN:
         return []
-    return [f"  ほか {count - _SHOWN:,} 件: sysdock {command}" if ja else f"  {count - _SHOWN:,} earlier: sysdock {command}"]
+    return [
+        f"  ほか {count - _SHOWN:,} 件: sysdock {command}"
+        if ja
+        else f"  {count - _SHOWN:,} earlier: sysdock {command}"
+    ]
 
 
 def _change(change: Change, ja: bool) -> str:
@@ -178,7 +205,11 @@ def _singular(point: dict[str, Any], started: int, ja: bool) -> str:
 
 def _event(event: dict[str, Any], started: int) -> str:
     what = f"{event['before']} -> {event['after']}" if event["before"] else ""
-    by = "" if event["by_s"] is None else f"{'-' if event['by_s'] < 0 else ''}{human_ns(abs(event['by_s']) * 1e9)}"
+    by = (
+        ""
+        if event["by_s"] is None
+        else f"{'-' if event['by_s'] < 0 else ''}{human_ns(abs(event['by_s']) * 1e9)}"
+    )
     return f"{_date(started + round(event['time_s'] * 1e9))}  {event['event']} {printable(what)}{by}".rstrip()
 
 
@@ -196,7 +227,9 @@ def _valleys(found: Shown, ja: bool) -> list[str]:
         for item, places in by_item.items():
             lowest = min(each for _, each in places)
             names = [f"{at:02}:00" if key == "hour" else _DAYS[at - 1][ja] for at, _ in places]
-            said.append(f"{printable(item)}: {', '.join(names)}{' (UTC)' if key == 'hour' else ''}, {lowest:.0f} %")
+            said.append(
+                f"{printable(item)}: {', '.join(names)}{' (UTC)' if key == 'hour' else ''}, {lowest:.0f} %"
+            )
     return said
 
 

@@ -40,7 +40,9 @@ def target_of(folder: Path) -> Target:
         place = folder.resolve(strict=True)
         size = os.statvfs(place)
     except OSError as error:
-        raise UserError(f"cannot be probed: {(error.strerror or str(error)).lower()}", None, str(folder)) from None
+        raise UserError(
+            f"cannot be probed: {(error.strerror or str(error)).lower()}", None, str(folder)
+        ) from None
     if not place.is_dir():
         raise UserError("not a directory", "give a directory of the file system", str(folder))
     found = None

@@ -78,7 +78,9 @@ def _verdict(answer: Answer, number: int, now_ns: int) -> str:
         return text
     first = min(since)
     ago = human_ns(max(now_ns - first, 0))
-    return f"{text}, since {_local(first)} ({ago})" if number == 0 else f"{text}。{_local(first)} から ({ago})"
+    return (
+        f"{text}, since {_local(first)} ({ago})" if number == 0 else f"{text}。{_local(first)} から ({ago})"
+    )
 
 
 def _row(item: Judgement, number: int) -> tuple[str, ...]:
@@ -169,7 +171,8 @@ def openmetrics(answer: Answer, subject: Subject) -> str:
         if known:
             said += _family(name, text, "ratio" if name.endswith("_ratio") else "")
             said += [
-                f'{name}{{mount="{mount}",item="{_quoted(item)}"}} {round(value, 6):g}' for item, value in known
+                f'{name}{{mount="{mount}",item="{_quoted(item)}"}} {round(value, 6):g}'
+                for item, value in known
             ]
     return "\n".join([*said, "# EOF"]) + "\n"
 

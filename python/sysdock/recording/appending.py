@@ -45,7 +45,9 @@ def locked(folder: Path, who: str) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             fact = f"{who} writes to it at this moment"
-            raise UserError(fact, "two at once would measure each other; try again later", str(folder)) from None
+            raise UserError(
+                fact, "two at once would measure each other; try again later", str(folder)
+            ) from None
         yield
     finally:
         os.close(descriptor)

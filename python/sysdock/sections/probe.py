@@ -29,7 +29,12 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
 
 def _screen(session: Session) -> Sequence[ScreenTable]:
     title = ("Probes", "プローブ")
-    columns = (("rate [1/s]", "毎秒"), ("latency", "所要時間"), ("of 100 the slowest", "99 %"), ("10 x as long", "10 倍以上"))
+    columns = (
+        ("rate [1/s]", "毎秒"),
+        ("latency", "所要時間"),
+        ("of 100 the slowest", "99 %"),
+        ("10 x as long", "10 倍以上"),
+    )
     try:
         rows = [_line(row) for row in session.run("probe/summary").dicts()]
     except NotComputed as error:
@@ -48,7 +53,11 @@ def _totals(session: Session) -> dict[str, Total]:
     rows = session.run("probe/summary").dicts()
     found = {}
     for row in rows:
-        name = row["item"] if row["length_bytes"] is None else f"{row['item']}, {human_bytes(row['length_bytes'])}"
+        name = (
+            row["item"]
+            if row["length_bytes"] is None
+            else f"{row['item']}, {human_bytes(row['length_bytes'])}"
+        )
         found[name] = Total(row["per_s"], (name, name), "1/s")
     return found
 
@@ -56,7 +65,9 @@ def _totals(session: Session) -> dict[str, Total]:
 def _statement(_session: Session, folder: str) -> Statement:
     """Rules judge a moment; whether a series got slower is another question, and another verb."""
     text = "This is a series of probes: rules do not judge it. Whether it is slower than usual:"
-    japanese = "これはプローブの系列で、ルールの対象ではありません。いつもより遅いかどうかは次のコマンドで調べます:"
+    japanese = (
+        "これはプローブの系列で、ルールの対象ではありません。いつもより遅いかどうかは次のコマンドで調べます:"
+    )
     place = shlex.quote(folder)
     return Statement((text, japanese), [f"sysdock probe status {place}", f"sysdock probe show {place}"])
 

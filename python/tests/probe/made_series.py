@@ -78,7 +78,9 @@ class Maker:
         return rows
 
 
-def make_series(folder: Path, library: Library, rows: Sequence[tuple[Any, ...]] = (), *, mount: str = "/srv") -> Path:
+def make_series(
+    folder: Path, library: Library, rows: Sequence[tuple[Any, ...]] = (), *, mount: str = "/srv"
+) -> Path:
     """A series with these rows, as `sysdock probe init` and `once` would have left it."""
     folder.mkdir(parents=True)
     (folder / "plan.json").write_text('{"steps": [{"item": "control"}]}')

@@ -65,7 +65,14 @@ def measure(step: dict[str, object], folder: Path) -> list[tuple[object, ...]]:
         os.fsync(handle)
         buffer = mmap.mmap(-1, length)
         return [
-            row("random_read", "read", length, timed(lambda: os.preadv(handle, [buffer], random.randrange(size // length) * length), seconds))
+            row(
+                "random_read",
+                "read",
+                length,
+                timed(
+                    lambda: os.preadv(handle, [buffer], random.randrange(size // length) * length), seconds
+                ),
+            )
         ]
     return []
 
@@ -88,7 +95,22 @@ def row(item: str, operation: str, length: int | None, took: list[int]) -> tuple
     sizes = (None if length is None else rate * length, rate)
     times = (took[len(took) // 2], took[len(took) * 99 // 100], took[-1])
     head = (item, operation, "own", None, length, 1, 1, True, "sysdock", "box")
-    return (*head, (length or 0) * len(took), len(took), 0, 1, total, total, *sizes, 1.0, None, None, *times, "measured", None)
+    return (
+        *head,
+        (length or 0) * len(took),
+        len(took),
+        0,
+        1,
+        total,
+        total,
+        *sizes,
+        1.0,
+        None,
+        None,
+        *times,
+        "measured",
+        None,
+    )
 
 
 def write(output: Path, rows: list[tuple[object, ...]]) -> None:
