@@ -46,11 +46,13 @@ MARKS = {
         "report/test_disk",
         "recording/test_power_cuts.py",
         "recording/test_write_faults.py",
+        "probe/test_series.py",
     ),
     "slow": (
         "report/test_report_browser.py",
         "export/",
         "knowhow/",
+        "probe/",
         "cli/",
         "docs/test_add_family.py",
         "docs/test_wheel.py",

@@ -41,7 +41,7 @@ def command() -> None:
     "--series",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Folder to make. Default: /var/lib/sysdock/probe/NAME for root, else ~/.local/share/sysdock/probe/NAME.",
+    help="Folder to make. Default: in /var/lib/sysdock/probe for root, else in ~/.local/share.",
 )
 @click.option(
     "--every", default="10min", show_default=True, metavar="TIME", help="Time from one probe to the next."
@@ -164,7 +164,7 @@ def show(directory: Path | None, series: Path | None, output: Path | None, forma
     "--call",
     "called",
     metavar="COMMAND",
-    help="Run by the shell when the answer is another than at the last call, with the text on standard input.",
+    help="Run by the shell when the answer differs from that of the last call; it reads the text.",
 )
 @click.option(
     "--margin",

@@ -16,7 +16,7 @@ _UNEXPECTED = ("slower", "machine", "failing")
 
 
 def is_news(series: Path, answer: Answer) -> bool:
-    """Whether the answer differs from that of the last call; of a series as usual nobody need be told at first.
+    """Whether the answer differs from that of the last call. A first answer of `usual` does not.
 
     What is not known is no news.
     """

@@ -1,4 +1,4 @@
-"""What a series says of each item, one value for each probe; usual patterns of the day and the week taken out."""
+"""What a series says of each item, one value for each probe; patterns of the day and the week taken out."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ class History:
 
 
 _PROBES = """
-SELECT probe_id, min(time_ns), min(kernel), min(boot_id), min(CASE WHEN item = 'probe' THEN coalesce(note, status) END)
+SELECT probe_id, min(time_ns), min(kernel), min(boot_id),
+    min(CASE WHEN item = 'probe' THEN coalesce(note, status) END)
 FROM probe_results WHERE probe_id > (SELECT max(probe_id) FROM probe_results) - {newest}
 GROUP BY probe_id ORDER BY probe_id
 """

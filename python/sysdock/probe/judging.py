@@ -2,7 +2,8 @@
 
 Of each item the rates of the newest probes are compared with those before (`shift.py`), in two scales: probe
 by probe for the newest week, and by medians of `_BLOCK` probes for all of the history, so that both a
-fault of an hour ago and one that began a month ago are found. What follows the control item is not the file system:
+fault of an hour ago and one that began a month ago are found. What follows the control item is not the
+file system:
 
 - Where the control item is slower, too, an item counts only for what goes beyond the control's own change.
 - Where it is not, the part of each value is taken out that went with the control before (a regression of the
@@ -14,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -40,9 +42,9 @@ _R_TIMES_ROOT_N = 4.0
 class Judgement:
     """What is said of an item, under the names of the columns of `probe status`.
 
-    `status`: usual, slower, faster, unknown (too few probes, or the last one is old), failing. `change`, `low`,
-    `high`: of the rate, as a ratio below or above 0 (-0.3: 30 % slower), with the 95 % interval. `confidence`:
-    that it is slower (faster) at all, with all items and windows that were looked at counted in.
+    `status`: usual, slower, faster, unknown (too few probes, or the last one is old), failing. `change`,
+    `low`, `high`: of the rate, as a ratio below or above 0 (-0.3: 30 % slower), with the 95 % interval.
+    `confidence`: that it is slower (faster) at all, all items and windows that were tried counted in.
     """
 
     item: str
@@ -57,7 +59,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Answer:
-    """All items, and what it comes to: `status` as of an item, or `machine` where the machine itself is slower."""
+    """All items, and what it comes to: `status` of an item, or `machine`: the machine itself is slower."""
 
     status: str
     items: list[Judgement]
@@ -149,7 +151,7 @@ def _answer(items: list[Judgement], history: History, last_ns: int) -> Answer:
 def _compare(
     item: ItemHistory, control: ItemHistory | None, history: History, clock: Clock, *, slower: bool
 ) -> _Tried:
-    """Looks for a fall and a rise. `slower`: the control item is slower, so that all of its change is taken out."""
+    """Looks for a fall and a rise. `slower`: the control item is, so that all of its change is taken out."""
     places = [history.place[probe] for probe in item.probes]
     hours = Clock(
         *([each[place] for place in places] for each in (clock.hours, clock.week_hours, clock.days))
@@ -177,13 +179,13 @@ def _without_control(
 
 
 def _share(values: Sequence[float], beside: Sequence[float]) -> float:
-    """How much of a change of the control item is found in the values, from 0 to 1; 0 where that may be chance."""
+    """How much of a change of the control item is in the values, from 0 to 1; 0 where that may be chance."""
     values, beside = values[-_FINE:], beside[-_FINE:]
     count = len(values)
     if count < LEAST_BEFORE:
         return 0.0
     # Steps from probe to probe: a change of the level is none of the control's doing.
-    mine, its = ([b - a for a, b in zip(each, each[1:], strict=False)] for each in (values, beside))
+    mine, its = ([b - a for a, b in pairwise(each)] for each in (values, beside))
     y, x = shift.scores(mine, mine), shift.scores(its, its)
     xy, xx, yy = (sum(a * b for a, b in zip(*pair, strict=True)) for pair in ((x, y), (x, x), (y, y)))
     if xx == 0 or yy == 0 or xy / math.sqrt(xx * yy) * math.sqrt(count) < _R_TIMES_ROOT_N:
@@ -255,14 +257,19 @@ def _judgement(each: _Tried, p_fall: float, p_rise: float, history: History, set
         # What went with the machine was taken out, so that only the measured change itself can be said.
         return Judgement(item.name, "usual", None, math.expm1(each.raw_change))
     newest = fall if abs(fall.deviate) > abs(rise.deviate) else rise
-    ratios = (math.expm1(value) for value in (newest.change, newest.low, newest.high))
-    return Judgement(item.name, "usual", None, *ratios)
+    return Judgement(item.name, "usual", None, *_ratios(newest))
 
 
 def _changed(item: ItemHistory, status: str, found: Shift, p: float, history: History) -> Judgement:
     first = history.place[item.probes[-found.length]]
-    ratios = (math.expm1(value) for value in (found.change, found.low, found.high))
-    return Judgement(item.name, status, history.times_ns[first], *ratios, 1 - p, _what_else(history, first))
+    change, low, high = _ratios(found)
+    note = _what_else(history, first)
+    return Judgement(item.name, status, history.times_ns[first], change, low, high, 1 - p, note)
+
+
+def _ratios(found: Shift) -> tuple[float, float, float]:
+    """Its change, and both ends of the interval, as ratios."""
+    return math.expm1(found.change), math.expm1(found.low), math.expm1(found.high)
 
 
 def _what_else(history: History, first: int) -> tuple[str, str] | None:
@@ -286,5 +293,5 @@ _TOO_FEW = (
 )
 _OLD = (
     "not known: the last probe is too old; does the timer run?",
-    "わかりません: 最後のプローブが古すぎます。タイマーは動いていますか？",
+    "わかりません: 最後のプローブが古すぎます。タイマーが動いているか確認してください。",
 )

@@ -106,7 +106,7 @@ def _count(manifest: dict[str, Any], now: Moment) -> None:
 def _result(
     probe_id: int, now: Moment, row: Sequence[Any], shared: tuple[float, float | None, int, bool]
 ) -> tuple[Any, ...]:
-    """A row of `probe_results`; numbers to the digits that mean something, so that a year of them is small."""
+    """A row of `probe_results`; numbers to the digits that mean something, so that a year is small."""
     step, item, operation, length, rate, p50, p99, status, note = row
     when = (now.time_ns, now.since_boot_ns, now.boot_id, now.kernel)
     times = [None if each is None else int(_digits(each, 3)) for each in (p50, p99)]
@@ -121,7 +121,7 @@ def _digits(value: float, digits: int) -> float:
 
 
 def _wait(limits: Limits, said: Callable[[str], None]) -> tuple[float, Busy, bool]:
-    """Waits while the machine is busy, but not for ever; returns seconds, how it is, and whether it is busy still."""
+    """Waits while the machine is busy; returns seconds, how busy it is, and whether that is too much."""
     begun = time.monotonic()
     while True:
         busy = Busy.now()
@@ -200,7 +200,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _be_polite() -> None:
-    """Low priority on the CPU, and the disk only when nobody else wants it (where the scheduler knows of that)."""
+    """Low priority on the CPU, and the disk only when nobody else wants it, if its scheduler can do that."""
     with suppress(OSError):
         os.nice(_NICE)
     if number := _IOPRIO_SET.get(platform.machine()):

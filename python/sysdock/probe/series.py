@@ -50,10 +50,10 @@ def begin(folder: Path, series: Path | None, every_ns: int, library: Library) ->
     target = target_of(folder)
     _refuse_unwritable(target)
     place = series or default_root() / target.name
-    if place.exists() or place.is_symlink():
-        if not (place.is_dir() and not any(place.iterdir())):
-            hint = "`sysdock probe once` adds to it; another one: --series FOLDER"
-            raise UserError("already exists", hint, str(place))
+    is_empty = place.is_dir() and not any(place.iterdir())
+    if (place.exists() or place.is_symlink()) and not is_empty:
+        hint = "`sysdock probe once` adds to it; another one: --series FOLDER"
+        raise UserError("already exists", hint, str(place))
     to_disk.make_folder(place.parent)
     place.mkdir(exist_ok=True)
     try:

@@ -1,12 +1,13 @@
 """Whether the newest values of a series are lower than those before them: since when, by how much, how sure.
 
 Values are logarithms of rates, oldest first. Each becomes a score: its distance from the median of the values
-before the window that is looked at, by their spread (median absolute deviation), and at most `CLIP` either way
-(Huber 1964), so that a single stall decides nothing. The sum of the scores in a window that ends with the newest value is
-compared with what chance gives. Neighbouring probes resemble each other (what slows one slows the next), so
-the variance of such a sum is taken from the series itself: from sums of as many neighbours before the window,
-and from the correlation of neighbours. Windows of many lengths are looked at, and the price of that is paid
-(Bonferroni), as it is for several items (Holm 1979, `adjusted`).
+before the window that is looked at, by their spread (median absolute deviation), and at most `CLIP` either
+way (Huber 1964), so that a single stall decides nothing. The sum of the scores in a window that ends with the
+newest value is compared with what chance gives. Neighbouring probes
+resemble each other (what slows one slows the next), so the variance of such a sum is taken from the series
+itself: from sums of as many neighbours before the window, and from the correlation of neighbours. Windows of
+many lengths are looked at, and the price of that is paid (`_independent`), as it is for several items (Holm
+1979, `adjusted`).
 
 `change_points` finds the moments in a whole series at which its level changed: binary segmentation by the
 cumulative sum of scores (Page 1954), whose largest distance from its chord has the distribution of the
@@ -58,7 +59,7 @@ class Shift:
 
 
 def shifted(values: Sequence[float]) -> tuple[Shift, Shift] | None:
-    """The clearest fall and the clearest rise; `p` is of either by itself. None where there are too few values."""
+    """The clearest fall and the clearest rise; `p` is of either by itself. None: there are too few values."""
     lengths = _lengths(len(values))
     if not lengths:
         return None
@@ -94,7 +95,7 @@ def _lengths(count: int) -> list[int]:
 
 
 def _independent(lengths: Sequence[int]) -> float:
-    """As many windows that have nothing to do with each other find as much by chance: two where one is twice as long."""
+    """So many independent windows find as much by chance: two more for each doubling of the length."""
     return 1 + 2 * math.log2(lengths[-1] / lengths[0])
 
 
@@ -124,7 +125,7 @@ def _deviate(values: Sequence[float], length: int) -> float:
 
 
 def inflation_of(before: Sequence[float], length: int) -> float:
-    """How much more sums of `length` neighbours vary than sums of values that have nothing to do with each other."""
+    """How much more sums of `length` neighbours vary than sums of independent values."""
     count = len(before)
     mean = sum(before) / count
     centred = [each - mean for each in before]
@@ -187,7 +188,7 @@ def change_points(
 ) -> list[ChangePoint]:
     """Where the level of the series changed for good, oldest first."""
     places = sorted(_split(values, 0, len(values), p_most))
-    # What splits found early may have been moved by what was found later: each is judged between its neighbours.
+    # A split that was found early may be none beside later ones: each is judged between its neighbours.
     while True:
         found, edges = [], [0, *(at for at, _ in places), len(values)]
         for number, (at, p) in enumerate(places):

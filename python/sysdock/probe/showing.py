@@ -38,7 +38,7 @@ _DAYS = (
 
 @dataclass(frozen=True)
 class Change:
-    """A moment at which the level of an item changed. `change`: of the rate, as a ratio; `kernel`: the new one."""
+    """When the level of an item changed. `change`: of the rate, a ratio; `kernel`: the new one."""
 
     item: str
     time_ns: int
@@ -48,7 +48,7 @@ class Change:
 
 
 def changes(history: History) -> list[Change]:
-    """Change points of all items, the oldest first; all items together err by chance once in a hundred series."""
+    """Change points of all items, the oldest first; all together err by chance once in a hundred series."""
     clock = clock_of(history.times_ns)
     found = []
     p_most = 0.01 / max(len(history.items), 1)
@@ -214,7 +214,7 @@ def _event(event: dict[str, Any], started: int) -> str:
 
 
 def _valleys(found: Shown, ja: bool) -> list[str]:
-    """Hours and days at which an item does less than nine tenths of what it usually does, once that can be told."""
+    """Hours and days at which an item does less than nine tenths of the usual, once that can be told."""
     said = []
     days = (found.history.times_ns[-1] - found.history.times_ns[0]) / _DAY_NS if found.history.ids else 0
     for rows, key, needed in ((found.daily, "hour", DAYS_FOR_DAY), (found.weekly, "weekday", DAYS_FOR_WEEK)):

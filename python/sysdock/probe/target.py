@@ -97,7 +97,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Busy:
-    """How busy the machine is: load average of a minute by CPU, and pressure on I/O [%], if the kernel says."""
+    """How busy the machine is: load average of a minute by CPU, and pressure on I/O [%] (None: not known)."""
 
     load: float
     io_pressure: float | None

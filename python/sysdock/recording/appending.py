@@ -1,11 +1,12 @@
 """Appends rows to a recording that grows for years, and keeps it in few parts.
 
 Each append writes a part of its own. When there are `_FAN` parts of one level at the end of a table, they
-become one of the next level: a year of 52,560 appends leaves some 60 parts, and each row is written five times.
+become one of the next level: a year of 52,560 appends leaves some 60 parts, and each row is written five
+times.
 
 Only recording.json says what belongs to the recording. It is replaced in one step, so whatever kills the
-writer, all rows before are there. Parts that were merged are removed by the next append, not by this one: somebody
-may be reading.
+writer, all rows before are there. Parts that were merged are removed by the next append, not by this one:
+somebody may be reading.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
         facts.append(Fact(("probed", "測定対象"), (what, what)))
         facts.append(Fact(("options", "オプション"), (row["options"], row["options"])))
     [(probes, failed)] = session.fetch(
-        "SELECT count(DISTINCT probe_id), count(DISTINCT probe_id) FILTER (WHERE item = 'probe') FROM probe_results"
+        "SELECT count(DISTINCT probe_id), count(DISTINCT probe_id) FILTER (WHERE item = 'probe') "
+        "FROM probe_results"
     )
     counts = f"{probes:,}, {failed:,} failed", f"{probes:,} 回、うち失敗 {failed:,} 回"
     return [*facts, Fact(("probes", "プローブ"), counts)]

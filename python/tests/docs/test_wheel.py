@@ -81,6 +81,8 @@ def test_every_file_of_a_folder_is_in_it(
         "data/lib/systemd/system/sysdock-disk@.service",
         "data/lib/systemd/system/sysdock-disk@.timer",
         "data/lib/systemd/system/sysdock-flight.service",
+        "data/lib/systemd/system/sysdock-probe@.service",
+        "data/lib/systemd/system/sysdock-probe@.timer",
         "sysdock/page/assets/vega.js",
         "sysdock/library/assets/tables.json",
         "sysdock/recording/assets/mentions.json",

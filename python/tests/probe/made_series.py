@@ -43,10 +43,10 @@ class Maker:
     alike: float = 0.3
     stalls: float = 0.03
     items: Sequence[tuple[int, str, str, int | None, float, float]] = ITEMS
-    truth: Truth = lambda _number, _item: 1.0  # noqa: E731
-    times: Callable[[int], int] = lambda number: STARTED_NS + number * TEN_MINUTES_NS  # noqa: E731
-    kernel: Callable[[int], str] = lambda _number: "6.1.0"  # noqa: E731
-    boot: Callable[[int], str] = lambda _number: "b0000000"  # noqa: E731
+    truth: Truth = lambda _number, _item: 1.0
+    times: Callable[[int], int] = lambda number: STARTED_NS + number * TEN_MINUTES_NS
+    kernel: Callable[[int], str] = lambda _number: "6.1.0"
+    boot: Callable[[int], str] = lambda _number: "b0000000"
     _left: dict[str, float] = field(default_factory=dict)
 
     def rows(self, probes: int, first: int = 0) -> list[tuple[Any, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import fcntl
 import os
 import shutil
@@ -287,10 +288,35 @@ def test_show_has_a_graph_a_table_and_what_stands_out(library: Library, tmp_path
     series = make_series(tmp_path / "series", library, Maker(truth=truth, stalls=0.0).rows(400))
     text = call("show", series, "--lang", "en").stdout
     assert sum(line.startswith("log append") for line in text.splitlines()) == 2
-    [change] = [line for line in text.splitlines() if "sure" in line]
+    [change] = [line for line in text.splitlines() if "% sure" in line]
     assert "log append: -" in change
     assert "Singular points (ten times as long as usual): 1" in text
     assert "変化点" in call("show", series, "--lang", "ja").stdout
     call("show", series, "-o", tmp_path / "graph.svg")
     assert "<svg" in (tmp_path / "graph.svg").read_text()
     assert '"change_points"' in call("show", series, "--format", "json").stdout
+
+
+def test_the_units_start_a_verb_that_there_is(
+    tmp_path: Path, begun: tuple[Path, Path], call: Call, stand_in: Any
+) -> None:
+    assert stand_in
+    units = Path(__file__).parents[2] / "wheel-data" / "data" / "lib" / "systemd" / "system"
+    parsed = configparser.ConfigParser(interpolation=None)
+    assert parsed.read(units / "sysdock-probe@.service")
+    program, verb, *words = parsed["Service"]["ExecStart"].split()
+    assert (program, verb) == ("sysdock", "probe")
+    words = [word.replace("/var/lib/sysdock/probe/%i", str(begun[1])) for word in words]
+    assert not call(*words, "--wait", "0").return_value
+    if shutil.which("systemd-analyze") is None:
+        return
+    for kind in ("service", "timer"):
+        text = (
+            (units / f"sysdock-probe@.{kind}").read_text().replace("ExecStart=sysdock", "ExecStart=/bin/true")
+        )
+        (tmp_path / f"sysdock-probe@srv.{kind}").write_text(text)
+    names = [tmp_path / f"sysdock-probe@srv.{kind}" for kind in ("service", "timer")]
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *names], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
