@@ -5,7 +5,8 @@ by probe for the newest week, and by medians of `_BLOCK` probes for all of the h
 fault of an hour ago and one that began a month ago are found. What follows the control item is not the
 file system:
 
-- Where the control item is slower, too, an item counts only for what goes beyond the control's own change.
+- Where the control item is slower, too, an item counts only for what goes beyond the control's own change, as
+  far as that may be in it.
 - Where it is not, the part of each value is taken out that went with the control before (a regression of the
   scores), as when a neighbour takes the CPU.
 """
@@ -35,6 +36,7 @@ _FEWEST_BLOCKS = 2 * LEAST_BEFORE
 _FAILED = 3
 _STALE = 3
 _NEAR = 2
+# A correlation times the root of the number of steps: beyond this it is no chance.
 _R_TIMES_ROOT_N = 4.0
 
 
@@ -151,7 +153,7 @@ def _answer(items: list[Judgement], history: History, last_ns: int) -> Answer:
 def _compare(
     item: ItemHistory, control: ItemHistory | None, history: History, clock: Clock, *, slower: bool
 ) -> _Tried:
-    """Looks for a fall and a rise. `slower`: the control item is, so that all of its change is taken out."""
+    """Looks for a fall and a rise. `slower`: the control item is, so that as much as may be is taken out."""
     places = [history.place[probe] for probe in item.probes]
     hours = Clock(
         *([each[place] for place in places] for each in (clock.hours, clock.week_hours, clock.days))
@@ -174,23 +176,28 @@ def _without_control(
         return list(values)
     middle = median(of_probe.values())
     beside = [of_probe.get(probe, middle) - middle for probe in item.probes]
-    factor = 1.0 if slower else _share(values, beside)
+    factor = _share(values, beside, most=slower)
     return [value - factor * each for value, each in zip(values, beside, strict=True)]
 
 
-def _share(values: Sequence[float], beside: Sequence[float]) -> float:
-    """How much of a change of the control item is in the values, from 0 to 1; 0 where that may be chance."""
+def _share(values: Sequence[float], beside: Sequence[float], *, most: bool) -> float:
+    """How much of a change of the control item is in the values, from 0 to 1: 0 where that may be chance.
+
+    most: as much as there may be. What follows the control varies at least as much as that share of it.
+    """
     values, beside = values[-_FINE:], beside[-_FINE:]
     count = len(values)
     if count < LEAST_BEFORE:
-        return 0.0
+        return float(most)
     # Steps from probe to probe: a change of the level is none of the control's doing.
     mine, its = ([b - a for a, b in pairwise(each)] for each in (values, beside))
+    scale = shift.spread_of(mine, median(mine)) / shift.spread_of(its, median(its))
+    if most:
+        return min(1.0, scale)
     y, x = shift.scores(mine, mine), shift.scores(its, its)
     xy, xx, yy = (sum(a * b for a, b in zip(*pair, strict=True)) for pair in ((x, y), (x, x), (y, y)))
     if xx == 0 or yy == 0 or xy / math.sqrt(xx * yy) * math.sqrt(count) < _R_TIMES_ROOT_N:
         return 0.0
-    scale = shift.spread_of(mine, median(mine)) / shift.spread_of(its, median(its))
     return min(1.0, xy / xx * scale)
 
 
