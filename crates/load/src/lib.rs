@@ -6,13 +6,14 @@
 //! Modules, from what is asked to what is said: `step` (what is to be done), `run` (a folder, and steps one after the other), `workspace` (the folder,
 //! and what killed runs left), `workers` (processes and their phases), `board` (memory that they share: the barrier), `items` (what a worker does),
 //! `meter` (counts it), `data` (what is written), `device` (what lies below, and what it did), `judge` (whether the number may be believed),
-//! `measured` (rows).
+//! `measured` (rows). `foreign` has nothing to do with these: it reads.
 
 mod board;
 mod clock;
 mod data;
 mod device;
 mod error;
+pub mod foreign;
 mod guarded;
 mod histogram;
 mod items;

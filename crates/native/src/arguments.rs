@@ -15,8 +15,10 @@ struct CommandLine {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Turn logs of strace or truss into a recording.
-    #[command(after_help = "Example:\n  strace -f -ttt -T -y -o run.strace make\n  sysdock-native import run.strace -o rec")]
+    /// Turn logs of strace or truss, or output of fio, IOR, mdtest or elbencho, into a recording.
+    #[command(
+        after_help = "Example:\n  strace -f -ttt -T -y -o run.strace make\n  sysdock-native import run.strace -o rec\n  sysdock-native import fio.json ior.txt mdtest.txt -o results"
+    )]
     Import(Import),
     /// Record a command, or processes that run.
     #[command(
@@ -332,7 +334,8 @@ pub(crate) struct Load {
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Logs: files (plain, .gz, .zst), a set that strace -ff wrote, or - for standard input.
+    /// Logs: files (plain, .gz, .zst), a set that strace -ff wrote, or - for standard input. Those of system calls and those of load go into
+    /// recordings of their own; what a log is, is told by its contents.
     #[arg(required = true, value_name = "LOG")]
     pub(crate) logs: Vec<PathBuf>,
     /// Folder to make.

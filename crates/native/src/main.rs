@@ -13,6 +13,7 @@ mod disk_map;
 mod environment;
 mod flight;
 mod import;
+mod import_load;
 mod inherited;
 mod left_behind;
 mod load;

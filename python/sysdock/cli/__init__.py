@@ -17,7 +17,7 @@ from sysdock.errors import UserError, did_you_mean
 # Verb -> module and the line in `sysdock --help`, in the order in which a user meets them.
 VERBS = {
     "run": ("run", "Record a command, then say what holds it back."),
-    "import": ("import_log", "Make a recording from strace logs."),
+    "import": ("import_log", "Make a recording from logs of strace, truss, fio, IOR, mdtest or elbencho."),
     "record": ("record", "Record processes that run already, or a command."),
     "top": ("top", "What the machine does, live: by process, file, device, lock."),
     "flight": ("flight", "Keep the last minute; write it when something happens."),

@@ -16,6 +16,7 @@ _EPILOG = """Example:
   strace -f -ttt -T -y -o tar.log tar cf /dev/null /usr/share/doc
   sysdock import tar.log -o rec
   sysdock import --align node1/run.strace node2/run.strace -o job
+  sysdock import fio.json ior.txt mdtest.txt elbencho.csv -o results
 """
 
 
@@ -71,9 +72,10 @@ def command(
     with_report: bool,
     lang: str,
 ) -> None:
-    """Make a recording from logs of strace or truss (also packed), then say what they show.
+    """Make a recording from logs (also packed), then say what they show.
 
-    LOG: a file (plain, .gz, .zst), several of a set or of several hosts, or - for standard input.
+    LOG: a file (plain, .gz, .zst), several of a set or of several hosts, or - for standard input. Of system
+    calls: strace, truss. Of load on a file system: fio (JSON), IOR, mdtest, elbencho, which give load_results.
     """
     from sysdock.cli.output import remark
     from sysdock.cli.recording import answer, load_ahead, run_with_progress

@@ -1,0 +1,243 @@
+//! `sysdock-native import` of what fio, IOR, mdtest and elbencho printed.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, Read},
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use sysdock_load::foreign::{self, BEGINNING, LONGEST_LOG, Log, Tool};
+use sysdock_table::{Capture, Ending, Folder, Manifest, Recording, Source, TableError, rows};
+
+use crate::{
+    arguments, confine, environment,
+    messages::{self, Message},
+    privileges,
+};
+
+/// A result that is in a log and not in the tables; the word of `import_issues.issue`, explained in docs/reference/import-issues.md.
+const BROKEN_RESULT: &str = "broken_result";
+/// A log that could not be read to its end, as logs of calls have it, too.
+const DAMAGED: &str = "damaged_input";
+
+/// A log that is open, and the beginning of which was looked at.
+struct Input {
+    path: PathBuf,
+    file: Option<File>,
+    tool: Tool,
+    written_ns: Option<i64>,
+}
+
+/// Import, if these are logs of load; returns the exit status, or `None` where none of them is.
+pub(crate) fn run(arguments: &arguments::Import) -> Result<Option<u8>, Message> {
+    let Some(inputs) = inputs(&arguments.logs)? else { return Ok(None) };
+    refuse_options(arguments, &inputs[0])?;
+    let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
+    privileges::become_caller()?;
+    let confined = confine::parser(&folder);
+    let mut recording = Recording::create_in(folder, manifest(&inputs))?;
+    for table in ["load_results", "load_latencies", "import_issues"] {
+        recording.manifest.tables.entry(table.into()).or_default();
+    }
+    match import(inputs, &mut recording) {
+        Ok(damaged) => {
+            let mut environment = environment::of_log(&recording.manifest);
+            environment.push(environment::of_its_limits(confined));
+            environment::write(&mut recording, &environment)?;
+            let ending = if damaged { Ending::InputError } else { Ending::EndOfInput };
+            Ok(Some(crate::import::status(recording.finish(ending)?.capture().ended_by)))
+        }
+        Err(Failure::Input(message)) => {
+            recording.abandon();
+            Err(message)
+        }
+        Err(Failure::Table(error)) => {
+            let _ = recording.finish(Ending::WriteError);
+            Err(error.into())
+        }
+    }
+}
+
+enum Failure {
+    Input(Message),
+    Table(TableError),
+}
+
+impl From<TableError> for Failure {
+    fn from(error: TableError) -> Self {
+        Failure::Table(error)
+    }
+}
+
+/// Open all logs, if they are of load; `None` if none is.
+fn inputs(logs: &[PathBuf]) -> Result<Option<Vec<Input>>, Message> {
+    let looked: Vec<Option<Input>> = logs.iter().map(|path| look(path)).collect();
+    if looked.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let other = logs.iter().zip(&looked).find_map(|(path, input)| input.is_none().then_some(path));
+    if let Some(path) = other {
+        let known = looked.iter().flatten().next().map(|input| (input.path.display(), input.tool.word()));
+        let (first, tool) = known.expect("one was recognized");
+        let fact = format!("{}: no output of fio, IOR, mdtest or elbencho, as {first} is (of {tool})", path.display());
+        return Err(Message::new(
+            fact,
+            "import system calls and load into recordings of their own; a file that cannot be read is neither",
+        ));
+    }
+    Ok(Some(looked.into_iter().flatten().collect()))
+}
+
+/// Look at the beginning of a log. What cannot be opened is left to whoever reads logs of calls, and says so.
+fn look(path: &Path) -> Option<Input> {
+    if path == Path::new("-") {
+        // Nothing is taken from it: what was looked at is read again.
+        let beginning = io::stdin().lock().fill_buf().ok()?.to_vec();
+        let tool = foreign::recognize(&beginning)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        return Some(Input { path: path.into(), file: None, tool, written_ns: i64::try_from(now.as_nanos()).ok() });
+    }
+    // A pipe would lose what is read.
+    let metadata = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let tool = {
+        let mut beginning = Vec::with_capacity(BEGINNING);
+        unpacked(File::open(path).ok()?).ok()?.take(BEGINNING as u64).read_to_end(&mut beginning).ok();
+        foreign::recognize(&beginning)?
+    };
+    let written = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let written_ns = written.and_then(|time| i64::try_from(time.as_nanos()).ok());
+    Some(Input { path: path.into(), file: Some(File::open(path).ok()?), tool, written_ns })
+}
+
+/// Compression is told by the first bytes, not by the name.
+fn unpacked(file: File) -> io::Result<Box<dyn Read>> {
+    let mut file = io::BufReader::new(file);
+    Ok(match file.fill_buf()? {
+        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(file)),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::new(file)?),
+        _ => Box::new(file),
+    })
+}
+
+/// Options that say something about times of calls.
+fn refuse_options(arguments: &arguments::Import, first: &Input) -> Result<(), Message> {
+    let given = [
+        (arguments.date.is_some(), "--date"),
+        (!arguments.offset.is_empty(), "--offset"),
+        (arguments.align, "--align"),
+        (arguments.follow, "--follow"),
+        (arguments.truss_columns.is_some(), "--truss-columns"),
+    ];
+    match given.iter().find(|(given, _)| *given) {
+        Some((_, option)) => Err(Message::new(
+            format!("{option}: {} is output of {}, which is read without it", first.path.display(), first.tool.word()),
+            "leave the option out",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn manifest(inputs: &[Input]) -> Manifest {
+    let tool = inputs[0].tool;
+    let recorder = if inputs.iter().all(|input| input.tool == tool) { format!("{}-log", tool.word()) } else { "load-log".into() };
+    let mut capture = Capture::new(&recorder, "results", sysdock_load::ABOUT);
+    capture.clock.kind = "epoch".into();
+    let name = |path: &Path| if path == Path::new("-") { "<stdin>".into() } else { path.to_string_lossy().into_owned() };
+    capture.sources = inputs.iter().map(|input| Source { path: name(&input.path), ..Source::default() }).collect();
+    let mut manifest = Manifest::of(capture);
+    manifest.tool.host = environment::host_name();
+    manifest
+}
+
+/// Read all logs into the recording; returns whether one could not be read to its end.
+fn import(inputs: Vec<Input>, recording: &mut Recording) -> Result<bool, Failure> {
+    let (mut next_id, mut damaged) = (1, false);
+    let (mut first_ns, mut last_ns) = (None::<i64>, None::<i64>);
+    for (number, input) in inputs.into_iter().enumerate() {
+        let written_ns = input.written_ns;
+        let (text, failure) = text(&input).map_err(Failure::Input)?;
+        let log = foreign::read(&text);
+        if log.measured.is_empty() {
+            return Err(Failure::Input(nothing(&input, &log)));
+        }
+        next_id = sysdock_load::write(recording, &log.measured, next_id)?;
+        issues(number, &log, failure.as_deref(), recording)?;
+        damaged |= failure.is_some();
+        let times = || log.measured.iter().flat_map(|row| [row.started_ns, row.ended_ns]).flatten();
+        let otherwise = log.written_ns.or(written_ns);
+        first_ns = first_ns.into_iter().chain(times().min().or(otherwise)).min();
+        last_ns = last_ns.into_iter().chain(times().max().or(otherwise)).max();
+    }
+    if let (Some(first), Some(last)) = (first_ns, last_ns) {
+        recording.manifest.cover(first, last);
+    }
+    Ok(damaged)
+}
+
+/// All of a log, and why it is not all of it.
+fn text(input: &Input) -> Result<(Vec<u8>, Option<String>), Message> {
+    let mut text = Vec::new();
+    let place = input.path.display();
+    let reader: Box<dyn Read> = match &input.file {
+        Some(file) => file.try_clone().and_then(unpacked).map_err(|error| Message::bare(format!("{place}: {error}")))?,
+        None => Box::new(io::stdin()),
+    };
+    let failure = reader.take(LONGEST_LOG + 1).read_to_end(&mut text).err().map(|error| error.to_string());
+    if text.len() as u64 > LONGEST_LOG {
+        return Err(Message::new(
+            format!("{place}: more than {} MiB of output of {}", LONGEST_LOG >> 20, input.tool.word()),
+            "split it between runs, and import the parts together: sysdock import PART... -o REC",
+        ));
+    }
+    Ok((text, failure))
+}
+
+/// Nothing of a log became a row.
+fn nothing(input: &Input, log: &Log) -> Message {
+    let (place, tool) = (input.path.display(), input.tool.word());
+    let why = match log.broken.first() {
+        Some(broken) => format!("line {}: {}", broken.line, broken.detail),
+        None => "it has no result of a file system".into(),
+    };
+    let hint = match input.tool {
+        Tool::Fio => "fio --output-format=json --output=FILE writes what is read here; a run that was killed has no result",
+        Tool::Ior => "IOR prints its results at the end of a run; was it killed, or its output cut?",
+        Tool::Mdtest => "mdtest prints its tables at the end of a run; was it killed, or its output cut?",
+        Tool::Elbencho => "elbencho prints a table for each phase; --csvfile and --jsonfile hold the same",
+    };
+    Message::new(format!("{place}: output of {tool}, and none of it was understood ({why})"), hint)
+}
+
+/// Say how much of a log is in the tables.
+fn issues(source: usize, log: &Log, failure: Option<&str>, recording: &mut Recording) -> Result<(), TableError> {
+    let path = recording.manifest.capture().sources[source].path.clone();
+    let row = |line: u64, issue: &'static str, detail: &str, excerpt: Option<String>| (line, issue, detail.to_string(), excerpt);
+    let broken = log.broken.iter().map(|broken| {
+        let excerpt = sysdock_table::readable(broken.text.trim_end().as_bytes()).into_owned();
+        row(broken.line, BROKEN_RESULT, &broken.detail, Some(excerpt))
+    });
+    let found: Vec<_> = broken.chain(failure.map(|why| row(0, DAMAGED, why, None))).collect();
+    recording.write_rows(found.iter().map(|(line, issue, detail, excerpt)| rows::ImportIssues {
+        source: path.as_str().into(),
+        line: line.cast_signed(),
+        issue: (*issue).into(),
+        understood: false,
+        detail: Some(detail.as_str().into()),
+        excerpt: excerpt.as_deref().map(Into::into),
+    }))?;
+    let capture = recording.manifest.capture_mut();
+    capture.understood += log.measured.len() as u64;
+    capture.total += (log.measured.len() + log.broken.len()) as u64;
+    capture.sources[source].lines = log.lines;
+    for (_, issue, ..) in &found {
+        *capture.issues.entry((*issue).into()).or_default() += 1;
+    }
+    for row in &log.measured {
+        *capture.counts.entry(row.status.word().into()).or_default() += 1;
+    }
+    if !log.broken.is_empty() {
+        messages::note(&format!("{path}: {} results could not be read; import_issues says which", log.broken.len()));
+    }
+    Ok(())
+}
