@@ -27,6 +27,8 @@ struct Input {
     file: Option<File>,
     tool: Tool,
     written_ns: Option<i64>,
+    /// As it lies on disk.
+    bytes: Option<u64>,
 }
 
 /// Import, if these are logs of load; returns the exit status, or `None` where none of them is.
@@ -78,13 +80,13 @@ fn inputs(logs: &[PathBuf]) -> Result<Option<Vec<Input>>, Message> {
     }
     let other = logs.iter().zip(&looked).find_map(|(path, input)| input.is_none().then_some(path));
     if let Some(path) = other {
-        let known = looked.iter().flatten().next().map(|input| (input.path.display(), input.tool.word()));
-        let (first, tool) = known.expect("one was recognized");
-        let fact = format!("{}: no output of fio, IOR, mdtest or elbencho, as {first} is (of {tool})", path.display());
-        return Err(Message::new(
-            fact,
-            "import system calls and load into recordings of their own; a file that cannot be read is neither",
-        ));
+        // One that is not there is no log of calls either.
+        if let Some(error) = path.metadata().err().filter(|_| path != Path::new("-")) {
+            return Err(Message::bare(format!("{}: {error}", path.display())));
+        }
+        let first = looked.iter().flatten().next().map(|input| input.path.display().to_string()).unwrap_or_default();
+        let fact = format!("{}: no output of fio, IOR, mdtest or elbencho, which {first} is", path.display());
+        return Err(Message::new(fact, "import logs of system calls and logs of load into recordings of their own"));
     }
     Ok(Some(looked.into_iter().flatten().collect()))
 }
@@ -96,7 +98,7 @@ fn look(path: &Path) -> Option<Input> {
         let beginning = io::stdin().lock().fill_buf().ok()?.to_vec();
         let tool = foreign::recognize(&beginning)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        return Some(Input { path: path.into(), file: None, tool, written_ns: i64::try_from(now.as_nanos()).ok() });
+        return Some(Input { path: path.into(), file: None, tool, written_ns: i64::try_from(now.as_nanos()).ok(), bytes: None });
     }
     // A pipe would lose what is read.
     let metadata = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
@@ -107,7 +109,7 @@ fn look(path: &Path) -> Option<Input> {
     };
     let written = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let written_ns = written.and_then(|time| i64::try_from(time.as_nanos()).ok());
-    Some(Input { path: path.into(), file: Some(File::open(path).ok()?), tool, written_ns })
+    Some(Input { path: path.into(), file: Some(File::open(path).ok()?), tool, written_ns, bytes: Some(metadata.len()) })
 }
 
 /// Compression is told by the first bytes, not by the name.
@@ -163,6 +165,7 @@ fn import(inputs: Vec<Input>, recording: &mut Recording) -> Result<bool, Failure
         }
         next_id = sysdock_load::write(recording, &log.measured, next_id)?;
         issues(number, &log, failure.as_deref(), recording)?;
+        recording.manifest.capture_mut().sources[number].bytes = input.bytes.unwrap_or(text.len() as u64);
         damaged |= failure.is_some();
         let times = || log.measured.iter().flat_map(|row| [row.started_ns, row.ended_ns]).flatten();
         let otherwise = log.written_ns.or(written_ns);

@@ -1,47 +1,51 @@
 -- Results of a load
--- One row per measurement: what was asked, what the file system did, and what the numbers are worth.
+-- One row per measurement: what was done by how many processes, how fast, and whether that number may be believed.
 -- needs:  load_results
--- param:  item VARCHAR = ''           Only this item; empty for all.
--- param:  operation VARCHAR = ''      Only this operation; empty for all.
--- param:  usable BOOLEAN = false      true: only rows whose numbers can be relied on.
--- column: item VARCHAR                What was measured.
--- column: operation VARCHAR           What the workers did.
--- column: length_bytes BIGINT         Bytes of each request [B].
--- column: processes INTEGER           Workers at a time.
--- column: setting VARCHAR             direct, shared, how writes reach the device, requests under way, and who made the load, where that is not the usual.
--- column: bytes_per_s DOUBLE          Rate of data [B/s].
--- column: operations_per_s DOUBLE     Rate of operations [1/s].
--- column: p50_ns BIGINT               Half of the operations took no longer [ns].
--- column: p99_ns BIGINT               99 of 100 operations took no longer [ns].
--- column: max_ns BIGINT               The longest [ns].
--- column: overlap DOUBLE              Part of the time in which all workers ran.
--- column: errors BIGINT               Operations that failed.
--- column: status VARCHAR              What the numbers are worth.
--- column: note VARCHAR                Why.
--- chart:  bars x=operation y=operations_per_s title="Operations a second" title_ja="操作/秒"
--- tags:   disk, bytes, time
+-- param:  item VARCHAR = ''        Only this item, such as transfer or metadata; empty: all.
+-- param:  operation VARCHAR = ''   Only this operation, such as read or create; empty: all.
+-- param:  engine VARCHAR = ''      Only what this tool measured: sysdock, fio, ior, mdtest, elbencho; empty: all.
+-- param:  status VARCHAR = ''      Only this status, such as reported or from_memory; empty: all.
+-- column: item VARCHAR             What was measured.
+-- column: operation VARCHAR        What the processes did.
+-- column: engine VARCHAR           Who made the load.
+-- column: length_bytes BIGINT      Bytes of a request [B].
+-- column: processes INTEGER        Processes or threads at a time, on all hosts.
+-- column: depth INTEGER            Requests that each of them keeps under way.
+-- column: direct BOOLEAN           Whether files were opened with O_DIRECT.
+-- column: layout VARCHAR           own: a file or directory for each process; shared: one for all.
+-- column: sync VARCHAR             How writes reach the device.
+-- column: bytes_per_s DOUBLE       Rate of data [B/s].
+-- column: operations_per_s DOUBLE  Rate of operations [1/s].
+-- column: p50_ns BIGINT            Half of the operations took no longer [ns].
+-- column: p99_ns BIGINT            99 of 100 operations took no longer [ns].
+-- column: max_ns BIGINT            The longest operation [ns].
+-- column: overlap DOUBLE           Part of the time in which all processes ran.
+-- column: errors BIGINT            Operations that failed.
+-- column: status VARCHAR           What the numbers are worth.
+-- column: note VARCHAR             Why that is the status, and what else is to be known.
+-- tags:   bytes, time, disk
 SELECT
-    item,
-    operation,
-    length_bytes,
-    processes,
-    substr(concat(
-        CASE WHEN direct THEN ' direct' ELSE '' END,
-        CASE WHEN layout = 'shared' THEN ' shared' ELSE '' END,
-        CASE WHEN coalesce(sync, 'end') <> 'end' THEN concat(' ', sync) ELSE '' END,
-        CASE WHEN depth > 1 THEN concat(' depth ', CAST(depth AS VARCHAR)) ELSE '' END,
-        CASE WHEN engine <> 'sysdock' THEN concat(' ', engine) ELSE '' END
-    ), 2) AS setting,
-    bytes_per_s,
-    operations_per_s,
-    p50_ns,
-    p99_ns,
-    max_ns,
-    overlap,
-    errors,
-    status,
-    note
-FROM load_results
-WHERE ($item = '' OR item = $item) AND ($operation = '' OR operation = $operation)
-    AND (NOT $usable OR status IN ('measured', 'throttled', 'reported'))
-ORDER BY result_id
+    r.item,
+    r.operation,
+    r.engine,
+    r.length_bytes,
+    r.processes,
+    r.depth,
+    r.direct,
+    r.layout,
+    r.sync,
+    r.bytes_per_s,
+    r.operations_per_s,
+    r.p50_ns,
+    r.p99_ns,
+    r.max_ns,
+    round(r.overlap, 3) AS overlap,
+    r.errors,
+    r.status,
+    coalesce(r.note, '') AS note
+FROM load_results AS r
+WHERE ($item = '' OR r.item = $item)
+    AND ($operation = '' OR r.operation = $operation)
+    AND ($engine = '' OR r.engine = $engine)
+    AND ($status = '' OR r.status = $status)
+ORDER BY r.result_id

@@ -75,7 +75,7 @@ def command(
     """Make a recording from logs (also packed), then say what they show.
 
     LOG: a file (plain, .gz, .zst), several of a set or of several hosts, or - for standard input. Of system
-    calls: strace, truss. Of load on a file system: fio (JSON), IOR, mdtest, elbencho, which give load_results.
+    calls: strace, truss. Of load on a file system: fio (JSON), IOR, mdtest, elbencho.
     """
     from sysdock.cli.output import remark
     from sysdock.cli.recording import answer, load_ahead, run_with_progress

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import re
 import subprocess
@@ -93,7 +94,7 @@ def test_classes_of_latency_add_up_to_the_operations(results: Callable[..., list
     assert len(classes) == len(middles)
     for row, middle in zip(classes, sorted(middles), strict=True):
         assert row["low_ns"] <= middle <= row["high_ns"] <= row["low_ns"] * 1.016 + 1
-    for lower, upper in zip(classes, classes[1:], strict=False):
+    for lower, upper in itertools.pairwise(classes):
         assert lower["high_ns"] < upper["low_ns"]
     [whole] = results(log)
     # Percentiles of two processes come from the classes of both.
@@ -104,7 +105,12 @@ def test_classes_of_latency_add_up_to_the_operations(results: Callable[..., list
 
 def test_processes_of_a_job_are_one_measurement(results: Callable[..., list[Row]]) -> None:
     first, second = results(LOGS / "fio-3.33.two_jobs.json")
-    assert (first["processes"], first["bytes"], second["processes"], second["depth"]) == (3, 3 * (8 << 20), 2, 4)
+    assert (first["processes"], first["bytes"], second["processes"], second["depth"]) == (
+        3,
+        3 * (8 << 20),
+        2,
+        4,
+    )
     assert (first["direct"], second["direct"], second["item"]) == (False, True, "random_write")
     assert first["status"] == "too_short"
     assert "invalidate=0" in first["note"]
@@ -218,6 +224,58 @@ def test_elbencho_is_read_to_its_last_worker(results: Callable[..., list[Row]]) 
         assert row["bytes"] / row["bytes_per_s"] == pytest.approx(int(last) / 1000, rel=0.001)
 
 
+def elbencho_phases() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (LOGS / "elbencho-3.1.json").read_text("utf-8").splitlines()]
+
+
+def test_elbencho_as_json_has_what_each_phase_did(results: Callable[..., list[Row]]) -> None:
+    rows = results(LOGS / "elbencho-3.1.json")
+    phases = elbencho_phases()
+    data = [phase for phase in phases if "bytes/s" in phase["last_done"]]
+    assert len(data) >= 5
+    for phase in data:
+        done = phase["last_done"]
+        [row] = [row for row in rows if row["bytes_per_s"] == int(done["bytes/s"])]
+        assert row["bytes"] == int(done["bytes"])
+        assert row["operations"] == row["bytes"] / row["length_bytes"]
+        assert row["length_bytes"] == int(phase["config"]["block_size"])
+        assert row["direct"] == (phase["config"]["direct_io"] == "true")
+        assert row["processes"] == 2
+        elapsed = [int(phase[when]["elapsed_time_ms"]) for when in ("first_done", "last_done")]
+        assert row["ended_ns"] - row["started_ns"] == elapsed[1] * 1_000_000
+        assert row["overlap"] == pytest.approx(elapsed[0] / elapsed[1])
+    entries = [phase for phase in phases if "entries/s" in phase["last_done"]]
+    rates = {row["operations_per_s"] for row in rows if row["item"] == "metadata"}
+    assert rates == {float(phase["last_done"]["entries/s"]) for phase in entries}
+    words = {row["operation"] for row in rows if row["item"] == "metadata"}
+    assert words == {"mkdir", "create", "stat", "open", "remove", "rmdir"}
+    [first, *_] = phases
+    histogram = first["last_done"]["latency"]["IO"]["histogram"]["buckets"]
+    classes = [
+        row for row in results(LOGS / "elbencho-3.1.json", table="load_latencies") if row["result_id"] == 1
+    ]
+    assert (
+        sum(row["operations"] for row in classes) == sum(int(bucket["count"]) for bucket in histogram) == 128
+    )
+
+
+def test_all_three_forms_of_elbencho_say_the_same(results: Callable[..., list[Row]]) -> None:
+    of_json = results(LOGS / "elbencho-3.1.json")
+    for name in ("elbencho-3.1.csv", "elbencho-3.1.txt"):
+        rows = results(LOGS / name)
+        assert [(row["item"], row["operation"], row["status"]) for row in rows] == [
+            (row["item"], row["operation"], row["status"]) for row in of_json
+        ]
+        for row, exact in zip(rows, of_json, strict=True):
+            assert row["overlap"] == pytest.approx(exact["overlap"])
+            assert (row["processes"], row["length_bytes"]) == (exact["processes"], exact["length_bytes"])
+            # Whole MiB/s, rounded down.
+            assert 0 <= (exact["bytes_per_s"] or 0) - (row["bytes_per_s"] or 0) < 1024 * 1024
+            if row["item"] == "metadata":
+                assert row["operations_per_s"] == exact["operations_per_s"]
+                assert row["operations"] == exact["operations"]
+
+
 def test_logs_of_several_tools_are_one_recording(native: Path, tmp_path: Path) -> None:
     logs = sorted(path for path in LOGS.iterdir() if path.suffix != ".md")
     packed = tmp_path / "without_a_name"
@@ -227,6 +285,9 @@ def test_logs_of_several_tools_are_one_recording(native: Path, tmp_path: Path) -
     manifest = json.loads((recording / "recording.json").read_text("utf-8"))
     [capture] = manifest["captures"]
     assert (capture["recorder"], capture["unit"], capture["complete"]) == ("load-log", "results", True)
+    assert [source["bytes"] for source in capture["sources"]] == [
+        path.stat().st_size for path in (*logs, packed)
+    ]
     assert [family["family"] for family in capture["families"]] == ["load"]
     assert capture["total"] == capture["understood"] == manifest["tables"]["load_results"]["rows"]
     assert capture["counts"]["reported"] < capture["total"]
@@ -278,6 +339,7 @@ def test_kinds_of_logs_are_not_mixed(native: Path, tmp_path: Path) -> None:
         said = refused(native, tmp_path, *logs)
         assert "run.strace: no output of fio, IOR, mdtest or elbencho" in said
         assert "recordings of their own" in said
+    assert "none.txt: No such file" in refused(native, tmp_path, log, tmp_path / "none.txt")
     for option in (["--align"], ["--follow"], ["--date", "2026-11-20"], ["--offset", "a=1"]):
         assert f"{option[0]}: " in refused(native, tmp_path, *option, log)
 
@@ -286,7 +348,9 @@ def test_a_log_damaged_by_its_packing_keeps_what_was_read(native: Path, tmp_path
     packed = tmp_path / "log.gz"
     text = (LOGS / "fio-3.33.write.json").read_bytes()
     packed.write_bytes(gzip.compress(text + b"\n" * 10)[:-4])
-    done = subprocess.run([native, "import", packed, "-o", tmp_path / "rec"], capture_output=True, check=False)
+    done = subprocess.run(
+        [native, "import", packed, "-o", tmp_path / "rec"], capture_output=True, check=False
+    )
     assert done.returncode == 2
     [capture] = json.loads((tmp_path / "rec" / "recording.json").read_text("utf-8"))["captures"]
     assert (capture["ended_by"], capture["understood"]) == ("input error", 1)

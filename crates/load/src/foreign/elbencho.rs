@@ -5,9 +5,9 @@
 
 use serde_json::Value;
 
-use crate::{Measured, Status};
+use crate::{LatencyClass, Measured, Status};
 
-use super::{Log, SHORTEST_MS, Tool, doubt, json, numbers, remark, reported};
+use super::{LEAST_OVERLAP, Log, SHORTEST_MS, Tool, doubt, json, numbers, percentile, remark, reported};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -74,6 +74,7 @@ struct Counts {
     max_ns: Option<i64>,
     p50_ns: Option<i64>,
     p99_ns: Option<i64>,
+    classes: Vec<LatencyClass>,
 }
 
 impl Phase {
@@ -81,8 +82,9 @@ impl Phase {
     fn rows(&self, past: &mut Past, line: u64, log: &mut Log) {
         let before = log.measured.len() + log.broken.len();
         let random = if self.random { "random_write" } else { "transfer" };
+        let mixed = if self.random { "random_mix" } else { "transfer" };
         let (data, entries) = match self.name.as_str() {
-            name if name.starts_with("RWMIX") => (Some(("random_mix", "write")), None),
+            name if name.starts_with("RWMIX") => (Some((mixed, "write")), None),
             name if name.starts_with("WRITE") => (Some((random, "write")), Some(("metadata", "create"))),
             name if name.starts_with("READ") => {
                 (Some((if self.random { "random_read" } else { "transfer" }, "read")), Some(("metadata", "open")))
@@ -107,7 +109,7 @@ impl Phase {
             log.take(line, row);
         }
         if self.mixed_reads.per_s.is_some() || self.mixed_reads.bytes_per_s.is_some() {
-            log.take(line, self.row("random_mix", "read", &self.mixed_reads));
+            log.take(line, self.row(mixed, "read", &self.mixed_reads));
         }
         if let Some((item, operation)) = entries.filter(|_| self.entries.per_s.is_some()) {
             log.take(line, self.entry_row(item, operation));
@@ -124,6 +126,7 @@ impl Phase {
         let processes = threads.saturating_mul(self.hosts.unwrap_or(1).max(1));
         let mut row = reported(Tool::Elbencho, item, operation, processes);
         (row.max_ns, row.p50_ns, row.p99_ns) = (counts.max_ns, counts.p50_ns, counts.p99_ns);
+        row.latencies.clone_from(&counts.classes);
         row.operations_per_s = counts.per_s;
         let seconds = self.last_ms.map(|ms| ms / 1e3);
         let reckoned = counts.per_s.zip(seconds).map(|(rate, seconds)| rate * seconds);
@@ -139,6 +142,8 @@ impl Phase {
         }
         if self.last_ms.is_some_and(|ms| ms < SHORTEST_MS) {
             doubt(&mut row, Status::TooShort, format!("it took {:.0} ms", self.last_ms.unwrap_or(0.0)));
+        } else if let Some(overlap) = row.overlap.filter(|overlap| *overlap < LEAST_OVERLAP) {
+            doubt(&mut row, Status::NoOverlap, format!("all threads ran in {:.0} % of the time only", overlap * 100.0));
         }
         row
     }
@@ -154,6 +159,10 @@ impl Phase {
         {
             row.operations_per_s = Some(rate / length as f64);
             row.operations = row.bytes / length;
+        }
+        // Times are whole ms, bytes are exact in JSON.
+        if let (None, Some(length)) = (counts.total, row.length_bytes.filter(|length| *length > 0 && row.bytes > 0)) {
+            row.operations = (row.bytes - 1) / length + 1;
         }
         row
     }
@@ -225,9 +234,11 @@ impl Phase {
             "Dirs/s" if self.name.contains("DIRS") => self.entries.per_s = last,
             "Files total" => self.entries.total = last,
             "Dirs total" if self.name.contains("DIRS") => self.entries.total = last,
-            "IO latency" => self.data.max_ns = latency(values, "max="),
+            "IO latency" | "IO wr latency" => self.data.max_ns = latency(values, "max="),
+            "IO rd latency" => self.mixed_reads.max_ns = latency(values, "max="),
             "Files latency" | "Dirs latency" => self.entries.max_ns = latency(values, "max="),
-            "IO lat % us" => percentiles(&mut self.data, values),
+            "IO lat % us" | "IO wr lat % us" => percentiles(&mut self.data, values),
+            "IO rd lat % us" => percentiles(&mut self.mixed_reads, values),
             "Files lat % us" | "Dirs lat % us" => percentiles(&mut self.entries, values),
             _ => {}
         }
@@ -311,11 +322,10 @@ pub(super) fn read_json(document: &Value, past: &mut Past, log: &mut Log) {
     let count = |key: &str| json::whole(config, key).and_then(|count| i32::try_from(count).ok());
     let flag = |key: &str| config.get(key).map(|value| value == "true" || value == "1" || value == true || value == 1);
     let data = |done: &Value, latency: &Value| Counts {
-        per_s: json::number(done, "iops"),
         bytes: json::number(done, "bytes"),
         bytes_per_s: json::number(done, "bytes/s"),
-        max_ns: json::whole(latency, "max_us").map(|us| us.saturating_mul(1000)),
-        ..Counts::default()
+        per_s: json::number(done, "iops"),
+        ..latencies(latency)
     };
     let latency = &last["latency"];
     let phase = Phase {
@@ -334,10 +344,34 @@ pub(super) fn read_json(document: &Value, past: &mut Past, log: &mut Log) {
         entries: Counts {
             total: json::number(last, "entries"),
             per_s: json::number(last, "entries/s"),
-            max_ns: json::whole(&latency["entries"], "max_us").map(|us| us.saturating_mul(1000)),
-            ..Counts::default()
+            ..latencies(&latency["entries"])
         },
     };
     log.written_ns = log.written_ns.or(phase.start_ns);
     phase.rows(past, log.line, log);
+}
+
+/// What a document says of the time that operations took (`--lat`, `--lathisto`).
+fn latencies(latency: &Value) -> Counts {
+    let buckets = latency["histogram"]["buckets"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut classes: Vec<LatencyClass> = buckets.iter().filter_map(class).collect();
+    classes.sort_by_key(|class| class.low_ns);
+    // A class has the values from its lower limit to below its upper one.
+    Counts {
+        max_ns: json::number(latency, "max_us").map(|us| us * 1e3).filter(|ns| numbers::possible(*ns)).map(numbers::whole),
+        p50_ns: percentile(&classes, 0.5),
+        p99_ns: percentile(&classes, 0.99),
+        classes,
+        ..Counts::default()
+    }
+}
+
+/// `{"range": "45-54us", "count": "28"}`
+fn class(bucket: &Value) -> Option<LatencyClass> {
+    let range = json::text(bucket, "range")?;
+    let (low, high) = range.strip_suffix("us")?.split_once('-')?;
+    let ns = |text: &str| numbers::number(text).map(|us| us * 1e3).filter(|ns| numbers::possible(*ns)).map(numbers::whole);
+    let (low_ns, high_ns) = (ns(low)?, ns(high)?.checked_sub(1)?);
+    let operations = json::whole(bucket, "count").filter(|count| *count > 0)?;
+    (low_ns <= high_ns).then_some(LatencyClass { low_ns, high_ns, operations })
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{LatencyClass, Measured, Status};
 
-use super::{LEAST_OVERLAP, Log, SHORTEST_MS, Tool, doubt, json, numbers, remark, reported};
+use super::{LEAST_OVERLAP, Log, SHORTEST_MS, Tool, doubt, json, numbers, percentile, remark, reported};
 
 /// What of an entry is measured: the key in the JSON.
 const SECTIONS: [&str; 4] = ["read", "write", "trim", "mixed"];
@@ -437,14 +437,4 @@ fn class(middle: i64, operations: i64) -> LatencyClass {
     let width = if middle < 128 { 1 } else { 1_i64 << (middle.ilog2() - 6) };
     let low_ns = middle - middle % width;
     LatencyClass { low_ns, high_ns: low_ns + width - 1, operations }
-}
-
-/// The upper limit of the class in which this part of the operations is complete.
-fn percentile(classes: &[LatencyClass], part: f64) -> Option<i64> {
-    let all: f64 = classes.iter().map(|class| class.operations as f64).sum();
-    let mut sum = 0.0;
-    classes.iter().find_map(|class| {
-        sum += class.operations as f64;
-        (sum >= part * all).then_some(class.high_ns)
-    })
 }

@@ -14,7 +14,7 @@ mod sections;
 
 use std::collections::BTreeSet;
 
-use crate::{Measured, Status};
+use crate::{LatencyClass, Measured, Status};
 
 /// A log longer than this is refused: it is held in memory, and that of a large campaign has some MiB.
 pub const LONGEST_LOG: u64 = 64 << 20;
@@ -131,6 +131,16 @@ fn remark(row: &mut Measured, what: impl Into<String>) {
 /// A row of another tool, about which nothing is in doubt yet.
 fn reported(tool: Tool, item: &'static str, operation: &'static str, processes: i32) -> Measured {
     Measured { engine: tool.word(), status: Status::Reported, ..Measured::new(item, operation, processes) }
+}
+
+/// The upper limit of the class in which this part of the operations is complete.
+fn percentile(classes: &[LatencyClass], part: f64) -> Option<i64> {
+    let all: f64 = classes.iter().map(|class| class.operations as f64).sum();
+    let mut sum = 0.0;
+    classes.iter().find_map(|class| {
+        sum += class.operations as f64;
+        (sum >= part * all).then_some(class.high_ns)
+    })
 }
 
 #[cfg(test)]
