@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,9 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--files", type=int, metavar="N", help="Files of each process. Default: 1000."),
         click.option("--depth", type=int, metavar="N", help="Requests under way (depth). Default: 1."),
         click.option("--direct", is_flag=True, help="Past the page cache (O_DIRECT)."),
-        click.option("--layout", type=click.Choice(["own", "shared"]), help="A file for each, or one for all."),
+        click.option(
+            "--layout", type=click.Choice(["own", "shared"]), help="A file for each, or one for all."
+        ),
         click.option(
             "--sync",
             type=click.Choice(["none", "end", "fdatasync", "fsync", "dsync"]),
@@ -67,6 +69,12 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--write-share", type=float, metavar="SHARE", help="Requests that write (random_mix)."),
         click.option("--prefilled", is_flag=True, help="Records overwrite a log of full size."),
         click.option("--verify", is_flag=True, help="Compare each block that is read with what was written."),
+        click.option(
+            "--engine",
+            type=click.Choice(["own", "fio"]),
+            default="own",
+            help="fio: the same by fio afterwards, as far as it has it; both are shown.",
+        ),
         share_option,
         click.option(
             "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True
@@ -97,9 +105,19 @@ def _run(ctx: click.Context, item: str, options: dict[str, Any]) -> None:
 
     arguments = _arguments(item, options)
     with kept(options["output"]) as folder:
-        words = ["load", "-o", str(folder), f"--called={called()}", *arguments, "--", str(options["directory"])]
+        words = [
+            "load",
+            "-o",
+            str(folder),
+            f"--called={called()}",
+            *arguments,
+            "--",
+            str(options["directory"]),
+        ]
         code = run_with_progress(words, _FORWARD)
         if (folder / "recording.json").exists():
+            if options["engine"] == "fio" and code == 0:
+                add_by_fio(folder, options["directory"], [_step(item, options)])
             show(folder, options["format_"])
     ctx.exit(code)
 
@@ -120,6 +138,35 @@ def _arguments(item: str, options: dict[str, Any]) -> list[str]:
     }
     words += [f"--{name}={value}" for name, value in values.items() if value is not None]
     return words + [f"--{name}" for name in ("direct", "prefilled", "verify", "share") if options[name]]
+
+
+def _step(item: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The step that these options ask for, as a plan has it."""
+    from sysdock.health.units import bytes_of, ns_of
+
+    values = {
+        "length_bytes": options["length"] and bytes_of(options["length"]),
+        "processes": options["processes"],
+        "time_ns": ns_of(options["for_"] or "5s") if options["for_"] or item in _TIMED else None,
+        "size_bytes": options["size"] and bytes_of(options["size"]),
+        "files": options["files"],
+        "depth": options["depth"],
+        "layout": options["layout"],
+        "sync": options["sync"],
+        "operations": options["operations"] and options["operations"].split(","),
+        "direct": options["direct"] or None,
+        "prefilled": options["prefilled"] or None,
+    }
+    return {"item": item, **{name: value for name, value in values.items() if value is not None}}
+
+
+def add_by_fio(folder: Path, directory: Path, steps: Sequence[dict[str, Any]]) -> None:
+    """Does steps by fio, and adds what it measured to the recording; what went wrong is said."""
+    from sysdock.cli.output import remark
+    from sysdock.health import fio_engine
+
+    for line in fio_engine.add(folder, directory, steps):
+        remark(f"fio: {line}")
 
 
 def show(folder: Path, format_: str) -> None:

@@ -50,8 +50,19 @@ _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     metavar="COMMAND",
     help="How a host is reached. Default: `ssh -o BatchMode=yes {node}`; `srun -N1 -n1 -w {node} sh -c` of a job.",
 )
-@click.option("--native", metavar="PATH", help="sysdock-native on these hosts. Default: the path that it has here.")
-@click.option("--report/--no-report", default=True, help="Write report.html into the recording. Default: yes.")
+@click.option(
+    "--native", metavar="PATH", help="sysdock-native on these hosts. Default: the path that it has here."
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["own", "fio"]),
+    default="own",
+    show_default=True,
+    help="fio: after our own generator, the same steps by fio, as far as it has them; both are shown.",
+)
+@click.option(
+    "--report/--no-report", default=True, help="Write report.html into the recording. Default: yes."
+)
 @share_option
 @lang_option
 @click.option(
@@ -71,6 +82,7 @@ def command(
     nodes: str | None,
     launch: str | None,
     native: str | None,
+    engine: str,
     report: bool,
     share: bool,
     lang: str,
@@ -82,7 +94,9 @@ def command(
     one. Ctrl-C keeps what is done. The load is real: do not run it beside work that must not be slowed down.
     """
     from sysdock.cli.recording import load_ahead, run_with_progress
+    from sysdock.cli.bench import add_by_fio
     from sysdock.health.planned import called, default_output, plan_file
+    from sysdock.library import Library
     from sysdock.recording.native import refuse_existing
 
     folder = output or default_output(class_)
@@ -98,6 +112,8 @@ def command(
         words += [f"--called={called()}", *(["--share"] if share else [])]
         code = run_with_progress([*words, "--", str(directory)], _FORWARD)
     if (folder / "recording.json").exists():
+        if engine == "fio" and code == 0:
+            add_by_fio(folder, directory, Library().load_plan(class_).steps)
         _answer(folder, format_, lang, report)
     ctx.exit(code)
 

@@ -68,7 +68,9 @@ class Node:
                 start_new_session=True,
             )
         except OSError as error:
-            raise UserError(f"cannot be started: {error.strerror}", place=words[0] if words else name) from None
+            raise UserError(
+                f"cannot be started: {error.strerror}", place=words[0] if words else name
+            ) from None
         self.facts: list[list[Any]] = []
         self.clock = Clock(0, 0)
 
@@ -199,9 +201,7 @@ _OVERLAP = 0.5
 _SUMS = ("processes", "bytes", "operations", "errors")
 
 
-def merged(
-    rows: Sequence[dict[str, Any]], names: Sequence[str], clocks: Sequence[Clock]
-) -> dict[str, Any]:
+def merged(rows: Sequence[dict[str, Any]], names: Sequence[str], clocks: Sequence[Clock]) -> dict[str, Any]:
     """The rows of all hosts as one, times by our own clock."""
     row = dict(rows[0])
     row["hosts"] = ",".join(names)

@@ -48,7 +48,9 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
         for name, japanese in (("type", "種類"), ("source", "装置"), ("mount options", "マウントオプション")):
             sql = "SELECT value FROM environment WHERE section = 'file system' AND name = $name"
             for (value,) in session.fetch(sql, {"name": name}):
-                facts.append(Fact((f"file system {name}", f"ファイルシステムの{japanese}"), (str(value),) * 2))
+                facts.append(
+                    Fact((f"file system {name}", f"ファイルシステムの{japanese}"), (str(value),) * 2)
+                )
     return facts
 
 
