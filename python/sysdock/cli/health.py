@@ -31,7 +31,7 @@ _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     default="S",
     metavar="S|M|L",
     show_default=True,
-    help="S: 1 minute, 1 GB, 8 processes. M: 10 minutes, 100. L: 2 hours, 1,000. Or a site's own in knowhow/health.",
+    help="S: 1 minute, 1 GB, 8 processes. M: 10 minutes, 100. L: 2 hours, 1,000. Or a site's own.",
 )
 @click.option(
     "-o",
@@ -48,7 +48,7 @@ _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.option(
     "--launch",
     metavar="COMMAND",
-    help="How a host is reached. Default: `ssh -o BatchMode=yes {node}`; `srun -N1 -n1 -w {node} sh -c` of a job.",
+    help="How a host is reached. Default: `ssh -o BatchMode=yes {node}`; of a Slurm job, srun.",
 )
 @click.option(
     "--native", metavar="PATH", help="sysdock-native on these hosts. Default: the path that it has here."
@@ -93,8 +93,8 @@ def command(
     Works in a folder of its own below DIR and removes it; what a killed run left there is removed by the next
     one. Ctrl-C keeps what is done. The load is real: do not run it beside work that must not be slowed down.
     """
-    from sysdock.cli.recording import load_ahead, run_with_progress
     from sysdock.cli.bench import add_by_fio
+    from sysdock.cli.recording import load_ahead, run_with_progress
     from sysdock.health.planned import called, default_output, plan_file
     from sysdock.library import Library
     from sysdock.recording.native import refuse_existing

@@ -43,7 +43,7 @@ class ProgressLine:
 
 
 def progress_text(event: dict[str, Any]) -> str:
-    """A progress event in words: what is done, share, bytes, rate, time left; what is not known is left out."""
+    """A progress event in words: what is done, share, bytes, rate, time left; without what is not known."""
     if "what" in event:
         return f"sysdock: {event['done'] + 1} of {event['total']}: {event['what']}{_left(event)}"
     done, total = event.get("bytes_done") or 0, event.get("bytes_total")

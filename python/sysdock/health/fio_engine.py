@@ -27,7 +27,7 @@ _PATIENCE_S = 120
 
 
 def commands(step: dict[str, Any], folder: Path) -> list[tuple[str, list[str]]]:
-    """The operations of a step that fio has, each with its command line. They follow each other in `folder`."""
+    """The operations of a step that fio has, each with its command line, to be run in this order."""
     base = _base(step, folder)
     match step["item"]:
         case "transfer" | "volume" | "mmap":
@@ -139,7 +139,7 @@ def _measured(
 
 @contextmanager
 def _folder(directory: Path) -> Iterator[Path]:
-    """A folder for the files of fio, as the generator makes them: a killed run's is removed by the next one."""
+    """A folder for the files of fio, as the generator makes them: that of a killed run is removed by the next."""
     pid = os.getpid()
     fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
     read = {

@@ -1,7 +1,7 @@
-"""Load by several hosts at the same time: a generator on each, clocks compared, one start, results as one row.
+"""Load by several hosts at once: a generator on each, clocks compared, one start, results as one row.
 
-Each host runs `sysdock-native load DIR --agent`, started by ssh, srun or whatever the user names. What is said
-to it and by it is one JSON object a line (crates/native/src/load.rs).
+Each host runs `sysdock-native load DIR --agent`, started by ssh, srun or whatever the user names. What is
+said to it and by it is one JSON object a line (crates/native/src/load.rs).
 """
 
 from __future__ import annotations

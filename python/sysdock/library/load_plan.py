@@ -1,7 +1,7 @@
 """Reads plans of a load, `knowhow/health/<name>.toml`: steps in the fields of `crates/load/src/step.rs`.
 
-A field that is a list of numbers, or of words, stands for a step with each of them; of several lists, for each
-combination, the last one changing fastest.
+A field that is a list of numbers, or of words, stands for a step with each of them; of several lists, for
+each combination, the last one changing fastest.
 """
 
 from __future__ import annotations
