@@ -107,10 +107,11 @@ fn findings(step: &Step, phase: &PhaseOutcome, row: &Measured, file_system: &Fil
     }
     found.extend(errors(phase, row));
     if row.operations > 0 {
-        found.extend(timing(row));
+        // Memory is no file system, however long it was read.
         if row.operation == "read" {
             found.extend(origin(phase, row, file_system));
         }
+        found.extend(timing(row));
     }
     if let Some(remark) = phase.remark {
         found.push((Status::NotKnown, remark.into()));
