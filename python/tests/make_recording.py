@@ -163,8 +163,54 @@ class RecordingMaker:
         return self.write(tables, name, recorder="experiment", about="experiment")
 
     def make_each_kind(self) -> list[Path]:
-        """A recording of calls, one with times of waiting, one of a disk, one of an experiment."""
-        return [self.make(), self.make_waits(), self.make_scan(), self.make_experiment()]
+        """A recording of calls, one with times of waiting, one of a disk, one of an experiment, a series of probes."""
+        return [self.make(), self.make_waits(), self.make_scan(), self.make_experiment(), self.make_probes()]
+
+    def make_probes(self, name: str = "probes") -> Path:
+        """A series of three probes of two items."""
+        target = {
+            "probe_id": 1,
+            "time_ns": STARTED_NS,
+            "folder": "/srv",
+            "mount_point": "/srv",
+            "fs_type": "ext4",
+            "source": "/dev/sdb1",
+            "options": "rw",
+            "device": "8:17",
+            "size_bytes": 1 << 30,
+            "kernel": "6.1.0",
+            "host": "box",
+            "every_ns": 600 * 10**9,
+        }
+        same = {
+            "boot_id": "b1",
+            "kernel": "6.1.0",
+            "status": "measured",
+            "load": 0.5,
+            "waited_ns": 0,
+            "under_load": False,
+        }
+        items = ((1, "control", "compute", None, 9000.0), (2, "log", "append", 8192, 400.0))
+        rows = [
+            {
+                **same,
+                "probe_id": number + 1,
+                "step": step,
+                "time_ns": STARTED_NS + number * 600 * 10**9,
+                "since_boot_ns": (number + 1) * 600 * 10**9,
+                "item": item,
+                "operation": operation,
+                "length_bytes": length,
+                "operations_per_s": rate + number,
+                "p50_ns": round(1e9 / rate),
+                "p99_ns": round(3e9 / rate),
+            }
+            for number in range(3)
+            for step, item, operation, length, rate in items
+        ]
+        return self.write(
+            {"probe_targets": [target], "probe_results": rows}, name, recorder="probe", about="probe"
+        )
 
     def make_waits(self, name: str = "waits") -> Path:
         """A process that reads, for which it waits 30 ms for the disk, and computes; with all that families record."""

@@ -143,7 +143,7 @@ def show(directory: Path | None, series: Path | None, output: Path | None, forma
             sys.stdout.write(json_text(showing.content(found), indent=1) + "\n")
             return
         sys.stdout.write("\n".join([*showing.graph(found.history, lang), ""]) + "\n")
-        print_result(session.run(session.library.analysis("probe/summary")), "table", None)
+        print_result(session.run(session.library.analysis("probe/items")), "table", None)
         sys.stdout.write("\n".join(["", *showing.lines(found, lang)]) + "\n")
 
 

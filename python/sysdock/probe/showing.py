@@ -91,7 +91,7 @@ class Shown:
 def shown(session: Session) -> Shown:
     """All of it."""
     history = read(session, _ALL)
-    names = ("summary", "singular_points", "daily", "weekly", "events")
+    names = ("items", "singular_points", "daily", "weekly", "events")
     tables = [session.run(session.library.analysis(f"probe/{name}")).dicts() for name in names]
     return Shown(history, changes(history), *tables)
 

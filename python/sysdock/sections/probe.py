@@ -37,7 +37,7 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
         ("10 x as long", "10 倍以上"),
     )
     try:
-        rows = [_line(row) for row in session.run("probe/summary").dicts()]
+        rows = [_line(row) for row in session.run("probe/items").dicts()]
     except NotComputed as error:
         return [ScreenTable(title, columns, [], error.words)]
     return [ScreenTable(title, columns, rows)] if rows else []
@@ -50,8 +50,8 @@ def _line(row: dict[str, Any]) -> tuple[str, tuple[str, str, str, str]]:
 
 
 def _totals(session: Session) -> dict[str, Total]:
-    """Median rates, from the analysis probe/summary."""
-    rows = session.run("probe/summary").dicts()
+    """Median rates, from the analysis probe/items."""
+    rows = session.run("probe/items").dicts()
     found = {}
     for row in rows:
         name = (
