@@ -27,8 +27,9 @@ def results(native: Path, tmp_path: Path) -> Callable[..., list[Row]]:
         subprocess.run([native, "import", *logs, "-o", recording], check=True, capture_output=True)
         parts = str(recording / table / "*.parquet")
         key = "result_id, low_ns" if table == "load_latencies" else "result_id"
-        answer = duckdb.sql(f"SELECT * FROM read_parquet('{parts}') ORDER BY {key}")
-        return [dict(zip(answer.columns, values, strict=True)) for values in answer.fetchall()]
+        answer = duckdb.connect().execute(f"SELECT * FROM read_parquet('{parts}') ORDER BY {key}")
+        columns = [column[0] for column in answer.description or []]
+        return [dict(zip(columns, values, strict=True)) for values in answer.fetchall()]
 
     return rows
 
@@ -292,7 +293,7 @@ def test_logs_of_several_tools_are_one_recording(native: Path, tmp_path: Path) -
     assert capture["total"] == capture["understood"] == manifest["tables"]["load_results"]["rows"]
     assert capture["counts"]["reported"] < capture["total"]
     parts = str(recording / "load_results" / "*.parquet")
-    ids = duckdb.sql(f"SELECT result_id FROM read_parquet('{parts}') ORDER BY 1").fetchall()
+    ids = duckdb.connect().execute(f"SELECT result_id FROM read_parquet('{parts}') ORDER BY 1").fetchall()
     assert ids == [(number + 1,) for number in range(len(ids))]
     assert len(ids) > 50
 
@@ -319,7 +320,9 @@ def test_what_cannot_be_read_is_counted_or_refused(native: Path, tmp_path: Path)
     subprocess.run([native, "import", both, "-o", tmp_path / "rec"], check=True, capture_output=True)
     parts = str(tmp_path / "rec" / "import_issues" / "*.parquet")
     lines = log.read_text("utf-8").count("\n")
-    found = duckdb.sql(f"SELECT issue, line, understood FROM read_parquet('{parts}')").fetchall()
+    found = (
+        duckdb.connect().execute(f"SELECT issue, line, understood FROM read_parquet('{parts}')").fetchall()
+    )
     assert found == [("broken_result", lines + 1, False)]
     manifest = json.loads((tmp_path / "rec" / "recording.json").read_text("utf-8"))
     assert (manifest["captures"][0]["total"], manifest["captures"][0]["understood"]) == (2, 1)
