@@ -139,7 +139,7 @@ def _measured(
 
 @contextmanager
 def _folder(directory: Path) -> Iterator[Path]:
-    """A folder for the files of fio, as the generator makes them: that of a killed run is removed by the next."""
+    """A folder for the files of fio, like the generator's: the next run removes that of a killed one."""
     pid = os.getpid()
     fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
     read = {

@@ -81,9 +81,11 @@ def test_rates_are_bytes_by_the_time_from_the_first_start_to_the_last_end(ext4: 
         )
         assert (bytes_, operations, workers) == (row["bytes"], row["operations"], 20)
         [(first, last)] = session.fetch("SELECT min(ts_ns), max(ts_ns + dur_ns) FROM load_intervals")
-        assert row["started_ns"] <= first and last <= row["ended_ns"]
+        assert row["started_ns"] <= first
+        assert last <= row["ended_ns"]
         [(counted, longest)] = session.fetch("SELECT sum(operations), max(high_ns) FROM load_latencies")
-        assert counted == row["operations"] and longest >= row["max_ns"]
+        assert counted == row["operations"]
+        assert longest >= row["max_ns"]
 
 
 def test_the_sum_of_what_workers_did_is_never_above_the_window(ext4: Path):
@@ -129,7 +131,8 @@ def test_what_is_read_is_what_was_written(ext4: Path):
 def test_a_thousand_workers_are_at_the_barrier_together(memory: Path):
     ran = load(memory, "--item", "control", "--processes", "1000", "--for", "3s")
     row = ran.only()
-    assert row["processes"] == 1000 and row["errors"] == 0
+    assert row["processes"] == 1000
+    assert row["errors"] == 0
     # All of them came to the end that all of them had.
     assert row["operations"] >= 1000
 
