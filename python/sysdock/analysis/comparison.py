@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from sysdock.analysis.finding import Finding
@@ -100,7 +100,13 @@ def compare(a: Session, b: Session) -> Comparison:
 def _totals(section: Section, a: Session, b: Session) -> dict[str, tuple[Total, Total]]:
     assert section.totals
     of_a, of_b = _of(a, section.totals), _of(b, section.totals)
-    return {name: (of_a[name], of_b[name]) for name in of_a}
+    # What only one of them has is not known of the other.
+    names = dict.fromkeys([*of_a, *of_b])
+    return {name: (_or_unknown(name, of_a, of_b), _or_unknown(name, of_b, of_a)) for name in names}
+
+
+def _or_unknown(name: str, own: dict[str, Total], other: dict[str, Total]) -> Total:
+    return own.get(name) or replace(other[name], value=None)
 
 
 def _of(session: Session, ask: Callable[[Session], Answer]) -> Answer:

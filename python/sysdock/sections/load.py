@@ -86,14 +86,14 @@ def _numbers(row: dict[str, Any]) -> tuple[str, str, str, str]:
 
 
 def _totals(session: Session) -> dict[str, Total]:
-    """The highest rate of each operation with a setting, by its name."""
+    """The highest rate of each operation with a setting, by its name: of bytes or of operations."""
+    # At which length it was reached may differ from check to check, and is no part of the name.
+    rows = {_name({**row, "length_bytes": None}): row for row in session.dicts(_BEST)}
     return {
-        _name(row): Total(
-            row["bytes_per_s"] or row["operations_per_s"],
-            (_name(row), _name(row)),
-            "B/s" if row["bytes_per_s"] else "1/s",
+        name: Total(
+            row["bytes_per_s"] or row["operations_per_s"], (name, name), "B/s" if row["bytes_per_s"] else None
         )
-        for row in session.dicts(_BEST)
+        for name, row in rows.items()
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from generator import left, load
+from load_runs import left, load
 from sysdock.analysis import Session
 from sysdock.recording import Recording
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from generator import children, command, left, load
+from load_runs import children, command, left, load
 from sysdock.recording import Recording
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "disk"))
@@ -62,7 +62,8 @@ def test_steps_that_make_no_sense(tmp_path: Path):
         (["--item", "dance"], "unknown variant"),
     ):
         ran = load(tmp_path, *options)
-        assert ran.status == 2 and word in ran.said, ran.said
+        assert ran.status == 2, ran.said
+        assert word in ran.said, ran.said
     assert left(tmp_path) == []
 
 
@@ -78,7 +79,8 @@ def test_plans_that_are_none(tmp_path: Path):
     ):
         (tmp_path / "plan").write_text(text)
         ran = load(tmp_path / "work", "--plan", str(tmp_path / "plan"))
-        assert ran.status == 2 and word in ran.said, ran.said
+        assert ran.status == 2, ran.said
+        assert word in ran.said, ran.said
     assert left(tmp_path / "work") == []
 
 
@@ -130,7 +132,8 @@ def test_a_device_that_fails(tmp_path: Path, call: str, error: str, statuses: li
     options = ["--item", "transfer", "--length", "64KiB", "--size", "4MiB", "--processes", "2"]
     ran = load(work, *options, before=strace)
     wrong = [row for row in ran.rows if row["errors"]]
-    assert wrong and all(row["status"] in statuses for row in wrong), ran.rows
+    assert wrong, ran.rows
+    assert all(row["status"] in statuses for row in wrong), ran.rows
     assert all(os.strerror(getattr(errno, error)).lower() in row["note"] for row in wrong), wrong
     assert left(work) == []
 
@@ -151,7 +154,8 @@ def test_a_server_that_hangs(tmp_path: Path):
             pytest.skip(f"FUSE cannot be mounted: {done.stderr}")
         started = time.monotonic()
         ran = load(point, "--item", "control", "--for", "1s", "--patience", "1s")
-        assert ran.status == 2 and "does not answer" in ran.said, ran.said
+        assert ran.status == 2, ran.said
+        assert "does not answer" in ran.said, ran.said
         assert time.monotonic() - started < 60
     finally:
         os.close(server)
