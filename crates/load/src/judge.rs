@@ -170,3 +170,78 @@ fn origin(phase: &PhaseOutcome, row: &Measured, file_system: &FileSystem) -> Opt
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{device::Counters, histogram::CLASSES};
+
+    const MS: i64 = 1_000_000;
+
+    /// A read of 100 requests by two workers, 100 ms each, from the device.
+    fn phase() -> PhaseOutcome {
+        PhaseOutcome {
+            operations: vec![Operation::Read],
+            lanes: vec![LaneSum { bytes: 409_600, operations: 100, errors: 0, max_ns: 9, latencies: vec![0; CLASSES] }],
+            spans: vec![(0, 100 * MS), (MS, 101 * MS)],
+            idle: 0,
+            damaged: 0,
+            errno: 0,
+            read_for_workers: 409_600,
+            devices: Some(Counters { read: 500_000, written: 0 }),
+            cpu_throttled: false,
+            progress: Vec::new(),
+            deaths: std::collections::BTreeMap::new(),
+            interrupted: false,
+            hung: false,
+            remark: None,
+        }
+    }
+
+    fn judged(change: impl FnOnce(&mut PhaseOutcome)) -> Measured {
+        let mut phase = phase();
+        change(&mut phase);
+        let step: Step = serde_json::from_str(r#"{"item": "transfer", "processes": 2}"#).unwrap();
+        let file_system = FileSystem { mount: None, below: Below::Devices(std::collections::BTreeSet::new()) };
+        rows(&step, &phase, &file_system, "node").remove(0)
+    }
+
+    #[test]
+    fn rates_count_from_the_first_start_to_the_last_end() {
+        let row = judged(|_| {});
+        assert_eq!((row.status, &row.note), (Status::Measured, &None));
+        assert_eq!((row.started_ns, row.first_end_ns, row.ended_ns), (Some(0), Some(100 * MS), Some(101 * MS)));
+        assert!((row.bytes_per_s.unwrap() - 409_600.0 / 0.101).abs() < 1.0);
+        assert!((row.overlap.unwrap() - 99.0 / 101.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn each_doubt_has_its_status() {
+        let status = |change: &dyn Fn(&mut PhaseOutcome)| judged(|phase| change(phase)).status;
+        assert_eq!(status(&|phase| phase.read_for_workers = 0), Status::FromMemory);
+        // Others read as much from the device meanwhile.
+        assert_eq!(status(&|phase| phase.devices = Some(Counters { read: 40_960, written: 0 })), Status::FromMemory);
+        assert_eq!(status(&|phase| phase.devices = None), Status::NotKnown);
+        assert_eq!(status(&|phase| phase.spans = vec![(0, 60 * MS), (50 * MS, 100 * MS)]), Status::NoOverlap);
+        assert_eq!(status(&|phase| phase.spans = vec![(0, 5 * MS), (0, 5 * MS)]), Status::TooShort);
+        assert_eq!(status(&|phase| phase.damaged = 1), Status::Damaged);
+        assert_eq!(status(&|phase| phase.interrupted = true), Status::Interrupted);
+        assert_eq!(status(&|phase| phase.hung = true), Status::Failed);
+        assert_eq!(status(&|phase| phase.cpu_throttled = true), Status::Throttled);
+        let killed = |phase: &mut PhaseOutcome| phase.deaths = [("killed by signal 9".to_string(), 1)].into();
+        assert_eq!(status(&killed), Status::Failed);
+        let full = judged(|phase| (phase.lanes[0].errors, phase.errno) = (1, libc::ENOSPC));
+        assert_eq!(full.status, Status::Full);
+        let some_failed = judged(|phase| (phase.lanes[0].errors, phase.errno) = (3, libc::EIO));
+        assert_eq!(some_failed.status, Status::Measured);
+        assert!(some_failed.note.unwrap().starts_with("3 operations failed: "));
+    }
+
+    #[test]
+    fn the_gravest_doubt_is_the_status_and_all_are_in_the_note() {
+        let row = judged(|phase| (phase.damaged, phase.read_for_workers, phase.cpu_throttled) = (2, 0, true));
+        assert_eq!(row.status, Status::Damaged);
+        let note = row.note.unwrap();
+        assert!(note.contains("; the device read 0 %") && note.contains("; the control group was kept"), "{note}");
+    }
+}

@@ -309,3 +309,51 @@ fn thousand() -> u32 {
 fn third() -> f64 {
     0.3
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(json: &str) -> Step {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn what_a_plan_leaves_out_is_usual() {
+        let step = step(r#"{"item": "transfer"}"#);
+        assert_eq!((step.length_bytes, step.processes, step.size()), (4096, 1, 256 << 20));
+        assert_eq!((step.sync(), step.layout, step.direct), (Sync::End, Layout::Own, false));
+        assert_eq!(step.wanted(), [Operation::Write, Operation::Read]);
+        assert!(step.check().is_ok());
+    }
+
+    #[test]
+    fn a_share_is_whole_requests_and_at_least_one() {
+        let shared = step(r#"{"item": "transfer", "size_bytes": 10000, "length_bytes": 3000, "processes": 2}"#);
+        assert_eq!((shared.share(), shared.room()), (3000, 6000));
+        let small = step(r#"{"item": "transfer", "size_bytes": 10, "length_bytes": 4096, "processes": 8}"#);
+        assert_eq!(small.room(), 8 * 4096);
+    }
+
+    #[test]
+    fn operations_are_done_in_their_order_whatever_the_plan_says() {
+        let step = step(r#"{"item": "metadata", "operations": ["remove", "create"]}"#);
+        assert_eq!(step.wanted(), [Operation::Create, Operation::Remove]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for json in [
+            r#"{"item": "log"}"#,
+            r#"{"item": "log", "time_ns": 0}"#,
+            r#"{"item": "transfer", "operations": ["append"]}"#,
+            r#"{"item": "transfer", "direct": true, "length_bytes": 1000}"#,
+            r#"{"item": "transfer", "length_bytes": 0}"#,
+            r#"{"item": "transfer", "processes": 100000}"#,
+            r#"{"item": "depth", "time_ns": 5, "depth": 5000}"#,
+            r#"{"item": "random_mix", "time_ns": 5, "write_share": 1.5}"#,
+        ] {
+            assert!(step(json).check().is_err(), "{json}");
+        }
+    }
+}

@@ -82,9 +82,6 @@ impl Work for Depth<'_> {
                     under_way += 1;
                 }
             }
-            if !go_on && meter.is_over() && under_way == 0 {
-                break;
-            }
         }
         Ok(())
     }

@@ -262,3 +262,27 @@ impl Work for Metadata<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_numbers_behind_the_worker() {
+        let mut name = Name::new('f', 12);
+        for number in [0, 7, 10, 345, u32::MAX] {
+            assert_eq!(name.of(number).to_str(), Ok(format!("f12-{number}").as_str()));
+        }
+    }
+
+    #[test]
+    fn entries_of_a_listing_are_counted_by_their_lengths() {
+        let mut listing = vec![0_u8; 24 + 32];
+        listing[16..18].copy_from_slice(&24_u16.to_ne_bytes());
+        listing[24 + 16..24 + 18].copy_from_slice(&32_u16.to_ne_bytes());
+        assert_eq!(entries(&listing), 2);
+        assert_eq!(entries(&[]), 0);
+        // A length of 0 does not go on for ever.
+        assert_eq!(entries(&[0; 18]), 1);
+    }
+}
