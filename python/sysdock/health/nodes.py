@@ -183,6 +183,17 @@ def divided(step: dict[str, Any], hosts: int) -> list[dict[str, Any] | None]:
     return parts
 
 
+def alone(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Steps of most processes once more, on one host: is it that, or the server, that limits all of them?"""
+    compared = [
+        step
+        for step in steps
+        if step["item"] in ("transfer", "metadata") and step.get("layout", "own") == "own"
+    ]
+    most = max((step.get("processes", 1) for step in compared), default=1)
+    return [{**step, "hosts": 1} for step in compared if step.get("processes", 1) == most > 1]
+
+
 # The gravest first: the row of all hosts is worth no more than the worst of them.
 _WORST = (
     "interrupted",
@@ -294,7 +305,9 @@ def run(
     said: Callable[[int, dict[str, Any]], bool],
     keep: Callable[[list[dict[str, Any]]], None],
 ) -> list[Node]:
-    """Does all steps on these hosts. Returns what was started, ended by then.
+    """Does all steps on these hosts, a step with the field `hosts` on the first so many of them.
+
+    Returns what was started, ended by then.
 
     said: is told which step is next, and says whether to go on; keep: is given the rows of each.
     UserError: a host cannot be reached, or its generator ended. Whatever ends it, all generators are ended.
@@ -308,7 +321,8 @@ def run(
         for number, step in enumerate(steps):
             if not said(number, step):
                 break
-            keep(measure(nodes, step))
+            taking_part = nodes[: step.get("hosts", len(nodes))]
+            keep(measure(taking_part, {name: step[name] for name in step if name != "hosts"}))
     finally:
         for node in nodes:
             node.end()

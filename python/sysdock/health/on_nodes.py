@@ -29,7 +29,8 @@ def record(
     plan: the steps, and the seconds after which none begins. say: gets a line before each step. Returns how
     many steps were not begun, as the time was up.
     """
-    steps, within_s = plan
+    planned, within_s = plan
+    steps = [*planned, *(nodes.alone(planned) if len(names) > 1 else [])]
     refuse_existing(output)
     library = Library()
     to_disk.make_folder(output)

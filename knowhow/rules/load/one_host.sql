@@ -1,0 +1,60 @@
+-- One host against all of them
+-- A host that gets less from the file system than several hosts with as many processes: it is the limit, not the server.
+-- needs:  load_results
+-- param:  min_gain DOUBLE = 1.5                 How many times as much several hosts must reach for one of them to be the limit.
+-- column: subject VARCHAR       What it is about.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          How many times as much all hosts reach.
+-- column: limit_value DOUBLE    From which on it is a finding.
+-- column: cost_ns BIGINT        Not known: a load is no program [ns].
+-- column: gain_ns BIGINT        Not known [ns].
+-- column: certainty VARCHAR     medium: each was measured once.
+-- column: operation VARCHAR     The operation.
+-- column: what VARCHAR          The same with item and request length.
+-- column: processes INTEGER     Processes, of one host or of all together.
+-- column: hosts VARCHAR         Names of all hosts.
+-- column: one_rate DOUBLE       Operations a second of one host.
+-- column: all_rate DOUBLE       Operations a second of all hosts.
+-- says: finding en  {what}: {processes} processes on one host reach {one_rate} operations a second, on {hosts} together {all_rate}: a host is the limit, not the server.
+-- says: finding ja  {what}: {processes} プロセスで、1 ホストでは {one_rate} 回/秒、{hosts} では {all_rate} 回/秒です。限界はサーバーではなくホストにあります。
+-- says: ok en  {what}: {processes} processes on one host reach {one_rate} operations a second, on {hosts} together {all_rate}.
+-- says: ok ja  {what}: {processes} プロセスで、1 ホストでは {one_rate} 回/秒、{hosts} では {all_rate} 回/秒です。
+-- says: unknown en  Nothing was measured both on one host and on several with as many processes.
+-- says: unknown ja  同じプロセス数で、1 ホストと複数ホストの両方で測ったものがありません。
+-- evidence: load/results --operation {operation}
+-- tags:   disk, bytes, time
+WITH usable AS (
+    SELECT item, operation, length_bytes, direct, layout, coalesce(sync, '') AS sync, processes, operations_per_s AS rate,
+        hosts
+    FROM load_results
+    WHERE status IN ('measured', 'throttled', 'reported') AND operations_per_s > 0 AND hosts IS NOT NULL AND processes > 1
+), compared AS (
+    SELECT item, operation, length_bytes, direct, processes, max(CASE WHEN hosts LIKE '%,%' THEN hosts END) AS hosts,
+        max(CASE WHEN hosts NOT LIKE '%,%' THEN rate END) AS one_rate,
+        max(CASE WHEN hosts LIKE '%,%' THEN rate END) AS all_rate
+    FROM usable
+    GROUP BY item, operation, length_bytes, direct, layout, sync, processes
+), ranked AS (
+    SELECT *, row_number() OVER (PARTITION BY item, operation, direct ORDER BY all_rate / one_rate DESC) AS place
+    FROM compared
+    WHERE one_rate > 0 AND all_rate > 0
+), state AS (
+    SELECT count(*) AS measured FROM ranked
+)
+SELECT
+    CASE WHEN r.item IS NOT NULL THEN concat(r.item, ' ', r.operation) END AS subject,
+    CASE WHEN r.item IS NULL THEN 'unknown' WHEN r.all_rate >= $min_gain * r.one_rate THEN 'finding' ELSE 'ok' END AS status,
+    round(r.all_rate / r.one_rate, 2) AS value,
+    CAST($min_gain AS DOUBLE) AS limit_value,
+    CAST(NULL AS BIGINT) AS cost_ns,
+    CAST(NULL AS BIGINT) AS gain_ns,
+    CASE WHEN r.all_rate >= $min_gain * r.one_rate THEN 'medium' END AS certainty,
+    r.operation,
+    concat(r.item, ' ', r.operation, CASE WHEN r.length_bytes IS NOT NULL THEN concat(', requests of ', CAST(r.length_bytes AS VARCHAR), ' B') ELSE '' END,
+        CASE WHEN r.direct THEN ', direct' ELSE '' END) AS what,
+    r.processes,
+    r.hosts,
+    round(r.one_rate, 1) AS one_rate,
+    round(r.all_rate, 1) AS all_rate
+FROM state AS s
+LEFT JOIN ranked AS r ON s.measured > 0 AND r.place = 1
