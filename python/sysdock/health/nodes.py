@@ -183,15 +183,18 @@ def divided(step: dict[str, Any], hosts: int) -> list[dict[str, Any] | None]:
     return parts
 
 
-def alone(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Steps of most processes once more, on one host: is it that, or the server, that limits all of them?"""
-    compared = [
-        step
-        for step in steps
-        if step["item"] in ("transfer", "metadata") and step.get("layout", "own") == "own"
+def with_one_host(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All steps, those of most processes once more on one host: is it that, or the server, that limits them?"""
+    own = [
+        step for step in steps if step["item"] in ("transfer", "metadata") and step.get("layout") != "shared"
     ]
-    most = max((step.get("processes", 1) for step in compared), default=1)
-    return [{**step, "hosts": 1} for step in compared if step.get("processes", 1) == most > 1]
+    most = max((step.get("processes", 1) for step in own), default=1)
+    found = []
+    for step in steps:
+        found.append(step)
+        if step in own and step.get("processes", 1) == most > 1:
+            found.append({**step, "hosts": 1})
+    return found
 
 
 # The gravest first: the row of all hosts is worth no more than the worst of them.

@@ -30,7 +30,7 @@ def record(
     many steps were not begun, as the time was up.
     """
     planned, within_s = plan
-    steps = [*planned, *(nodes.alone(planned) if len(names) > 1 else [])]
+    steps = nodes.with_one_host(planned) if len(names) > 1 else list(planned)
     refuse_existing(output)
     library = Library()
     to_disk.make_folder(output)
