@@ -1,14 +1,14 @@
 -- One host against all of them
 -- A host that gets less from the file system than several hosts with as many processes: it is the limit, not the server.
 -- needs:  load_results
--- param:  min_gain DOUBLE = 1.5                 How many times as much several hosts must reach for one of them to be the limit.
+-- param:  min_gain DOUBLE = 2.0                 How many times as much several hosts must reach for one of them to be the limit.
 -- column: subject VARCHAR       What it is about.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          How many times as much all hosts reach.
 -- column: limit_value DOUBLE    From which on it is a finding.
 -- column: cost_ns BIGINT        Not known: a load is no program [ns].
 -- column: gain_ns BIGINT        Not known [ns].
--- column: certainty VARCHAR     medium: each was measured once.
+-- column: certainty VARCHAR     medium; low where a measurement was shorter than a second.
 -- column: operation VARCHAR     The operation.
 -- column: what VARCHAR          The same with item and request length.
 -- column: processes INTEGER     Processes, of one host or of all together.
@@ -25,11 +25,11 @@
 -- tags:   disk, bytes, time
 WITH usable AS (
     SELECT item, operation, length_bytes, direct, layout, coalesce(sync, '') AS sync, processes, operations_per_s AS rate,
-        hosts
+        1e0 * operations / operations_per_s AS seconds, hosts
     FROM load_results
     WHERE status IN ('measured', 'throttled', 'reported') AND operations_per_s > 0 AND hosts IS NOT NULL AND processes > 1
 ), compared AS (
-    SELECT item, operation, length_bytes, direct, processes, max(CASE WHEN hosts LIKE '%,%' THEN hosts END) AS hosts,
+    SELECT item, operation, length_bytes, direct, processes, min(seconds) AS seconds, max(CASE WHEN hosts LIKE '%,%' THEN hosts END) AS hosts,
         max(CASE WHEN hosts NOT LIKE '%,%' THEN rate END) AS one_rate,
         max(CASE WHEN hosts LIKE '%,%' THEN rate END) AS all_rate
     FROM usable
@@ -48,7 +48,7 @@ SELECT
     CAST($min_gain AS DOUBLE) AS limit_value,
     CAST(NULL AS BIGINT) AS cost_ns,
     CAST(NULL AS BIGINT) AS gain_ns,
-    CASE WHEN r.all_rate >= $min_gain * r.one_rate THEN 'medium' END AS certainty,
+    CASE WHEN r.all_rate >= $min_gain * r.one_rate THEN CASE WHEN r.seconds < 1 THEN 'low' ELSE 'medium' END END AS certainty,
     r.operation,
     concat(r.item, ' ', r.operation, CASE WHEN r.length_bytes IS NOT NULL THEN concat(', requests of ', CAST(r.length_bytes AS VARCHAR), ' B') ELSE '' END,
         CASE WHEN r.direct THEN ', direct' ELSE '' END) AS what,
