@@ -46,3 +46,4 @@ SELECT
 FROM state AS s
 CROSS JOIN measured AS m
 LEFT JOIN found AS f ON f.variant IS NOT NULL
+ORDER BY subject

@@ -69,3 +69,4 @@ SELECT
     coalesce(n.status = 'damaged', false) AS urgent
 FROM state AS s
 LEFT JOIN named AS n ON n.measurements > 0
+ORDER BY subject

@@ -58,3 +58,4 @@ SELECT
     round(r.all_rate, 1) AS all_rate
 FROM state AS s
 LEFT JOIN ranked AS r ON s.measured > 0 AND r.place = 1
+ORDER BY value DESC, subject

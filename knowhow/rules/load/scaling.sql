@@ -73,3 +73,4 @@ SELECT
     round(w.last_rate, 1) AS last_rate
 FROM state AS s
 LEFT JOIN worst AS w ON s.measured > 0 AND w.place = 1
+ORDER BY value, subject, what

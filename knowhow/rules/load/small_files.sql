@@ -57,3 +57,4 @@ SELECT
     CAST(round(1e14 / b.rate) AS BIGINT) AS archive_ns
 FROM state AS s
 LEFT JOIN best AS b ON s.measured > 0
+ORDER BY subject

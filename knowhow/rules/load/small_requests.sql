@@ -59,3 +59,4 @@ SELECT
     j.enough
 FROM state AS s
 LEFT JOIN judged AS j ON s.measured > 0
+ORDER BY subject

@@ -184,7 +184,7 @@ def divided(step: dict[str, Any], hosts: int) -> list[dict[str, Any] | None]:
 
 
 def with_one_host(steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """All steps, those of most processes once more on one host: is it that, or the server, that limits them?"""
+    """All steps; those of most processes once more on one host, which tells its limit from the server's."""
     own = [
         step for step in steps if step["item"] in ("transfer", "metadata") and step.get("layout") != "shared"
     ]
