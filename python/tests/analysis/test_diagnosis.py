@@ -173,10 +173,11 @@ def test_the_rules_of_the_library_answer(maker: RecordingMaker, open_session) ->
     of_disks = {rule for rule in rules if rule.startswith("disk/")}
     # They judge what a check-up is given, which no recording of a command or disk holds.
     of_jobs = {rule for rule in rules if rule.startswith("checkup/")}
+    of_loads = {rule for rule in rules if rule.startswith("load/")}
     of_kernel = {
         rule for rule in rules if rule.startswith(("time/", "memory/", "locks/", "block/", "requests/"))
     } - {"locks/file_locks"}
-    of_calls = rules - of_disks - of_jobs - of_kernel
+    of_calls = rules - of_disks - of_jobs - of_loads - of_kernel
     assert {finding.rule for finding in found} == of_calls
     # What the scheduler and samples tell is asked where they were recorded.
     assert {finding.rule for finding in open_session(maker.make_waits()).diagnose()} == of_calls | of_kernel
