@@ -163,8 +163,64 @@ class RecordingMaker:
         return self.write(tables, name, recorder="experiment", about="experiment")
 
     def make_each_kind(self) -> list[Path]:
-        """A recording of calls, one with times of waiting, one of a disk, one of an experiment, a series of probes."""
-        return [self.make(), self.make_waits(), self.make_scan(), self.make_experiment(), self.make_probes()]
+        """Of calls, with times of waiting, of a disk, of an experiment, a series of probes, and of a load."""
+        return [
+            self.make(),
+            self.make_waits(),
+            self.make_scan(),
+            self.make_experiment(),
+            self.make_probes(),
+            self.make_load(),
+        ]
+
+    def make_load(self, name: str = "load") -> Path:
+        """A load: reads and writes of two lengths and creates, by one process and by four, for a second each."""
+        results, intervals, latencies = [], [], []
+        settings = [("transfer", "write", 4096), ("transfer", "read", 1 << 20), ("metadata", "create", None)]
+        cases = [(*setting, processes) for setting in settings for processes in (1, 4)]
+        for id_, (item, operation, length, processes) in enumerate(cases, 1):
+            started = STARTED_NS + id_ * 2 * 10**9
+            operations = 500 * processes
+            moved = operations * (length or 0)
+            results.append(
+                {
+                    "result_id": id_,
+                    "item": item,
+                    "operation": operation,
+                    "layout": "own",
+                    "sync": "end" if operation == "write" else None,
+                    "length_bytes": length,
+                    "processes": processes,
+                    "depth": 1,
+                    "direct": False if length else None,
+                    "engine": "sysdock",
+                    "hosts": "box",
+                    "bytes": moved,
+                    "operations": operations,
+                    "errors": 0,
+                    "started_ns": started,
+                    "first_end_ns": started + 10**9,
+                    "ended_ns": started + 10**9,
+                    "bytes_per_s": float(moved) or None,
+                    "operations_per_s": float(operations),
+                    "overlap": 1.0,
+                    "p50_ns": 1_900_000,
+                    "p99_ns": 2_100_000,
+                    "max_ns": 2_200_000,
+                    "status": "measured",
+                }
+            )
+            same = {"result_id": id_, "dur_ns": 10**8, "bytes": 50 * (length or 0), "operations": 50}
+            intervals += [
+                {**same, "worker": worker, "ts_ns": started + 10**8 * step}
+                for worker in range(processes)
+                for step in range(10)
+            ]
+            latencies.append(
+                {"result_id": id_, "low_ns": 1_800_000, "high_ns": 2_200_000, "operations": operations}
+            )
+        tables = {"load_results": results, "load_intervals": intervals, "load_latencies": latencies}
+        return self.write(tables, name, recorder="load", about="load")
 
     def make_probes(self, name: str = "probes") -> Path:
         """A series of three probes of two items."""

@@ -23,6 +23,7 @@
 -- column: errors BIGINT            Operations that failed.
 -- column: status VARCHAR           What the numbers are worth.
 -- column: note VARCHAR             Why that is the status, and what else is to be known.
+-- match:  item, operation, engine, length_bytes, processes, depth, direct, layout, sync
 -- tags:   bytes, time, disk
 SELECT
     r.item,

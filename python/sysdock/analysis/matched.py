@@ -64,7 +64,10 @@ def _numbers(analysis: Analysis) -> list[Column]:
     others = [
         column
         for column in analysis.columns
-        if column not in sums and (column.unit or column.type == "DOUBLE") and column.type != "VARCHAR"
+        if column not in sums
+        and column.name not in analysis.match
+        and (column.unit or column.type == "DOUBLE")
+        and column.type != "VARCHAR"
     ]
     return [*sums, *others]
 

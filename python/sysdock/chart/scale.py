@@ -17,6 +17,7 @@ _STEPS = {
     "ns": tuple((name, float(size)) for size, name in text.TIMES),
     "s": tuple((name, size / 1e9) for size, name in text.TIMES),
     "B": tuple((name, float(size)) for size, name in text.SIZES),
+    "B/s": tuple((f"{name}/s", float(size)) for size, name in text.SIZES),
 }
 
 

@@ -268,7 +268,8 @@ class _Header:
             line = self.lines["match"][0][0]
             if name not in {column.name for column in columns}:
                 raise self.error(line, f"`{name}` is no column", "name columns as `column:` does")
-            if not self.words("sums"):
+            has_rates = any(column.type == "DOUBLE" for column in columns)
+            if not has_rates and not self.words("sums"):
                 raise self.error(line, "nothing adds up", "say with `sums:` which columns do")
         return names
 

@@ -183,6 +183,7 @@ def test_the_rules_of_the_library_answer(maker: RecordingMaker, open_session) ->
     assert {finding.rule for finding in open_session(maker.make_waits()).diagnose()} == of_calls | of_kernel
     # A scan of a disk is asked by its own rules only.
     assert {finding.rule for finding in open_session(maker.make_scan()).diagnose()} == of_disks
+    assert {finding.rule for finding in open_session(maker.make_load()).diagnose()} == of_loads
     assert open_session(maker.make_experiment()).diagnose() == []
     # What was broken off before its first table is not beyond the rules of its kind: they could not tell.
     for about, asked in (("calls", of_calls), ("scan", of_disks)):

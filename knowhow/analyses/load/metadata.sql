@@ -1,0 +1,30 @@
+-- File operations over processes
+-- How many files and directories are made, found, listed, renamed and removed in a second, by the number of processes.
+-- needs:  load_results
+-- param:  engine VARCHAR = ''      Only what this tool measured: sysdock, fio, mdtest, elbencho; empty: all.
+-- param:  directories BOOLEAN = false   What is done with directories, instead of files.
+-- column: operation VARCHAR        What the processes did.
+-- column: processes INTEGER        Processes at a time.
+-- column: own_per_s DOUBLE         Most operations in a second, in a directory for each process [1/s].
+-- column: shared_per_s DOUBLE      The same in one directory for all [1/s].
+-- column: own_p50_ns BIGINT        Half of the operations took no longer, in a directory for each [ns].
+-- column: shared_p50_ns BIGINT     The same in one directory for all [ns].
+-- column: errors BIGINT            Operations that failed.
+-- chart:  curves x=processes y=own_per_s color=operation x_scale=log y_scale=log title="A directory for each process" title_ja="プロセスごとのディレクトリ"
+-- chart:  curves x=processes y=shared_per_s color=operation x_scale=log y_scale=log title="One directory for all" title_ja="共有ディレクトリ"
+-- match:  operation, processes
+-- tags:   metadata, processes, disk
+SELECT
+    r.operation,
+    r.processes,
+    max(r.operations_per_s) FILTER (WHERE coalesce(r.layout, 'own') <> 'shared') AS own_per_s,
+    max(r.operations_per_s) FILTER (WHERE r.layout = 'shared') AS shared_per_s,
+    min(r.p50_ns) FILTER (WHERE coalesce(r.layout, 'own') <> 'shared') AS own_p50_ns,
+    min(r.p50_ns) FILTER (WHERE r.layout = 'shared') AS shared_p50_ns,
+    CAST(sum(r.errors) AS BIGINT) AS errors
+FROM load_results AS r
+WHERE r.item = 'metadata' AND r.status IN ('measured', 'throttled', 'reported', 'not_known') AND r.operations_per_s > 0
+    AND (r.operation IN ('mkdir', 'rmdir', 'stat_directory', 'rename_directory')) = $directories
+    AND ($engine = '' OR r.engine = $engine)
+GROUP BY r.operation, r.processes
+ORDER BY r.operation, r.processes
