@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from sysdock.library.toml_text import parse_toml
 
 _RATE_KEYS = {"read": "read_bytes_s", "write": "write_bytes_s"}
 USUAL = Words("usual value, no --site given", "一般的な値。--site の指定なし")
+_NOT_STATED = Words("usual value, the site's file states none", "一般的な値。サイトのファイルに値なし")
 
 
 @dataclass(frozen=True)
@@ -38,17 +40,24 @@ class Site:
 
 
 def read_site(path: Path) -> Site:
-    """The values in a file that `sysdock threshold -o` wrote, and an administrator may have edited."""
-    place = str(path)
+    """The values in a file that `sysdock threshold -o` or `sysdock health --site` wrote; it may be edited.
+
+    What holds rates only has no threshold: that of the rule counts then.
+    """
+    return _parsed(read_text(path, "a site's TOML file"), str(path))
+
+
+def _parsed(text: str, place: str) -> Site:
     try:
-        content = parse_toml(read_text(path, "a site's TOML file"))
+        content = parse_toml(text)
     except ValueError as error:
         raise UserError(
             f"not TOML: {error}", "`sysdock threshold FILE... -o site.toml` writes one", place
         ) from None
     ratio = content.get("ratio", {})
     threshold = ratio.get("threshold") if isinstance(ratio, dict) else None
-    if not _is_number(threshold) or not 0 < threshold <= 1:
+    has_rates_only = "ratio" not in content and "rates" in content
+    if not has_rates_only and (not _is_number(threshold) or not 0 < threshold <= 1):
         raise UserError("no `threshold` between 0 and 1 below [ratio]", "as: threshold = 0.1", place)
     rates = content.get("rates", {})
     if not isinstance(rates, dict):
@@ -64,7 +73,7 @@ def read_site(path: Path) -> Site:
     known_ja = f"、{records:,} 件の記録から" if is_count else ""
     return Site(
         threshold,
-        Words(f"this site's value{known}", f"このサイトの値{known_ja}"),
+        _NOT_STATED if has_rates_only else Words(f"this site's value{known}", f"このサイトの値{known_ja}"),
         {
             folder: {name: float(values[key]) for name, key in _RATE_KEYS.items() if key in values}
             for folder, values in rates.items()
@@ -95,6 +104,62 @@ def write_site(
 ) -> None:
     """Writes the values as TOML, in one step; refuses to replace a file."""
     write_new(path, "\n".join(_lines(found, threshold, rates)).encode() + b"\n")
+
+
+def update_rates(path: Path, folder: Path, rates: Mapping[str, float]) -> None:
+    """Puts the rates of a folder [B/s] (`read`, `write`) into a site's file; all else in it stays as it is.
+
+    A file that is not there is made. UserError: it cannot be read, or states the rates in a way that cannot
+    be changed line by line.
+    """
+    path, name = path.resolve(), str(folder)
+    if not path.exists():
+        lines = ["# Values of this site for `sysdock checkup --site`, written by `sysdock health`.", ""]
+        write_new(path, "\n".join([*lines, *_section(name, rates)]).encode() + b"\n")
+        return
+    text = read_text(path, "a site's TOML file")
+    known = _parsed(text, str(path)).rates
+    changed = _with_rates(text, name, rates)
+    wanted = {**known, name: {**known.get(name, {}), **rates}}
+    try:
+        holds = _parsed(changed, str(path)).rates == wanted
+    except UserError:
+        holds = False
+    if not holds:
+        lines = _section(name, rates)
+        raise UserError("its rates cannot be changed line by line", f"write: {'; '.join(lines)}", str(path))
+    state = path.stat()
+    to_disk.write(path, changed.encode(), stat.S_IMODE(state.st_mode))
+    if os.geteuid() == 0:
+        os.chown(path, state.st_uid, state.st_gid)
+
+
+def _section(folder: str, rates: Mapping[str, float]) -> list[str]:
+    return [f"[rates.{_text(folder)}]", *(f"{_RATE_KEYS[name]} = {rate!r}" for name, rate in rates.items())]
+
+
+def _with_rates(text: str, folder: str, rates: Mapping[str, float]) -> str:
+    """The text with these rates in the table of the folder, or in a new one at its end."""
+    lines = text.splitlines()
+    heads = [number for number, line in enumerate(lines) if _heads(line, folder)]
+    if not heads:
+        return "\n".join([*lines, "", *_section(folder, rates)]) + "\n"
+    first = heads[0] + 1
+    rest = range(first, len(lines))
+    last = next((number for number in rest if lines[number].lstrip().startswith("[")), len(lines))
+    keys = {_RATE_KEYS[name] for name in rates}
+    kept = [line for line in lines[first:last] if line.partition("=")[0].strip() not in keys]
+    return "\n".join([*lines[:first], *_section(folder, rates)[1:], *kept, *lines[last:]]) + "\n"
+
+
+def _heads(line: str, folder: str) -> bool:
+    """Whether a line begins the table of the rates of a folder."""
+    if not line.lstrip().startswith("["):
+        return False
+    try:
+        return parse_toml(line) == {"rates": {folder: {}}}
+    except ValueError:
+        return False
 
 
 def _lines(found: Survey, threshold: Threshold, rates: Mapping[str, Mapping[str, float]]) -> list[str]:

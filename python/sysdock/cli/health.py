@@ -29,9 +29,9 @@ _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     "--class",
     "class_",
     default="S",
-    metavar="S|M|L",
+    metavar="S|M|L|FILE",
     show_default=True,
-    help="S: 1 minute, 1 GB, 8 processes. M: 10 minutes, 100. L: 2 hours, 1,000. Or a site's own.",
+    help="S: 1 minute, 1 GB, 8 processes. M: 10 minutes, 100. L: 2 hours, 1,000. Or a plan (TOML).",
 )
 @click.option(
     "-o",
@@ -63,6 +63,12 @@ _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.option(
     "--report/--no-report", default=True, help="Write report.html into the recording. Default: yes."
 )
+@click.option(
+    "--site",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Put the rates of DIR into this site file, for step 2 of `sysdock checkup --site`.",
+)
 @share_option
 @lang_option
 @click.option(
@@ -84,6 +90,7 @@ def command(
     native: str | None,
     engine: str,
     report: bool,
+    site: Path | None,
     share: bool,
     lang: str,
     format_: str,
@@ -95,16 +102,19 @@ def command(
     """
     from sysdock.cli.bench import add_by_fio
     from sysdock.cli.recording import load_ahead, run_with_progress
-    from sysdock.health.planned import called, default_output, plan_file
-    from sysdock.library import Library
+    from sysdock.health.planned import called, default_output, load_class, plan_file
     from sysdock.recording.native import refuse_existing
 
     folder = output or default_output(class_)
     refuse_existing(folder)
+    if site:
+        _refuse_site(site)
     load_ahead()
     if nodes:
         _on_nodes(folder, directory, class_, nodes, launch, native)
         _answer(folder, format_, lang, report)
+        if site:
+            _note_rates(site, directory, folder)
         return
     with plan_file(class_) as (plan, within_s):
         words = ["load", "-o", str(folder), "--plan", str(plan)]
@@ -113,9 +123,40 @@ def command(
         code = run_with_progress([*words, "--", str(directory)], _FORWARD)
     if (folder / "recording.json").exists():
         if engine == "fio" and code == 0:
-            add_by_fio(folder, directory, Library().load_plan(class_).steps)
+            add_by_fio(folder, directory, load_class(class_).steps)
         _answer(folder, format_, lang, report)
+        if site and code == 0:
+            _note_rates(site, directory, folder)
     ctx.exit(code)
+
+
+def _refuse_site(site: Path) -> None:
+    """Before the load runs for nothing: a UserError where the site's file cannot be read or made."""
+    from sysdock.checkup.site import read_site, refuse_place
+
+    if site.exists():
+        read_site(site)
+    else:
+        refuse_place(site)
+
+
+def _note_rates(site: Path, directory: Path, folder: Path) -> None:
+    """Puts what was measured into the site's file, and says so."""
+    from sysdock.analysis import Session
+    from sysdock.checkup.site import update_rates
+    from sysdock.cli.output import remark
+    from sysdock.health import results
+    from sysdock.recording import Recording
+    from sysdock.text import human_bytes
+
+    with Session(Recording.open(folder)) as session:
+        rates = results.typical(results.rows(session))
+    for name in sorted({"read", "write"} - rates.keys()):
+        remark(f"{site}: no {name} rate: none of the largest requests has the status `measured`")
+    if rates:
+        update_rates(site, directory.resolve(), rates)
+        said = ", ".join(f"{name} {human_bytes(rate)}/s" for name, rate in rates.items())
+        remark(f"{site}: {directory.resolve()}: {said}")
 
 
 def _answer(folder: Path, format_: str, lang: str, report: bool) -> None:
@@ -135,8 +176,7 @@ def _on_nodes(
     from sysdock.cli.progress import ProgressLine
     from sysdock.health import nodes
     from sysdock.health.on_nodes import record
-    from sysdock.health.planned import called
-    from sysdock.library import Library
+    from sysdock.health.planned import called, load_class
     from sysdock.recording.native import find_native
 
     hosts = nodes.allocated() if names == "job" else [name for name in names.split(",") if name]
@@ -145,7 +185,7 @@ def _on_nodes(
         raise UserError("no hosts were named", hint)
     slurm = names == "job" and "SLURM_JOB_NODELIST" in os.environ
     launch = launch or ("srun -N1 -n1 -w {node} sh -c" if slurm else nodes.SSH)
-    plan = Library().load_plan(class_)
+    plan = load_class(class_)
     line = ProgressLine()
     skipped = 0
     try:

@@ -11,16 +11,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sysdock.errors import UserError
 from sysdock.library import Library
+from sysdock.library.load_plan import LoadPlan, parse_load_plan
+
+
+def load_class(name: str) -> LoadPlan:
+    """The plan of a class: `knowhow/health/NAME.toml`, or the file that the name is the path of.
+
+    UserError: there is no such plan, or something is wrong in it.
+    """
+    if name.endswith(".toml") or "/" in name:
+        return parse_load_plan(Path(name))
+    try:
+        return Library().load_plan(name)
+    except UserError as error:
+        hint = error.hint or "S, M and L come with sysdock"
+        raise UserError(
+            f"no class `{name}`", f"{hint}; or name a TOML file: ./{name}.toml", "--class"
+        ) from None
 
 
 @contextmanager
 def plan_file(name: str) -> Iterator[tuple[Path, int | None]]:
-    """The plan `knowhow/health/NAME.toml` as JSON, for a moment, and the seconds after which no step begins.
+    """The plan of a class as JSON, for a moment, and the seconds after which no step begins.
 
     UserError: there is no such plan, or something is wrong in it.
     """
-    plan = Library().load_plan(name)
+    plan = load_class(name)
     with tempfile.NamedTemporaryFile("w", prefix="sysdock-plan-", suffix=".json", encoding="utf-8") as file:
         json.dump(plan.content(), file)
         file.flush()
@@ -29,7 +47,7 @@ def plan_file(name: str) -> Iterator[tuple[Path, int | None]]:
 
 def default_output(name: str) -> Path:
     """A name for the recording, in the current folder: `health-S-20261125-161500`."""
-    return Path(f"health-{name}-{time.strftime('%Y%m%d-%H%M%S')}")
+    return Path(f"health-{Path(name).stem}-{time.strftime('%Y%m%d-%H%M%S')}")
 
 
 def called() -> str:

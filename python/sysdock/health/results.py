@@ -23,6 +23,31 @@ def lines(found: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
     return [_line(row) for row in found]
 
 
+def typical(found: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Rates of a file system as a site's file has them [B/s]: `read`, `write`, as far as they were measured.
+
+    Of the largest requests through the page cache, a file for each process, the highest over the processes;
+    only what was really measured counts.
+    """
+    rates = {}
+    for operation in ("read", "write"):
+        rows = [row for row in found if _is_plain(row, operation)]
+        largest = max((row["length_bytes"] for row in rows), default=None)
+        usable = [
+            row["bytes_per_s"]
+            for row in rows
+            if row["length_bytes"] == largest and row["status"] == "measured" and row["bytes_per_s"]
+        ]
+        if usable:
+            rates[operation] = float(f"{max(usable):.3g}")
+    return rates
+
+
+def _is_plain(row: dict[str, Any], operation: str) -> bool:
+    kind = (row["item"], row["operation"], row["layout"], row["engine"])
+    return kind == ("transfer", operation, "own", "sysdock") and not row["direct"] and row["length_bytes"]
+
+
 def _line(row: dict[str, Any]) -> tuple[str, ...]:
     def rate(name: str, said: Any) -> str:
         return "" if row[name] is None else said(row[name])

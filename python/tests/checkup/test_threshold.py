@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from accounting_file import process, write
 from sysdock.checkup.histogram import Histogram
-from sysdock.checkup.site import parse_rate, read_site, write_site
+from sysdock.checkup.site import parse_rate, read_site, update_rates, write_site
 from sysdock.checkup.threshold import Survey, decide, survey
 from sysdock.errors import UserError
 
@@ -140,3 +140,33 @@ def test_broken_files_of_a_site(tmp_path: Path, text: str, fact: str) -> None:
 def test_rates_that_state_nothing(text: str) -> None:
     with pytest.raises(UserError, match="states no rate"):
         parse_rate(text)
+
+
+def test_rates_are_put_into_the_file_of_a_site(tmp_path: Path) -> None:
+    path = tmp_path / "site.toml"
+    update_rates(path, Path("/work"), {"read": 2e9})
+    # A file of rates has the threshold of the rule.
+    assert read_site(path).threshold is None
+    path.write_text(
+        '# Ours.\n[ratio]\nthreshold = 0.2  # mine\n\n[rates."/work"]\n# 2024\nread_bytes_s = 1\n'
+    )
+    path.chmod(0o640)
+    update_rates(path, Path("/work"), {"read": 3e9, "write": 1e9})
+    update_rates(path, Path('/o"dd'), {"write": 5.0})
+    site = read_site(path)
+    assert site.rates == {"/work": {"read": 3e9, "write": 1e9}, '/o"dd': {"write": 5.0}}
+    assert path.read_text().startswith("# Ours.\n[ratio]\nthreshold = 0.2  # mine\n\n[rates.")
+    assert "# 2024\n" in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [file.name for file in tmp_path.iterdir()] == ["site.toml"]
+
+
+@pytest.mark.parametrize(
+    "text", ['rates = {"/w" = {read_bytes_s = 1}}\n', '[rates]\n"/w".read_bytes_s = 1\n']
+)
+def test_rates_in_another_form_are_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "site.toml"
+    path.write_text(text)
+    with pytest.raises(UserError, match="line by line"):
+        update_rates(path, Path("/w"), {"read": 2.0})
+    assert path.read_text() == text
