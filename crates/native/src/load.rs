@@ -285,6 +285,7 @@ enum Order {
 /// An agent while a step goes on: it asks when to begin.
 struct Agent {
     lines: io::Lines<io::StdinLock<'static>>,
+    cancel: Cancel,
 }
 
 impl Agent {
@@ -297,6 +298,15 @@ impl Agent {
 }
 
 impl Caller for Agent {
+    /// Nothing is said to us while workers run, unless that they are to end; nor is it any use when nobody listens any more.
+    fn tick(&mut self) {
+        let mut input = libc::pollfd { fd: libc::STDIN_FILENO, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one descriptor, which lives through the call; it does not wait.
+        if unsafe { libc::poll(&raw mut input, 1, 0) } > 0 {
+            self.cancel.request();
+        }
+    }
+
     fn start_at_ns(&mut self) -> Option<i64> {
         say(&json!({ "event": "ready" })).ok()?;
         match self.order() {
@@ -314,7 +324,7 @@ fn say(event: &serde_json::Value) -> Result<(), Message> {
 /// One host of several: does what it is told, at the time it is told.
 fn agent(directory: &Path, settings: Settings, cancel: &Cancel) -> Result<u8, Message> {
     let mut load = Load::new(directory, settings)?;
-    let mut agent = Agent { lines: io::stdin().lock().lines() };
+    let mut agent = Agent { lines: io::stdin().lock().lines(), cancel: cancel.clone() };
     say(&json!({ "event": "begun", "facts": load.facts() }))?;
     let outcome = obey(&mut agent, &mut load, cancel);
     load.end()?;

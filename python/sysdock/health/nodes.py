@@ -19,7 +19,7 @@ from typing import Any
 
 from sysdock.errors import UserError
 
-SSH = "ssh -o BatchMode=yes {node}"
+SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 {node}"
 _ROUNDS = 12
 # The common start is so far ahead that the order arrives before it [ns].
 _AHEAD_NS = 100_000_000
@@ -130,15 +130,18 @@ class Node:
             self.name,
         )
 
-    def end(self) -> None:
-        """Has it remove what it made, and end."""
+    def let_go(self) -> None:
+        """Has it remove what it made, and end; does not wait for that."""
         with suppress(UserError, OSError, ValueError):
             self.say("end")
         assert self.process.stdin is not None
         with suppress(OSError, ValueError):
             self.process.stdin.close()
+
+    def end(self, until: float) -> None:
+        """Waits for its end; what is there at `until` (of the monotonic clock, s) is killed."""
         try:
-            self.process.wait(timeout=_END_S)
+            self.process.wait(timeout=max(0.1, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -307,12 +310,12 @@ def run(
     steps: Sequence[dict[str, Any]],
     said: Callable[[int, dict[str, Any]], bool],
     keep: Callable[[list[dict[str, Any]]], None],
-) -> list[Node]:
+    begun: Callable[[Sequence[Node]], None] = lambda _: None,
+) -> None:
     """Does all steps on these hosts, a step with the field `hosts` on the first so many of them.
 
-    Returns what was started, ended by then.
-
-    said: is told which step is next, and says whether to go on; keep: is given the rows of each.
+    begun: is given all hosts once their clocks are known; said: is told which step is next, and says whether
+    to go on; keep: is given the rows of each.
     UserError: a host cannot be reached, or its generator ended. Whatever ends it, all generators are ended.
     """
     nodes: list[Node] = []
@@ -321,12 +324,16 @@ def run(
             nodes.append(Node(name, launch, native, directory))
         for node in nodes:
             node.begin()
+        begun(nodes)
         for number, step in enumerate(steps):
             if not said(number, step):
                 break
             taking_part = nodes[: step.get("hosts", len(nodes))]
             keep(measure(taking_part, {name: step[name] for name in step if name != "hosts"}))
     finally:
+        # All at once: each may have a step to break off, and much to remove.
         for node in nodes:
-            node.end()
-    return nodes
+            node.let_go()
+        until = time.monotonic() + _END_S
+        for node in nodes:
+            node.end(until)

@@ -61,10 +61,12 @@ def record(
         _add(output, library, rows, done + 1)
         done += len(rows)
 
+    def note(started: Sequence[nodes.Node]) -> None:
+        add_part(output, library, "environment", [fact for node in started for fact in _facts(node)])
+
     ended = "failed"
     try:
-        started = nodes.run(names, launch, native, directory, steps, said, keep)
-        add_part(output, library, "environment", [fact for node in started for fact in _facts(node)])
+        nodes.run(names, launch, native, directory, steps, said, keep, note)
         ended = "end of input"
     except KeyboardInterrupt:
         ended = "interrupted"
