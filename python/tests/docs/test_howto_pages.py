@@ -38,7 +38,7 @@ def test_a_recorder_needs_nothing_but_its_folder(tmp_path: Path) -> None:
     # Without its definition first: the page writes that into a folder of its own.
     said = follow("add-a-recorder.md", tmp_path, tmp_path / "ours")
     info = next(text for command, text in said.items() if "info" in command)
-    assert "kind         load" in info
+    assert "kind         loadavg" in info
     assert "samples      5 of 5 understood (100 %)" in info
     query = next(text for command, text in said.items() if "query" in command)
     assert re.search(r"samples\s+most", query)
