@@ -47,6 +47,7 @@ MARKS = {
         "recording/test_power_cuts.py",
         "recording/test_write_faults.py",
         "probe/test_series.py",
+        "load/",
     ),
     "slow": (
         "report/test_report_browser.py",
@@ -54,6 +55,7 @@ MARKS = {
         "knowhow/",
         "probe/",
         "cli/",
+        "load/",
         "docs/test_add_family.py",
         "docs/test_wheel.py",
         "docs/test_readme.py",

@@ -111,11 +111,11 @@ def command(
         _refuse_site(site)
     load_ahead()
     if nodes:
-        _on_nodes(folder, directory, class_, nodes, launch, native)
+        code = _on_nodes(folder, directory, class_, nodes, launch, native)
         _answer(folder, format_, lang, report)
-        if site:
+        if site and code == 0:
             _note_rates(site, directory, folder)
-        return
+        ctx.exit(code)
     with plan_file(class_) as (plan, within_s):
         words = ["load", "-o", str(folder), "--plan", str(plan)]
         words += [f"--within={within_s}"] if within_s else []
@@ -171,7 +171,8 @@ def _answer(folder: Path, format_: str, lang: str, report: bool) -> None:
 
 def _on_nodes(
     folder: Path, directory: Path, class_: str, names: str, launch: str | None, native: str | None
-) -> None:
+) -> int:
+    """Does the load by hosts; returns the exit status. UserError: one cannot be reached, or failed."""
     from sysdock.cli.output import remark
     from sysdock.cli.progress import ProgressLine
     from sysdock.health import nodes
@@ -199,7 +200,10 @@ def _on_nodes(
             called(),
             lambda text: line.show(f"sysdock: {text}"),
         )
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     finally:
         line.clear()
     if skipped:
         remark(f"{skipped} steps were not begun: the time of the class was up")
+    return 0

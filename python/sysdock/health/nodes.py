@@ -229,9 +229,12 @@ def merged(rows: Sequence[dict[str, Any]], names: Sequence[str], clocks: Sequenc
         row[name] = None if None in values else sum(values)
     _times(row, rows, clocks)
     row["latencies"] = _latencies(rows)
-    row["p50_ns"], row["p99_ns"] = (_quantile(row["latencies"], part) for part in (0.5, 0.99))
-    longest = [each["max_ns"] for each in rows if each["max_ns"] is not None]
-    row["max_ns"] = max(longest, default=None)
+    longest = max((each["max_ns"] for each in rows if each["max_ns"] is not None), default=None)
+    row["max_ns"] = longest
+    for name, part in (("p50_ns", 0.5), ("p99_ns", 0.99)):
+        value = _quantile(row["latencies"], part)
+        # A class is some wide: no quantile is longer than the longest.
+        row[name] = value if value is None or longest is None else min(value, longest)
     row["progress"] = _progress(rows, clocks)
     row["status"], row["note"] = _status(row, rows, names, clocks)
     return row
@@ -290,16 +293,20 @@ def _progress(rows: Sequence[dict[str, Any]], clocks: Sequence[Clock]) -> list[l
 def _status(
     row: dict[str, Any], rows: Sequence[dict[str, Any]], names: Sequence[str], clocks: Sequence[Clock]
 ) -> tuple[str, str | None]:
-    found = [(each["status"], f"{name}: {each['note']}") for each, name in zip(rows, names, strict=True)]
-    found = [(status, note) for status, note in found if not note.endswith(": None")]
+    found = [
+        (each["status"], f"{name}: {each['note']}" if each["note"] else None)
+        for each, name in zip(rows, names, strict=True)
+    ]
     if row["overlap"] is not None and row["overlap"] < _OVERLAP and len(rows) > 1:
         share = f"all workers ran together for {100 * row['overlap']:.0f} % of the time only"
         found.append(("no_overlap", share))
     unsure = max(clock.unsure_ns for clock in clocks)
     if unsure > _UNSURE_NS:
         found.append(("measured", f"clocks of the hosts were compared to {unsure / 1e6:.1f} ms only"))
+    # Stable: notes of the gravest come first, and hosts in their order.
     found.sort(key=lambda each: _WORST.index(each[0]))
-    return (found[0][0] if found else "measured"), "; ".join(dict.fromkeys(n for _, n in found)) or None
+    notes = dict.fromkeys(note for _, note in found if note)
+    return found[0][0], "; ".join(notes) or None
 
 
 def run(

@@ -1,0 +1,250 @@
+"""Load by several hosts: over real ssh, to network namespaces of this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from load_runs import left
+from hosts import hosts
+from sysdock.analysis import Session
+from sysdock.recording import Recording
+
+PLAN = """
+title = "Small"
+title_ja = "小"
+text = "A little of everything."
+text_ja = "少しずつ。"
+
+[[steps]]
+item = "transfer"
+processes = 4
+length_bytes = 65_536
+size_bytes = 8_388_608
+
+[[steps]]
+item = "log"
+processes = 3
+length_bytes = 8192
+size_bytes = 1_048_576
+time_ns = 300_000_000
+
+[[steps]]
+item = "metadata"
+processes = 1
+files = 50
+operations = ["create", "remove"]
+"""
+LONG = PLAN.replace("time_ns = 300_000_000", "time_ns = 20_000_000_000")
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[str], str]]:
+    """Two hosts, and how they are reached."""
+    with hosts(tmp_path_factory.mktemp("hosts"), 2) as made:
+        yield made
+
+
+def health(folder: Path, nodes: list[str], *options: str, plan: str = PLAN) -> list[str]:
+    """The command line of a check of `folder/data` by hosts, into `folder/rec`."""
+    (folder / "data").mkdir(exist_ok=True)
+    (folder / "small.toml").write_text(plan)
+    words = [sys.executable, "-m", "sysdock", "health", str(folder / "data"), "-o", str(folder / "rec")]
+    words += ["--class", str(folder / "small.toml"), "--no-report", "--lang", "en"]
+    return [*words, "--nodes", ",".join(nodes), *options]
+
+
+def run(words: list[str], **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **more}
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, env=environment, check=False)
+
+
+def ask(folder: Path, sql: str) -> list[tuple[object, ...]]:
+    with Session(Recording.open(folder / "rec")) as session:
+        return session.fetch(sql)
+
+
+def generators(data: Path) -> list[int]:
+    """The processes that load this directory and have no such parent: the generators themselves."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, IndexError):
+            continue
+        if len(words) > 3 and words[1] == b"load" and words[2] == os.fsencode(data):
+            found[int(entry.name)] = parent
+    return [pid for pid, parent in found.items() if parent not in found]
+
+
+def wait_for(done: Callable[[], bool]) -> None:
+    for _ in range(400):
+        if done():
+            return
+        time.sleep(0.05)
+    pytest.fail("it did not come to that in 20 s")
+
+
+def test_two_hosts_make_one_row(tmp_path: Path, two: tuple[list[str], str]) -> None:
+    nodes, launch = two
+    done = run(health(tmp_path, nodes, "--launch", launch))
+    assert done.returncode == 0, done.stderr
+    assert left(tmp_path / "data") == []
+    found = ask(tmp_path, "SELECT operation, processes, hosts, errors FROM load_results ORDER BY result_id")
+    both = ",".join(nodes)
+    assert found == [
+        ("write", 4, both, 0),
+        ("read", 4, both, 0),
+        ("append", 3, both, 0),
+        # One process has no part for the second host.
+        ("create", 1, nodes[0], 0),
+        ("remove", 1, nodes[0], 0),
+    ]
+    assert (
+        ask(tmp_path, "SELECT bytes, operations FROM load_results WHERE item = 'transfer'")
+        == [(8 << 20, 128)] * 2
+    )
+    assert ask(tmp_path, "SELECT operations FROM load_results WHERE item = 'metadata'") == [(50,), (50,)]
+    manifest = Recording.open(tmp_path / "rec").manifest
+    assert manifest["complete"]
+    assert manifest["host"] == both
+
+
+def test_parts_add_up_to_the_row(tmp_path: Path, two: tuple[list[str], str]) -> None:
+    nodes, launch = two
+    run(health(tmp_path, nodes, "--launch", launch))
+    intervals = """
+        SELECT r.bytes = sum(i.bytes), r.operations = sum(i.operations), r.processes = count(DISTINCT i.worker),
+            min(i.ts_ns) >= r.started_ns - 1000000, max(i.ts_ns) <= r.ended_ns
+        FROM load_results AS r JOIN load_intervals AS i USING (result_id)
+        WHERE r.item <> 'metadata' GROUP BY r.result_id, r.bytes, r.operations, r.processes, r.started_ns, r.ended_ns
+    """
+    assert ask(tmp_path, intervals) == [(True,) * 5] * 3
+    latencies = """
+        SELECT r.operations = sum(l.operations) FROM load_results AS r JOIN load_latencies AS l USING (result_id)
+        GROUP BY r.result_id, r.operations
+    """
+    assert ask(tmp_path, latencies) == [(True,)] * 5
+    rates = "SELECT bool_and(bytes_per_s * (ended_ns - started_ns) / 1e9 <= bytes * 1.0001) FROM load_results WHERE bytes > 0"
+    assert ask(tmp_path, rates) == [(True,)]
+
+
+def test_clocks_are_compared(tmp_path: Path, two: tuple[list[str], str]) -> None:
+    nodes, launch = two
+    run(health(tmp_path, nodes, "--launch", launch))
+    facts = dict(ask(tmp_path, "SELECT name, value FROM environment WHERE section = 'host'"))
+    for node in nodes:
+        # It is one machine: there is no difference beyond what cannot be told.
+        ahead, unsure = str(facts[f"clock of {node}"]).replace(" ms", "").split(", to within ")
+        assert abs(float(ahead)) <= float(unsure) + 0.001
+
+
+def test_a_host_that_is_not_reached(tmp_path: Path, two: tuple[list[str], str]) -> None:
+    nodes, launch = two
+    nobody = nodes[0][:-1] + "77"
+    done = run(health(tmp_path, [nodes[0], nobody], "--launch", launch))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"sysdock: {nobody}: ")
+    assert "hint: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert left(tmp_path / "data") == []
+    recording = Recording.open(tmp_path / "rec")
+    assert not recording.manifest["complete"]
+    assert ask(tmp_path, "SELECT count(*) FROM load_results") == [(0,)]
+
+
+def test_a_host_without_the_generator(tmp_path: Path, two: tuple[list[str], str]) -> None:
+    nodes, launch = two
+    done = run(health(tmp_path, nodes, "--launch", launch, "--native", "/nowhere/sysdock-native"))
+    assert done.returncode == 2
+    assert "/nowhere/sysdock-native" in done.stderr
+    assert "--native" in done.stderr
+    assert nodes[0] in done.stderr
+
+
+def test_a_directory_that_a_host_lacks(tmp_path: Path, two: tuple[list[str], str]) -> None:
+    nodes, launch = two
+    words = health(tmp_path, nodes, "--launch", launch)
+    (tmp_path / "data").rmdir()
+    done = run(words)
+    assert done.returncode == 2
+    assert "No such file or directory" in done.stderr
+
+
+def test_a_generator_that_is_killed(tmp_path: Path, two: tuple[list[str], str]) -> None:
+    nodes, launch = two
+    data = tmp_path / "data"
+    words = health(tmp_path, nodes, "--launch", launch, plan=LONG)
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: len(list(data.glob(".sysdock-load-*/*log*"))) >= 2)
+    started = time.monotonic()
+    os.kill(generators(data)[0], signal.SIGKILL)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert any(said.startswith(f"sysdock: {node}: ") for node in nodes), said
+    # The other one does not go on for the rest of its 20 s.
+    assert time.monotonic() - started < 15
+    wait_for(lambda: generators(data) == [])
+    # What the killed one has left goes with the next load.
+    assert len(left(data)) == 1
+    assert not Recording.open(tmp_path / "rec").manifest["complete"]
+    assert ask(tmp_path, "SELECT operation FROM load_results") == [("write",), ("read",)]
+    os.rename(tmp_path / "rec", tmp_path / "first")
+    assert run(health(tmp_path, nodes, "--launch", launch)).returncode == 0
+    assert left(data) == []
+
+
+def test_ctrl_c(tmp_path: Path, two: tuple[list[str], str]) -> None:
+    nodes, launch = two
+    data = tmp_path / "data"
+    words = health(tmp_path, nodes, "--launch", launch, plan=LONG)
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    wait_for(lambda: len(list(data.glob(".sysdock-load-*/*log*"))) >= 2)
+    started = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    out, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert "incomplete" in out
+    assert "Next: sysdock diagnose" in out
+    assert time.monotonic() - started < 15
+    wait_for(lambda: generators(data) == [])
+    assert left(data) == []
+    recording = Recording.open(tmp_path / "rec")
+    assert (recording.manifest["complete"], recording.ended_by) == (False, "interrupted")
+    assert ask(tmp_path, "SELECT operation FROM load_results") == [("write",), ("read",)]
+
+
+def test_the_hosts_of_a_slurm_job(tmp_path: Path) -> None:
+    """srun and scontrol are stand-ins: nothing more than what we ask of them."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "scontrol").write_text(
+        '#!/bin/sh\n[ "$*" = "show hostnames n[1-2]" ] && echo n1 && echo n2\n'
+    )
+    (programs / "srun").write_text(
+        f'#!/bin/sh\necho "$4" >> {tmp_path}/asked\n[ "$1 $2 $3" = "-N1 -n1 -w" ] || exit 1\nshift 4\nexec "$@"\n'
+    )
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    path = f"{programs}:{os.environ['PATH']}"
+    done = run(health(tmp_path, ["job"]), PATH=path, SLURM_JOB_NODELIST="n[1-2]")
+    assert done.returncode == 0, done.stderr
+    assert sorted((tmp_path / "asked").read_text().split()) == ["n1", "n2"]
+    assert ask(tmp_path, "SELECT DISTINCT hosts FROM load_results WHERE processes > 1") == [("n1,n2",)]
+
+
+def test_no_job_to_take_hosts_of(tmp_path: Path) -> None:
+    done = run(health(tmp_path, ["job"]), SLURM_JOB_NODELIST="", PBS_NODEFILE="")
+    assert done.returncode == 2
+    assert "no hosts were named" in done.stderr
+    assert not (tmp_path / "rec").exists()
