@@ -31,6 +31,12 @@ _BEST = f"""
 """
 # The first screen has room for these, and for findings.
 _MOST_ROWS = 8
+# What `environment` has of the file system, and what it is called here.
+_FACTS = {
+    "type": ("file system", "種類"),
+    "source": ("device", "デバイス"),
+    "mount options": ("mounted", "マウント"),
+}
 _FIRST = (
     ("transfer", "write"),
     ("transfer", "read"),
@@ -55,12 +61,11 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
         )
     ]
     if "environment" in session.recording.tables:
-        for name, japanese in (("type", "種類"), ("source", "装置"), ("mount options", "マウントオプション")):
+        for name, words in _FACTS.items():
+            # Several hosts have stated it, mostly the same.
             sql = "SELECT value FROM environment WHERE section = 'file system' AND name = $name"
-            for (value,) in session.fetch(sql, {"name": name}):
-                facts.append(
-                    Fact((f"file system {name}", f"ファイルシステムの{japanese}"), (str(value),) * 2)
-                )
+            values = dict.fromkeys(str(value) for (value,) in session.fetch(sql, {"name": name}))
+            facts += [Fact(words, (value, value)) for value in values]
     return facts
 
 

@@ -12,9 +12,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from generator import left
+from generator import left, load
 from sysdock.analysis import Session
 from sysdock.cli.bench import _ITEMS
+from sysdock.health.planned import plan_file
 from sysdock.recording import Recording
 
 PLAN = """
@@ -206,3 +207,15 @@ def test_bench_keeps_nothing_unless_it_is_told(data: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "compute" in done.stdout
     assert left(data.parent) == before
+
+
+@pytest.mark.parametrize("name", ["S", "M", "L", "probe"])
+def test_the_generator_takes_the_plans_that_come_with_sysdock(data: Path, name: str) -> None:
+    with plan_file(name) as (plan, _):
+        steps = json.loads(plan.read_text())["steps"]
+        # The time is up before the first step begins.
+        ran = load(data, "--plan", str(plan), "--within", "0s")
+    assert ran.status == 2, ran.said
+    assert "nothing could be measured" in ran.said
+    assert {row["status"] for row in ran.rows} == {"skipped"}
+    assert len(ran.rows) >= len(steps)
