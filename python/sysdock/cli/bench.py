@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from sysdock.cli.bench_diskio import command as diskio
 from sysdock.cli.options import share_option
 
 _EPILOG = """Example:
@@ -18,6 +19,7 @@ _EPILOG = """Example:
   sysdock bench transfer /data --length 1MiB --processes 8 --for 5s -o rec
   sysdock bench log /var/lib/db --length 8KiB --for 5s
   sysdock show rec load/results
+  sysdock bench diskio /var/lib/db       what a PostgreSQL would get from it
 """
 _ITEMS = {
     "transfer": "Write files from their beginning to their end, and read them.",
@@ -96,6 +98,7 @@ def _verb(item: str, text: str) -> click.Command:
 
 for _item, _text in _ITEMS.items():
     command.add_command(_verb(_item, _text))
+command.add_command(diskio)
 
 
 def _run(ctx: click.Context, item: str, options: dict[str, Any]) -> None:

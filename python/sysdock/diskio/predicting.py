@@ -1,0 +1,153 @@
+"""Predictions: transactions a second by number of clients, and how long queries take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sysdock.diskio.device import Device
+from sysdock.diskio.simulation import Outcome, simulate
+from sysdock.diskio.transactions import (
+    ACCOUNTS,
+    INDEX_BYTES,
+    PAGE,
+    TABLE_BYTES,
+    Checkpoints,
+    Settings,
+    checkpoints,
+    transaction,
+    with_images,
+)
+
+# Of a core, for a row that is read, compared in a sort, fetched by an index, looked at by vacuum [s].
+_ROW_S, _COMPARE_S, _FETCH_S, _VACUUM_ROW_S = 0.000_000_08, 0.000_000_02, 0.000_01, 0.000_000_1
+FETCHES = 1000
+# A row of accounts in a file of a sort [B].
+_SORTED_ROW = 116
+# Files of a sort are written by the kernel from a tenth of memory on; smaller ones are gone before.
+_DIRTY_PART = 0.1
+# A checkpoint takes at most so much of the device: beyond, it is late.
+_MOST_BY_CHECKPOINT = 0.8
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a number of clients gets."""
+
+    workload: str
+    clients: int
+    # Between checkpoints.
+    outcome: Outcome
+    # With checkpoints and images of pages, over hours; None: it does not write.
+    steady_tps: float | None
+    checkpoints: Checkpoints | None
+
+
+@dataclass(frozen=True)
+class QueryTime:
+    """How long a query takes."""
+
+    query: str
+    # With nothing in memory, and with everything [s]; None: what it needs was not measured.
+    cold_s: float | None
+    warm_s: float
+    bytes: int
+    requests: int
+    limit: str
+
+
+def predictions(
+    device: Device, settings: Settings, workloads: Sequence[str], clients: Sequence[int]
+) -> list[Prediction]:
+    """A prediction for each workload and number of clients.
+
+    UserError: reads are needed and were not measured.
+    """
+    return [_predict(device, settings, workload, count) for workload in workloads for count in clients]
+
+
+def _predict(device: Device, settings: Settings, workload: str, clients: int) -> Prediction:
+    of = transaction(workload, settings)
+    outcome = simulate(clients, of, device, settings)
+    if not of.dirty_pages:
+        return Prediction(workload, clients, outcome, None, None)
+    steady, some = outcome, checkpoints(outcome.tps, of, settings)
+    # Fewer transactions leave fewer pages to write: two rounds are enough.
+    for _ in range(2):
+        share = min(some.pages * _page_s(device) / some.every_s, _MOST_BY_CHECKPOINT)
+        steady = simulate(clients, with_images(of, some.wal_bytes), device, settings, capacity=1 - share)
+        some = checkpoints(steady.tps, of, settings)
+    return Prediction(workload, clients, outcome, min(steady.tps, outcome.tps), some)
+
+
+def _page_s(device: Device) -> float:
+    """How long the device works on a page of a checkpoint: about as on one of many random reads [s]."""
+    if device.is_paced:
+        # Half a flush is the write, the other half the flush itself; a limit counts both.
+        return device.flush.mean / 2
+    if device.reads_per_s:
+        return 1 / max(device.reads_per_s.values())
+    return device.flush.lower(0.05).mean
+
+
+def queries(device: Device, settings: Settings) -> list[QueryTime]:
+    """Queries on the table of accounts: all of it, some by index, sorted, vacuumed."""
+    rows = settings.scale * ACCOUNTS
+    table, index = settings.scale * TABLE_BYTES, settings.scale * INDEX_BYTES
+    scan_cpu = rows * _ROW_S
+    scan_io = _ratio(table, device.read_bytes_per_s)
+    fetch_cpu = FETCHES * _FETCH_S
+    # As many leaves of the index as there are, or one for each fetch.
+    pages = min(FETCHES, index // PAGE) + FETCHES
+    fetch_io = pages / device.reads(1) if device.reads_per_s else None
+    return [
+        _time("scan", table, table // (1 << 17), scan_io, scan_cpu),
+        _time("fetch", pages * PAGE, pages, fetch_io, fetch_cpu),
+        _sort(device, settings, scan_io, scan_cpu),
+        _vacuum(device, settings, scan_io),
+    ]
+
+
+def _sort(device: Device, settings: Settings, scan_io: float | None, scan_cpu: float) -> QueryTime:
+    rows = settings.scale * ACCOUNTS
+    cpu = scan_cpu + rows * math.log2(max(rows, 2)) * _COMPARE_S
+    spilled = rows * _SORTED_ROW
+    is_written = spilled > settings.work_mem and spilled > settings.page_cache * _DIRTY_PART
+    if not is_written:
+        return _time("sort", 0, 0, scan_io, cpu)
+    spill_io = _sum(_ratio(spilled, device.write_bytes_per_s), _ratio(spilled, device.read_bytes_per_s))
+    return _time("sort", 2 * spilled, 2 * spilled // (1 << 17), _sum(scan_io, spill_io), cpu)
+
+
+def _vacuum(device: Device, settings: Settings, scan_io: float | None) -> QueryTime:
+    table, rows = settings.scale * TABLE_BYTES, settings.scale * ACCOUNTS
+    # Each page is changed, so each is in the log as an image.
+    wal = table if settings.full_page_writes else table // 64
+    log_io = device.flush_s(1 << 20) * wal / (1 << 20)
+    cpu = rows * _VACUUM_ROW_S
+    return _time("vacuum", table + wal, table // PAGE, _sum(scan_io, log_io), cpu + log_io)
+
+
+def _time(query: str, length: int, requests: int, device_s: float | None, cpu_s: float) -> QueryTime:
+    cold = None if device_s is None else max(device_s, cpu_s)
+    limit = "cpu" if cold is None or device_s is None or device_s < cpu_s else "reads"
+    return QueryTime(query, cold, cpu_s, length, requests, limit)
+
+
+def _ratio(length: float, rate: float | None) -> float | None:
+    return length / rate if rate else None
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
+
+
+def rotation(flush_s: float) -> tuple[int, float, int] | None:
+    """Where a flush takes whole rotations of a usual disk: rotations/min, seconds of one, how many."""
+    for per_minute in (7200, 5400, 10_000, 15_000):
+        one = 60 / per_minute
+        for count in (1, 2):
+            if abs(flush_s / (one * count) - 1) < 0.05:
+                return per_minute, one, count
+    return None

@@ -1,0 +1,166 @@
+"""`sysdock bench diskio` from end to end, without a server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sysdock.diskio import measuring
+from sysdock.diskio.device import plan
+from sysdock.library import Library
+from sysdock.recording import Recording
+
+
+def diskio(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sysdock", "bench", "diskio", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **more)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A recording, and what was printed when it was made."""
+    folder = tmp_path_factory.mktemp("diskio")
+    (folder / "data").mkdir()
+    words = ["--for", "100ms", "--clients", "1,8", "--scale", "5", "--cpu-us", "500", "--format", "json"]
+    done = diskio(str(folder / "data"), "-o", str(folder / "rec"), *words, "--lang", "en")
+    assert done.returncode == 0, done.stderr
+    assert os.listdir(folder / "data") == []
+    return folder / "rec", json.loads(done.stdout)
+
+
+def test_it_measures_predicts_and_says_why(kept: tuple[Path, dict[str, Any]]) -> None:
+    _, said = kept
+    rows = {(row["workload"], row["clients"]): row for row in said["predictions"]}
+    assert list(rows) == [(name, count) for name in ("simple_update", "tpcb", "select") for count in (1, 8)]
+    one = rows["simple_update", 1]
+    # A flush and half a millisecond of computing.
+    assert one["predicted_tps"] == pytest.approx(1 / (one["flush_ns"] / 1e9 + 0.0005), rel=0.15)
+    assert one["commits_per_flush"] == 1
+    assert rows["simple_update", 8]["predicted_tps"] > one["predicted_tps"]
+    assert rows["select", 1]["predicted_tps"] == pytest.approx(2000, rel=0.05)
+    assert said["explanation"][0].startswith("One commit is one flush of the log")
+    assert [row["query"] for row in said["queries"]] == ["scan", "fetch", "sort", "vacuum"]
+
+
+def test_the_recording_has_what_was_said(kept: tuple[Path, dict[str, Any]]) -> None:
+    folder, said = kept
+    recording = Recording.open(folder)
+    assert (recording.rows("diskio_predictions"), recording.rows("diskio_queries")) == (6, 4)
+    query = "SELECT workload, clients, predicted_tps, measured_tps FROM diskio_predictions"
+    command = [sys.executable, "-m", "sysdock", "query", str(folder), query, "--format", "json"]
+    rows = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    names = ("workload", "clients", "predicted_tps")
+    assert [[row[name] for name in names] for row in rows] == [
+        [row[name] for name in names] for row in said["predictions"]
+    ]
+    assert {row["measured_tps"] for row in rows} == {None}
+
+
+def test_an_earlier_measurement_gives_the_same(kept: tuple[Path, dict[str, Any]]) -> None:
+    folder, said = kept
+    words = ["--clients", "1,8", "--scale", "5", "--cpu-us", "500", "--format", "json"]
+    again = json.loads(diskio("--measured", str(folder), *words).stdout)
+    names = ("workload", "clients", "predicted_tps", "steady_tps", "limited_by")
+    assert [[row[name] for name in names] for row in again["predictions"]] == [
+        [row[name] for name in names] for row in said["predictions"]
+    ]
+
+
+@pytest.mark.parametrize(("lang", "head"), [("en", "limited by"), ("ja", "制限要因")])
+def test_tables_are_in_both_languages(kept: tuple[Path, dict[str, Any]], lang: str, head: str) -> None:
+    done = diskio("--measured", str(kept[0]), "--clients", "4", "--lang", lang)
+    assert done.returncode == 0
+    assert done.stdout.count(head) == 2
+
+
+def test_a_database_larger_than_memory_reads(kept: tuple[Path, dict[str, Any]]) -> None:
+    words = [
+        "--workload",
+        "select",
+        "--clients",
+        "1",
+        "--scale",
+        "1000",
+        "--page-cache",
+        "1MiB",
+        "--format",
+        "json",
+    ]
+    [row] = json.loads(diskio("--measured", str(kept[0]), *words).stdout)["predictions"]
+    assert row["predicted_tps"] < 5000
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "name a directory to measure, or a recording with --measured"),
+        ([".", "--measured", "rec"], "name a directory to measure, or a recording with --measured"),
+        (["--measured", "rec", "-o", "other"], "--measured has its recording already"),
+        ([".", "--workload", "tpcc"], "no workload `tpcc`\n\nhint: did you mean tpcb?"),
+        ([".", "--clients", "1,x"], "`1,x` is no list of numbers"),
+        ([".", "--clients", "0"], "`0` is no list of numbers"),
+        ([".", "--shared-buffers", "lots"], "`lots` is not a size"),
+        ([".", "--from-postgres", "host=/nowhere dbname=app"], "--from-postgres: connection to server"),
+    ],
+)
+def test_what_is_asked_for_wrongly_is_said(words: list[str], said: str, tmp_path: Path) -> None:
+    done = diskio(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    if "psql was not found" in done.stderr:
+        pytest.skip("no psql")
+    assert said in done.stderr
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_recording_without_a_log_is_no_measurement(tmp_path: Path) -> None:
+    rec = tmp_path / "rec"
+    command = [
+        sys.executable,
+        "-m",
+        "sysdock",
+        "bench",
+        "control",
+        str(tmp_path),
+        "--for",
+        "100ms",
+        "-o",
+        str(rec),
+    ]
+    subprocess.run(command, capture_output=True, check=True)
+    done = diskio("--measured", str(rec))
+    assert done.returncode == 2
+    assert "no log of 8 KiB with fdatasync by one process was measured" in done.stderr
+
+
+def test_requests_are_counted_for_each_record() -> None:
+    before, row = [0] * 17, {"operations": 100, "bytes": 819_200}
+    after = [0, 0, 0, 0, 210, 0, 1600, 0, 0, 0, 0, 0, 0, 0, 0, 105, 0]
+    assert measuring.per_flush(before, after, row) == measuring.Requests(2.1, 1.05)
+    # Somebody else wrote 10 MB.
+    assert measuring.per_flush(before, [*after[:6], 21_600, *after[7:]], row) is None
+    assert measuring.per_flush(before, after, {**row, "operations": 0}) is None
+
+
+def test_a_file_system_without_a_device_has_no_counters() -> None:
+    assert measuring.counters(Path("/proc")) is None
+
+
+def test_the_plan_is_what_the_model_reads() -> None:
+    steps = plan(10**9, 4, True, 1 << 20)
+    assert [step["item"] for step in steps] == ["log", "log", *["random_read"] * 3, "transfer"]
+    assert [step["processes"] for step in steps if step["item"] == "random_read"] == [1, 2, 4]
+    assert len(plan(10**9, 4, False, 1 << 20)) == 3
+
+
+def test_rows_have_the_columns_of_the_tables(kept: tuple[Path, dict[str, Any]]) -> None:
+    library = Library()
+    for name, rows in (
+        ("diskio_predictions", kept[1]["predictions"]),
+        ("diskio_queries", kept[1]["queries"]),
+    ):
+        assert list(rows[0]) == [column.name for column in library.table(name).columns]
