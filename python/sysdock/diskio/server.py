@@ -78,6 +78,8 @@ class Server:
 
     settings: Settings
     database: str
+    # Whether it has tables of pgbench.
+    has_pgbench: bool
     version: int
     fsync: bool
     sync_method: str
@@ -131,6 +133,7 @@ def parsed(found: Found, wal: dict[str, Any] | None, scale: int, own: Settings) 
     return Server(
         settings,
         found["database"],
+        scale > 0,
         int(values["server_version_num"]),
         values["fsync"] == "on",
         str(values["wal_sync_method"]),

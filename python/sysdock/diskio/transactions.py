@@ -10,8 +10,6 @@ PAGE = 8192
 ACCOUNTS = 100_000
 TABLE_BYTES = 13_434_880
 INDEX_BYTES = 2_252_800
-# Rows of an account's page.
-_ROWS_OF_PAGE = 61
 WORKLOADS = ("simple_update", "tpcb", "select")
 # pgbench's own words for them.
 PGBENCH = {"simple_update": "-N", "tpcb": "-b tpcb-like", "select": "-S"}
@@ -116,7 +114,7 @@ class Checkpoints:
 
 def checkpoints(tps: float, of: Transaction, settings: Settings) -> Checkpoints:
     """How often they come, by time or by log, and what they write."""
-    pages = settings.scale * ACCOUNTS / _ROWS_OF_PAGE
+    pages = settings.size * TABLE_BYTES / (TABLE_BYTES + INDEX_BYTES) / PAGE
     every, wal, dirty = settings.checkpoint_timeout_s, of.wal_bytes, 0.0
     # Images make the log longer, and a longer log brings checkpoints closer: a few rounds settle it.
     for _ in range(20):

@@ -166,6 +166,14 @@ def _server(server: Server | None) -> list[tuple[str, str]]:
     if server is None:
         return []
     lines = []
+    if not server.has_pgbench:
+        scale = server.settings.scale
+        lines.append(
+            (
+                f"`{server.database}` has no tables of pgbench: branches and queries are those of scale {scale}.",
+                f"`{server.database}` に pgbench の表がないため、支店の数と問い合わせはスケール {scale} のものです。",
+            )
+        )
     if not server.fsync:
         lines.append(
             (
