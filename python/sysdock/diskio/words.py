@@ -170,8 +170,9 @@ def _server(server: Server | None) -> list[tuple[str, str]]:
         scale = server.settings.scale
         lines.append(
             (
-                f"`{server.database}` has no tables of pgbench: branches and queries are those of scale {scale}.",
-                f"`{server.database}` に pgbench の表がないため、支店の数と問い合わせはスケール {scale} のものです。",
+                f"`{server.database}` has no tables of pgbench: branches and queries are of scale {scale}.",
+                f"`{server.database}` に pgbench の表がないため、"
+                f"支店の数と問い合わせはスケール {scale} のものです。",
             )
         )
     if not server.fsync:
