@@ -196,7 +196,7 @@ def _on_nodes(
             launch,
             native or str(find_native()),
             directory,
-            (plan.steps, plan.within_s),
+            plan,
             called(),
             lambda text: line.show(f"sysdock: {text}"),
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 from sysdock import to_disk
 from sysdock.health import nodes
-from sysdock.library import Library
+from sysdock.library import Library, LoadPlan
 from sysdock.recording.native import refuse_existing
 from sysdock.recording.writing import add_part, empty_capture, empty_manifest, write_manifest
 
@@ -20,17 +20,17 @@ def record(
     launch: str,
     native: str,
     directory: Path,
-    plan: tuple[Sequence[dict[str, Any]], int | None],
+    plan: LoadPlan,
     command: str,
     say: Callable[[str], None],
 ) -> int:
     """Does the steps of `plan` on all hosts, into the new recording `output`; what is done by then is kept.
 
-    plan: the steps, and the seconds after which none begins. say: gets a line before each step. Returns how
+    say: gets a line before each step. Returns how
     many steps were not begun, as the time was up.
     """
-    planned, within_s = plan
-    steps = nodes.with_one_host(planned) if len(names) > 1 else list(planned)
+    within_s = plan.within_s
+    steps = nodes.with_one_host(plan.steps) if plan.one_host and len(names) > 1 else list(plan.steps)
     refuse_existing(output)
     library = Library()
     to_disk.make_folder(output)

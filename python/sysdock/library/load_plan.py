@@ -15,7 +15,7 @@ from sysdock.errors import UserError, did_you_mean
 from sysdock.library.tables import read_toml
 
 _TEXTS = ("title", "title_ja", "text", "text_ja")
-_KEYS = (*_TEXTS, "within_s", "steps")
+_KEYS = (*_TEXTS, "within_s", "one_host", "steps")
 _HINT = "docs/reference/knowhow-files.md shows what a plan holds"
 # The type of each field; what a value means is checked by the generator itself.
 _FIELDS: dict[str, type | tuple[type, ...]] = {
@@ -49,6 +49,8 @@ class LoadPlan:
     steps: tuple[dict[str, Any], ...]
     # No step begins after so long.
     within_s: int | None = None
+    # Several hosts do the steps of most processes on one of them, too.
+    one_host: bool = False
 
     def content(self) -> dict[str, Any]:
         """The plan as `sysdock-native load --plan` reads it, as JSON."""
@@ -65,11 +67,14 @@ def parse_load_plan(path: Path) -> LoadPlan:
     within = data.get("within_s")
     if within is not None and (type(within) is not int or within <= 0):
         raise UserError("`within_s` is no number of seconds", _HINT, str(path))
+    one_host = data.get("one_host", False)
+    if not isinstance(one_host, bool):
+        raise UserError("`one_host` is neither true nor false", _HINT, str(path))
     steps = data.get("steps")
     if not isinstance(steps, list) or not steps:
         raise UserError("it has no steps", "write [[steps]], one for each item", str(path))
     expanded = tuple(each for step in steps for each in _expanded(path, step))
-    return LoadPlan(steps=expanded, within_s=within, **texts)
+    return LoadPlan(steps=expanded, within_s=within, one_host=one_host, **texts)
 
 
 def _text(path: Path, key: str, value: Any) -> str:

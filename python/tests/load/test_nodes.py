@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from load_runs import left
 from hosts import hosts
+from load_runs import left
 from sysdock.analysis import Session
 from sysdock.recording import Recording
 

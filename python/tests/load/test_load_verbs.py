@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from generator import left, load
+from load_runs import left, load
 from sysdock.analysis import Session
 from sysdock.cli.bench import _ITEMS
 from sysdock.health.planned import plan_file
