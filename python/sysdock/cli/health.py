@@ -107,11 +107,13 @@ def command(
 
     folder = output or default_output(class_)
     refuse_existing(folder)
+    if nodes and engine == "fio":
+        raise UserError("fio is run on one host only", "leave out --nodes or --engine", "--engine fio")
     if site:
         _refuse_site(site)
     load_ahead()
     if nodes:
-        code = _on_nodes(folder, directory, class_, nodes, launch, native)
+        code = _on_nodes(folder, directory, class_, nodes, launch, native, share)
         _answer(folder, format_, lang, report)
         if site and code == 0:
             _note_rates(site, directory, folder)
@@ -170,7 +172,13 @@ def _answer(folder: Path, format_: str, lang: str, report: bool) -> None:
 
 
 def _on_nodes(
-    folder: Path, directory: Path, class_: str, names: str, launch: str | None, native: str | None
+    folder: Path,
+    directory: Path,
+    class_: str,
+    names: str,
+    launch: str | None,
+    native: str | None,
+    share: bool,
 ) -> int:
     """Does the load by hosts; returns the exit status. UserError: one cannot be reached, or failed."""
     from sysdock.cli.output import remark
@@ -180,7 +188,8 @@ def _on_nodes(
     from sysdock.health.planned import called, load_class
     from sysdock.recording.native import find_native
 
-    hosts = nodes.allocated() if names == "job" else [name for name in names.split(",") if name]
+    named = nodes.allocated() if names == "job" else names.split(",")
+    hosts = [name for name in dict.fromkeys(named) if name]
     if not hosts:
         hint = "name them: --nodes a,b,c; `job` needs SLURM_JOB_NODELIST or PBS_NODEFILE"
         raise UserError("no hosts were named", hint)
@@ -199,6 +208,7 @@ def _on_nodes(
             plan,
             called(),
             lambda text: line.show(f"sysdock: {text}"),
+            share=share,
         )
     except KeyboardInterrupt:
         return 128 + signal.SIGINT

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shlex
 import subprocess
 import time
@@ -156,9 +157,10 @@ def measure(nodes: Sequence[Node], step: dict[str, Any]) -> list[dict[str, Any]]
     answers: dict[str, list[dict[str, Any]]] = {}
     while len(answers) < len(busy):
         ready = []
-        for node, _ in busy:
-            if node.name in answers:
-                continue
+        silent = [node for node, _ in busy if node.name not in answers]
+        while silent:
+            node = _first_to_speak(silent)
+            silent.remove(node)
             said = node.event()
             if said["event"] == "rows":
                 answers[node.name] = said["rows"]
@@ -171,6 +173,17 @@ def measure(nodes: Sequence[Node], step: dict[str, Any]) -> list[dict[str, Any]]
     clocks = [node.clock for node, _ in busy]
     names = [node.name for node, _ in busy]
     return [merged(rows, names, clocks) for rows in by_operation]
+
+
+def _first_to_speak(nodes: Sequence[Node]) -> Node:
+    """Waits for any of them: one that ends must not be noticed only when the others have done their step."""
+    poll = select.poll()
+    by_stream = {}
+    for node in nodes:
+        assert node.process.stdout is not None
+        by_stream[node.process.stdout.fileno()] = node
+        poll.register(node.process.stdout, select.POLLIN)
+    return by_stream[poll.poll()[0][0]]
 
 
 def divided(step: dict[str, Any], hosts: int) -> list[dict[str, Any] | None]:

@@ -23,17 +23,22 @@ def record(
     plan: LoadPlan,
     command: str,
     say: Callable[[str], None],
+    *,
+    share: bool = False,
 ) -> int:
     """Does the steps of `plan` on all hosts, into the new recording `output`; what is done by then is kept.
 
-    say: gets a line before each step. Returns how
-    many steps were not begun, as the time was up.
+    say: gets a line before each step. share: others may read it. Returns how many steps were not begun, as the
+    time was up.
     """
     within_s = plan.within_s
     steps = nodes.with_one_host(plan.steps) if plan.one_host and len(names) > 1 else list(plan.steps)
     refuse_existing(output)
     library = Library()
-    to_disk.make_folder(output)
+    to_disk.make_folder(output.parent)
+    output.mkdir(exist_ok=True)
+    output.chmod(0o755 if share else 0o700)
+    to_disk.sync(output.parent)
     capture = empty_capture("load", "results", "load")
     manifest = {
         **empty_manifest({}, {**capture, "complete": False, "ended_by": "running"}),

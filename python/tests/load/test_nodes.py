@@ -178,14 +178,16 @@ def test_a_directory_that_a_host_lacks(tmp_path: Path, two: tuple[list[str], str
     assert "No such file or directory" in done.stderr
 
 
-def test_a_generator_that_is_killed(tmp_path: Path, two: tuple[list[str], str]) -> None:
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_generator_that_is_killed(tmp_path: Path, two: tuple[list[str], str], which: int) -> None:
     nodes, launch = two
     data = tmp_path / "data"
     words = health(tmp_path, nodes, "--launch", launch, plan=LONG)
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: len(list(data.glob(".sysdock-load-*/*log*"))) >= 2)
     started = time.monotonic()
-    os.kill(generators(data)[0], signal.SIGKILL)
+    # Of both, as none may be waited for alone.
+    os.kill(sorted(generators(data))[which], signal.SIGKILL)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 2
     assert any(said.startswith(f"sysdock: {node}: ") for node in nodes), said
@@ -241,6 +243,28 @@ def test_the_hosts_of_a_slurm_job(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert sorted((tmp_path / "asked").read_text().split()) == ["n1", "n2"]
     assert ask(tmp_path, "SELECT DISTINCT hosts FROM load_results WHERE processes > 1") == [("n1,n2",)]
+
+
+def test_a_host_that_is_named_twice_is_one(tmp_path: Path) -> None:
+    # Any program will do that runs the words of a shell.
+    done = run(health(tmp_path, ["here", "here", "there"], "--launch", "sh -c"))
+    assert done.returncode == 0, done.stderr
+    assert ask(tmp_path, "SELECT DISTINCT hosts FROM load_results WHERE processes > 1") == [("here,there",)]
+
+
+@pytest.mark.parametrize(("options", "mode"), [([], 0o700), (["--share"], 0o755)])
+def test_who_may_read_it(tmp_path: Path, options: list[str], mode: int) -> None:
+    run(health(tmp_path, ["here", "there"], "--launch", "sh -c", *options))
+    modes = {path: path.stat().st_mode & 0o777 for path in [tmp_path / "rec", *(tmp_path / "rec").rglob("*")]}
+    assert {found for path, found in modes.items() if path.is_dir()} == {mode}
+    assert {found for path, found in modes.items() if path.is_file()} == {mode & 0o666}
+
+
+def test_fio_is_for_one_host(tmp_path: Path) -> None:
+    done = run(health(tmp_path, ["here"], "--engine", "fio"))
+    assert done.returncode == 2
+    assert "one host only" in done.stderr
+    assert not (tmp_path / "rec").exists()
 
 
 def test_no_job_to_take_hosts_of(tmp_path: Path) -> None:
