@@ -14,6 +14,7 @@ from sysdock.chart.scale import axis_of, labels, shorten
         ("ns", 999, "Time [ns]", 1),
         ("B", 3 * 2**30, "Time [GiB]", 2**30),
         ("B", 1023, "Time [B]", 1),
+        ("B/s", 3 * 2**30, "Time [GiB/s]", 2**30),
         ("s", 2.5, "Time [s]", 1),
         ("s", 0.0025, "Time [ms]", 1e-3),
         ("s", 2.5e-6, "Time [µs]", 1e-6),
