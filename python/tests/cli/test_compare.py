@@ -57,7 +57,7 @@ def test_what_is_no_recording_is_named(cli, pair: tuple[Path, Path], tmp_path: P
 
 
 def test_what_is_not_of_calls_is_refused(cli, maker: RecordingMaker) -> None:
-    calls, _, scan, experiment, _ = maker.make_each_kind()
+    calls, _, scan, experiment, *_ = maker.make_each_kind()
     for words in (("compare", calls, scan), ("checkup", scan)):
         refused = cli(*words)
         assert refused.returncode == 2
@@ -78,7 +78,7 @@ def test_scans_are_compared_by_what_they_hold(cli, maker: RecordingMaker) -> Non
 
 
 def test_info_asks_for_no_program_where_there_was_none(cli, maker: RecordingMaker) -> None:
-    calls, _, scan, experiment, _ = (cli("info", folder).stdout for folder in maker.make_each_kind())
+    calls, _, scan, experiment, *_ = (cli("info", folder).stdout for folder in maker.make_each_kind())
     assert "\ncommand " in calls
     for text in (scan, experiment):
         assert "unknown" not in text.split("\ncomplete")[0]
