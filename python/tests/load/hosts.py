@@ -6,6 +6,7 @@ N follows from the process, so that tests of two checkouts do not meet.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -31,6 +32,7 @@ def hosts(folder: Path, count: int) -> Iterator[tuple[list[str], str]]:
     for name in ("host", "client"):
         keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
         subprocess.run(keygen, check=True)
+    _remove_left_behind()
     with ExitStack() as stack:
         stack.enter_context(_folder_of_sshd())
         addresses = [
@@ -42,6 +44,14 @@ def hosts(folder: Path, count: int) -> Iterator[tuple[list[str], str]]:
             "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\nConnectTimeout 3\n"
         )
         yield addresses, f"ssh -F {config} {{node}}"
+
+
+def _remove_left_behind() -> None:
+    """Hosts of tests that were killed; their ends of the network go with them."""
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False).stdout
+    for name, pid in re.findall(r"^(sysdock-(\d+)-\d+)\b", listed, re.MULTILINE):
+        if not Path("/proc", pid).exists():
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True)
 
 
 @contextmanager
