@@ -230,7 +230,7 @@ def _settings(options: dict[str, Any]) -> tuple[Settings, Server | None]:
         if options[name]
     }
     if options["scale"]:
-        given |= {"scale": options["scale"], "database_bytes": None}
+        given |= {"scale": options["scale"], "database_bytes": None, "index_part": own.index_part}
     if options["commit_delay"]:
         given["commit_delay_s"] = ns_of(options["commit_delay"]) / 1e9
     if options["cpu_us"]:

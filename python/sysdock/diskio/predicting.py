@@ -21,8 +21,10 @@ from sysdock.diskio.transactions import (
 )
 
 # Of a core, for a row that is read, compared in a sort, fetched by an index, looked at by vacuum [s].
-_ROW_S, _COMPARE_S, _FETCH_S, _VACUUM_ROW_S = 0.000_000_08, 0.000_000_02, 0.000_01, 0.000_000_1
+_ROW_S, _COMPARE_S, _FETCH_S, _VACUUM_ROW_S = 0.000_000_18, 0.000_000_06, 0.000_01, 0.000_000_2
 FETCHES = 1000
+# Buffers that vacuum uses (256 KiB).
+_RING = 32
 # A row of accounts in a file of a sort [B].
 _SORTED_ROW = 116
 # Files of a sort are written by the kernel from a tenth of memory on; smaller ones are gone before.
@@ -98,45 +100,65 @@ def queries(device: Device, settings: Settings) -> list[QueryTime]:
     scan_cpu = rows * _ROW_S
     scan_io = _ratio(table, device.read_bytes_per_s)
     fetch_cpu = FETCHES * _FETCH_S
-    # As many leaves of the index as there are, or one for each fetch.
-    pages = min(FETCHES, index // PAGE) + FETCHES
+    pages = _different(FETCHES, index // PAGE) + _different(FETCHES, table // PAGE)
     fetch_io = pages / device.reads(1) if device.reads_per_s else None
     return [
-        _time("scan", table, table // (1 << 17), scan_io, scan_cpu),
-        _time("fetch", pages * PAGE, pages, fetch_io, fetch_cpu),
+        _time("scan", table, table // (1 << 17), _most(scan_io, scan_cpu), scan_cpu, device_s=scan_io),
+        _time("fetch", pages * PAGE, pages, _sum(fetch_io, fetch_cpu), fetch_cpu, device_s=fetch_io),
         _sort(device, settings, scan_io, scan_cpu),
         _vacuum(device, settings, scan_io),
     ]
 
 
+def _different(drawn: int, pages: int) -> int:
+    """How many different pages so many draws meet."""
+    return round(pages * (1 - math.exp(-drawn / pages)))
+
+
 def _sort(device: Device, settings: Settings, scan_io: float | None, scan_cpu: float) -> QueryTime:
     rows = settings.scale * ACCOUNTS
-    cpu = scan_cpu + rows * math.log2(max(rows, 2)) * _COMPARE_S
+    sort_cpu = rows * math.log2(max(rows, 2)) * _COMPARE_S
     spilled = rows * _SORTED_ROW
     is_written = spilled > settings.work_mem and spilled > settings.page_cache * _DIRTY_PART
+    # The table is read ahead while rows are computed; then they are sorted.
+    scan_s = _most(scan_io, scan_cpu)
+    cpu = scan_cpu + sort_cpu
     if not is_written:
-        return _time("sort", 0, 0, scan_io, cpu)
+        return _time("sort", 0, 0, _sum(scan_s, sort_cpu), cpu, device_s=scan_io)
     spill_io = _sum(_ratio(spilled, device.write_bytes_per_s), _ratio(spilled, device.read_bytes_per_s))
-    return _time("sort", 2 * spilled, 2 * spilled // (1 << 17), _sum(scan_io, spill_io), cpu)
+    whole = _sum(_sum(scan_s, sort_cpu), spill_io)
+    return _time("sort", 2 * spilled, 2 * spilled // (1 << 17), whole, cpu, device_s=_sum(scan_io, spill_io))
 
 
 def _vacuum(device: Device, settings: Settings, scan_io: float | None) -> QueryTime:
     table, rows = settings.scale * TABLE_BYTES, settings.scale * ACCOUNTS
-    # Each page is changed, so each is in the log as an image.
-    wal = table if settings.full_page_writes else table // 64
-    log_io = device.flush_s(1 << 20) * wal / (1 << 20)
+    pages = table // PAGE
+    # It goes twice over the table with a ring of few buffers; what leaves that needs its log flushed before.
+    # The first time each page is in the log as an image.
+    image = _RING * PAGE if settings.full_page_writes else PAGE
+    log_io = pages / _RING * (device.flush_s(image) + device.flush_s(PAGE))
     cpu = rows * _VACUUM_ROW_S
-    return _time("vacuum", table + wal, table // PAGE, _sum(scan_io, log_io), cpu + log_io)
+    wal = table if settings.full_page_writes else table // 64
+    return _time(
+        "vacuum", table + wal, pages, _sum(_sum(scan_io, log_io), cpu), cpu + log_io, device_s=log_io
+    )
 
 
-def _time(query: str, length: int, requests: int, device_s: float | None, cpu_s: float) -> QueryTime:
-    cold = None if device_s is None else max(device_s, cpu_s)
-    limit = "cpu" if cold is None or device_s is None or device_s < cpu_s else "reads"
-    return QueryTime(query, cold, cpu_s, length, requests, limit)
+def _time(
+    query: str, length: int, requests: int, cold_s: float | None, warm_s: float, *, device_s: float | None
+) -> QueryTime:
+    """`device_s`: what of the time with nothing in memory is the device's, to say what limits it."""
+    is_device = device_s is not None and cold_s is not None and device_s > cold_s / 2
+    limit = "cpu" if not is_device else "flush" if query == "vacuum" else "reads"
+    return QueryTime(query, cold_s, warm_s, length, requests, limit)
 
 
 def _ratio(length: float, rate: float | None) -> float | None:
     return length / rate if rate else None
+
+
+def _most(one: float | None, other: float) -> float | None:
+    return None if one is None else max(one, other)
 
 
 def _sum(one: float | None, other: float | None) -> float | None:

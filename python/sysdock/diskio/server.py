@@ -50,6 +50,8 @@ SELECT json_build_object(
     WHERE name IN ({names})),
   'database', current_database(),
   'database_bytes', pg_database_size(current_database()),
+  'table_bytes', pg_table_size(to_regclass('pgbench_accounts')),
+  'index_bytes', pg_indexes_size(to_regclass('pgbench_accounts')),
   'commits', (SELECT sum(xact_commit) FROM pg_stat_database),
   'hit', (SELECT sum(heap_blks_hit + coalesce(idx_blks_hit, 0)) FROM pg_statio_user_tables),
   'read', (SELECT sum(heap_blks_read + coalesce(idx_blks_read, 0)) FROM pg_statio_user_tables),
@@ -66,6 +68,8 @@ class Found(TypedDict):
     settings: dict[str, list[str | None]]
     database: str
     database_bytes: int
+    table_bytes: int | None
+    index_bytes: int | None
     commits: int | None
     hit: int | None
     read: int | None
@@ -110,6 +114,9 @@ def parsed(found: Found, wal: dict[str, Any] | None, scale: int, own: Settings) 
     images = wal["images"] * PAGE if wal else 0
     counts = wal is not None and commits >= _COMMITS
     per_commit = max(wal["bytes"] - images, 0) / commits if wal and counts else None
+    # What pgbench reads and writes at random; it grows by use.
+    index = found["index_bytes"] or 0
+    accounts = (found["table_bytes"] or 0) + index
     pages = (found["hit"] or 0) + (found["read"] or 0)
     settings = replace(
         own,
@@ -124,7 +131,8 @@ def parsed(found: Found, wal: dict[str, Any] | None, scale: int, own: Settings) 
         wal_writer_delay_s=float(values["wal_writer_delay"]),
         full_page_writes=values["full_page_writes"] == "on",
         synchronous_commit=values["synchronous_commit"] not in ("off",) and values["fsync"] == "on",
-        database_bytes=None if scale else found["database_bytes"],
+        database_bytes=accounts if scale and accounts else found["database_bytes"],
+        index_part=index / accounts if scale and accounts else own.index_part,
         # With tables of pgbench its own transactions are meant. Loading them made most of the log that
         # was counted.
         wal_bytes=own.wal_bytes if own.wal_bytes is not None or scale else per_commit,

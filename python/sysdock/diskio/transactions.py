@@ -41,6 +41,8 @@ class Settings:
     wal_bytes: float | None = None
     # Of all databases; None: that of pgbench's scale.
     database_bytes: int | None = None
+    # Part of that in indexes.
+    index_part: float = INDEX_BYTES / (TABLE_BYTES + INDEX_BYTES)
     # Part of the pages asked for that were not in shared buffers, as a real server counted; None: by size.
     buffer_misses: float | None = None
 
@@ -59,9 +61,9 @@ class Settings:
 
         A leaf has the rows of six pages and is asked for as often as they are together, so leaves stay first.
         """
-        index = self.size * INDEX_BYTES / (TABLE_BYTES + INDEX_BYTES)
+        index = self.size * self.index_part
         table = self.size - index
-        return max(0.0, 1 - cache / index) + max(0.0, 1 - max(cache - index, 0.0) / table)
+        return (max(0.0, 1 - cache / index) if index else 0.0) + max(0.0, 1 - max(cache - index, 0.0) / table)
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class Checkpoints:
 
 def checkpoints(tps: float, of: Transaction, settings: Settings) -> Checkpoints:
     """How often they come, by time or by log, and what they write."""
-    pages = settings.size * TABLE_BYTES / (TABLE_BYTES + INDEX_BYTES) / PAGE
+    pages = settings.size * (1 - settings.index_part) / PAGE
     every, wal, dirty = settings.checkpoint_timeout_s, of.wal_bytes, 0.0
     # Images make the log longer, and a longer log brings checkpoints closer: a few rounds settle it.
     for _ in range(20):

@@ -137,6 +137,16 @@ def _reads(device: Device, settings: Settings, found: Sequence[Prediction]) -> l
                 f"ら {reads:.2f} ページ (各 {one}) を読みます。",
             )
         ]
+    if (driven_out := settings.misses(settings.shared_buffers)) > _DIFFERS:
+        buffers = human_bytes(settings.shared_buffers)
+        lines.append(
+            (
+                f"It is larger than shared buffers ({buffers}): a transaction that changes something drives "
+                f"out {driven_out:.2f} changed pages, which are written at once.",
+                f"共有バッファ ({buffers}) には収まらず、更新するトランザクションは変更済みページ "
+                f"{driven_out:.2f} 個を追い出し、それらはすぐに書き込まれます。",
+            )
+        )
     return lines
 
 

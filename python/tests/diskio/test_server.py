@@ -30,6 +30,8 @@ ANSWER: Found = {
     },
     "database": "app",
     "database_bytes": 123_456_789,
+    "table_bytes": None,
+    "index_bytes": None,
     "commits": 40_000,
     "hit": 90_000,
     "read": 10_000,
@@ -61,8 +63,11 @@ def test_what_the_server_counted_is_for_each_commit() -> None:
 
 
 def test_tables_of_pgbench_stand_for_its_transactions() -> None:
-    found = parsed(ANSWER, WAL, 20, Settings())
-    assert (found.settings.scale, found.settings.wal_bytes, found.settings.database_bytes) == (20, None, None)
+    answer: Found = {**ANSWER, "table_bytes": 300_000, "index_bytes": 100_000}
+    settings = parsed(answer, WAL, 20, Settings()).settings
+    assert (settings.scale, settings.wal_bytes) == (20, None)
+    # As they are now, larger than they were made.
+    assert (settings.size, settings.index_part) == (400_000, 0.25)
 
 
 def test_a_server_that_was_just_started_says_nothing_of_its_transactions() -> None:
