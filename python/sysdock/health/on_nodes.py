@@ -28,8 +28,8 @@ def record(
 ) -> int:
     """Does the steps of `plan` on all hosts, into the new recording `output`; what is done by then is kept.
 
-    say: gets a line before each step. share: others may read it. Returns how many steps were not begun, as the
-    time was up.
+    say: gets a line before each step. share: others may read it. Returns how many steps were not begun, as
+    the time was up.
     """
     within_s = plan.within_s
     steps = nodes.with_one_host(plan.steps) if plan.one_host and len(names) > 1 else list(plan.steps)
