@@ -219,7 +219,21 @@ class RecordingMaker:
             latencies.append(
                 {"result_id": id_, "low_ns": 1_800_000, "high_ns": 2_200_000, "operations": operations}
             )
+        predicted = [
+            {
+                "workload": "simple_update",
+                "clients": clients,
+                "predicted_tps": 50.0 * clients,
+                "latency_ns": 20_000_000,
+                "limited_by": "flush",
+                "flush_ns": 19_000_000,
+                "flush_busy": 0.95,
+                "cpu_busy": 0.01,
+            }
+            for clients in (1, 4)
+        ]
         tables = {"load_results": results, "load_intervals": intervals, "load_latencies": latencies}
+        tables["diskio_predictions"] = predicted
         return self.write(tables, name, recorder="load", about="load")
 
     def make_probes(self, name: str = "probes") -> Path:
