@@ -64,6 +64,11 @@ _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     "--report/--no-report", default=True, help="Write report.html into the recording. Default: yes."
 )
 @click.option(
+    "--scan",
+    is_flag=True,
+    help="Read afterwards where its files lie, too (`sysdock disk scan`): how full and fragmented it is.",
+)
+@click.option(
     "--site",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -90,6 +95,7 @@ def command(
     native: str | None,
     engine: str,
     report: bool,
+    scan: bool,
     site: Path | None,
     share: bool,
     lang: str,
@@ -101,7 +107,8 @@ def command(
     one. Ctrl-C keeps what is done. The load is real: do not run it beside work that must not be slowed down.
     """
     from sysdock.cli.bench import add_by_fio
-    from sysdock.cli.recording import load_ahead, run_with_progress
+    from sysdock.cli.recording import add_scan, load_ahead, run_with_progress
+    from sysdock.health.place import mount_point
     from sysdock.health.planned import called, default_output, load_class, plan_file
     from sysdock.recording.native import refuse_existing
 
@@ -109,6 +116,10 @@ def command(
     refuse_existing(folder)
     if nodes and engine == "fio":
         raise UserError("fio is run on one host only", "leave out --nodes or --engine", "--engine fio")
+    if nodes and scan:
+        raise UserError(
+            "a file system is scanned from one host only", "leave out --nodes or --scan", "--scan"
+        )
     if site:
         _refuse_site(site)
     load_ahead()
@@ -126,6 +137,8 @@ def command(
     if (folder / "recording.json").exists():
         if engine == "fio" and code == 0:
             add_by_fio(folder, directory, load_class(class_).steps)
+        if scan and code == 0:
+            add_scan(folder, mount_point(directory))
         _answer(folder, format_, lang, report)
         if site and code == 0:
             _note_rates(site, directory, folder)

@@ -18,6 +18,9 @@ from sysdock.cli.bench import _ITEMS
 from sysdock.health.planned import plan_file
 from sysdock.recording import Recording
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "disk"))
+from loops import MIB, made
+
 PLAN = """
 title = "Tiny"
 title_ja = "ごく小"
@@ -52,9 +55,10 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def health(data: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    tiny = ["--class", str(data.parent / "tiny.toml")]
-    return sysdock("health", str(data), "-o", str(data.parent / "rec"), *tiny, *options)
+def health(data: Path, *options: str, rec: Path | None = None) -> subprocess.CompletedProcess[str]:
+    beside = rec or data.parent
+    tiny = ["--class", str(beside / "tiny.toml")]
+    return sysdock("health", str(data), "-o", str(beside / "rec"), *tiny, *options)
 
 
 def test_a_class_of_ones_own(data: Path) -> None:
@@ -105,6 +109,20 @@ def test_rates_for_the_file_of_the_site(data: Path) -> None:
     for operation in ("read", "write"):
         told = f"no {operation} rate" in done.stderr
         assert told is (f"{operation}_bytes_s" not in best)
+
+
+def test_how_full_it_is(tmp_path: Path) -> None:
+    with made(tmp_path / "image", ["mkfs.ext4", "-q"], 64 * MIB) as point:
+        (tmp_path / "tiny.toml").write_text(PLAN)
+        (point / "data").mkdir()
+        done = health(point / "data", "--scan", "--no-report", rec=tmp_path)
+        assert done.returncode == 0, done.stderr
+        with Session(Recording.open(tmp_path / "rec")) as session:
+            rules = {finding.rule for finding in session.diagnose()}
+            [(mount, size)] = session.fetch("SELECT mount_point, size_bytes FROM file_systems")
+    assert {"load/flush", "disk/nearly_full", "disk/fragmented_free_space"} <= rules
+    assert mount == str(point)
+    assert size > 40 * MIB
 
 
 def test_a_file_of_the_site_that_is_broken_is_told_before_the_load(data: Path) -> None:

@@ -1,0 +1,14 @@
+"""The file system that a directory lies in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def mount_point(directory: Path) -> Path:
+    """Where it is mounted."""
+    place = directory.resolve()
+    while not os.path.ismount(place):
+        place = place.parent
+    return place
