@@ -2,7 +2,9 @@
 
 use std::{
     collections::BTreeMap,
+    fs::{self, File},
     io,
+    os::fd::AsRawFd,
     path::Path,
     sync::atomic::Ordering::Relaxed,
     time::{Duration, Instant},
@@ -16,6 +18,7 @@ use crate::{
     clock::{now_ns, to_epoch_ns},
     data::Pool,
     device::{self, Counters, FileSystem},
+    guarded::guarded,
     histogram::CLASSES,
     items::{self, Phase, Place},
     meter::{INTERVAL_NS, Meter},
@@ -235,7 +238,9 @@ fn run_phase(
     let header = workers.board.header();
     let mut watch = Watch::new(around);
     let mut ended = workers.wait(number, Barrier::Ready, &mut watch, caller);
-    let remark = (ended == Ended::Done && phase.operations[0] == Operation::StatCold).then(drop_dentries).flatten();
+    let remark = (ended == Ended::Done && phase.operations[0] == Operation::StatCold)
+        .then(|| drop_dentries(around.folder, around.patience))
+        .flatten();
     let (before, throttled, epoch) = (around.file_system.counters(), device::cpu_throttled(), to_epoch_ns());
     if ended == Ended::Done {
         header.begin(start_time(count, epoch, caller.start_at_ns()));
@@ -260,10 +265,15 @@ fn start_time(count: u32, epoch: i64, at: Option<i64>) -> u64 {
 }
 
 /// Have the kernel forget names and inodes that are not in use. What prevented it.
-fn drop_dentries() -> Option<&'static str> {
-    // SAFETY: takes nothing.
-    unsafe { libc::sync() };
-    match std::fs::write("/proc/sys/vm/drop_caches", "2") {
+///
+/// Those of changed files stay, so the file system that is measured is synchronized before, and no other.
+fn drop_dentries(folder: &Path, patience: Duration) -> Option<&'static str> {
+    let synchronized = guarded(patience, || {
+        let folder = File::open(folder)?;
+        // SAFETY: the descriptor is open.
+        if unsafe { libc::syncfs(folder.as_raw_fd()) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    });
+    match synchronized.and_then(|()| fs::write("/proc/sys/vm/drop_caches", "2")) {
         Ok(()) => None,
         Err(_) => Some("names and inodes stayed in memory: only root can have the kernel drop them"),
     }
