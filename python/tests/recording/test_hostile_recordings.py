@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.mark.parametrize(
     ("words", "counted"),
     [
-        (["recordings", "100", "--some"], "100 recordings, 200 verbs: 0 wrong"),
-        (["inputs", "36"], "36 inputs, 72 verbs: 0 wrong"),
+        (["recordings", "40", "--some"], "40 recordings, 80 verbs: 0 wrong"),
+        (["inputs", "24"], "24 inputs, 48 verbs: 0 wrong"),
     ],
 )
 def test_verbs_end_in_order_on_what_is_hostile(words: list[str], counted: str) -> None:

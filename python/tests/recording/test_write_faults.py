@@ -57,7 +57,7 @@ class Writer:
     follow: bool = True
     status: int = 0
     # Of many calls, or pages, of one kind these.
-    some: Sequence[int] = (1, 2, 3, 5, 8, 12, 17, 24, 33, 45, 60)
+    some: Sequence[int] = (1, 2, 3, 6, 11, 24, 45)
     # Files that it takes away, and others that it writes to.
     taken: set[str] = field(default_factory=set)
     extra: Sequence[str] = ()
