@@ -76,7 +76,7 @@ def _statement(_session: Session, folder: str) -> Statement:
 SECTION = Section(
     about="probe",
     order=55,
-    question="probe/summary",
+    question="probe/items",
     needs=("probe_results",),
     title=("series of probes", "プローブの系列"),
     coverage=_coverage,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from make_recording import RecordingMaker
 from sysdock.errors import UserError
+from sysdock.sections import all_sections, sections_of
 
 SQL = """\
 -- Calls
@@ -120,6 +121,17 @@ def test_every_analysis_of_the_library_runs(maker: RecordingMaker, open_session)
         session = next(session for session in sessions if not session.missing(analysis))
         result = session.run(analysis)
         assert len(result.rows()) == result.row_count()
+
+
+def test_what_each_section_points_to_is_there(maker: RecordingMaker, open_session) -> None:
+    """The first screen names the analysis that shows a section's lines: it must answer for such a recording."""
+    sessions = [open_session(path) for path in maker.make_each_kind()]
+    for section in all_sections():
+        if section.question:
+            [of_it, *_] = [session for session in sessions if section in sections_of(session)]
+            analysis = of_it.library.analysis(section.question)
+            assert analysis.id == section.question
+            assert not of_it.missing(analysis)
 
 
 def test_the_summary_is_right(maker: RecordingMaker, open_session) -> None:
