@@ -46,13 +46,14 @@ pub(crate) fn classes(counts: &[u64]) -> Vec<LatencyClass> {
 
 /// The latency that this part of the operations does not exceed; of a class the longest. None without operations.
 pub(crate) fn quantile(classes: &[LatencyClass], part: f64) -> Option<i64> {
-    let total: i64 = classes.iter().map(|class| class.operations).sum();
-    let wanted = ((total as f64 * part).ceil() as i64).max(1);
-    let mut seen = 0;
+    // Counts of a log may add up to more than an integer holds.
+    let total: f64 = classes.iter().map(|class| class.operations as f64).sum();
+    let wanted = (total * part).ceil().max(1.0);
+    let mut seen = 0.0;
     classes
         .iter()
         .find(|class| {
-            seen += class.operations;
+            seen += class.operations as f64;
             seen >= wanted
         })
         .map(|class| class.high_ns)

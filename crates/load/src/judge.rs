@@ -3,16 +3,17 @@
 use std::io;
 
 use crate::{
-    Measured, Operation, Status, Step,
+    Item, Measured, Operation, Status, Step,
     device::{Below, FileSystem},
     histogram::{classes, quantile},
+    items::BESIDE_A_MIX,
     workers::{LaneSum, PhaseOutcome},
 };
 
 /// Of the bytes that were read, the device must have read this part.
 const FROM_DEVICE: f64 = 0.9;
-/// Workers must have run together for this part of the time.
-const OVERLAP: f64 = 0.5;
+/// Workers must have run together for this part of the time, whoever measured it.
+pub(crate) const LEAST_OVERLAP: f64 = 0.5;
 /// Anything shorter says more of the scheduler than of a file system [ns].
 const SHORTEST_NS: i64 = 10_000_000;
 
@@ -37,16 +38,15 @@ pub(crate) fn rows_without(step: &Step, status: Status, note: &str, host: &str) 
 fn frame(step: &Step, operation: Operation, host: &str) -> Measured {
     let mut row = Measured::new(step.item.word(), operation.word(), step.processes as i32);
     row.hosts = Some(host.to_string());
-    row.layout = (step.item != crate::Item::Control).then(|| step.layout.word());
+    row.layout = (step.item != Item::Control).then(|| step.layout.word());
     row.depth = Some(step.depth as i32);
     if operation.moves_data() {
         row.length_bytes = Some(step.length_bytes as i64);
         row.direct = Some(step.direct);
-        row.sync = (operation != Operation::Read).then(|| step.sync().word());
+        row.sync = (operation != Operation::Read).then(|| step.sync_of(operation).word());
     }
-    if step.item == crate::Item::RandomMix && operation == Operation::Append {
-        (row.length_bytes, row.direct) = (Some(8192), Some(false));
-        row.sync = Some(step.sync.unwrap_or(crate::Sync::Fdatasync).word());
+    if step.item == Item::RandomMix && operation == Operation::Append {
+        (row.length_bytes, row.direct) = (Some(BESIDE_A_MIX as i64), Some(false));
     }
     row
 }
@@ -113,8 +113,8 @@ fn findings(step: &Step, phase: &PhaseOutcome, row: &Measured, file_system: &Fil
         }
         found.extend(timing(row));
     }
-    if let Some(remark) = phase.remark {
-        found.push((Status::NotKnown, remark.into()));
+    if let Some(remark) = &phase.remark {
+        found.push((Status::NotKnown, remark.clone()));
     }
     if phase.cpu_throttled {
         found.push((Status::Throttled, "the control group was kept from the processors".into()));
@@ -146,7 +146,7 @@ fn timing(row: &Measured) -> Vec<(Status, String)> {
     if window < SHORTEST_NS {
         found.push((Status::TooShort, format!("over after {:.1} ms: take more files or bytes", window as f64 / 1e6)));
     }
-    if let Some(overlap) = row.overlap.filter(|overlap| *overlap < OVERLAP) {
+    if let Some(overlap) = row.overlap.filter(|overlap| *overlap < LEAST_OVERLAP) {
         let note = format!("all workers ran together for {:.0} % of the time only", 100.0 * overlap);
         found.push((Status::NoOverlap, note));
     }
@@ -158,10 +158,9 @@ fn origin(phase: &PhaseOutcome, row: &Measured, file_system: &FileSystem) -> Opt
     let percent = |bytes: u64| 100.0 * bytes as f64 / row.bytes as f64;
     match (&file_system.below, phase.devices) {
         (Below::Memory, _) => Some((Status::FromMemory, format!("{} lies in memory", file_system.kind()))),
-        (_, None) => Some((
-            Status::NotKnown,
-            format!("{}: whether a server or memory answered cannot be told from here", file_system.kind()),
-        )),
+        (_, None) => {
+            Some((Status::NotKnown, format!("{}: whether a server or memory answered is not known here", file_system.kind())))
+        }
         (_, Some(devices)) => {
             // Others may use the device, too: so what was read for the workers counts as well.
             let read = devices.read.min(phase.read_for_workers);

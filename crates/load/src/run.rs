@@ -16,8 +16,6 @@ use crate::{
 
 /// Of the free room, this part may be taken.
 const ROOM: f64 = 0.9;
-/// Files that all workers together may leave between steps.
-const KEPT: &str = "data";
 
 /// How a run is done.
 #[derive(Clone, Debug)]
@@ -121,8 +119,7 @@ impl Load {
 
     /// Files of a step are gone before the next one; those of the common file stay while steps use it.
     fn clear(&mut self, step: &Step) {
-        let uses_data = matches!(step.item, Item::RandomRead | Item::RandomMix | Item::Depth);
-        if step.item != Item::Control && self.workspace.clear(&[KEPT]).is_err() && uses_data {
+        if step.item != Item::Control && self.workspace.clear(&[items::DATA]).is_err() && step.item.uses_data() {
             self.data_bytes = 0;
         }
     }
@@ -130,7 +127,7 @@ impl Load {
     /// Bytes that are needed, and those that may be used.
     fn lacks_room(&self, step: &Step) -> Option<(u64, u64)> {
         let free = (room(&self.workspace.path)?.free as f64 * ROOM) as u64;
-        let reused = if matches!(step.item, Item::RandomRead | Item::RandomMix | Item::Depth) { self.data_bytes } else { 0 };
+        let reused = if step.item.uses_data() { self.data_bytes } else { 0 };
         let needed = step.room().saturating_sub(reused);
         (needed > free).then_some((needed, free))
     }

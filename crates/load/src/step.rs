@@ -144,10 +144,16 @@ impl Step {
         (share / self.length_bytes).max(1) * self.length_bytes
     }
 
-    /// How writes reach the device.
+    /// How writes of an operation reach the device. Beside a log, those of a mix do when the kernel likes; those of a mapping are made to last
+    /// together, at the end.
     #[must_use]
-    pub fn sync(&self) -> Sync {
-        self.sync.unwrap_or(if self.item == Item::Log { Sync::Fdatasync } else { Sync::End })
+    pub fn sync_of(&self, operation: Operation) -> Sync {
+        match (self.item, operation) {
+            (Item::RandomMix, Operation::Write) => Sync::None,
+            (Item::Mmap, _) if self.sync != Some(Sync::None) => Sync::End,
+            (_, Operation::Append) => self.sync.unwrap_or(Sync::Fdatasync),
+            _ => self.sync.unwrap_or_default(),
+        }
     }
 
     /// Room that the step needs [B].
@@ -224,6 +230,12 @@ impl Item {
             Item::Depth => "depth",
             Item::Control => "control",
         }
+    }
+
+    /// Whether it reads at random from the common file, which stays from step to step.
+    #[must_use]
+    pub fn uses_data(self) -> bool {
+        matches!(self, Item::RandomRead | Item::RandomMix | Item::Depth)
     }
 
     /// What it consists of, in the order in which it is done.
@@ -322,7 +334,7 @@ mod tests {
     fn what_a_plan_leaves_out_is_usual() {
         let step = step(r#"{"item": "transfer"}"#);
         assert_eq!((step.length_bytes, step.processes, step.size()), (4096, 1, 256 << 20));
-        assert_eq!((step.sync(), step.layout, step.direct), (Sync::End, Layout::Own, false));
+        assert_eq!((step.sync_of(Operation::Write), step.layout, step.direct), (Sync::End, Layout::Own, false));
         assert_eq!(step.wanted(), [Operation::Write, Operation::Read]);
         assert!(step.check().is_ok());
     }
@@ -333,6 +345,18 @@ mod tests {
         assert_eq!((shared.share(), shared.room()), (3000, 6000));
         let small = step(r#"{"item": "transfer", "size_bytes": 10, "length_bytes": 4096, "processes": 8}"#);
         assert_eq!(small.room(), 8 * 4096);
+    }
+
+    #[test]
+    fn each_operation_reaches_the_device_in_its_own_way() {
+        let mix = step(r#"{"item": "random_mix", "time_ns": 5}"#);
+        assert_eq!((mix.sync_of(Operation::Write), mix.sync_of(Operation::Append)), (Sync::None, Sync::Fdatasync));
+        let mix = step(r#"{"item": "random_mix", "time_ns": 5, "sync": "fsync"}"#);
+        assert_eq!((mix.sync_of(Operation::Write), mix.sync_of(Operation::Append)), (Sync::None, Sync::Fsync));
+        let mapped = step(r#"{"item": "mmap", "sync": "fdatasync"}"#);
+        assert_eq!(mapped.sync_of(Operation::Write), Sync::End);
+        let unsynced = step(r#"{"item": "mmap", "sync": "none"}"#);
+        assert_eq!(unsynced.sync_of(Operation::Write), Sync::None);
     }
 
     #[test]

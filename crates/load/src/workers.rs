@@ -24,9 +24,9 @@ use crate::{
     meter::{INTERVAL_NS, Meter},
 };
 
-/// So often the workers are looked at, and the caller is told.
+/// The interval at which the state of the workers is checked, and the caller is called.
 const LOOK: Duration = Duration::from_millis(50);
-/// Workers that were told to end have so long for it.
+/// The time that workers have to end once they were asked to.
 const TO_END: Duration = Duration::from_secs(5);
 /// Intervals for a worker whose phases have no time limit: ten minutes.
 const UNTIMED_INTERVALS: usize = 6000;
@@ -82,7 +82,7 @@ pub(crate) struct PhaseOutcome {
     pub(crate) interrupted: bool,
     pub(crate) hung: bool,
     /// What could not be done before, in words.
-    pub(crate) remark: Option<&'static str>,
+    pub(crate) remark: Option<String>,
 }
 
 /// What came of a step.
@@ -144,8 +144,7 @@ pub(crate) fn measure(
 
 /// Bytes of the common file without a gap, from its beginning [B].
 fn prepared_of_all(step: &Step, board: &Board) -> u64 {
-    use crate::Item::{Depth, RandomMix, RandomRead};
-    if !matches!(step.item, RandomRead | RandomMix | Depth) {
+    if !step.item.uses_data() {
         return 0;
     }
     let parts = board.slots().iter().take(step.processes as usize).map(|slot| slot.prepared.load(Relaxed));
@@ -267,7 +266,7 @@ fn start_time(count: u32, epoch: i64, at: Option<i64>) -> u64 {
 /// Have the kernel forget names and inodes that are not in use. What prevented it.
 ///
 /// Those of changed files stay, so the file system that is measured is synchronized before, and no other.
-fn drop_dentries(folder: &Path, patience: Duration) -> Option<&'static str> {
+fn drop_dentries(folder: &Path, patience: Duration) -> Option<String> {
     let synchronized = guarded(patience, || {
         let folder = File::open(folder)?;
         // SAFETY: the descriptor is open.
@@ -275,7 +274,10 @@ fn drop_dentries(folder: &Path, patience: Duration) -> Option<&'static str> {
     });
     match synchronized.and_then(|()| fs::write("/proc/sys/vm/drop_caches", "2")) {
         Ok(()) => None,
-        Err(_) => Some("names and inodes stayed in memory: only root can have the kernel drop them"),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Some("names and inodes stayed in memory: only root can have the kernel drop them".into())
+        }
+        Err(error) => Some(format!("names and inodes stayed in memory: {}", error.to_string().to_lowercase())),
     }
 }
 
@@ -365,21 +367,21 @@ impl Workers<'_> {
         });
     }
 
-    /// All are to end: they are told, and then made to.
+    /// End all workers: ask them to, and kill those that do not.
     fn end(&mut self) {
         self.board.header().stop();
-        let told = Instant::now();
+        let asked = Instant::now();
         let mut killed = false;
         while !self.alive.is_empty() {
             self.reap();
-            if told.elapsed() > TO_END && !killed {
+            if asked.elapsed() > TO_END && !killed {
                 // SAFETY: our own children, not waited for yet.
                 self.alive.iter().for_each(|(_, pid)| unsafe {
                     libc::kill(*pid, libc::SIGKILL);
                 });
                 killed = true;
             }
-            if told.elapsed() > 2 * TO_END {
+            if asked.elapsed() > 2 * TO_END {
                 // They hang in the kernel, and end when it lets them.
                 return;
             }

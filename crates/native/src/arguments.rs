@@ -335,7 +335,7 @@ pub(crate) struct Load {
 #[derive(Debug, Args)]
 pub(crate) struct Import {
     /// Logs: files (plain, .gz, .zst), a set that strace -ff wrote, or - for standard input. Those of system calls and those of load go into
-    /// recordings of their own; what a log is, is told by its contents.
+    /// recordings of their own; the format of a log is recognized by its contents.
     #[arg(required = true, value_name = "LOG")]
     pub(crate) logs: Vec<PathBuf>,
     /// Folder to make.

@@ -1,6 +1,6 @@
 //! `sysdock-native disk`: where files lie.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime};
 
 use sysdock_disk::{Cost, DiskError, Found, Outcome, Settings, Target, add_usage};
 use sysdock_table::{Cancel, Capture, Ending, Folder, Manifest, Recording, TableError};
@@ -119,18 +119,14 @@ fn capture() -> Capture {
 
 fn manifest(started: SystemTime) -> Manifest {
     let mut manifest = Manifest::of(capture());
-    manifest.started_ns = epoch_ns(started);
+    manifest.started_ns = environment::epoch_ns(started);
     manifest.host = environment::host_name();
     manifest
 }
 
-fn epoch_ns(time: SystemTime) -> i64 {
-    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().try_into().unwrap_or(i64::MAX)
-}
-
 /// When the scan ran, and how much of the file system it read.
 fn describe(recording: &mut Recording, outcome: &Outcome, (clock, started): (Instant, SystemTime)) {
-    let start_ns = epoch_ns(started);
+    let start_ns = environment::epoch_ns(started);
     let dur_ns = clock.elapsed().as_nanos().try_into().unwrap_or(i64::MAX);
     recording.manifest.cover(start_ns, start_ns.saturating_add(dur_ns));
     let capture = recording.manifest.capture_mut();

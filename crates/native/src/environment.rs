@@ -4,7 +4,7 @@ use std::{
     ffi::{CStr, OsString},
     fs,
     process::Command,
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use sysdock_disk::Cost;
@@ -22,6 +22,11 @@ pub(crate) struct Row {
 fn row(section: &'static str, name: &str, value: Option<String>) -> Row {
     let source = if value.is_some() { "recorder" } else { "unknown" };
     Row { section, name: name.into(), value, source }
+}
+
+/// Nanoseconds since the Unix epoch.
+pub(crate) fn epoch_ns(time: SystemTime) -> i64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().try_into().unwrap_or(i64::MAX)
 }
 
 /// Write the rows, in place of those that are there.

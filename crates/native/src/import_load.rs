@@ -4,7 +4,7 @@ use std::{
     fs::File,
     io::{self, BufRead, Read},
     path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
+    time::SystemTime,
 };
 
 use sysdock_load::foreign::{self, BEGINNING, LONGEST_LOG, Log, Tool};
@@ -21,7 +21,7 @@ const BROKEN_RESULT: &str = "broken_result";
 /// A log that could not be read to its end, as logs of calls have it, too.
 const DAMAGED: &str = "damaged_input";
 
-/// A log that is open, and the beginning of which was looked at.
+/// A log that is open, and whose tool is known from its beginning.
 struct Input {
     path: PathBuf,
     file: Option<File>,
@@ -91,14 +91,14 @@ fn inputs(logs: &[PathBuf]) -> Result<Option<Vec<Input>>, Message> {
     Ok(Some(looked.into_iter().flatten().collect()))
 }
 
-/// Look at the beginning of a log. What cannot be opened is left to whoever reads logs of calls, and says so.
+/// Recognize a log by its beginning. What cannot be opened is left to the reader of logs of calls, which reports it.
 fn look(path: &Path) -> Option<Input> {
     if path == Path::new("-") {
-        // Nothing is taken from it: what was looked at is read again.
+        // Nothing is consumed: the same bytes are read again.
         let beginning = io::stdin().lock().fill_buf().ok()?.to_vec();
         let tool = foreign::recognize(&beginning)?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        return Some(Input { path: path.into(), file: None, tool, written_ns: i64::try_from(now.as_nanos()).ok(), bytes: None });
+        let written_ns = Some(environment::epoch_ns(SystemTime::now()));
+        return Some(Input { path: path.into(), file: None, tool, written_ns, bytes: None });
     }
     // A pipe would lose what is read.
     let metadata = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
@@ -107,12 +107,11 @@ fn look(path: &Path) -> Option<Input> {
         unpacked(File::open(path).ok()?).ok()?.take(BEGINNING as u64).read_to_end(&mut beginning).ok();
         foreign::recognize(&beginning)?
     };
-    let written = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let written_ns = written.and_then(|time| i64::try_from(time.as_nanos()).ok());
+    let written_ns = metadata.modified().ok().map(environment::epoch_ns).filter(|ns| *ns > 0);
     Some(Input { path: path.into(), file: Some(File::open(path).ok()?), tool, written_ns, bytes: Some(metadata.len()) })
 }
 
-/// Compression is told by the first bytes, not by the name.
+/// The first bytes, and not the name, say how a log is compressed.
 fn unpacked(file: File) -> io::Result<Box<dyn Read>> {
     let mut file = io::BufReader::new(file);
     Ok(match file.fill_buf()? {

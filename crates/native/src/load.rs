@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{self, BufRead, Read, Write},
     path::Path,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime},
 };
 
 use serde::Deserialize;
@@ -100,7 +100,7 @@ fn begin(output: &Path, arguments: &arguments::Load) -> Result<Recording, Messag
     capture.clock.kind = "epoch".into();
     capture.clock.has_durations = true;
     let mut manifest = Manifest::of(capture);
-    manifest.started_ns = epoch_ns();
+    manifest.started_ns = now_ns();
     manifest.host = environment::host_name();
     let ours = || std::env::args().collect::<Vec<_>>().join(" ");
     manifest.command = Some(arguments.called.clone().unwrap_or_else(ours));
@@ -108,8 +108,8 @@ fn begin(output: &Path, arguments: &arguments::Load) -> Result<Recording, Messag
     Ok(Recording::create_in(folder, manifest)?)
 }
 
-fn epoch_ns() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().try_into().unwrap_or(i64::MAX)
+fn now_ns() -> i64 {
+    environment::epoch_ns(SystemTime::now())
 }
 
 /// A run, and where its rows go.
@@ -216,7 +216,7 @@ impl Run {
         };
         if let Some(mut recording) = self.recording {
             let started = recording.manifest.started_ns;
-            recording.manifest.cover(started, epoch_ns());
+            recording.manifest.cover(started, now_ns());
             let capture = recording.manifest.capture_mut();
             (capture.total, capture.understood) = (self.total as u64, self.total as u64);
             recording.finish(ending)?;
@@ -321,7 +321,7 @@ fn say(event: &serde_json::Value) -> Result<(), Message> {
     writeln!(out, "{event}").and_then(|()| out.flush()).map_err(|error| Message::bare(format!("standard output: {error}")))
 }
 
-/// One host of several: does what it is told, at the time it is told.
+/// One host of several: does each step that it is given, at the time that it is given.
 fn agent(directory: &Path, settings: Settings, cancel: &Cancel) -> Result<u8, Message> {
     let mut load = Load::new(directory, settings)?;
     let mut agent = Agent { lines: io::stdin().lock().lines(), cancel: cancel.clone() };
@@ -334,7 +334,7 @@ fn agent(directory: &Path, settings: Settings, cancel: &Cancel) -> Result<u8, Me
 fn obey(agent: &mut Agent, load: &mut Load, cancel: &Cancel) -> Result<(), Message> {
     loop {
         match agent.order()? {
-            Order::Clock => say(&json!({ "event": "clock", "ns": epoch_ns() }))?,
+            Order::Clock => say(&json!({ "event": "clock", "ns": now_ns() }))?,
             Order::Step(step) => {
                 let measured = load.measure(&step, cancel, agent)?;
                 say(&json!({ "event": "rows", "rows": measured.iter().map(with_progress).collect::<Vec<_>>() }))?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{LatencyClass, Measured, Status};
 
-use super::{LEAST_OVERLAP, Log, SHORTEST_MS, Tool, doubt, json, numbers, percentile, remark, reported};
+use super::{LEAST_OVERLAP, Log, SHORTEST_MS, Tool, doubt, json, numbers, quantile, remark, reported};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -359,8 +359,8 @@ fn latencies(latency: &Value) -> Counts {
     // A class has the values from its lower limit to below its upper one.
     Counts {
         max_ns: json::number(latency, "max_us").map(|us| us * 1e3).filter(|ns| numbers::possible(*ns)).map(numbers::whole),
-        p50_ns: percentile(&classes, 0.5),
-        p99_ns: percentile(&classes, 0.99),
+        p50_ns: quantile(&classes, 0.5),
+        p99_ns: quantile(&classes, 0.99),
         classes,
         ..Counts::default()
     }

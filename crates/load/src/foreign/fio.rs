@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{LatencyClass, Measured, Status};
 
-use super::{LEAST_OVERLAP, Log, SHORTEST_MS, Tool, doubt, json, numbers, percentile, remark, reported};
+use super::{LEAST_OVERLAP, Log, SHORTEST_MS, Tool, doubt, json, numbers, quantile, remark, reported};
 
 /// What of an entry is measured: the key in the JSON.
 const SECTIONS: [&str; 4] = ["read", "write", "trim", "mixed"];
@@ -354,7 +354,7 @@ impl Job<'_> {
         log.take(log.line, row);
     }
 
-    /// Whether reads came from the device. fio drops a file from the page cache before it reads it, unless it is told not to, but not again.
+    /// Whether reads came from the device. fio drops a file from the page cache before its first read, unless `invalidate=0`, and not again.
     fn judge_reads(&self, row: &mut Measured) {
         let device = self.device.and_then(|device| json::number(device, "read_sectors")).map(|sectors| sectors * 512.0);
         row.device_read_bytes = device.map(numbers::whole);
@@ -411,7 +411,7 @@ impl<'a> Latency<'a> {
     }
 }
 
-/// Latencies of all processes: percentiles of several can only be told from their classes.
+/// Latencies of all processes. Percentiles of several processes follow only from their classes.
 fn merge(all: &[Latency<'_>], row: &mut Measured) {
     row.max_ns = all.iter().filter_map(|latency| latency.max_ns).max();
     if let Some(bins) = all.iter().map(|latency| latency.bins).collect::<Option<Vec<_>>>().filter(|bins| !bins.is_empty()) {
@@ -428,7 +428,7 @@ fn merge(all: &[Latency<'_>], row: &mut Measured) {
     if let [only] = all {
         (row.p50_ns, row.p99_ns) = (only.p50_ns, only.p99_ns);
     } else {
-        (row.p50_ns, row.p99_ns) = (percentile(&row.latencies, 0.5), percentile(&row.latencies, 0.99));
+        (row.p50_ns, row.p99_ns) = (quantile(&row.latencies, 0.5), quantile(&row.latencies, 0.99));
     }
 }
 

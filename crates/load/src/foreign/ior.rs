@@ -1,6 +1,6 @@
 //! IOR: its text of versions 2 to 4, and its JSON and CSV.
 //!
-//! Each line of its table (`access bw(MiB/s) ...`, whose columns are told by their heading) is an iteration, and a row here. Version 2 prints that
+//! Each line of its table (`access bw(MiB/s) ...`, whose heading names its columns) is an iteration, and a row here. Version 2 prints that
 //! table only with `-v`; then there is a summary of all iterations, and at least the best of them. Bandwidth counts from the first open to the
 //! last close, so that operations are reckoned from it; the column `IOPS` counts the transfers alone.
 

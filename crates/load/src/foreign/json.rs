@@ -34,11 +34,11 @@ pub(super) fn without_nan(text: Cow<'_, str>) -> Cow<'_, str> {
     if !found(&text) {
         return text;
     }
-    let lines = text.split_inclusive('\n').map(|line| if found(line) { mended(line) } else { line.to_string() });
+    let lines = text.split_inclusive('\n').map(|line| if found(line) { without_nan_in_line(line) } else { line.to_string() });
     Cow::Owned(lines.collect())
 }
 
-fn mended(line: &str) -> String {
+fn without_nan_in_line(line: &str) -> String {
     const WORDS: [&str; 7] = ["-nan", "nan", "NaN", "-inf", "inf", "-Infinity", "Infinity"];
     let mut result = String::with_capacity(line.len());
     let (mut quoted, mut escaped, mut skip) = (false, false, 0);

@@ -14,7 +14,7 @@ mod sections;
 
 use std::collections::BTreeSet;
 
-use crate::{LatencyClass, Measured, Status};
+use crate::{Measured, Status, histogram::quantile, judge::LEAST_OVERLAP};
 
 /// A log longer than this is refused: it is held in memory, and that of a large campaign has some MiB.
 pub const LONGEST_LOG: u64 = 64 << 20;
@@ -24,9 +24,6 @@ pub const BEGINNING: usize = 64 << 10;
 
 /// Shorter than this, a phase is too short for a clock that counts milliseconds: 5 % of its time are not known.
 const SHORTEST_MS: f64 = 20.0;
-
-/// Below this part of the time, workers did not do together what the rate says.
-const LEAST_OVERLAP: f64 = 0.5;
 
 /// Who wrote a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -131,16 +128,6 @@ fn remark(row: &mut Measured, what: impl Into<String>) {
 /// A row of another tool, about which nothing is in doubt yet.
 fn reported(tool: Tool, item: &'static str, operation: &'static str, processes: i32) -> Measured {
     Measured { engine: tool.word(), status: Status::Reported, ..Measured::new(item, operation, processes) }
-}
-
-/// The upper limit of the class in which this part of the operations is complete.
-fn percentile(classes: &[LatencyClass], part: f64) -> Option<i64> {
-    let all: f64 = classes.iter().map(|class| class.operations as f64).sum();
-    let mut sum = 0.0;
-    classes.iter().find_map(|class| {
-        sum += class.operations as f64;
-        (sum >= part * all).then_some(class.high_ns)
-    })
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ impl Work for Control<'_> {
     fn run(&mut self, _: &Phase, meter: &mut Meter<'_>) -> io::Result<()> {
         let mut offset = 0;
         loop {
-            // What is copied is looked at too, so that it cannot be left out.
+            // The copy is compared as well, so that the compiler cannot leave it out.
             self.place.pool.fill(&mut self.buffer, 0, offset);
             hint::black_box(self.place.pool.matches(&self.buffer, 0, offset));
             offset += BYTES as u64;

@@ -7,11 +7,12 @@ use super::{
     files::{Buffer, Part, make_ready, open, synced, whole},
     transfer::PREPARING_NS,
 };
-use crate::{Item, Sync, clock::now_ns, meter::Meter};
+use crate::{Item, Operation, Sync, clock::now_ns, meter::Meter};
 
-/// Beside a mix the log is this long, and its records have this length [B]: those of PostgreSQL.
+/// Beside a mix the log is this long [B], as a segment of PostgreSQL.
 const SEGMENT: u64 = 16 << 20;
-const PAGE: u64 = 8192;
+/// And its records have this length [B], that of a page.
+pub(crate) const BESIDE_A_MIX: u64 = 8192;
 
 pub(crate) struct Log<'a> {
     place: Place<'a>,
@@ -28,10 +29,11 @@ impl<'a> Log<'a> {
     pub(crate) fn new(place: Place<'a>) -> Self {
         let step = place.step;
         let beside = step.item == Item::RandomMix;
-        let (length, bytes, sync, lane) = match beside {
-            true => (PAGE, SEGMENT, step.sync.unwrap_or(Sync::Fdatasync), 2),
-            false => (step.length_bytes, step.share(), step.sync(), 0),
+        let (length, bytes, lane) = match beside {
+            true => (BESIDE_A_MIX, SEGMENT, 2),
+            false => (step.length_bytes, step.share(), 0),
         };
+        let sync = step.sync_of(Operation::Append);
         let part = Part { path: place.folder.join(format!("log{}", place.worker)), file: place.worker + 1, start: 0, bytes };
         Log { place, part, length, sync, lane, opened: None, offset: 0 }
     }

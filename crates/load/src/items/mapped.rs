@@ -128,6 +128,6 @@ impl Work for Mapped<'_> {
                 break;
             }
         }
-        if write && self.place.step.sync() != Sync::None { mapping.sync() } else { Ok(()) }
+        if write && self.place.step.sync_of(Operation::Write) != Sync::None { mapping.sync() } else { Ok(()) }
     }
 }

@@ -11,6 +11,9 @@ mod transfer;
 
 use std::{io, path::PathBuf};
 
+pub(crate) use files::DATA;
+pub(crate) use log::BESIDE_A_MIX;
+
 use crate::{
     Item, Operation, Step,
     board::{Header, Slot},

@@ -26,7 +26,7 @@ impl<'a> Transfer<'a> {
 
     fn write(&mut self, meter: &mut Meter<'_>) -> io::Result<()> {
         let (step, prepared) = (self.place.step, &self.place.slot().prepared);
-        let (length, sync) = (step.length_bytes as usize, step.sync());
+        let (length, sync) = (step.length_bytes as usize, step.sync_of(Operation::Write));
         let (Some(file), Some(buffer)) = (&self.file, &mut self.buffer) else { return Ok(()) };
         let mut done = 0;
         while done < self.part.bytes {
@@ -83,7 +83,7 @@ impl Work for Transfer<'_> {
             file.sync_all()?;
             forget(&file, self.part.start, self.part.bytes);
         }
-        self.file = Some(open(&self.part.path, step.direct, step.sync())?);
+        self.file = Some(open(&self.part.path, step.direct, step.sync_of(Operation::Write))?);
         Ok(())
     }
 
