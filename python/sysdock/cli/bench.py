@@ -12,6 +12,7 @@ import click
 
 from sysdock.cli.bench_diskio import command as diskio
 from sysdock.cli.options import share_option
+from sysdock.health.units import bytes_of, ns_of
 
 _EPILOG = """Example:
 
@@ -31,6 +32,22 @@ _ITEMS = {
     "mmap": "Write and read through a mapping.",
     "depth": "Read at random offsets with many requests under way (--depth).",
     "control": "Compute, and touch no file: how fast the machine itself is.",
+}
+# Options of a step: its field in a plan, and how the value stands there.
+_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "length": ("length_bytes", bytes_of),
+    "processes": ("processes", int),
+    "for": ("time_ns", ns_of),
+    "size": ("size_bytes", bytes_of),
+    "files": ("files", int),
+    "depth": ("depth", int),
+    "layout": ("layout", str),
+    "sync": ("sync", str),
+    "operations": ("operations", lambda text: text.split(",")),
+    "write_share": ("write_share", float),
+    "direct": ("direct", bool),
+    "prefilled": ("prefilled", bool),
+    "verify": ("verify", bool),
 }
 # Items that have no end of their own.
 _TIMED = {"log", "random_read", "random_mix", "depth", "control"}
@@ -106,61 +123,45 @@ def _run(ctx: click.Context, item: str, options: dict[str, Any]) -> None:
     from sysdock.health.keeping import kept
     from sysdock.health.planned import called
 
-    arguments = _arguments(item, options)
+    given = _given(item, options)
     with kept(options["output"]) as folder:
         words = [
             "load",
             "-o",
             str(folder),
             f"--called={called()}",
-            *arguments,
+            *(["--share"] if options["share"] else []),
+            *_arguments(item, given),
             "--",
             str(options["directory"]),
         ]
         code = run_with_progress(words, _FORWARD)
         if (folder / "recording.json").exists():
             if options["engine"] == "fio" and code == 0:
-                add_by_fio(folder, options["directory"], [_step(item, options)])
+                add_by_fio(folder, options["directory"], [_step(item, given)])
             show(folder, options["format_"])
     ctx.exit(code)
 
 
-def _arguments(item: str, options: dict[str, Any]) -> list[str]:
+def _given(item: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that say something about the step, by the names that they have in the native program."""
+    values = {name: options[name] for name in _FIELDS if name != "for"}
+    values["for"] = options["for_"] or ("5s" if item in _TIMED else None)
+    return {name: value for name, value in values.items() if value is not None and value is not False}
+
+
+def _arguments(item: str, given: dict[str, Any]) -> list[str]:
+    """The step as the native program takes it."""
     words = ["--item", item]
-    values = {
-        "length": options["length"],
-        "processes": options["processes"],
-        "for": options["for_"] or ("5s" if item in _TIMED else None),
-        "size": options["size"],
-        "files": options["files"],
-        "depth": options["depth"],
-        "layout": options["layout"],
-        "sync": options["sync"],
-        "operations": options["operations"],
-        "write-share": options["write_share"],
-    }
-    words += [f"--{name}={value}" for name, value in values.items() if value is not None]
-    return words + [f"--{name}" for name in ("direct", "prefilled", "verify", "share") if options[name]]
+    for name, value in given.items():
+        flag = f"--{name.replace('_', '-')}"
+        words.append(flag if value is True else f"{flag}={value}")
+    return words
 
 
-def _step(item: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The step that these options ask for, as a plan has it."""
-    from sysdock.health.units import bytes_of, ns_of
-
-    values = {
-        "length_bytes": options["length"] and bytes_of(options["length"]),
-        "processes": options["processes"],
-        "time_ns": ns_of(options["for_"] or "5s") if options["for_"] or item in _TIMED else None,
-        "size_bytes": options["size"] and bytes_of(options["size"]),
-        "files": options["files"],
-        "depth": options["depth"],
-        "layout": options["layout"],
-        "sync": options["sync"],
-        "operations": options["operations"] and options["operations"].split(","),
-        "direct": options["direct"] or None,
-        "prefilled": options["prefilled"] or None,
-    }
-    return {"item": item, **{name: value for name, value in values.items() if value is not None}}
+def _step(item: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The step as a plan has it."""
+    return {"item": item, **{_FIELDS[name][0]: _FIELDS[name][1](value) for name, value in given.items()}}
 
 
 def add_by_fio(folder: Path, directory: Path, steps: Sequence[dict[str, Any]]) -> None:

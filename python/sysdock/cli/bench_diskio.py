@@ -132,9 +132,9 @@ def _measure(
 ) -> int:
     from sysdock.cli.recording import run_with_progress
     from sysdock.diskio.device import plan
-    from sysdock.diskio.measuring import count_requests, plan_file
+    from sysdock.diskio.measuring import count_requests
     from sysdock.health.keeping import kept
-    from sysdock.health.planned import called
+    from sysdock.health.planned import called, plan_file
 
     directory = options["directory"]
     steps = plan(for_ns, max(clients), options["reads"], _READ_BYTES)

@@ -6,11 +6,15 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from sysdock.cli.options import lang_option, share_option
 from sysdock.errors import UserError
+
+if TYPE_CHECKING:
+    from sysdock.library import LoadPlan
 
 _EPILOG = """Example:
 
@@ -48,7 +52,7 @@ _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.option(
     "--launch",
     metavar="COMMAND",
-    help="How a host is reached. Default: `ssh -o BatchMode=yes {node}`; of a Slurm job, srun.",
+    help="How a host is reached, with {node} for its name. Default: ssh; in a Slurm job, srun.",
 )
 @click.option(
     "--native", metavar="PATH", help="sysdock-native on these hosts. Default: the path that it has here."
@@ -122,21 +126,22 @@ def command(
         )
     if site:
         _refuse_site(site)
+    plan = load_class(class_)
     load_ahead()
     if nodes:
-        code = _on_nodes(folder, directory, class_, nodes, launch, native, share)
+        code = _on_nodes(folder, directory, plan, nodes, launch, native, share)
         _answer(folder, format_, lang, report)
         if site and code == 0:
             _note_rates(site, directory, folder)
         ctx.exit(code)
-    with plan_file(class_) as (plan, within_s):
-        words = ["load", "-o", str(folder), "--plan", str(plan)]
-        words += [f"--within={within_s}"] if within_s else []
+    with plan_file(plan.steps) as file:
+        words = ["load", "-o", str(folder), "--plan", str(file)]
+        words += [f"--within={plan.within_s}"] if plan.within_s else []
         words += [f"--called={called()}", *(["--share"] if share else [])]
         code = run_with_progress([*words, "--", str(directory)], _FORWARD)
     if (folder / "recording.json").exists():
         if engine == "fio" and code == 0:
-            add_by_fio(folder, directory, load_class(class_).steps)
+            add_by_fio(folder, directory, plan.steps)
         if scan and code == 0:
             add_scan(folder, mount_point(directory))
         _answer(folder, format_, lang, report)
@@ -187,7 +192,7 @@ def _answer(folder: Path, format_: str, lang: str, report: bool) -> None:
 def _on_nodes(
     folder: Path,
     directory: Path,
-    class_: str,
+    plan: LoadPlan,
     names: str,
     launch: str | None,
     native: str | None,
@@ -198,7 +203,7 @@ def _on_nodes(
     from sysdock.cli.progress import ProgressLine
     from sysdock.health import nodes
     from sysdock.health.on_nodes import record
-    from sysdock.health.planned import called, load_class
+    from sysdock.health.planned import called
     from sysdock.recording.native import find_native
 
     named = nodes.allocated() if names == "job" else names.split(",")
@@ -208,7 +213,6 @@ def _on_nodes(
         raise UserError("no hosts were named", hint)
     slurm = names == "job" and "SLURM_JOB_NODELIST" in os.environ
     launch = launch or ("srun -N1 -n1 -w {node} sh -c" if slurm else nodes.SSH)
-    plan = load_class(class_)
     line = ProgressLine()
     skipped = 0
     try:

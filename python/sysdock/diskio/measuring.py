@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,15 +27,6 @@ class Requests:
 
     writes: float
     flushes: float
-
-
-@contextmanager
-def plan_file(steps: Sequence[dict[str, Any]]) -> Iterator[Path]:
-    """The steps as a file for the generator, for a moment."""
-    with tempfile.NamedTemporaryFile("w", prefix="sysdock-plan-", suffix=".json", encoding="utf-8") as file:
-        json.dump({"steps": list(steps)}, file)
-        file.flush()
-        yield Path(file.name)
 
 
 def count_requests(directory: Path) -> Requests | None:

@@ -99,13 +99,10 @@ class Node:
 
     def answer(self, event: str) -> dict[str, Any]:
         """The next thing that it says, which must be this event."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        with suppress(ValueError):
-            said: dict[str, Any] = json.loads(line)
-            if said.get("event") == event:
-                return said
-        raise self._gone()
+        said = self.event()
+        if said.get("event") != event:
+            raise self._gone()
+        return said
 
     def event(self) -> dict[str, Any]:
         """The next thing that it says."""

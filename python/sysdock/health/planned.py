@@ -1,4 +1,4 @@
-"""The steps of a class, as a file for the generator."""
+"""What is to be measured: the plan of a class, and steps as a file for the generator."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sysdock.errors import UserError
 from sysdock.library import Library
@@ -33,16 +34,12 @@ def load_class(name: str) -> LoadPlan:
 
 
 @contextmanager
-def plan_file(name: str) -> Iterator[tuple[Path, int | None]]:
-    """The plan of a class as JSON, for a moment, and the seconds after which no step begins.
-
-    UserError: there is no such plan, or something is wrong in it.
-    """
-    plan = load_class(name)
+def plan_file(steps: Sequence[dict[str, Any]]) -> Iterator[Path]:
+    """The steps as a file for the generator, for a moment."""
     with tempfile.NamedTemporaryFile("w", prefix="sysdock-plan-", suffix=".json", encoding="utf-8") as file:
-        json.dump(plan.content(), file)
+        json.dump({"steps": list(steps)}, file)
         file.flush()
-        yield Path(file.name), plan.within_s
+        yield Path(file.name)
 
 
 def default_output(name: str) -> Path:

@@ -15,7 +15,7 @@ import pytest
 from load_runs import left, load
 from sysdock.analysis import Session
 from sysdock.cli.bench import _ITEMS
-from sysdock.health.planned import plan_file
+from sysdock.health.planned import load_class, plan_file
 from sysdock.recording import Recording
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "disk"))
@@ -229,7 +229,7 @@ def test_bench_keeps_nothing_unless_it_is_told(data: Path) -> None:
 
 @pytest.mark.parametrize("name", ["S", "M", "L", "probe"])
 def test_the_generator_takes_the_plans_that_come_with_sysdock(data: Path, name: str) -> None:
-    with plan_file(name) as (plan, _):
+    with plan_file(load_class(name).steps) as plan:
         steps = json.loads(plan.read_text())["steps"]
         # The time is up before the first step begins.
         ran = load(data, "--plan", str(plan), "--within", "0s")
