@@ -103,7 +103,7 @@ impl FileSystem {
     }
 }
 
-/// Times that a control group of ours was kept from the processors so far.
+/// How often the CPU limit of a control group of ours was reached so far.
 pub(crate) fn cpu_throttled() -> u64 {
     let counts = groups("cpu").into_iter().chain(groups("")).filter_map(|folder| {
         let text = fs::read_to_string(folder.join("cpu.stat")).ok()?;

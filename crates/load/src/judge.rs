@@ -100,7 +100,7 @@ fn findings(step: &Step, phase: &PhaseOutcome, row: &Measured, file_system: &Fil
         found.push((Status::Damaged, format!("{} requests did not read what had been written", phase.damaged)));
     }
     if phase.hung {
-        found.push((Status::Failed, "given up: neither a worker nor the device did anything for too long".into()));
+        found.push((Status::Failed, "given up: no worker and no device made progress for too long".into()));
     }
     for (how, count) in &phase.deaths {
         found.push((Status::Failed, format!("{count} of {} workers {how}", step.processes)));
@@ -117,7 +117,7 @@ fn findings(step: &Step, phase: &PhaseOutcome, row: &Measured, file_system: &Fil
         found.push((Status::NotKnown, remark.clone()));
     }
     if phase.cpu_throttled {
-        found.push((Status::Throttled, "the control group was kept from the processors".into()));
+        found.push((Status::Throttled, "the CPU limit of the control group was reached".into()));
     }
     if row.bytes > 0 {
         found.extend(
@@ -144,10 +144,10 @@ fn timing(row: &Measured) -> Vec<(Status, String)> {
     let mut found = Vec::new();
     let window = row.ended_ns.zip(row.started_ns).map_or(0, |(end, start)| end - start);
     if window < SHORTEST_NS {
-        found.push((Status::TooShort, format!("over after {:.1} ms: take more files or bytes", window as f64 / 1e6)));
+        found.push((Status::TooShort, format!("it took only {:.1} ms: use more files or bytes", window as f64 / 1e6)));
     }
     if let Some(overlap) = row.overlap.filter(|overlap| *overlap < LEAST_OVERLAP) {
-        let note = format!("all workers ran together for {:.0} % of the time only", 100.0 * overlap);
+        let note = format!("all workers ran at the same time for only {:.0} % of the time", 100.0 * overlap);
         found.push((Status::NoOverlap, note));
     }
     found
@@ -241,6 +241,6 @@ mod tests {
         let row = judged(|phase| (phase.damaged, phase.read_for_workers, phase.cpu_throttled) = (2, 0, true));
         assert_eq!(row.status, Status::Damaged);
         let note = row.note.unwrap();
-        assert!(note.contains("; the device read 0 %") && note.contains("; the control group was kept"), "{note}");
+        assert!(note.contains("; the device read 0 %") && note.contains("; the CPU limit"), "{note}");
     }
 }

@@ -301,7 +301,7 @@ impl<'a> Watch<'a> {
         Watch { around, seen: (0, 0), since: Instant::now() }
     }
 
-    /// Neither a worker nor a device has done anything for too long.
+    /// No worker and no device has made progress for too long.
     fn hangs(&mut self, board: &Board) -> bool {
         let done = board.slots().iter().map(Slot::advance).fold(0, u64::wrapping_add);
         let device = self.around.file_system.counters().map_or(0, |counters| counters.read + counters.written);

@@ -17,7 +17,7 @@
 -- column: urgent BOOLEAN        Data was damaged.
 -- says: finding.from_memory en  {measurements} of {all_measurements} measurements came from memory, as {example}: {why}.
 -- says: finding.from_memory ja  {all_measurements} 件中 {measurements} 件の測定はメモリーからの読み出しです（例: {example}: {why}）。
--- says: finding.not_known en  Of {measurements} of {all_measurements} measurements it cannot be told where the data came from, as {example}: {why}.
+-- says: finding.not_known en  Of {measurements} of {all_measurements} measurements it is not known where the data came from, as {example}: {why}.
 -- says: finding.not_known ja  {all_measurements} 件中 {measurements} 件の測定は、データがどこから来たか分かりません（例: {example}: {why}）。
 -- says: finding.no_overlap en  In {measurements} of {all_measurements} measurements the processes did not run at the same time, as {example}: {why}.
 -- says: finding.no_overlap ja  {all_measurements} 件中 {measurements} 件の測定では、プロセスが同時に動いていません（例: {example}: {why}）。

@@ -28,7 +28,7 @@ _ITEMS = {
     "metadata": "Create, find, list, rename and remove files and directories.",
     "log": "Append records and make each of them last, as the log of a database.",
     "random_read": "Read at random offsets.",
-    "random_mix": "Read and write at random offsets beside a log.",
+    "random_mix": "Read and write at random offsets while a log is written.",
     "mmap": "Write and read through a mapping.",
     "depth": "Read at random offsets with many requests under way (--depth).",
     "control": "Compute, and touch no file: how fast the machine itself is.",

@@ -108,7 +108,7 @@ def command(
     """Measure the file system that DIR lies in, and say what is normal and what is not.
 
     Works in a folder of its own below DIR and removes it; what a killed run left there is removed by the next
-    one. Ctrl-C keeps what is done. The load is real: do not run it beside work that must not be slowed down.
+    one. Ctrl-C keeps what is done. The load is real: it slows down all other work on the file system.
     """
     from sysdock.cli.bench import add_by_fio
     from sysdock.cli.recording import add_scan, load_ahead, run_with_progress

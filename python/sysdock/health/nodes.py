@@ -308,7 +308,7 @@ def _status(
         for each, name in zip(rows, names, strict=True)
     ]
     if row["overlap"] is not None and row["overlap"] < _OVERLAP and len(rows) > 1:
-        share = f"all workers ran together for {100 * row['overlap']:.0f} % of the time only"
+        share = f"all workers ran at the same time for only {100 * row['overlap']:.0f} % of the time"
         found.append(("no_overlap", share))
     unsure = max(clock.unsure_ns for clock in clocks)
     if unsure > _UNSURE_NS:

@@ -67,7 +67,7 @@ def _line(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def how(row: dict[str, Any]) -> str:
-    """What a setting is beside its length and processes, in a few words."""
+    """The setting, without its length and processes, in a few words."""
     words = ["direct"] if row["direct"] else []
     words += ["shared"] if row["layout"] == "shared" else []
     words += [row["sync"]] if row["sync"] not in (None, "end") else []

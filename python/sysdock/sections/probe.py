@@ -32,9 +32,9 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
     title = ("Probes", "プローブ")
     columns = (
         ("rate [1/s]", "毎秒"),
-        ("latency", "所要時間"),
-        ("of 100 the slowest", "99 %"),
-        ("10 x as long", "10 倍以上"),
+        ("p50", "p50"),
+        ("p99", "p99"),
+        ("over 10 times", "10 倍超"),
     )
     try:
         rows = [_line(row) for row in session.run("probe/items").dicts()]
