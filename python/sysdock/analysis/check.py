@@ -26,20 +26,31 @@ from sysdock.errors import UserError
 from sysdock.library import Analysis, Example, Experiment, Library, Page
 from sysdock.library.experiments import parse_experiment
 from sysdock.library.header import parse
+from sysdock.library.load_plan import parse_load_plan
 from sysdock.library.products import parse_product
 from sysdock.recording import Recording
 from sysdock.recording.mentions import mentions
 from sysdock.recording.native import find_native, import_quietly
 from sysdock.recording.writing import empty_capture, empty_manifest
 
-_FOLDERS = {"analyses": "analysis", "rules": "rule", "experiments": "experiment", "products": "product"}
+_FOLDERS = {
+    "analyses": "analysis",
+    "rules": "rule",
+    "experiments": "experiment",
+    "health": "plan",
+    "products": "product",
+}
 _ENDINGS = {
     "analyses": (".sql", ".md"),
     "rules": (".sql", ".md"),
     "experiments": (".toml",),
+    "health": (".toml",),
     "products": (".toml",),
 }
-_HINT = "give an .sql or .md file below `analyses` or `rules`, a .toml file below `experiments` or `products`"
+_HINT = (
+    "give an .sql or .md file below `analyses` or `rules`, "
+    "or a .toml file below `experiments`, `health` or `products`"
+)
 # An example is some lines: a statement that takes this long, or so much memory, does not end by itself.
 _FOR_EXAMPLES = {"max_execution_time": "8000", "memory_limit": "768MB"}
 # Keys of a `chart:` line that name columns.
@@ -117,6 +128,8 @@ def check(
     for found, sql_path, id_, kind in targets:
         if kind == "product":
             checker.check(f"product {id_}", partial(_product_problems, found, sql_path))
+        elif kind == "plan":
+            checker.check(f"plan {id_}", partial(_plan_problems, sql_path))
         elif kind != "experiment":
             _check_file(checker, found, sql_path, id_, kind)
         elif experiment_problems:
@@ -137,7 +150,11 @@ def _targets(paths: list[Path], library: Library | None) -> list[tuple[Library, 
             folder = next((part for part in reversed(parts[:-1]) if part in _FOLDERS), None)
             if folder is None or file.suffix not in _ENDINGS[folder]:
                 if not path.is_dir():
-                    raise UserError("not an analysis, a rule, an experiment or a product", _HINT, str(file))
+                    raise UserError(
+                        "not an analysis, a rule, an experiment or a product, nor a plan of a load",
+                        _HINT,
+                        str(file),
+                    )
                 continue
             place = file.resolve().with_suffix(_ENDINGS[folder][0])
             cut = len(parts) - 1 - parts[::-1].index(folder)
@@ -183,6 +200,12 @@ def _check_experiment(
 ) -> None:
     name = f"experiment {id_}: parameters and steps"
     checker.check(name, lambda: problems(library, parse_experiment(path, id_)))
+
+
+def _plan_problems(path: Path) -> list[str]:
+    # What a value means, the generator checks; a test gives it the plans that come with sysdock.
+    parse_load_plan(path)
+    return []
 
 
 def _product_problems(library: Library, path: Path) -> list[str]:

@@ -36,7 +36,7 @@ VERBS = {
     "probe": ("probe", "Is a file system slower than usual? A small load again and again."),
     "experiment": ("experiment", "Measure what something costs, in a way that can be repeated."),
     "export": ("export", "Write the tables as Parquet or CSV files."),
-    "list": ("list_all", "List analyses, rules, charts, experiments, products and tables."),
+    "list": ("list_all", "List analyses, rules, charts, experiments, plans, products, tables."),
     "check": ("check", "Run the examples in the pages of analyses and rules."),
     "new": ("new", "Begin an analysis or a rule of your own."),
 }

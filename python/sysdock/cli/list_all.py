@@ -8,7 +8,7 @@ import click
 
 from sysdock.cli.options import format_option
 
-KINDS = ("analyses", "rules", "charts", "experiments", "products", "tables")
+KINDS = ("analyses", "rules", "charts", "experiments", "plans", "products", "tables")
 _EPILOG = """Example:
 
 \b
@@ -20,7 +20,10 @@ _EPILOG = """Example:
 @click.argument("kind", required=False, type=click.Choice(KINDS))
 @format_option
 def command(kind: str | None, format_: str) -> None:
-    """List what sysdock knows: analyses, rules, charts, experiments, products, tables (default: all)."""
+    """List what sysdock knows: analyses, rules, charts, experiments, plans of loads, products, tables.
+
+    Default: all.
+    """
     print_list(kind, format_)
 
 
@@ -35,6 +38,7 @@ def print_list(kind: str | None, format_: str) -> None:
         "rules": lambda: [(rule.id, rule.title) for rule in library.rules()],
         "charts": lambda: [(chart.name, chart.title) for chart in library.charts()],
         "experiments": lambda: [(experiment.id, experiment.title) for experiment in library.experiments()],
+        "plans": lambda: [(plan.name, plan.title) for plan in library.load_plans()],
         "products": lambda: [(product.id, product.name) for product in library.products()],
         "tables": lambda: [(table.name, table.text) for table in library.tables()],
     }

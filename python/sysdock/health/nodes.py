@@ -57,6 +57,7 @@ class Node:
         """Starts it. `launch`: a command with {node} in it, to which the generator's own is added."""
         self.name = name
         words = [word.replace("{node}", name) for word in shlex.split(launch)]
+        self.reached_by = shlex.join(words)
         remote = ["exec", native, "load", shlex.quote(str(directory)), "--agent"]
         try:
             self.process = subprocess.Popen(
@@ -121,11 +122,7 @@ class Node:
         words = self.process.stderr.read().strip().splitlines()
         why = words[0].removeprefix("sysdock: ") if words else "it ended"
         return UserError(
-            why,
-            f"try: {shlex.join(map(str, self.process.args[:-1]))} true"  # type: ignore[index]
-            if not words
-            else f"the generator of {self.name} ended: is sysdock-native there? name its path with --native",
-            self.name,
+            why, f"try `{self.reached_by} true`; sysdock-native must be there, too (--native)", self.name
         )
 
     def let_go(self) -> None:

@@ -1,4 +1,4 @@
-"""Finds, reads and checks know-how files: analyses, rules, charts, experiments, products and tables."""
+"""Finds, reads and checks know-how: analyses, rules, charts, experiments, plans, products and tables."""
 
 from sysdock.library.catalog import ChartTemplate, Library, default_root
 from sysdock.library.experiments import Experiment, Parameter, Step

@@ -97,6 +97,10 @@ class Library:
         """All products, sorted by name."""
         return [self._cached(path, parse_product) for path in self._product_files.values()]
 
+    def load_plans(self) -> list[LoadPlan]:
+        """All plans of loads, sorted by name."""
+        return [self._cached(path, parse_load_plan) for path in self._scan("health", ".toml").values()]
+
     def tables(self) -> list[Table]:
         """All tables, sorted by name."""
         return [self._cached(path, parse_table) for path in self._table_files.values()]

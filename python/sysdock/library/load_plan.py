@@ -42,6 +42,8 @@ _VARIED = ("length_bytes", "processes", "depth", "sync", "layout", "direct")
 class LoadPlan:
     """What is measured, one step after the other, and what it is called in both languages."""
 
+    # That of its file.
+    name: str
     title: str
     title_ja: str
     text: str
@@ -74,7 +76,7 @@ def parse_load_plan(path: Path) -> LoadPlan:
     if not isinstance(steps, list) or not steps:
         raise UserError("it has no steps", "write [[steps]], one for each item", str(path))
     expanded = tuple(each for step in steps for each in _expanded(path, step))
-    return LoadPlan(steps=expanded, within_s=within, one_host=one_host, **texts)
+    return LoadPlan(name=path.stem, steps=expanded, within_s=within, one_host=one_host, **texts)
 
 
 def _text(path: Path, key: str, value: Any) -> str:

@@ -248,3 +248,16 @@ def test_an_example_that_does_not_end_fails(pack, native: Path, monkeypatch: pyt
     _, failed, _, text = run(pack.root)
     assert failed == 1
     assert "took longer than it may" in text
+
+
+def test_plans_of_loads_are_checked(tmp_path: Path) -> None:
+    plan = 'title = "A"\ntitle_ja = "A"\ntext = "A"\ntext_ja = "A"\n[[steps]]\nitem = "control"\n'
+    (tmp_path / "health").mkdir()
+    good, bad = tmp_path / "health" / "good.toml", tmp_path / "health" / "bad.toml"
+    good.write_text(plan)
+    bad.write_text(f"{plan}processes = 'many'\n")
+    said: list[str] = []
+    summary = check([good, bad], report=lambda text, _: said.append(text))
+    assert (summary.passed, summary.failed) == (1, 1)
+    assert any("FAILED" in text and "plan bad" in text for text in said)
+    assert any("`processes` of a step" in text for text in said)

@@ -164,6 +164,14 @@ def test_mistakes(data: Path) -> None:
         assert left(data) == []
 
 
+def test_classes_can_be_listed(data: Path) -> None:
+    done = sysdock("health", str(data), "--class", "XYZ")
+    assert done.returncode == 2
+    assert "`sysdock list plans`" in done.stderr
+    listed = sysdock("list", "plans", "--format", "json")
+    assert {"S", "M", "L", "probe"} <= {row["id"] for row in json.loads(listed.stdout)}
+
+
 def test_ctrl_c_leaves_what_was_done(data: Path) -> None:
     long = PLAN.replace("time_ns = 200_000_000", "time_ns = 60_000_000_000")
     (data.parent / "tiny.toml").write_text(long)
