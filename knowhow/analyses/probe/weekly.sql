@@ -1,36 +1,26 @@
 -- Weekly pattern
 -- The rate of each item by day of the week (UTC): what runs once a week shows as a valley.
--- needs:  probe_results
+-- needs:  probe_rates
 -- column: weekday BIGINT         Day of the week, UTC: 1 is Monday, 7 Sunday.
 -- column: item VARCHAR           Item and operation; control touches no device.
 -- column: of_usual DOUBLE        Median rate at that time, of the median of all probes [%].
 -- column: probes BIGINT          Measurements at that time.
 -- chart:  curves x=weekday y=of_usual color=item title="Rate by day of the week (1: Monday), of the usual one" title_ja="曜日 (1: 月曜) ごとの速さ、いつもに対する割合"
 -- tags:   time
-WITH named AS (
-    SELECT (r.time_ns // 86400000000000 + 3) % 7 + 1 AS weekday, r.operations_per_s, coalesce(r.length_bytes, -1) AS length_bytes,
-        CASE WHEN r.item = 'control' THEN r.item ELSE concat(r.item, ' ', r.operation) END AS item, r.step
-    FROM probe_results AS r
-    WHERE r.status IN ('measured', 'not_known', 'throttled') AND r.operations_per_s > 0
+WITH parts AS (
+    SELECT (r.time_ns // 86400000000000 + 3) % 7 + 1 AS weekday, r.item, coalesce(r.length_bytes, -1) AS length_key, r.step, r.operations_per_s, r.usual_per_s
+    FROM probe_rates AS r
 ), ranked AS (
-    SELECT n.item, n.length_bytes, n.step, n.operations_per_s, n.weekday,
-        row_number() OVER (PARTITION BY n.item, n.length_bytes ORDER BY n.operations_per_s) AS of_all,
-        count(*) OVER (PARTITION BY n.item, n.length_bytes) AS count_all,
-        row_number() OVER (PARTITION BY n.item, n.length_bytes, n.weekday ORDER BY n.operations_per_s) AS of_part,
-        count(*) OVER (PARTITION BY n.item, n.length_bytes, n.weekday) AS count_part
-    FROM named AS n
-), usual AS (
-    SELECT k.item, k.length_bytes, max(k.operations_per_s) AS per_s
-    FROM ranked AS k
-    WHERE k.of_all = (k.count_all + 1) // 2
-    GROUP BY k.item, k.length_bytes
+    SELECT p.*,
+        row_number() OVER (PARTITION BY p.item, p.length_key, p.weekday ORDER BY p.operations_per_s) AS place,
+        count(*) OVER (PARTITION BY p.item, p.length_key, p.weekday) AS measured
+    FROM parts AS p
 )
 SELECT
     k.weekday,
     k.item,
-    round(1e2 * max(k.operations_per_s) FILTER (WHERE k.of_part = (k.count_part + 1) // 2) / max(u.per_s), 1) AS of_usual,
+    round(1e2 * max(k.operations_per_s) FILTER (WHERE k.place = (k.measured + 1) // 2) / max(k.usual_per_s), 1) AS of_usual,
     count(*) AS probes
 FROM ranked AS k
-JOIN usual AS u ON u.item = k.item AND u.length_bytes = k.length_bytes
-GROUP BY k.weekday, k.item, k.length_bytes
-ORDER BY k.weekday, min(k.step), k.item, k.length_bytes
+GROUP BY k.weekday, k.item, k.length_key
+ORDER BY k.weekday, min(k.step), k.item, k.length_key
