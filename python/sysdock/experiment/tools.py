@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from sysdock.errors import UserError
@@ -23,8 +24,11 @@ def _path() -> str:
     return f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM}"
 
 
-def run_tool(*words: str | Path) -> str:
-    """Runs a program and returns what it printed; a UserError has what it complained of."""
+def run_tool(*words: str | Path, pass_fds: Sequence[int] = ()) -> str:
+    """Runs a program and returns what it printed; a UserError has what it complained of.
+
+    pass_fds: open files that it holds, too, such as a lock that says that it still runs.
+    """
     # In a group of its own: Ctrl-C is for us, and what was mounted must come down in order.
     process = None
     try:
@@ -39,6 +43,7 @@ def run_tool(*words: str | Path) -> str:
                 errors="replace",
                 stdin=subprocess.DEVNULL,
                 process_group=0,
+                pass_fds=pass_fds,
             )
         output, errors = process.communicate()
     except BaseException:

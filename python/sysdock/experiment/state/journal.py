@@ -1,0 +1,261 @@
+"""The journal of an experiment: what is to be undone, on disk before it is done.
+
+A journal is a file of JSON lines. The first names the process that writes it (number, start time, boot), one
+line follows for each change before it is made, and one when it was undone. The file goes when nothing is left
+to undo, so that a journal whose process is gone means an experiment that was broken off: `repair` undoes what
+it says.
+
+The process, and each tool that it starts to change something, hold a lock on the file (flock(2)): whoever
+gets the lock knows that no mount or mkfs of a process that was killed is still on its way.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import itertools
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sysdock import to_disk
+from sysdock.errors import UserError
+from sysdock.experiment.state import processes
+from sysdock.experiment.state.processes import Process
+from sysdock.recording.signals import held_back
+
+_VERSION = 1
+_SUFFIX = ".journal"
+_NUMBERS = itertools.count(1)
+# A journal that grew beyond this begins anew when everything in it is undone.
+_LONG = 1 << 20
+Entry = dict[str, str]
+
+
+def folder() -> Path:
+    """Where journals lie: /var/lib/sysdock/experiments for root, in the state folder of a user else.
+
+    SYSDOCK_STATE names another folder, for tests.
+    """
+    if own := os.environ.get("SYSDOCK_STATE"):
+        return Path(own)
+    if os.geteuid() == 0:
+        return Path("/var/lib/sysdock/experiments")
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "sysdock" / "experiments"
+
+
+@dataclass
+class Written:
+    """What a journal says: who wrote it, and what is not undone, by number. `bad` names lines that are
+    damaged.
+    """
+
+    path: Path
+    what: str
+    writer: Process
+    boot: str
+    open: dict[int, Entry]
+    last: int
+    bad: list[int] = field(default_factory=list)
+
+    @property
+    def is_of_this_boot(self) -> bool:
+        """Whether the machine was not restarted since."""
+        return self.boot == processes.boot()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process that writes it still runs."""
+        return self.is_of_this_boot and self.writer.alive()
+
+
+class Journal:
+    """What is to be undone, on disk before it is done. States: open, closed."""
+
+    def __init__(self, path: Path, handle: int, written: Written) -> None:
+        self.path = path
+        self._handle = handle
+        self._written = written
+        self._head = 0
+
+    @classmethod
+    def begin(cls, what: str) -> Journal:
+        """A new file in the journal folder; `what` names experiment and output folder, for messages."""
+        place = folder()
+        pid = os.getpid()
+        writer = processes.process(pid)
+        assert writer is not None
+        path = place / f"{pid}-{writer.start}-{next(_NUMBERS)}{_SUFFIX}"
+        first = {
+            "journal": _VERSION,
+            "what": what,
+            "pid": pid,
+            "start": writer.start,
+            "boot": processes.boot(),
+        }
+        head = (json.dumps(first) + "\n").encode()
+        with held_back():
+            try:
+                to_disk.make_folder(place)
+                to_disk.write(path, head, 0o600)
+                handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+            except OSError as error:
+                hint = "an experiment writes there what it has to undo; give room, or rights to write there"
+                raise UserError(f"no journal can be begun: {_reason(error)}", hint, str(place)) from None
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        made = cls(path, handle, Written(path, what, writer, processes.boot(), {}, 0))
+        made._head = len(head)
+        return made
+
+    @classmethod
+    def take_over(cls, written: Written) -> Journal | None:
+        """The journal of a process that is gone; None while somebody holds it: a repair, or a tool that still
+        runs.
+
+        It is read again, as another repair may have gone before.
+        """
+        try:
+            handle = os.open(written.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        now = read(written.path)
+        if now is None:
+            os.close(handle)
+            return None
+        made = cls(written.path, handle, now)
+        # A line that was being written when the power failed must not run into the next.
+        os.ftruncate(handle, written.path.read_bytes().rfind(b"\n") + 1)
+        return made
+
+    @property
+    def handle(self) -> int:
+        """The locked file, for tools that change something: they hold the lock as long as they run."""
+        return self._handle
+
+    @property
+    def name(self) -> str:
+        """The name of the file without its end; processes of this experiment carry it."""
+        return self.path.stem
+
+    @property
+    def written(self) -> Written:
+        """What it says by now."""
+        return self._written
+
+    def note(self, undo: Entry) -> int:
+        """Writes what undoes a change, and brings it to the disk BEFORE the change; returns its number."""
+        number = self._written.last + 1
+        with held_back():
+            try:
+                self._append((json.dumps({"note": number, **undo}) + "\n").encode())
+                os.fsync(self._handle)
+            except OSError as error:
+                fact = f"what is to be undone cannot be written, so nothing was changed: {_reason(error)}"
+                raise UserError(fact, "give room there", str(self.path)) from None
+            self._written.last = number
+            self._written.open[number] = undo
+        return number
+
+    def undone(self, number: int) -> None:
+        """Notes that a change was undone. It may get lost: undoing twice does no harm."""
+        with held_back():
+            self._written.open.pop(number, None)
+            if not self._written.open and self._head and os.fstat(self._handle).st_size > _LONG:
+                os.ftruncate(self._handle, self._head)
+            else:
+                with suppress(OSError):
+                    self._append((json.dumps({"undone": number}) + "\n").encode())
+
+    def close(self) -> None:
+        """Removes the file when everything is undone; else it stays, for `repair`."""
+        if self._handle < 0:
+            return
+        with held_back():
+            if not self._written.open and not self._written.bad:
+                self.path.unlink(missing_ok=True)
+                to_disk.sync(self.path.parent)
+            os.close(self._handle)
+            self._handle = -1
+
+    def _append(self, line: bytes) -> None:
+        """All of it, or an error and nothing of it that would be read as a line."""
+        length = os.fstat(self._handle).st_size
+        try:
+            done = os.write(self._handle, line)
+            while done < len(line):
+                done += os.write(self._handle, line[done:])
+        except OSError:
+            os.ftruncate(self._handle, length)
+            raise
+
+
+def journals() -> Iterator[Written]:
+    """All journals there are, those of running experiments, too; oldest first."""
+    place = folder()
+    try:
+        paths = sorted(place.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_mtime_ns)
+    except FileNotFoundError:
+        # One went as its experiment ended.
+        paths = sorted(place.glob(f"*{_SUFFIX}"))
+    for path in paths:
+        if (found := read(path)) is not None:
+            yield found
+
+
+def read(path: Path) -> Written | None:
+    """What a journal says; None where there is none any more, or nothing readable that names its process."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UserError(
+            _reason(error), "journals are read as the user who ran the experiment", str(path)
+        ) from None
+    head = _parsed(lines[0])
+    if head is None or head.get("journal") != _VERSION:
+        raise UserError("this is no journal of an experiment, or of another version", "look at it", str(path))
+    writer = Process(int(head["pid"]), int(head["start"]))
+    found = Written(path, str(head["what"]), writer, str(head["boot"]), {}, 0)
+    for number, line in enumerate(lines[1:], 2):
+        # What stands behind the last line end was not on disk, so what it announces was not done.
+        if not line or number == len(lines):
+            continue
+        _take(found, number, _parsed(line))
+    return found
+
+
+def _take(found: Written, number: int, row: dict[str, Any] | None) -> None:
+    if row is None:
+        found.bad.append(number)
+    elif "undone" in row:
+        found.open.pop(row["undone"], None)
+    elif isinstance(row.get("note"), int) and isinstance(row.get("kind"), str):
+        found.last = max(found.last, row["note"])
+        found.open[row["note"]] = {key: str(value) for key, value in row.items() if key != "note"}
+    else:
+        found.bad.append(number)
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _reason(error: OSError) -> str:
+    if error.errno == errno.ENOSPC:
+        return "no space left on the disk"
+    return (error.strerror or str(error)).lower()

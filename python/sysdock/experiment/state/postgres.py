@@ -1,0 +1,196 @@
+"""A PostgreSQL of an experiment: a cluster of its own, started and stopped, whose contents can be had again.
+
+As root it belongs to the user postgres. It is reached by a Unix socket as its superuser `postgres`, and by
+TCP on this machine where a port is given. Nothing of a server that is installed is used but its programs.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sysdock.errors import UserError
+from sysdock.experiment.state import folders
+from sysdock.experiment.state.servers import READY_S, Server
+from sysdock.experiment.tools import run_tool
+
+if TYPE_CHECKING:
+    from sysdock.experiment.state.state import State
+
+_VERSIONS = Path("/usr/lib/postgresql")
+_USERS = ("postgres", "nobody")
+_SOCKET_PORT = 5432
+# sun_path of sockaddr_un.
+_LONGEST_SOCKET = 107
+_PAUSE_S = 0.05
+
+
+def programs() -> Path:
+    """The folder of the newest server's programs; a UserError where none is installed."""
+    found = [path for path in _VERSIONS.glob("*/bin") if (path / "initdb").exists()]
+    if not found:
+        raise UserError("no PostgreSQL server is installed", "apt-get install postgresql", str(_VERSIONS))
+    return max(found, key=lambda path: [int(word) for word in re.findall(r"\d+", path.parent.name)])
+
+
+class Postgres:
+    """A cluster in the scratch folder of a state. States: created, running, stopped."""
+
+    def __init__(self, state: State, name: str, settings: dict[str, str], port: int) -> None:
+        self.name = name
+        self.settings = settings
+        self.port = port or _SOCKET_PORT
+        self.data = state.scratch / name
+        self.server: Server | None = None
+        self._state = state
+        self._is_on_tcp = bool(port)
+        self._programs = programs()
+        self._user = _user()
+        self._socket = _socket_folder(state.scratch / f"{name}.socket", self.port)
+
+    @property
+    def dsn(self) -> str:
+        """How it is reached, for libpq."""
+        return f"host={self._socket} port={self.port} dbname=postgres user=postgres"
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs."""
+        return self.server is not None and self.server.running
+
+    def create(self) -> None:
+        """Makes the cluster, with the superuser postgres and no password on this machine."""
+        owner = None
+        if self._user is not None:
+            found = pwd.getpwnam(self._user)
+            owner = (found.pw_uid, found.pw_gid)
+            self._reachable()
+        for folder in (self.data, self._socket):
+            folders.make(self._state.journal, folder, owner)
+        self.run(
+            "initdb",
+            "-D",
+            str(self.data),
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+        )
+
+    def start(self) -> None:
+        """Starts the server, and waits until it answers."""
+        settings = {
+            "listen_addresses": "127.0.0.1" if self._is_on_tcp else "",
+            "unix_socket_directories": str(self._socket),
+            "port": str(self.port),
+            **self.settings,
+        }
+        words = [str(self._programs / "postgres"), "-D", str(self.data)]
+        for key, value in settings.items():
+            words += ["-c", f"{key}={value}"]
+        ready = f"file:{self._socket}/.s.PGSQL.{self.port}"
+        # INT disconnects its clients and writes a checkpoint.
+        self.server = self._state.server(self.name, words, ready=ready, stop="INT", user=self._user)
+        until = time.monotonic() + READY_S
+        while True:
+            try:
+                self.psql("SELECT 1")
+                return
+            except UserError as error:
+                if time.monotonic() > until or not self.running:
+                    self.stop()
+                    raise UserError(
+                        error.fact, f"see {self.server.log if self.server else self.data}", self.name
+                    ) from None
+                time.sleep(_PAUSE_S)
+
+    def stop(self) -> str | None:
+        """Stops it, as pg_ctl -m fast does; a sentence where it had to be killed."""
+        server, self.server = self.server, None
+        return self._state.stop_server(server) if server is not None else None
+
+    def psql(self, text: str, database: str = "postgres") -> str:
+        """Runs SQL, and returns what psql prints: rows in lines, values between bars."""
+        words = ("-XAtq", "-v", "ON_ERROR_STOP=1", "-c", text)
+        return self.run("psql", *self.address(), *words, database).rstrip("\n")
+
+    def address(self) -> tuple[str, ...]:
+        """Options of psql, pgbench and others, to reach it."""
+        return ("-h", str(self._socket), "-p", str(self.port), "-U", "postgres")
+
+    def run(self, program: str, *words: str) -> str:
+        """A program of PostgreSQL as the owner of the cluster; what it printed."""
+        return run_tool(
+            *self._as_owner(str(self._programs / program), *words), pass_fds=(self._state.journal.handle,)
+        )
+
+    def save(self, name: str) -> None:
+        """Keeps the contents of the stopped cluster under a name."""
+        self._stopped("kept")
+        copy = self._copy(name)
+        folders.make(self._state.journal, copy)
+        self._fill(self.data, copy)
+
+    def restore(self, name: str) -> None:
+        """Gives the stopped cluster the contents again that were kept; they are on the disk afterwards."""
+        self._stopped("put back")
+        copy = self._copy(name)
+        if not copy.is_dir():
+            raise UserError(f"no contents were kept as `{name}`", "save them first", self.name)
+        shutil.rmtree(self.data)
+        self.data.mkdir()
+        self._fill(copy, self.data)
+
+    def _fill(self, source: Path, copy: Path) -> None:
+        handles = (self._state.journal.handle,)
+        run_tool("cp", "-a", "--reflink=auto", f"{source}/.", copy, pass_fds=handles)
+        # Else it would be written while the next run is measured.
+        run_tool("sync", "-f", copy, pass_fds=handles)
+
+    def _copy(self, name: str) -> Path:
+        return self.data.with_name(f"{self.name}.saved-{name}")
+
+    def _stopped(self, what: str) -> None:
+        if self.running:
+            raise UserError(f"contents of a running server cannot be {what}", "stop it first", self.name)
+
+    def _as_owner(self, *words: str) -> tuple[str, ...]:
+        return words if self._user is None else ("runuser", "-u", self._user, "--", *words)
+
+    def _reachable(self) -> None:
+        try:
+            run_tool(*self._as_owner("test", "-x", str(self.data.parent)))
+        except UserError:
+            fact = f"the user {self._user}, who runs PostgreSQL, cannot reach this folder"
+            hint = "choose one with -o that everybody may enter, or allow it: chmod a+x"
+            raise UserError(fact, hint, str(self.data.parent)) from None
+
+
+def _user() -> str | None:
+    """Who runs it: PostgreSQL refuses root. None for ourselves."""
+    if os.geteuid() != 0:
+        return None
+    for name in _USERS:
+        try:
+            return pwd.getpwnam(name).pw_name
+        except KeyError:
+            continue
+    raise UserError(
+        "PostgreSQL does not run as root, and there is no user postgres", "apt-get install postgresql"
+    )
+
+
+def _socket_folder(wanted: Path, port: int) -> Path:
+    """A path of a socket is short: else it is in /tmp."""
+    if len(f"{wanted}/.s.PGSQL.{port}") < _LONGEST_SOCKET:
+        return wanted
+    return Path(f"/tmp/sysdock-{os.getpid()}-{time.monotonic_ns()}")
