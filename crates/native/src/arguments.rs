@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::{path::PathBuf, time::Duration};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sysdock_bpf::Stacks;
@@ -50,6 +50,14 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  sysdock-native load /data --item transfer --length 1MiB --processes 8 --for 5s -o rec\n  sysdock-native load /data --item log --length 8KiB --for 5s --rows\n  sysdock-native load /data --plan plan.json -o rec"
     )]
     Load(Load),
+    /// One run of a command, and what it used: one JSON object on standard output.
+    ///
+    /// Nothing is traced: times, delays, faults, transfers and requests of devices are differences of what the kernel counts anyway, of all
+    /// processes of the run. Ends with status 0 where there was a run, whatever became of it. Fields: docs/reference/measure.md.
+    #[command(
+        after_help = "Examples:\n  sysdock-native measure -- make -j2\n  sysdock-native measure --device vda --timeout 5m --output out.txt -- ./benchmark"
+    )]
+    Measure(Measure),
     /// Where the files of a file system lie on its device.
     Disk {
         /// What to do with it.
@@ -331,6 +339,42 @@ pub(crate) struct Load {
     pub(crate) progress: Progress,
 }
 
+/// Arguments of `measure`.
+#[derive(Debug, Args)]
+pub(crate) struct Measure {
+    /// End all of the run after this time: by SIGTERM, and 2 s later by SIGKILL.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Block device to count requests of: its name, or the path of its file. Several times for several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) device: Vec<String>,
+    /// Where standard output of the command goes. Default: /dev/null.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Where its standard error goes. Default: /dev/null.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) errors: Option<PathBuf>,
+    /// Where it starts. Default: here.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// A variable of its environment, in addition. Several times for several.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) env: Vec<(OsString, OsString)>,
+    /// CPUs that it may use: numbers and ranges, as in 0,2-3.
+    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    pub(crate) cpus: Option<Cpus>,
+    /// Leave processes alone that outlive the command, instead of killing them.
+    #[arg(long)]
+    pub(crate) keep_left_over: bool,
+    /// The command and its arguments.
+    #[arg(required = true, last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Numbers of CPUs.
+#[derive(Clone, Debug)]
+pub(crate) struct Cpus(pub(crate) Vec<usize>);
+
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
@@ -519,6 +563,30 @@ fn size(text: &str) -> Result<u64, String> {
 /// A word of an enumeration, as plans have it.
 fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(serde_json::Value::from(text)).map_err(|error| error.to_string())
+}
+
+/// A variable and its value, which may have any bytes but the null byte.
+fn variable(text: &str) -> Result<(OsString, OsString), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("write NAME=VALUE".into()),
+    }
+}
+
+fn cpu_list(text: &str) -> Result<Cpus, String> {
+    const FORM: &str = "not a list of CPUs: write 0, 0,1 or 0-3";
+    /// The kernel's own limit.
+    const MOST: usize = 8192;
+    let number = |text: &str| text.parse::<usize>().ok().filter(|number| *number < MOST);
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        match (number(first), number(last)) {
+            (Some(first), Some(last)) if first <= last => cpus.extend(first..=last),
+            _ => return Err(FORM.into()),
+        }
+    }
+    Ok(Cpus(cpus))
 }
 
 fn trigger(text: &str) -> Result<(String, sysdock_bpf::Trigger), String> {

@@ -17,6 +17,7 @@ mod import_load;
 mod inherited;
 mod left_behind;
 mod load;
+mod measure;
 mod messages;
 mod orphans;
 mod privileges;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         arguments::Verb::Disk { verb: arguments::Disk::Scan(arguments) } => disk::scan(&arguments).map(Exit::Code),
         arguments::Verb::Disk { verb: arguments::Disk::Map(arguments) } => disk_map::run(&arguments).map(Exit::Code),
         arguments::Verb::Load(arguments) => load::run(&arguments).map(Exit::Code),
+        arguments::Verb::Measure(arguments) => measure::run(&arguments).map(Exit::Code),
         arguments::Verb::Top(arguments) => top::run(&arguments),
         arguments::Verb::Flight { verb } => flight::run(&verb).map(Exit::Code),
         arguments::Verb::Salvage(arguments) => by_kernel::salvage(&arguments).map(Exit::Code),

@@ -1,0 +1,346 @@
+//! The process of the command, which waits to be let go.
+//!
+//! States, in a page that it shares with us: *made* -> *ready* (it has done all but execute the program, and sleeps) -> *let go*. It goes to *failed*
+//! from any of them. A page and not a pipe, as what is read from a pipe would count as transfers of the command.
+
+use std::{
+    ffi::{CString, OsStr, OsString},
+    fs::{File, OpenOptions},
+    io, mem,
+    os::{
+        fd::{AsRawFd, RawFd},
+        unix::{ffi::OsStrExt, fs::PermissionsExt, process::ExitStatusExt},
+    },
+    path::{Path, PathBuf},
+    process::ExitStatus,
+    ptr,
+    sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering},
+};
+
+use crate::{Command, MeasureError, clock, signals::Signals};
+
+const MADE: u32 = 0;
+const READY: u32 = 1;
+const LET_GO: u32 = 2;
+const FAILED: u32 = 3;
+
+/// What went wrong before the program ran.
+const IN_DIRECTORY: u32 = 1;
+const IN_CPUS: u32 = 2;
+const IN_EXEC: u32 = 3;
+
+unsafe extern "C" {
+    static mut environ: *const *const libc::c_char;
+}
+
+/// The page.
+#[repr(C)]
+struct Shared {
+    state: AtomicU32,
+    failed_in: AtomicU32,
+    errno: AtomicI32,
+    before: Before,
+}
+
+/// What the process used of its own before it was let go: it was a copy of ours until then.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(crate) struct Before {
+    pub(crate) cpu_ns: AtomicU64,
+    pub(crate) minor_faults: AtomicU64,
+    pub(crate) major_faults: AtomicU64,
+    pub(crate) voluntary_switches: AtomicU64,
+    pub(crate) involuntary_switches: AtomicU64,
+}
+
+/// The process, ready or let go.
+pub(crate) struct Launched {
+    pub(crate) pid: u32,
+    program: OsString,
+    directory: Option<PathBuf>,
+    shared: *mut Shared,
+}
+
+/// All that is to be there before the fork: behind it, nothing that takes memory is done.
+struct Prepared {
+    /// The program, looked up: looking on between fork and exec would be part of the run.
+    program: CString,
+    words: Vec<CString>,
+    environment: Vec<CString>,
+    directory: Option<CString>,
+    files: [File; 3],
+    cpus: Option<libc::cpu_set_t>,
+}
+
+impl Prepared {
+    fn new(command: &Command) -> Result<Self, MeasureError> {
+        let program = || command.words.first().cloned().unwrap_or_default();
+        let cannot_run = || MeasureError::CannotRun(program(), io::ErrorKind::InvalidInput.into());
+        let string = |text: &OsStr| CString::new(text.as_bytes()).map_err(|_| cannot_run());
+        if command.words.is_empty() {
+            return Err(cannot_run());
+        }
+        let mut variables: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        for (name, value) in &command.environment {
+            variables.retain(|(other, _)| other != name);
+            variables.push((name.clone(), value.clone()));
+        }
+        let join = |(name, value): &(OsString, OsString)| {
+            let mut text = name.clone();
+            text.push("=");
+            text.push(value);
+            string(&text)
+        };
+        let null = Path::new("/dev/null");
+        let input = File::open(null).map_err(|error| MeasureError::Output(null.into(), error))?;
+        Ok(Prepared {
+            program: string(&looked_up(&command.words[0], &variables))?,
+            words: command.words.iter().map(|word| string(word)).collect::<Result<_, _>>()?,
+            environment: variables.iter().map(join).collect::<Result<_, _>>()?,
+            directory: command.directory.as_ref().map(|path| string(path.as_os_str())).transpose()?,
+            files: [input, output(command.output.as_deref())?, output(command.errors.as_deref())?],
+            cpus: command.cpus.as_deref().map(cpu_set).transpose()?,
+        })
+    }
+}
+
+/// The path of a program by the PATH that it gets; as it is where it has a slash, or is in no folder of that.
+fn looked_up(program: &OsStr, variables: &[(OsString, OsString)]) -> OsString {
+    let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);
+    let folders = path.into_iter().flat_map(std::env::split_paths);
+    let is_program =
+        |path: &PathBuf| std::fs::metadata(path).is_ok_and(|status| status.is_file() && status.permissions().mode() & 0o111 != 0);
+    let absolute = folders.filter(|folder| folder.is_absolute()).map(|folder| folder.join(program));
+    let found = if program.as_bytes().contains(&b'/') { None } else { absolute.into_iter().find(is_program) };
+    found.map_or_else(|| program.into(), PathBuf::into_os_string)
+}
+
+fn output(path: Option<&Path>) -> Result<File, MeasureError> {
+    let (path, is_given) = (path.unwrap_or(Path::new("/dev/null")), path.is_some());
+    let opened = OpenOptions::new().write(true).create(is_given).truncate(is_given).open(path);
+    opened.map_err(|error| MeasureError::Output(path.into(), error))
+}
+
+fn cpu_set(cpus: &[usize]) -> Result<libc::cpu_set_t, MeasureError> {
+    // SAFETY: zeros are an empty set; numbers are checked to be within it.
+    unsafe {
+        let mut set: libc::cpu_set_t = mem::zeroed();
+        for cpu in cpus {
+            if *cpu >= libc::CPU_SETSIZE as usize {
+                return Err(MeasureError::Cpus(io::Error::from_raw_os_error(libc::EINVAL)));
+            }
+            libc::CPU_SET(*cpu, &mut set);
+        }
+        Ok(set)
+    }
+}
+
+/// Pointers to strings, closed by a null pointer, as execve(2) wants them.
+fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+    strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
+}
+
+impl Launched {
+    /// Make the process, and wait until it is ready.
+    pub(crate) fn prepare(command: &Command, signals: &Signals) -> Result<Self, MeasureError> {
+        let prepared = Prepared::new(command)?;
+        let (words, environment) = (pointers(&prepared.words), pointers(&prepared.environment));
+        let shared = page()?;
+        let parent = std::process::id();
+        // SAFETY: this process has one thread; the copy only makes system calls until it executes the program, or leaves.
+        let pid = unsafe { libc::fork() };
+        match pid {
+            ..0 => Err(MeasureError::System("make a process", io::Error::last_os_error())),
+            0 => become_command(&prepared, &words, &environment, signals, shared, parent),
+            _ => {
+                let program = command.words[0].clone();
+                let launched = Launched { pid: pid.unsigned_abs(), program, directory: command.directory.clone(), shared };
+                launched.wait_until_ready()?;
+                Ok(launched)
+            }
+        }
+    }
+
+    fn page(&self) -> &Shared {
+        // SAFETY: the page is ours until this is dropped, and has atomics only.
+        unsafe { &*self.shared }
+    }
+
+    pub(crate) fn before(&self) -> &Before {
+        &self.page().before
+    }
+
+    fn wait_until_ready(&self) -> Result<(), MeasureError> {
+        while self.page().state.load(Ordering::Acquire) == MADE {
+            futex_wait(&self.page().state, MADE);
+            if let Some(status) = status_of(self.pid) {
+                reap(self.pid);
+                let why = io::Error::other(format!("the process was ended before: {status}"));
+                return Err(self.failure().unwrap_or(MeasureError::CannotRun(self.program.clone(), why)));
+            }
+        }
+        match self.failure() {
+            Some(error) => {
+                reap(self.pid);
+                Err(error)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Let it execute the program.
+    pub(crate) fn let_go(&self) {
+        self.page().state.store(LET_GO, Ordering::Release);
+        futex_wake(&self.page().state);
+    }
+
+    /// Why it did not become the program; it has ended by itself then.
+    pub(crate) fn failure(&self) -> Option<MeasureError> {
+        let page = self.page();
+        if page.state.load(Ordering::Acquire) != FAILED {
+            return None;
+        }
+        let error = io::Error::from_raw_os_error(page.errno.load(Ordering::Relaxed));
+        Some(match page.failed_in.load(Ordering::Relaxed) {
+            IN_DIRECTORY => MeasureError::Directory(self.directory.clone().unwrap_or_default(), error),
+            IN_CPUS => MeasureError::Cpus(error),
+            _ => MeasureError::CannotRun(self.program.clone(), error),
+        })
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        // SAFETY: nothing refers to the page any more.
+        unsafe { libc::munmap(self.shared.cast(), size_of::<Shared>()) };
+    }
+}
+
+fn page() -> Result<*mut Shared, MeasureError> {
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    // SAFETY: makes new memory, of zeros, which are a value of the struct.
+    let page = unsafe { libc::mmap(ptr::null_mut(), size_of::<Shared>(), access, kind, -1, 0) };
+    match page {
+        libc::MAP_FAILED => Err(MeasureError::System("get memory", io::Error::last_os_error())),
+        page => Ok(page.cast()),
+    }
+}
+
+/// What the copy of this process does; it never returns.
+fn become_command(
+    prepared: &Prepared,
+    words: &[*const libc::c_char],
+    environment: &[*const libc::c_char],
+    signals: &Signals,
+    shared: *mut Shared,
+    parent: u32,
+) -> ! {
+    // SAFETY: the page is mapped in both processes. Only system calls, with pointers into what was prepared, which the copy has, too; the
+    // pointers end with a null pointer.
+    unsafe {
+        let page = &*shared;
+        libc::setpgid(0, 0);
+        // Where we are killed, nothing would end the command any more.
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid().unsigned_abs() != parent {
+            libc::_exit(127);
+        }
+        // Rust ignores it, and a program would inherit that.
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        for (number, file) in prepared.files.iter().enumerate() {
+            libc::dup2(file.as_raw_fd(), number as RawFd);
+        }
+        if prepared.directory.as_ref().is_some_and(|path| libc::chdir(path.as_ptr()) != 0) {
+            fail(page, IN_DIRECTORY);
+        }
+        if prepared.cpus.as_ref().is_some_and(|set| libc::sched_setaffinity(0, size_of_val(set), set) != 0) {
+            fail(page, IN_CPUS);
+        }
+        signals.unblock();
+        environ = environment.as_ptr();
+        note_use(&page.before);
+        page.state.store(READY, Ordering::Release);
+        futex_wake(&page.state);
+        while page.state.load(Ordering::Acquire) == READY {
+            futex_wait(&page.state, READY);
+        }
+        libc::execvp(prepared.program.as_ptr(), words.as_ptr());
+        fail(page, IN_EXEC)
+    }
+}
+
+fn fail(page: &Shared, place: u32) -> ! {
+    page.errno.store(io::Error::last_os_error().raw_os_error().unwrap_or(0), Ordering::Relaxed);
+    page.failed_in.store(place, Ordering::Relaxed);
+    page.state.store(FAILED, Ordering::Release);
+    futex_wake(&page.state);
+    // SAFETY: ends this process.
+    unsafe { libc::_exit(127) }
+}
+
+fn note_use(before: &Before) {
+    // SAFETY: zeros are a value of the struct, which lives through the call.
+    let usage = unsafe {
+        let mut usage: libc::rusage = mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    before.minor_faults.store(usage.ru_minflt as u64, Ordering::Relaxed);
+    before.major_faults.store(usage.ru_majflt as u64, Ordering::Relaxed);
+    // Sleeping until it is let go is one more.
+    before.voluntary_switches.store(usage.ru_nvcsw as u64 + 1, Ordering::Relaxed);
+    before.involuntary_switches.store(usage.ru_nivcsw as u64, Ordering::Relaxed);
+    before.cpu_ns.store(clock::own_cpu_ns(), Ordering::Relaxed);
+}
+
+/// Sleep while the word has this value, at most a tenth of a second.
+fn futex_wait(word: &AtomicU32, value: u32) {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    // SAFETY: the word and the time live through the call.
+    unsafe { libc::syscall(libc::SYS_futex, ptr::from_ref(word), libc::FUTEX_WAIT, value, &raw const time, 0, 0) };
+}
+
+fn futex_wake(word: &AtomicU32) {
+    // SAFETY: the word lives through the call.
+    unsafe { libc::syscall(libc::SYS_futex, ptr::from_ref(word), libc::FUTEX_WAKE, 1, 0, 0, 0) };
+}
+
+/// How a child ended, which stays a zombie. `None`: it lives.
+pub(crate) fn status_of(pid: u32) -> Option<ExitStatus> {
+    // SAFETY: zeros are a value of the struct, which the call fills.
+    unsafe {
+        let mut found: libc::siginfo_t = mem::zeroed();
+        let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+        if libc::waitid(libc::P_PID, pid, &raw mut found, how) != 0 || found.si_pid() == 0 {
+            return None;
+        }
+        Some(match found.si_code {
+            libc::CLD_EXITED => ExitStatus::from_raw((found.si_status() & 0xff) << 8),
+            _ => ExitStatus::from_raw(found.si_status()),
+        })
+    }
+}
+
+/// Wait for a child that has ended: it is gone then, and what it used counts as used by children of ours.
+pub(crate) fn reap(pid: u32) {
+    // SAFETY: takes numbers; no status is asked for.
+    unsafe { libc::waitpid(pid.cast_signed(), ptr::null_mut(), libc::__WALL) };
+}
+
+/// Reap what has ended, except this child. Whether any child is left other than that.
+pub(crate) fn reap_all_but(kept: Option<u32>) -> bool {
+    loop {
+        // SAFETY: zeros are a value of the struct, which the call fills.
+        let (asked, pid) = unsafe {
+            let mut found: libc::siginfo_t = mem::zeroed();
+            let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+            (libc::waitid(libc::P_ALL, 0, &raw mut found, how), found.si_pid().unsigned_abs())
+        };
+        match (asked, pid) {
+            (0, 0) => return true,
+            (0, pid) if Some(pid) == kept => return true,
+            (0, pid) => reap(pid),
+            _ => return false,
+        }
+    }
+}

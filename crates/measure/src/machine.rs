@@ -1,0 +1,183 @@
+//! What the whole machine did meanwhile, as far as it disturbs a run.
+
+use std::{fs, path::PathBuf};
+
+use serde::Serialize;
+
+use crate::missing::Missing;
+
+/// The machine during a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MachineUse {
+    /// Time in which CPUs of this virtual machine were wanted and not given, of all CPUs together [ns]; in ticks of the kernel (10 ms).
+    pub steal_ns: Option<u64>,
+    /// CPU time of the whole machine, less that of the run [ns]. /proc/stat counts in ticks of 10 ms for each CPU, so that some ticks more or less
+    /// mean nothing; 0 where the run has more than the ticks.
+    pub foreign_cpu_ns: Option<u64>,
+    /// Pages that were swapped in or out.
+    pub swapped_pages: Option<u64>,
+    /// Time in which at least one thread of the machine waited for a CPU [ns].
+    pub pressure_cpu_ns: Option<u64>,
+    /// The same for I/O [ns].
+    pub pressure_io_ns: Option<u64>,
+    /// The same for memory [ns].
+    pub pressure_memory_ns: Option<u64>,
+    /// Time in which a CPU limit of a control group of ours held threads of it [ns]: the sum of our group and those above it.
+    pub throttled_ns: Option<u64>,
+}
+
+/// Counters at one moment; of each the value, or why there is none.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    steal_ns: Result<u64, String>,
+    cpu_ns: Result<u64, String>,
+    swapped_pages: Result<u64, String>,
+    pressure_ns: [Result<u64, String>; 3],
+    throttled_ns: Result<u64, String>,
+}
+
+const RESOURCES: [&str; 3] = ["cpu", "io", "memory"];
+
+impl Reading {
+    pub(crate) fn now() -> Self {
+        let ticks = cpu_ticks();
+        let column = |number: usize| match &ticks {
+            Ok(ticks) => ticks.get(number).copied().ok_or_else(|| "/proc/stat does not have it".to_string()),
+            Err(error) => Err(error.clone()),
+        };
+        // user, nice, system, irq, softirq; time of guests is in user.
+        let busy = [0, 1, 2, 5, 6].into_iter().map(column).sum::<Result<u64, String>>();
+        Reading {
+            steal_ns: column(7).map(|ticks| ticks * ns_per_tick()),
+            cpu_ns: busy.map(|ticks| ticks * ns_per_tick()),
+            swapped_pages: swapped_pages(),
+            pressure_ns: RESOURCES.map(pressure_ns),
+            throttled_ns: throttled_ns(),
+        }
+    }
+
+    /// What happened from `self` to `after`, while the run took so much CPU time.
+    pub(crate) fn until(&self, after: &Reading, run_cpu_ns: Option<u64>, missing: &mut Missing) -> MachineUse {
+        let between = |before: &Result<u64, String>, after: &Result<u64, String>| match (before, after) {
+            (Ok(before), Ok(after)) => Ok(after.saturating_sub(*before)),
+            (Err(why), _) | (_, Err(why)) => Err(why.clone()),
+        };
+        let mut field = |name: &str, value: Result<u64, String>| missing.known(format!("machine.{name}"), value);
+        let foreign = between(&self.cpu_ns, &after.cpu_ns).and_then(|all| match run_cpu_ns {
+            Some(run) => Ok(all.saturating_sub(run)),
+            None => Err("the CPU time of the run is not known".into()),
+        });
+        let [cpu, io, memory] = std::array::from_fn(|n| between(&self.pressure_ns[n], &after.pressure_ns[n]));
+        MachineUse {
+            steal_ns: field("steal_ns", between(&self.steal_ns, &after.steal_ns)),
+            foreign_cpu_ns: field("foreign_cpu_ns", foreign),
+            swapped_pages: field("swapped_pages", between(&self.swapped_pages, &after.swapped_pages)),
+            pressure_cpu_ns: field("pressure_cpu_ns", cpu),
+            pressure_io_ns: field("pressure_io_ns", io),
+            pressure_memory_ns: field("pressure_memory_ns", memory),
+            throttled_ns: field("throttled_ns", between(&self.throttled_ns, &after.throttled_ns)),
+        }
+    }
+}
+
+fn read(path: &str) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| match error.raw_os_error() {
+        Some(libc::EOPNOTSUPP) => format!("{path}: switched off (psi=1 on the kernel's command line switches it on)"),
+        _ => format!("{path}: {error}"),
+    })
+}
+
+/// Columns of the first line of /proc/stat, of all CPUs together.
+fn cpu_ticks() -> Result<Vec<u64>, String> {
+    let text = read("/proc/stat")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu ")).ok_or("/proc/stat has no sum of all CPUs")?;
+    Ok(line.split_ascii_whitespace().map_while(|number| number.parse().ok()).collect())
+}
+
+fn ns_per_tick() -> u64 {
+    // SAFETY: takes a number.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    1_000_000_000 / u64::try_from(per_second).unwrap_or(100).max(1)
+}
+
+fn swapped_pages() -> Result<u64, String> {
+    let text = read("/proc/vmstat")?;
+    let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    match (number("pswpin "), number("pswpout ")) {
+        (Some(pages_in), Some(pages_out)) => Ok(pages_in + pages_out),
+        _ => Err("this kernel has no swap".into()),
+    }
+}
+
+fn pressure_ns(resource: &str) -> Result<u64, String> {
+    let path = format!("/proc/pressure/{resource}");
+    let text = read(&path)?;
+    let some = text.lines().find(|line| line.starts_with("some "));
+    let total = some.and_then(|line| line.rsplit_once("total=")?.1.trim().parse::<u64>().ok());
+    total.map(|us| us * 1000).ok_or_else(|| format!("{path}: no total"))
+}
+
+/// Of our control group and those above it, of both versions. A group without a limit has a zero, or no line.
+fn throttled_ns() -> Result<u64, String> {
+    let text = read("/proc/self/cgroup")?;
+    let mut sum = None;
+    for folder in groups_with_cpu(&text) {
+        let Ok(text) = fs::read_to_string(folder.join("cpu.stat")) else { continue };
+        let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+        let held = number("throttled_time ").or_else(|| number("throttled_usec ").map(|us| us * 1000));
+        *sum.get_or_insert(0) += held.unwrap_or(0);
+    }
+    sum.ok_or_else(|| "no cpu.stat of our control group can be read".into())
+}
+
+/// Folders of our groups, where they may have a CPU limit, by /proc/self/cgroup.
+fn groups_with_cpu(text: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(group)) = (fields.next(), fields.next()) else { continue };
+        let roots: &[&str] = match controllers {
+            "" => &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
+            _ if controllers.split(',').any(|name| name == "cpu") => &["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"],
+            _ => continue,
+        };
+        // Some systems have both names for one hierarchy; the folder is the same.
+        let Some(root) = roots.iter().map(PathBuf::from).find(|root| root.join("cgroup.procs").exists()) else { continue };
+        let ours = root.join(group.trim_start_matches('/'));
+        found.extend(ours.ancestors().take_while(|above| above.starts_with(&root)).map(PathBuf::from));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_happens_between_a_reading_and_itself() {
+        let (reading, mut missing) = (Reading::now(), Missing::default());
+        let used = reading.until(&reading, Some(0), &mut missing);
+        assert_eq!((used.foreign_cpu_ns, used.steal_ns, used.swapped_pages), (Some(0), Some(0), Some(0)));
+        let unknown = reading.until(&reading, None, &mut missing);
+        assert_eq!(unknown.foreign_cpu_ns, None);
+        assert_eq!(missing.0["machine.foreign_cpu_ns"], "the CPU time of the run is not known");
+    }
+
+    #[test]
+    fn cpu_time_of_the_machine_contains_what_we_use() {
+        let before = Reading::now();
+        let began = crate::clock::own_cpu_ns();
+        while crate::clock::own_cpu_ns() - began < 200_000_000 {}
+        let used = before.until(&Reading::now(), Some(0), &mut Missing::default());
+        // Ticks of 10 ms, by user and system.
+        assert!(used.foreign_cpu_ns.expect("/proc/stat is there") >= 150_000_000, "{used:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_why() {
+        let dark = Reading { pressure_ns: RESOURCES.map(|_| Err("switched off".into())), ..Reading::now() };
+        let mut missing = Missing::default();
+        assert_eq!(dark.until(&Reading::now(), Some(0), &mut missing).pressure_io_ns, None);
+        assert_eq!(missing.0["machine.pressure_io_ns"], "switched off");
+    }
+}

@@ -1,0 +1,126 @@
+//! The kernel's record of each task that ends, and which of them are of the run.
+//!
+//! Records come from all CPUs and of all processes into one socket (`netlink`), each a structure that has grown over the years (`record`); a process
+//! is of the run if it descends from its command (`lives`). The socket is emptied when the run has ended, or before it could be full.
+
+mod lives;
+mod netlink;
+mod record;
+
+use std::time::{Duration, Instant};
+
+use lives::Lives;
+pub(crate) use lives::Totals;
+use netlink::{Received, Socket};
+
+use crate::tree;
+
+/// Records that have room in the socket, at least: a message takes up to 2.3 kB there, and the kernel gives twice what is asked for.
+const ROOM: usize = netlink::BUFFER * 2 / 2304;
+const LOST: &str = "records lost: more tasks ended at a time than the socket has room for";
+const SHORTEST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Listens until the run has ended.
+pub(crate) struct TaskStats {
+    socket: Socket,
+    lives: Lives,
+    /// When to empty it next, and how long after the last time that is.
+    next: Instant,
+    period: Duration,
+    /// Records that were taken out, and could not be understood or were lost.
+    trouble: Option<String>,
+}
+
+impl TaskStats {
+    /// Begin. The reason where the kernel refuses.
+    pub(crate) fn listen() -> Result<Self, String> {
+        Self::with_buffer(netlink::BUFFER)
+    }
+
+    fn with_buffer(bytes: usize) -> Result<Self, String> {
+        let socket = Socket::open(bytes)?;
+        let period = Duration::from_secs(1);
+        let lives = Lives::new(std::process::id());
+        Ok(TaskStats { socket, lives, next: Instant::now() + period, period, trouble: None })
+    }
+
+    /// How long the socket may be left alone.
+    pub(crate) fn rest(&self) -> Duration {
+        self.next.saturating_duration_since(Instant::now())
+    }
+
+    /// Empty it where it is time to.
+    pub(crate) fn tend(&mut self) {
+        if self.rest() > Duration::ZERO {
+            return;
+        }
+        let received = self.drain();
+        self.lives.resolve(parent_of, false);
+        // So that a fourth of the room is used at most, if ends go on as they did.
+        let wanted = self.period.mul_f64((ROOM / 4) as f64 / received.max(1) as f64);
+        self.period = wanted.clamp(SHORTEST, LONGEST);
+        self.next = Instant::now() + self.period;
+    }
+
+    fn drain(&mut self) -> usize {
+        let mut taken = 0;
+        loop {
+            match self.socket.next() {
+                Received::Record(record) => {
+                    taken += 1;
+                    self.lives.add(&record);
+                }
+                Received::Nothing => return taken,
+                Received::Lost => self.trouble = Some(LOST.into()),
+                Received::Unknown(why) => self.trouble = Some(why),
+            }
+        }
+    }
+
+    /// The sums of all tasks of the run that ended; of the command's first task by itself, too.
+    pub(crate) fn finish(mut self, command: u32) -> Result<Totals, String> {
+        self.drain();
+        self.lives.resolve(parent_of, true);
+        match self.trouble {
+            Some(why) => Err(why),
+            None => Ok(self.lives.totals(command)),
+        }
+    }
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    tree::process(pid).map(|process| process.parent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Runs some programs, while a socket of this size listens: what came of it, or why it may not listen.
+    fn with_programs(bytes: usize, programs: usize) -> Result<Totals, String> {
+        let records = TaskStats::with_buffer(bytes)?;
+        for _ in 0..programs {
+            Command::new("true").status().expect("true runs");
+        }
+        records.finish(0)
+    }
+
+    #[test]
+    fn records_of_our_children_come_or_the_reason() {
+        match with_programs(netlink::BUFFER, 20) {
+            // Other tests in this process have children, too.
+            Ok(totals) => assert!(totals.processes >= Some(20) && totals.tasks >= 20, "{totals:?}"),
+            Err(why) => assert!(why.contains("CAP_NET_ADMIN") || why.contains("containers") || why.contains("CONFIG"), "{why}"),
+        }
+    }
+
+    #[test]
+    fn a_socket_that_was_full_says_that_records_are_lost() {
+        match with_programs(1, 200) {
+            Ok(totals) => panic!("nothing was lost: {totals:?}"),
+            Err(why) => assert!(why == LOST || why.contains("CAP_NET_ADMIN") || why.contains("containers"), "{why}"),
+        }
+    }
+}

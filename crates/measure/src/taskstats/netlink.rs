@@ -1,0 +1,256 @@
+//! The socket: generic netlink, family TASKSTATS (Documentation/accounting/taskstats.rst of the kernel).
+
+use std::{
+    fs, io, mem,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+};
+
+use super::record::Record;
+
+/// Bytes of messages that the socket holds; the kernel doubles it, and takes memory only for what is there.
+pub(super) const BUFFER: usize = 32 << 20;
+
+const CTRL: u16 = 0x10;
+const CTRL_GET_FAMILY: u8 = 3;
+const CTRL_FAMILY_ID: u16 = 1;
+const CTRL_FAMILY_NAME: u16 = 2;
+const CMD_GET: u8 = 1;
+const ATTR_PID: u16 = 1;
+const ATTR_REGISTER_CPUS: u16 = 3;
+const ATTR_DEREGISTER_CPUS: u16 = 4;
+const TYPE_STATS: u16 = 3;
+const TYPE_OF_TASK: u16 = 4;
+/// Lengths of `nlmsghdr` and `genlmsghdr`.
+const HEADER: usize = 16;
+const GENERIC: usize = 4;
+
+/// A socket that gets a record of each task that ends.
+pub(super) struct Socket {
+    socket: OwnedFd,
+    family: u16,
+    cpus: String,
+    buffer: Vec<u8>,
+}
+
+/// What comes out of it.
+pub(super) enum Received {
+    Record(Box<Record>),
+    /// It is empty.
+    Nothing,
+    /// Some were dropped as it was full.
+    Lost,
+    /// Something that is not understood.
+    Unknown(String),
+}
+
+impl Socket {
+    pub(super) fn open(bytes: usize) -> Result<Self, String> {
+        let refused = |what: &str, error: &io::Error| match error.raw_os_error() {
+            Some(libc::EPERM) => "the kernel's records of tasks need CAP_NET_ADMIN".to_string(),
+            Some(libc::EINVAL) => "the kernel gives no records of tasks to containers".to_string(),
+            _ => format!("{what}: {error}"),
+        };
+        let socket = raw_socket().map_err(|error| refused("netlink", &error))?;
+        let cpus = fs::read_to_string("/sys/devices/system/cpu/possible").map_err(|error| refused("list of CPUs", &error))?;
+        let mut socket = Socket { socket, family: CTRL, cpus: cpus.trim().into(), buffer: vec![0; 1 << 16] };
+        let name = attribute(CTRL_FAMILY_NAME, b"TASKSTATS\0");
+        let family = socket.ask(CTRL_GET_FAMILY, &name).map_err(|error| match error.raw_os_error() {
+            Some(libc::ENOENT) => "this kernel keeps no records of tasks (CONFIG_TASKSTATS)".to_string(),
+            _ => refused("taskstats", &error),
+        })?;
+        let id = find(&family, CTRL_FAMILY_ID).and_then(|field| field.first_chunk()).map(|id| u16::from_ne_bytes(*id));
+        socket.family = id.ok_or("taskstats: the kernel names no family")?;
+        socket.check_form(refused)?;
+        socket.set_room(bytes);
+        let list = cpu_list(&socket.cpus);
+        socket.ask(CMD_GET, &attribute(ATTR_REGISTER_CPUS, &list)).map_err(|error| refused("taskstats", &error))?;
+        Ok(socket)
+    }
+
+    /// Whether our own record has our ids where they are looked for.
+    fn check_form(&mut self, refused: impl Fn(&str, &io::Error) -> String) -> Result<(), String> {
+        let pid = std::process::id();
+        let answer = self.ask(CMD_GET, &attribute(ATTR_PID, &pid.to_ne_bytes())).map_err(|error| refused("taskstats", &error))?;
+        let bytes = find(&answer, TYPE_OF_TASK).and_then(|nested| find(nested, TYPE_STATS));
+        let record = Record::parse(bytes.ok_or("taskstats: no record in the answer")?)?;
+        let parent = std::os::unix::process::parent_id();
+        if (record.task, record.parent, record.process) == (pid, parent, pid) {
+            Ok(())
+        } else {
+            Err("records of tasks have a form that is not known".into())
+        }
+    }
+
+    /// Room for messages; where we may not have so much, as much as anybody may.
+    fn set_room(&self, bytes: usize) {
+        let bytes = bytes as libc::c_int;
+        for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
+            // SAFETY: the value lives through the call.
+            let set = unsafe {
+                let value = (&raw const bytes).cast();
+                libc::setsockopt(self.socket.as_raw_fd(), libc::SOL_SOCKET, option, value, size_of_val(&bytes) as u32)
+            };
+            if set == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Send a request, and wait for the answer: its attributes, empty for a bare acknowledgement.
+    fn ask(&mut self, command: u8, attributes: &[u8]) -> io::Result<Vec<u8>> {
+        self.send(command, attributes)?;
+        loop {
+            let length = self.receive(0)?;
+            let message = &self.buffer[..length];
+            match message_type(message) {
+                Some(kind) if kind == libc::NLMSG_ERROR as u16 => {
+                    let code = message[HEADER..].first_chunk().map_or(libc::EBADMSG, |code| -i32::from_ne_bytes(*code));
+                    return if code == 0 { Ok(Vec::new()) } else { Err(io::Error::from_raw_os_error(code)) };
+                }
+                Some(kind) if kind == self.family => return Ok(message[(HEADER + GENERIC).min(length)..].to_vec()),
+                // Somebody else's record, which came before the answer.
+                Some(_) => {}
+                None => return Err(io::ErrorKind::InvalidData.into()),
+            }
+        }
+    }
+
+    fn send(&self, command: u8, attributes: &[u8]) -> io::Result<()> {
+        let mut message = Vec::with_capacity(HEADER + GENERIC + attributes.len());
+        message.extend(((HEADER + GENERIC + attributes.len()) as u32).to_ne_bytes());
+        message.extend(self.family.to_ne_bytes());
+        // Where the answer is a record, the record alone: an acknowledgement would come behind it, among what is waited for later.
+        let flags = if command == CMD_GET && is_about_cpus(attributes) {
+            libc::NLM_F_REQUEST | libc::NLM_F_ACK
+        } else {
+            libc::NLM_F_REQUEST
+        };
+        message.extend((flags as u16).to_ne_bytes());
+        message.extend([0; 8]);
+        message.extend([command, 1, 0, 0]);
+        message.extend(attributes);
+        // SAFETY: the bytes live through the call.
+        match unsafe { libc::send(self.socket.as_raw_fd(), message.as_ptr().cast(), message.len(), 0) } {
+            ..0 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+
+    fn receive(&mut self, flags: libc::c_int) -> io::Result<usize> {
+        let buffer = self.buffer.as_mut_ptr().cast();
+        // SAFETY: the buffer has room for so many bytes.
+        match unsafe { libc::recv(self.socket.as_raw_fd(), buffer, self.buffer.len(), flags) } {
+            ..0 => Err(io::Error::last_os_error()),
+            length => Ok(length as usize),
+        }
+    }
+
+    /// The next record that is there; does not wait.
+    pub(super) fn next(&mut self) -> Received {
+        loop {
+            let length = match self.receive(libc::MSG_DONTWAIT) {
+                Ok(length) => length,
+                Err(error) => {
+                    return match error.raw_os_error() {
+                        Some(libc::EAGAIN) => Received::Nothing,
+                        Some(libc::EINTR) => continue,
+                        Some(libc::ENOBUFS) => Received::Lost,
+                        _ => Received::Unknown(format!("taskstats: {error}")),
+                    };
+                }
+            };
+            let message = &self.buffer[..length];
+            if message_type(message) != Some(self.family) || length < HEADER + GENERIC {
+                continue;
+            }
+            // One message has one task; the sums of its process may stand behind it, and say nothing new.
+            let bytes = find(&message[HEADER + GENERIC..], TYPE_OF_TASK).and_then(|nested| find(nested, TYPE_STATS));
+            return match bytes.map(Record::parse) {
+                Some(Ok(record)) => Received::Record(Box::new(record)),
+                Some(Err(why)) => Received::Unknown(why),
+                None => continue,
+            };
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // Otherwise the kernel notices only when it cannot send any more. Nothing is to be done where it fails.
+        let _ = self.send(CMD_GET, &attribute(ATTR_DEREGISTER_CPUS, &cpu_list(&self.cpus)));
+    }
+}
+
+fn raw_socket() -> io::Result<OwnedFd> {
+    // SAFETY: takes numbers; a descriptor that comes is owned from then on. The address lives through the call.
+    unsafe {
+        let socket = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_GENERIC);
+        if socket < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let socket = OwnedFd::from_raw_fd(socket);
+        let mut address: libc::sockaddr_nl = mem::zeroed();
+        address.nl_family = libc::AF_NETLINK as u16;
+        let length = size_of_val(&address) as u32;
+        match libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) {
+            0 => Ok(socket),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+fn cpu_list(cpus: &str) -> Vec<u8> {
+    cpus.bytes().chain([0]).collect()
+}
+
+fn is_about_cpus(attributes: &[u8]) -> bool {
+    find(attributes, ATTR_REGISTER_CPUS).or_else(|| find(attributes, ATTR_DEREGISTER_CPUS)).is_some()
+}
+
+fn message_type(message: &[u8]) -> Option<u16> {
+    message.get(4..)?.first_chunk().map(|kind| u16::from_ne_bytes(*kind))
+}
+
+/// An attribute, padded to four bytes.
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut bytes = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// The value of the first attribute of this kind.
+fn find(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
+    // The upper bits are flags.
+    const KIND: u16 = 0x3fff;
+    loop {
+        let length = usize::from(u16::from_ne_bytes(*attributes.first_chunk()?));
+        let found = u16::from_ne_bytes(*attributes.get(2..)?.first_chunk()?) & KIND;
+        let value = attributes.get(4..length)?;
+        if found == kind {
+            return Some(value);
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_found_behind_others() {
+        let all = [attribute(1, b"abc"), attribute(4, &attribute(3, &[9; 5]))].concat();
+        assert_eq!(find(&all, 1), Some(&b"abc"[..]));
+        assert_eq!(find(&all, 4).and_then(|nested| find(nested, 3)), Some(&[9; 5][..]));
+        assert_eq!(find(&all, 2), None);
+    }
+
+    #[test]
+    fn attributes_that_are_cut_off_or_empty_end_the_search() {
+        for bytes in [&[][..], &[0, 0][..], &[0, 0, 0, 0][..], &[3, 0, 1, 0][..], &[200, 0, 1, 0, 1][..]] {
+            assert_eq!(find(bytes, 1), None, "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What the kernel has added up for us of processes that ended and were waited for.
+
+use std::{fs, io, mem};
+
+/// Of all that was waited for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Usage {
+    pub(crate) user_ns: u64,
+    pub(crate) system_ns: u64,
+    pub(crate) minor_faults: u64,
+    pub(crate) major_faults: u64,
+    pub(crate) voluntary_switches: u64,
+    pub(crate) involuntary_switches: u64,
+    /// Of the largest process; of one that was forked from us at least what we had then.
+    pub(crate) max_rss_bytes: u64,
+}
+
+/// Of our children that were waited for, and of theirs.
+pub(crate) fn of_children() -> Usage {
+    of(libc::RUSAGE_CHILDREN)
+}
+
+/// The most memory that we had so far [B].
+pub(crate) fn own_max_rss_bytes() -> u64 {
+    of(libc::RUSAGE_SELF).max_rss_bytes
+}
+
+fn of(whom: libc::c_int) -> Usage {
+    // SAFETY: zeros are a value of the struct, which lives through the call.
+    let usage = unsafe {
+        let mut usage: libc::rusage = mem::zeroed();
+        libc::getrusage(whom, &raw mut usage);
+        usage
+    };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+    Usage {
+        user_ns: ns(usage.ru_utime),
+        system_ns: ns(usage.ru_stime),
+        minor_faults: usage.ru_minflt as u64,
+        major_faults: usage.ru_majflt as u64,
+        voluntary_switches: usage.ru_nvcsw as u64,
+        involuntary_switches: usage.ru_nivcsw as u64,
+        max_rss_bytes: usage.ru_maxrss as u64 * 1024,
+    }
+}
+
+/// What processes transferred.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Transfers {
+    pub(crate) read_chars: u64,
+    pub(crate) write_chars: u64,
+    pub(crate) read_bytes: u64,
+    pub(crate) write_bytes: u64,
+}
+
+/// Of our children that were waited for, and of theirs: what /proc/self/io has beyond that of our only thread.
+pub(crate) fn transfers_of_children() -> Result<Transfers, String> {
+    let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+    let thread = read(&format!("/proc/self/task/{}/io", std::process::id()))?;
+    let all = read("/proc/self/io")?;
+    let difference = |name: &str| {
+        let number = |text: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+        let missing = || format!("/proc/self/io has no {name}");
+        Ok::<u64, String>(number(&all).ok_or_else(missing)?.saturating_sub(number(&thread).ok_or_else(missing)?))
+    };
+    Ok(Transfers {
+        // Reading the first of the two files is in the second.
+        read_chars: difference("rchar:")?.saturating_sub(thread.len() as u64),
+        write_chars: difference("wchar:")?,
+        read_bytes: difference("read_bytes:")?,
+        write_bytes: difference("write_bytes:")?,
+    })
+}
+
+/// CPU time and run delay of the first thread of a process [ns], also of a zombie.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Scheduled {
+    pub(crate) cpu_ns: u64,
+    pub(crate) run_delay_ns: u64,
+}
+
+impl Scheduled {
+    /// From /proc/PID/schedstat, which is there with CONFIG_SCHED_INFO.
+    pub(crate) fn of(pid: u32) -> io::Result<Self> {
+        let text = fs::read_to_string(format!("/proc/{pid}/schedstat"))?;
+        let mut numbers = text.split_ascii_whitespace().map_while(|number| number.parse().ok());
+        match (numbers.next(), numbers.next()) {
+            (Some(cpu_ns), Some(run_delay_ns)) => Ok(Scheduled { cpu_ns, run_delay_ns }),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
