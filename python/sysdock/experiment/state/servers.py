@@ -61,9 +61,10 @@ class Server:
             self._child.poll()
         return self.process.alive()
 
-    def stop(self, within_s: float = STOP_S) -> str | None:
+    def stop(self, within_s: float | None = None) -> str | None:
         """Asks it to stop, waits, and kills what is left; a sentence where that was needed."""
-        said = stop(self.name, self.process, self.mark, self.stop_signal, within_s)
+        patience_s = STOP_S if within_s is None else within_s
+        said = stop(self.name, self.process, self.mark, self.stop_signal, patience_s)
         if self._child is not None:
             self._child.wait()
         return said

@@ -240,9 +240,10 @@ def test_two_experiments_do_not_change_the_same(state: State, tmp_path: Path) ->
 def test_without_root_it_says_so() -> None:
     """As nobody, in a process of its own; folders of pytest are closed to others."""
     program = (
-        "import os; os.setgid(65534); os.setuid(65534)\n"
+        "import os\n"
         "from pathlib import Path\n"
         "from sysdock.experiment.state import Journal, State\n"
+        "os.setgid(65534); os.setuid(65534)\n"
         "try: State(Journal.begin('x'), Path('s')).apply({'sysctl:vm.dirty_bytes': '1GiB'})\n"
         "except Exception as error: print(error)\n"
     )
