@@ -120,8 +120,12 @@ class Postgres:
 
     def psql(self, text: str, database: str = "postgres") -> str:
         """Runs SQL, and returns what psql prints: rows in lines, values between bars."""
-        words = ("-XAtq", "-v", "ON_ERROR_STOP=1", "-c", text)
-        return self.run("psql", *self.address(), *words, database).rstrip("\n")
+        # Errors in one line, without a copy of the SQL.
+        words = ("-XAtq", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=terse", "-c", text)
+        try:
+            return self.run("psql", *self.address(), *words, database).rstrip("\n")
+        except UserError as error:
+            raise UserError(error.fact, "look at the SQL", self.name) from None
 
     def address(self) -> tuple[str, ...]:
         """Options of psql, pgbench and others, to reach it."""

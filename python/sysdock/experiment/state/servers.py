@@ -32,8 +32,8 @@ READY_S = 60.0
 STOP_S = 30.0
 _KILLED_S = 10.0
 _PAUSE_S = 0.02
-# Waits for a line on descriptor 3; at its end, who should have said it is gone.
-_GATE = 'read -r word <&3 && exec 3<&- "$@"'
+# Waits for a line; where the input ends instead, who should have written it is gone.
+_GATE = 'read -r word && exec "$@" </dev/null'
 _LISTENS = "0A"
 
 
@@ -118,14 +118,13 @@ def _behind_gate(journal: Journal, name: str, words: Sequence[str], log: Path, m
     try:
         with open(log, "ab") as out:
             child = subprocess.Popen(
-                ["/bin/sh", "-c", f"exec 3<&{gate}; {_GATE}", "sh", *map(str, words)],
+                ["/bin/sh", "-c", _GATE, "sh", *map(str, words)],
                 cwd=cwd or "/",
                 env={**os.environ, **(env or {}), MARK: mark},
-                stdin=subprocess.DEVNULL,
+                stdin=gate,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                pass_fds=(gate,),
                 **_as_user(user),
             )
         process = processes.process(child.pid)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from killed_experiments import alone
 from sysdock.experiment.state import Journal, State
 
 
@@ -19,10 +20,12 @@ def journal_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def root() -> None:
-    """Skips where nothing of the machine can be changed."""
+def root() -> Iterator[None]:
+    """Skips where nothing of the machine can be changed; one test at a time changes it."""
     if os.geteuid() != 0:
         pytest.skip("changing settings of the machine needs root")
+    with alone():
+        yield
 
 
 @pytest.fixture

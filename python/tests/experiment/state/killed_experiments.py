@@ -7,14 +7,17 @@ mounts, loop devices, processes and control groups those count that name the tri
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import random
 import signal
 import sys
+import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,8 +50,16 @@ class Tally:
     differences: list[str] = field(default_factory=list)
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """Settings of the machine are changed by one test at a time, whichever checkout it is of."""
+    with open(Path(tempfile.gettempdir()) / "sysdock-settings.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 class Trials:
-    """Trials in a folder of their own."""
+    """Trials in a folder of their own. Who runs them is `alone`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -67,8 +78,12 @@ class Trials:
         drawn = random.Random(number)
         before = self.snapshot()
         child = in_child(lambda: self.experiment(drawn))
-        time.sleep(drawn.uniform(0, LONGEST_S))
-        kill(child)
+        try:
+            time.sleep(drawn.uniform(0, LONGEST_S))
+        finally:
+            status = kill(child)
+        if status != -signal.SIGKILL:
+            tally.differences.append(f"trial {number}: the experiment failed, with status {status}")
         tally.trials += 1
         tally.with_changes += self.snapshot() != before
         if number % 4 == 0:

@@ -1,0 +1,207 @@
+"""File systems, servers and databases of an experiment are made, proved and removed; what goes wrong is said."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from sysdock.errors import UserError
+from sysdock.experiment import tools
+from sysdock.experiment.state import Difference, Journal, State, servers
+from sysdock.experiment.state.postgres import _VERSIONS
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port that nobody uses."""
+    with socket.socket() as trial:
+        trial.bind(("127.0.0.1", 0))
+        return int(trial.getsockname()[1])
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> State:
+    """A state without anything that needs root."""
+    return State(Journal.begin("a test"), tmp_path / "scratch")
+
+
+def running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"), [("ext4", 32 * MIB), ("ext2", 8 * MIB), ("btrfs", 128 * MIB), ("xfs", 384 * MIB)]
+)
+def test_a_file_system_is_made_and_removed(state: State, kind: str, size: int) -> None:
+    if tools.find_tool(f"mkfs.{kind}") is None:
+        pytest.skip(f"mkfs.{kind} is not installed")
+    point = state.file_system("data", kind, size)
+    (point / "file").write_text("content")
+    line = next(line for line in Path("/proc/mounts").read_text().splitlines() if f" {point} " in line)
+    assert line.split()[:3] == [f"/dev/{state.device('data')}", str(point), kind]
+    assert "noatime" in line.split()[3]
+    assert Path(f"/sys/block/{state.device('data')}/loop/dio").read_text().strip() == "1"
+    assert state.prove() == []
+    subprocess.run(["umount", point], check=True)
+    assert state.prove() == [Difference("file system", "data", f"mounted on {point}", "not mounted")]
+
+
+def test_a_file_system_in_use_is_named_and_removed_later(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sysdock.experiment.state.mounts._TRIES", 2)
+    monkeypatch.setattr("sysdock.experiment.state.file_systems._TRIES", 2)
+    point = state.file_system("data", "ext4", 32 * MIB)
+    with subprocess.Popen(["sleep", "60"], cwd=point) as user:
+        left = state.undo()
+        assert [found.kind for found in left] == ["mount", "device", "folder"]
+        assert f"sleep ({user.pid})" in left[0].found
+        assert point.is_mount()
+        user.kill()
+    assert state.undo() == []
+
+
+def test_what_a_file_system_lacks_is_said(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match=r"mkfs\.nothing is not installed"):
+        state.file_system("data", "nothing", MIB)
+    with pytest.raises(UserError, match="are free"):
+        state.file_system("data", "ext4", 1 << 50)
+    with pytest.raises(UserError) as raised:
+        state.file_system("data", "ext4", 32 * MIB, make=["--nonsense"])
+    assert "--nonsense" in str(raised.value)
+    with pytest.raises(UserError, match="has no file system `date`"):
+        state.device("date")
+
+
+def test_a_server_is_started_and_stopped_with_all_it_started(
+    plain: State, free_port: int, tmp_path: Path
+) -> None:
+    words = [
+        "sh",
+        "-c",
+        f"sleep 1000 & echo $! > {tmp_path}/child; exec {sys.executable} -m http.server {free_port} --bind 127.0.0.1",
+    ]
+    server = plain.server("web", words, ready=f"tcp:127.0.0.1:{free_port}")
+    child = int((tmp_path / "child").read_text())
+    assert (running(server.pid), running(child), plain.prove()) == (True, True, [])
+    with pytest.raises(UserError, match=rf"port {free_port} is in use by python\S* \({server.pid}\)"):
+        plain.server("other", words, ready=f"tcp:127.0.0.1:{free_port}")
+    os.kill(server.pid, signal.SIGKILL)
+    while server.running:
+        time.sleep(0.01)
+    (found,) = plain.prove()
+    assert found.found.startswith("ended by SIGKILL: Serving HTTP")
+    assert plain.undo() == []
+    assert not running(child)
+    plain.journal.close()
+
+
+def test_a_server_that_leaves_its_session_is_stopped_too(plain: State, tmp_path: Path) -> None:
+    script = f"setsid sh -c 'echo $$ > {tmp_path}/far; exec sleep 1000' & sleep 0.1; exit 0"
+    with pytest.raises(UserError, match="ended with status 0"):
+        plain.server("daemon", ["sh", "-c", script], ready=f"file:{tmp_path}/never")
+    assert not running(int((tmp_path / "far").read_text()))
+    assert plain.undo() == []
+    plain.journal.close()
+
+
+def test_a_server_that_does_not_stop_is_killed_and_said(
+    plain: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "STOP_S", 0.2)
+    words = ["sh", "-c", f"trap '' TERM; echo > {tmp_path}/ready; while :; do sleep 0.1; done"]
+    server = plain.server("deaf", words, ready=f"file:{tmp_path}/ready")
+    assert plain.undo() == []
+    assert plain.warnings == ["deaf did not stop within 0 s after SIGTERM and was killed"]
+    assert not running(server.pid)
+    plain.journal.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "ready", "fact"),
+    [
+        (["no-such-program"], "seconds:0", "there is no program `no-such-program`"),
+        (["sh", "-c", "echo too old >&2; exit 3"], "file:/never", "ended with status 3: too old"),
+        (["sleep", "60"], "soon", "`soon` does not say when"),
+        (["sleep", "60"], "tcp:8080", "`8080` is no address"),
+        (["sleep", "60"], "file:/etc/passwd", "is there before the start"),
+    ],
+)
+def test_a_server_that_cannot_be_started_is_said(
+    plain: State, words: list[str], ready: str, fact: str
+) -> None:
+    with pytest.raises(UserError, match=fact):
+        plain.server("one", words, ready=ready)
+    assert plain.undo() == []
+    plain.journal.close()
+
+
+def test_a_server_that_is_not_ready_in_time_is_said_and_stopped(
+    plain: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "READY_S", 0.3)
+    with pytest.raises(UserError, match="not ready after 0 s"):
+        plain.server(
+            "slow", ["sh", "-c", f"echo $$ > {tmp_path}/pid; exec sleep 60"], ready=f"file:{tmp_path}/never"
+        )
+    assert not running(int((tmp_path / "pid").read_text()))
+    plain.undo()
+    plain.journal.close()
+
+
+@pytest.mark.usefixtures("root")
+def test_each_run_of_a_database_begins_from_the_same_contents(
+    journal_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    if not list(_VERSIONS.glob("*/bin/initdb")):
+        pytest.skip("needs the server programs of PostgreSQL")
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        state = State(Journal.begin("a test"), Path(name) / "scratch")
+        try:
+            database = state.postgres("db", settings={"shared_buffers": "32MB", "fsync": "off"})
+            database.psql("CREATE TABLE t AS SELECT 1 AS a")
+            assert database.psql("SHOW shared_buffers") == "32MB"
+            with pytest.raises(UserError, match="stop it first"):
+                database.save("one")
+            assert database.stop() is None
+            database.save("one")
+            for _ in range(2):
+                database.start()
+                database.psql("INSERT INTO t VALUES (2)")
+                assert database.psql("SELECT count(*) FROM t") == "2"
+                database.stop()
+                database.restore("one")
+            with pytest.raises(UserError, match="no contents were kept as `two`"):
+                database.restore("two")
+            database.start()
+            with pytest.raises(UserError, match='relation "nothing" does not exist'):
+                database.psql("SELECT * FROM nothing")
+            pid = database.server.pid if database.server else 0
+            assert running(pid)
+        finally:
+            left = state.undo()
+            state.journal.close()
+        assert (left, state.warnings, running(pid)) == ([], [], False)
+        assert os.listdir(name) == []
+
+
+@pytest.mark.usefixtures("root")
+def test_a_database_in_a_folder_that_its_user_cannot_reach_is_said(state: State) -> None:
+    if not list(_VERSIONS.glob("*/bin/initdb")):
+        pytest.skip("needs the server programs of PostgreSQL")
+    # Folders of pytest are closed to others.
+    with pytest.raises(UserError, match="the user postgres, who runs PostgreSQL, cannot reach this folder"):
+        state.postgres("db", settings={})
