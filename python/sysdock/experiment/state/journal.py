@@ -101,7 +101,10 @@ class Journal:
         head = (json.dumps(first) + "\n").encode()
         with held_back():
             try:
-                to_disk.make_folder(place)
+                if not place.exists():
+                    to_disk.make_folder(place)
+                    place.chmod(0o700)
+                _check_owner(place)
                 to_disk.write(path, head, 0o600)
                 handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
             except OSError as error:
@@ -199,17 +202,31 @@ class Journal:
             raise
 
 
-def journals() -> Iterator[Written]:
-    """All journals there are, those of running experiments, too; oldest first."""
+def journals(unreadable: list[UserError] | None = None) -> Iterator[Written]:
+    """All journals there are, those of running experiments, too.
+
+    unreadable: takes what is wrong with files that are no journals; they are left out.
+    """
     place = folder()
-    try:
-        paths = sorted(place.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_mtime_ns)
-    except FileNotFoundError:
-        # One went as its experiment ended.
-        paths = sorted(place.glob(f"*{_SUFFIX}"))
-    for path in paths:
-        if (found := read(path)) is not None:
-            yield found
+    if place.is_dir():
+        _check_owner(place)
+    for path in sorted(place.glob(f"*{_SUFFIX}")):
+        try:
+            if (found := read(path)) is not None:
+                yield found
+        except UserError as error:
+            if unreadable is not None:
+                unreadable.append(error)
+
+
+def _check_owner(place: Path) -> None:
+    """What stands in a journal is done with our rights, so that nobody else may write there."""
+    found = place.stat()
+    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        fact = "others may write to the folder of journals, which say what is to be undone"
+        raise UserError(
+            fact, f"look at it, then: chown {os.geteuid()} {place}; chmod 700 {place}", str(place)
+        )
 
 
 def read(path: Path) -> Written | None:

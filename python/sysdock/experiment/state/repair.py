@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sysdock.errors import UserError
 from sysdock.experiment.state.journal import Journal, Written, folder, journals
 from sysdock.experiment.state.kind import Difference
 from sysdock.experiment.state.processes import process
@@ -38,8 +39,9 @@ def repair(say: Callable[[str], None]) -> list[Repaired]:
     It may be repeated, and broken off at any moment: what it did not reach, the next one does. Settings that
     a restart has reset are compared and left alone.
     """
-    found = []
-    for written in journals():
+    found: list[Repaired] = []
+    unreadable: list[UserError] = []
+    for written in journals(unreadable):
         if written.is_alive:
             continue
         done = _one(written)
@@ -49,6 +51,10 @@ def repair(say: Callable[[str], None]) -> list[Repaired]:
         say(_sentence(done))
         for difference in done.left:
             say(f"  {difference}")
+    for error in unreadable:
+        say(f"not repaired: {error.place}: {error.fact}")
+        difference = Difference("journal", str(error.place), "a journal", error.fact)
+        found.append(Repaired("an unknown experiment", Path(str(error.place)), 0, [difference]))
     _remove_unfinished()
     return found
 

@@ -153,9 +153,10 @@ class Cpu(Value):
 
 
 def read(path: Path, what: str) -> str:
-    """The value in a file, in its normal form."""
+    """The value in a file: as it is, or of a list of choices below /sys the chosen word."""
     try:
-        return normal(path.read_text(errors="replace"))
+        text = path.read_text(errors="surrogateescape").rstrip("\n")
+        return normal(text) if path.is_relative_to("/sys") else text
     except OSError as error:
         fact = f"{what} cannot be read ({(error.strerror or '').lower()}), so it could not be put back"
         raise UserError(fact, "only what can be read can be a setting of an experiment", str(path)) from None
@@ -166,7 +167,7 @@ def write(path: Path, what: str, value: str) -> None:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         try:
-            os.write(handle, f"{value}\n".encode())
+            os.write(handle, f"{value}\n".encode(errors="surrogateescape"))
         finally:
             os.close(handle)
     except OSError as error:
@@ -214,7 +215,7 @@ def _left(kind: str, path: Path, target: str, was: str) -> list[Difference]:
 
 
 def _same(found: str, wanted: str) -> bool:
-    if found == wanted:
+    if normal(found) == normal(wanted):
         return True
     try:
         return [int(word) for word in found.split()] == [int(word) for word in wanted.split()]

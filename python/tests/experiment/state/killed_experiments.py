@@ -162,8 +162,12 @@ class Trials:
         )
         member = os.fork()
         if not member:
-            for file in state.group_members(self.mark):
-                file.write_text(str(os.getpid()))
+            try:
+                for file in state.group_members(self.mark):
+                    file.write_text(str(os.getpid()))
+            except OSError:
+                # The experiment was killed meanwhile, and its groups are gone.
+                os._exit(0)
             os.execvp("sleep", ["sleep", "1000"])
 
     def snapshot(self) -> dict[str, str]:

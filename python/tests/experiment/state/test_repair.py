@@ -15,6 +15,8 @@ from killed_experiments import Tally, Trials, in_child, kill
 from sysdock.errors import UserError
 from sysdock.experiment.state import Journal, State, folder, repair
 from sysdock.experiment.state.journal import journals
+from sysdock.experiment.state.mounts import mounts
+from sysdock.experiment.tools import run_tool
 
 NAME = "vm.dirty_expire_centisecs"
 FILE = Path("/proc/sys/vm/dirty_expire_centisecs")
@@ -166,11 +168,42 @@ def test_a_damaged_line_is_named_and_the_rest_undone(tmp_path: Path) -> None:
     assert (folder() / name).exists()
 
 
-def test_a_journal_without_a_head_is_named() -> None:
+def test_a_journal_without_a_head_is_named_and_others_are_repaired(tmp_path: Path) -> None:
+    killed(lambda state: state.apply({f"file:{tmp_path}/x": "new"}), tmp_path / "scratch")
+    (folder() / "0-2-3.journal").write_text("nonsense\n")
+    lines = said()
+    assert lines[0] == "repaired: 1 change undone of a test, in /somewhere"
+    assert lines[1].startswith(f"not repaired: {folder()}/0-2-3.journal: this is no journal")
+
+
+@pytest.mark.usefixtures("root")
+def test_journals_that_others_may_write_are_not_followed() -> None:
     folder().mkdir()
-    (folder() / "1-2-3.journal").write_text("nonsense\n")
-    with pytest.raises(UserError, match="no journal of an experiment"):
-        said()
+    for mode, owner in ((0o777, 0), (0o700, 65534)):
+        os.chmod(folder(), mode)
+        os.chown(folder(), owner, owner)
+        with pytest.raises(UserError, match="others may write to the folder of journals"):
+            said()
+        with pytest.raises(UserError, match="others may write to the folder of journals"):
+            Journal.begin("x")
+
+
+@pytest.mark.usefixtures("root")
+def test_after_a_restart_a_file_is_gone_with_the_file_system_of_the_experiment(tmp_path: Path) -> None:
+    def change(state: State) -> None:
+        point = state.file_system("data", "ext4", 32 << 20)
+        (point / "x").write_text("old")
+        state.apply({f"file:{point}/x": "new"})
+
+    name = killed(change, tmp_path / "scratch")
+    point = tmp_path / "scratch" / "data"
+    # What a restart does.
+    device = next(mount.device for mount in mounts() if mount.point == str(point))
+    run_tool("umount", point)
+    run_tool("losetup", "--detach", device)
+    of_earlier_boot(name)
+    assert said() == ["repaired: 4 changes undone of a test, in /somewhere"]
+    assert not (tmp_path / "scratch").exists()
 
 
 def test_a_journal_that_was_being_begun_is_removed() -> None:
