@@ -53,5 +53,7 @@ def run_tool(*words: str | Path, pass_fds: Sequence[int] = ()) -> str:
         raise
     if process.returncode:
         said = (errors.strip() or output.strip()).splitlines()
+        # The last line of mount(8) since 2.38.
+        said = [line for line in said if "dmesg(1) may have more information" not in line]
         raise UserError(said[-1] if said else f"exit status {process.returncode}", place=str(words[0]))
     return output

@@ -12,7 +12,7 @@ from sysdock.errors import UserError
 from sysdock.experiment.disk_workloads import FILE_SYSTEMS
 from sysdock.experiment.state.journal import Entry, Journal
 from sysdock.experiment.state.kind import Difference
-from sysdock.experiment.state.mounts import mount_anew
+from sysdock.experiment.state.mounts import image_of, mount_anew
 from sysdock.experiment.tools import find_tool, run_tool
 from sysdock.recording.signals import held_back
 
@@ -73,16 +73,12 @@ def _has_room(folder: Path, size_bytes: int) -> None:
 
 
 def devices_over(image: str) -> list[Path]:
-    """Loop devices whose file this is, removed or not."""
-    found = []
-    for file in Path("/sys/block").glob("loop*/loop/backing_file"):
-        with suppress(OSError):
-            if file.read_text().rstrip("\n").removesuffix(" (deleted)") == image:
-                found.append(Path("/dev") / file.parent.parent.name)
-    return found
+    """Loop devices whose file this is."""
+    names = [path.name for path in Path("/sys/block").glob("loop*")]
+    return [Path("/dev") / name for name in names if image_of(name) == image]
 
 
-def undo_device(entry: Entry, same_boot: bool) -> list[Difference]:
+def undo_device(journal: Journal, entry: Entry) -> list[Difference]:
     """Detaches what is over the image, by its name, and removes the image."""
     image = entry["target"]
     for left in reversed(range(_TRIES)):
@@ -92,7 +88,7 @@ def undo_device(entry: Entry, same_boot: bool) -> list[Difference]:
         for device in found:
             # A device in use is detached by its last user, so that one may go between two looks.
             with suppress(UserError):
-                run_tool("losetup", "--detach", device)
+                run_tool("losetup", "--detach", device, pass_fds=(journal.handle,))
         if not left:
             users = ", ".join(map(str, found))
             return [Difference("device", image, "no loop device", f"{users} is in use")]

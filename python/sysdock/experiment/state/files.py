@@ -98,7 +98,7 @@ def _replace(path: Path, saved: Path, new: Path, content: bytes) -> None:
     to_disk.replace(new, path)
 
 
-def undo(entry: Entry, same_boot: bool) -> list[Difference]:
+def undo(journal: Journal, entry: Entry) -> list[Difference]:
     """Gives the file that was set aside its name again.
 
     What somebody wrote there after a restart stays, beside what was set aside, and is named.
@@ -109,7 +109,7 @@ def undo(entry: Entry, same_boot: bool) -> list[Difference]:
     if not is_saved and (entry["was"] != _ABSENT or not path.exists()):
         return _left(path, entry)
     is_strange = path.exists() and _digest(path) != entry["set"] and not (is_saved and path.samefile(saved))
-    if not same_boot and is_strange:
+    if not journal.is_of_this_boot and is_strange:
         return [Difference("file", str(path), entry["was"], f"{_of_file(path)}, changed after the restart")]
     if not is_saved:
         path.unlink()

@@ -27,7 +27,7 @@ def make(journal: Journal, path: Path, owner: tuple[int, int] | None = None) -> 
         raise cannot(str(path), str(path.parent), error) from None
 
 
-def undo(entry: Entry, same_boot: bool) -> list[Difference]:
+def undo(journal: Journal, entry: Entry) -> list[Difference]:
     """Removes it, unless something is mounted below: that is not in the folder."""
     path = Path(entry["target"])
     inside = [mount.point for mount in mounts() if f"{mount.point}/".startswith(f"{path}/")]

@@ -196,13 +196,13 @@ def _equal(found: str, wanted: str) -> bool:
     return found.split()[:1] == wanted.split()[:1] and len(wanted.split()) == 1 and found.split()[0] != ""
 
 
-def undo_value(entry: Entry, same_boot: bool) -> list[Difference]:
+def undo_value(journal: Journal, entry: Entry) -> list[Difference]:
     """Puts a value back; groups do not outlast a restart, unless the system makes them anew."""
     path = Path(entry["path"])
     if not path.is_file():
         return []
     found = _found(path, entry["set"])
-    if not same_boot and not _equal(found, entry["set"]):
+    if not journal.is_of_this_boot and not _equal(found, entry["set"]):
         return []
     if found != entry["was"]:
         write(path, entry["target"], entry["was"])
@@ -210,18 +210,18 @@ def undo_value(entry: Entry, same_boot: bool) -> list[Difference]:
     return [] if found == entry["was"] else [Difference("cgroup", entry["target"], entry["was"], found)]
 
 
-def undo_controller(entry: Entry, same_boot: bool) -> list[Difference]:
+def undo_controller(journal: Journal, entry: Entry) -> list[Difference]:
     """Takes a controller from the groups below again."""
     path = Path(entry["target"])
-    if same_boot and path.is_file() and entry["controller"] in path.read_text().split():
+    if journal.is_of_this_boot and path.is_file() and entry["controller"] in path.read_text().split():
         write(path, f"the controller {entry['controller']}", f"-{entry['controller']}")
     return []
 
 
-def undo_group(entry: Entry, same_boot: bool) -> list[Difference]:
+def undo_group(journal: Journal, entry: Entry) -> list[Difference]:
     """Ends who is in a group that was made, and removes it; ourselves, we go to the group above."""
     path = Path(entry["target"])
-    for _ in range(_TRIES if same_boot else 0):
+    for _ in range(_TRIES if journal.is_of_this_boot else 0):
         if not path.is_dir():
             return []
         for pid in map(int, (path / "cgroup.procs").read_text().split()):
@@ -233,7 +233,7 @@ def undo_group(entry: Entry, same_boot: bool) -> list[Difference]:
             path.rmdir()
             return []
         time.sleep(_PAUSE_S)
-    if not same_boot:
+    if not journal.is_of_this_boot:
         # One of that name is somebody else's.
         return []
     pids = [int(word) for word in (path / "cgroup.procs").read_text().split()]

@@ -151,6 +151,11 @@ class Journal:
         return self.path.stem
 
     @property
+    def is_of_this_boot(self) -> bool:
+        """Whether the machine was not restarted since it was begun."""
+        return self._written.is_of_this_boot
+
+    @property
     def written(self) -> Written:
         """What it says by now."""
         return self._written

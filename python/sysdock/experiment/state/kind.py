@@ -26,7 +26,7 @@ class Difference:
 
 
 # Undoes one line of a journal, which may be of an earlier boot, and proves it: what differs afterwards.
-Undo = Callable[[Entry, bool], list[Difference]]
+Undo = Callable[[Journal, Entry], list[Difference]]
 
 
 class Kind(ABC):

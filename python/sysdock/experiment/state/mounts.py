@@ -66,6 +66,15 @@ def _plain(word: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), word)
 
 
+def image_of(device: str) -> str | None:
+    """The file of a loop device, removed or not; None where it has none."""
+    try:
+        text = (Path("/sys/block") / Path(device).name / "loop" / "backing_file").read_text()
+    except OSError:
+        return None
+    return text.rstrip("\n").removesuffix(" (deleted)")
+
+
 def merged(options: str, more: str) -> str:
     """Options with others added, in the place of those that they contradict."""
     added = [word for word in more.split(",") if word]
@@ -102,9 +111,10 @@ class MountOptions(Kind):
         undo = {"kind": "mount.options", "target": now.point, "device": now.device, "type": now.kind}
         if own is None:
             journal.note({**undo, "was": now.options, "all": ",".join(shown(now)), "made": "no"})
-            remount(now, merged(now.options, value), now.options)
+            remount(journal, now, merged(now.options, value), now.options)
         else:
-            journal.note({**undo, "was": now.options, "made": "yes"})
+            image = image_of(now.device) or ""
+            journal.note({**undo, "was": now.options, "made": "yes", "image": image})
             mount_anew(journal, now.device, Path(now.point), merged(own, value))
         if difference := self.differs(target, value):
             fact = f"`{value}` was asked, and {now.point} is mounted with {difference.found}"
@@ -160,14 +170,14 @@ def _holds(word: str, now: set[str]) -> bool:
     return word in ("nodiscard", "norelatime") and word[2:] not in now
 
 
-def remount(now: Mount, options: str, before: str) -> None:
+def remount(journal: Journal, now: Mount, options: str, before: str) -> None:
     """Changes options of a mount that stays. Without the device, mount(8) would add what fstab says."""
     # An option stays in force until it is told otherwise.
     given = set(options.split(","))
     opposite = [_opposite(word) for word in before.split(",") if word not in given]
     extra = [word for word in opposite if word and not any(_contradict(word, other) for other in given)]
     words = ",".join(["remount", *sorted(given), *extra])
-    _mount_tool((), "mount", "-o", words, now.device, now.point)
+    _mount_tool(journal, "mount", "-o", words, now.device, now.point)
 
 
 def _opposite(word: str) -> str:
@@ -179,15 +189,15 @@ def _opposite(word: str) -> str:
 def mount_anew(journal: Journal, device: str, point: Path, options: str) -> None:
     """Unmounts and mounts, so that all is on the device and nothing of it in memory."""
     while mounted_at(str(point)) is not None:
-        unmount(point, (journal.handle,))
-    _mount_tool((journal.handle,), "mount", "-o", options or "defaults", device, point)
+        unmount(journal, point)
+    _mount_tool(journal, "mount", "-o", options or "defaults", device, point)
 
 
-def unmount(point: Path, handles: tuple[int, ...] = ()) -> None:
+def unmount(journal: Journal, point: Path) -> None:
     """Waits a while, as whoever looks at mounts may hold one for a moment; the error names who uses it."""
     for left in reversed(range(_TRIES)):
         try:
-            run_tool("umount", point, pass_fds=handles)
+            run_tool("umount", point, pass_fds=(journal.handle,))
             return
         except UserError as error:
             if mounted_at(str(point)) is None:
@@ -199,42 +209,45 @@ def unmount(point: Path, handles: tuple[int, ...] = ()) -> None:
             time.sleep(_PAUSE_S)
 
 
-def _mount_tool(handles: tuple[int, ...], *words: str | Path) -> None:
+def _mount_tool(journal: Journal, *words: str | Path) -> None:
     try:
-        run_tool(*words, pass_fds=handles)
+        run_tool(*words, pass_fds=(journal.handle,))
     except UserError as error:
         if os.geteuid() != 0:
             raise UserError("mounting needs root", "run the experiment as root", str(words[-1])) from None
         raise UserError(f"{error.fact}", f"it was: {' '.join(map(str, words))}", str(words[-1])) from None
 
 
-def undo_options(entry: Entry, same_boot: bool) -> list[Difference]:
+def undo_options(journal: Journal, entry: Entry) -> list[Difference]:
     """Brings the options back that were in force. After a restart, mounts are new."""
     point = Path(entry["target"])
     now = mounted_at(str(point))
-    if not same_boot or (entry["device"].startswith("/") and not os.path.exists(entry["device"])):
+    if not journal.is_of_this_boot or (
+        entry["device"].startswith("/") and not os.path.exists(entry["device"])
+    ):
         return []
     if entry["made"] == "yes":
-        return _undo_own(entry, point, now)
+        return _undo_own(journal, entry, point, now)
     if now is None:
         return [Difference("mount.options", str(point), entry["was"], "not mounted")]
     if now.options != entry["was"]:
         # `commit=30` goes only by the `commit=5` that was in force unseen.
         added = {word.partition("=")[0] for word in now.options.split(",") if "=" in word}
         unseen = [word for word in entry["all"].split(",") if "=" in word and word.partition("=")[0] in added]
-        remount(now, merged(entry["was"], ",".join(unseen)), now.options)
+        remount(journal, now, merged(entry["was"], ",".join(unseen)), now.options)
     return _left(entry, point)
 
 
-def _undo_own(entry: Entry, point: Path, now: Mount | None) -> list[Difference]:
+def _undo_own(journal: Journal, entry: Entry, point: Path, now: Mount | None) -> list[Difference]:
     """One of the experiment's own that was unmounted when all broke off, is mounted if its device is still
     there.
     """
+    if now is None and image_of(entry["device"]) != entry["image"]:
+        # An undo that was broken off had come further.
+        return []
     if now is None or now.options != entry["was"]:
-        if now is not None:
-            unmount(point)
         # What /proc/mounts shows is what can be mounted again.
-        run_tool("mount", "-o", entry["was"], entry["device"], point)
+        mount_anew(journal, entry["device"], point, entry["was"])
     return _left(entry, point)
 
 
@@ -244,11 +257,11 @@ def _left(entry: Entry, point: Path) -> list[Difference]:
     return [] if found == entry["was"] else [Difference("mount.options", str(point), entry["was"], found)]
 
 
-def undo_mount(entry: Entry, same_boot: bool) -> list[Difference]:
+def undo_mount(journal: Journal, entry: Entry) -> list[Difference]:
     """Unmounts what is mounted there, and removes the folder that was made for it."""
     point = Path(entry["target"])
     while mounted_at(str(point)) is not None:
-        unmount(point)
+        unmount(journal, point)
     with suppress(FileNotFoundError):
         point.rmdir()
     return []

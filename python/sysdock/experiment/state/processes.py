@@ -67,12 +67,17 @@ def named(pid: int) -> str:
 def belonging(leader: Process, mark: str) -> list[Process]:
     """What belongs to a leader of a session: itself, all below it, its session, and whoever carries its mark.
 
-    Where the leader has ended, only the mark tells: its number may already lead another session.
+    Where the leader has ended, its number may already lead another session. Then a process of the session
+    belongs to it only if it has no environment any more: servers that show their state in ps write over theirs.
     """
     stats = [found for found in map(_stat, _pids()) if found is not None]
-    known = {leader.pid} if any(found.process == leader for found in stats) else set()
-    own = {found.process.pid for found in stats if known and found.session == leader.pid}
-    own |= known | {found.process.pid for found in stats if _carries(found.process, mark)}
+    numbers = {found.process.pid: found.process for found in stats}
+    own = {found.process.pid for found in stats if f"{MARK}={mark}".encode() in _environment(found.process)}
+    session = {found.process.pid for found in stats if found.session == leader.pid}
+    if numbers.get(leader.pid) == leader:
+        own |= session
+    elif leader.pid not in numbers:
+        own |= {pid for pid in session if not any(_environment(numbers[pid]))}
     while below := {found.process.pid for found in stats if found.parent in own} - own:
         own |= below
     return [found.process for found in stats if found.process.pid in own - {os.getpid()}]
@@ -107,12 +112,12 @@ def _read_link(path: Path) -> str:
         return ""
 
 
-def _carries(process_: Process, mark: str) -> bool:
+def _environment(of: Process) -> list[bytes]:
+    """Its variables; as those of a process that we may not look at, one that says nothing."""
     try:
-        words = Path(f"/proc/{process_.pid}/environ").read_bytes().split(b"\0")
+        return Path(f"/proc/{of.pid}/environ").read_bytes().split(b"\0")
     except OSError:
-        return False
-    return f"{MARK}={mark}".encode() in words
+        return [b"?"]
 
 
 def _pids() -> list[int]:

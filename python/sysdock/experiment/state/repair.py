@@ -72,11 +72,10 @@ def _one(written: Written) -> Repaired | None:
         time.sleep(_PAUSE_S)
     done = Repaired(written.what, written.path)
     try:
-        for number, entry in sorted(journal.written.open.items(), reverse=True):
-            if different := undo_one(journal, number, entry):
-                done.left += different
-            else:
-                done.undone += 1
+        _undo_all(journal, done)
+        if done.left:
+            # Options of a mount that could not be put back went with the mount.
+            _undo_all(journal, done)
         for line in journal.written.bad:
             place = f"{written.path}:{line}"
             done.left.append(
@@ -85,6 +84,15 @@ def _one(written: Written) -> Repaired | None:
     finally:
         journal.close()
     return done
+
+
+def _undo_all(journal: Journal, done: Repaired) -> None:
+    done.left = []
+    for number, entry in sorted(journal.written.open.items(), reverse=True):
+        if different := undo_one(journal, number, entry):
+            done.left += different
+        else:
+            done.undone += 1
 
 
 def _sentence(done: Repaired) -> str:

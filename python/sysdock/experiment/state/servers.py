@@ -256,9 +256,9 @@ def stop(name: str, process: Process, mark: str, stop_signal: str, within_s: flo
     return f"{name} did not stop within {within_s:.0f} s after SIG{stop_signal} and was killed"
 
 
-def undo(entry: Entry, same_boot: bool) -> list[Difference]:
+def undo(journal: Journal, entry: Entry) -> list[Difference]:
     """Stops it, and looks whether it is gone."""
-    if not same_boot:
+    if not journal.is_of_this_boot:
         return []
     process = Process(int(entry["pid"]), int(entry["start"]))
     stop(entry["target"], process, entry["mark"], entry["stop"], STOP_S)

@@ -26,11 +26,7 @@ def undo_one(journal: Journal, number: int, entry: Entry) -> list[Difference]:
     """Undoes one change and notes it; what differs afterwards, and then the journal keeps the line."""
     with held_back():
         try:
-            found = (
-                []
-                if _went_with_its_mount(journal, entry)
-                else UNDO[entry["kind"]](entry, journal.written.is_of_this_boot)
-            )
+            found = [] if _went_with_its_mount(journal, entry) else UNDO[entry["kind"]](journal, entry)
         except KeyError as error:
             found = [_failed(entry, f"the journal lacks {error}")]
         except (OSError, ValueError) as error:
@@ -46,7 +42,7 @@ def _went_with_its_mount(journal: Journal, entry: Entry) -> bool:
     """After a restart, a file on a file system of the experiment is in its image, which is removed."""
     points = [each["target"] for each in journal.written.open.values() if each["kind"] == "mount"]
     is_inside = any(entry["target"].startswith(f"{point}/") for point in points)
-    return entry["kind"] == "file" and is_inside and not journal.written.is_of_this_boot
+    return entry["kind"] == "file" and is_inside and not journal.is_of_this_boot
 
 
 def _failed(entry: Entry, why: str) -> Difference:

@@ -174,7 +174,7 @@ def write(path: Path, what: str, value: str) -> None:
         raise cannot(what, str(path), error) from None
 
 
-def undo(entry: Entry, same_boot: bool) -> list[Difference]:
+def undo(journal: Journal, entry: Entry) -> list[Difference]:
     """Writes the value that was there.
 
     A restart has reset it; only where the value of the experiment came back with it, it is replaced.
@@ -184,7 +184,7 @@ def undo(entry: Entry, same_boot: bool) -> list[Difference]:
         # With its device or its group.
         return []
     now = read(path, entry["target"])
-    if not same_boot and not _same(now, normal(entry["set"])):
+    if not journal.is_of_this_boot and not _same(now, normal(entry["set"])):
         return []
     if "other" in entry:
         return _undo_pair(entry, now)

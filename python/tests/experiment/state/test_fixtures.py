@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from sysdock.errors import UserError
 from sysdock.experiment import tools
-from sysdock.experiment.state import Difference, Journal, State, servers
+from sysdock.experiment.state import Difference, Journal, State, processes, servers
 from sysdock.experiment.state.postgres import _VERSIONS
 
 MIB = 1 << 20
@@ -205,3 +205,29 @@ def test_a_database_in_a_folder_that_its_user_cannot_reach_is_said(state: State)
     # Folders of pytest are closed to others.
     with pytest.raises(UserError, match="the user postgres, who runs PostgreSQL, cannot reach this folder"):
         state.postgres("db", settings={})
+
+
+@pytest.mark.usefixtures("root")
+def test_workers_that_outlive_their_master_are_stopped(plain: State, free_port: int) -> None:
+    if tools.find_tool("nginx") is None:
+        pytest.skip("needs nginx")
+    # They write over their environment, so that it says nothing of whose they are.
+    plain.scratch.mkdir()
+    configuration = plain.scratch / "nginx.conf"
+    configuration.write_text(
+        f"daemon off; pid {plain.scratch}/pid; error_log {plain.scratch}/error; worker_processes 2; user root;\n"
+        f"events {{}} http {{ access_log off; server {{ listen 127.0.0.1:{free_port}; }} }}\n"
+    )
+    server = plain.server(
+        "web", ["nginx", "-c", str(configuration)], ready=f"tcp:127.0.0.1:{free_port}", stop="QUIT"
+    )
+    known = processes.belonging(server.process, server.mark)
+    while len(known) < 3:
+        known = processes.belonging(server.process, server.mark)
+    server.process.send(signal.SIGKILL)
+    while server.running:
+        time.sleep(0.01)
+    assert sum(each.alive() for each in known) == 2
+    assert plain.undo() == []
+    assert not any(each.alive() for each in known)
+    plain.journal.close()

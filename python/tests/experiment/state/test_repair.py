@@ -7,7 +7,7 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from sysdock.errors import UserError
 from sysdock.experiment.state import Journal, State, folder, repair
 from sysdock.experiment.state.journal import journals
 from sysdock.experiment.state.mounts import mounts
+from sysdock.experiment.state.undoing import undo_one
 from sysdock.experiment.tools import run_tool
 
 NAME = "vm.dirty_expire_centisecs"
@@ -113,6 +114,45 @@ def test_a_repair_that_is_killed_is_completed_by_the_next(tmp_path: Path) -> Non
     kill(first)
     said()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["journals"]
+    assert list(folder().iterdir()) == []
+
+
+@pytest.mark.usefixtures("root")
+@pytest.mark.parametrize("tool", ["umount", "mount", "losetup"])
+def test_a_repair_that_is_killed_while_a_tool_runs_is_completed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str
+) -> None:
+    """The tool goes on for a while: the next repair waits for it."""
+
+    def change(state: State) -> None:
+        state.file_system("data", "ext4", 32 << 20)
+        state.apply({"mount.options:data": "data=journal"})
+
+    def slow_and_killed(*words: str | Path, pass_fds: Sequence[int] = ()) -> str:
+        if words[0] != tool:
+            return run_tool(*words, pass_fds=pass_fds)
+        if not os.fork():
+            os.execvp("sh", ["sh", "-c", 'sleep 0.3; exec "$@" 2>/dev/null', "sh", *map(str, words)])
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+    killed(change, tmp_path / "scratch")
+
+    def first() -> None:
+        for module in ("mounts", "file_systems"):
+            monkeypatch.setattr(f"sysdock.experiment.state.{module}.run_tool", slow_and_killed)
+        for journal in journals():
+            # The lock goes on to the tool, as run_tool passes it.
+            taken = Journal.take_over(journal)
+            assert taken is not None
+            os.set_inheritable(taken.handle, True)
+            for number, entry in sorted(taken.written.open.items(), reverse=True):
+                undo_one(taken, number, entry)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(in_child(first), 0)[1]) == -signal.SIGKILL
+    lines = said()
+    assert [line for line in lines if not line.startswith("repaired")] == []
+    assert list(tmp_path.iterdir()) == [folder()]
     assert list(folder().iterdir()) == []
 
 
