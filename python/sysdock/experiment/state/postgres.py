@@ -39,16 +39,19 @@ def programs() -> Path:
 
 
 class Postgres:
-    """A cluster in the scratch folder of a state. States: created, running, stopped."""
+    """A cluster in the folder `place`. States: created, running, stopped."""
 
-    def __init__(self, state: State, name: str, settings: dict[str, str], port: int) -> None:
+    def __init__(
+        self, state: State, name: str, settings: dict[str, str], port: int, place: Path, group: str | None
+    ) -> None:
         self.name = name
         self.settings = settings
         self.port = port or _SOCKET_PORT
-        self.data = state.scratch / name
+        self.data = place / name
         self.server: Server | None = None
         self._state = state
         self._is_on_tcp = bool(port)
+        self._group = group
         self._programs = programs()
         self._user = _user()
         self._socket = _socket_folder(state.scratch / f"{name}.socket", self.port)
@@ -99,7 +102,9 @@ class Postgres:
             words += ["-c", f"{key}={value}"]
         ready = f"file:{self._socket}/.s.PGSQL.{self.port}"
         # INT disconnects its clients and writes a checkpoint.
-        self.server = self._state.server(self.name, words, ready=ready, stop="INT", user=self._user)
+        self.server = self._state.server(
+            self.name, words, ready=ready, stop="INT", user=self._user, group=self._group
+        )
         until = time.monotonic() + READY_S
         while True:
             try:

@@ -68,7 +68,7 @@ def belonging(leader: Process, mark: str) -> list[Process]:
     """What belongs to a leader of a session: itself, all below it, its session, and whoever carries its mark.
 
     Where the leader has ended, its number may already lead another session. Then a process of the session
-    belongs to it only if it has no environment any more: servers that show their state in ps write over theirs.
+    belongs to it only if it has no environment any more: servers that show their state in ps overwrite it.
     """
     stats = [found for found in map(_stat, _pids()) if found is not None]
     numbers = {found.process.pid: found.process for found in stats}

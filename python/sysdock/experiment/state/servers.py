@@ -83,26 +83,28 @@ class Server:
         return f"{how}: {lines[-1]}" if lines else how
 
 
-def start(
-    journal: Journal,
-    name: str,
-    words: Sequence[str],
-    log: Path,
-    *,
-    ready: str,
-    stop_signal: str = "TERM",
-    cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
-    user: str | None = None,
-) -> Server:
+@dataclass(frozen=True)
+class Program:
+    """What is to run: `log` takes what it prints, `groups` are files cgroup.procs of those it starts in."""
+
+    name: str
+    words: Sequence[str]
+    log: Path
+    stop_signal: str = "TERM"
+    cwd: Path | None = None
+    env: Mapping[str, str] | None = None
+    user: str | None = None
+    groups: Sequence[Path] = ()
+
+
+def start(journal: Journal, program: Program, ready: str) -> Server:
     """Starts a program in a session of its own and waits until it is ready.
 
     ready: `tcp:127.0.0.1:8080` (a port that accepts), `file:PATH` (a file that appears), or `seconds:2`.
     """
-    _fit(name, words, ready, stop_signal)
-    mark = f"{journal.name}-{name}"
+    _fit(program.name, program.words, ready, program.stop_signal)
     with held_back():
-        made = _behind_gate(journal, name, words, log, mark, stop_signal, cwd, env, user)
+        made = _behind_gate(journal, program)
     try:
         _until_ready(made, ready)
     except BaseException:
@@ -112,41 +114,45 @@ def start(
     return made
 
 
-def _behind_gate(journal: Journal, name: str, words: Sequence[str], log: Path, mark: str, stop_signal: str,
-                 cwd: Path | None, env: Mapping[str, str] | None, user: str | None) -> Server:  # fmt: skip
+def _behind_gate(journal: Journal, program: Program) -> Server:
+    name, mark = program.name, f"{journal.name}-{program.name}"
     gate, key = os.pipe()
     try:
-        with open(log, "ab") as out:
+        with open(program.log, "ab") as out:
             child = subprocess.Popen(
-                ["/bin/sh", "-c", _GATE, "sh", *map(str, words)],
-                cwd=cwd or "/",
-                env={**os.environ, **(env or {}), MARK: mark},
+                ["/bin/sh", "-c", _GATE, "sh", *map(str, program.words)],
+                cwd=program.cwd or "/",
+                env={**os.environ, **(program.env or {}), MARK: mark},
                 stdin=gate,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                **_as_user(user),
+                **_as_user(program.user),
             )
         process = processes.process(child.pid)
         if process is None:
-            raise UserError("it could not be started", "look at its log", str(log))
+            raise UserError("it could not be started", "look at its log", str(program.log))
         undo = {"kind": "server", "target": name, "pid": str(process.pid), "start": str(process.start)}
-        number = journal.note({**undo, "mark": mark, "stop": stop_signal})
+        number = journal.note({**undo, "mark": mark, "stop": program.stop_signal})
+        for group in program.groups:
+            group.write_text(str(process.pid))
         os.write(key, b"go\n")
     except PermissionError as error:
-        raise UserError(
-            f"starting {name} as {user} needs root", "run the experiment as root", error.filename
-        ) from None
+        fact = f"starting {name} as {program.user} needs root"
+        raise UserError(fact, "run the experiment as root", error.filename) from None
     finally:
         os.close(gate)
         os.close(key)
-    return Server(name, process, stop_signal, log, mark, number, child)
+    return Server(name, process, program.stop_signal, program.log, mark, number, child)
 
 
 def _as_user(user: str | None) -> dict[str, Any]:
     if user is None:
         return {}
-    found = pwd.getpwnam(user)
+    try:
+        found = pwd.getpwnam(user)
+    except KeyError:
+        raise UserError(f"there is no user `{user}`", "name one of /etc/passwd", user) from None
     return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": os.getgrouplist(user, found.pw_gid)}
 
 

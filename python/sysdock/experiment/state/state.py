@@ -14,7 +14,7 @@ from sysdock.experiment.state.journal import Entry, Journal, journals
 from sysdock.experiment.state.kind import Difference, Kind
 from sysdock.experiment.state.mounts import MountOptions, mounted_at
 from sysdock.experiment.state.postgres import Postgres
-from sysdock.experiment.state.servers import Server
+from sysdock.experiment.state.servers import Program, Server
 from sysdock.experiment.state.undoing import undo_one
 from sysdock.experiment.state.values import Cpu, Sysctl, Sysfs
 
@@ -167,23 +167,37 @@ class State:
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
         user: str | None = None,
+        group: str | None = None,
     ) -> Server:
         """Starts a server and waits until it is ready: `tcp:HOST:PORT`, `file:PATH` or `seconds:N`.
 
+        group: a control group of the settings, such as `NAME` of `cgroup:NAME/cpu.max`, in which it starts.
         UserError where it ends or is not ready in time; it is gone then.
         """
         self._scratch()
+        groups = self.group_members(group) if group else ()
         log = self.scratch / f"{name}.log"
-        made = servers.start(
-            self.journal, name, words, log, ready=ready, stop_signal=stop, cwd=cwd, env=env, user=user
-        )
+        program = Program(name, words, log, stop, cwd, env, user, groups)
+        made = servers.start(self.journal, program, ready)
         self._servers[made.number] = made
         return made
 
-    def postgres(self, name: str, *, settings: Mapping[str, str], port: int = 0) -> Postgres:
-        """A PostgreSQL of its own in the scratch folder, started; port 0: a Unix socket only."""
+    def postgres(
+        self,
+        name: str,
+        *,
+        settings: Mapping[str, str],
+        port: int = 0,
+        place: Path | None = None,
+        group: str | None = None,
+    ) -> Postgres:
+        """A PostgreSQL of its own, started; port 0: a Unix socket only.
+
+        place: where its data lie, such as a file system of the experiment; by default the scratch folder.
+        group: a control group of the settings, in which it starts.
+        """
         self._scratch()
-        made = Postgres(self, name, dict(settings), port)
+        made = Postgres(self, name, dict(settings), port, place or self.scratch, group)
         made.create()
         made.start()
         return made

@@ -108,6 +108,16 @@ def test_a_server_is_started_and_stopped_with_all_it_started(
     plain.journal.close()
 
 
+def test_a_server_starts_in_a_group_of_the_settings(state: State, tmp_path: Path) -> None:
+    name = f"sysdock-test-{os.getpid()}"
+    state.apply({f"cgroup:{name}/pids.max": "50"})
+    script = (
+        f"sleep 1000 & cat /proc/$!/cgroup > {tmp_path}/groups; mv {tmp_path}/groups {tmp_path}/ready; wait"
+    )
+    state.server("one", ["sh", "-c", script], ready=f"file:{tmp_path}/ready", group=name)
+    assert any(line.endswith(f"/{name}") for line in (tmp_path / "ready").read_text().splitlines())
+
+
 def test_a_server_that_leaves_its_session_is_stopped_too(plain: State, tmp_path: Path) -> None:
     script = f"setsid sh -c 'echo $$ > {tmp_path}/far; exec sleep 1000' & sleep 0.1; exit 0"
     with pytest.raises(UserError, match="ended with status 0"):
