@@ -13,6 +13,10 @@ pub enum LoadError {
     NotADirectory(PathBuf),
     /// What was asked for makes no sense, in words.
     Step(String),
+    /// The same of a load on a web server.
+    Address(String),
+    /// A system call of the client of a web server failed.
+    Http(io::Error),
     /// The recording could not be written.
     Table(TableError),
 }

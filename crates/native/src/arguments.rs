@@ -50,6 +50,14 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  sysdock-native load /data --item transfer --length 1MiB --processes 8 --for 5s -o rec\n  sysdock-native load /data --item log --length 8KiB --for 5s --rows\n  sysdock-native load /data --plan plan.json -o rec"
     )]
     Load(Load),
+    /// Load on a web server: requests that are due at random times, whatever became of those before; one JSON object on standard output.
+    ///
+    /// Latency counts from the time at which a request was due, so that a server that stands still makes all requests late that were due
+    /// meanwhile. Fields: docs/reference/http-load.md.
+    #[command(
+        after_help = "Examples:\n  sysdock-native http-load http://127.0.0.1:8080/ --rate 2000 --connections 64 --for 10s --keep-alive\n  sysdock-native http-load http://127.0.0.1:8080/ --closed --connections 64 --for 10s --keep-alive"
+    )]
+    HttpLoad(HttpLoad),
     /// One run of a command, and what it used: one JSON object on standard output.
     ///
     /// Nothing is traced: times, delays, faults, transfers and requests of devices are differences of what the kernel counts anyway, of all
@@ -339,6 +347,38 @@ pub(crate) struct Load {
     pub(crate) progress: Progress,
 }
 
+/// Arguments of `http-load`.
+#[derive(Debug, Args)]
+pub(crate) struct HttpLoad {
+    /// Addresses: http://HOST[:PORT][/PATH]. Of several, each request goes to one that is drawn.
+    #[arg(required = true, value_name = "URL")]
+    pub(crate) urls: Vec<String>,
+    /// Requests that are due in a second.
+    #[arg(long, value_name = "PER_SECOND", value_parser = rate, required_unless_present = "closed")]
+    pub(crate) rate: Option<f64>,
+    /// Closed loop instead: each connection sends the next request when the last one was answered. Finds the highest rate.
+    #[arg(long, conflicts_with = "rate")]
+    pub(crate) closed: bool,
+    /// Connections at a time, at most. Requests that find none free wait, and their wait is part of their latency.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub(crate) connections: u32,
+    /// How long requests are made.
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub(crate) time: Duration,
+    /// A request without an answer is given up this time after it was due.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub(crate) timeout: Duration,
+    /// Use connections again, instead of one for each request.
+    #[arg(long)]
+    pub(crate) keep_alive: bool,
+    /// The same seed draws the same times, and the same addresses.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads of this client.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) threads: u32,
+}
+
 /// Arguments of `measure`.
 #[derive(Debug, Args)]
 pub(crate) struct Measure {
@@ -563,6 +603,14 @@ fn size(text: &str) -> Result<u64, String> {
 /// A word of an enumeration, as plans have it.
 fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(serde_json::Value::from(text)).map_err(|error| error.to_string())
+}
+
+/// Requests a second: a number, also with /s behind it.
+fn rate(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches("/s").parse::<f64>() {
+        Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
+        _ => Err("not a rate: write 2000, or 2000/s".into()),
+    }
 }
 
 /// A variable and its value, which may have any bytes but the null byte.

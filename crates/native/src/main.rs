@@ -12,6 +12,7 @@ mod disk;
 mod disk_map;
 mod environment;
 mod flight;
+mod http_load;
 mod import;
 mod import_load;
 mod inherited;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         arguments::Verb::Disk { verb: arguments::Disk::Scan(arguments) } => disk::scan(&arguments).map(Exit::Code),
         arguments::Verb::Disk { verb: arguments::Disk::Map(arguments) } => disk_map::run(&arguments).map(Exit::Code),
         arguments::Verb::Load(arguments) => load::run(&arguments).map(Exit::Code),
+        arguments::Verb::HttpLoad(arguments) => http_load::run(&arguments).map(Exit::Code),
         arguments::Verb::Measure(arguments) => measure::run(&arguments).map(Exit::Code),
         arguments::Verb::Top(arguments) => top::run(&arguments),
         arguments::Verb::Flight { verb } => flight::run(&verb).map(Exit::Code),

@@ -162,6 +162,8 @@ impl From<LoadError> for Message {
                 "choose a directory on the file system to be measured",
             ),
             LoadError::Step(why) => Message::new(why, "see `sysdock-native load --help`"),
+            LoadError::Address(why) => Message::new(why, "see `sysdock-native http-load --help`"),
+            LoadError::Http(error) => Message::bare(format!("the client failed: {error}")),
             LoadError::Table(error) => error.into(),
         }
     }

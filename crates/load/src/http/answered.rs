@@ -1,0 +1,348 @@
+//! What came of it: counted by each client, put together, and said.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::HttpLoad;
+use crate::{
+    LatencyClass,
+    histogram::{CLASSES, class_of, classes},
+};
+
+/// Requests without an answer, by what happened; and answers that say that something is wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Errors {
+    /// Nobody listens there.
+    pub refused: u64,
+    /// The connection was reset.
+    pub reset: u64,
+    /// No answer within the time.
+    pub timeout: u64,
+    /// The server closed the connection before the answer was complete.
+    pub closed: u64,
+    /// What came was no answer of HTTP, or longer than it said.
+    pub malformed: u64,
+    /// This machine had no port, no socket or no memory for it.
+    pub local: u64,
+    /// Any other error of the network.
+    pub network: u64,
+    /// Answers whose status is 400 or more: these are among the answers.
+    pub status: u64,
+}
+
+impl Errors {
+    /// Requests that failed so, and have no answer.
+    #[must_use]
+    pub fn unanswered(&self) -> u64 {
+        self.refused + self.reset + self.timeout + self.closed + self.malformed + self.local + self.network
+    }
+
+    pub(super) fn count(&mut self, errno: i32) {
+        *match errno {
+            libc::ECONNREFUSED => &mut self.refused,
+            libc::ECONNRESET | libc::EPIPE => &mut self.reset,
+            libc::ETIMEDOUT => &mut self.timeout,
+            libc::EADDRNOTAVAIL | libc::EADDRINUSE | libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM => {
+                &mut self.local
+            }
+            _ => &mut self.network,
+        } += 1;
+    }
+
+    fn add(&mut self, other: &Errors) {
+        self.refused += other.refused;
+        self.reset += other.reset;
+        self.timeout += other.timeout;
+        self.closed += other.closed;
+        self.malformed += other.malformed;
+        self.local += other.local;
+        self.network += other.network;
+        self.status += other.status;
+    }
+}
+
+/// Answers of one address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OfUrl {
+    /// The address.
+    pub url: String,
+    /// Complete answers.
+    pub answered: u64,
+    /// Bytes of their contents.
+    pub content_bytes: u64,
+    /// Of the shortest. `None`: there is none.
+    pub least_bytes: Option<u64>,
+    /// Of the longest.
+    pub most_bytes: Option<u64>,
+}
+
+/// What one client counted.
+#[derive(Clone, Debug)]
+pub(super) struct Counts {
+    pub(super) due: u64,
+    pub(super) sent: u64,
+    pub(super) answered: u64,
+    pub(super) in_time: u64,
+    pub(super) unfinished: u64,
+    pub(super) unsent: u64,
+    pub(super) queued: u64,
+    pub(super) queue_ns: u64,
+    pub(super) received_bytes: u64,
+    pub(super) errors: Errors,
+    pub(super) statuses: BTreeMap<u16, u64>,
+    pub(super) latencies: Vec<u64>,
+    pub(super) latency_sum_ns: u128,
+    pub(super) latency_max_ns: u64,
+    pub(super) of_urls: Vec<OfUrl>,
+    /// Answers in each second from the start on.
+    pub(super) by_second: Vec<u64>,
+    pub(super) opened: u64,
+    pub(super) reopened: u64,
+    pub(super) lag_max_ns: u64,
+    pub(super) lags: u64,
+    pub(super) interrupted: bool,
+}
+
+impl Counts {
+    pub(super) fn new(urls: usize) -> Self {
+        Counts {
+            due: 0,
+            sent: 0,
+            answered: 0,
+            in_time: 0,
+            unfinished: 0,
+            unsent: 0,
+            queued: 0,
+            queue_ns: 0,
+            received_bytes: 0,
+            errors: Errors::default(),
+            statuses: BTreeMap::new(),
+            latencies: vec![0; CLASSES],
+            latency_sum_ns: 0,
+            latency_max_ns: 0,
+            of_urls: vec![OfUrl::default(); urls],
+            by_second: Vec::new(),
+            opened: 0,
+            reopened: 0,
+            lag_max_ns: 0,
+            lags: 0,
+            interrupted: false,
+        }
+    }
+
+    /// An answer came after this time; `since_start_ns` is when.
+    pub(super) fn answer(&mut self, target: usize, status: u16, bytes: u64, latency_ns: u64, since_start_ns: u64) {
+        self.answered += 1;
+        self.errors.status += u64::from(status >= 400);
+        *self.statuses.entry(status).or_default() += 1;
+        self.latencies[class_of(latency_ns)] += 1;
+        self.latency_sum_ns += u128::from(latency_ns);
+        self.latency_max_ns = self.latency_max_ns.max(latency_ns);
+        let of_url = &mut self.of_urls[target];
+        of_url.answered += 1;
+        of_url.content_bytes += bytes;
+        of_url.least_bytes = Some(of_url.least_bytes.map_or(bytes, |least| least.min(bytes)));
+        of_url.most_bytes = Some(of_url.most_bytes.map_or(bytes, |most| most.max(bytes)));
+        let second = (since_start_ns / 1_000_000_000) as usize;
+        if self.by_second.len() <= second {
+            self.by_second.resize(second + 1, 0);
+        }
+        self.by_second[second] += 1;
+    }
+
+    pub(super) fn add(&mut self, other: &Counts) {
+        self.due += other.due;
+        self.sent += other.sent;
+        self.answered += other.answered;
+        self.in_time += other.in_time;
+        self.unfinished += other.unfinished;
+        self.unsent += other.unsent;
+        self.queued += other.queued;
+        self.queue_ns += other.queue_ns;
+        self.received_bytes += other.received_bytes;
+        self.errors.add(&other.errors);
+        other.statuses.iter().for_each(|(status, count)| *self.statuses.entry(*status).or_default() += count);
+        self.latencies.iter_mut().zip(&other.latencies).for_each(|(sum, count)| *sum += count);
+        self.latency_sum_ns += other.latency_sum_ns;
+        self.latency_max_ns = self.latency_max_ns.max(other.latency_max_ns);
+        for (sum, of_url) in self.of_urls.iter_mut().zip(&other.of_urls) {
+            sum.answered += of_url.answered;
+            sum.content_bytes += of_url.content_bytes;
+            sum.least_bytes = sum.least_bytes.into_iter().chain(of_url.least_bytes).min();
+            sum.most_bytes = sum.most_bytes.max(of_url.most_bytes);
+        }
+        self.by_second.resize(self.by_second.len().max(other.by_second.len()), 0);
+        self.by_second.iter_mut().zip(&other.by_second).for_each(|(sum, count)| *sum += count);
+        self.opened += other.opened;
+        self.reopened += other.reopened;
+        self.lag_max_ns = self.lag_max_ns.max(other.lag_max_ns);
+        self.lags += other.lags;
+        self.interrupted |= other.interrupted;
+    }
+
+    /// In the words of the result.
+    pub(super) fn answered(mut self, load: &HttpLoad, started_ns: i64, elapsed_ns: u64) -> Answered {
+        for (of_url, url) in self.of_urls.iter_mut().zip(&load.urls) {
+            of_url.url.clone_from(url);
+        }
+        // Where it was interrupted, that was all the time there was.
+        let time_ns = if self.interrupted { elapsed_ns } else { load.time.as_nanos() as u64 };
+        let seconds = time_ns as f64 / 1e9;
+        let classes = classes(&self.latencies);
+        let latency = HttpLatency {
+            p50_ns: self.quantile(&classes, 0.5),
+            p90_ns: self.quantile(&classes, 0.9),
+            p99_ns: self.quantile(&classes, 0.99),
+            p999_ns: self.quantile(&classes, 0.999),
+            max_ns: (self.answered > 0 && self.answered == self.due).then_some(self.latency_max_ns),
+            answered_mean_ns: self.latency_sum_ns.checked_div(self.answered.into()).map(|mean| mean as u64),
+            answered_max_ns: (self.answered > 0).then_some(self.latency_max_ns),
+            classes: classes.iter().map(|class| [class.low_ns, class.high_ns, class.operations]).collect(),
+        };
+        Answered {
+            mode: if load.rate.is_some() { "open" } else { "closed" },
+            rate_per_s: load.rate,
+            connections: load.connections,
+            threads: load.threads,
+            keep_alive: load.keep_alive,
+            seed: load.seed,
+            interrupted: self.interrupted,
+            started_ns,
+            time_ns,
+            elapsed_ns,
+            due: self.due,
+            sent: self.sent,
+            answered: self.answered,
+            late: self.answered - self.in_time,
+            unfinished: self.unfinished,
+            unsent: self.unsent,
+            queued: self.queued,
+            queue_ns: self.queue_ns,
+            offered_per_s: self.due as f64 / seconds,
+            achieved_per_s: self.in_time as f64 / seconds,
+            content_bytes: self.of_urls.iter().map(|of_url| of_url.content_bytes).sum(),
+            received_bytes: self.received_bytes,
+            errors: self.errors,
+            statuses: self.statuses,
+            latency,
+            urls: self.of_urls,
+            answered_by_second: self.by_second,
+            opened: self.opened,
+            reopened: self.reopened,
+            client_late: self.lags,
+            client_late_max_ns: self.lag_max_ns,
+        }
+    }
+
+    /// What this part of the requests that were due did not exceed. Those without an answer took longer than all others.
+    fn quantile(&self, classes: &[LatencyClass], part: f64) -> Option<u64> {
+        let wanted = ((self.due as f64 * part).ceil() as u64).max(1);
+        let mut seen = 0;
+        let reached = classes.iter().find(|class| {
+            seen += class.operations as u64;
+            seen >= wanted
+        });
+        // Of the longest ones the class is wider than what occurred.
+        reached.map(|class| (class.high_ns as u64).min(self.latency_max_ns))
+    }
+}
+
+/// Latency: from the time at which a request was due to the end of its answer. Parts are of all requests that were due: where one falls among
+/// those without an answer, it is not known.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct HttpLatency {
+    pub p50_ns: Option<u64>,
+    pub p90_ns: Option<u64>,
+    pub p99_ns: Option<u64>,
+    pub p999_ns: Option<u64>,
+    pub max_ns: Option<u64>,
+    /// Of the answers alone.
+    pub answered_mean_ns: Option<u64>,
+    pub answered_max_ns: Option<u64>,
+    /// Shortest and longest latency of a class, and answers in it; none is wider than 1.6 %.
+    pub classes: Vec<[i64; 3]>,
+}
+
+/// What came of a load. `due` is the sum of `answered`, `unfinished`, `unsent` and all errors but `status`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answered {
+    /// open or closed.
+    pub mode: &'static str,
+    /// The rate that was asked for.
+    pub rate_per_s: Option<f64>,
+    /// Connections at a time, at most.
+    pub connections: usize,
+    /// Threads of the client.
+    pub threads: usize,
+    /// Whether connections were used again.
+    pub keep_alive: bool,
+    /// What drew the times.
+    pub seed: u64,
+    /// Somebody ended it.
+    pub interrupted: bool,
+    /// Start, since the Unix epoch [ns].
+    pub started_ns: i64,
+    /// How long requests were made [ns].
+    pub time_ns: u64,
+    /// Until the last answer came, or was given up [ns].
+    pub elapsed_ns: u64,
+    /// Requests that were due.
+    pub due: u64,
+    /// Requests for which a connection was there; one that is sent again counts once.
+    pub sent: u64,
+    /// Complete answers, whatever their status.
+    pub answered: u64,
+    /// Answers that came when no more requests were made.
+    pub late: u64,
+    /// Sent, and given up as the load was interrupted.
+    pub unfinished: u64,
+    /// Never sent: no connection was free before the time of an answer was over, or before the load was interrupted.
+    pub unsent: u64,
+    /// Requests that had to wait for a connection.
+    pub queued: u64,
+    /// From the time at which requests were due to that at which they had a connection, all together [ns]; it is part of their latency.
+    pub queue_ns: u64,
+    /// Requests that were due by the time.
+    pub offered_per_s: f64,
+    /// Answers that were not late, by the time.
+    pub achieved_per_s: f64,
+    /// Bytes of contents of complete answers.
+    pub content_bytes: u64,
+    /// All bytes that came.
+    pub received_bytes: u64,
+    /// What went wrong.
+    pub errors: Errors,
+    /// Answers by status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// How long answers took.
+    pub latency: HttpLatency,
+    /// Answers by address.
+    pub urls: Vec<OfUrl>,
+    /// Answers in each second from the start on.
+    pub answered_by_second: Vec<u64>,
+    /// Connections that were opened.
+    pub opened: u64,
+    /// Requests that were sent again, as the server had closed a connection that was to be used again.
+    pub reopened: u64,
+    /// Requests that this client looked at more than 1 ms after they were due: it had no CPU.
+    pub client_late: u64,
+    /// The latest of them [ns].
+    pub client_late_max_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_without_an_answer_are_slower_than_all_others() {
+        let mut counts = Counts::new(1);
+        counts.due = 100;
+        (1..=95).for_each(|ms| counts.answer(0, 200, 10, ms * 1_000_000, 0));
+        let classes = classes(&counts.latencies);
+        let ms = |part| counts.quantile(&classes, part).map(|ns| ns / 1_000_000);
+        assert_eq!((ms(0.5), ms(0.9), ms(0.99)), (Some(50), Some(90), None));
+    }
+}

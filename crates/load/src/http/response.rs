@@ -1,0 +1,232 @@
+//! Reads an answer in pieces, as they come: HTTP/1.1 (RFC 9112), as far as answers to GET need it.
+//!
+//! States: *head* -> (*length* | *chunk size* -> *chunk* -> *chunk size* ... -> *trailer* | *until close*) -> done.
+
+/// Heads and lines of sizes longer than this are no answers of a web server.
+const LONGEST_HEAD: usize = 64 << 10;
+
+/// Where in an answer we are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Head,
+    /// So many bytes of the content are to come.
+    Length(u64),
+    ChunkSize,
+    /// So many bytes of the chunk are to come, with the line end behind it.
+    Chunk(u64),
+    Trailer,
+    UntilClose,
+    Done,
+}
+
+/// An answer that is being read.
+#[derive(Clone, Debug)]
+pub(super) struct Response {
+    state: State,
+    /// What came of a head or a line that is not complete.
+    line: Vec<u8>,
+    pub(super) status: u16,
+    /// Bytes of the content so far.
+    pub(super) content_bytes: u64,
+    pub(super) keeps_alive: bool,
+    /// Whether anything came.
+    pub(super) began: bool,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// More is to come.
+    More,
+    /// It is complete.
+    Complete,
+    /// It is none, or something comes behind it that was not asked for.
+    Wrong,
+}
+
+impl Default for Response {
+    fn default() -> Self {
+        Response { state: State::Head, line: Vec::new(), status: 0, content_bytes: 0, keeps_alive: true, began: false }
+    }
+}
+
+impl Response {
+    /// What came next.
+    pub(super) fn read(&mut self, mut bytes: &[u8]) -> Step {
+        self.began |= !bytes.is_empty();
+        while !bytes.is_empty() {
+            let taken = match &mut self.state {
+                State::Head => self.head(bytes),
+                State::Length(left) => {
+                    let taken = (*left).min(bytes.len() as u64);
+                    *left -= taken;
+                    self.content_bytes += taken;
+                    if *left == 0 {
+                        self.state = State::Done;
+                    }
+                    Some(taken as usize)
+                }
+                State::Chunk(left) => {
+                    let taken = (*left).min(bytes.len() as u64);
+                    // The last two of it are a line end.
+                    self.content_bytes += taken.min(left.saturating_sub(2));
+                    *left -= taken;
+                    if *left == 0 {
+                        self.state = State::ChunkSize;
+                    }
+                    Some(taken as usize)
+                }
+                State::ChunkSize | State::Trailer => self.chunk_line(bytes),
+                State::UntilClose => {
+                    self.content_bytes += bytes.len() as u64;
+                    Some(bytes.len())
+                }
+                State::Done => None,
+            };
+            let Some(taken) = taken else { return Step::Wrong };
+            bytes = &bytes[taken..];
+        }
+        if self.state == State::Done { Step::Complete } else { Step::More }
+    }
+
+    /// The server closed the connection: whether the answer is complete by that.
+    pub(super) fn close(&mut self) -> bool {
+        self.keeps_alive = false;
+        matches!(self.state, State::UntilClose | State::Done)
+    }
+
+    /// Take a part of the head. `None`: it is none.
+    fn head(&mut self, bytes: &[u8]) -> Option<usize> {
+        const END: &[u8] = b"\r\n\r\n";
+        /// Of a large answer, little is copied: the head comes first.
+        const PIECE: usize = 2048;
+        let bytes = &bytes[..bytes.len().min(PIECE)];
+        let before = self.line.len();
+        // The end may lie across two pieces.
+        self.line.extend_from_slice(bytes);
+        let from = before.saturating_sub(END.len() - 1);
+        match self.line[from..].windows(END.len()).position(|window| window == END) {
+            Some(place) => {
+                let end = from + place + END.len();
+                let head = std::mem::take(&mut self.line);
+                self.understand(&head[..end])?;
+                Some(end - before)
+            }
+            None if self.line.len() > LONGEST_HEAD || !b"HTTP/1.".starts_with(&self.line[..self.line.len().min(7)]) => None,
+            None => Some(bytes.len()),
+        }
+    }
+
+    fn understand(&mut self, head: &[u8]) -> Option<()> {
+        let text = std::str::from_utf8(head).ok()?;
+        let mut lines = text.split("\r\n");
+        let first = lines.next()?.strip_prefix("HTTP/1.")?;
+        let (version, rest) = first.split_once(' ')?;
+        self.status = rest.get(..3)?.parse().ok()?;
+        let (mut length, mut is_chunked) = (None, false);
+        self.keeps_alive = version != "0";
+        for line in lines {
+            let Some((name, value)) = line.split_once(':') else { continue };
+            let value = value.trim();
+            if name.eq_ignore_ascii_case("content-length") {
+                length = Some(value.parse::<u64>().ok()?);
+            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                is_chunked = value.to_ascii_lowercase().ends_with("chunked");
+            } else if name.eq_ignore_ascii_case("connection") {
+                self.keeps_alive = match value {
+                    _ if value.eq_ignore_ascii_case("close") => false,
+                    _ if value.eq_ignore_ascii_case("keep-alive") => true,
+                    _ => self.keeps_alive,
+                };
+            }
+        }
+        self.state = match (self.status, length) {
+            // Not the answer yet.
+            (100..=199, _) => State::Head,
+            (204 | 304, _) => State::Done,
+            _ if is_chunked => State::ChunkSize,
+            (_, Some(0)) => State::Done,
+            (_, Some(length)) => State::Length(length),
+            (_, None) => State::UntilClose,
+        };
+        Some(())
+    }
+
+    /// Take a part of a line that has the size of a chunk, or is behind the last one. `None`: it is none.
+    fn chunk_line(&mut self, bytes: &[u8]) -> Option<usize> {
+        let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
+            self.line.extend_from_slice(bytes);
+            return (self.line.len() <= LONGEST_HEAD).then_some(bytes.len());
+        };
+        self.line.extend_from_slice(&bytes[..end]);
+        let line = std::mem::take(&mut self.line);
+        let line = std::str::from_utf8(&line).ok()?.trim_end_matches('\r');
+        self.state = match self.state {
+            State::Trailer if line.is_empty() => State::Done,
+            State::Trailer => State::Trailer,
+            _ => match u64::from_str_radix(line.split(';').next().unwrap_or_default().trim(), 16).ok()? {
+                0 => State::Trailer,
+                size => State::Chunk(size.checked_add(2)?),
+            },
+        };
+        Some(end + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads an answer in pieces of this length.
+    fn read(text: &[u8], piece: usize) -> (Step, Response) {
+        let mut response = Response::default();
+        let mut step = Step::More;
+        for bytes in text.chunks(piece) {
+            step = response.read(bytes);
+        }
+        (step, response)
+    }
+
+    #[test]
+    fn answers_are_read_however_they_are_cut() {
+        let answers: [(&[u8], u16, u64, bool); 5] = [
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, 5, true),
+            (b"HTTP/1.1 404 Not Found\r\nconnection: Close\r\ncontent-length: 0\r\n\r\n", 404, 0, false),
+            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1f;x=y\r\n0123456789012345678901234567890\r\n0\r\nX: y\r\n\r\n", 200, 36, true),
+            (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", 204, 0, true),
+            (b"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", 200, 1, false),
+        ];
+        for (text, status, bytes, keeps_alive) in answers {
+            for piece in [1, 2, 3, 7, 1000] {
+                let (step, response) = read(text, piece);
+                let found = (step, response.status, response.content_bytes, response.keeps_alive);
+                assert_eq!(found, (Step::Complete, status, bytes, keeps_alive), "{piece}: {}", text.escape_ascii());
+            }
+        }
+    }
+
+    #[test]
+    fn content_without_a_length_ends_with_the_connection() {
+        let (step, mut response) = read(b"HTTP/1.1 200 OK\r\n\r\nsome", 3);
+        assert_eq!((step, response.content_bytes, response.close()), (Step::More, 4, true));
+        let (_, mut cut) = read(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nsome", 1000);
+        assert!(!cut.close());
+    }
+
+    #[test]
+    fn what_is_no_answer_is_wrong() {
+        let none: [&[u8]; 5] = [
+            b"SSH-2.0-OpenSSH_9.2\r\n",
+            b"HTTP/1.1 abc\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxy",
+        ];
+        for text in none {
+            assert_eq!(read(text, 1000).0, Step::Wrong, "{}", text.escape_ascii());
+        }
+        assert_eq!(read(&[b'H'; 1], 1).0, Step::More);
+        let endless = [b"HTTP/1.1 200 OK\r\nX: ".to_vec(), vec![b'x'; LONGEST_HEAD]].concat();
+        assert_eq!(read(&endless, 1 << 20).0, Step::Wrong);
+    }
+}
