@@ -148,17 +148,52 @@ class RecordingMaker:
         return self.write(tables, name, recorder="disk", about="scan")
 
     def make_experiment(self, name: str = "experiment") -> Path:
-        """A recording of an experiment of one case and one round."""
-        case = {"file_system": "ext4", "mode": "interleave", "piece_bytes": "65536"}
-        measures = {"requests": 2000.0, "dur_ns": 2e8, "content_bytes": 131_072_000.0}
+        """A recording of an experiment of one case: ten blocks of two scenarios, which differ."""
+        case = {
+            "experiment": "disk/fragments",
+            "workload": "read",
+            "file_system": "ext4",
+            "piece_bytes": "65536",
+        }
         foretold = {"fragments": 2000.0, "predicted_requests": 2020.0, "most_requests": 2020.0}
-        subject = {"case_id": 1, "state": "before", "subject": "broken"}
+        runs, metrics = [], []
+        for number in range(20):
+            scenario = ("whole", "broken")[number % 2]
+            place = {"block": number // 2 + 1, "attempt": 1, "position": number % 2 + 1, "scenario": scenario}
+            times = {"ts_ns": 1_700_000_000_000_000_000 + number * 10**9, "dur_ns": 10**8 * (1 + number % 2)}
+            state = {"kind": "measured", "exit_code": 0, "rejected": False, "reason": None}
+            runs.append({"run_id": number + 1, "case_id": 1, **place, **times, **state})
+            values = {"elapsed_s": times["dur_ns"] / 1e9, "device_reads": 100.0 + 1900 * (number % 2)}
+            metrics += [
+                {"run_id": number + 1, "metric": key, "value": value} for key, value in values.items()
+            ]
+        verdict = {"case_id": 1, "workload": "read", "scenario": "broken", "metric": "elapsed_s"}
+        verdict |= {
+            "is_primary": True,
+            "verdict": "changed",
+            "ratio": 2.0,
+            "ratio_low": 2.0,
+            "ratio_high": 2.0,
+        }
+        verdict |= {
+            "difference": 0.1,
+            "p": 0.002,
+            "p_adjusted": 0.002,
+            "blocks": 10,
+            "smallest_visible": 0.01,
+        }
+        verdict |= {"baseline_median": 0.1, "scenario_median": 0.2, "reason": None}
+        check = {"case_id": 1, "name": "order", "effect": 0.0, "p": 1.0, "is_valid": True, "note": None}
         tables = {
             "experiment_cases": [{"case_id": 1, "parameter": key, "value": case[key]} for key in case],
-            "experiment_results": [
-                *({**subject, "round": 1, "measure": key, "value": measures[key]} for key in measures),
-                *({**subject, "round": None, "measure": key, "value": foretold[key]} for key in foretold),
+            "experiment_runs": runs,
+            "experiment_metrics": metrics,
+            "experiment_facts": [
+                {"case_id": 1, "subject": "broken", "name": key, "value": value}
+                for key, value in foretold.items()
             ],
+            "experiment_verdicts": [verdict],
+            "experiment_checks": [check],
         }
         return self.write(tables, name, recorder="experiment", about="experiment")
 

@@ -1,26 +1,31 @@
-"""`sysdock compare --repeat`: two commands, run in turns."""
+"""Commands of the shell, compared in randomized blocks: `experiment compare` and `compare --repeat`."""
 
 from __future__ import annotations
 
-import secrets
+import shlex
 import statistics
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sysdock.errors import UserError
 
 if TYPE_CHECKING:
-    from sysdock.experiment.repeated import Rounds, Verdict
+    from sysdock.experiment.keeping import Kept
+    from sysdock.library import Experiment
 
 _NS = 1e9
 
 
 def compare_runs(commands: Sequence[str], rounds: int, format_: str) -> None:
-    """Runs both commands and prints what the rounds tell."""
+    """`sysdock compare --repeat`: runs both commands and prints what the blocks say."""
+    import secrets
+
     from sysdock.cli.output import remark
-    from sysdock.cli.progress import ProgressLine
-    from sysdock.experiment.repeated import LEAST_ROUNDS, run_in_turns
+    from sysdock.experiment.signed_rank import smallest_p
 
     if len(commands) != 2:
         raise UserError(
@@ -28,62 +33,103 @@ def compare_runs(commands: Sequence[str], rounds: int, format_: str) -> None:
         )
     if format_ == "csv":
         raise UserError("the result is not a table", "use --format json", "--format csv")
-    if rounds < LEAST_ROUNDS:
-        remark(f"with fewer than {LEAST_ROUNDS} rounds no difference can be significant")
+    if smallest_p(rounds) > 0.01:
+        remark("with fewer than 8 rounds no difference can be significant")
+    options = {"blocks": rounds, "metric": "elapsed_s", "margin": 0.01, "minutes": 1e5}
+    compare_commands(commands, options, secrets.randbits(32), None, format_)
 
-    first, second = commands
-    line = ProgressLine()
-    try:
-        found = run_in_turns(
-            first,
-            second,
-            rounds,
-            secrets.randbits(32),
-            lambda done: line.show(f"sysdock: round {done} of {rounds} done"),
-        )
-    finally:
-        line.clear()
+
+def compare_commands(
+    commands: Sequence[str], options: dict[str, Any], seed: int, output: Path | None, format_: str
+) -> bool:
+    """Runs them, prints the verdicts, and says whether the primary metric of one of them changed."""
+    from sysdock.experiment.one_off import of_commands
+    from sysdock.experiment.results import judge_experiment
+
+    if len(commands) < 2:
+        raise UserError("it takes two commands or more", "sysdock experiment compare -- 'A' 'B'")
+    experiment = of_commands(commands, **options)
+    with _folder(output) as folder:
+        kept = _run(experiment, folder, seed)
+    verdicts, _ = judge_experiment(experiment, experiment.cases(), kept.rows, {})
+    primary = [each for each in verdicts if each.samples.is_primary]
     if format_ == "json":
-        _print_json(commands, found)
+        _print_json(experiment, kept, verdicts, seed)
     else:
-        sys.stdout.write("\n".join(_lines(commands, found, found.verdict())) + "\n")
+        sys.stdout.write("\n".join(_lines(experiment, kept, primary)) + "\n")
+    return any(each.verdict == "changed" for each in primary)
 
 
-def _lines(commands: Sequence[str], found: Rounds, verdict: Verdict) -> list[str]:
+def _run(experiment: Experiment, folder: Path, seed: int) -> Kept:
+    from sysdock.cli.experiment import _run as run_experiment
+
+    command = shlex.join(["sysdock", "experiment", "compare", "--", *experiment.factors[0].levels])
+    kept = run_experiment(
+        experiment,
+        folder,
+        {"command": command, "id": "compare", "seed": seed, "set": [], "blocks": None, "busy": False},
+    )
+    if not any(row.kind == "measured" and not row.rejected for row in kept.rows):
+        raise UserError("no block was completed", "run each command alone first")
+    return kept
+
+
+@contextmanager
+def _folder(output: Path | None) -> Iterator[Path]:
+    """The folder of the recording: the one that was named, or one that goes when all is said."""
+    if output is not None:
+        yield output
+        return
+    with tempfile.TemporaryDirectory(prefix="sysdock-compare-") as folder:
+        yield Path(folder) / "rec"
+
+
+def _lines(experiment: Experiment, kept: Kept, verdicts: Sequence[Any]) -> list[str]:
+    from sysdock.experiment.results import verdict_row
+    from sysdock.experiment.words import of_verdict
     from sysdock.text import human_ns, printable
 
-    width = max(map(len, commands))
-    lines = []
-    for name, command, times in zip("AB", commands, (found.a, found.b), strict=True):
-        middle, least, most = (
-            human_ns(int(_NS * t)) for t in (statistics.median(times), min(times), max(times))
-        )
-        lines.append(
-            f"{name}  {printable(command):<{width}}  {len(times)} runs, median {middle} ({least} to {most})"
-        )
-    between = "unknown: too few rounds"
-    if verdict.low is not None and verdict.high is not None:
-        between = f"{verdict.low:.2f} to {verdict.high:.2f}"
-    ratio = f"B takes {verdict.ratio:.2f} times as long as A (99 % interval: {between}; p = {verdict.p:.2g})"
-    return [
-        *lines,
-        "",
-        f"{ratio}: {'they differ' if verdict.is_different else 'no significant difference'}",
-    ]
+    width = max(len(each.text) for each in experiment.scenarios)
+    found = []
+    for each in experiment.scenarios:
+        times = [row.dur_ns for row in _counted(kept) if row.scenario == each.name]
+        middle, least, most = (human_ns(int(t)) for t in (statistics.median(times), min(times), max(times)))
+        figures = f"{len(times)} runs, median {middle} ({least} to {most})"
+        found.append(f"{each.name}  {printable(each.text):<{width}}  {figures}")
+    found.append("")
+    for verdict in verdicts:
+        row = dict(zip(_COLUMNS, verdict_row(verdict), strict=True))
+        english, _ = of_verdict(row, experiment.claim.margin)
+        found.append(f"{row['scenario']} against {experiment.plan.baseline}: {english}")
+    return found
 
 
-def _print_json(commands: Sequence[str], found: Rounds) -> None:
+_COLUMNS = (
+    "case_id", "workload", "scenario", "metric", "is_primary", "verdict", "ratio", "ratio_low",
+    "ratio_high", "difference", "p", "p_adjusted", "blocks", "baseline_median", "scenario_median",
+    "smallest_visible", "reason",
+)  # fmt: skip
+
+
+def _counted(kept: Kept) -> list[Any]:
+    from sysdock.experiment.results import counted
+
+    return counted(kept.rows, 1)
+
+
+def _print_json(experiment: Experiment, kept: Kept, verdicts: Sequence[Any], seed: int) -> None:
     from sysdock.analysis.writing import json_text
+    from sysdock.experiment.results import verdict_row
 
-    verdict = found.verdict()
+    rows = [dict(zip(_COLUMNS, verdict_row(each), strict=True)) for each in verdicts]
+    times = {
+        each.name: [row.dur_ns / _NS for row in _counted(kept) if row.scenario == each.name]
+        for each in experiment.scenarios
+    }
     answer = {
-        "commands": list(commands),
-        "seed": found.seed,
-        "times_s": {"a": found.a, "b": found.b},
-        "ratio": verdict.ratio,
-        "interval": [verdict.low, verdict.high],
-        "confidence": 0.99,
-        "p": verdict.p,
-        "differ": verdict.is_different,
+        "commands": list(experiment.factors[0].levels),
+        "seed": seed,
+        "elapsed_s": times,
+        "verdicts": rows,
     }
     sys.stdout.write(json_text(answer, indent=1) + "\n")

@@ -5,45 +5,69 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sysdock.cli.options import format_option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sysdock.experiment.keeping import Kept
     from sysdock.library import Experiment
 
 _EPILOG = """Example:
 
 \b
   sysdock experiment list
+  sysdock experiment compare -- 'sort words' 'LC_ALL=C sort words'
+  sysdock experiment plan disk/fragments
   sysdock experiment run disk/fragments -o fragments
+  sysdock experiment resume fragments        after Ctrl-C
 """
-_LIST_EPILOG = """Example:
-
-\b
-  sysdock experiment list
-"""
-_SHOW_EPILOG = """Example:
-
-\b
-  sysdock experiment show disk/fragments
-"""
-_RUN_EPILOG = """Example:
-
-\b
-  sysdock experiment run disk/fragments -o fragments
-  sysdock experiment run disk/fragments -o quick --rounds 3 --set file_system=ext4,xfs --set files=8
-"""
+_OUTPUT = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="REC",
+    help="Folder to make; new. Default: the last part of NAME. What is measured is made in it.",
+)
+_SEED = click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the order. Default: drawn, and kept."
+)
+_SET = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="PARAMETER=A,B",
+    help="Other values of a parameter. May be given several times.",
+)
+_BLOCKS = click.option(
+    "--blocks",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="So many blocks, judged once. Default: the experiment's.",
+)
+_BUSY = click.option("--busy", is_flag=True, help="Count runs that other programs on the CPUs disturbed.")
+_TRUST = click.option("--trust", is_flag=True, help="Run an experiment that does not come with sysdock.")
+_FAIL_ON = click.option(
+    "--fail-on",
+    type=click.Choice(["changed"]),
+    help="Exit with status 1 if a verdict of the claim is `changed`.",
+)
 
 
 @click.group("experiment", epilog=_EPILOG)
 def command() -> None:
-    """Measure what something costs, in a way that can be repeated elsewhere."""
+    """Measure whether a change makes a difference, in a way that anybody can repeat.
+
+    Scenarios run in randomized blocks, each from the same state of the machine. The verdict is changed,
+    equivalent, inconclusive (with the smallest change that so many blocks show) or invalid (with the reason).
+    """
 
 
-@command.command("list", epilog=_LIST_EPILOG)
+@command.command("list", epilog="Example:\n\n\b\n  sysdock experiment list\n")
 @format_option
 def list_(format_: str) -> None:
     """The experiments that there are."""
@@ -52,74 +76,262 @@ def list_(format_: str) -> None:
     print_list("experiments", format_)
 
 
-@command.command("show", epilog=_SHOW_EPILOG)
-@click.argument("name", metavar="NAME")
+@command.command("show", epilog="Example:\n\n\b\n  sysdock experiment show disk/fragments\n")
+@click.argument("name", metavar="NAME|FILE")
 def show(name: str) -> None:
-    """What an experiment asks, its parameters, and its steps."""
-    from sysdock.library import Library
+    """What an experiment asks, its parameters, scenarios and workloads."""
     from sysdock.text import printable_lines
 
-    experiment = Library().experiment(name)
-    sys.stdout.write(printable_lines("\n".join(_described(experiment))) + "\n")
+    sys.stdout.write(printable_lines("\n".join(_described(_find(name)))) + "\n")
 
 
-@command.command("run", epilog=_RUN_EPILOG)
-@click.argument("name", metavar="NAME")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="REC",
-    help="Folder to make; new. Default: the last part of NAME. What is measured is made in it.",
+@command.command("plan", epilog="Example:\n\n\b\n  sysdock experiment plan disk/fragments --seed 1\n")
+@click.argument("name", metavar="NAME|FILE")
+@_SEED
+@_SET
+@_BLOCKS
+def plan(name: str, seed: int | None, settings: tuple[str, ...], blocks: int | None) -> None:
+    """What would run, in which order; runs nothing."""
+    from sysdock.experiment.plan import lines
+    from sysdock.text import printable_lines
+
+    experiment = _changed(_find(name), settings, blocks)
+    sys.stdout.write(printable_lines("\n".join(lines(experiment, _seed(seed)))) + "\n")
+
+
+@command.command(
+    "run",
+    epilog="Example:\n\n\b\n  sysdock experiment run disk/fragments -o fragments\n"
+    "  sysdock experiment run disk/fragments -o quick --blocks 8 --set file_system=ext4,xfs\n",
 )
-@click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Rounds. Default: the experiment's.")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="PARAMETER=A,B",
-    help="Other values of a parameter. May be given several times.",
-)
-@click.option("--keep", is_flag=True, help="Keep the images of the file systems that were made.")
-@click.option("--trust", is_flag=True, help="Run an experiment that does not come with sysdock.")
+@click.argument("name", metavar="NAME|FILE")
+@_OUTPUT
+@_SEED
+@_SET
+@_BLOCKS
+@_BUSY
+@_TRUST
+@_FAIL_ON
+@click.pass_context
 def run(
-    name: str, output: Path | None, rounds: int | None, settings: tuple[str, ...], keep: bool, trust: bool
+    ctx: click.Context,
+    name: str,
+    output: Path | None,
+    seed: int | None,
+    settings: tuple[str, ...],
+    blocks: int | None,
+    busy: bool,
+    trust: bool,
+    fail_on: str | None,
 ) -> None:
-    """Make the cases of an experiment one after the other, measure each, write a recording with a report.
+    """Run all blocks of an experiment and write a recording with verdicts.
 
-    Needs root. Ctrl-C ends it in order: what was made is taken down, what was measured is kept.
+    Ctrl-C ends it in order: what was changed or made is undone, what was measured is kept, and
+    `sysdock experiment resume` goes on from there.
     """
-    from sysdock.cli.output import remark
-    from sysdock.errors import UserError
-    from sysdock.experiment import run as run_experiment
+    experiment = _changed(_find(name), settings, blocks)
+    experiment = experiment.on_busy_machine() if busy else experiment
+    _refuse_untrusted(name, experiment, trust)
+    folder = output or Path(Path(name).stem)
+    words = ["sysdock", "experiment", "run", name, "-o", str(folder)]
+    words += [word for setting in settings for word in ("--set", setting)]
+    words += ["--blocks", str(blocks)] if blocks else []
+    words += ["--busy"] if busy else []
+    options = {"command": shlex.join(words), "id": experiment.id, "seed": _seed(seed)}
+    options |= {"blocks": blocks, "busy": busy}
+    options["set"] = [
+        [key, values.split(",")] for key, _, values in (text.partition("=") for text in settings)
+    ]
+    kept = _run(experiment, folder, options)
+    _answer(ctx, experiment, kept.folder, fail_on)
+
+
+@command.command("resume", epilog="Example:\n\n\b\n  sysdock experiment resume fragments\n")
+@click.argument("recording", metavar="REC", type=click.Path(path_type=Path))
+@_TRUST
+@_FAIL_ON
+@click.pass_context
+def resume(ctx: click.Context, recording: Path, trust: bool, fail_on: str | None) -> None:
+    """Run what is left of an experiment that was interrupted."""
+    from sysdock.experiment.keeping import Kept
+    from sysdock.experiment.running import go_on, refuse
     from sysdock.library import Library
 
     library = Library()
-    if not library.is_own and not trust:
-        fact = "this experiment does not come with sysdock, and would run as root"
-        raise UserError(fact, "read it, then give --trust", str(library.root))
-    experiment = _changed(library.experiment(name), rounds, settings)
-    folder = output or Path(name.rsplit("/", 1)[-1])
-    words = ["sysdock", "experiment", "run", name, "-o", str(folder)]
-    words += ["--rounds", str(rounds)] if rounds else []
-    words += [word for setting in settings for word in ("--set", setting)]
-    run_experiment(experiment, library, folder, command=shlex.join(words), keep=keep, say=remark)
-    _answer(experiment, folder)
+    kept, experiment = Kept.again(recording, library)
+    own = {each.id: each.path.read_bytes() for each in library.experiments()} if library.is_own else {}
+    is_known = experiment.id == "compare" or own.get(experiment.id) == experiment.path.read_bytes()
+    if not is_known and not trust:
+        from sysdock.errors import UserError
+
+        fact = "the experiment in this recording is not one of those that come with sysdock"
+        raise UserError(fact, "read its experiment.toml, then give --trust", str(recording))
+    refuse(experiment, library)
+    with _progress() as progress:
+        go_on(experiment, kept, progress)
+    _answer(ctx, experiment, recording, fail_on)
 
 
-def _answer(experiment: Experiment, folder: Path) -> None:
-    """The table of results, and where the rest is."""
+@command.command("repair", epilog="Example:\n\n\b\n  sysdock experiment repair\n")
+def repair() -> None:
+    """Undo what experiments that were killed had changed on this machine."""
+    from sysdock.cli.output import remark
+    from sysdock.experiment.state import repair as repair_
+
+    done = repair_(remark)
+    if not done:
+        remark("nothing to repair")
+
+
+@command.command(
+    "compare",
+    epilog="Example:\n\n\b\n  sysdock experiment compare -- 'sort words' 'LC_ALL=C sort words'\n"
+    "  sysdock experiment compare --blocks 12 --metric cpu_s -- './old' './new'\n",
+)
+@click.argument("commands", nargs=-1, required=True, metavar="'CMD A' 'CMD B'...")
+@_BLOCKS
+@_SEED
+@_OUTPUT
+@click.option(
+    "--metric", default="elapsed_s", show_default=True, metavar="NAME", help="What the verdict is about."
+)
+@click.option(
+    "--margin",
+    type=float,
+    default=1.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="A smaller change does not matter.",
+)
+@click.option(
+    "--minutes",
+    type=float,
+    default=60.0,
+    show_default=True,
+    metavar="N",
+    help="No block begins after so long.",
+)
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@_FAIL_ON
+@click.pass_context
+def compare(
+    ctx: click.Context,
+    commands: tuple[str, ...],
+    blocks: int | None,
+    seed: int | None,
+    output: Path | None,
+    metric: str,
+    margin: float,
+    minutes: float,
+    format_: str,
+    fail_on: str | None,
+) -> None:
+    """Compare commands of the shell with the first of them.
+
+    They run in randomized blocks until the verdict is clear: judged after 10, 20 and 40 blocks.
+    """
+    from sysdock.cli.compare_runs import compare_commands
+
+    options = {"blocks": blocks, "metric": metric, "margin": margin / 100, "minutes": minutes}
+    is_changed = compare_commands(commands, options, _seed(seed), output, format_)
+    ctx.exit(1 if fail_on and is_changed else 0)
+
+
+def _find(name: str) -> Experiment:
+    """The experiment of that name, or in that file."""
+    from sysdock.library import Library
+    from sysdock.library.experiments import parse_experiment
+
+    if name.endswith(".toml"):
+        return parse_experiment(Path(name), Path(name).stem)
+    return Library().experiment(name)
+
+
+def _refuse_untrusted(name: str, experiment: Experiment, trust: bool) -> None:
+    from sysdock.errors import UserError
+    from sysdock.library import Library
+
+    library = Library()
+    if trust or (library.is_own and not name.endswith(".toml")):
+        return
+    commands = sorted({shlex.join(each.run) for each in experiment.workloads})
+    fact = f"this experiment does not come with sysdock; it would run: {'; '.join(commands)}"
+    raise UserError(fact, "read it, then give --trust", str(experiment.path))
+
+
+def _seed(seed: int | None) -> int:
+    import secrets
+
+    return secrets.randbits(32) if seed is None else seed
+
+
+def _run(experiment: Experiment, folder: Path, options: dict[str, Any]) -> Kept:
+    from sysdock.experiment import run as run_experiment
+    from sysdock.library import Library
+
+    with _progress() as progress:
+        try:
+            return run_experiment(experiment, Library(), folder, options, progress)
+        except BaseException:
+            if (folder / "recording.json").is_file():
+                progress.say(
+                    f"what was measured until then is in {folder}; sysdock experiment resume {folder} goes on"
+                )
+            raise
+
+
+class _progress:
+    """A line of progress, removed before anything else is said."""
+
+    def __enter__(self) -> Any:
+        from sysdock.cli.output import remark
+        from sysdock.cli.progress import ProgressLine
+        from sysdock.experiment.running import Progress
+
+        self.line = ProgressLine()
+
+        def say(text: str) -> None:
+            self.line.wipe()
+            remark(text)
+
+        return Progress(lambda text: self.line.show(f"sysdock: {text}"), say)
+
+    def __exit__(self, *_: object) -> None:
+        self.line.clear()
+
+
+def _answer(ctx: click.Context, experiment: Experiment, folder: Path, fail_on: str | None) -> None:
+    """The table of results, the verdicts in words, and where the rest is."""
     from sysdock.analysis import Session
     from sysdock.cli.output import print_result, remark
     from sysdock.recording import Recording
 
     with Session(Recording.open(folder)) as session:
-        print_result(session.run(experiment.analysis), "table", 0)
-    remark(f"{folder}/report.md written; next: sysdock show {folder} {experiment.analysis}")
+        if experiment.analysis != "experiment/verdicts":
+            print_result(session.run(experiment.analysis), "table", 0)
+            sys.stdout.write("\n")
+        rows = session.run("experiment/verdicts").dicts()
+        sys.stdout.write("\n".join(_verdict_lines(rows, experiment)) + "\n")
+    remark(f"{folder}/report.md written; next: sysdock show {folder} experiment/verdicts")
+    is_changed = any(
+        row["is_primary"] and row["verdict"] == "changed" and row["scenario"] != "A/A" for row in rows
+    )
+    ctx.exit(1 if fail_on and is_changed else 0)
 
 
-def _changed(experiment: Experiment, rounds: int | None, settings: tuple[str, ...]) -> Experiment:
-    from dataclasses import replace
+def _verdict_lines(rows: Sequence[dict[str, Any]], experiment: Experiment) -> list[str]:
+    from sysdock.experiment.words import of_verdict
+
+    found = []
+    for row in rows:
+        if row["is_primary"] and row["scenario"] != "A/A":
+            english, _ = of_verdict(row, experiment.claim.margin)
+            place = ", ".join(word for word in (row["workload"], row["parameters"], row["scenario"]) if word)
+            found.append(f"{place}: {english}")
+    return found
+
+
+def _changed(experiment: Experiment, settings: tuple[str, ...], blocks: int | None) -> Experiment:
 
     from sysdock.errors import UserError
 
@@ -128,20 +340,25 @@ def _changed(experiment: Experiment, rounds: int | None, settings: tuple[str, ..
         if not equals or not all(texts.split(",")):
             raise UserError(f"`{setting}` is not PARAMETER=A,B", "write `piece_bytes=4096,65536`", "--set")
         experiment = experiment.with_values(name, texts.split(","))
-    return replace(experiment, rounds=rounds) if rounds else experiment
+    return experiment.with_blocks(blocks) if blocks else experiment
 
 
 def _described(experiment: Experiment) -> list[str]:
-    lines = [experiment.title, "", experiment.question, "", "parameters:"]
+    lines = [experiment.title, "", experiment.question, ""]
     for parameter in experiment.parameters:
         values = ", ".join(map(str, parameter.values))
         lines.append(f"  {parameter.name} = {values}{f' {parameter.unit}' if parameter.unit else ''}")
         lines.append(f"      {parameter.text}")
-    lines += ["", "steps of each case:"]
-    lines += [f"  {number}. {step.text}" for number, step in enumerate(experiment.steps, 1)]
-    cases = len(experiment.cases())
+    lines += ["", f"scenarios (baseline: {experiment.plan.baseline}):"]
+    lines += [f"  {each.name}: {each.text}" for each in experiment.scenarios]
+    if experiment.prepare:
+        lines += ["", "prepared for each case:"]
+        lines += [f"  {number}. {step.text}" for number, step in enumerate(experiment.prepare, 1)]
+    lines += ["", "measured in each block:"]
+    lines += [f"  {each.name}: {shlex.join(each.run)}" for each in experiment.workloads]
+    looks = ", ".join(map(str, experiment.plan.looks))
     lines += [
         "",
-        f"{cases} cases, {experiment.rounds} rounds; results: sysdock show REC {experiment.analysis}",
+        f"{len(experiment.cases())} cases, {looks} blocks; results: sysdock show REC {experiment.analysis}",
     ]
     return lines

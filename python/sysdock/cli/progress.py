@@ -37,7 +37,12 @@ class ProgressLine:
     def clear(self) -> None:
         """Removes the line and stops drawing."""
         self.enabled = False
+        self.wipe()
+
+    def wipe(self) -> None:
+        """Removes the line, until something is drawn again."""
         if self.shown:
+            self.shown = False
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 

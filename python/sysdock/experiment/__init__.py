@@ -1,7 +1,7 @@
-"""Runs experiments: makes every case, measures it in turns with its control, and writes what came out."""
+"""Runs experiments: scenarios in randomized blocks, each with restored state, and a verdict that holds."""
 
 from sysdock.experiment.definition import missing_tools, problems
+from sysdock.experiment.preparation import PREPARATIONS, kind_in_words
 from sysdock.experiment.running import run
-from sysdock.experiment.workload import WORKLOADS, kind_in_words
 
-__all__ = ["WORKLOADS", "kind_in_words", "missing_tools", "problems", "run"]
+__all__ = ["PREPARATIONS", "kind_in_words", "missing_tools", "problems", "run"]

@@ -1,36 +1,44 @@
-"""What the workloads of one case share: its folder, what they made, and what they measured."""
+"""What the steps of one case share: its folder, what they made, and what placeholders stand for."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sysdock.errors import UserError, did_you_mean
+from sysdock.experiment.state import State
 from sysdock.library import Library
 
 
 @dataclass
 class Bench:
-    """One case in `folder`. What a workload opens goes into `opened`, and is closed when the case ends.
+    """One case. What a preparation makes is made through `state`, and removed when the case ends.
 
-    `results` are rows of the table `experiment_results`, `facts` of the table `environment`.
+    `names`: what `{name}` stands for in commands. `devices`: block devices that are counted in each run.
+    `facts` are rows of `experiment_facts`, `environment` of the table of that name.
     """
 
     case_id: int
-    folder: Path
+    scratch: Path
     scans: Path
-    rounds: int
     library: Library
-    opened: ExitStack
-    results: list[tuple[int, str, str, int | None, str, float]] = field(default_factory=list)
-    facts: list[tuple[str, str, str | None, str]] = field(default_factory=list)
-    device: Path | None = None
-    mount_point: Path | None = None
+    state: State
+    names: dict[str, object]
+    devices: list[str] = field(default_factory=list)
+    facts: list[tuple[int, str, str, float]] = field(default_factory=list)
+    environment: list[tuple[str, str, str | None, str]] = field(default_factory=list)
 
-    def measured(self, state: str, subject: str, round_: int | None, measure: str, value: float) -> None:
-        """A number that was measured, counted or predicted."""
-        self.results.append((self.case_id, state, subject, round_, measure, value))
+    def fact(self, subject: str, name: str, value: float) -> None:
+        """A number that is known once for the case."""
+        self.facts.append((self.case_id, subject, name, value))
 
-    def fact(self, section: str, name: str, value: str | None) -> None:
+    def about(self, section: str, name: str, value: str | None) -> None:
         """Something about the machine or what was made on it."""
-        self.facts.append((section, name, value, "recorder"))
+        self.environment.append((section, name, value, "recorder"))
+
+    def place(self, name: str) -> Path:
+        """The folder that an earlier step made under that name."""
+        if name not in self.names:
+            hint = did_you_mean(name, map(str, self.names), "make it in an earlier step of `prepare`")
+            raise UserError(f"a step needs `{name}`, which no step before it made", hint)
+        return Path(str(self.names[name]))

@@ -1,20 +1,29 @@
-"""Whether an experiment can be run: its steps name workloads that exist, and give them what they need."""
+"""Whether an experiment can be run: what its steps and commands name exists, and gets what it needs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-import sysdock.experiment.disk_workloads  # noqa: F401  its workloads are known by being defined
+import sysdock.experiment.disk_preparations  # noqa: F401  its functions are known by being defined
 from sysdock.errors import did_you_mean
+from sysdock.experiment.one_run import STANDARD
+from sysdock.experiment.preparation import PREPARATIONS, Preparation, misfit
+from sysdock.experiment.state import problems as problems_of_settings
 from sysdock.experiment.tools import find_tool
-from sysdock.experiment.workload import WORKLOADS, Workload, misfit
-from sysdock.library import Experiment, Library, Step
+from sysdock.library import Experiment, Library
+from sysdock.library.experiments import Step, placeholders
+
+# What every command may name: a folder for the runs, the folder of sysdock's Python, the CPUs.
+ALWAYS = ("scratch", "python", "native", "cpus")
 
 
 def problems(library: Library, experiment: Experiment) -> list[str]:
     """What is wrong with an experiment beside the form of its file."""
-    found = list(_of_steps(experiment))
+    found = [*_of_steps(experiment), *_of_placeholders(experiment), *_of_metrics(experiment)]
+    found += problems_of_settings(
+        {factor.setting: "" for factor in experiment.factors if factor.setting} | experiment.settings
+    )
     if experiment.analysis not in {analysis.id for analysis in library.analyses()}:
         found.append(f"there is no analysis `{experiment.analysis}`")
     return found
@@ -24,29 +33,93 @@ def missing_tools(experiment: Experiment) -> list[str]:
     """Programs that some case needs and this machine lacks."""
     needed: dict[str, None] = {}
     for case in experiment.cases():
-        for step in experiment.steps:
-            known = WORKLOADS[step.workload]
-            needed.update(dict.fromkeys(known.tools(**known.taken({**case, **step.arguments}))))
+        for step in experiment.prepare:
+            if step.do:
+                known = PREPARATIONS[step.do]
+                needed.update(dict.fromkeys(known.tools(**known.taken({**case.values, **step.arguments}))))
+        for words in (*(step.run for step in experiment.prepare if step.run), case.workload.run):
+            if "{" not in words[0]:
+                needed[words[0]] = None
     return [tool for tool in needed if not find_tool(tool)]
 
 
+def made_names(experiment: Experiment) -> set[str]:
+    """What placeholders the steps of `prepare` make: the `name` of each, and what begins with it."""
+    found = set()
+    for step in experiment.prepare:
+        known = PREPARATIONS.get(step.do or "")
+        if known and "name" in known.arguments:
+            found.add(str(step.arguments.get("name", known.defaults.get("name"))))
+    return found
+
+
 def _of_steps(experiment: Experiment) -> Iterator[str]:
-    used: set[str] = set()
-    for number, step in enumerate(experiment.steps, 1):
-        known = WORKLOADS.get(step.workload)
-        if known is None:
-            hint = did_you_mean(step.workload, WORKLOADS, f"the workloads are {', '.join(WORKLOADS)}")
-            yield f"step {number}: there is no workload `{step.workload}` ({hint})"
+    for number, step in enumerate(experiment.prepare, 1):
+        if step.do is None:
             continue
-        used.update(known.arguments)
+        known = PREPARATIONS.get(step.do)
+        if known is None:
+            hint = did_you_mean(step.do, PREPARATIONS, f"the preparations are {', '.join(PREPARATIONS)}")
+            yield f"step {number}: there is no preparation `{step.do}` ({hint})"
+            continue
         for what in _of_arguments(experiment, step, known):
-            yield f"step {number}, {step.workload}: {what}"
+            yield f"step {number}, {step.do}: {what}"
+    used = _used(experiment)
     for parameter in experiment.parameters:
         if parameter.name not in used:
-            yield f"no workload of the steps takes the parameter `{parameter.name}`"
+            yield f"nothing uses the parameter `{parameter.name}`"
+    for factor in experiment.factors:
+        if factor.setting is None and factor.name not in used:
+            yield f"nothing uses the factor `{factor.name}`: name a setting, or write {{{factor.name}}}"
 
 
-def _of_arguments(experiment: Experiment, step: Step, known: Workload) -> Iterator[str]:
+def _used(experiment: Experiment) -> set[str]:
+    found: set[str] = set()
+    for step in experiment.prepare:
+        if step.do in PREPARATIONS:
+            found |= set(PREPARATIONS[step.do].arguments)
+    for text in _texts(experiment):
+        found |= placeholders(text)
+    return found
+
+
+def _texts(experiment: Experiment) -> Iterator[str]:
+    """Everything in which placeholders are replaced."""
+    for step in experiment.prepare:
+        yield from step.run or ()
+    for each in experiment.workloads:
+        for words in (each.run, *each.before, *each.after, *each.check):
+            yield from words
+    for key, value in experiment.settings.items():
+        yield key
+        yield value
+    yield from (factor.setting for factor in experiment.factors if factor.setting)
+
+
+def _of_placeholders(experiment: Experiment) -> Iterator[str]:
+    known = {*ALWAYS, *(p.name for p in experiment.parameters), *(f.name for f in experiment.factors)}
+    made = made_names(experiment)
+    unknown = {
+        name
+        for text in _texts(experiment)
+        for name in placeholders(text)
+        if name not in known and not any(name == one or name.startswith(f"{one}_") for one in made)
+    }
+    for name in sorted(unknown):
+        hint = did_you_mean(name, known | made, "write {{" + name + "}} for the text itself")
+        yield f"nothing gives `{{{name}}}` a value ({hint})"
+
+
+def _of_metrics(experiment: Experiment) -> Iterator[str]:
+    for each in experiment.workloads:
+        known = {*STANDARD, *(measure.name for measure in each.measures)}
+        for what, name in (("primary", each.primary or experiment.claim.primary), ("units", each.units)):
+            if name and name not in known:
+                hint = did_you_mean(name, known, f"the metrics are {', '.join(sorted(known))}")
+                yield f"workload {each.name}: `{what}` names no metric: {name} ({hint})"
+
+
+def _of_arguments(experiment: Experiment, step: Step, known: Preparation) -> Iterator[str]:
     values: dict[str, tuple[Any, ...]] = {
         parameter.name: parameter.values for parameter in experiment.parameters
     }
@@ -55,7 +128,7 @@ def _of_arguments(experiment: Experiment, step: Step, known: Workload) -> Iterat
         if name not in known.arguments:
             yield f"it takes no `{name}`, but {', '.join(known.arguments) or 'nothing'}"
     for name, kind in known.arguments.items():
-        if name not in values:
+        if name not in values and name not in known.defaults:
             yield f"it needs `{name}`, from a parameter or the step"
         for value in values.get(name, ()):
             if wanted := misfit(kind, value):

@@ -1,54 +1,106 @@
-"""Runs the cases of an experiment one after the other, and keeps what was measured whatever ends it."""
+"""Runs an experiment: case by case, block by block, and keeps each block as soon as it is whole."""
 
 from __future__ import annotations
 
-import errno
+import contextlib
 import os
-import platform
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sysdock import __version__, to_disk
+from sysdock import to_disk
 from sysdock.analysis import Session
 from sysdock.errors import UserError
+from sysdock.experiment import plan as planned
 from sysdock.experiment.bench import Bench
 from sysdock.experiment.definition import missing_tools, problems
-from sysdock.experiment.document import NAME, document
-from sysdock.experiment.workload import WORKLOADS
-from sysdock.library import Experiment, Library, Step
+from sysdock.experiment.document import NAME as REPORT
+from sysdock.experiment.document import document
+from sysdock.experiment.keeping import Kept
+from sysdock.experiment.one_run import Run, run_once
+from sysdock.experiment.plan import Turn
+from sysdock.experiment.power import blocks_for, smallest_visible, spread_of
+from sysdock.experiment.preparation import PREPARATIONS
+from sysdock.experiment.results import (
+    RunRow,
+    check_row,
+    claim_of,
+    counted,
+    judge_experiment,
+    primary_of,
+    samples_of,
+    verdict_row,
+)
+from sysdock.experiment.state import Journal, State
+from sysdock.experiment.tools import run_tool
+from sysdock.experiment.verdicts import CHANGED, EQUIVALENT, judge
+from sysdock.library import Case, Experiment, Library, Reject
+from sysdock.library.experiments import Step, filled
 from sysdock.recording import Recording
-from sysdock.recording.native import find_native, refuse_existing
-from sysdock.recording.writing import add_part, empty_capture, empty_manifest, write_manifest
+from sysdock.recording.native import find_native
 
 Say = Callable[[str], None]
+# A block is tried so often, then the case ends.
+_ATTEMPTS = 4
+# More rejected runs than this, of all so far, and the machine is too busy.
+_MOST_REJECTED = 0.5
+
+_ANY = Reject(swap=False, throttled=False, foreign_cpu=None, steal=None)
+
+
+@dataclass
+class Progress:
+    """What a line of progress needs: the case, the block, how many there will be, and since when [s]."""
+
+    show: Callable[[str], None] = lambda _: None
+    say: Say = lambda _: None
+    began: float = field(default_factory=time.monotonic)
+
+
+class CaseEnded(Exception):
+    """A case ends before its last look; the words say why."""
 
 
 def run(
-    experiment: Experiment, library: Library, output: Path, *, command: str, keep: bool, say: Say
-) -> None:
-    """Runs it into the recording `output`, new, with report.md. `keep`: images of the file systems stay.
+    experiment: Experiment, library: Library, output: Path, options: dict[str, Any], progress: Progress
+) -> Kept:
+    """Runs it into the recording `output`, new. Whatever ends it, what was measured is kept.
 
-    `command` is what repeats it, `say` gets a line now and then. Whatever ends it, what was measured is kept.
-    UserError before anything is made: no root, a program missing, something wrong in the file.
+    UserError before anything is made: no root where it is needed, a program missing, a mistake in the file.
     """
-    _refuse(experiment, library)
-    refuse_existing(output)
-    to_disk.make_folder(output)
-    began = time.time_ns()
-    _begin(experiment, library, output, command, began)
+    refuse(experiment, library)
+    kept = Kept.begin(output, library, experiment, options)
+    go_on(experiment, kept, progress)
+    return kept
+
+
+def refuse(experiment: Experiment, library: Library) -> None:
+    """Raises a UserError where the experiment cannot run on this machine."""
+    if wrong := problems(library, experiment):
+        raise UserError(wrong[0], f"sysdock check {experiment.path}", str(experiment.path))
+    changes = any(step.do for step in experiment.prepare) or experiment.settings
+    if os.geteuid() != 0 and (changes or any(factor.setting for factor in experiment.factors)):
+        fact = "this experiment changes settings of the machine, or mounts file systems: it needs root"
+        raise UserError(fact, "run it with sudo", experiment.id)
+    if missing := missing_tools(experiment):
+        hint = "install them; or leave cases out with --set"
+        raise UserError(f"programs are missing: {', '.join(missing)}", hint)
+    find_native()
+
+
+def go_on(experiment: Experiment, kept: Kept, progress: Progress) -> None:
+    """Runs what is not there yet, and computes the verdicts of all that is there."""
     ended = "failed"
+    not_restored: dict[int, str] = {}
     try:
-        known: set[tuple[Any, ...]] = set()
-        cases = experiment.cases()
-        for number, case in enumerate(cases, 1):
-            words = ", ".join(f"{name} {value}" for name, value in case.items())
-            say(f"case {number} of {len(cases)}: {words}")
-            _run_case(experiment, library, output, number, case, known, keep)
+        for case in experiment.cases():
+            _Running(experiment, case, kept, progress, not_restored).run()
         ended = "end of input"
     except KeyboardInterrupt:
         ended = "interrupted"
@@ -57,90 +109,278 @@ def run(
         ended = "write error"
         raise
     finally:
-        _end(output, ended, began)
-        with Session(Recording.open(output), library) as session:
-            to_disk.write(output / NAME, document(experiment, session, command).encode())
-        if ended != "end of input":
-            say(f"what was measured until then is in {output}, and in {output / NAME}")
+        with contextlib.suppress(OSError) if ended == "write error" else contextlib.nullcontext():
+            write_verdicts(experiment, kept, not_restored)
+            kept.end(ended)
+            write_report(experiment, kept)
 
 
-def _refuse(experiment: Experiment, library: Library) -> None:
-    if wrong := problems(library, experiment):
-        raise UserError(wrong[0], f"sysdock check {experiment.path}", str(experiment.path))
-    if os.geteuid() != 0:
-        raise UserError("an experiment makes and mounts file systems: it needs root", "run it with sudo")
-    if missing := missing_tools(experiment):
-        hint = (
-            "on Debian: apt-get install e2fsprogs xfsprogs btrfs-progs mount; or leave cases out with --set"
-        )
-        raise UserError(f"programs are missing: {', '.join(missing)}", hint)
-    find_native()
-
-
-def _begin(experiment: Experiment, library: Library, output: Path, command: str, began: int) -> None:
-    capture = empty_capture("experiment", "measurements", "experiment")
-    manifest = {
-        **empty_manifest({}, {**capture, "complete": False, "ended_by": "running"}),
-        "tool": {"name": "sysdock", "version": __version__},
-        "command": command,
-        "host": platform.node(),
-        "started_ns": began,
-        "complete": False,
-    }
-    write_manifest(output, manifest)
-    rows = [
-        (number, name, str(value))
-        for number, case in enumerate(experiment.cases(), 1)
-        for name, value in {"experiment": experiment.id, **case}.items()
-    ]
-    add_part(output, library, "experiment_cases", rows)
-    add_part(output, library, "experiment_results", [])
-    machine = (
-        ("host", "name", platform.node()),
-        ("kernel", "release", platform.release()),
-        ("cpu", "count", str(os.cpu_count())),
-        ("memory", "size", f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') >> 20} MiB"),
-        ("tool", "sysdock", __version__),
+def write_verdicts(experiment: Experiment, kept: Kept, not_restored: dict[int, str]) -> None:
+    """Computes verdicts and checks anew from the runs that are kept."""
+    verdicts, checks = judge_experiment(experiment, experiment.cases(), kept.rows, not_restored)
+    kept.replace(
+        {
+            "experiment_verdicts": [verdict_row(each) for each in verdicts],
+            "experiment_checks": [check_row(each) for each in checks],
+        }
     )
-    add_part(output, library, "environment", [(*fact, "recorder") for fact in machine])
 
 
-def _run_case(
-    experiment: Experiment,
-    library: Library,
-    output: Path,
-    number: int,
-    case: dict[str, Any],
-    known: set[tuple[Any, ...]],
-    keep: bool,
-) -> None:
-    """The steps of a case; what it measured is in the recording afterwards, whatever ended it."""
-    scratch = output / f"case-{number:03}"
-    scratch.mkdir()
-    opened = ExitStack()
-    bench = Bench(number, scratch, output / "scans", experiment.rounds, library, opened)
-    bench.scans.mkdir(exist_ok=True)
+def write_report(experiment: Experiment, kept: Kept) -> None:
+    """Writes report.md beside the tables it is made of."""
+    with Session(Recording.open(kept.folder), kept.library) as session:
+        text = document(experiment, session, kept.options)
+    to_disk.write(kept.folder / REPORT, text.encode(), 0o644)
+
+
+class _Running:
+    """One case: what is made for it, its blocks, and what is judged between them."""
+
+    def __init__(
+        self, experiment: Experiment, case: Case, kept: Kept, progress: Progress, not_restored: dict[int, str]
+    ) -> None:
+        self.experiment = experiment
+        self.case = case
+        self.kept = kept
+        self.progress = progress
+        self.not_restored = not_restored
+        self.seed = int(kept.options["seed"])
+        self.scratch = (kept.folder / f"case-{case.case_id:03}").resolve()
+
+    def run(self) -> None:
+        """Prepares, runs the blocks up to the look that decides, and takes down what was made."""
+        if self._blocks_done() >= self.experiment.plan.looks[-1]:
+            return
+        words = ", ".join(f"{name} {value}" for name, value in self.case.values.items())
+        what = f"{self.case.workload.name}{', ' if words else ''}{words}"
+        if (cases := len(self.experiment.cases())) > 1:
+            self.progress.say(f"case {self.case.case_id} of {cases}: {what}")
+        journal = Journal.begin(f"{self.experiment.id}, {self.kept.folder.absolute()}")
+        state = State(journal, self.scratch)
+        self.scratch.mkdir(exist_ok=True)
+        scans = self.kept.folder / "scans"
+        bench = Bench(self.case.case_id, self.scratch, scans, self.kept.library, state, self._names())
+        try:
+            with _taken_down(state, journal, self._note_residue):
+                self._prepare(bench)
+                self._blocks(bench)
+        except CaseEnded as ended:
+            self.progress.say(f"case {self.case.case_id}: {ended}")
+        finally:
+            if not any(path.is_mount() for path in self.scratch.iterdir()):
+                shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def _names(self) -> dict[str, object]:
+        return {
+            "scratch": self.scratch,
+            "python": sys.executable,
+            "native": find_native(),
+            "cpus": os.cpu_count() or 1,
+            **self.case.values,
+        }
+
+    def _note_residue(self, words: str) -> None:
+        self.not_restored[self.case.case_id] = words
+        self.progress.say(f"not restored: {words}")
+
+    def _prepare(self, bench: Bench) -> None:
+        for step in self.experiment.prepare:
+            self.progress.show(f"preparing: {step.text}")
+            with _errors_of(step):
+                if step.do:
+                    known = PREPARATIONS[step.do]
+                    bench.scans.mkdir(exist_ok=True)
+                    known.function(bench, **known.taken({**self.case.values, **step.arguments}))
+                else:
+                    run_tool(*(filled(word, bench.names) for word in step.run or ()))
+        self.kept.add({"experiment_facts": bench.facts})
+        self.kept.add_environment(bench.environment)
+
+    def _blocks(self, bench: Bench) -> None:
+        plan = self.experiment.plan
+        done = self._blocks_done()
+        for number in range(1 - plan.dry, 1):
+            self._block(bench, number)
+        for block in range(done + 1, plan.looks[-1] + 1):
+            self._block(bench, block)
+            if block == plan.pilot and plan.pilot < plan.looks[-1]:
+                self._after_pilot()
+            if block in plan.looks[:-1] and self._is_decided():
+                return
+            if time.monotonic() - self.progress.began > 60 * plan.minutes:
+                raise CaseEnded(f"{plan.minutes:g} minutes are over, after {block} blocks")
+
+    def _blocks_done(self) -> int:
+        rows = counted(self.kept.rows, self.case.case_id)
+        return max((row.block for row in rows), default=0)
+
+    def _block(self, bench: Bench, block: int) -> None:
+        """The runs of a block; one that is rejected has the whole block repeated."""
+        rows: list[RunRow] = []
+        for attempt in range(1, _ATTEMPTS + 1):
+            turns = planned.turns(self.experiment, self.case.case_id, block, attempt, self.seed)
+            rows = []
+            for turn in turns:
+                self._show(block, turn)
+                rows.append(self._turn(bench, block, attempt, turn, len(self.kept.rows) + len(rows) + 1))
+                if rows[-1].rejected:
+                    break
+            self.kept.add_runs(rows)
+            if not rows[-1].rejected:
+                return
+            if block < 1 and rows[-1].exit_code != 0:
+                raise UserError(str(rows[-1].reason), "run the command alone first", self.case.workload.name)
+            self.progress.say(f"block {block}, {rows[-1].scenario}: {rows[-1].reason}; the block is repeated")
+            self._refuse_busy()
+        raise CaseEnded(f"block {block} was rejected {_ATTEMPTS} times: {rows[-1].reason}")
+
+    def _refuse_busy(self) -> None:
+        measured = [row for row in self.kept.rows if row.case_id == self.case.case_id and row.block >= 1]
+        rejected = sum(row.rejected for row in measured)
+        if len(measured) >= 2 * len(planned.arms(self.experiment)) and rejected > _MOST_REJECTED * len(
+            measured
+        ):
+            raise CaseEnded(f"{rejected} of {len(measured)} runs do not count: the machine is too busy")
+
+    def _turn(self, bench: Bench, block: int, attempt: int, turn: Turn, run_id: int) -> RunRow:
+        scenario = self.experiment.scenario(planned.scenario_of(self.experiment, turn.scenario))
+        levels = self.experiment.levels(scenario)
+        names = {**bench.names, **levels}
+        settings = {
+            filled(key, names): filled(value, names) for key, value in self.experiment.settings.items()
+        }
+        for factor in self.experiment.factors:
+            if factor.setting:
+                settings[filled(factor.setting, names)] = levels[factor.name]
+        mark = bench.state.mark()
+        try:
+            # What does not count may be disturbed.
+            reject = _ANY if turn.kind == planned.DRY else self.experiment.reject
+            run_ = self._measured(bench, names, settings, reject)
+        finally:
+            residue = bench.state.undo(mark)
+            if residue:
+                self._note_residue("; ".join(map(str, residue)))
+        return RunRow(
+            run_id,
+            self.case.case_id,
+            block,
+            attempt,
+            turn.position,
+            turn.scenario,
+            turn.kind,
+            run_.started_ns,
+            run_.dur_ns,
+            run_.exit_code,
+            run_.reason is not None,
+            run_.reason,
+            run_.metrics,
+        )
+
+    def _measured(
+        self, bench: Bench, names: dict[str, object], settings: dict[str, str], reject: Reject
+    ) -> Run:
+        """Sets, proves, runs, and proves again."""
+        bench.state.apply({key: value for key, value in settings.items() if not key.startswith("cache:")})
+        late = {key: value for key, value in settings.items() if key.startswith("cache:")}
+        if differences := bench.state.prove():
+            return Run(0, 0, None, reason=f"not as it should be: {differences[0]}")
+        run_ = run_once(
+            self.case.workload,
+            names,
+            self.scratch,
+            devices=bench.devices,
+            reject=reject,
+            ready=lambda: bench.state.apply(late),
+        )
+        if run_.reason is None and (differences := bench.state.prove()):
+            return Run(
+                run_.started_ns,
+                run_.dur_ns,
+                run_.exit_code,
+                run_.metrics,
+                f"changed during the run: {differences[0]}",
+            )
+        return run_
+
+    def _show(self, block: int, turn: Turn) -> None:
+        of = self.experiment.plan.looks
+        target = next((look for look in of if look >= block), of[-1])
+        kind = "warming up" if turn.kind == planned.DRY else f"block {block} of {target}"
+        self.progress.show(f"case {self.case.case_id}: {kind}, {turn.scenario}{self._left(block)}")
+
+    def _left(self, block: int) -> str:
+        rows = [row for row in self.kept.rows if row.case_id == self.case.case_id]
+        if not rows or block < 1:
+            return ""
+        took = (time.time_ns() - rows[0].ts_ns) / 1e9
+        done = max(1, block - 1 + self.experiment.plan.dry)
+        look = next((each for each in self.experiment.plan.looks if each >= block), block)
+        return f", about {took / done * (look - block + 1):.0f} s left"
+
+    def _spread(self) -> float | None:
+        """Of the differences between blocks, in the primary metric: the largest over scenarios."""
+        metric = primary_of(self.experiment, self.case)
+        samples = [
+            s
+            for s in samples_of(self.experiment, self.case, self.kept.rows)
+            if s.metric == metric and s.is_ratio
+        ]
+        return max((spread_of(s.differences()) for s in samples), default=None)
+
+    def _after_pilot(self) -> None:
+        """Says what can be seen, and ends the case where that is too little."""
+        plan, claim = self.experiment.plan, claim_of(self.experiment)
+        spread = self._spread()
+        if spread is None:
+            return
+        visible = smallest_visible(spread, plan.looks[-1], claim.alpha)
+        needed = blocks_for(self.experiment.claim.detect, spread, claim.alpha, plan.looks[-1])
+        if visible is not None:
+            words = f"with {plan.looks[-1]} blocks, a change of {100 * visible:.2g} % is visible"
+            self.progress.say(f"after the pilot of {plan.pilot} blocks: {words}")
+        if needed is None:
+            detect = 100 * self.experiment.claim.detect
+            raise CaseEnded(
+                f"the machine is too noisy: {plan.looks[-1]} blocks would not show a change of {detect:g} %"
+            )
+
+    def _is_decided(self) -> bool:
+        """Whether more blocks would change nothing: each scenario is changed, or equivalent."""
+        samples = [
+            s
+            for s in samples_of(self.experiment, self.case, self.kept.rows)
+            if s.is_primary and not s.is_control
+        ]
+        return all(
+            each.verdict in (CHANGED, EQUIVALENT) for each in judge(samples, claim_of(self.experiment))
+        )
+
+
+@contextmanager
+def _taken_down(state: State, journal: Journal, residue: Callable[[str], None]) -> Iterator[None]:
+    """At its end all is undone, also at a second Ctrl-C."""
     try:
-        with _closed_in_peace(opened):
-            for step in experiment.steps:
-                with _errors_of(step):
-                    workload = WORKLOADS[step.workload]
-                    workload.function(bench, **workload.taken({**case, **step.arguments}))
+        yield
     finally:
-        if not keep:
-            # Not through a mount that could not be taken down.
-            (scratch / "image").unlink(missing_ok=True)
-            if not (scratch / "mount").is_mount():
-                shutil.rmtree(scratch, ignore_errors=True)
-        add_part(output, library, "experiment_results", bench.results)
-        new = [fact for fact in dict.fromkeys(bench.facts) if fact not in known]
-        known.update(new)
-        add_part(output, library, "environment", new)
+        handlers = {
+            number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            if left := state.undo():
+                residue("; ".join(map(str, left)))
+            else:
+                journal.close()
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
 
 
 @contextmanager
 def _errors_of(step: Step) -> Iterator[None]:
     """Says in which step a disk was full; an image that finds no room below it is a device with errors."""
+    import errno
+
     try:
         yield
     except OSError as error:
@@ -149,29 +389,5 @@ def _errors_of(step: Step) -> Iterator[None]:
             "or take fewer files",
             errno.EIO: "is the disk full that holds the output? the image of the device lies there",
         }
-        fact = f"step `{step.workload}`: {(error.strerror or str(error)).lower()}"
+        fact = f"step `{step.do or ' '.join(step.run or ())}`: {(error.strerror or str(error)).lower()}"
         raise UserError(fact, hints.get(error.errno or 0)) from None
-
-
-@contextmanager
-def _closed_in_peace(opened: ExitStack) -> Iterator[None]:
-    """A second Ctrl-C does not leave a file system mounted."""
-    try:
-        yield
-    finally:
-        handlers = {
-            number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)
-        }
-        try:
-            opened.close()
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
-
-
-def _end(output: Path, ended: str, began: int) -> None:
-    manifest = Recording.open(output).manifest
-    manifest["duration_ns"] = time.time_ns() - began
-    manifest["complete"] = ended == "end of input"
-    manifest["captures"][0] |= {"ended_by": ended, "complete": manifest["complete"]}
-    write_manifest(output, manifest)

@@ -1,7 +1,17 @@
 """Finds, reads and checks know-how: analyses, rules, charts, experiments, plans, products and tables."""
 
 from sysdock.library.catalog import ChartTemplate, Library, default_root
-from sysdock.library.experiments import Experiment, Parameter, Step
+from sysdock.library.experiments import (
+    Case,
+    Claim,
+    Experiment,
+    Parameter,
+    Plan,
+    Reject,
+    Scenario,
+    Step,
+    Workload,
+)
 from sysdock.library.header import TAGS, Analysis, ChartLine, Param
 from sysdock.library.load_plan import LoadPlan, parse_load_plan
 from sysdock.library.page import Example, Page, parse_page
@@ -19,8 +29,10 @@ __all__ = [
     "RULE_COLUMNS",
     "TAGS",
     "Analysis",
+    "Case",
     "ChartLine",
     "ChartTemplate",
+    "Claim",
     "Column",
     "DerivedColumn",
     "Example",
@@ -31,10 +43,14 @@ __all__ = [
     "Page",
     "Param",
     "Parameter",
+    "Plan",
     "Product",
+    "Reject",
+    "Scenario",
     "Step",
     "Table",
     "TableColumn",
+    "Workload",
     "default_root",
     "page",
     "parse_load_plan",

@@ -1,9 +1,16 @@
-"""Reads experiments, `knowhow/experiments/<area>/<name>.toml`: steps, and lists of parameters."""
+"""Reads experiments, `knowhow/experiments/<area>/<name>.toml`: a question, a claim, scenarios and workloads.
+
+The words: a *case* is a workload with one value of each parameter. In each *block* of a case every
+*scenario* runs once; a scenario is a level of each *factor*. A level replaces `{factor}` in the commands, or
+is the value of the setting that the factor names.
+"""
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +18,43 @@ from sysdock.errors import UserError, did_you_mean
 from sysdock.library.tables import read_toml
 
 Value = int | str
+Words = tuple[str, ...]
+BETTER = ("lower", "higher")
+_TEXTS = ("title", "title_ja", "question", "question_ja")
 _KEYS = (
-    "title",
-    "title_ja",
-    "question",
-    "question_ja",
+    *_TEXTS,
     "analysis",
-    "rounds",
+    "claim",
+    "plan",
     "parameters",
-    "steps",
+    "factors",
+    "scenarios",
+    "prepare",
+    "settings",
+    "workloads",
+    "reject",
 )
+_NEEDED = (*_TEXTS, "scenarios", "workloads")
 _PARAMETER_KEYS = ("values", "text", "text_ja", "unit")
-_STEP_TEXTS = ("workload", "text", "text_ja")
+_FACTOR_KEYS = ("levels", "setting", "text", "text_ja")
+_STEP_TEXTS = ("text", "text_ja")
+_WORKLOAD_KEYS = (
+    "name",
+    "text",
+    "text_ja",
+    "run",
+    "before",
+    "after",
+    "check",
+    "timeout_s",
+    "primary",
+    "measures",
+    "unit",
+    "units",
+)
+_MEASURE_KEYS = ("pattern", "better", "text", "text_ja")
+_PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
+_HINT = "docs/reference/knowhow-files.md shows what an experiment holds"
 
 
 @dataclass(frozen=True)
@@ -37,18 +69,118 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Step:
-    """A workload by its name, with the arguments that this step gives it beside the parameters."""
+class Factor:
+    """What scenarios differ in. `setting`: a level is its value; None: it replaces a placeholder."""
 
-    workload: str
+    name: str
+    levels: tuple[str, ...]
+    setting: str | None
+    text: str
+    text_ja: str
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A level of each factor; what it does not state has the first one."""
+
+    name: str
+    levels: dict[str, str]
+    text: str
+    text_ja: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is prepared once for each case: a function by its name (`do`), or a command (`run`)."""
+
+    do: str | None
+    run: Words | None
     arguments: dict[str, Any]
     text: str
     text_ja: str
 
 
 @dataclass(frozen=True)
+class Measure:
+    """A number that the command prints: the first group of `pattern`, in its last match."""
+
+    name: str
+    pattern: str
+    better: str
+    text: str
+    text_ja: str
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The command that is measured, and what belongs to each of its runs. `primary`: instead of the claim's.
+
+    `units`: the measure that says how much work a run did, counted in `unit`.
+    """
+
+    name: str
+    text: str
+    text_ja: str
+    run: Words
+    before: tuple[Words, ...] = ()
+    after: tuple[Words, ...] = ()
+    check: tuple[Words, ...] = ()
+    timeout_s: float = 600.0
+    primary: str | None = None
+    measures: tuple[Measure, ...] = ()
+    unit: str = "run"
+    units: str | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is fixed before the first run: metric, direction, margin (a part), level, effect looked for."""
+
+    primary: str = "elapsed_s"
+    better: str = "lower"
+    margin: float = 0.01
+    alpha: float = 0.01
+    detect: float = 0.10
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many blocks: `looks` are the numbers at which results are judged, the last is the most.
+
+    `explain_every`: after so many blocks each scenario runs once more under the recorder. 0: never.
+    """
+
+    baseline: str
+    looks: tuple[int, ...] = (10, 20, 40)
+    pilot: int = 8
+    dry: int = 2
+    aa: bool = True
+    minutes: float = 60.0
+    explain_every: int = 0
+
+
+@dataclass(frozen=True)
+class Reject:
+    """When a run does not count, whatever it measured. None and False: it counts."""
+
+    swap: bool = True
+    throttled: bool = True
+    foreign_cpu: float | None = 0.10
+    steal: float | None = 0.05
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload with one value of each parameter."""
+
+    case_id: int
+    workload: Workload
+    values: dict[str, Value]
+
+
+@dataclass(frozen=True)
 class Experiment:
-    """A question, and the steps of each case; `analysis` gives the table of results."""
+    """A question, and all that it takes to answer it; `analysis` gives the table of results."""
 
     id: str
     path: Path
@@ -57,15 +189,42 @@ class Experiment:
     question: str
     question_ja: str
     analysis: str
-    rounds: int
+    claim: Claim
+    plan: Plan
     parameters: tuple[Parameter, ...]
-    steps: tuple[Step, ...]
+    factors: tuple[Factor, ...]
+    scenarios: tuple[Scenario, ...]
+    prepare: tuple[Step, ...]
+    # Set before each run, whatever its scenario.
+    settings: dict[str, str]
+    workloads: tuple[Workload, ...]
+    reject: Reject = field(default_factory=Reject)
 
-    def cases(self) -> list[dict[str, Value]]:
-        """Every combination of the parameters' values; the last parameter changes first."""
+    def cases(self) -> list[Case]:
+        """Every workload with every combination of the parameters' values; workloads change first."""
         names = [parameter.name for parameter in self.parameters]
-        lists = (parameter.values for parameter in self.parameters)
-        return [dict(zip(names, values, strict=True)) for values in itertools.product(*lists)]
+        lists = [parameter.values for parameter in self.parameters]
+        combined = itertools.product(itertools.product(*lists), self.workloads)
+        return [
+            Case(number, workload, dict(zip(names, values, strict=True)))
+            for number, (values, workload) in enumerate(combined, 1)
+        ]
+
+    def scenario(self, name: str) -> Scenario:
+        """The scenario of that name, which is there."""
+        return next(each for each in self.scenarios if each.name == name)
+
+    def levels(self, scenario: Scenario) -> dict[str, str]:
+        """The level of each factor."""
+        return {each.name: scenario.levels.get(each.name, each.levels[0]) for each in self.factors}
+
+    def with_blocks(self, blocks: int) -> Experiment:
+        """The same with so many blocks, judged once."""
+        return replace(self, plan=replace(self.plan, looks=(blocks,), pilot=min(self.plan.pilot, blocks)))
+
+    def on_busy_machine(self) -> Experiment:
+        """The same, where runs count that others on the CPUs disturbed."""
+        return replace(self, reject=replace(self.reject, foreign_cpu=None, steal=None))
 
     def with_values(self, name: str, texts: list[str]) -> Experiment:
         """The same with other values (as text) of a parameter; UserError where there is none of that name."""
@@ -81,59 +240,244 @@ class Experiment:
         return replace(self, parameters=tuple(changed if p.name == name else p for p in self.parameters))
 
 
+def filled(text: str, names: Mapping[str, object]) -> str:
+    """`text` with the value of each `{name}` that is known; others stay; `{{name}}` becomes `{name}`."""
+
+    def value(found: re.Match[str]) -> str:
+        return str(names[found[1]]) if found[1] in names else found[0]
+
+    parts = re.split(r"(\{\{|\}\})", text)
+    return "".join({"{{": "{", "}}": "}"}.get(part) or _PLACEHOLDER.sub(value, part) for part in parts)
+
+
+def placeholders(text: str) -> set[str]:
+    """The names in `{name}`."""
+    return set(_PLACEHOLDER.findall(text.replace("{{", "").replace("}}", "")))
+
+
 def parse_experiment(path: Path, id_: str) -> Experiment:
     """Reads one experiment; a UserError names the file and what is wrong in it."""
-    data = read_toml(path)
-    _closed(path, "the experiment", data, _KEYS, _KEYS)
-    rounds = data["rounds"]
-    if not isinstance(rounds, int) or isinstance(rounds, bool) or rounds < 1:
-        raise UserError(f"`rounds` is {rounds!r}", "a number from 1 on", str(path))
-    if not isinstance(data["parameters"], dict) or not isinstance(data["steps"], list) or not data["steps"]:
-        hint = "write [parameters.NAME] and [[steps]]"
-        raise UserError("`parameters` or `steps` are not what they should be", hint, str(path))
-    texts = {key: _text(path, key, data[key]) for key in _KEYS[:5]}
-    return Experiment(
-        id=id_,
-        path=path,
-        rounds=rounds,
-        parameters=tuple(_parameter(path, name, entry) for name, entry in data["parameters"].items()),
-        steps=tuple(_step(path, entry) for entry in data["steps"]),
-        **texts,
-    )
+    return _Parser(path).experiment(read_toml(path), id_)
 
 
-def _parameter(path: Path, name: str, entry: Any) -> Parameter:
-    _closed(path, f"parameter {name}", entry, _PARAMETER_KEYS, _PARAMETER_KEYS[:3])
-    values = entry["values"]
-    kinds = {type(value) for value in values} if isinstance(values, list) else set()
-    if kinds not in ({int}, {str}):
-        raise UserError(f"parameter {name} has no list of numbers or of texts", "values = [4096]", str(path))
-    text, text_ja = (_text(path, key, entry[key]) for key in ("text", "text_ja"))
-    return Parameter(name, tuple(values), text, text_ja, entry.get("unit"))
+class _Parser:
+    """Reads the parts of one file; each mistake is a UserError that names it."""
 
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
-def _step(path: Path, entry: Any) -> Step:
-    _closed(path, "a step", entry, None, _STEP_TEXTS)
-    texts = {key: _text(path, key, entry[key]) for key in _STEP_TEXTS}
-    return Step(arguments={key: value for key, value in entry.items() if key not in texts}, **texts)
+    def experiment(self, data: dict[str, Any], id_: str) -> Experiment:
+        self.closed("the experiment", data, _KEYS, _NEEDED)
+        factors = tuple(self.factor(name, entry) for name, entry in self.tables(data, "factors"))
+        scenarios = tuple(
+            self.scenario(name, entry, factors) for name, entry in self.tables(data, "scenarios")
+        )
+        if not scenarios:
+            raise self.wrong("it has no scenarios", "write [scenarios.NAME]")
+        settings = data.get("settings", {})
+        if not isinstance(settings, dict) or not all(isinstance(value, str) for value in settings.values()):
+            raise self.wrong("`settings` is no table of texts")
+        texts = {key: self.text(key, data[key]) for key in _TEXTS}
+        return Experiment(
+            id=id_,
+            path=self.path,
+            analysis=self.text("analysis", data.get("analysis", "experiment/verdicts")),
+            claim=self.claim(data.get("claim", {})),
+            plan=self.plan(data.get("plan", {}), scenarios),
+            parameters=tuple(self.parameter(name, entry) for name, entry in self.tables(data, "parameters")),
+            factors=factors,
+            scenarios=scenarios,
+            prepare=tuple(self.step(entry) for entry in self.entries(data, "prepare")),
+            settings=dict(settings),
+            workloads=self.workloads(self.entries(data, "workloads")),
+            reject=self.reject(data.get("reject", {})),
+            **texts,
+        )
 
+    def claim(self, data: Any) -> Claim:
+        keys = ("primary", "better", "margin_percent", "alpha", "detect_percent")
+        self.closed("the claim", data, keys, ())
+        return Claim(
+            primary=self.text("primary", data.get("primary", "elapsed_s")),
+            better=self.one_of("better", data.get("better", "lower"), BETTER),
+            margin=self.number("margin_percent", data.get("margin_percent", 1), 0, 100) / 100,
+            alpha=self.number("alpha", data.get("alpha", 0.01), 1e-6, 0.2),
+            detect=self.number("detect_percent", data.get("detect_percent", 10), 0.01, 1000) / 100,
+        )
 
-def _text(path: Path, key: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise UserError(f"`{key}` is no text", place=str(path))
-    return " ".join(value.split())
+    def plan(self, data: Any, scenarios: tuple[Scenario, ...]) -> Plan:
+        keys = ("baseline", "blocks", "looks", "pilot", "dry", "aa", "minutes", "explain_every")
+        self.closed("the plan", data, keys, ())
+        names = [each.name for each in scenarios]
+        looks = data.get("looks", [data["blocks"]] if "blocks" in data else [10, 20, 40])
+        if not isinstance(looks, list) or not looks:
+            raise self.wrong("`looks` is no list of numbers", "looks = [10, 20, 40]")
+        whole = [int(self.number("looks", look, 1, 1000)) for look in looks]
+        if whole != sorted(set(whole)):
+            raise self.wrong("`looks` do not grow", "looks = [10, 20, 40]")
+        return Plan(
+            baseline=self.one_of("baseline", data.get("baseline", names[0]), names),
+            looks=tuple(whole),
+            pilot=int(self.number("pilot", data.get("pilot", min(8, whole[-1])), 1, whole[-1])),
+            dry=int(self.number("dry", data.get("dry", 2), 0, 10)),
+            aa=self.flag("aa", data.get("aa", True)),
+            minutes=self.number("minutes", data.get("minutes", 60), 0.1, 100_000),
+            explain_every=int(self.number("explain_every", data.get("explain_every", 0), 0, 1000)),
+        )
 
+    def reject(self, data: Any) -> Reject:
+        self.closed("reject", data, ("swap", "throttled", "foreign_cpu_percent", "steal_percent"), ())
+        parts = {}
+        for key, default in (("foreign_cpu_percent", 10), ("steal_percent", 5)):
+            percent = data.get(key, default)
+            parts[key] = None if percent is False else self.number(key, percent, 0, 100) / 100
+        return Reject(
+            swap=self.flag("swap", data.get("swap", True)),
+            throttled=self.flag("throttled", data.get("throttled", True)),
+            foreign_cpu=parts["foreign_cpu_percent"],
+            steal=parts["steal_percent"],
+        )
 
-def _closed(
-    path: Path, what: str, entry: Any, allowed: tuple[str, ...] | None, needed: tuple[str, ...]
-) -> None:
-    """Refuses a key that is not `allowed` (None: any may be), and the lack of one that is `needed`."""
-    if not isinstance(entry, dict):
-        raise UserError(f"{what} is no table of keys", place=str(path))
-    for key in entry:
-        if allowed is not None and key not in allowed:
-            hint = did_you_mean(key, allowed, f"the keys are {', '.join(allowed)}")
-            raise UserError(f"{what} has the unknown key `{key}`", hint, str(path))
-    for key in needed:
-        if key not in entry:
-            raise UserError(f"{what} lacks the key `{key}`", place=str(path))
+    def parameter(self, name: str, entry: Any) -> Parameter:
+        self.closed(f"parameter {name}", entry, _PARAMETER_KEYS, _PARAMETER_KEYS[:3])
+        values = entry["values"]
+        kinds = {type(value) for value in values} if isinstance(values, list) else set()
+        if kinds not in ({int}, {str}):
+            raise self.wrong(f"parameter {name} has no list of numbers or of texts", "values = [4096]")
+        return Parameter(name, tuple(values), *self.both(entry), entry.get("unit"))
+
+    def factor(self, name: str, entry: Any) -> Factor:
+        self.closed(f"factor {name}", entry, _FACTOR_KEYS, ("levels", "text", "text_ja"))
+        levels = entry["levels"]
+        if not isinstance(levels, list) or not levels or not all(isinstance(v, str) for v in levels):
+            raise self.wrong(f"factor {name} has no list of texts", 'levels = ["noatime", "relatime"]')
+        setting = entry.get("setting")
+        return Factor(name, tuple(levels), setting and self.text("setting", setting), *self.both(entry))
+
+    def scenario(self, name: str, entry: Any, factors: tuple[Factor, ...]) -> Scenario:
+        known = {factor.name: factor for factor in factors}
+        self.closed(f"scenario {name}", entry, (*_STEP_TEXTS, *known), _STEP_TEXTS)
+        levels = {key: value for key, value in entry.items() if key not in _STEP_TEXTS}
+        for key, value in levels.items():
+            if value not in known[key].levels:
+                fact = f"scenario {name}: `{value}` is no level of {key}"
+                raise self.wrong(fact, f"its levels are {', '.join(known[key].levels)}")
+        return Scenario(name, levels, *self.both(entry))
+
+    def step(self, entry: Any) -> Step:
+        self.closed("a step of `prepare`", entry, None, _STEP_TEXTS)
+        if ("do" in entry) == ("run" in entry):
+            raise self.wrong(
+                "a step of `prepare` has either `do` or `run`", 'run = ["mkdir", "{scratch}/data"]'
+            )
+        do = self.text("do", entry["do"]) if "do" in entry else None
+        run = self.words("run", entry["run"]) if "run" in entry else None
+        arguments = {key: value for key, value in entry.items() if key not in (*_STEP_TEXTS, "do", "run")}
+        if run and arguments:
+            raise self.wrong(f"a step with `run` has the unknown key `{next(iter(arguments))}`")
+        return Step(do, run, arguments, *self.both(entry))
+
+    def workloads(self, entries: list[Any]) -> tuple[Workload, ...]:
+        found = tuple(self.workload(entry) for entry in entries)
+        names = [each.name for each in found]
+        if not found or len(set(names)) != len(names):
+            raise self.wrong("it has no workloads, or two of one name", "write [[workloads]] with a name")
+        return found
+
+    def workload(self, entry: Any) -> Workload:
+        self.closed("a workload", entry, _WORKLOAD_KEYS, ("name", "text", "text_ja", "run"))
+        name = self.text("name", entry["name"])
+        lists = {key: self.commands(key, entry.get(key, [])) for key in ("before", "after", "check")}
+        measures = entry.get("measures", {})
+        if not isinstance(measures, dict):
+            raise self.wrong(f"workload {name}: `measures` is no table", "write [workloads.measures.tps]")
+        return Workload(
+            name,
+            *self.both(entry),
+            run=self.words("run", entry["run"]),
+            timeout_s=self.number("timeout_s", entry.get("timeout_s", 600), 0.001, 1_000_000),
+            primary=self.text("primary", entry["primary"]) if "primary" in entry else None,
+            measures=tuple(self.measure(key, value) for key, value in measures.items()),
+            unit=self.text("unit", entry.get("unit", "run")),
+            units=self.text("units", entry["units"]) if "units" in entry else None,
+            before=lists["before"],
+            after=lists["after"],
+            check=lists["check"],
+        )
+
+    def measure(self, name: str, entry: Any) -> Measure:
+        self.closed(f"measure {name}", entry, _MEASURE_KEYS, _MEASURE_KEYS)
+        pattern = self.text("pattern", entry["pattern"], is_prose=False)
+        try:
+            if re.compile(pattern).groups != 1:
+                raise self.wrong(
+                    f"measure {name}: the pattern has not one group", r"pattern = 'tps = ([0-9.]+)'"
+                )
+        except re.error as error:
+            raise self.wrong(f"measure {name}: the pattern is wrong: {error}") from None
+        return Measure(name, pattern, self.one_of("better", entry["better"], BETTER), *self.both(entry))
+
+    def commands(self, key: str, value: Any) -> tuple[Words, ...]:
+        if not isinstance(value, list):
+            raise self.wrong(f"`{key}` is no list of commands", f'{key} = [["sync"]]')
+        return tuple(self.words(key, each) for each in value)
+
+    def words(self, key: str, value: Any) -> Words:
+        if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
+            raise self.wrong(
+                f"`{key}` is no list of words", f'{key} = ["dd", "if=/dev/zero", "of={{data}}/big"]'
+            )
+        return tuple(value)
+
+    def both(self, entry: dict[str, Any]) -> tuple[str, str]:
+        return self.text("text", entry["text"]), self.text("text_ja", entry["text_ja"])
+
+    def text(self, key: str, value: Any, *, is_prose: bool = True) -> str:
+        if not isinstance(value, str) or not value.strip():
+            raise self.wrong(f"`{key}` is no text")
+        return " ".join(value.split()) if is_prose else value
+
+    def number(self, key: str, value: Any, least: float, most: float) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+            raise self.wrong(f"`{key}` is {value!r}", f"a number from {least:g} to {most:g}")
+        return value
+
+    def flag(self, key: str, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self.wrong(f"`{key}` is neither true nor false")
+        return value
+
+    def one_of(self, key: str, value: Any, allowed: Iterable[str]) -> str:
+        allowed = list(allowed)
+        if value not in allowed:
+            raise self.wrong(
+                f"`{key}` is {value!r}", did_you_mean(str(value), allowed, f"one of {', '.join(allowed)}")
+            )
+        return str(value)
+
+    def tables(self, data: dict[str, Any], key: str) -> list[tuple[str, Any]]:
+        value = data.get(key, {})
+        if not isinstance(value, dict):
+            raise self.wrong(f"`{key}` is no table", f"write [{key}.NAME]")
+        return list(value.items())
+
+    def entries(self, data: dict[str, Any], key: str) -> list[Any]:
+        value = data.get(key, [])
+        if not isinstance(value, list):
+            raise self.wrong(f"`{key}` is no list of tables", f"write [[{key}]]")
+        return value
+
+    def closed(self, what: str, entry: Any, allowed: tuple[str, ...] | None, needed: tuple[str, ...]) -> None:
+        """Refuses a key that is not `allowed` (None: any may be), and the lack of one that is `needed`."""
+        if not isinstance(entry, dict):
+            raise self.wrong(f"{what} is no table of keys")
+        for key in entry:
+            if allowed is not None and key not in allowed:
+                hint = did_you_mean(key, allowed, f"the keys are {', '.join(allowed)}")
+                raise self.wrong(f"{what} has the unknown key `{key}`", hint)
+        for key in needed:
+            if key not in entry:
+                raise self.wrong(f"{what} lacks the key `{key}`")
+
+    def wrong(self, fact: str, hint: str = _HINT) -> UserError:
+        return UserError(fact, hint, str(self.path))

@@ -1,7 +1,8 @@
-"""Reads TOML that anybody may have written."""
+"""Reads TOML that anybody may have written, and writes texts for it."""
 
 from __future__ import annotations
 
+import json
 import tomllib
 from typing import Any
 
@@ -17,3 +18,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     except ValueError:
         # What Python says of it tells programmers how to switch the limit off.
         raise ValueError("a number of thousands of digits") from None
+
+
+def quoted(text: str) -> str:
+    """A text as a TOML string: JSON's form is one too, but for the control character 127."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -12,7 +12,15 @@ if TYPE_CHECKING:
     from sysdock.analysis import Session
     from sysdock.library import Analysis
 
-_TABLES = ("experiment_cases", "experiment_results")
+_TABLES = (
+    "experiment_cases",
+    "experiment_runs",
+    "experiment_metrics",
+    "experiment_facts",
+    "experiment_verdicts",
+    "experiment_checks",
+    "experiment_causes",
+)
 
 
 def _coverage(_session: Session, _capture: Capture) -> Sequence[Fact]:

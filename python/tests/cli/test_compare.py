@@ -141,8 +141,10 @@ def test_what_cannot_be_compared_is_said(cli, pair: tuple[Path, Path]) -> None:
 def test_the_verb_says_which_takes_longer(cli) -> None:
     done = cli("compare", "--repeat", "8", "--format", "json", "--", "true", "--", "sleep 0.3")
     answer = json.loads(done.stdout)
-    assert answer["differ"]
-    assert answer["ratio"] > 2
+    (elapsed,) = [row for row in answer["verdicts"] if row["is_primary"]]
+    assert elapsed["verdict"] == "changed"
+    assert elapsed["ratio"] > 2
+    assert [len(times) for times in answer["elapsed_s"].values()] == [8, 8]
     assert cli("compare", "--repeat", "8", "--", "true").returncode == 2
 
 

@@ -234,11 +234,11 @@ class TestDiagnose:
         first, *commands = done.stdout.splitlines()
         assert (done.returncode, done.stderr) == (0, "")
         assert said in first
-        assert [shlex.split(line) for line in commands] == [
-            ["sysdock", "show", str(folder), "disk/cold_reads"]
-        ]
-        shown = [json.loads(cli(*shlex.split(line)[1:], "--format", "json").stdout) for line in commands]
-        assert [len(rows) for rows in shown] == [1]
+        words = [shlex.split(line) for line in commands]
+        assert {tuple(each[:3]) for each in words} == {("sysdock", "show", str(folder))}
+        shown = {each[3]: json.loads(cli(*each[1:], "--format", "json").stdout) for each in words}
+        rows = {"disk/cold_reads": 2, "experiment/checks": 1, "experiment/runs": 20, "experiment/verdicts": 1}
+        assert {name: len(found) for name, found in shown.items()} == rows
         as_rows = cli("diagnose", folder, "--lang", lang, "--format", "json")
         assert json.loads(as_rows.stdout) == []
         assert as_rows.stderr.startswith(f"sysdock: {first}\n{commands[0]}")

@@ -55,7 +55,8 @@ def test_a_recorder_needs_nothing_but_its_folder(tmp_path: Path) -> None:
 def test_an_experiment_is_one_file(tmp_path: Path) -> None:
     knowhow = tmp_path / "knowhow"
     said = follow("add-an-experiment.md", tmp_path, knowhow)
-    checked, listed = said.values()
+    checked, listed, planned = said.values()
     assert "1 passed" in checked
-    assert "disk/small_pieces" in listed
-    assert (knowhow / "experiments" / "disk" / "small_pieces.toml").exists()
+    assert "disk/direct_writes" in listed
+    assert "cases: 2; scenarios: large, A/A, small (baseline: large)" in planned
+    assert (knowhow / "experiments" / "disk" / "direct_writes.toml").exists()

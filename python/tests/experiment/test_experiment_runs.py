@@ -1,4 +1,4 @@
-"""Experiments that are really run, on small file systems: what they measure, and what a stopped one leaves."""
+"""Experiments that are really run: what they measure, what a stopped one leaves, and what is refused before."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,13 +21,14 @@ from sysdock.cli import sysdock
 from sysdock.errors import UserError
 from sysdock.experiment import loop_device as module
 from sysdock.experiment.prediction import content_requests
+from sysdock.experiment.preparation import PREPARATIONS
 from sysdock.experiment.tools import run_tool
-from sysdock.experiment.workload import WORKLOADS
 from sysdock.recording import Recording
 
 KNOWHOW = Path(__file__).resolve().parents[3] / "knowhow"
 MIB = 1 << 20
-SMALL = ("--set", "files=4", "--set", f"size_bytes={4 * MIB}", "--set", f"device_bytes={384 * MIB}")
+SMALL = ("--set", "files=4", "--set", f"size_bytes={4 * MIB}", "--set", f"device_bytes={402653184}")
+PIECES = ("--set", "piece_bytes=65536")
 
 
 @pytest.fixture
@@ -46,27 +48,47 @@ def needs_root() -> None:
         pytest.skip("mounting needs root")
 
 
-@pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """Makes an experiment of a pack from its parameters and steps, which are TOML; gives its name."""
-    pack = tmp_path / "pack"
-    (pack / "experiments").mkdir(parents=True)
-    (pack / "analyses").symlink_to(KNOWHOW / "analyses")
-    monkeypatch.setenv("SYSDOCK_KNOWHOW", str(pack))
+@pytest.fixture(autouse=True)
+def journals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where experiments note what they change."""
+    monkeypatch.setenv("SYSDOCK_STATE", str(tmp_path / "journals"))
+    return tmp_path / "journals"
 
-    def make(body: str, head: str = "") -> str:
+
+@pytest.fixture
+def own(tmp_path: Path) -> Callable[[str], Path]:
+    """Writes the file of an experiment: every table that needs texts gets them."""
+
+    def make(body: str) -> Path:
         lines = [f'{key} = "words"' for key in ("title", "title_ja", "question", "question_ja")]
-        text = "\n".join([*lines, 'analysis = "disk/cold_reads"', "rounds = 1", head, body])
-        text = re.sub(r"^(values|workload) = (.*)$", r'\1 = \2\ntext = "w"\ntext_ja = "w"', text, flags=re.M)
-        (pack / "experiments" / "own.toml").write_text(text)
-        return "own"
+        text = "\n".join([*lines, body])
+        text = re.sub(
+            r"^(values|levels|do|name|\"?like\"?) = (.*)$",
+            r'\1 = \2\ntext = "w"\ntext_ja = "w"',
+            text,
+            flags=re.M,
+        )
+        text = re.sub(r"^(\[scenarios\.\w+\])$", r'\1\ntext = "w"\ntext_ja = "w"', text, flags=re.M)
+        (tmp_path / "own.toml").write_text(text)
+        return tmp_path / "own.toml"
 
     return make
 
 
-def results(run: Callable, folder: Path) -> list[dict]:
+def cold_reads(run: Callable, folder: Path) -> list[dict]:
     """Rows of the analysis of cold reads."""
     return json.loads(run("show", folder, "disk/cold_reads", "--format", "json").stdout)
+
+
+def verdicts(run: Callable, folder: Path) -> dict[tuple[str, str], dict]:
+    """By scenario and metric."""
+    rows = json.loads(run("show", folder, "experiment/verdicts", "--format", "json").stdout)
+    return {(row["scenario"], row["metric"]): row for row in rows}
+
+
+def runs_of(run: Callable, folder: Path) -> list[dict]:
+    """Rows of the analysis of runs."""
+    return json.loads(run("show", folder, "experiment/runs", "--format", "json").stdout)
 
 
 def left_behind(folder: Path) -> list[str]:
@@ -76,125 +98,285 @@ def left_behind(folder: Path) -> list[str]:
     return [line for line in [*mounts, *loops.splitlines()] if str(folder) in line]
 
 
-READS = """
-[parameters.file_system]
-values = ["ext4", "xfs", "btrfs"]
-[parameters.piece_bytes]
-values = [4096, 262144]
-[[steps]]
-workload = "make_file_system"
-device_bytes = 402653184
-[[steps]]
-workload = "make_broken_files"
-mode = "interleave"
-files = 8
-size_bytes = 8388608
-[[steps]]
-workload = "read_cold"
-state = "before"
-subjects = ["broken"]
+WRITES = """
+[claim]
+primary = "device_write_bytes"
+[plan]
+baseline = "once"
+blocks = 8
+dry = 1
+[reject]
+foreign_cpu_percent = false
+steal_percent = false
+[factors.times]
+levels = ["1", "2"]
+[scenarios.once]
+[scenarios.twice]
+times = "2"
+[[prepare]]
+do = "make_file_system"
+file_system = "ext4"
+device_bytes = 67108864
+[[workloads]]
+name = "write"
+run = ["sh", "-c", "for n in $(seq {times}); do dd if=/dev/zero of={data}/big bs=1M count=4 oflag=direct status=none; done"]
+after = [["rm", "-f", "{data}/big"]]
 """
 
 
 @pytest.mark.usefixtures("needs_root")
-def test_a_device_gets_as_many_requests_as_predicted(run: Callable, own: Callable, tmp_path: Path) -> None:
-    run("experiment", "run", own(READS), "-o", tmp_path / "rec", "--trust")
-    rows = results(run, tmp_path / "rec")
-    assert [(row["file_system"], row["piece_bytes"]) for row in rows] == [
-        (kind, piece) for kind in ("ext4", "xfs", "btrfs") for piece in (4096, 262144)
-    ]
-    for row in rows:
-        assert row["fragments"] == 64 * MIB // row["piece_bytes"]
-        assert row["predicted_requests"] == pytest.approx(row["requests"], rel=0.03), row
-        assert abs(row["deviation_percent"]) <= 3
-
-
-@pytest.mark.usefixtures("needs_root")
-def test_what_is_read_must_be_there(run: Callable, own: Callable, tmp_path: Path) -> None:
-    name = own(READS.replace('subjects = ["broken"]', 'subjects = ["whole"]'))
-    settings = ("--set", "file_system=ext4", "--set", "piece_bytes=262144")
-    with pytest.raises(UserError, match="the scan has no file there"):
-        run("experiment", "run", name, "-o", tmp_path / "rec", "--trust", *settings)
+def test_twice_the_writes_are_found_exactly(run: Callable, own: Callable, tmp_path: Path) -> None:
+    run("experiment", "run", own(WRITES), "-o", tmp_path / "rec", "--trust", "--seed", 1)
+    found = verdicts(run, tmp_path / "rec")
+    changed = found["twice", "device_write_bytes"]
+    assert (changed["verdict"], changed["is_primary"], changed["blocks"]) == ("changed", True, 8)
+    assert changed["ratio"] == pytest.approx(2, abs=0.1)
+    assert found["A/A", "device_write_bytes"]["verdict"] != "changed"
+    rows = runs_of(run, tmp_path / "rec")
+    measured = [row for row in rows if row["kind"] == "measured"]
+    blocks = [{row["scenario"] for row in measured if row["block"] == block} for block in range(1, 9)]
+    assert blocks == [{"once", "A/A", "twice"}] * 8
+    assert [row["kind"] for row in rows[:2]] == ["dry", "dry"]
+    # The order is drawn for each block.
+    orders = {tuple(row["scenario"] for row in measured if row["block"] == block) for block in range(1, 9)}
+    assert len(orders) > 2
     assert left_behind(tmp_path) == []
-
-
-@pytest.mark.usefixtures("needs_root")
-def test_the_folder_may_be_named_from_here_and_by_a_link(
-    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to("real")
-    monkeypatch.chdir(tmp_path / "link")
-    words = ("--rounds", 1, "--set", "file_system=ext4", "--set", "piece_bytes=65536")
-    run("experiment", "run", "disk/fragments", "-o", "rec", *words, *SMALL)
-    (before, *_) = [row for row in results(run, Path("rec")) if row["subject"] == "broken"]
-    assert before["fragments"] == 4 * 64
-    assert before["predicted_requests"] == pytest.approx(before["requests"], rel=0.03)
-    assert left_behind(tmp_path) == []
-
-
-@pytest.mark.usefixtures("needs_root")
-def test_what_comes_with_sysdock_measures_before_and_after_defragmenting(
-    run: Callable, tmp_path: Path
-) -> None:
-    words = ("--rounds", 2, "--set", "piece_bytes=65536", *SMALL)
-    done = run("experiment", "run", "disk/fragments", "-o", tmp_path / "rec", *words)
-    rows = {(row["file_system"], row["state"], row["subject"]): row for row in results(run, tmp_path / "rec")}
-    assert len(rows) == 3 * 2 * 2
-    for kind in ("ext4", "xfs", "btrfs"):
-        before, after = rows[kind, "before", "broken"], rows[kind, "after", "broken"]
-        assert before["fragments"] == 4 * 64
-        assert before["predicted_requests"] == pytest.approx(before["requests"], rel=0.03)
-        assert after["fragments"] <= 2 * 4
-        assert after["requests"] < before["requests"] / 2
-        assert rows[kind, "before", "whole"]["times_control"] == 1
-    assert {row["rounds"] for row in rows.values()} == {2}
+    assert list((tmp_path / "journals").glob("*")) == []
+    assert list((tmp_path / "rec").rglob("*.image")) == []
     report = (tmp_path / "rec" / "report.md").read_text()
-    assert "read_ahead_kb" in report
-    assert "# 順番に読むプログラム" in report
-    assert f"sysdock experiment run disk/fragments -o {tmp_path / 'rec'} --rounds 2" in report
-    assert "ext4" in done.stdout
-    assert left_behind(tmp_path) == []
-    assert list((tmp_path / "rec").rglob("image")) == []
-    # Each scan is a recording of its own: a map shows where the pieces lay.
-    assert (tmp_path / "rec" / "scans" / "case-003-after" / "recording.json").exists()
-    assert "kind         experiment\n" in run("info", tmp_path / "rec").stdout
-    assert Recording.open(tmp_path / "rec" / "scans" / "case-003-after").families == {"scan"}
+    assert "changed by +" in report
+    assert "シード 1 から" in report
 
 
 @pytest.mark.usefixtures("needs_root")
-def test_holes_of_a_comb_are_read_as_predicted(run: Callable, tmp_path: Path) -> None:
-    words = ("--rounds", 1, "--keep", "--set", "file_system=xfs", "--set", "piece_bytes=65536", *SMALL)
-    run("experiment", "run", "disk/comb", "-o", tmp_path / "rec", *words)
-    rows = {(row["state"], row["subject"]): row for row in results(run, tmp_path / "rec")}
-    before = rows["before", "broken"]
-    assert before["fragments"] == pytest.approx(4 * 64, rel=0.01)
-    assert before["predicted_requests"] == pytest.approx(before["requests"], rel=0.03)
-    assert rows["after", "broken"]["fragments"] <= 2 * 4
-    assert left_behind(tmp_path) == []
-    assert len(list((tmp_path / "rec").rglob("image"))) == 1
+def test_the_order_comes_from_the_seed(run: Callable, own: Callable) -> None:
+    words = ("experiment", "plan", own(WRITES), "--seed")
+    assert run(*words, 7).stdout == run(*words, 7).stdout
+    assert run(*words, 7).stdout.split("order of")[1] != run(*words, 8).stdout.split("order of")[1]
+
+
+SETTING = """
+[claim]
+primary = "elapsed_s"
+detect_percent = 1000
+[plan]
+blocks = 8
+aa = false
+dry = 0
+[reject]
+foreign_cpu_percent = false
+steal_percent = false
+[factors.centisecs]
+setting = "sysctl:vm.dirty_writeback_centisecs"
+levels = ["500", "700"]
+[scenarios.a]
+[scenarios.b]
+centisecs = "700"
+[[workloads]]
+name = "read"
+run = ["sh", "-c", "test $(cat /proc/sys/vm/dirty_writeback_centisecs) = {centisecs}"]
+"""
 
 
 @pytest.mark.usefixtures("needs_root")
-def test_an_interrupted_run_takes_down_what_it_made_and_keeps_what_it_measured(
-    run: Callable, tmp_path: Path
+def test_a_setting_is_made_for_each_run_and_put_back(run: Callable, own: Callable, tmp_path: Path) -> None:
+    place = Path("/proc/sys/vm/dirty_writeback_centisecs")
+    before = place.read_text()
+    run("experiment", "run", own(SETTING), "-o", tmp_path / "rec", "--trust")
+    assert place.read_text() == before
+    rows = runs_of(run, tmp_path / "rec")
+    # The command itself looks whether the setting is made.
+    assert (len(rows), {row["rejected"] for row in rows}) == (16, {False})
+
+
+@pytest.mark.usefixtures("needs_root")
+def test_a_killed_experiment_is_repaired_and_goes_on(run: Callable, own: Callable, tmp_path: Path) -> None:
+    place = Path("/proc/sys/vm/dirty_writeback_centisecs")
+    before = place.read_text()
+    body = SETTING.replace("test $(cat", f"test -e {tmp_path}/go || exec sleep 100; test $(cat")
+    words = ["experiment", "run", str(own(body)), "-o", str(tmp_path / "rec"), "--trust", "--seed", "1"]
+    process = subprocess.Popen([sys.executable, "-m", "sysdock", *words], stderr=subprocess.DEVNULL)
+    while not children_of(process.pid, "sleep"):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    for pid in children_of(None, f"{tmp_path}/go"):
+        os.kill(pid, signal.SIGKILL)
+    (tmp_path / "go").touch()
+    assert run("experiment", "repair").exit_code == 0
+    assert place.read_text() == before
+    run("experiment", "resume", tmp_path / "rec", "--trust")
+    assert len({row["block"] for row in runs_of(run, tmp_path / "rec") if not row["rejected"]}) == 8
+    assert stated(tmp_path / "rec")["complete"]
+
+
+def children_of(parent: int | None, word: str) -> list[int]:
+    """Processes with a word in their command, below another one."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            above, each = [], int(folder.name)
+            while parent is not None and each > 1:
+                each = int((Path("/proc") / str(each) / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                above.append(each)
+        except (OSError, IndexError):
+            continue
+        if any(word in text for text in words) and (parent is None or parent in above):
+            found.append(int(folder.name))
+    return found if parent is not None else [pid for pid in found if pid != os.getpid()]
+
+
+@pytest.mark.usefixtures("needs_root")
+def test_an_interrupted_run_takes_down_what_it_made_and_goes_on_later(
+    run: Callable, own: Callable, tmp_path: Path
 ) -> None:
-    words = ["-o", str(tmp_path / "rec"), "--rounds", "1", "--set", "piece_bytes=65536", *SMALL]
-    command = [sys.executable, "-m", "sysdock", "experiment", "run", "disk/fragments", *words]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    body = WRITES.replace("blocks = 8", "blocks = 9")
+    words = ["experiment", "run", str(own(body)), "-o", str(tmp_path / "rec"), "--trust"]
+    process = subprocess.Popen([sys.executable, "-m", "sysdock", *words], stderr=subprocess.PIPE, text=True)
+    runs = tmp_path / "rec" / "experiment_runs"
+    while not list(runs.glob("*.parquet")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
     assert process.stderr
-    for line in process.stderr:
-        if "case 2 of 3" in line:
-            process.send_signal(signal.SIGINT)
-            break
     said = process.stderr.read()
     assert process.wait(timeout=60) == 130
     assert left_behind(tmp_path) == []
     assert "what was measured until then" in said
     manifest = stated(tmp_path / "rec")
     assert (manifest["complete"], manifest["ended_by"]) == (False, "interrupted")
-    assert {row["file_system"] for row in results(run, tmp_path / "rec")} >= {"ext4"}
     assert "**Not complete**" in (tmp_path / "rec" / "report.md").read_text()
+    run("experiment", "resume", tmp_path / "rec", "--trust")
+    assert verdicts(run, tmp_path / "rec")["twice", "device_write_bytes"]["blocks"] == 9
+    assert left_behind(tmp_path) == []
+
+
+COMMAND = """
+[plan]
+blocks = 8
+aa = false
+dry = 0
+[reject]
+foreign_cpu_percent = false
+steal_percent = false
+[factors.how]
+levels = ["a", "b"]
+[scenarios.a]
+[scenarios.b]
+how = "b"
+[[workloads]]
+name = "own"
+"""
+
+
+def test_a_workload_that_prints_nothing_is_no_measurement(
+    run: Callable, own: Callable, tmp_path: Path
+) -> None:
+    body = f"""{COMMAND}run = ["sh", "-c", "echo {{how}} tps = x"]
+[workloads.measures.tps]
+pattern = 'tps = ([0-9.]+)'
+better = "higher"
+text = "w"
+text_ja = "w"
+"""
+    run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
+    reasons = {row["reason"] for row in runs_of(run, tmp_path / "rec")}
+    assert reasons == {"the output has no tps"}
+    assert verdicts(run, tmp_path / "rec")["b", "elapsed_s"]["verdict"] == "invalid"
+
+
+def test_what_a_workload_prints_is_compared(run: Callable, own: Callable, tmp_path: Path) -> None:
+    body = f"""{COMMAND}primary = "tps"
+run = ["sh", "-c", "test {{how}} = a && echo tps = 1,000.5 || echo tps = 2001"]
+[workloads.measures.tps]
+pattern = 'tps = ([0-9.,]+)'
+better = "higher"
+text = "w"
+text_ja = "w"
+"""
+    run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
+    row = verdicts(run, tmp_path / "rec")["b", "tps"]
+    assert (row["verdict"], row["ratio"], row["baseline_median"]) == ("changed", 2.0, 1000.5)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("echo no > /dev/stderr; exit 3", "exit status 3: no"),
+        ("kill -9 $$", "ended by signal 9"),
+        ("sleep 100", "it was ended, as its time was over"),
+    ],
+)
+def test_a_workload_that_fails_is_rejected_with_its_reason(
+    run: Callable, own: Callable, tmp_path: Path, command: str, said: str
+) -> None:
+    body = f'{COMMAND}timeout_s = 0.2\nrun = ["sh", "-c", ": {{how}}; {command}"]'
+    run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
+    assert {row["reason"] for row in runs_of(run, tmp_path / "rec")} == {said}
+    assert verdicts(run, tmp_path / "rec")["b", "elapsed_s"]["verdict"] == "invalid"
+
+
+def test_a_workload_that_fails_while_it_warms_up_ends_all(
+    run: Callable, own: Callable, tmp_path: Path
+) -> None:
+    body = COMMAND.replace("dry = 0", "dry = 1") + 'run = ["sh", "-c", ": {how}; echo bad >&2; exit 1"]'
+    with pytest.raises(UserError, match="exit status 1: bad"):
+        run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
+    assert stated(tmp_path / "rec")["ended_by"] == "failed"
+
+
+def test_results_that_differ_are_rejected_by_a_check(run: Callable, own: Callable, tmp_path: Path) -> None:
+    body = f"""{COMMAND}run = ["sh", "-c", "echo {{how}} > {tmp_path}/answer"]
+check = [["grep", "-q", "a", "{tmp_path}/answer"]]"""
+    run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
+    reasons = [row["reason"] for row in runs_of(run, tmp_path / "rec") if row["rejected"]]
+    assert reasons
+    assert all(reason.startswith("check (grep -q a") for reason in reasons)
+
+
+@pytest.mark.usefixtures("needs_root")
+def test_what_comes_with_sysdock_measures_fragments(run: Callable, tmp_path: Path) -> None:
+    words = ("--blocks", 2, *PIECES, *SMALL)
+    done = run("experiment", "run", "disk/fragments", "-o", tmp_path / "rec", *words)
+    rows = {(row["file_system"], row["files"]): row for row in cold_reads(run, tmp_path / "rec")}
+    assert len(rows) == 3 * 3
+    for kind in ("ext4", "xfs", "btrfs"):
+        broken, after = rows[kind, "broken"], rows[kind, "defragmented"]
+        assert broken["fragments"] == 4 * 64
+        assert broken["predicted_requests"] == pytest.approx(broken["requests"], rel=0.03)
+        assert after["fragments"] <= 2 * 4
+        assert after["requests"] < broken["requests"] / 2
+        assert rows[kind, "whole"]["times_control"] == 1
+    assert {row["runs"] for row in rows.values()} == {2}
+    report = (tmp_path / "rec" / "report.md").read_text()
+    assert "read_ahead_kb" in report
+    assert "# 順番に読むプログラム" in report
+    assert f"sysdock experiment run disk/fragments -o {tmp_path / 'rec'}" in report
+    assert "ext4" in done.stdout
+    assert left_behind(tmp_path) == []
+    assert list((tmp_path / "rec").rglob("*.image")) == []
+    # Each scan is a recording of its own: a map shows where the pieces lay.
+    assert "kind         experiment\n" in run("info", tmp_path / "rec").stdout
+    assert Recording.open(tmp_path / "rec" / "scans" / "case-003").families == {"scan"}
+
+
+@pytest.mark.usefixtures("needs_root")
+def test_holes_of_a_comb_are_read_as_predicted(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The folder may be named from here, and by a link.
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.chdir(tmp_path / "link")
+    words = ("--blocks", 1, "--set", "file_system=xfs", *PIECES, *SMALL)
+    run("experiment", "run", "disk/comb", "-o", "rec", *words)
+    rows = {row["files"]: row for row in cold_reads(run, Path("rec"))}
+    assert rows["broken"]["fragments"] == pytest.approx(4 * 64, rel=0.01)
+    assert rows["broken"]["predicted_requests"] == pytest.approx(rows["broken"]["requests"], rel=0.03)
+    assert rows["defragmented"]["fragments"] <= 2 * 4
+    assert left_behind(tmp_path) == []
 
 
 @pytest.mark.usefixtures("needs_root")
@@ -255,9 +437,8 @@ def test_missing_programs_are_named_before_anything_is_made(
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     real = shutil.which
     monkeypatch.setattr(shutil, "which", lambda name, **path: None if "xfs" in name else real(name, **path))
-    with pytest.raises(UserError, match=r"missing: mkfs\.xfs, xfs_fsr\n") as raised:
+    with pytest.raises(UserError, match=r"missing: mkfs\.xfs, xfs_fsr\n"):
         run("experiment", "run", "disk/fragments", "-o", tmp_path / "rec")
-    assert "xfsprogs" in str(raised.value)
     assert not (tmp_path / "rec").exists()
 
 
@@ -278,52 +459,107 @@ def test_wrong_values_are_refused(run: Callable, tmp_path: Path, setting: str, s
     assert not (tmp_path / "rec").exists()
 
 
-def test_other_peoples_experiments_want_trust(run: Callable, own: Callable, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="does not come with sysdock"):
-        run("experiment", "run", own(READS), "-o", tmp_path / "rec")
+def test_other_peoples_experiments_want_trust_and_say_what_they_would_run(
+    run: Callable, own: Callable, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match="it would run: sh -c 'for n in"):
+        run("experiment", "run", own(WRITES), "-o", tmp_path / "rec")
     assert not (tmp_path / "rec").exists()
+
+
+def test_a_recording_of_a_stranger_is_not_gone_on_with(run: Callable, own: Callable, tmp_path: Path) -> None:
+    run("experiment", "run", own(f'{COMMAND}run = ["true", "{{how}}"]'), "-o", tmp_path / "rec", "--trust")
+    with pytest.raises(UserError, match="not one of those that come with sysdock"):
+        run("experiment", "resume", tmp_path / "rec")
+    with pytest.raises(UserError, match="no recording of an experiment"):
+        run("experiment", "resume", tmp_path)
 
 
 def test_experiments_are_listed_and_described(run: Callable) -> None:
     listed = json.loads(run("experiment", "list", "--format", "json").stdout)
-    assert [row["id"] for row in listed] == ["disk/comb", "disk/fragments"]
+    assert {"disk/comb", "disk/fragments"} <= {row["id"] for row in listed}
     shown = run("experiment", "show", "disk/fragments").stdout
     assert "piece_bytes = 4096, 16384, 65536, 262144 B" in shown
-    assert "12 cases, 5 rounds" in shown
+    assert "12 cases, 10 blocks" in shown
     with pytest.raises(UserError, match="did you mean disk/fragments"):
         run("experiment", "show", "fragments")
 
 
 @pytest.mark.parametrize(
-    ("head", "change", "said"),
+    ("old", "new", "said"),
     [
-        ("round = 2", None, "unknown key `round`"),
-        ("", ("[parameters.piece_bytes]", "[parameters.pieces_bytes]"), "needs `piece_bytes`"),
-        ("", ("files = 8", "file = 8"), "takes no `file`"),
-        ("", ("read_cold", "read_warm"), "no workload `read_warm` (did you mean read_cold"),
-        ("", ("[4096, 262144]", '[4096, "large"]'), "no list of numbers or of texts"),
-        ("", ('["broken"]', "[]"), "should be a list of texts"),
-        ("", ("[[steps]]", "[[stages]]"), "unknown key `stages`"),
-        ("rounds = 2", None, "not TOML"),
+        ("blocks = 8", "block = 8", "unknown key `block`"),
+        ("device_bytes = 67108864", "", "needs `device_bytes`"),
+        ("device_bytes = 67108864", 'device_bytes = "large"', "should be a number"),
+        (
+            "make_file_system",
+            "make_file_sistem",
+            "no preparation `make_file_sistem` (did you mean make_file_system",
+        ),
+        ("[[prepare]]", "[[steps]]", "unknown key `steps`"),
+        ('times = "2"', 'times = "3"', "`3` is no level of times"),
+        ("{times}", "{count}", "nothing gives `{count}` a value"),
+        ('primary = "device_write_bytes"', 'primary = "device_bytes"', "names no metric: device_bytes"),
+        ('baseline = "once"', 'baseline = "twin"', "`baseline` is 'twin'"),
+        (
+            "[factors.times]",
+            '[factors.times]\nsetting = "sysctll:vm.swappiness"',
+            "no kind of settings `sysctll`",
+        ),
+        ('"rm", "-f", "{data}/big"', "", "`after` is no list of words"),
+        ("[claim]", "[claim", "not TOML"),
     ],
 )
 def test_check_finds_what_is_wrong_in_a_file(
-    own: Callable, tmp_path: Path, head: str, change: tuple[str, str] | None, said: str
+    own: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, said: str
 ) -> None:
-    own(READS.replace(*change) if change else READS, head)
-    result = CliRunner().invoke(sysdock, ["check", str(tmp_path / "pack" / "experiments")])
+    assert old in WRITES
+    result = checked(own, tmp_path, monkeypatch, WRITES.replace(old, new))
     assert said in result.stdout
     assert "0 passed, 1 failed" in result.stdout
 
 
-def test_check_takes_an_experiment_that_is_right(own: Callable, tmp_path: Path) -> None:
-    own(READS)
-    result = CliRunner().invoke(sysdock, ["check", str(tmp_path / "pack" / "experiments")])
-    assert "1 passed, 0 failed" in result.stdout
+def test_check_takes_an_experiment_that_is_right(
+    own: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "1 passed, 0 failed" in checked(own, tmp_path, monkeypatch, WRITES).stdout
 
 
-def test_every_workload_says_what_it_does() -> None:
-    assert all(workload.text for workload in WORKLOADS.values())
+def checked(own: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> Result:
+    """`sysdock check` of an experiment in a folder of know-how."""
+    pack = tmp_path / "pack"
+    (pack / "experiments").mkdir(parents=True)
+    for name in ("analyses", "tables"):
+        (pack / name).symlink_to(KNOWHOW / name)
+    shutil.copy(own(body), pack / "experiments" / "own.toml")
+    monkeypatch.setenv("SYSDOCK_KNOWHOW", str(pack))
+    return CliRunner().invoke(sysdock, ["check", str(pack / "experiments")])
+
+
+def test_every_preparation_says_what_it_does() -> None:
+    assert all(preparation.text for preparation in PREPARATIONS.values())
+
+
+def test_commands_are_compared_without_a_file(run: Callable, tmp_path: Path) -> None:
+    words = ("experiment", "compare", "--blocks", 8, "--seed", 1, "--format", "json", "-o", tmp_path / "rec")
+    done = run(*words, "--", "true", "sleep 0.3")
+    answer = json.loads(done.stdout)
+    primary = next(row for row in answer["verdicts"] if row["is_primary"])
+    assert (primary["verdict"], primary["scenario"], primary["blocks"]) == ("changed", "B", 8)
+    assert primary["ratio"] > 2
+    assert [len(times) for times in answer["elapsed_s"].values()] == [8, 8]
+    assert "0.3" in (tmp_path / "rec" / "experiment.toml").read_text()
+    again = CliRunner().invoke(
+        sysdock, ["experiment", "compare", "--blocks", "8", "--fail-on", "changed", "true", "sleep 0.3"]
+    )
+    assert again.exit_code == 1
+    with pytest.raises(UserError, match="two commands or more"):
+        run("experiment", "compare", "true")
+
+
+def test_a_command_that_fails_is_no_measurement(run: Callable) -> None:
+    with pytest.raises(UserError, match="exit status 3"):
+        run("experiment", "compare", "--blocks", 8, "true", "exit 3")
 
 
 def test_requests_are_counted_as_by_a_walk_over_the_blocks() -> None:

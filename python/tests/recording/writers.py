@@ -20,28 +20,19 @@ SYSDOCK = ("env", "SYSDOCK_LIMITS=off", sys.executable, "-m", "sysdock")
 GROWING = ("paths", "commands", "processes", "object_use", "environment", "file_systems")
 Rows = dict[str, Counter[str]]
 
-# Runs an experiment of two cases that needs no device: its workload only notes a number.
+# Runs an experiment of two scenarios that needs no device.
 EXPERIMENT = """
 import sys
-from dataclasses import replace
 from pathlib import Path
 from sysdock import cli
-from sysdock.experiment import running, workload
+from sysdock.experiment import running
+from sysdock.experiment.one_off import of_commands
 from sysdock.library import Library
 
-@workload.workload()
-def note_a_number(bench):
-    bench.measured("before", "broken", 1, "requests", float(bench.case_id))
-    bench.fact("device", "number", str(bench.case_id))
-
 def run(*, standalone_mode, prog_name):
-    library = Library()
-    experiment = library.experiments()[0]
-    step = replace(experiment.steps[0], workload="note_a_number", arguments={})
-    parameter = replace(experiment.parameters[0], values=("ext4", "xfs"))
-    experiment = replace(experiment, steps=(step,), parameters=(parameter,))
-    running._refuse = lambda *_: None
-    running.run(experiment, library, Path(sys.argv[1]), command="experiment", keep=False, say=print)
+    experiment = of_commands(["true", "true "], blocks=2, metric="elapsed_s", margin=0.01, minutes=60)
+    options = {"command": "experiment", "id": "compare", "seed": 1, "set": [], "blocks": None, "busy": False}
+    running.run(experiment, Library(), Path(sys.argv[1]), options, running.Progress(say=print))
 
 # Errors are reported like those of the verb.
 cli.sysdock.main = lambda _, **options: run(**options)

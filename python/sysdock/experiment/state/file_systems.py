@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sysdock.errors import UserError
-from sysdock.experiment.disk_workloads import FILE_SYSTEMS
+from sysdock.experiment.file_system_kinds import FILE_SYSTEMS
 from sysdock.experiment.state.journal import Entry, Journal
 from sysdock.experiment.state.kind import Difference
 from sysdock.experiment.state.mounts import image_of, mount_anew

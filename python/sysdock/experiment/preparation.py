@@ -1,4 +1,4 @@
-"""Workloads are functions that steps name; their keyword-only arguments are what a step must be given."""
+"""Preparations are functions that steps name (`do`); a step must give them their keyword-only arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Function = Callable[..., None]
 
 
 @dataclass(frozen=True)
-class Workload:
+class Preparation:
     """A function of a bench and of arguments; `tools` says from these which programs it needs."""
 
     name: str
@@ -31,19 +31,25 @@ class Workload:
         """The first line of what it says of itself."""
         return (self.function.__doc__ or "").strip().splitlines()[0]
 
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Those of its arguments that need not be given, with what they are then."""
+        kinds = inspect.signature(self.function).parameters.values()
+        return {kind.name: kind.default for kind in kinds if kind.default is not kind.empty}
+
     def taken(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Those of `given` that it takes."""
         return {name: given[name] for name in self.arguments if name in given}
 
 
-WORKLOADS: dict[str, Workload] = {}
+PREPARATIONS: dict[str, Preparation] = {}
 
 
-def workload(tools: Callable[..., tuple[str, ...]] = lambda **_: ()) -> Callable[[Function], Function]:
-    """Makes a function a workload of its name."""
+def preparation(tools: Callable[..., tuple[str, ...]] = lambda **_: ()) -> Callable[[Function], Function]:
+    """Makes a function a preparation of its name."""
 
     def add(function: Function) -> Function:
-        WORKLOADS[function.__name__] = Workload(function.__name__, function, tools)
+        PREPARATIONS[function.__name__] = Preparation(function.__name__, function, tools)
         return function
 
     return add
@@ -53,7 +59,9 @@ def kind_in_words(kind: Any) -> str:
     """What an argument of this type is."""
     if typing.get_origin(kind) is typing.Literal:
         return f"one of {', '.join(typing.get_args(kind))}"
-    return {int: "a number from 1 on", str: "a text"}.get(kind, "a list of texts")
+    return {int: "a number from 1 on", str: "a text", dict[str, str]: "a table of texts"}.get(
+        kind, "a list of texts"
+    )
 
 
 def misfit(kind: Any, value: Any) -> str | None:
@@ -64,6 +72,8 @@ def misfit(kind: Any, value: Any) -> str | None:
         fits = isinstance(value, int) and not isinstance(value, bool) and value > 0
     elif kind is str:
         fits = isinstance(value, str) and value != ""
+    elif kind == dict[str, str]:
+        fits = isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
     else:
         fits = isinstance(value, list) and value != [] and all(isinstance(item, str) for item in value)
     return None if fits else kind_in_words(kind)

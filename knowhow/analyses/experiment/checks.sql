@@ -1,0 +1,13 @@
+-- Whether an experiment may be believed
+-- The checks of each case: the baseline against itself, the order within blocks, drift, runs that do not count, and what was not restored.
+-- needs:  experiment_checks
+-- column: case_id BIGINT      The case.
+-- column: name VARCHAR        a/a, order, drift, rejected or state.
+-- column: effect DOUBLE       How large it is, as a part of the metric; of rejected: part of the runs.
+-- column: p DOUBLE            Of the signed-rank test; NULL: not tested.
+-- column: is_valid BOOLEAN    Whether the case may be compared as far as this goes.
+-- column: note VARCHAR        What was found.
+-- tags:   time
+SELECT CAST(c.case_id AS BIGINT) AS case_id, c.name, round(c.effect, 5) AS effect, c.p, c.is_valid, c.note
+FROM experiment_checks AS c
+ORDER BY c.case_id, c.name

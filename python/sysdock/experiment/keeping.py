@@ -1,0 +1,186 @@
+"""The recording of an experiment: it grows block by block, so that what was measured outlives any end."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from sysdock import __version__, to_disk
+from sysdock.errors import UserError
+from sysdock.experiment.one_off import as_toml
+from sysdock.experiment.results import RunRow
+from sysdock.library import Experiment, Library
+from sysdock.library.experiments import parse_experiment
+from sysdock.recording import Recording, connect
+from sysdock.recording.appending import append, locked
+from sysdock.recording.native import refuse_existing
+from sysdock.recording.writing import empty_capture, empty_manifest, write_manifest
+
+FILE = "experiment.toml"
+PLAN = "plan.json"
+WHO = "another `sysdock experiment`"
+_TABLES = (
+    "experiment_cases",
+    "experiment_runs",
+    "experiment_metrics",
+    "experiment_facts",
+    "experiment_verdicts",
+    "experiment_checks",
+    "experiment_causes",
+    "environment",
+)
+# Computed from the runs: written anew each time.
+_COMPUTED = ("experiment_verdicts", "experiment_checks", "experiment_causes")
+
+
+class Kept:
+    """An experiment's recording in `folder`. OSError: it cannot be written, and is as it was."""
+
+    def __init__(self, folder: Path, library: Library, options: dict[str, Any]) -> None:
+        self.folder = folder
+        self.library = library
+        self.options = options
+        self.rows: list[RunRow] = []
+        self._environment: set[tuple[Any, ...]] = set()
+
+    @classmethod
+    def begin(cls, folder: Path, library: Library, experiment: Experiment, options: dict[str, Any]) -> Kept:
+        """A new recording, with the experiment's file and what was chosen (`options`: seed, --set, ...)."""
+        refuse_existing(folder)
+        to_disk.make_folder(folder)
+        try:
+            return cls._begun(folder, library, experiment, options)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+    @classmethod
+    def _begun(cls, folder: Path, library: Library, experiment: Experiment, options: dict[str, Any]) -> Kept:
+        kept = cls(folder, library, options)
+        text = experiment.path.read_bytes() if experiment.path.is_file() else as_toml(experiment).encode()
+        to_disk.write(folder / FILE, text, 0o644)
+        to_disk.write(folder / PLAN, (json.dumps(options, indent=1) + "\n").encode(), 0o644)
+        capture = empty_capture("experiment", "runs", "experiment")
+        manifest = {
+            **empty_manifest({}, {**capture, "complete": False, "ended_by": "running"}),
+            "tool": {"name": "sysdock", "version": __version__},
+            "command": options["command"],
+            "host": platform.node(),
+            "started_ns": time.time_ns(),
+            "complete": False,
+        }
+        manifest["tables"] = {name: {"rows": 0, "lost": 0, "parts": []} for name in _TABLES}
+        write_manifest(folder, manifest)
+        rows = [
+            (case.case_id, name, str(value))
+            for case in experiment.cases()
+            for name, value in {
+                "experiment": experiment.id,
+                "workload": case.workload.name,
+                **case.values,
+            }.items()
+        ]
+        kept.add({"experiment_cases": rows})
+        kept.add_environment([(*fact, "recorder") for fact in _machine()])
+        return kept
+
+    @classmethod
+    def again(cls, folder: Path, library: Library) -> tuple[Kept, Experiment]:
+        """One that is there, with its experiment as it was chosen; UserError where it is none."""
+        if not (folder / PLAN).is_file() or not (folder / FILE).is_file():
+            hint = "`sysdock experiment run NAME -o REC` makes one"
+            raise UserError("is no recording of an experiment", hint, str(folder))
+        options = json.loads((folder / PLAN).read_text())
+        experiment = parse_experiment(folder / FILE, options["id"])
+        for name, texts in options["set"]:
+            experiment = experiment.with_values(name, texts)
+        if options["blocks"]:
+            experiment = experiment.with_blocks(options["blocks"])
+        if options["busy"]:
+            experiment = experiment.on_busy_machine()
+        kept = cls(folder, library, options)
+        kept.rows = read_rows(Recording.open(folder), library)
+        return kept, experiment
+
+    def add(self, rows: dict[str, Sequence[Sequence[Any]]]) -> None:
+        """Rows of several tables at once."""
+        with locked(self.folder, WHO):
+            append(self.folder, self.library, rows, _clocked)
+
+    def add_runs(self, runs: Sequence[RunRow]) -> None:
+        """Runs with their metrics."""
+        metrics = [(run.run_id, name, value) for run in runs for name, value in run.metrics.items()]
+        self.add({"experiment_runs": [run.values() for run in runs], "experiment_metrics": metrics})
+        self.rows += runs
+
+    def add_environment(self, facts: Sequence[tuple[Any, ...]]) -> None:
+        """Facts about the machine; those that were stated before are left out."""
+        new = [fact for fact in dict.fromkeys(facts) if fact not in self._environment]
+        self._environment.update(new)
+        self.add({"environment": new})
+
+    def replace(self, rows: dict[str, Sequence[Sequence[Any]]]) -> None:
+        """What is computed from the runs, in the place of what was computed before."""
+
+        def forget(manifest: dict[str, Any]) -> None:
+            for name in rows:
+                manifest["tables"][name] = {"rows": 0, "lost": 0, "parts": []}
+
+        assert set(rows) <= set(_COMPUTED)
+        with locked(self.folder, WHO):
+            append(self.folder, self.library, {}, forget)
+            append(self.folder, self.library, rows, _clocked)
+
+    def end(self, ended: str) -> None:
+        """Says what ended it: `end of input`, interrupted, ..."""
+        manifest = Recording.open(self.folder).manifest
+        manifest["duration_ns"] = time.time_ns() - manifest["started_ns"]
+        manifest["complete"] = ended == "end of input"
+        total = len(self.rows)
+        manifest["captures"][0] |= {
+            "ended_by": ended,
+            "complete": manifest["complete"],
+            "total": total,
+            "understood": total,
+        }
+        write_manifest(self.folder, manifest)
+
+
+def read_rows(recording: Recording, library: Library) -> list[RunRow]:
+    """The runs of a recording with their metrics."""
+    connection = connect(recording, library, ["experiment_runs", "experiment_metrics"])
+    try:
+        metrics: dict[int, dict[str, float]] = {}
+        for run_id, name, value in connection.execute(
+            "SELECT run_id, metric, value FROM experiment_metrics"
+        ).fetchall():
+            metrics.setdefault(run_id, {})[name] = value
+        names = [field.name for field in fields(RunRow)[:-1]]
+        rows = connection.execute(
+            f"SELECT {', '.join(names)} FROM experiment_runs ORDER BY run_id"
+        ).fetchall()
+        found = [dict(zip(names, row, strict=True)) for row in rows]
+        return [RunRow(**row, metrics=metrics.get(row["run_id"], {})) for row in found]
+    finally:
+        connection.close()
+
+
+def _clocked(manifest: dict[str, Any]) -> None:
+    manifest["duration_ns"] = time.time_ns() - manifest["started_ns"]
+
+
+def _machine() -> list[tuple[str, str, str]]:
+    return [
+        ("host", "name", platform.node()),
+        ("kernel", "release", platform.release()),
+        ("cpu", "count", str(os.cpu_count())),
+        ("memory", "size", f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') >> 20} MiB"),
+        ("tool", "sysdock", __version__),
+    ]

@@ -1,0 +1,246 @@
+"""One run of a workload: prepared, measured by counters that cost nothing, checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sysdock.errors import UserError
+from sysdock.library import Reject, Workload
+from sysdock.library.experiments import filled
+from sysdock.recording.native import find_native
+
+_NS = 1e9
+_MOST_SAID = 300
+_STEP_TIMEOUT_S = 600
+# /proc/stat counts in ticks of 10 ms for each CPU: so much is no sign of anybody else.
+_TICKS_NS = 40_000_000
+# Of the counters of a run: name of the metric, key in the result, factor.
+_COUNTERS = (
+    ("elapsed_s", "elapsed_ns", 1 / _NS),
+    ("user_s", "user_ns", 1 / _NS),
+    ("system_s", "system_ns", 1 / _NS),
+    ("run_delay_s", "run_delay_ns", 1 / _NS),
+    ("block_delay_s", "block_delay_ns", 1 / _NS),
+    ("major_faults", "major_faults", 1),
+    ("minor_faults", "minor_faults", 1),
+    ("voluntary_switches", "voluntary_switches", 1),
+    ("max_rss_bytes", "max_rss_bytes", 1),
+    ("task_read_bytes", "read_bytes", 1),
+    ("task_write_bytes", "write_bytes", 1),
+)
+_DEVICE_COUNTERS = ("reads", "read_bytes", "writes", "write_bytes", "flushes")
+STANDARD = (
+    *(name for name, _, _ in _COUNTERS),
+    "cpu_s",
+    "undelayed_s",
+    *(f"device_{name}" for name in _DEVICE_COUNTERS),
+)
+# Higher is better of none of them.
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of a run: its metrics, and why it does not count (None: it does)."""
+
+    started_ns: int
+    dur_ns: int
+    exit_code: int | None
+    metrics: dict[str, float] = field(default_factory=dict)
+    reason: str | None = None
+
+
+class Failed(Exception):
+    """A command around the run failed; the words say which, and what it printed last."""
+
+
+def run_once(
+    workload: Workload,
+    names: Mapping[str, object],
+    folder: Path,
+    *,
+    devices: Sequence[str],
+    reject: Reject,
+    under: Sequence[str] = (),
+    ready: Any = None,
+) -> Run:
+    """Runs `before`, the command (measured), `check` and `after`.
+
+    `names` fill the placeholders, `folder` is for what the command prints, `under` is a command that runs it
+    (a recorder), `ready` is called right before it. A run that fails is no error: its `reason` says so.
+    """
+    try:
+        for words in workload.before:
+            _step("before", words, names, folder)
+        if ready:
+            ready()
+        result = measure(
+            [*under, *(filled(word, names) for word in workload.run)],
+            folder,
+            timeout_s=workload.timeout_s,
+            devices=devices,
+        )
+        run = _taken(workload, result, folder, reject)
+        if run.reason is None:
+            for words in workload.check:
+                _step("check", words, names, folder)
+    except Failed as error:
+        return Run(0, 0, None, reason=str(error))
+    finally:
+        for words in workload.after:
+            _step("after", words, names, folder, is_last=True)
+    return run
+
+
+def measure(
+    words: Sequence[str],
+    folder: Path,
+    *,
+    timeout_s: float,
+    devices: Sequence[str] = (),
+    cpus: str | None = None,
+) -> dict[str, Any]:
+    """What `sysdock-native measure` says of one run of a command; its output is in `folder` afterwards."""
+    process = start(words, folder, timeout_s=timeout_s, devices=devices, cpus=cpus)
+    return finish(process, words)
+
+
+def start(
+    words: Sequence[str],
+    folder: Path,
+    *,
+    timeout_s: float,
+    devices: Sequence[str] = (),
+    cpus: str | None = None,
+) -> subprocess.Popen[str]:
+    """Starts `sysdock-native measure`."""
+    command = [str(find_native()), "measure", f"--timeout={timeout_s:.6f}s"]
+    command += [f"--device={device}" for device in devices]
+    command += [f"--output={folder / 'stdout'}", f"--errors={folder / 'stderr'}"]
+    command += [f"--cpus={cpus}"] if cpus else []
+    # A group of its own: Ctrl-C is for us, and the run ends in order.
+    return subprocess.Popen(
+        [*command, "--", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        process_group=0,
+    )
+
+
+def finish(process: subprocess.Popen[str], words: Sequence[str]) -> dict[str, Any]:
+    """Waits for it; Ctrl-C ends the run first, and all its processes with it."""
+    try:
+        output, errors = process.communicate()
+    except BaseException:
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+        raise
+    if process.returncode:
+        said = errors.removeprefix("sysdock: ").strip().splitlines()
+        raise UserError(
+            said[0] if said else f"exit status {process.returncode}", "run it alone first", words[0]
+        )
+    answer: dict[str, Any] = json.loads(output)
+    return answer
+
+
+def metrics_of(result: Mapping[str, Any]) -> dict[str, float]:
+    """The metrics that the counters of a run give; one that is not known is left out."""
+    found = {name: result[key] * factor for name, key, factor in _COUNTERS if result.get(key) is not None}
+    if "user_s" in found and "system_s" in found:
+        found["cpu_s"] = found["user_s"] + found["system_s"]
+        delayed = found.get("run_delay_s", 0.0)
+        # With several threads at a time waiting for a CPU is no part of the elapsed time.
+        if "run_delay_s" in found and found["cpu_s"] + delayed <= found["elapsed_s"]:
+            found["undelayed_s"] = found["elapsed_s"] - delayed
+    devices = result.get("devices", [])
+    for name in _DEVICE_COUNTERS if devices else ():
+        values = [device.get(name) for device in devices]
+        if None not in values:
+            found[f"device_{name}"] = float(sum(values))
+    return found
+
+
+def _taken(workload: Workload, result: dict[str, Any], folder: Path, reject: Reject) -> Run:
+    metrics = metrics_of(result)
+    reason = next(_reasons(result, reject), None)
+    if reason and not result["timed_out"] and (said := _tail(folder / "stderr")):
+        reason = f"{reason}: {said}" if "exit" in reason or "signal" in reason else reason
+    if reason is None:
+        output = _read(folder / "stdout") + _read(folder / "stderr")
+        for each in workload.measures:
+            matches = re.findall(each.pattern, output, re.MULTILINE)
+            try:
+                metrics[each.name] = float(matches[-1].replace(",", ""))
+            except (IndexError, ValueError):
+                reason = f"the output has no {each.name}"
+    return Run(result["started_ns"], result["elapsed_ns"], result["exit_code"], metrics, reason)
+
+
+def _reasons(result: Mapping[str, Any], reject: Reject) -> Iterator[str]:
+    """Why a run does not count; only by what says nothing about the metric."""
+    if result["timed_out"]:
+        yield "it was ended, as its time was over"
+    elif result["signal"] is not None:
+        yield f"ended by signal {result['signal']}"
+    elif result["exit_code"]:
+        yield f"exit status {result['exit_code']}"
+    machine = result.get("machine", {})
+    capacity = result["elapsed_ns"] * (os.cpu_count() or 1)
+    if reject.swap and (machine.get("swapped_pages") or 0) > 0:
+        yield "the machine swapped"
+    if reject.throttled and (machine.get("throttled_ns") or 0) > 0:
+        yield "a CPU limit of the control group held it"
+    for key, part, words in (
+        ("foreign_cpu_ns", reject.foreign_cpu, "other programs used"),
+        ("steal_ns", reject.steal, "the host took"),
+    ):
+        used = machine.get(key) or 0
+        if part is not None and used > part * capacity + _TICKS_NS:
+            yield f"{words} {100 * used / capacity:.0f} % of the CPUs"
+
+
+def _step(
+    what: str, words: Sequence[str], names: Mapping[str, object], folder: Path, *, is_last: bool = False
+) -> None:
+    """A command beside the run; Failed where it fails (`after`: a UserError, as nothing may be left)."""
+    command = [filled(word, names) for word in words]
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            cwd=folder,
+            timeout=_STEP_TIMEOUT_S,
+            check=False,
+        )
+        said = (done.stderr.strip() or done.stdout.strip())[-_MOST_SAID:]
+        fact = f"exit status {done.returncode}" + (f": {said}" if said else "")
+    except subprocess.TimeoutExpired:
+        done, fact = None, f"no end within {_STEP_TIMEOUT_S} s"
+    except OSError as error:
+        done, fact = None, (error.strerror or str(error)).lower()
+    if done is None or done.returncode:
+        words_ = f"{what} ({' '.join(command)}): {fact}"
+        raise UserError(words_, "what it undoes is still there") if is_last else Failed(words_)
+
+
+def _read(path: Path) -> str:
+    return path.read_text(errors="replace") if path.exists() else ""
+
+
+def _tail(path: Path) -> str:
+    lines = _read(path).strip().splitlines()
+    return lines[-1][-_MOST_SAID:] if lines else ""

@@ -1,0 +1,87 @@
+"""Which run comes when: pure, printable, and the same again from the same seed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from sysdock.library import Experiment, Plan
+
+CONTROL = "A/A"
+MEASURED, DRY, EXPLAIN = "measured", "dry", "explain"
+# Of all looks together: what is called a change by chance. Three looks at this level of each are 1 % in all
+# (10, 20 and 40 blocks; simulated, as `tools/bench-experiment peeking` repeats).
+_LEVEL_OF_A_LOOK = 0.4
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A run that is due: its place in the block, its scenario (or the control), and its kind."""
+
+    position: int
+    scenario: str
+    kind: str
+
+
+def arms(experiment: Experiment) -> list[str]:
+    """The scenarios of a block, the baseline first, then the control if there is one."""
+    plan = experiment.plan
+    others = [each.name for each in experiment.scenarios if each.name != plan.baseline]
+    return [plan.baseline, *([CONTROL] if plan.aa else []), *others]
+
+
+def scenario_of(experiment: Experiment, arm: str) -> str:
+    """What an arm really runs."""
+    return experiment.plan.baseline if arm == CONTROL else arm
+
+
+def turns(experiment: Experiment, case_id: int, block: int, attempt: int, seed: int) -> list[Turn]:
+    """The runs of a case in one block, in the order drawn for it; blocks of the dry run are 0 and below."""
+    names = arms(experiment)
+    drawn = random.Random(f"{seed}/{case_id}/{block}/{attempt}").sample(names, len(names))
+    if block < 1:
+        return [Turn(n, arm, DRY) for n, arm in enumerate(drawn, 1) if arm != CONTROL]
+    found = [Turn(n, arm, MEASURED) for n, arm in enumerate(drawn, 1)]
+    every = experiment.plan.explain_every
+    if every and block % every == 0:
+        found += [Turn(len(found) + n, arm, EXPLAIN) for n, arm in enumerate(drawn, 1)]
+    return found
+
+
+def level(plan: Plan, alpha: float) -> float:
+    """The level of each look, so that all of them together claim a change by chance in `alpha`."""
+    return alpha if len(plan.looks) == 1 else alpha * _LEVEL_OF_A_LOOK
+
+
+def comparisons(experiment: Experiment) -> int:
+    """How many the claim is about."""
+    return len(experiment.cases()) * (len(experiment.scenarios) - 1)
+
+
+def lines(experiment: Experiment, seed: int, seconds_of_a_run: float | None = None) -> list[str]:
+    """The plan in words: cases, scenarios, order, and how long it takes if a run takes so long."""
+    plan, claim = experiment.plan, experiment.claim
+    cases = experiment.cases()
+    numbers = range(1 - plan.dry, plan.looks[-1] + 1)
+    runs = len(cases) * sum(len(turns(experiment, 1, block, 1, seed)) for block in numbers)
+    looks = ", ".join(map(str, plan.looks))
+    found = [
+        f"claim: {claim.primary}, {claim.better} is better; margin {100 * claim.margin:g} %, "
+        f"level {claim.alpha:g}",
+        f"cases: {len(cases)}; scenarios: {', '.join(arms(experiment))} (baseline: {plan.baseline})",
+        f"blocks: {plan.dry} to warm up, judged after {looks}; at most {runs:,} runs",
+    ]
+    if len(plan.looks) > 1:
+        found.append(f"level of each look: {level(plan, claim.alpha):g}")
+    if (count := comparisons(experiment)) > 1:
+        found.append(f"comparisons of the claim: {count}, adjusted by Holm's method")
+    if seconds_of_a_run is not None:
+        found.append(
+            f"time: about {runs * seconds_of_a_run / 60:.0f} minutes, stopped after {plan.minutes:g}"
+        )
+    found += [f"seed: {seed}; order of the first blocks:"]
+    for case in cases[:3]:
+        for block in range(1, min(3, plan.looks[-1]) + 1):
+            names = " ".join(turn.scenario for turn in turns(experiment, case.case_id, block, 1, seed))
+            found.append(f"  case {case.case_id}, block {block}: {names}")
+    return found

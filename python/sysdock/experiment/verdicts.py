@@ -1,0 +1,212 @@
+"""What the blocks of an experiment say: one verdict for each scenario, workload and metric.
+
+- *changed*: significant at alpha, and the interval reaches beyond the margin.
+- *equivalent*: the whole interval lies within the margin.
+- *inconclusive*: neither; the smallest effect that so many blocks could show is given with it.
+- *invalid*: something else moved the numbers, and `reason` says what.
+
+"No significant difference" is never a verdict: it says as much about the number of blocks as about the
+scenario.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sysdock.experiment import signed_rank
+from sysdock.experiment.power import smallest_visible, spread_of
+
+CHANGED, EQUIVALENT, INCONCLUSIVE, INVALID = "changed", "equivalent", "inconclusive", "invalid"
+# Iglewicz and Hoaglin (1993): beyond this many robust deviations a value is called an outlier.
+_OUTLIER = 3.5
+_MAD_OF_NORMAL = 0.6745
+# Part of false discoveries among secondary metrics (Benjamini and Hochberg, 1995).
+_FALSE_DISCOVERIES = 0.05
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A metric of the baseline and of a scenario in the same blocks, block by block."""
+
+    case_id: int
+    workload: str
+    scenario: str
+    metric: str
+    is_primary: bool
+    is_control: bool
+    baseline: tuple[float, ...]
+    changed: tuple[float, ...]
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether values can be compared as ratios: all of them are above zero."""
+        return min((*self.baseline, *self.changed), default=0.0) > 0
+
+    def differences(self) -> list[float]:
+        """By block: logarithms of ratios, or plain differences where some value is zero."""
+        pairs = zip(self.baseline, self.changed, strict=True)
+        if self.is_ratio:
+            return [math.log(after / before) for before, after in pairs]
+        return [after - before for before, after in pairs]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A row of `experiment_verdicts`.
+
+    `ratio` and its interval: scenario over baseline; None where some value is zero. `difference`: of the
+    medians, in the metric's unit. `smallest_visible`: as a ratio minus one, None where it is not known.
+    """
+
+    samples: Samples
+    verdict: str
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    difference: float
+    p: float
+    p_adjusted: float
+    blocks: int
+    smallest_visible: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What was fixed before the first run: the level, and the margin: a smaller change does not matter."""
+
+    alpha: float
+    margin: float
+
+
+def judge(samples: Sequence[Samples], claim: Claim) -> list[Verdict]:
+    """One verdict for each of the samples, in their order.
+
+    Primary metrics are one family (Holm, 1979), secondary ones another (Benjamini and Hochberg); the control,
+    which is the baseline under another name, belongs to neither.
+    """
+    p_values = [signed_rank.p_value(each.differences()) for each in samples]
+    adjusted = dict(enumerate(p_values))
+    primary = [n for n, each in enumerate(samples) if each.is_primary and not each.is_control]
+    secondary = [n for n, each in enumerate(samples) if not each.is_primary and not each.is_control]
+    adjusted.update(_holm({n: p_values[n] for n in primary}))
+    adjusted.update(_benjamini_hochberg({n: p_values[n] for n in secondary}))
+    verdicts = []
+    for number, each in enumerate(samples):
+        is_secondary = number in secondary
+        level = _FALSE_DISCOVERIES if is_secondary else claim.alpha
+        verdicts.append(_judged(each, claim, p_values[number], adjusted[number], level))
+    return verdicts
+
+
+def _judged(samples: Samples, claim: Claim, p: float, adjusted: float, level: float) -> Verdict:
+    differences = samples.differences()
+    blocks = len(differences)
+    if not blocks:
+        return Verdict(samples, INVALID, None, None, None, 0.0, 1.0, 1.0, 0, None, "no run gave this metric")
+    margin = _margin(samples, claim.margin)
+    bounds = signed_rank.interval(differences, claim.alpha)
+    visible = smallest_visible(spread_of(differences), blocks, claim.alpha)
+    word, reason = _word(adjusted, level, bounds, margin, blocks, claim.alpha)
+    if word == CHANGED and not _holds_without_outliers(differences, claim.alpha):
+        word, reason = INCONCLUSIVE, "it rests on outliers: without them it is not significant"
+    low, high = bounds if bounds else (None, None)
+    return Verdict(
+        samples,
+        word,
+        _as_ratio(samples, signed_rank.estimate(differences)),
+        _as_ratio(samples, low),
+        _as_ratio(samples, high),
+        statistics.median(samples.changed) - statistics.median(samples.baseline),
+        p,
+        adjusted,
+        blocks,
+        _visible_as_ratio(samples, visible),
+        reason,
+    )
+
+
+def _margin(samples: Samples, margin: float) -> float:
+    """In the unit of the differences; `margin` is a part of the baseline."""
+    return math.log1p(margin) if samples.is_ratio else margin * statistics.median(samples.baseline)
+
+
+def _word(
+    adjusted: float,
+    level: float,
+    bounds: tuple[float, float] | None,
+    margin: float,
+    blocks: int,
+    alpha: float,
+) -> tuple[str, str | None]:
+    if bounds is None:
+        least = next(n for n in range(1, 64) if signed_rank.smallest_p(n) <= alpha)
+        return INCONCLUSIVE, f"{blocks} blocks are too few: {least} is the least at this level"
+    low, high = bounds
+    if -margin <= low and high <= margin:
+        return EQUIVALENT, None
+    return (CHANGED, None) if adjusted <= level else (INCONCLUSIVE, None)
+
+
+def _holds_without_outliers(differences: Sequence[float], alpha: float) -> bool:
+    """Whether it is significant without blocks that are far from the others.
+
+    Fewer blocks have larger p: of what is left, no more is asked than it can show.
+    """
+    kept = [d for d, is_outlier in zip(differences, outliers(differences), strict=True) if not is_outlier]
+    if len(kept) == len(differences):
+        return True
+    return signed_rank.p_value(kept) <= max(alpha, signed_rank.smallest_p(len(kept)))
+
+
+def outliers(values: Sequence[float]) -> list[bool]:
+    """Which values are far from the others, by their modified z."""
+    middle = statistics.median(values) if values else 0.0
+    deviation = statistics.median(abs(v - middle) for v in values) if values else 0.0
+    return [deviation > 0 and _MAD_OF_NORMAL * abs(v - middle) / deviation > _OUTLIER for v in values]
+
+
+def _as_ratio(samples: Samples, difference: float | None) -> float | None:
+    return math.exp(difference) if difference is not None and samples.is_ratio else None
+
+
+def _visible_as_ratio(samples: Samples, visible: float | None) -> float | None:
+    if visible is None:
+        return None
+    if samples.is_ratio:
+        return math.expm1(visible)
+    usual = statistics.median(samples.baseline)
+    return visible / usual if usual else None
+
+
+def _holm(p_values: dict[int, float]) -> dict[int, float]:
+    adjusted = {}
+    largest = 0.0
+    for place, (key, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
+        largest = max(largest, min(1.0, (len(p_values) - place) * p))
+        adjusted[key] = largest
+    return adjusted
+
+
+def _benjamini_hochberg(p_values: dict[int, float]) -> dict[int, float]:
+    adjusted = {}
+    smallest = 1.0
+    ordered = sorted(p_values.items(), key=lambda item: item[1])
+    for place in reversed(range(len(ordered))):
+        key, p = ordered[place]
+        smallest = min(smallest, p * len(ordered) / (place + 1))
+        adjusted[key] = smallest
+    return adjusted
+
+
+def invalidated(verdicts: Sequence[Verdict], reasons: dict[int, str]) -> list[Verdict]:
+    """The same, where cases named in `reasons` (by case_id) are invalid, and why."""
+    return [
+        replace(each, verdict=INVALID, reason=reasons[each.samples.case_id])
+        if each.samples.case_id in reasons and not each.samples.is_control
+        else each
+        for each in verdicts
+    ]

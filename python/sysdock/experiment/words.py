@@ -1,0 +1,61 @@
+"""Verdicts in words, in English and Japanese."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sysdock.experiment.verdicts import CHANGED, EQUIVALENT, INCONCLUSIVE
+
+
+def of_verdict(row: Mapping[str, Any], margin: float) -> tuple[str, str]:
+    """A row of `experiment_verdicts` as a sentence. `margin`: of the claim, as a part."""
+    metric = row["metric"]
+    if row["verdict"] == CHANGED:
+        return _changed(row)
+    between, between_ja = _interval(row)
+    if row["verdict"] == EQUIVALENT:
+        return (
+            f"{metric}: equivalent within {100 * margin:g} %{between}",
+            f"{metric}: ±{100 * margin:g} % 以内で同等{between_ja}",
+        )
+    why, why_ja = (f": {row['reason']}", f": {row['reason']}") if row["reason"] else ("", "")
+    if row["verdict"] == INCONCLUSIVE:
+        visible, visible_ja = _visible(row)
+        return (
+            f"{metric}: inconclusive{why}{between}{visible}",
+            f"{metric}: 判定できず{why_ja}{between_ja}{visible_ja}",
+        )
+    return f"{metric}: invalid{why}", f"{metric}: 無効{why_ja}"
+
+
+def _changed(row: Mapping[str, Any]) -> tuple[str, str]:
+    metric = row["metric"]
+    between, between_ja = _interval(row)
+    if row["ratio"] is None:
+        step = f"from {number(row['baseline_median'])} to {number(row['scenario_median'])}"
+        step_ja = f"{number(row['baseline_median'])} から {number(row['scenario_median'])} に変化"
+        return f"{metric}: changed {step} (p = {row['p']:.2g})", f"{metric}: {step_ja} (p = {row['p']:.2g})"
+    percent = 100 * (row["ratio"] - 1)
+    return f"{metric}: changed by {percent:+.1f} %{between}", f"{metric}: {percent:+.1f} % 変化{between_ja}"
+
+
+def _interval(row: Mapping[str, Any]) -> tuple[str, str]:
+    if row["ratio_low"] is None:
+        return "", ""
+    low, high = 100 * (row["ratio_low"] - 1), 100 * (row["ratio_high"] - 1)
+    return f" (interval {low:+.1f} to {high:+.1f} %)", f" (区間 {low:+.1f} 〜 {high:+.1f} %)"
+
+
+def _visible(row: Mapping[str, Any]) -> tuple[str, str]:
+    if row["smallest_visible"] is None:
+        return "", ""
+    percent = 100 * row["smallest_visible"]
+    return f"; smallest visible change {percent:.2g} %", f"。検出できる最小の変化は {percent:.2g} %"
+
+
+def number(value: float | None) -> str:
+    """Four digits."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 10_000 or value == int(value) else f"{value:.4g}"
