@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class UserError(Exception):
@@ -40,6 +41,17 @@ class NotComputed(UserError):
         """The same as a sentence."""
         english, japanese = self.words
         return f"This {english}.", f"{japanese}。"
+
+
+@contextmanager
+def interruptions() -> Iterator[None]:
+    """Raises KeyboardInterrupt for what the engine's Python layer makes of a SIGINT that comes while it works."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":
+            raise
+        raise KeyboardInterrupt from None
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

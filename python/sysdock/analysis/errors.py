@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sysdock.errors import NotComputed, UserError
+from sysdock.errors import NotComputed, UserError, interruptions
 
 _KIND = re.compile(r"^[A-Z][A-Za-z ]*Error: ")
 # An error may state the value that it is about, which was recorded and can be of any length.
@@ -32,18 +32,14 @@ def engine_errors(place: str | None = None) -> Iterator[None]:
     import duckdb
 
     try:
-        yield
+        with interruptions():
+            yield
     except (duckdb.OutOfMemoryException, MemoryError) as error:
         raise NotComputed(f"not enough memory: {first_line(error)}", _LESS, place) from None
     except duckdb.InterruptException as error:
         if "time" not in str(error).lower():
             raise KeyboardInterrupt from None
         raise NotComputed("the query took longer than it may", "ask for less at once", place) from None
-    except RuntimeError as error:
-        # What the engine's Python layer makes of a SIGINT.
-        if str(error) == "Query interrupted":
-            raise KeyboardInterrupt from None
-        raise
     except duckdb.Error as error:
         if "pytz" in str(error):
             fact = "a column has a type with a time zone, which cannot be shown"

@@ -12,7 +12,7 @@ from typing import NoReturn
 import click
 
 from sysdock import __version__
-from sysdock.errors import UserError, did_you_mean
+from sysdock.errors import UserError, did_you_mean, interruptions
 
 # Verb -> module and the line in `sysdock --help`, in the order in which a user meets them.
 VERBS = {
@@ -115,7 +115,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
     signal.signal(signal.SIGTERM, terminate)
     try:
-        code = sysdock.main(arguments, prog_name="sysdock", standalone_mode=False)
+        with interruptions():
+            code = sysdock.main(arguments, prog_name="sysdock", standalone_mode=False)
     except UserError as error:
         code = _complain(str(error))
     except click.UsageError as error:
@@ -126,11 +127,6 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except click.ClickException as error:
         code = _complain(error.format_message())
     except (KeyboardInterrupt, click.Abort):
-        code = 130
-    except RuntimeError as error:
-        # What the engine's Python layer makes of a signal.
-        if str(error) != "Query interrupted":
-            raise
         code = 130
     except _OutputClosed:
         # Whoever read our output has enough of it. Python would complain once more at its end.

@@ -16,7 +16,7 @@ from typing import Any
 
 from sysdock import to_disk
 from sysdock.analysis import Session
-from sysdock.errors import UserError
+from sysdock.errors import UserError, interruptions
 from sysdock.experiment import plan as planned
 from sysdock.experiment.bench import Bench
 from sysdock.experiment.definition import missing_tools, problems
@@ -99,8 +99,9 @@ def go_on(experiment: Experiment, kept: Kept, progress: Progress) -> None:
     ended = "failed"
     not_restored: dict[int, str] = {}
     try:
-        for case in experiment.cases():
-            _Running(experiment, case, kept, progress, not_restored).run()
+        with interruptions():
+            for case in experiment.cases():
+                _Running(experiment, case, kept, progress, not_restored).run()
         ended = "end of input"
     except KeyboardInterrupt:
         ended = "interrupted"

@@ -71,7 +71,8 @@ def record(
 
     ended = "failed"
     try:
-        nodes.run(names, launch, native, directory, steps, said, keep, note)
+        with interruptions():
+            nodes.run(names, launch, native, directory, steps, said, keep, note)
         ended = "end of input"
     except KeyboardInterrupt:
         ended = "interrupted"
