@@ -45,7 +45,7 @@ class NotComputed(UserError):
 
 @contextmanager
 def interruptions() -> Iterator[None]:
-    """Raises KeyboardInterrupt for what the engine's Python layer makes of a SIGINT that comes while it works."""
+    """Raises KeyboardInterrupt for what the engine's Python layer makes of a SIGINT during a statement."""
     try:
         yield
     except RuntimeError as error:

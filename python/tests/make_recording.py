@@ -184,6 +184,10 @@ class RecordingMaker:
         }
         verdict |= {"baseline_median": 0.1, "scenario_median": 0.2, "reason": None}
         check = {"case_id": 1, "name": "order", "effect": 0.0, "p": 1.0, "is_valid": True, "note": None}
+        cause = {"case_id": 1, "scenario": "broken", "rank": 1, "kind": "requests", "name": "read, loop0"}
+        cause |= {"difference_per_unit": 1900.0, "unit": "requests", "share": None}
+        cause |= {"p": 0.002, "p_adjusted": 0.004, "blocks": 10}
+        item = {"run_id": 1, "kind": "requests", "name": "read, loop0", "value": 100.0, "unit": "requests"}
         tables = {
             "experiment_cases": [{"case_id": 1, "parameter": key, "value": case[key]} for key in case],
             "experiment_runs": runs,
@@ -194,6 +198,8 @@ class RecordingMaker:
             ],
             "experiment_verdicts": [verdict],
             "experiment_checks": [check],
+            "experiment_causes": [cause],
+            "experiment_profiles": [item],
         }
         return self.write(tables, name, recorder="experiment", about="experiment")
 

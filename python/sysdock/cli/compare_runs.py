@@ -36,6 +36,7 @@ def compare_runs(commands: Sequence[str], rounds: int, format_: str) -> None:
     if smallest_p(rounds) > 0.01:
         remark("with fewer than 8 rounds no difference can be significant")
     options = {"blocks": rounds, "metric": "elapsed_s", "margin": 0.01, "minutes": 1e5}
+    options["explain"] = False
     compare_commands(commands, options, secrets.randbits(32), None, format_)
 
 
@@ -43,20 +44,24 @@ def compare_commands(
     commands: Sequence[str], options: dict[str, Any], seed: int, output: Path | None, format_: str
 ) -> bool:
     """Runs them, prints the verdicts, and says whether the primary metric of one of them changed."""
+    from sysdock.cli.experiment import cause_lines
     from sysdock.experiment.one_off import of_commands
     from sysdock.experiment.results import judge_experiment
+    from sysdock.text import printable
 
     if len(commands) < 2:
         raise UserError("it takes two commands or more", "sysdock experiment compare -- 'A' 'B'")
     experiment = of_commands(commands, **options)
     with _folder(output) as folder:
         kept = _run(experiment, folder, seed)
+        causes = _causes(folder)
     verdicts, _ = judge_experiment(experiment, experiment.cases(), kept.rows, {})
     primary = [each for each in verdicts if each.samples.is_primary]
     if format_ == "json":
-        _print_json(experiment, kept, verdicts, seed)
+        _print_json(experiment, kept, verdicts, causes, seed)
     else:
         sys.stdout.write("\n".join(_lines(experiment, kept, primary)) + "\n")
+        sys.stdout.write("".join(f"{printable(line)}\n" for line in cause_lines(causes)))
     return any(each.verdict == "changed" for each in primary)
 
 
@@ -67,11 +72,27 @@ def _run(experiment: Experiment, folder: Path, seed: int) -> Kept:
     kept = run_experiment(
         experiment,
         folder,
-        {"command": command, "id": "compare", "seed": seed, "set": [], "blocks": None, "busy": False},
+        {
+            "command": command,
+            "id": "compare",
+            "seed": seed,
+            "set": [],
+            "blocks": None,
+            "busy": False,
+            "explain": False,
+        },
     )
     if not any(row.kind == "measured" and not row.rejected for row in kept.rows):
         raise UserError("no block was completed", "run each command alone first")
     return kept
+
+
+def _causes(folder: Path) -> list[dict[str, Any]]:
+    from sysdock.analysis import Session
+    from sysdock.recording import Recording
+
+    with Session(Recording.open(folder)) as session:
+        return session.run("experiment/causes").dicts()
 
 
 @contextmanager
@@ -117,7 +138,13 @@ def _counted(kept: Kept) -> list[Any]:
     return counted(kept.rows, 1)
 
 
-def _print_json(experiment: Experiment, kept: Kept, verdicts: Sequence[Any], seed: int) -> None:
+def _print_json(
+    experiment: Experiment,
+    kept: Kept,
+    verdicts: Sequence[Any],
+    causes: Sequence[dict[str, Any]],
+    seed: int,
+) -> None:
     from sysdock.analysis.writing import json_text
     from sysdock.experiment.results import verdict_row
 
@@ -131,5 +158,6 @@ def _print_json(experiment: Experiment, kept: Kept, verdicts: Sequence[Any], see
         "seed": seed,
         "elapsed_s": times,
         "verdicts": rows,
+        "causes": causes,
     }
     sys.stdout.write(json_text(answer, indent=1) + "\n")

@@ -12,7 +12,7 @@ import click
 from sysdock.cli.options import format_option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sysdock.experiment.keeping import Kept
     from sysdock.library import Experiment
@@ -50,6 +50,11 @@ _BLOCKS = click.option(
     help="So many blocks, judged once. Default: the experiment's.",
 )
 _BUSY = click.option("--busy", is_flag=True, help="Count runs that other programs on the CPUs disturbed.")
+_EXPLAIN = click.option(
+    "--explain",
+    is_flag=True,
+    help="Run each scenario once more in every block, under the recorder, and say why they differ.",
+)
 _TRUST = click.option("--trust", is_flag=True, help="Run an experiment that does not come with sysdock.")
 _FAIL_ON = click.option(
     "--fail-on",
@@ -90,12 +95,14 @@ def show(name: str) -> None:
 @_SEED
 @_SET
 @_BLOCKS
-def plan(name: str, seed: int | None, settings: tuple[str, ...], blocks: int | None) -> None:
+@_EXPLAIN
+def plan(name: str, seed: int | None, settings: tuple[str, ...], blocks: int | None, explain: bool) -> None:
     """What would run, in which order; runs nothing."""
     from sysdock.experiment.plan import lines
     from sysdock.text import printable_lines
 
     experiment = _changed(_find(name), settings, blocks)
+    experiment = experiment.explained() if explain else experiment
     sys.stdout.write(printable_lines("\n".join(lines(experiment, _seed(seed)))) + "\n")
 
 
@@ -110,6 +117,7 @@ def plan(name: str, seed: int | None, settings: tuple[str, ...], blocks: int | N
 @_SET
 @_BLOCKS
 @_BUSY
+@_EXPLAIN
 @_TRUST
 @_FAIL_ON
 @click.pass_context
@@ -121,6 +129,7 @@ def run(
     settings: tuple[str, ...],
     blocks: int | None,
     busy: bool,
+    explain: bool,
     trust: bool,
     fail_on: str | None,
 ) -> None:
@@ -131,14 +140,16 @@ def run(
     """
     experiment = _changed(_find(name), settings, blocks)
     experiment = experiment.on_busy_machine() if busy else experiment
+    experiment = experiment.explained() if explain else experiment
     _refuse_untrusted(name, experiment, trust)
     folder = output or Path(Path(name).stem)
     words = ["sysdock", "experiment", "run", name, "-o", str(folder)]
     words += [word for setting in settings for word in ("--set", setting)]
     words += ["--blocks", str(blocks)] if blocks else []
     words += ["--busy"] if busy else []
+    words += ["--explain"] if explain else []
     options = {"command": shlex.join(words), "id": experiment.id, "seed": _seed(seed)}
-    options |= {"blocks": blocks, "busy": busy}
+    options |= {"blocks": blocks, "busy": busy, "explain": explain}
     options["set"] = [
         [key, values.split(",")] for key, _, values in (text.partition("=") for text in settings)
     ]
@@ -192,6 +203,7 @@ def repair() -> None:
 @_BLOCKS
 @_SEED
 @_OUTPUT
+@_EXPLAIN
 @click.option(
     "--metric", default="elapsed_s", show_default=True, metavar="NAME", help="What the verdict is about."
 )
@@ -220,6 +232,7 @@ def compare(
     blocks: int | None,
     seed: int | None,
     output: Path | None,
+    explain: bool,
     metric: str,
     margin: float,
     minutes: float,
@@ -233,6 +246,7 @@ def compare(
     from sysdock.cli.compare_runs import compare_commands
 
     options = {"blocks": blocks, "metric": metric, "margin": margin / 100, "minutes": minutes}
+    options["explain"] = explain
     is_changed = compare_commands(commands, options, _seed(seed), output, format_)
     ctx.exit(1 if fail_on and is_changed else 0)
 
@@ -305,18 +319,36 @@ def _answer(ctx: click.Context, experiment: Experiment, folder: Path, fail_on: s
     from sysdock.analysis import Session
     from sysdock.cli.output import print_result, remark
     from sysdock.recording import Recording
+    from sysdock.text import printable_lines
 
     with Session(Recording.open(folder)) as session:
         if experiment.analysis != "experiment/verdicts":
             print_result(session.run(experiment.analysis), "table", 0)
             sys.stdout.write("\n")
         rows = session.run("experiment/verdicts").dicts()
-        sys.stdout.write("\n".join(_verdict_lines(rows, experiment)) + "\n")
+        lines = [*_verdict_lines(rows, experiment), *cause_lines(session.run("experiment/causes").dicts())]
+        sys.stdout.write(printable_lines("\n".join(lines)) + "\n")
     remark(f"{folder}/report.md written; next: sysdock show {folder} experiment/verdicts")
     is_changed = any(
         row["is_primary"] and row["verdict"] == "changed" and row["scenario"] != "A/A" for row in rows
     )
     ctx.exit(1 if fail_on and is_changed else 0)
+
+
+def cause_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Rows of `experiment/causes` in words: what differs, of each scenario. Nothing without such runs."""
+    from sysdock.experiment.words import of_causes
+
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        place = tuple(row[key] or "" for key in ("workload", "parameters", "scenario"))
+        groups.setdefault(place, []).append(row)
+    for place, some in groups.items():
+        if place[-1] != "A/A":
+            yield ""
+            runs = f"{some[0]['blocks']} blocks under the recorder"
+            yield f"{', '.join(word for word in place if word)}: what differs from the baseline, by {runs}"
+            yield from of_causes(some)
 
 
 def _verdict_lines(rows: Sequence[dict[str, Any]], experiment: Experiment) -> list[str]:

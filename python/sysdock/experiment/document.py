@@ -20,6 +20,7 @@ _WORDS = {
         "environment": "Environment",
         "procedure": "Procedure",
         "result": "Result",
+        "causes": "Causes",
         "parameters": "Parameters",
         "scenarios": "Scenarios",
         "claim": "Fixed before the first run: {primary}, {better} is better; a change below {margin:g} % "
@@ -38,6 +39,7 @@ _WORDS = {
         "environment": "環境",
         "procedure": "手順",
         "result": "結果",
+        "causes": "原因",
         "parameters": "パラメータ",
         "scenarios": "シナリオ",
         "claim": "最初の測定の前に決めたこと: 指標 {primary} ({better} がよい)、"
@@ -88,6 +90,9 @@ def _part(experiment: Experiment, session: Session, options: Mapping[str, Any], 
     lines += [f"## {words['result']}", ""]
     for analysis in dict.fromkeys((experiment.analysis, "experiment/verdicts", "experiment/checks")):
         lines += [*_result(session, analysis), "", words["table"].format(analysis=analysis), ""]
+    if session.fetch("SELECT count(*) FROM experiment_causes")[0][0]:
+        lines += [f"## {words['causes']}", "", *_result(session, "experiment/causes"), ""]
+        lines += [words["table"].format(analysis="experiment/causes"), ""]
     return [*lines, f"## {words['again']}", "", f"    {options['command']}", ""]
 
 

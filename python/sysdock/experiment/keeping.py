@@ -14,6 +14,7 @@ from typing import Any
 
 from sysdock import __version__, to_disk
 from sysdock.errors import UserError
+from sysdock.experiment.explaining import Item
 from sysdock.experiment.one_off import as_toml
 from sysdock.experiment.results import RunRow
 from sysdock.library import Experiment, Library
@@ -30,6 +31,7 @@ _TABLES = (
     "experiment_cases",
     "experiment_runs",
     "experiment_metrics",
+    "experiment_profiles",
     "experiment_facts",
     "experiment_verdicts",
     "experiment_checks",
@@ -105,6 +107,8 @@ class Kept:
             experiment = experiment.with_blocks(options["blocks"])
         if options["busy"]:
             experiment = experiment.on_busy_machine()
+        if options["explain"]:
+            experiment = experiment.explained()
         kept = cls(folder, library, options)
         kept.rows = read_rows(Recording.open(folder), library)
         return kept, experiment
@@ -115,9 +119,13 @@ class Kept:
             append(self.folder, self.library, rows, _clocked)
 
     def add_runs(self, runs: Sequence[RunRow]) -> None:
-        """Runs with their metrics."""
+        """Runs with their metrics, and the profiles of explain runs."""
         metrics = [(run.run_id, name, value) for run in runs for name, value in run.metrics.items()]
-        self.add({"experiment_runs": [run.values() for run in runs], "experiment_metrics": metrics})
+        profiles = [
+            (run.run_id, item.kind, item.name, item.value, item.unit) for run in runs for item in run.profile
+        ]
+        rows = [run.values() for run in runs]
+        self.add({"experiment_runs": rows, "experiment_metrics": metrics, "experiment_profiles": profiles})
         self.rows += runs
 
     def add_environment(self, facts: Sequence[tuple[Any, ...]]) -> None:
@@ -155,19 +163,30 @@ class Kept:
 
 def read_rows(recording: Recording, library: Library) -> list[RunRow]:
     """The runs of a recording with their metrics."""
-    connection = connect(recording, library, ["experiment_runs", "experiment_metrics"])
+    tables = ["experiment_runs", "experiment_metrics", "experiment_profiles"]
+    connection = connect(recording, library, tables)
     try:
         metrics: dict[int, dict[str, float]] = {}
         for run_id, name, value in connection.execute(
             "SELECT run_id, metric, value FROM experiment_metrics"
         ).fetchall():
             metrics.setdefault(run_id, {})[name] = value
-        names = [field.name for field in fields(RunRow)[:-1]]
+        profiles: dict[int, list[Item]] = {}
+        for run_id, *item in connection.execute(
+            "SELECT run_id, kind, name, value, unit FROM experiment_profiles"
+        ).fetchall():
+            profiles.setdefault(run_id, []).append(Item(*item))
+        names = [field.name for field in fields(RunRow)[:-2]]
         rows = connection.execute(
             f"SELECT {', '.join(names)} FROM experiment_runs ORDER BY run_id"
         ).fetchall()
         found = [dict(zip(names, row, strict=True)) for row in rows]
-        return [RunRow(**row, metrics=metrics.get(row["run_id"], {})) for row in found]
+        return [
+            RunRow(
+                **row, metrics=metrics.get(row["run_id"], {}), profile=tuple(profiles.get(row["run_id"], ()))
+            )
+            for row in found
+        ]
     finally:
         connection.close()
 

@@ -19,7 +19,7 @@ def names_of(commands: Sequence[str]) -> list[str]:
 
 
 def of_commands(
-    commands: Sequence[str], *, blocks: int | None, metric: str, margin: float, minutes: float
+    commands: Sequence[str], *, blocks: int | None, metric: str, margin: float, minutes: float, explain: bool
 ) -> Experiment:
     """Commands of the shell as scenarios. blocks None: looks after 10, 20 and 40."""
     names = names_of(commands)
@@ -41,6 +41,7 @@ def of_commands(
             dry=1,
             aa=False,
             minutes=minutes,
+            explain_every=1 if explain else 0,
         ),
         parameters=(),
         factors=(Factor("command", tuple(commands), None, text, text_ja),),
@@ -72,7 +73,8 @@ def as_toml(experiment: Experiment) -> str:
         f"pilot = {plan.pilot}",
         "dry = 1",
     ]
-    lines += ["aa = false", f"minutes = {plan.minutes!r}", "", "[reject]"]
+    lines += ["aa = false", f"minutes = {plan.minutes!r}", f"explain_every = {plan.explain_every}"]
+    lines += ["", "[reject]"]
     lines += ["swap = false", "throttled = false", "foreign_cpu_percent = false", "steal_percent = false"]
     levels = ", ".join(quoted(level) for level in experiment.factors[0].levels)
     lines += ["", "[factors.command]", f"levels = [{levels}]", 'text = "A command of the shell."']

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from sysdock.experiment import plan as planned
+from sysdock.experiment.causes import Cause, Key, causes
+from sysdock.experiment.explaining import Item
 from sysdock.experiment.plan import CONTROL
 from sysdock.experiment.validity import Check, Placed, check_case
 from sysdock.experiment.verdicts import Claim, Samples, Verdict, invalidated, judge
@@ -24,7 +26,7 @@ _UNEQUAL = 0.2
 
 @dataclass(frozen=True)
 class RunRow:
-    """A row of `experiment_runs`, with its metrics."""
+    """A row of `experiment_runs`, with its metrics; explain runs also have a profile."""
 
     run_id: int
     case_id: int
@@ -39,6 +41,7 @@ class RunRow:
     rejected: bool
     reason: str | None
     metrics: dict[str, float]
+    profile: tuple[Item, ...] = ()
 
     def values(self) -> tuple[Any, ...]:
         """In the order of the columns."""
@@ -159,6 +162,26 @@ def _rejected(case_id: int, rows: Sequence[RunRow]) -> Check:
     words = ", ".join(f"{scenario} {100 * rate:.0f} %" for scenario, rate in rates.items())
     note = f"unequal parts of the runs do not count: {words}" if uneven else None
     return Check(case_id, "rejected", statistics.fmean(flags), None, None, note)
+
+
+def causes_of(experiment: Experiment, case_id: int, rows: Iterable[RunRow]) -> dict[str, list[Cause]]:
+    """By scenario: what its explain runs did more or less of than those of the baseline."""
+    by_arm: dict[str, dict[int, dict[Key, float]]] = {}
+    for row in rows:
+        if row.case_id == case_id and row.kind == planned.EXPLAIN and not row.rejected:
+            items = {(item.kind, item.name): item.value for item in row.profile}
+            by_arm.setdefault(row.scenario, {})[row.block] = items
+    before = by_arm.get(experiment.plan.baseline, {})
+    found = {}
+    for arm in planned.arms(experiment)[1:]:
+        after = by_arm.get(arm, {})
+        found[arm] = causes([(before[block], after[block]) for block in sorted(before.keys() & after.keys())])
+    return found
+
+
+def cause_row(case_id: int, scenario: str, cause: Cause) -> tuple[Any, ...]:
+    """A row of `experiment_causes`."""
+    return (case_id, scenario, *astuple(cause))
 
 
 def verdict_row(verdict: Verdict) -> tuple[Any, ...]:

@@ -8,9 +8,9 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from sysdock.experiment.bench import Bench
 from sysdock.experiment.definition import missing_tools, problems
 from sysdock.experiment.document import NAME as REPORT
 from sysdock.experiment.document import document
+from sysdock.experiment.explaining import Item, profile, recorder
 from sysdock.experiment.keeping import Kept
 from sysdock.experiment.one_run import Run, run_once
 from sysdock.experiment.plan import Turn
@@ -29,6 +30,8 @@ from sysdock.experiment.power import blocks_for, smallest_visible, spread_of
 from sysdock.experiment.preparation import PREPARATIONS
 from sysdock.experiment.results import (
     RunRow,
+    cause_row,
+    causes_of,
     check_row,
     claim_of,
     counted,
@@ -117,12 +120,20 @@ def go_on(experiment: Experiment, kept: Kept, progress: Progress) -> None:
 
 
 def write_verdicts(experiment: Experiment, kept: Kept, not_restored: dict[int, str]) -> None:
-    """Computes verdicts and checks anew from the runs that are kept."""
-    verdicts, checks = judge_experiment(experiment, experiment.cases(), kept.rows, not_restored)
+    """Computes verdicts, checks and causes anew from the runs that are kept."""
+    cases = experiment.cases()
+    verdicts, checks = judge_experiment(experiment, cases, kept.rows, not_restored)
+    causes = [
+        cause_row(case.case_id, scenario, cause)
+        for case in cases
+        for scenario, some in causes_of(experiment, case.case_id, kept.rows).items()
+        for cause in some
+    ]
     kept.replace(
         {
             "experiment_verdicts": [verdict_row(each) for each in verdicts],
             "experiment_checks": [check_row(each) for each in checks],
+            "experiment_causes": causes,
         }
     )
 
@@ -224,16 +235,23 @@ class _Running:
             for turn in turns:
                 self._show(block, turn)
                 rows.append(self._turn(bench, block, attempt, turn, len(self.kept.rows) + len(rows) + 1))
-                if rows[-1].rejected:
+                if rows[-1].rejected and turn.kind != planned.EXPLAIN:
                     break
             self.kept.add_runs(rows)
-            if not rows[-1].rejected:
+            last = rows[-1]
+            if not last.rejected or last.kind == planned.EXPLAIN:
+                self._note_unexplained(block, rows)
                 return
-            if block < 1 and rows[-1].exit_code != 0:
-                raise UserError(str(rows[-1].reason), "run the command alone first", self.case.workload.name)
-            self.progress.say(f"block {block}, {rows[-1].scenario}: {rows[-1].reason}; the block is repeated")
+            if block < 1 and last.exit_code != 0:
+                raise UserError(str(last.reason), "run the command alone first", self.case.workload.name)
+            self.progress.say(f"block {block}, {last.scenario}: {last.reason}; the block is repeated")
             self._refuse_busy()
-        raise CaseEnded(f"block {block} was rejected {_ATTEMPTS} times: {rows[-1].reason}")
+        raise CaseEnded(f"block {block} was rejected {_ATTEMPTS} times: {last.reason}")
+
+    def _note_unexplained(self, block: int, rows: Sequence[RunRow]) -> None:
+        for row in rows:
+            if row.kind == planned.EXPLAIN and row.rejected:
+                self.progress.say(f"block {block}, {row.scenario}: no causes from this block: {row.reason}")
 
     def _refuse_busy(self) -> None:
         measured = [row for row in self.kept.rows if row.case_id == self.case.case_id and row.block >= 1]
@@ -255,9 +273,11 @@ class _Running:
                 settings[filled(factor.setting, names)] = levels[factor.name]
         mark = bench.state.mark()
         try:
-            # What does not count may be disturbed.
-            reject = _ANY if turn.kind == planned.DRY else self.experiment.reject
-            run_ = self._measured(bench, names, settings, reject)
+            # What does not count may be disturbed, and a recorder is no other program.
+            reject = self.experiment.reject if turn.kind == planned.MEASURED else _ANY
+            recording = self.scratch / "explain" if turn.kind == planned.EXPLAIN else None
+            run_ = self._measured(bench, names, settings, reject, recording)
+            run_, items = self._profiled(bench, run_, recording)
         finally:
             residue = bench.state.undo(mark)
             if residue:
@@ -276,12 +296,32 @@ class _Running:
             run_.reason is not None,
             run_.reason,
             run_.metrics,
+            items,
         )
 
+    def _profiled(self, bench: Bench, run_: Run, recording: Path | None) -> tuple[Run, tuple[Item, ...]]:
+        """What an explain run did; its recording is removed. Without a recording there is nothing to say."""
+        if recording is None:
+            return run_, ()
+        try:
+            if run_.reason is not None:
+                return run_, ()
+            units = run_.metrics.get(self.case.workload.units or "", 1.0)
+            return run_, tuple(profile(recording, self.kept.library, bench.devices, units))
+        except (UserError, ZeroDivisionError) as error:
+            return replace(run_, reason=f"nothing was recorded: {error}"), ()
+        finally:
+            shutil.rmtree(recording, ignore_errors=True)
+
     def _measured(
-        self, bench: Bench, names: dict[str, object], settings: dict[str, str], reject: Reject
+        self,
+        bench: Bench,
+        names: dict[str, object],
+        settings: dict[str, str],
+        reject: Reject,
+        recording: Path | None,
     ) -> Run:
-        """Sets, proves, runs, and proves again."""
+        """Sets, proves, runs (under the recorder if there is a `recording` to make), and proves again."""
         bench.state.apply({key: value for key, value in settings.items() if not key.startswith("cache:")})
         late = {key: value for key, value in settings.items() if key.startswith("cache:")}
         if differences := bench.state.prove():
@@ -292,6 +332,7 @@ class _Running:
             self.scratch,
             devices=bench.devices,
             reject=reject,
+            under=recorder(recording) if recording else (),
             ready=lambda: bench.state.apply(late),
         )
         if run_.reason is None and (differences := bench.state.prove()):
@@ -308,6 +349,7 @@ class _Running:
         of = self.experiment.plan.looks
         target = next((look for look in of if look >= block), of[-1])
         kind = "warming up" if turn.kind == planned.DRY else f"block {block} of {target}"
+        kind += ", under the recorder" if turn.kind == planned.EXPLAIN else ""
         self.progress.show(f"case {self.case.case_id}: {kind}, {turn.scenario}{self._left(block)}")
 
     def _left(self, block: int) -> str:

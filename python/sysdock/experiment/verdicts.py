@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from sysdock.experiment import signed_rank
 from sysdock.experiment.power import smallest_visible, spread_of
 
+K = TypeVar("K")
 CHANGED, EQUIVALENT, INCONCLUSIVE, INVALID = "changed", "equivalent", "inconclusive", "invalid"
 # Iglewicz and Hoaglin (1993): beyond this many robust deviations a value is called an outlier.
 _OUTLIER = 3.5
@@ -93,7 +95,7 @@ def judge(samples: Sequence[Samples], claim: Claim) -> list[Verdict]:
     primary = [n for n, each in enumerate(samples) if each.is_primary and not each.is_control]
     secondary = [n for n, each in enumerate(samples) if not each.is_primary and not each.is_control]
     adjusted.update(_holm({n: p_values[n] for n in primary}))
-    adjusted.update(_benjamini_hochberg({n: p_values[n] for n in secondary}))
+    adjusted.update(benjamini_hochberg({n: p_values[n] for n in secondary}))
     verdicts = []
     for number, each in enumerate(samples):
         is_secondary = number in secondary
@@ -182,16 +184,8 @@ def _visible_as_ratio(samples: Samples, visible: float | None) -> float | None:
     return visible / usual if usual else None
 
 
-def _holm(p_values: dict[int, float]) -> dict[int, float]:
-    adjusted = {}
-    largest = 0.0
-    for place, (key, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
-        largest = max(largest, min(1.0, (len(p_values) - place) * p))
-        adjusted[key] = largest
-    return adjusted
-
-
-def _benjamini_hochberg(p_values: dict[int, float]) -> dict[int, float]:
+def benjamini_hochberg(p_values: Mapping[K, float]) -> dict[K, float]:
+    """Adjusted p-values: named up to q, at most the part q of what is named is false (1995)."""
     adjusted = {}
     smallest = 1.0
     ordered = sorted(p_values.items(), key=lambda item: item[1])
@@ -199,6 +193,15 @@ def _benjamini_hochberg(p_values: dict[int, float]) -> dict[int, float]:
         key, p = ordered[place]
         smallest = min(smallest, p * len(ordered) / (place + 1))
         adjusted[key] = smallest
+    return adjusted
+
+
+def _holm(p_values: dict[int, float]) -> dict[int, float]:
+    adjusted = {}
+    largest = 0.0
+    for place, (key, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
+        largest = max(largest, min(1.0, (len(p_values) - place) * p))
+        adjusted[key] = largest
     return adjusted
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sysdock.experiment.verdicts import CHANGED, EQUIVALENT, INCONCLUSIVE
+from sysdock.text import human_ns
+
+# Causes of a scenario that the terminal shows.
+_MOST_CAUSES = 6
 
 
 def of_verdict(row: Mapping[str, Any], margin: float) -> tuple[str, str]:
@@ -52,6 +56,28 @@ def _visible(row: Mapping[str, Any]) -> tuple[str, str]:
         return "", ""
     percent = 100 * row["smallest_visible"]
     return f"; smallest visible change {percent:.2g} %", f"。検出できる最小の変化は {percent:.2g} %"
+
+
+def of_causes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Rows of `experiment/causes` of one scenario and case as lines of a table; the remainder comes last."""
+    shown = [*rows[: _MOST_CAUSES - 1], *rows[-1:]] if len(rows) > _MOST_CAUSES else rows
+    width = max((len(f"{row['kind']}: {row['name']}") for row in shown), default=0)
+    found = []
+    for row in shown:
+        share = "" if row["share"] is None else f"{100 * row['share']:5.0f} % of the difference"
+        what = f"{row['kind']}: {row['name']}"
+        found.append(f"  {what:<{width}}  {_difference(row):>14}  {share}".rstrip())
+    if len(shown) < len(rows):
+        found.insert(-1, f"  ... and {len(rows) - len(shown)} more")
+    return found
+
+
+def _difference(row: Mapping[str, Any]) -> str:
+    value, unit = row["difference_per_unit"], row["unit"]
+    sign = "-" if value < 0 else "+"
+    if unit == "ns":
+        return sign + human_ns(round(abs(value)))
+    return f"{sign}{number(abs(value))} {unit}"
 
 
 def number(value: float | None) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sysdock import to_disk
+from sysdock.errors import interruptions
 from sysdock.health import nodes
 from sysdock.library import Library, LoadPlan
 from sysdock.recording.native import refuse_existing

@@ -226,6 +226,10 @@ class Experiment:
         """The same, where runs count that others on the CPUs disturbed."""
         return replace(self, reject=replace(self.reject, foreign_cpu=None, steal=None))
 
+    def explained(self) -> Experiment:
+        """The same, where each scenario also runs under the recorder in every block."""
+        return replace(self, plan=replace(self.plan, explain_every=self.plan.explain_every or 1))
+
     def with_values(self, name: str, texts: list[str]) -> Experiment:
         """The same with other values (as text) of a parameter; UserError where there is none of that name."""
         known = {parameter.name: parameter for parameter in self.parameters}

@@ -30,8 +30,8 @@ from sysdock.experiment.one_off import of_commands
 from sysdock.library import Library
 
 def run(*, standalone_mode, prog_name):
-    experiment = of_commands(["true", "true "], blocks=2, metric="elapsed_s", margin=0.01, minutes=60)
-    options = {"command": "experiment", "id": "compare", "seed": 1, "set": [], "blocks": None, "busy": False}
+    experiment = of_commands(["true", "true "], blocks=2, metric="elapsed_s", margin=0.01, minutes=60, explain=False)
+    options = {"command": "experiment", "id": "compare", "seed": 1, "set": [], "blocks": None, "busy": False, "explain": False}
     running.run(experiment, Library(), Path(sys.argv[1]), options, running.Progress(say=print))
 
 # Errors are reported like those of the verb.
