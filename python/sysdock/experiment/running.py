@@ -263,14 +263,8 @@ class _Running:
 
     def _turn(self, bench: Bench, block: int, attempt: int, turn: Turn, run_id: int) -> RunRow:
         scenario = self.experiment.scenario(planned.scenario_of(self.experiment, turn.scenario))
-        levels = self.experiment.levels(scenario)
-        names = {**bench.names, **levels}
-        settings = {
-            filled(key, names): filled(value, names) for key, value in self.experiment.settings.items()
-        }
-        for factor in self.experiment.factors:
-            if factor.setting:
-                settings[filled(factor.setting, names)] = levels[factor.name]
+        names = {**bench.names, **self.experiment.levels(scenario)}
+        settings = self.experiment.settings_of(scenario, names)
         mark = bench.state.mark()
         try:
             # What does not count may be disturbed, and a recorder is no other program.
@@ -361,26 +355,29 @@ class _Running:
         look = next((each for each in self.experiment.plan.looks if each >= block), block)
         return f", about {took / done * (look - block + 1):.0f} s left"
 
-    def _spread(self) -> float | None:
-        """Of the differences between blocks, in the primary metric: the largest over scenarios."""
+    def _spreads(self) -> list[float]:
+        """Of the differences between blocks, in the primary metric: of each scenario."""
         metric = primary_of(self.experiment, self.case)
-        samples = [
-            s
+        return [
+            spread_of(s.differences())
             for s in samples_of(self.experiment, self.case, self.kept.rows)
             if s.metric == metric and s.is_ratio
         ]
-        return max((spread_of(s.differences()) for s in samples), default=None)
 
     def _after_pilot(self) -> None:
-        """Says what can be seen, and ends the case where that is too little."""
+        """Says what can be seen, and ends the case where that is too little in each scenario."""
         plan, claim = self.experiment.plan, claim_of(self.experiment)
-        spread = self._spread()
-        if spread is None:
+        spreads = self._spreads()
+        if not spreads:
             return
-        visible = smallest_visible(spread, plan.looks[-1], claim.alpha)
-        needed = blocks_for(self.experiment.claim.detect, spread, claim.alpha, plan.looks[-1])
-        if visible is not None:
-            words = f"with {plan.looks[-1]} blocks, a change of {100 * visible:.2g} % is visible"
+        least, most = (
+            smallest_visible(spread, plan.looks[-1], claim.alpha) for spread in (min(spreads), max(spreads))
+        )
+        needed = blocks_for(self.experiment.claim.detect, min(spreads), claim.alpha, plan.looks[-1])
+        if least is not None and most is not None:
+            low, high = f"{100 * least:.2g}", f"{100 * most:.2g}"
+            change = f"a change of {low} %" if low == high else f"a change of {low} to {high} %, by scenario,"
+            words = f"with {plan.looks[-1]} blocks, {change} is visible"
             self.progress.say(f"after the pilot of {plan.pilot} blocks: {words}")
         if needed is None:
             detect = 100 * self.experiment.claim.detect

@@ -20,6 +20,8 @@ from sysdock.library.tables import read_toml
 Value = int | str
 Words = tuple[str, ...]
 BETTER = ("lower", "higher")
+# The level of a factor with a setting that leaves the setting as it is on the machine.
+AS_IT_IS = "default"
 _TEXTS = ("title", "title_ja", "question", "question_ja")
 _KEYS = (
     *_TEXTS,
@@ -70,7 +72,9 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Factor:
-    """What scenarios differ in. `setting`: a level is its value; None: it replaces a placeholder."""
+    """What scenarios differ in. `setting`: a level is its value, `default` leaves it as it is; None: a level
+    replaces a placeholder.
+    """
 
     name: str
     levels: tuple[str, ...]
@@ -217,6 +221,15 @@ class Experiment:
     def levels(self, scenario: Scenario) -> dict[str, str]:
         """The level of each factor."""
         return {each.name: scenario.levels.get(each.name, each.levels[0]) for each in self.factors}
+
+    def settings_of(self, scenario: Scenario, names: Mapping[str, object]) -> dict[str, str]:
+        """The settings of a run in this scenario; `names` fill the placeholders."""
+        levels = self.levels(scenario)
+        found = {filled(key, names): filled(value, names) for key, value in self.settings.items()}
+        for factor in self.factors:
+            if factor.setting and levels[factor.name] != AS_IT_IS:
+                found[filled(factor.setting, names)] = levels[factor.name]
+        return found
 
     def with_blocks(self, blocks: int) -> Experiment:
         """The same with so many blocks, judged once."""

@@ -190,6 +190,15 @@ def test_a_setting_is_made_for_each_run_and_put_back(run: Callable, own: Callabl
 
 
 @pytest.mark.usefixtures("needs_root")
+def test_the_level_default_leaves_a_setting_as_it_is(run: Callable, own: Callable, tmp_path: Path) -> None:
+    before = Path("/proc/sys/vm/dirty_writeback_centisecs").read_text().strip()
+    body = SETTING.replace('["500", "700"]', '["default", "700"]')
+    body = body.replace("= {centisecs}", f"= $(echo {{centisecs}} | sed s/default/{before}/)")
+    run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
+    assert {row["rejected"] for row in runs_of(run, tmp_path / "rec")} == {False}
+
+
+@pytest.mark.usefixtures("needs_root")
 def test_a_killed_experiment_is_repaired_and_goes_on(run: Callable, own: Callable, tmp_path: Path) -> None:
     place = Path("/proc/sys/vm/dirty_writeback_centisecs")
     before = place.read_text()
@@ -555,6 +564,46 @@ def test_commands_are_compared_without_a_file(run: Callable, tmp_path: Path) -> 
     assert again.exit_code == 1
     with pytest.raises(UserError, match="two commands or more"):
         run("experiment", "compare", "true")
+
+
+NOISY = """
+[claim]
+primary = "n"
+[plan]
+blocks = 9
+pilot = 8
+aa = false
+dry = 0
+[reject]
+foreign_cpu_percent = false
+steal_percent = false
+[factors.how]
+levels = ["steady", "steady too", "wild"]
+[scenarios.a]
+[scenarios.b]
+how = "steady too"
+[scenarios.c]
+how = "wild"
+[[workloads]]
+name = "count"
+run = ["sh", "-c", "echo >> '{scratch}/{how}'; test '{how}' = wild && echo n = $(($(wc -l < {scratch}/wild) % 2 * 1500 + 500)) || echo n = 1000"]
+[workloads.measures.n]
+pattern = '^n = ([0-9.]+)'
+better = "lower"
+text = "w"
+text_ja = "w"
+"""
+
+
+def test_a_case_is_given_up_where_every_scenario_is_too_noisy(
+    run: Callable, own: Callable, tmp_path: Path
+) -> None:
+    run("experiment", "run", own(NOISY), "-o", tmp_path / "one", "--trust")
+    assert max(row["block"] for row in runs_of(run, tmp_path / "one")) == 9
+    body = NOISY.replace('[scenarios.b]\nhow = "steady too"\n', "")
+    done = run("experiment", "run", own(body), "-o", tmp_path / "all", "--trust")
+    assert max(row["block"] for row in runs_of(run, tmp_path / "all")) == 8
+    assert "the machine is too noisy: 9 blocks would not show a change of 10 %" in done.stderr
 
 
 def test_a_command_that_fails_is_no_measurement(run: Callable) -> None:
