@@ -22,6 +22,7 @@ from sysdock.recording import Recording
 from sysdock.recording.native import scan_quietly
 
 _KIB = 1024
+_FOLDERS_IN_ONE = 20
 
 
 @preparation(lambda file_system, **_: ("losetup", "mount", "umount", FILE_SYSTEMS[file_system].make[0]))
@@ -53,6 +54,21 @@ def make_whole_files(
 ) -> None:
     """Makes files in one piece each, in a folder of the file system."""
     interleave(_new_folder(bench, data, folder), Plan(files, size_bytes, size_bytes, 1))
+
+
+@preparation()
+def make_tree(
+    bench: Bench, *, folders: int, files: int, file_bytes: int, folder: str = "tree", data: str = "data"
+) -> None:
+    """Makes a tree: folders in folders, `files` small files in each."""
+    top = _new_folder(bench, data, folder)
+    content = bytes(file_bytes)
+    for number in range(folders):
+        place = top / f"{number // _FOLDERS_IN_ONE:03}" / f"{number % _FOLDERS_IN_ONE:03}"
+        place.mkdir(parents=True)
+        for file in range(files):
+            (place / f"{file:04}").write_bytes(content)
+    run_tool("sync", "--file-system", top)
 
 
 @preparation()

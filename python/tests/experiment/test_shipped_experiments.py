@@ -1,0 +1,75 @@
+"""The experiments that come with sysdock, in their shortest form: each runs, and gives the rows of its analysis."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from sysdock.cli import sysdock
+
+
+@pytest.fixture(autouse=True)
+def journals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where experiments note what they change."""
+    monkeypatch.setenv("SYSDOCK_STATE", str(tmp_path / "journals"))
+
+
+@pytest.fixture
+def needs_root() -> None:
+    """Skips where nothing can be mounted."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting and settings of the machine need root")
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Callable[..., Path]:
+    """Runs an experiment that comes with sysdock for one block, on a busy machine if need be."""
+
+    def run(name: str, *settings: str) -> Path:
+        folder = tmp_path / "rec"
+        words = [word for setting in settings for word in ("--set", setting)]
+        command = ["experiment", "run", name, "-o", str(folder), "--blocks", "1", "--busy", *words]
+        CliRunner().invoke(sysdock, command, catch_exceptions=False, standalone_mode=False)
+        return folder
+
+    return run
+
+
+def shown(folder: Path, analysis: str) -> list[dict]:
+    """Rows of an analysis."""
+    words = ["show", str(folder), analysis, "--format", "json"]
+    done = CliRunner().invoke(sysdock, words, catch_exceptions=False, standalone_mode=False)
+    return json.loads(done.stdout)
+
+
+def need(*programs: str) -> None:
+    """Skips where a program is missing."""
+    if missing := [program for program in programs if shutil.which(program) is None]:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+
+
+@pytest.mark.usefixtures("needs_root")
+def test_tuning_gives_a_row_for_each_scenario_and_puts_the_machine_back(
+    experiment: Callable[..., Path],
+) -> None:
+    before = Path("/proc/sys/vm/dirty_bytes").read_text(), Path("/proc/sys/vm/dirty_ratio").read_text()
+    folder = experiment("os/tuning", "write_mib=4", "folders=4", "files=3")
+    rows = shown(folder, "experiment/tuning")
+    assert [(row["scenario"], row["workload"]) for row in rows[:2]] == [("S0_defaults", "dd"), ("A/A", "dd")]
+    assert [row["workload"] for row in rows] == ["dd"] * 11 + ["find"] * 11
+    assert {row["runs"] for row in rows} == {1}
+    flushes = {
+        row["scenario"]: row["scenario_median"]
+        for row in shown(folder, "experiment/verdicts")
+        if (row["workload"], row["metric"]) == ("dd", "device_flushes")
+    }
+    # What the scenarios set is in force: without barriers nothing is flushed.
+    assert flushes["S2_nobarrier"] == 0
+    assert flushes["S1_noatime"] > 0
+    after = Path("/proc/sys/vm/dirty_bytes").read_text(), Path("/proc/sys/vm/dirty_ratio").read_text()
+    assert after == before
