@@ -41,7 +41,7 @@ from sysdock.experiment.results import (
     verdict_row,
 )
 from sysdock.experiment.state import Journal, State
-from sysdock.experiment.tools import run_tool
+from sysdock.experiment.tools import package_of, run_tool
 from sysdock.experiment.verdicts import CHANGED, EQUIVALENT, judge
 from sysdock.library import Case, Experiment, Library, Reject
 from sysdock.library.experiments import Step, filled
@@ -92,7 +92,8 @@ def refuse(experiment: Experiment, library: Library) -> None:
         fact = "this experiment changes settings of the machine, or mounts file systems: it needs root"
         raise UserError(fact, "run it with sudo", experiment.id)
     if missing := missing_tools(experiment):
-        hint = "install them; or leave cases out with --set"
+        packages = " ".join(dict.fromkeys(map(package_of, missing)))
+        hint = f"on Debian: apt-get install {packages}; or leave cases out with --set"
         raise UserError(f"programs are missing: {', '.join(missing)}", hint)
     find_native()
 

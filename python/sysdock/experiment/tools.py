@@ -14,6 +14,18 @@ from sysdock.recording.signals import held_back
 # Programs of file systems lie where only root looks.
 _SYSTEM = "/usr/sbin:/sbin:/usr/local/sbin"
 
+# Debian's packages of programs whose names say nothing of them.
+_PACKAGES = {
+    "postgres": "postgresql", "psql": "postgresql-client", "nginx": "nginx-light", "mkfs.xfs": "xfsprogs",
+    "xfs_fsr": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "btrfs": "btrfs-progs", "e4defrag": "e2fsprogs",
+    "mkfs.ext4": "e2fsprogs", "losetup": "mount", "taskset": "util-linux",
+}  # fmt: skip
+
+
+def package_of(tool: str) -> str:
+    """The package of Debian that has it: most have the name of their program."""
+    return _PACKAGES.get(tool, tool)
+
 
 def find_tool(name: str) -> str | None:
     """Where a program is; None where it is not."""

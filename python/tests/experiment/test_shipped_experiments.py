@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from sysdock.cli import sysdock
+from sysdock.errors import UserError
+from sysdock.experiment import postgres_preparations
+from sysdock.experiment.state.postgres import find_programs
+
+# They change settings of the machine, and count what it does meanwhile.
+pytestmark = [pytest.mark.root, pytest.mark.serial]
 
 
 @pytest.fixture(autouse=True)
@@ -27,17 +34,20 @@ def needs_root() -> None:
 
 
 @pytest.fixture
-def experiment(tmp_path: Path) -> Callable[..., Path]:
+def experiment() -> Iterator[Callable[..., Path]]:
     """Runs an experiment that comes with sysdock for one block, on a busy machine if need be."""
 
     def run(name: str, *settings: str) -> Path:
-        folder = tmp_path / "rec"
+        folder = Path(public) / "rec"
         words = [word for setting in settings for word in ("--set", setting)]
         command = ["experiment", "run", name, "-o", str(folder), "--blocks", "1", "--busy", *words]
         CliRunner().invoke(sysdock, command, catch_exceptions=False, standalone_mode=False)
         return folder
 
-    return run
+    with tempfile.TemporaryDirectory() as public:
+        # Servers run as other users.
+        os.chmod(public, 0o755)
+        yield run
 
 
 def shown(folder: Path, analysis: str) -> list[dict]:
@@ -73,3 +83,37 @@ def test_tuning_gives_a_row_for_each_scenario_and_puts_the_machine_back(
     assert flushes["S1_noatime"] > 0
     after = Path("/proc/sys/vm/dirty_bytes").read_text(), Path("/proc/sys/vm/dirty_ratio").read_text()
     assert after == before
+
+
+def need_postgres() -> None:
+    """Skips where no server of PostgreSQL is installed."""
+    if find_programs() is None:
+        pytest.skip("needs the server programs of PostgreSQL")
+    need("psql")
+
+
+@pytest.mark.usefixtures("needs_root")
+def test_transactions_are_counted_on_each_server(experiment: Callable[..., Path]) -> None:
+    need_postgres()
+    need("mkfs.xfs")
+    folder = experiment("db/tpcb", "clients=2", "scale=1", "seconds=1")
+    rows = [row for row in shown(folder, "experiment/verdicts") if row["is_primary"]]
+    assert [row["scenario"] for row in rows] == ["A/A", "asynchronous", "tuned", "xfs"]
+    assert {row["metric"] for row in rows} == {"tps"}
+    assert min(row["scenario_median"] for row in rows) > 0
+    report = (folder / "report.md").read_text()
+    assert "shared_buffers, tuned | 1GB" in report
+
+
+@pytest.mark.usefixtures("needs_root")
+def test_a_server_that_is_not_installed_is_said_with_its_package(
+    experiment: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_preparations, "find_programs", lambda: None)
+    real = shutil.which
+    monkeypatch.setattr(
+        shutil, "which", lambda name, **path: None if name == "postgres" else real(name, **path)
+    )
+    with pytest.raises(UserError, match="programs are missing: postgres\n") as raised:
+        experiment("db/tpcb")
+    assert "apt-get install postgresql" in str(raised.value)

@@ -30,12 +30,18 @@ _LONGEST_SOCKET = 107
 _PAUSE_S = 0.05
 
 
-def programs() -> Path:
-    """The folder of the newest server's programs; a UserError where none is installed."""
+def find_programs() -> Path | None:
+    """The folder of the newest server's programs; None where none is installed."""
     found = [path for path in _VERSIONS.glob("*/bin") if (path / "initdb").exists()]
-    if not found:
+    numbers = {path: [int(word) for word in re.findall(r"\d+", path.parent.name)] for path in found}
+    return max(found, key=lambda path: numbers[path], default=None)
+
+
+def programs() -> Path:
+    """The same; a UserError where none is installed."""
+    if (found := find_programs()) is None:
         raise UserError("no PostgreSQL server is installed", "apt-get install postgresql", str(_VERSIONS))
-    return max(found, key=lambda path: [int(word) for word in re.findall(r"\d+", path.parent.name)])
+    return found
 
 
 class Postgres:
