@@ -42,7 +42,7 @@ from sysdock.experiment.results import (
 )
 from sysdock.experiment.state import Journal, State
 from sysdock.experiment.tools import package_of, run_tool
-from sysdock.experiment.verdicts import CHANGED, EQUIVALENT, judge
+from sysdock.experiment.verdicts import is_decided, judge
 from sysdock.library import Case, Experiment, Library, Reject
 from sysdock.library.experiments import Step, filled
 from sysdock.recording import Recording
@@ -387,15 +387,13 @@ class _Running:
             )
 
     def _is_decided(self) -> bool:
-        """Whether more blocks would change nothing: each scenario is changed, or equivalent."""
+        """Whether the scenarios need no more blocks."""
         samples = [
             s
             for s in samples_of(self.experiment, self.case, self.kept.rows)
             if s.is_primary and not s.is_control
         ]
-        return all(
-            each.verdict in (CHANGED, EQUIVALENT) for each in judge(samples, claim_of(self.experiment))
-        )
+        return is_decided(judge(samples, claim_of(self.experiment)))
 
 
 @contextmanager

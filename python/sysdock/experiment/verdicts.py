@@ -205,6 +205,11 @@ def _holm(p_values: dict[int, float]) -> dict[int, float]:
     return adjusted
 
 
+def is_decided(verdicts: Sequence[Verdict]) -> bool:
+    """Whether more blocks would change nothing: each scenario is changed, or equivalent."""
+    return all(each.verdict in (CHANGED, EQUIVALENT) for each in verdicts)
+
+
 def invalidated(verdicts: Sequence[Verdict], reasons: dict[int, str]) -> list[Verdict]:
     """The same, where cases named in `reasons` (by case_id) are invalid, and why."""
     return [
