@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TOOL = Path(__file__).resolve().parents[3] / "tools" / "bench-experiment"
 sys.path.insert(0, f"{TOOL}.d")
 
+import recorded_runs  # noqa: E402
 import simulated_experiments  # noqa: E402
+import unchanged_runs  # noqa: E402
+import welch  # noqa: E402
 from goals import Progress, Result, table  # noqa: E402
+from interference import PATTERNS  # noqa: E402
 from sysdock.experiment.plan import level  # noqa: E402
 
 SEED = 7
@@ -46,3 +53,51 @@ def test_goals_that_were_missed_are_said_and_end_with_status_1() -> None:
     rows = json.loads(done.stdout)
     assert {row["part"] for row in rows} == {"power"}
     assert done.returncode == int(any(row["is_met"] is False for row in rows))
+
+
+def made_series(folder: Path, runs: int) -> None:
+    """Series in the folder as `--keep` leaves them; the machine gets slower from run to run."""
+    numbers = random.Random(SEED)
+    for pattern in PATTERNS:
+        for workload in recorded_runs.WORKLOADS:
+            values = {
+                metric: [(1 + n / runs) * numbers.lognormvariate(0, 0.02) for n in range(runs)]
+                for metric in recorded_runs.METRICS
+            }
+            recorded_runs.kept(recorded_runs.Series(workload, pattern, (0.0, 0.0), values), folder)
+
+
+def test_a_command_does_not_differ_from_itself_though_the_machine_gets_slower(tmp_path: Path) -> None:
+    made_series(tmp_path, 200)
+    results = list(unchanged_runs.same_command(160, 200, SEED, tmp_path, tmp_path, Progress()))
+    whole = [each for each in results if each.goal]
+    assert [each.what for each in whole] == ["all, elapsed_s", "all, cpu_s"]
+    assert max(each.value for each in whole) < 0.05
+    assert all(each.details["first A, then B, Welch"].startswith("100.00 %") for each in whole)
+
+
+def test_intervals_hold_effects_that_were_injected_into_kept_runs(tmp_path: Path) -> None:
+    made_series(tmp_path, 200)
+    results = list(unchanged_runs.calibration(100, 200, SEED, tmp_path, tmp_path, Progress()))
+    covered = [each.value for each in results if each.what.startswith("95 %")]
+    assert len(covered) == 3 * len(PATTERNS)
+    assert min(covered) > 0.85
+    assert max(each.value for each in results if each.what.startswith('"equivalent"')) < 0.1
+
+
+@pytest.mark.parametrize("workload", recorded_runs.WORKLOADS)
+def test_a_series_of_real_runs_is_kept_and_read_again(workload: str, tmp_path: Path) -> None:
+    where = (workload, "CPU bursts", 3, tmp_path / "kept", tmp_path, Progress())
+    series = recorded_runs.series_of(*where)
+    assert series.count == 3
+    assert min(series.values["elapsed_s"]) > 0
+    assert recorded_runs.series_of(*where) == series
+
+
+def test_welch_has_the_values_of_published_tables() -> None:
+    # Student's t with 18 degrees of freedom is 2.101 at .05, and 2.878 at .01.
+    ten = [float(n) for n in range(10)]
+    error = (2 * 82.5 / 9 / 10) ** 0.5
+    for t, p in ((2.101, 0.05), (2.878, 0.01), (0.0, 1.0)):
+        assert welch.p_value(ten, [n + t * error for n in ten]) == pytest.approx(p, rel=2e-3)
+    assert welch.p_value([1.0, 1.0], [1.0, 1.0]) == 1.0
