@@ -29,14 +29,14 @@ def share(count: int, of: int) -> str:
 def at_most(part: str, what: str, count: int, of: int, limit: float, **details: str | float) -> Result:
     """A share that is to be small."""
     value = count / of if of else None
-    is_met = value is not None and value <= limit
+    is_met = None if value is None else value <= limit
     return Result(part, what, share(count, of), value, f"at most {100 * limit:g} %", is_met, details)
 
 
 def at_least(part: str, what: str, count: int, of: int, limit: float, **details: str | float) -> Result:
     """A share that is to be large."""
     value = count / of if of else None
-    is_met = value is not None and value >= limit
+    is_met = None if value is None else value >= limit
     return Result(part, what, share(count, of), value, f"at least {100 * limit:g} %", is_met, details)
 
 

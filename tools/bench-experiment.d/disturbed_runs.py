@@ -1,0 +1,162 @@
+"""Runs that are disturbed on purpose, and runs that are not: which of them the engine rejects."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from goals import Progress, Result, at_least, at_most, share
+from interference import running
+from sysdock.experiment.one_run import run_once
+from sysdock.experiment.state import Journal, State
+from sysdock.experiment.tools import run_tool
+from sysdock.library import Reject, Workload
+
+# About 0.3 s alone: a share of the CPUs can be read from ticks of 10 ms.
+_LOOP = ("perl", "-e", "for ($i = 0; $i < 6000000; $i++) {}")
+_MEMORY = ("perl", "-e", '$x = "x" x (96 << 20); substr($x, $_ << 12, 1) = "y" for 0 .. (96 << 8) - 1')
+_LIMIT_BYTES = 64 << 20
+_SWAP_BYTES = 512 << 20
+# Parts of one CPU that a hog takes, by what it is called. The rule rejects from 10 % of all CPUs on.
+HOGS = {
+    "nothing": (),
+    "a CPU hog of 15 % of one CPU": ("0.15",),
+    "a CPU hog of 50 % of one CPU": ("0.5",),
+    "a CPU hog of one CPU": ("1",),
+    "a CPU hog on each of two CPUs": ("1", "1"),
+}
+_OUGHT = ("a CPU hog of one CPU", "a CPU hog on each of two CPUs")
+_QUIET_PART = 0.02
+_QUIET_FORKS = 12
+_SWAPS = 20
+_NOTHING = Reject(swap=False, throttled=False, foreign_cpu=None, steal=None)
+# Exit status of a child whose run was rejected.
+_REJECTED = 3
+
+
+def rejects(number: int, seed: int, folder: Path, progress: Progress) -> Iterator[Result]:
+    """`number` runs without a disturbance, and half as many with each."""
+    yield from _hogs(number, seed, folder, progress)
+    yield _throttled(max(1, number // 4), folder, progress)
+    yield _swapped(min(_SWAPS, max(1, number // 4)), folder, progress)
+    words = "the host of a virtual machine takes the CPU (steal): cannot be made from inside"
+    yield Result("rejects", words, "not measured", None)
+
+
+def _hogs(number: int, seed: int, folder: Path, progress: Progress) -> Iterator[Result]:
+    drawn = [kind for kind in HOGS for _ in range(number if kind == "nothing" else max(1, number // 2))]
+    random.Random(f"{seed}/rejects").shuffle(drawn)
+    rejected: dict[str, list[bool]] = {kind: [] for kind in HOGS}
+    quiet: list[bool] = []
+    for done, kind in enumerate(drawn, 1):
+        with running(*HOGS[kind], folder=folder):
+            began, before = time.monotonic(), _others()
+            is_rejected = _is_rejected(_LOOP, folder, Reject())
+            used, forks = (after - old for after, old in zip(_others(), before, strict=True))
+            used /= (time.monotonic() - began) * (os.cpu_count() or 1)
+        rejected[kind].append(is_rejected)
+        if kind == "nothing" and used < _QUIET_PART and forks <= _QUIET_FORKS:
+            quiet.append(is_rejected)
+        progress(f"rejects: run {done} of {len(drawn)}")
+    words = f"quiet: other threads used less than {100 * _QUIET_PART:g} % of the CPUs, and few were begun"
+    yield at_most("rejects", words, sum(quiet), len(quiet), 0.01)
+    for kind, flags in rejected.items():
+        if kind in _OUGHT:
+            yield at_least("rejects", kind, sum(flags), len(flags), 0.95)
+        else:
+            words = "nothing was injected; the machine as it was" if kind == "nothing" else kind
+            yield Result("rejects", words, share(sum(flags), len(flags)), sum(flags) / len(flags))
+
+
+def _is_rejected(words: tuple[str, ...], folder: Path, reject: Reject) -> bool:
+    workload = Workload("command", "", "", words)
+    return run_once(workload, {}, folder, devices=(), reject=reject).reason is not None
+
+
+def _others() -> tuple[float, int]:
+    """CPU time of all threads but ours that live [s], and how many processes and threads were begun so far."""
+    spent = 0
+    for path in Path("/proc").glob("[0-9]*/task/[0-9]*/schedstat"):
+        if path.parts[2] != str(os.getpid()):
+            with suppress(OSError, IndexError):
+                spent += int(path.read_text().split()[0])
+    begun = next(
+        int(line.split()[1])
+        for line in Path("/proc/stat").read_text().splitlines()
+        if line.startswith("processes ")
+    )
+    return spent / 1e9, begun
+
+
+def _throttled(number: int, folder: Path, progress: Progress) -> Result:
+    """Runs in a group that may use a fifth of one CPU."""
+    # Only by this rule, as others may use the CPUs meanwhile.
+    throttled = replace(_NOTHING, throttled=True)
+    settings = {"cgroup:sysdock-bench-throttled/cpu.max": "20000 100000"}
+    return _in_group("a CPU limit of the control group", settings, _LOOP, number, folder, throttled, progress)
+
+
+def _swapped(number: int, folder: Path, progress: Progress) -> Result:
+    """Runs that need more memory than their group may have, with swap space for the rest."""
+    swap = replace(_NOTHING, swap=True)
+    settings = {"cgroup:sysdock-bench-swapped/memory.max": str(_LIMIT_BYTES)}
+    with _swap_space(folder):
+        return _in_group("swapping", settings, _MEMORY, number, folder, swap, progress)
+
+
+def _in_group(
+    what: str,
+    settings: dict[str, str],
+    words: tuple[str, ...],
+    number: int,
+    folder: Path,
+    reject: Reject,
+    progress: Progress,
+) -> Result:
+    journal = Journal.begin("tools/bench-experiment")
+    state = State(journal, folder / "state")
+    try:
+        state.apply(settings)
+        (name,) = {key.partition(":")[2].partition("/")[0] for key in settings}
+        entered = state.group_members(name)
+        rejected = 0
+        for done in range(1, number + 1):
+            rejected += _is_rejected_in(entered, words, folder, reject)
+            progress(f"rejects: {what}, run {done} of {number}")
+    finally:
+        if not state.undo():
+            journal.close()
+    return at_least("rejects", what, rejected, number, 0.95)
+
+
+def _is_rejected_in(entered: list[Path], words: tuple[str, ...], folder: Path, reject: Reject) -> bool:
+    """In a process of its own, which alone is in the group: who is in it is ended with the group."""
+    if child := os.fork():
+        return bool(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == _REJECTED)
+    status = 1
+    try:
+        for file in entered:
+            file.write_text(str(os.getpid()))
+        status = _REJECTED if _is_rejected(words, folder, reject) else 0
+    finally:
+        os._exit(status)
+
+
+@contextmanager
+def _swap_space(folder: Path) -> Iterator[None]:
+    path = folder / "swap"
+    path.touch(0o600)
+    # No holes are allowed in it.
+    run_tool("dd", "if=/dev/zero", f"of={path}", "bs=1M", f"count={_SWAP_BYTES >> 20}")
+    run_tool("mkswap", path)
+    run_tool("swapon", path)
+    try:
+        yield
+    finally:
+        run_tool("swapoff", path)
+        path.unlink()
