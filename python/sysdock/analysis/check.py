@@ -24,6 +24,7 @@ from sysdock.analysis.rule_check import (
 from sysdock.analysis.session import Session
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Example, Experiment, Library, Page
+from sysdock.library.environment import parse_environment
 from sysdock.library.experiments import parse_experiment
 from sysdock.library.header import parse
 from sysdock.library.load_plan import parse_load_plan
@@ -39,6 +40,7 @@ _FOLDERS = {
     "experiments": "experiment",
     "health": "plan",
     "products": "product",
+    "environment": "environment",
 }
 _ENDINGS = {
     "analyses": (".sql", ".md"),
@@ -46,10 +48,11 @@ _ENDINGS = {
     "experiments": (".toml",),
     "health": (".toml",),
     "products": (".toml",),
+    "environment": (".toml",),
 }
 _HINT = (
     "give an .sql or .md file below `analyses` or `rules`, "
-    "or a .toml file below `experiments`, `health` or `products`"
+    "or a .toml file below `experiments`, `health`, `products` or `environment`"
 )
 # An example is some lines: a statement that takes this long, or so much memory, does not end by itself.
 _FOR_EXAMPLES = {"max_execution_time": "8000", "memory_limit": "768MB"}
@@ -128,6 +131,8 @@ def check(
     for found, sql_path, id_, kind in targets:
         if kind == "product":
             checker.check(f"product {id_}", partial(_product_problems, found, sql_path))
+        elif kind == "environment":
+            checker.check(f"environment {id_}", partial(_environment_problems, sql_path))
         elif kind == "plan":
             checker.check(f"plan {id_}", partial(_plan_problems, sql_path))
         elif kind != "experiment":
@@ -205,6 +210,11 @@ def _check_experiment(
 def _plan_problems(path: Path) -> list[str]:
     # What a value means, the generator checks; a test gives it the plans that come with sysdock.
     parse_load_plan(path)
+    return []
+
+
+def _environment_problems(path: Path) -> list[str]:
+    parse_environment(path)
     return []
 
 

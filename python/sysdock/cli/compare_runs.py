@@ -68,7 +68,11 @@ def compare_commands(
 def _run(experiment: Experiment, folder: Path, seed: int) -> Kept:
     from sysdock.cli.experiment import _run as run_experiment
 
-    command = shlex.join(["sysdock", "experiment", "compare", "--", *experiment.factors[0].levels])
+    words = ["sysdock", "experiment", "compare"]
+    words += ["--explain"] if experiment.plan.explain_every else []
+    words += [f"--blocks={experiment.plan.looks[0]}"] if len(experiment.plan.looks) == 1 else []
+    words += [f"--metric={experiment.claim.primary}"] if experiment.claim.primary != "elapsed_s" else []
+    command = shlex.join([*words, "--", *experiment.factors[0].levels])
     kept = run_experiment(
         experiment,
         folder,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sysdock.experiment.keeping import Kept
-    from sysdock.library import Experiment
+    from sysdock.library import Experiment, Library
 
 _EPILOG = """Example:
 
@@ -170,17 +170,115 @@ def resume(ctx: click.Context, recording: Path, trust: bool, fail_on: str | None
 
     library = Library()
     kept, experiment = Kept.again(recording, library)
-    own = {each.id: each.path.read_bytes() for each in library.experiments()} if library.is_own else {}
-    is_known = experiment.id == "compare" or own.get(experiment.id) == experiment.path.read_bytes()
-    if not is_known and not trust:
-        from sysdock.errors import UserError
-
-        fact = "the experiment in this recording is not one of those that come with sysdock"
-        raise UserError(fact, "read its experiment.toml, then give --trust", str(recording))
+    _refuse_stranger(recording, experiment, library, trust)
     refuse(experiment, library)
     with _progress() as progress:
         go_on(experiment, kept, progress)
     _answer(ctx, experiment, recording, fail_on)
+
+
+@command.command(
+    "report",
+    epilog="Example:\n\n\b\n  sysdock experiment report fragments\n"
+    "  sysdock experiment report fragments --against other -o documents\n",
+)
+@click.argument("recording", metavar="REC", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder for the documents. Default: `documents` in the recording.",
+)
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path),
+    metavar="REC",
+    help="Another recording of an experiment: say how the machines differ.",
+)
+def report(recording: Path, output: Path | None, against: Path | None) -> None:
+    """Write the three documents of an experiment: environment definition, procedure and results.
+
+    Each is written as Markdown in English and Japanese, and as a page of HTML with both. `run` writes them,
+    too.
+    """
+    from sysdock.analysis import Session
+    from sysdock.cli.output import remark
+    from sysdock.experiment.documents import FOLDER, write_documents
+    from sysdock.experiment.keeping import Kept
+    from sysdock.library import Library
+    from sysdock.recording import Recording
+
+    library = Library()
+    kept, experiment = Kept.again(recording, library)
+    other = None
+    if against:
+        with Session(Recording.open(against), library) as session:
+            other = session.fetch("SELECT section, name, value, source FROM environment")
+    with Session(Recording.open(recording), library) as session:
+        folder = output or recording / FOLDER
+        for path in write_documents(experiment, session, kept.options, folder, other):
+            if path.suffix == ".html":
+                remark(f"{path} written")
+
+
+@command.command(
+    "replay",
+    epilog="Example:\n\n\b\n  sysdock experiment replay fragments -o again\n"
+    "  sysdock experiment replay fragments -o again --format json\n",
+)
+@click.argument("recording", metavar="REC", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="NEW", required=True, help="Folder to make."
+)
+@_BUSY
+@_TRUST
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def replay(recording: Path, output: Path, busy: bool, trust: bool, format_: str) -> None:
+    """Run the experiment of a recording again, perhaps on another machine, and compare the results.
+
+    Each verdict is reproduced, not reproduced, or not comparable, with the reason. The order of the runs is
+    drawn anew.
+    """
+    from sysdock.experiment.keeping import Kept
+    from sysdock.library import Library
+
+    library = Library()
+    kept, experiment = Kept.again(recording, library)
+    experiment = experiment.on_busy_machine() if busy else experiment
+    _refuse_stranger(recording, experiment, library, trust)
+    command = shlex.join(["sysdock", "experiment", "replay", str(recording), "-o", str(output)])
+    options = {**kept.options, "command": command, "seed": _seed(None), "busy": busy or kept.options["busy"]}
+    again = _run(experiment, output, options)
+    _print_outcomes(recording, again.folder, library, format_)
+
+
+def _print_outcomes(first: Path, again: Path, library: Library, format_: str) -> None:
+    from dataclasses import asdict
+
+    from sysdock.analysis.writing import json_text
+    from sysdock.experiment.replaying import compare, named
+    from sysdock.recording import Recording
+    from sysdock.text import printable_lines
+
+    outcomes, differences = compare(Recording.open(first), Recording.open(again), library)
+    if format_ == "json":
+        answer = {
+            "outcomes": [asdict(each) for each in outcomes],
+            "differences": [asdict(each) for each in differences],
+        }
+        sys.stdout.write(json_text(answer, indent=1) + "\n")
+        return
+    lines = [f"{each.place}: {each.outcome} ({each.reason})" for each in outcomes]
+    lines += ["", f"the machines differ in {named(differences)}" if differences else "the machines are alike"]
+    sys.stdout.write(printable_lines("\n".join(lines)) + "\n")
+
+
+def _refuse_stranger(recording: Path, experiment: Experiment, library: Library, trust: bool) -> None:
+    """A recording may come from anywhere: without --trust only what comes with sysdock is run."""
+    own = {each.id: each.path.read_bytes() for each in library.experiments()} if library.is_own else {}
+    if not trust and own.get(experiment.id) != experiment.path.read_bytes():
+        _refuse(experiment, str(recording))
 
 
 @command.command("repair", epilog="Example:\n\n\b\n  sysdock experiment repair\n")
@@ -262,15 +360,27 @@ def _find(name: str) -> Experiment:
 
 
 def _refuse_untrusted(name: str, experiment: Experiment, trust: bool) -> None:
-    from sysdock.errors import UserError
     from sysdock.library import Library
 
-    library = Library()
-    if trust or (library.is_own and not name.endswith(".toml")):
-        return
-    commands = sorted({shlex.join(each.run) for each in experiment.workloads})
-    fact = f"this experiment does not come with sysdock; it would run: {'; '.join(commands)}"
-    raise UserError(fact, "read it, then give --trust", str(experiment.path))
+    if not trust and (not Library().is_own or name.endswith(".toml")):
+        _refuse(experiment, str(experiment.path))
+
+
+def _refuse(experiment: Experiment, place: str) -> None:
+    """Says what it would run and set, as the error that refuses it."""
+    from sysdock.errors import UserError
+
+    commands = [step.run for step in experiment.prepare if step.run]
+    for each in experiment.workloads:
+        commands += [*each.before, each.run, *each.check, *each.after]
+    words = dict.fromkeys(shlex.join(command) for command in commands)
+    for factor in experiment.factors:
+        words |= dict.fromkeys(
+            f"{factor.setting} = {level}" if factor.setting else level for level in factor.levels
+        )
+    words |= {f"{key} = {value}": None for key, value in experiment.settings.items()}
+    fact = f"this experiment does not come with sysdock; it would run and set: {'; '.join(words)}"
+    raise UserError(fact, "read its file, then give --trust", place)
 
 
 def _seed(seed: int | None) -> int:
@@ -288,9 +398,9 @@ def _run(experiment: Experiment, folder: Path, options: dict[str, Any]) -> Kept:
             return run_experiment(experiment, Library(), folder, options, progress)
         except BaseException:
             if (folder / "recording.json").is_file():
-                progress.say(
-                    f"what was measured until then is in {folder}; sysdock experiment resume {folder} goes on"
-                )
+                own = "" if experiment.path.parent.parent.name == "experiments" else " --trust"
+                words = f"sysdock experiment resume {folder}{own} goes on"
+                progress.say(f"what was measured until then is in {folder}; {words}")
             raise
 
 
@@ -328,7 +438,7 @@ def _answer(ctx: click.Context, experiment: Experiment, folder: Path, fail_on: s
         rows = session.run("experiment/verdicts").dicts()
         lines = [*_verdict_lines(rows, experiment), *cause_lines(session.run("experiment/causes").dicts())]
         sys.stdout.write(printable_lines("\n".join(lines)) + "\n")
-    remark(f"{folder}/report.md written; next: sysdock show {folder} experiment/verdicts")
+    remark(f"documents are in {folder}/documents; next: sysdock show {folder} experiment/verdicts")
     is_changed = any(
         row["is_primary"] and row["verdict"] == "changed" and row["scenario"] != "A/A" for row in rows
     )

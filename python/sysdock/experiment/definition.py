@@ -32,6 +32,22 @@ def problems(library: Library, experiment: Experiment) -> list[str]:
 
 def missing_tools(experiment: Experiment) -> list[str]:
     """Programs that some case needs and this machine lacks."""
+    return [tool for tool in needed_tools(experiment) if not find_tool(tool)]
+
+
+def programs_of(experiment: Experiment) -> list[str]:
+    """Programs whose versions matter: those that are needed, and the first one of each command of a shell."""
+    found = dict.fromkeys(needed_tools(experiment))
+    names = [level for factor in experiment.factors if not factor.setting for level in factor.levels]
+    for text in (*names, *(word for each in experiment.workloads for word in each.run[2:])):
+        first = text.split()[0] if text.split() else ""
+        if "{" not in first and "=" not in first and find_tool(first):
+            found[first] = None
+    return list(found)
+
+
+def needed_tools(experiment: Experiment) -> list[str]:
+    """Programs that some case needs."""
     needed: dict[str, None] = {}
     for case in experiment.cases():
         for step in experiment.prepare:
@@ -41,7 +57,7 @@ def missing_tools(experiment: Experiment) -> list[str]:
         for words in (*(step.run for step in experiment.prepare if step.run), case.workload.run):
             if "{" not in words[0]:
                 needed[words[0]] = None
-    return [tool for tool in needed if not find_tool(tool)]
+    return list(needed)
 
 
 def made_names(experiment: Experiment) -> set[str]:

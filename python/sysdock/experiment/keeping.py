@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import shutil
 import time
@@ -14,6 +13,9 @@ from typing import Any
 
 from sysdock import __version__, to_disk
 from sysdock.errors import UserError
+from sysdock.experiment.definition import programs_of
+from sysdock.experiment.environment import capture as capture_environment
+from sysdock.experiment.environment import programs_used
 from sysdock.experiment.explaining import Item
 from sysdock.experiment.one_off import as_toml
 from sysdock.experiment.results import RunRow
@@ -33,6 +35,7 @@ _TABLES = (
     "experiment_metrics",
     "experiment_profiles",
     "experiment_facts",
+    "experiment_commands",
     "experiment_verdicts",
     "experiment_checks",
     "experiment_causes",
@@ -91,6 +94,8 @@ class Kept:
         ]
         kept.add({"experiment_cases": rows})
         kept.add_environment([(*fact, "recorder") for fact in _machine()])
+        kept.add_environment(capture_environment(library.environment(), folder.resolve()))
+        kept.add_environment(programs_used(programs_of(experiment)))
         return kept
 
     @classmethod
@@ -199,7 +204,5 @@ def _machine() -> list[tuple[str, str, str]]:
     return [
         ("host", "name", platform.node()),
         ("kernel", "release", platform.release()),
-        ("cpu", "count", str(os.cpu_count())),
-        ("memory", "size", f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') >> 20} MiB"),
         ("tool", "sysdock", __version__),
     ]

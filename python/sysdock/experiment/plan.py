@@ -48,6 +48,11 @@ def turns(experiment: Experiment, case_id: int, block: int, attempt: int, seed: 
     return found
 
 
+def measured(experiment: Experiment, case_id: int, block: int, seed: int) -> list[Turn]:
+    """The runs of a block that count, in their order, if none is rejected."""
+    return [turn for turn in turns(experiment, case_id, block, 1, seed) if turn.kind == MEASURED]
+
+
 def level(plan: Plan, alpha: float) -> float:
     """The level of each look, so that all of them together claim a change by chance in `alpha`."""
     return alpha if len(plan.looks) == 1 else alpha * _LEVEL_OF_A_LOOK
@@ -82,6 +87,6 @@ def lines(experiment: Experiment, seed: int, seconds_of_a_run: float | None = No
     found += [f"seed: {seed}; order of the first blocks:"]
     for case in cases[:3]:
         for block in range(1, min(3, plan.looks[-1]) + 1):
-            names = " ".join(turn.scenario for turn in turns(experiment, case.case_id, block, 1, seed))
+            names = " ".join(turn.scenario for turn in measured(experiment, case.case_id, block, seed))
             found.append(f"  case {case.case_id}, block {block}: {names}")
     return found

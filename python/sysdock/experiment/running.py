@@ -11,17 +11,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sysdock import to_disk
 from sysdock.analysis import Session
 from sysdock.errors import UserError, interruptions
 from sysdock.experiment import plan as planned
 from sysdock.experiment.bench import Bench
 from sysdock.experiment.definition import missing_tools, problems
-from sysdock.experiment.document import NAME as REPORT
-from sysdock.experiment.document import document
+from sysdock.experiment.documents import FOLDER as DOCUMENTS
+from sysdock.experiment.documents import write_documents
 from sysdock.experiment.explaining import Item, profile, recorder
 from sysdock.experiment.keeping import Kept
 from sysdock.experiment.one_run import Run, run_once
@@ -41,7 +41,7 @@ from sysdock.experiment.results import (
     verdict_row,
 )
 from sysdock.experiment.state import Journal, State
-from sysdock.experiment.tools import package_of, run_tool
+from sysdock.experiment.tools import logged, package_of, run_tool
 from sysdock.experiment.verdicts import is_decided, judge
 from sysdock.library import Case, Experiment, Library, Reject
 from sysdock.library.experiments import Step, filled
@@ -117,7 +117,8 @@ def go_on(experiment: Experiment, kept: Kept, progress: Progress) -> None:
         with contextlib.suppress(OSError) if ended == "write error" else contextlib.nullcontext():
             write_verdicts(experiment, kept, not_restored)
             kept.end(ended)
-            write_report(experiment, kept)
+            with Session(Recording.open(kept.folder), kept.library) as session:
+                write_documents(experiment, session, kept.options, kept.folder / DOCUMENTS)
 
 
 def write_verdicts(experiment: Experiment, kept: Kept, not_restored: dict[int, str]) -> None:
@@ -137,13 +138,6 @@ def write_verdicts(experiment: Experiment, kept: Kept, not_restored: dict[int, s
             "experiment_causes": causes,
         }
     )
-
-
-def write_report(experiment: Experiment, kept: Kept) -> None:
-    """Writes report.md beside the tables it is made of."""
-    with Session(Recording.open(kept.folder), kept.library) as session:
-        text = document(experiment, session, kept.options)
-    to_disk.write(kept.folder / REPORT, text.encode(), 0o644)
 
 
 class _Running:
@@ -197,16 +191,18 @@ class _Running:
         self.progress.say(f"not restored: {words}")
 
     def _prepare(self, bench: Bench) -> None:
-        for step in self.experiment.prepare:
+        commands: list[tuple[int, int, str]] = []
+        for number, step in enumerate(self.experiment.prepare, 1):
             self.progress.show(f"preparing: {step.text}")
-            with _errors_of(step):
+            note = partial(_note_command, commands, self.case.case_id, number)
+            with _errors_of(step), logged(note):
                 if step.do:
                     known = PREPARATIONS[step.do]
                     bench.scans.mkdir(exist_ok=True)
                     known.function(bench, **known.taken({**self.case.values, **step.arguments}))
                 else:
                     run_tool(*(filled(word, bench.names) for word in step.run or ()))
-        self.kept.add({"experiment_facts": bench.facts})
+        self.kept.add({"experiment_facts": bench.facts, "experiment_commands": commands})
         self.kept.add_environment(bench.environment)
 
     def _blocks(self, bench: Bench) -> None:
@@ -394,6 +390,10 @@ class _Running:
             if s.is_primary and not s.is_control
         ]
         return is_decided(judge(samples, claim_of(self.experiment)))
+
+
+def _note_command(commands: list[tuple[int, int, str]], case_id: int, step: int, command: str) -> None:
+    commands.append((case_id, step, command))
 
 
 @contextmanager

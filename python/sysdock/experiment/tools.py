@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from sysdock.errors import UserError
@@ -36,11 +39,26 @@ def _path() -> str:
     return f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM}"
 
 
+_LOG: ContextVar[Callable[[str], None] | None] = ContextVar("log", default=None)
+
+
+@contextmanager
+def logged(note: Callable[[str], None]) -> Iterator[None]:
+    """In its body, `note` gets each command that `run_tool` runs, quoted for a shell."""
+    token = _LOG.set(note)
+    try:
+        yield
+    finally:
+        _LOG.reset(token)
+
+
 def run_tool(*words: str | Path, pass_fds: Sequence[int] = ()) -> str:
     """Runs a program and returns what it printed; a UserError has what it complained of.
 
     pass_fds: open files that it holds, too, such as a lock that says that it still runs.
     """
+    if note := _LOG.get():
+        note(shlex.join(map(str, words)))
     # In a group of its own: Ctrl-C is for us, and what was mounted must come down in order.
     process = None
     try:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import sysdock
 from sysdock.errors import UserError, did_you_mean
+from sysdock.library.environment import EnvironmentSection, parse_environment
 from sysdock.library.experiments import Experiment, parse_experiment
 from sysdock.library.header import Analysis, parse
 from sysdock.library.load_plan import LoadPlan, parse_load_plan
@@ -50,7 +51,7 @@ class ChartTemplate:
         return " ".join(map(str, text if isinstance(text, list) else [text]))
 
 
-_SHARED = ("tables", "charts", "products", "health")
+_SHARED = ("tables", "charts", "products", "health", "environment")
 # What a file of the library was parsed to.
 _Parsed = TypeVar("_Parsed")
 
@@ -92,6 +93,10 @@ class Library:
     def experiments(self) -> list[Experiment]:
         """All experiments, sorted by id."""
         return [self._experiment(id_, path) for id_, path in self._scan("experiments", ".toml").items()]
+
+    def environment(self) -> list[EnvironmentSection]:
+        """All sections of an environment definition, sorted by name."""
+        return [self._cached(path, parse_environment) for path in self._scan("environment", ".toml").values()]
 
     def products(self) -> list[Product]:
         """All products, sorted by name."""

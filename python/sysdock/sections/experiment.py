@@ -17,6 +17,7 @@ _TABLES = (
     "experiment_runs",
     "experiment_metrics",
     "experiment_facts",
+    "experiment_profiles",
     "experiment_verdicts",
     "experiment_checks",
     "experiment_causes",

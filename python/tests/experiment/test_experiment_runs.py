@@ -143,9 +143,9 @@ def test_twice_the_writes_are_found_exactly(run: Callable, own: Callable, tmp_pa
     assert left_behind(tmp_path) == []
     assert list((tmp_path / "journals").glob("*")) == []
     assert list((tmp_path / "rec").rglob("*.image")) == []
-    report = (tmp_path / "rec" / "report.md").read_text()
-    assert "changed by +" in report
-    assert "シード 1 から" in report
+    documents = tmp_path / "rec" / "documents"
+    assert "changed by +" in (documents / "results.md").read_text()
+    assert "シード 1 から" in (documents / "procedure.ja.md").read_text()
 
 
 @pytest.mark.usefixtures("needs_root")
@@ -256,7 +256,7 @@ def test_an_interrupted_run_takes_down_what_it_made_and_goes_on_later(
     assert "what was measured until then" in said
     manifest = stated(tmp_path / "rec")
     assert (manifest["complete"], manifest["ended_by"]) == (False, "interrupted")
-    assert "**Not complete**" in (tmp_path / "rec" / "report.md").read_text()
+    assert "**Not complete**" in (tmp_path / "rec" / "documents" / "results.md").read_text()
     run("experiment", "resume", tmp_path / "rec", "--trust")
     assert verdicts(run, tmp_path / "rec")["twice", "device_write_bytes"]["blocks"] == 9
     assert left_behind(tmp_path) == []
@@ -359,10 +359,13 @@ def test_what_comes_with_sysdock_measures_fragments(run: Callable, tmp_path: Pat
         assert after["requests"] < broken["requests"] / 2
         assert rows[kind, "whole"]["times_control"] == 1
     assert {row["runs"] for row in rows.values()} == {2}
-    report = (tmp_path / "rec" / "report.md").read_text()
-    assert "read_ahead_kb" in report
-    assert "# 順番に読むプログラム" in report
-    assert f"sysdock experiment run disk/fragments -o {tmp_path / 'rec'}" in report
+    documents = tmp_path / "rec" / "documents"
+    assert "read_ahead_kb" in (documents / "environment.md").read_text()
+    procedure = (documents / "procedure.ja.md").read_text()
+    assert "# 手順: 順番に読むプログラム" in procedure
+    assert f"sysdock experiment run disk/fragments -o {tmp_path / 'rec'}" in procedure
+    # The commands are those that ran.
+    assert "mkfs.ext4" in procedure
     assert "ext4" in done.stdout
     assert left_behind(tmp_path) == []
     assert list((tmp_path / "rec").rglob("*.image")) == []
@@ -471,14 +474,14 @@ def test_wrong_values_are_refused(run: Callable, tmp_path: Path, setting: str, s
 def test_other_peoples_experiments_want_trust_and_say_what_they_would_run(
     run: Callable, own: Callable, tmp_path: Path
 ) -> None:
-    with pytest.raises(UserError, match="it would run: sh -c 'for n in"):
+    with pytest.raises(UserError, match="it would run and set: sh -c 'for n in"):
         run("experiment", "run", own(WRITES), "-o", tmp_path / "rec")
     assert not (tmp_path / "rec").exists()
 
 
 def test_a_recording_of_a_stranger_is_not_gone_on_with(run: Callable, own: Callable, tmp_path: Path) -> None:
     run("experiment", "run", own(f'{COMMAND}run = ["true", "{{how}}"]'), "-o", tmp_path / "rec", "--trust")
-    with pytest.raises(UserError, match="not one of those that come with sysdock"):
+    with pytest.raises(UserError, match="does not come with sysdock; it would run and set: true"):
         run("experiment", "resume", tmp_path / "rec")
     with pytest.raises(UserError, match="no recording of an experiment"):
         run("experiment", "resume", tmp_path)

@@ -46,8 +46,9 @@ def test_calls_that_were_added_are_named_with_their_number(tmp_path: Path) -> No
     # Explain runs belong to no verdict, and leave no recording.
     assert found["verdicts"][0]["blocks"] == BLOCKS
     assert not list((tmp_path / "rec").glob("case-*"))
-    report = (tmp_path / "rec" / "report.md").read_text()
-    assert "## Causes" in report
+    results = (tmp_path / "rec" / "documents" / "results.md").read_text()
+    assert "## Causes" in results
+    assert "## Bottlenecks" in results
 
 
 def test_a_command_that_cannot_be_recorded_still_gets_its_verdict(tmp_path: Path) -> None:

@@ -101,8 +101,8 @@ def test_transactions_are_counted_on_each_server(experiment: Callable[..., Path]
     assert [row["scenario"] for row in rows] == ["A/A", "asynchronous", "tuned", "xfs"]
     assert {row["metric"] for row in rows} == {"tps"}
     assert min(row["scenario_median"] for row in rows) > 0
-    report = (folder / "report.md").read_text()
-    assert "shared_buffers, tuned | 1GB" in report
+    environment = (folder / "documents" / "environment.md").read_text()
+    assert "shared_buffers, tuned | 1GB" in environment
 
 
 @pytest.mark.usefixtures("needs_root")

@@ -335,5 +335,5 @@ def test_a_bundle_and_its_key(recording: Path, disk: Path, writes: Callable) -> 
 def test_an_experiment(disk: Path, writes: Callable, check_recording: Callable) -> None:
     written = writes(sys.executable, "-c", EXPERIMENT, disk / "rec")
     check_recording(written)
-    check_files(written, "rec/report.md")
+    check_files(written, "rec/documents/environment.html", "rec/documents/results.md")
     assert len(written.versions(MANIFEST)) >= 8

@@ -1,0 +1,48 @@
+"""The three documents of an experiment: environment definition, procedure, results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sysdock import to_disk
+from sysdock.analysis import Session
+from sysdock.experiment.documents.blocks import markdown, page
+from sysdock.experiment.documents.environment import environment_definition
+from sysdock.experiment.documents.procedure import procedure
+from sysdock.experiment.documents.results import results
+from sysdock.experiment.documents.source import Source
+from sysdock.experiment.environment import Row
+from sysdock.library import Experiment
+
+FOLDER = "documents"
+
+
+def write_documents(
+    experiment: Experiment,
+    session: Session,
+    options: Mapping[str, Any],
+    folder: Path,
+    other: Sequence[Row] | None = None,
+) -> list[Path]:
+    """Writes each as NAME.md (English), NAME.ja.md and NAME.html (both). OSError: it cannot be written.
+
+    `other`: the environment of another recording, with which this one is compared.
+    """
+    folder.mkdir(exist_ok=True)
+    written = []
+    made = {
+        "environment": lambda source: environment_definition(source, other),
+        "procedure": procedure,
+        "results": results,
+    }
+    for name, make in made.items():
+        english, japanese = (
+            make(Source(experiment, session, options, is_english)) for is_english in (True, False)
+        )
+        texts = {".md": markdown(english), ".ja.md": markdown(japanese), ".html": page(english, japanese)}
+        for ending, text in texts.items():
+            to_disk.write(folder / f"{name}{ending}", text.encode(), 0o644)
+            written.append(folder / f"{name}{ending}")
+    return written

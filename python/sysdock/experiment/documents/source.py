@@ -1,0 +1,63 @@
+"""What all documents of an experiment are made from: its file, and the tables of its recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sysdock.analysis import Session
+from sysdock.analysis.writing import cell, heading
+from sysdock.experiment.documents.blocks import Block, Paragraph, Table
+from sysdock.experiment.environment import Row
+from sysdock.library import Experiment
+
+
+@dataclass(frozen=True)
+class Source:
+    """`options`: what the recording keeps of the command line (command, seed). `english`: else Japanese."""
+
+    experiment: Experiment
+    session: Session
+    options: Mapping[str, Any]
+    english: bool = True
+
+    def say(self, english: str, japanese: str) -> str:
+        """The one of both that this document is in."""
+        return english if self.english else japanese
+
+    @property
+    def title(self) -> str:
+        """Of the experiment."""
+        return self.say(self.experiment.title, self.experiment.title_ja)
+
+    def environment(self) -> list[Row]:
+        """Rows of the table of that name."""
+        return self.session.fetch("SELECT section, name, value, source FROM environment")
+
+    def incomplete(self) -> Iterator[Block]:
+        """A paragraph where the experiment was ended before its end."""
+        if not self.session.recording.manifest["complete"]:
+            ended = self.session.recording.ended_by
+            yield Paragraph(
+                self.say(
+                    f"**Not complete**: ended by `{ended}`. The tables have what was measured until then.",
+                    f"**未完了**: `{ended}` により終了。表はそれまでの測定値。",
+                )
+            )
+
+    def shown(self, analysis: str) -> list[Block]:
+        """The table of an analysis, and the command that prints it; nothing where it has no rows."""
+        result = self.session.run(analysis)
+        head = tuple(heading(column) for column in result.columns)
+        rows = tuple(
+            tuple(cell(value, column) for value, column in zip(row, result.columns, strict=True))
+            for row in result.rows()
+        )
+        if not rows:
+            return []
+        words = self.say(
+            f"`sysdock show REC {analysis}` prints this table, and says what its columns mean.",
+            f"この表は `sysdock show REC {analysis}` で表示でき、列の意味もそこにある。",
+        )
+        return [Table(head, rows), Paragraph(words)]

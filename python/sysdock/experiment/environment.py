@@ -1,0 +1,215 @@
+"""The environment of an experiment: every field is a value, `not applicable`, or `unreadable` and why."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from sysdock.experiment.tools import find_tool
+from sysdock.library.environment import EnvironmentField, EnvironmentSection
+
+UNREADABLE = "unreadable: "
+_LONGEST = 2000
+_TIMEOUT_S = 20
+# What may be a secret on a command line of the kernel.
+_SECRET = re.compile(r"(?i)((?:\S*(?:pass|token|secret|key)\S*)=)\S+")
+Row = tuple[str, str, str | None, str]
+
+
+class _Unreadable(Exception):
+    """A field cannot be read; the words say why."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A field that differs between two machines, or from its default. None: there is no such field."""
+
+    section: str
+    name: str
+    here: str | None
+    there: str | None
+
+
+def capture(sections: Iterable[EnvironmentSection], place: Path) -> list[Row]:
+    """Rows of `environment`: section, name, value, source. `place`: where the experiment measures."""
+    names = {"place": str(place), "kernel": platform.release(), "python": sys.executable}
+    return [
+        (section.id, name, value, source)
+        for section in sections
+        for field in section.fields
+        for name, value, source in _read(field, names)
+    ]
+
+
+def _read(field: EnvironmentField, names: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    if field.each:
+        before, after = field.each.split("*")
+        for path in sorted(Path("/").glob(field.each.lstrip("/"))):
+            matched = str(path)[len(before) : len(str(path)) - len(after)]
+            if not any(fnmatchcase(matched, pattern) for pattern in field.except_):
+                yield field.name.replace("{1}", matched), _guarded(field, [str(path)], names), str(path)
+        return
+    source = " ".join(_words(field, names)) or field.file or field.hash[0]
+    yield field.name, _guarded(field, [field.file] if field.file else [], names), source
+
+
+def _words(field: EnvironmentField, names: Mapping[str, str]) -> list[str]:
+    return [_filled(word, names) for word in field.command]
+
+
+def _filled(text: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda match: names.get(match[1], match[0]), text)
+
+
+def _guarded(field: EnvironmentField, paths: Sequence[str], names: Mapping[str, str]) -> str:
+    try:
+        text = _text(field, paths, names)
+    except FileNotFoundError as error:
+        return field.absent or f"{UNREADABLE}there is no {error.filename}"
+    except OSError as error:
+        # What some drivers answer for a value that the device does not have.
+        return field.absent or f"{UNREADABLE}{(error.strerror or str(error)).lower()}"
+    except _Unreadable as error:
+        return f"{UNREADABLE}{error}"
+    return text if text in (field.unmatched, field.fails_as) else _with_unit(field, text)
+
+
+def _text(field: EnvironmentField, paths: Sequence[str], names: Mapping[str, str]) -> str:
+    if field.hash:
+        return _hash_of(field, names)
+    if field.command:
+        text = _printed(field, _words(field, names))
+    else:
+        text = Path(paths[0]).read_text(errors="replace")
+    if field.is_hashed:
+        return hashlib.sha256(text.encode()).hexdigest()
+    if field.choice:
+        chosen = re.search(r"\[([^\]]+)\]", text)
+        return chosen[1] if chosen else text.strip()
+    if field.pattern:
+        matches = [
+            " ".join(part.strip() for part in match.groups())
+            for match in re.finditer(field.pattern, text, re.MULTILINE)
+        ]
+        text = "; ".join(sorted(dict.fromkeys(matches)))
+        if not text:
+            if field.unmatched is None:
+                raise _Unreadable("it does not say")
+            return field.unmatched
+    text = _SECRET.sub(r"\1...", "; ".join(" ".join(line.split()) for line in text.strip().splitlines()))
+    if not text:
+        raise _Unreadable("it is empty")
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _with_unit(field: EnvironmentField, text: str) -> str:
+    return f"{text} {field.unit}" if field.unit and text != field.absent else text
+
+
+def _hash_of(field: EnvironmentField, names: Mapping[str, str]) -> str:
+    for place in field.hash:
+        path = Path(_filled(place, names))
+        if path.is_file():
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+    raise _Unreadable(f"there is none of {', '.join(_filled(place, names) for place in field.hash)}")
+
+
+def _printed(field: EnvironmentField, words: Sequence[str]) -> str:
+    if find_tool(words[0]) is None:
+        raise _Unreadable(f"{words[0]} is not installed")
+    try:
+        done = subprocess.run(
+            [find_tool(words[0]) or words[0], *words[1:]],
+            env={**os.environ, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise _Unreadable(f"{words[0]} did not end within {_TIMEOUT_S} s") from None
+    if done.returncode:
+        if field.fails_as:
+            return field.fails_as
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        raise _Unreadable(f"{words[0]}: {said[-1] if said else f'exit status {done.returncode}'}")
+    return done.stdout
+
+
+def programs_used(words: Iterable[str]) -> list[Row]:
+    """Of programs (their names or paths): version of the package that has each, and its SHA-256."""
+    found: list[Row] = []
+    for word in sorted(set(words)):
+        path = find_tool(word)
+        if path is None:
+            found.append(("program", word, f"{UNREADABLE}not installed when the experiment began", "PATH"))
+            continue
+        real = Path(path).resolve()
+        digest = hashlib.sha256(real.read_bytes()).hexdigest()
+        found.append(("program", word, f"{_package(path, real)}; SHA-256 {digest}", str(real)))
+    return found
+
+
+def _package(path: str, real: Path) -> str:
+    """Name and version of the Debian package that has it."""
+    for each in (str(real), path, str(real).removeprefix("/usr")):
+        asked = subprocess.run(["dpkg-query", "-S", each], capture_output=True, text=True, check=False)
+        if asked.returncode == 0:
+            name = asked.stdout.split(":")[0].split(",")[0]
+            version = subprocess.run(
+                ["dpkg-query", "-W", "-f", "${Version}", name], capture_output=True, text=True, check=False
+            )
+            return f"{name} {version.stdout}"
+    return "no package"
+
+
+def from_default(sections: Iterable[EnvironmentSection], rows: Iterable[Row]) -> list[Difference]:
+    """Fields that differ from what they are on a machine that nobody tuned (`there`)."""
+    values = {(section, name): value or "" for section, name, value, _ in rows}
+    found = []
+    for section, field in _fields(sections):
+        for key in _keys_of(section, field, values) if field.default else ():
+            value, usual = values[key], _with_unit(field, field.default or "")
+            is_known = not value.startswith((UNREADABLE, "not applicable"))
+            if is_known and value.split() != usual.split():
+                found.append(Difference(*key, value, usual))
+    return found
+
+
+def between(
+    sections: Iterable[EnvironmentSection], here: Iterable[Row], there: Iterable[Row]
+) -> list[Difference]:
+    """Fields on which results may depend and that differ; programs are among them."""
+    ours = {(section, name): value for section, name, value, _ in here}
+    theirs = {(section, name): value for section, name, value, _ in there}
+    both = {**ours, **theirs}
+    wanted = [key for key in both if key[0] == "program"]
+    for section, field in _fields(sections):
+        wanted += _keys_of(section, field, both) if field.defines else []
+    return [
+        Difference(*key, ours.get(key), theirs.get(key))
+        for key in dict.fromkeys(wanted)
+        if ours.get(key) != theirs.get(key)
+    ]
+
+
+def _fields(sections: Iterable[EnvironmentSection]) -> Iterator[tuple[str, EnvironmentField]]:
+    for section in sections:
+        for field in section.fields:
+            yield section.id, field
+
+
+def _keys_of(section: str, field: EnvironmentField, keys: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Section and name of the rows that a field made."""
+    pattern = re.escape(field.name).replace(re.escape("{1}"), ".+")
+    return [key for key in keys if key[0] == section and re.fullmatch(pattern, key[1])]
