@@ -19,7 +19,13 @@ def names_of(commands: Sequence[str]) -> list[str]:
 
 
 def of_commands(
-    commands: Sequence[str], *, blocks: int | None, metric: str, margin: float, minutes: float, explain: bool
+    commands: Sequence[str],
+    *,
+    blocks: int | None,
+    metric: str,
+    margin: float,
+    minutes: float,
+    explain: bool = False,
 ) -> Experiment:
     """Commands of the shell as scenarios. blocks None: looks after 10, 20 and 40."""
     names = names_of(commands)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sysdock.errors import UserError
+from sysdock.experiment.warm_up import steady_from
 from sysdock.library import Reject, Workload
 from sysdock.library.experiments import filled
 from sysdock.recording.native import find_native
@@ -47,6 +49,9 @@ STANDARD = (
 )
 # Higher is better of none of them.
 
+# What is known of the warm-up of a series: its part of the values, and whether it does not become steady.
+WARM_UP, UNSTEADY = "_warm_up", "_unsteady"
+
 
 @dataclass(frozen=True)
 class Run:
@@ -72,11 +77,13 @@ def run_once(
     reject: Reject,
     under: Sequence[str] = (),
     ready: Any = None,
+    padding: int = 0,
 ) -> Run:
     """Runs `before`, the command (measured), `check` and `after`.
 
     `names` fill the placeholders, `folder` is for what the command prints, `under` is a command that runs it
-    (a recorder), `ready` is called right before it. A run that fails is no error: its `reason` says so.
+    (a recorder), `ready` is called right before it, `padding` bytes make its environment larger. A run
+    that fails is no error: its `reason` says so.
     """
     try:
         for words in workload.before:
@@ -88,6 +95,7 @@ def run_once(
             folder,
             timeout_s=workload.timeout_s,
             devices=devices,
+            padding=padding,
         )
         run = _taken(workload, result, folder, reject)
         if run.reason is None:
@@ -108,9 +116,10 @@ def measure(
     timeout_s: float,
     devices: Sequence[str] = (),
     cpus: str | None = None,
+    padding: int = 0,
 ) -> dict[str, Any]:
     """What `sysdock-native measure` says of one run of a command; its output is in `folder` afterwards."""
-    process = start(words, folder, timeout_s=timeout_s, devices=devices, cpus=cpus)
+    process = start(words, folder, timeout_s=timeout_s, devices=devices, cpus=cpus, padding=padding)
     return finish(process, words)
 
 
@@ -121,6 +130,7 @@ def start(
     timeout_s: float,
     devices: Sequence[str] = (),
     cpus: str | None = None,
+    padding: int = 0,
 ) -> subprocess.Popen[str]:
     """Starts `sysdock-native measure`."""
     command = [str(find_native()), "measure", f"--timeout={timeout_s:.6f}s"]
@@ -136,6 +146,7 @@ def start(
         text=True,
         errors="replace",
         process_group=0,
+        env={**os.environ, "SYSDOCK_PADDING": "x" * padding},
     )
 
 
@@ -184,10 +195,26 @@ def _taken(workload: Workload, result: dict[str, Any], folder: Path, reject: Rej
         for each in workload.measures:
             matches = re.findall(each.pattern, output, re.MULTILINE)
             try:
-                metrics[each.name] = float(matches[-1].replace(",", ""))
+                values = [float(match.replace(",", "")) for match in matches]
+                metrics |= _steady(each.name, values) if each.series else {each.name: values[-1]}
             except (IndexError, ValueError):
                 reason = f"the output has no {each.name}"
     return Run(result["started_ns"], result["elapsed_ns"], result["exit_code"], metrics, reason)
+
+
+def _steady(name: str, values: Sequence[float]) -> dict[str, float]:
+    """The mean of the steady part, and how much of the series the warm-up was.
+
+    A series that does not become steady counts as a whole; 1 says so. Raises IndexError for an empty one.
+    """
+    if not values:
+        raise IndexError
+    start = steady_from(values)
+    return {
+        name: statistics.fmean(values[start or 0 :]),
+        f"{name}{WARM_UP}": (start or 0) / len(values),
+        f"{name}{UNSTEADY}": float(start is None),
+    }
 
 
 def _reasons(result: Mapping[str, Any], reject: Reject) -> Iterator[str]:

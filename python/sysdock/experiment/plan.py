@@ -12,15 +12,23 @@ MEASURED, DRY, EXPLAIN = "measured", "dry", "explain"
 # Of all looks together: what is called a change by chance. Three looks at this level of each are 1 % in all
 # (10, 20 and 40 blocks; simulated, as `tools/bench-experiment peeking` repeats).
 _LEVEL_OF_A_LOOK = 0.4
+# A page: beyond it the same places in pages come again.
+_MOST_PADDING = 4096
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A run that is due: its place in the block, its scenario (or the control), and its kind."""
+    """A run that is due: its place in the block, its scenario (or the control), and its kind.
+
+    `padding`: bytes by which its environment is larger. The size of the environment moves the stack, which
+    alone can change the time of a program by some percent (Mytkowicz and others, 2009); drawn anew for each
+    run, that is noise and no difference.
+    """
 
     position: int
     scenario: str
     kind: str
+    padding: int = 0
 
 
 def arms(experiment: Experiment) -> list[str]:
@@ -38,13 +46,17 @@ def scenario_of(experiment: Experiment, arm: str) -> str:
 def turns(experiment: Experiment, case_id: int, block: int, attempt: int, seed: int) -> list[Turn]:
     """The runs of a case in one block, in the order drawn for it; blocks of the dry run are 0 and below."""
     names = arms(experiment)
-    drawn = random.Random(f"{seed}/{case_id}/{block}/{attempt}").sample(names, len(names))
+    chance = random.Random(f"{seed}/{case_id}/{block}/{attempt}")
+    drawn = chance.sample(names, len(names))
     if block < 1:
         return [Turn(n, arm, DRY) for n, arm in enumerate(drawn, 1) if arm != CONTROL]
-    found = [Turn(n, arm, MEASURED) for n, arm in enumerate(drawn, 1)]
+    found = [Turn(n, arm, MEASURED, chance.randrange(_MOST_PADDING)) for n, arm in enumerate(drawn, 1)]
     every = experiment.plan.explain_every
     if every and block % every == 0:
-        found += [Turn(len(found) + n, arm, EXPLAIN) for n, arm in enumerate(drawn, 1)]
+        found += [
+            Turn(len(found) + n, arm, EXPLAIN, chance.randrange(_MOST_PADDING))
+            for n, arm in enumerate(drawn, 1)
+        ]
     return found
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
 from sysdock.experiment import plan as planned
 from sysdock.experiment.causes import Cause, Key, causes
 from sysdock.experiment.explaining import Item
+from sysdock.experiment.one_run import UNSTEADY
 from sysdock.experiment.plan import CONTROL
 from sysdock.experiment.validity import Check, Placed, check_case
 from sysdock.experiment.verdicts import Claim, Samples, Verdict, invalidated, judge
@@ -142,10 +143,23 @@ def judge_experiment(
         own = [each for each in verdicts if each.samples.case_id == case.case_id]
         checks += check_case(case.case_id, placed, own, claim)
         checks.append(_rejected(case.case_id, rows))
+        checks += _steadiness(case, rows)
         if case.case_id in not_restored:
             checks.append(Check(case.case_id, "state", None, None, not_restored[case.case_id]))
     reasons = {check.case_id: check.invalid for check in checks if check.invalid}
     return invalidated(verdicts, reasons), checks
+
+
+def _steadiness(case: Case, rows: Sequence[RunRow]) -> Iterator[Check]:
+    """Of each series: the part of the runs that do not become steady, which is said and not cut off."""
+    for measure in case.workload.measures:
+        flags = [row.metrics.get(f"{measure.name}{UNSTEADY}") for row in counted(rows, case.case_id)]
+        known = [flag for flag in flags if flag is not None]
+        if measure.series and known:
+            note = f"{measure.name}: {sum(known):.0f} of {len(known)} runs do not become steady"
+            yield Check(
+                case.case_id, "steady", statistics.fmean(known), None, None, note if any(known) else None
+            )
 
 
 def _rejected(case_id: int, rows: Sequence[RunRow]) -> Check:

@@ -267,7 +267,7 @@ class _Running:
             # What does not count may be disturbed, and a recorder is no other program.
             reject = self.experiment.reject if turn.kind == planned.MEASURED else _ANY
             recording = self.scratch / "explain" if turn.kind == planned.EXPLAIN else None
-            run_ = self._measured(bench, names, settings, reject, recording)
+            run_ = self._measured(bench, names, settings, reject, recording, turn.padding)
             run_, items = self._profiled(bench, run_, recording)
         finally:
             residue = bench.state.undo(mark)
@@ -311,6 +311,7 @@ class _Running:
         settings: dict[str, str],
         reject: Reject,
         recording: Path | None,
+        padding: int,
     ) -> Run:
         """Sets, proves, runs (under the recorder if there is a `recording` to make), and proves again."""
         bench.state.apply({key: value for key, value in settings.items() if not key.startswith("cache:")})
@@ -324,6 +325,7 @@ class _Running:
             devices=bench.devices,
             reject=reject,
             under=recorder(recording) if recording else (),
+            padding=padding,
             ready=lambda: bench.state.apply(late),
         )
         if run_.reason is None and (differences := bench.state.prove()):

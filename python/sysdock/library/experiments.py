@@ -54,7 +54,8 @@ _WORKLOAD_KEYS = (
     "unit",
     "units",
 )
-_MEASURE_KEYS = ("pattern", "better", "text", "text_ja")
+_MEASURE_KEYS = ("pattern", "better", "text", "text_ja", "series")
+_MEASURE_NEEDED = ("pattern", "better", "text", "text_ja")
 _PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
 _HINT = "docs/reference/knowhow-files.md shows what an experiment holds"
 
@@ -106,13 +107,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that the command prints: the first group of `pattern`, in its last match."""
+    """A number that the command prints: the first group of `pattern`, in its last match.
+
+    `series`: every match is a value of a series; the number is the mean of its steady part.
+    """
 
     name: str
     pattern: str
     better: str
     text: str
     text_ja: str
+    series: bool = False
 
 
 @dataclass(frozen=True)
@@ -423,7 +428,10 @@ class _Parser:
         )
 
     def measure(self, name: str, entry: Any) -> Measure:
-        self.closed(f"measure {name}", entry, _MEASURE_KEYS, _MEASURE_KEYS)
+        self.closed(f"measure {name}", entry, _MEASURE_KEYS, _MEASURE_NEEDED)
+        series = entry.get("series", False)
+        if not isinstance(series, bool):
+            raise self.wrong(f"measure {name}: `series` is neither true nor false")
         pattern = self.text("pattern", entry["pattern"], is_prose=False)
         try:
             if re.compile(pattern).groups != 1:
@@ -432,7 +440,8 @@ class _Parser:
                 )
         except re.error as error:
             raise self.wrong(f"measure {name}: the pattern is wrong: {error}") from None
-        return Measure(name, pattern, self.one_of("better", entry["better"], BETTER), *self.both(entry))
+        better = self.one_of("better", entry["better"], BETTER)
+        return Measure(name, pattern, better, *self.both(entry), series)
 
     def commands(self, key: str, value: Any) -> tuple[Words, ...]:
         if not isinstance(value, list):

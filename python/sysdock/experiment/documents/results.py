@@ -14,12 +14,6 @@ _LIMITS = (
         "The results hold for this machine, these programs and these data: see the environment definition.",
         "結果は、環境定義に記したマシン、プログラム、データについてのものである。",
     ),
-    (
-        "Layout not controlled: if scenarios are different builds of a program, the place of code and "
-        "data in memory alone can change the time by some percent.",
-        "メモリ配置は制御していない。シナリオがプログラムの別のビルドである場合、"
-        "コードとデータの配置だけで時間が数 % 変わることがある。",
-    ),
 )
 
 
@@ -78,8 +72,29 @@ def _rejected(source: Source) -> Iterator[Block]:
         yield Paragraph(source.say("Every run counts.", "却下された実行はない。"))
 
 
+def _layout(source: Source) -> tuple[str, str]:
+    """Whether the place of code and data in memory is one of the things that blocks average out."""
+    values = {name: value for _, name, value, _ in source.environment()}
+    if values.get("kernel.randomize_va_space") != "2":
+        return (
+            "Layout not controlled: addresses are not randomized on this machine. If scenarios are different "
+            "builds of a program, the place of code and data alone can change the time by some percent.",
+            "メモリ配置は制御していない。このマシンではアドレスがランダム化されない。シナリオが"
+            "プログラムの別のビルドである場合、コードとデータの配置だけで時間が数 % 変わることがある。",
+        )
+    return (
+        "Layout: each run has addresses of its own (address space randomization) and an environment of a "
+        "size of its own. The order of functions within a program is not varied: of different builds, "
+        "compare several with another link order.",
+        "メモリ配置: 実行ごとにアドレス (アドレス空間のランダム化) と環境変数の大きさが変わる。"
+        "プログラム内の関数の並びは変えていないので、別のビルドを比べるときは"
+        "リンク順の異なるものも比べること。",
+    )
+
+
 def _limits(source: Source) -> Iterator[tuple[str, str]]:
     yield from _LIMITS
+    yield _layout(source)
     if not source.experiment.plan.aa:
         yield (
             "No A/A arm: the baseline was not compared with itself.",
