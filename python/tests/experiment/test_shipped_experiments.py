@@ -117,3 +117,35 @@ def test_a_server_that_is_not_installed_is_said_with_its_package(
     with pytest.raises(UserError, match="programs are missing: postgres\n") as raised:
         experiment("db/tpcb")
     assert "apt-get install postgresql" in str(raised.value)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("needs_root")
+def test_the_model_of_a_disk_is_compared_with_a_database(experiment: Callable[..., Path]) -> None:
+    need_postgres()
+    folder = experiment("disk/diskio", "clients=1", "scale=1", "seconds=1")
+    rows = [row for row in shown(folder, "experiment/verdicts") if row["is_primary"]]
+    assert [row["scenario"] for row in rows] == ["A/A", "model"]
+    assert min(min(row["baseline_median"], row["scenario_median"]) for row in rows) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("needs_root")
+def test_recorders_are_compared_with_no_recorder(experiment: Callable[..., Path]) -> None:
+    need("strace")
+    folder = experiment("self/overhead", "calls=2000", "files=10", "processes=2", "loops=1000")
+    rows = [row for row in shown(folder, "experiment/verdicts") if row["is_primary"]]
+    found = {(row["workload"], row["scenario"]): row["ratio"] for row in rows}
+    assert len(found) == 4 * 4
+    assert {row["metric"] for row in rows} == {"command_ns"}
+    # What strace costs for each call is more than chance on any machine.
+    assert found["calls", "strace"] > 2
+
+
+@pytest.mark.usefixtures("needs_root")
+def test_each_pattern_gives_a_rate_on_each_file_system(experiment: Callable[..., Path]) -> None:
+    need("mkfs.xfs", "mkfs.btrfs")
+    folder = experiment("disk/patterns", "size_mib=16")
+    rows = [row for row in shown(folder, "experiment/verdicts") if row["is_primary"]]
+    assert [row["scenario"] for row in rows] == ["A/A", "btrfs", "xfs"] * 11
+    assert min(row["scenario_median"] for row in rows) > 0
