@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sysdock.errors import UserError
+from sysdock.experiment.own_cpu import own_cpu
 from sysdock.experiment.warm_up import steady_from
 from sysdock.library import Reject, Workload
 from sysdock.library.experiments import filled
@@ -78,18 +79,20 @@ def run_once(
     under: Sequence[str] = (),
     ready: Any = None,
     padding: int = 0,
+    servers: Sequence[int] = (),
 ) -> Run:
     """Runs `before`, the command (measured), `check` and `after`.
 
     `names` fill the placeholders, `folder` is for what the command prints, `under` is a command that runs it
-    (a recorder), `ready` is called right before it, `padding` bytes make its environment larger. A run
-    that fails is no error: its `reason` says so.
+    (a recorder), `ready` is called right before it, `padding` bytes make its environment larger, `servers`
+    are processes whose CPU time is not foreign. A run that fails is no error: its `reason` says so.
     """
     try:
         for words in workload.before:
             _step("before", words, names, folder)
         if ready:
             ready()
+        before = own_cpu(servers)
         result = measure(
             [*under, *(filled(word, names) for word in workload.run)],
             folder,
@@ -97,6 +100,7 @@ def run_once(
             devices=devices,
             padding=padding,
         )
+        _without(result, own_cpu(servers).since(before))
         run = _taken(workload, result, folder, reject)
         if run.reason is None:
             for words in workload.check:
@@ -215,6 +219,13 @@ def _steady(name: str, values: Sequence[float]) -> dict[str, float]:
         f"{name}{WARM_UP}": (start or 0) / len(values),
         f"{name}{UNSTEADY}": float(start is None),
     }
+
+
+def _without(result: dict[str, Any], own_ns: int) -> None:
+    """Takes CPU time that was used for the run, by kernel threads and servers, out of what others used."""
+    machine = result.get("machine", {})
+    if machine.get("foreign_cpu_ns") is not None:
+        machine["foreign_cpu_ns"] = max(0, machine["foreign_cpu_ns"] - own_ns)
 
 
 def _reasons(result: Mapping[str, Any], reject: Reject) -> Iterator[str]:

@@ -327,6 +327,7 @@ class _Running:
             under=recorder(recording) if recording else (),
             padding=padding,
             ready=lambda: bench.state.apply(late),
+            servers=bench.state.server_pids(),
         )
         if run_.reason is None and (differences := bench.state.prove()):
             return Run(

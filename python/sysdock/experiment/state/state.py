@@ -202,6 +202,10 @@ class State:
         made.start()
         return made
 
+    def server_pids(self) -> list[int]:
+        """The processes of the servers that run."""
+        return [server.pid for server in self._servers.values()]
+
     def group_members(self, name: str) -> list[Path]:
         """The files (`cgroup.procs`) that a process writes its number to, to come into a group of the
         settings.
