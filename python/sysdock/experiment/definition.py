@@ -7,7 +7,8 @@ from typing import Any
 
 import sysdock.experiment.disk_preparations
 import sysdock.experiment.postgres_preparations
-import sysdock.experiment.program_preparations  # noqa: F401  their functions are known by being defined
+import sysdock.experiment.program_preparations
+import sysdock.experiment.web_preparations  # noqa: F401  their functions are known by being defined
 from sysdock.errors import did_you_mean
 from sysdock.experiment.one_run import STANDARD
 from sysdock.experiment.preparation import PREPARATIONS, Preparation, misfit

@@ -15,6 +15,7 @@ from sysdock.cli import sysdock
 from sysdock.errors import UserError
 from sysdock.experiment import postgres_preparations
 from sysdock.experiment.state.postgres import find_programs
+from sysdock.experiment.tools import find_tool
 
 # They change settings of the machine, and count what it does meanwhile.
 pytestmark = [pytest.mark.root, pytest.mark.serial]
@@ -59,7 +60,7 @@ def shown(folder: Path, analysis: str) -> list[dict]:
 
 def need(*programs: str) -> None:
     """Skips where a program is missing."""
-    if missing := [program for program in programs if shutil.which(program) is None]:
+    if missing := [program for program in programs if find_tool(program) is None]:
         pytest.skip(f"not installed: {', '.join(missing)}")
 
 
@@ -149,3 +150,14 @@ def test_each_pattern_gives_a_rate_on_each_file_system(experiment: Callable[...,
     rows = [row for row in shown(folder, "experiment/verdicts") if row["is_primary"]]
     assert [row["scenario"] for row in rows] == ["A/A", "btrfs", "xfs"] * 11
     assert min(row["scenario_median"] for row in rows) > 0
+
+
+@pytest.mark.usefixtures("needs_root")
+def test_web_servers_are_asked_for_more_than_they_can_do(experiment: Callable[..., Path]) -> None:
+    need("nginx", "apache2", "taskset")
+    folder = experiment("web/scalability", "load_percent=50,400")
+    rows = [row for row in shown(folder, "experiment/verdicts") if row["scenario"] == "nginx_all"]
+    found = {(row["metric"], row["parameters"]): row["baseline_median"] for row in rows}
+    assert found["achieved_per_s", "load_percent=50"] > 0
+    # Many more are due than are answered, as each case finds first what the server can do.
+    assert found["achieved_per_s", "load_percent=400"] < found["due", "load_percent=400"]

@@ -1,0 +1,123 @@
+"""Preparations about web servers: servers of their own with static pages, and how much one of them can do."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from sysdock.errors import UserError
+from sysdock.experiment.bench import Bench
+from sysdock.experiment.preparation import preparation
+from sysdock.experiment.tools import find_tool, run_tool
+from sysdock.recording.native import find_native
+
+_KIB = 1024
+_MODULES = Path("/usr/lib/apache2/modules")
+# Workers are processes, one for each CPU. Nothing is written for a request.
+_NGINX = """
+daemon off;
+pid {folder}/pid;
+error_log stderr;
+worker_processes {cpus};
+worker_rlimit_nofile 16384;
+events {{ worker_connections 8192; }}
+http {{
+    access_log off;
+    sendfile on;
+    keepalive_requests 1000000;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{ listen 127.0.0.1:{port} backlog=4096; root {pages}; }}
+}}
+"""
+# As Debian installs it, without its modules and its log of requests.
+_APACHE = """
+ServerRoot {folder}
+ServerName 127.0.0.1
+PidFile {folder}/pid
+DefaultRuntimeDir {folder}
+ErrorLog /dev/stderr
+LoadModule mpm_event_module {modules}/mod_mpm_event.so
+LoadModule authz_core_module {modules}/mod_authz_core.so
+Listen 127.0.0.1:{port}
+ListenBacklog 4096
+User nobody
+Group nogroup
+MaxKeepAliveRequests 0
+DocumentRoot {pages}
+"""
+
+
+@preparation(lambda server, **_: (server, "taskset"))
+def make_web_server(
+    bench: Bench,
+    *,
+    server: Literal["nginx", "apache2"],
+    cpus: Literal["one", "all"],
+    pages_kib: list[str],
+    name: str = "web",
+) -> None:
+    """Starts a web server on the first CPU or all, with a page of each size: `{scratch}/web.urls`."""
+    used = _cpus()[:1] if cpus == "one" else _cpus()
+    folder, port = bench.scratch / name, _free_port()
+    folder.mkdir()
+    pages = _pages(bench.scratch / "pages", pages_kib)
+    words = {"folder": folder, "cpus": len(used), "port": port, "pages": pages, "modules": _MODULES}
+    file = folder / "configuration"
+    file.write_text((_NGINX if server == "nginx" else _APACHE).format(**words))
+    program = find_tool(server) or server
+    options = ["-c", str(file)] if server == "nginx" else ["-D", "FOREGROUND", "-f", str(file)]
+    command = ["taskset", "--cpu-list", ",".join(map(str, used)), program, *options]
+    bench.state.server(name, command, ready=f"tcp:127.0.0.1:{port}")
+    urls = [f"http://127.0.0.1:{port}/{size}" for size in pages_kib]
+    (bench.scratch / f"{name}.urls").write_text(" ".join(urls))
+    bench.names |= {name: urls[0], f"{name}_port": port}
+    bench.about("server", f"version, {server}", _version(program))
+    bench.about("server", f"CPUs, {name}", ",".join(map(str, used)))
+
+
+@preparation()
+def measure_capacity(bench: Bench, *, name: str = "web", connections: int = 64, seconds: int = 3) -> None:
+    """Asks a web server for its pages as fast as it answers: requests in a second are `{web_capacity}`."""
+    bench.place(name)
+    urls = (bench.scratch / f"{name}.urls").read_text().split()
+    words = ["--closed", f"--connections={connections}", f"--for={seconds}s", "--keep-alive"]
+    client = ["taskset", "--cpu-list", str(_cpus()[-1]), str(find_native()), "http-load", *words]
+    found = json.loads(run_tool(*client, *urls))
+    if found["achieved_per_s"] < 1:
+        raise UserError("the server answers nothing", f"see {bench.scratch / name}.log", name)
+    bench.fact(name, "capacity_per_s", found["achieved_per_s"])
+    bench.names[f"{name}_capacity"] = int(found["achieved_per_s"])
+
+
+def _cpus() -> list[int]:
+    """The CPUs that we may use."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def _pages(folder: Path, sizes_kib: Sequence[str]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for size in sizes_kib:
+        if not size.isdecimal() or size == "0":
+            raise UserError(f"`{size}` is no size of a page", "write pages_kib in KiB: ['1', '64']")
+        (folder / size).write_bytes(os.urandom(int(size) * _KIB))
+    return folder
+
+
+def _free_port() -> int:
+    """A port of this machine that nobody listens on now."""
+    with socket.socket() as trial:
+        trial.bind(("127.0.0.1", 0))
+        return int(trial.getsockname()[1])
+
+
+def _version(program: str) -> str:
+    """The first line that says it; nginx prints it as an error."""
+    return run_tool("sh", "-c", '"$0" -v 2>&1', program).strip().splitlines()[0]
