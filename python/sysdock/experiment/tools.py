@@ -21,7 +21,8 @@ _SYSTEM = "/usr/sbin:/sbin:/usr/local/sbin"
 _PACKAGES = {
     "postgres": "postgresql", "psql": "postgresql-client", "nginx": "nginx-light", "mkfs.xfs": "xfsprogs",
     "xfs_fsr": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "btrfs": "btrfs-progs", "e4defrag": "e2fsprogs",
-    "mkfs.ext4": "e2fsprogs", "losetup": "mount", "taskset": "util-linux",
+    "mkfs.ext4": "e2fsprogs", "losetup": "mount", "taskset": "util-linux", "runuser": "util-linux",
+    "sync": "coreutils",
 }  # fmt: skip
 
 

@@ -161,3 +161,23 @@ def test_web_servers_are_asked_for_more_than_they_can_do(experiment: Callable[..
     assert found["achieved_per_s", "load_percent=50"] > 0
     # Many more are due than are answered, as each case finds first what the server can do.
     assert found["achieved_per_s", "load_percent=400"] < found["due", "load_percent=400"]
+
+
+@pytest.mark.usefixtures("needs_root")
+def test_rows_come_in_by_each_way_and_are_all_there(experiment: Callable[..., Path]) -> None:
+    need_postgres()
+    folder = experiment("db/load", "rows=700", "settings=default")
+    rows = [row for row in shown(folder, "experiment/verdicts") if row["is_primary"]]
+    assert [row["scenario"] for row in rows] == ["A/A", "copy_indexed", "many_rows", "one_row", "unlogged"]
+    assert {row["rejected"] for row in shown(folder, "experiment/runs")} == {False}
+
+
+@pytest.mark.usefixtures("needs_root")
+def test_a_database_comes_back_from_each_way_of_saving_it(experiment: Callable[..., Path]) -> None:
+    need_postgres()
+    need("runuser")
+    folder = experiment("db/restore", "scale=1")
+    runs = shown(folder, "experiment/runs")
+    # Each restored run was checked: number and sum of the rows.
+    assert {row["rejected"] for row in runs} == {False}
+    assert len(runs) == 2 * (4 + 5)
