@@ -18,6 +18,7 @@ from typing import Any
 from sysdock.analysis import Session
 from sysdock.errors import UserError, interruptions
 from sysdock.experiment import plan as planned
+from sysdock.experiment import signed_rank
 from sysdock.experiment.bench import Bench
 from sysdock.experiment.definition import missing_tools, problems
 from sysdock.experiment.documents import FOLDER as DOCUMENTS
@@ -355,35 +356,31 @@ class _Running:
         look = next((each for each in self.experiment.plan.looks if each >= block), block)
         return f", about {took / done * (look - block + 1):.0f} s left"
 
-    def _spreads(self) -> list[float]:
-        """Of the differences between blocks, in the primary metric: of each scenario."""
-        metric = primary_of(self.experiment, self.case)
-        return [
-            spread_of(s.differences())
+    def _after_pilot(self) -> None:
+        """Says what can be seen, and ends the case where that is too little in each scenario.
+
+        One may still be decided if the change that is looked for, or that it has so far, is visible.
+        """
+        plan, claim, detect = self.experiment.plan, claim_of(self.experiment), self.experiment.claim.detect
+        metric, most = primary_of(self.experiment, self.case), plan.looks[-1]
+        found = [
+            (signed_rank.estimate(s.differences()), spread_of(s.differences()))
             for s in samples_of(self.experiment, self.case, self.kept.rows)
             if s.metric == metric and s.is_ratio
         ]
-
-    def _after_pilot(self) -> None:
-        """Says what can be seen, and ends the case where that is too little in each scenario."""
-        plan, claim = self.experiment.plan, claim_of(self.experiment)
-        spreads = self._spreads()
-        if not spreads:
-            return
-        least, most = (
-            smallest_visible(spread, plan.looks[-1], claim.alpha) for spread in (min(spreads), max(spreads))
-        )
-        needed = blocks_for(self.experiment.claim.detect, min(spreads), claim.alpha, plan.looks[-1])
-        if least is not None and most is not None:
-            low, high = f"{100 * least:.2g}", f"{100 * most:.2g}"
+        visible = [smallest_visible(spread, most, claim.alpha) for _, spread in found]
+        known = [each for each in visible if each is not None]
+        if known:
+            low, high = f"{100 * min(known):.2g}", f"{100 * max(known):.2g}"
             change = f"a change of {low} %" if low == high else f"a change of {low} to {high} %, by scenario,"
-            words = f"with {plan.looks[-1]} blocks, {change} is visible"
+            words = f"with {most} blocks, {change} is visible"
             self.progress.say(f"after the pilot of {plan.pilot} blocks: {words}")
-        if needed is None:
-            detect = 100 * self.experiment.claim.detect
-            raise CaseEnded(
-                f"the machine is too noisy: {plan.looks[-1]} blocks would not show a change of {detect:g} %"
-            )
+        if found and all(
+            blocks_for(max(detect, abs(change)), spread, claim.alpha, most) is None
+            for change, spread in found
+        ):
+            words = f"{most} blocks would not show a change of {100 * detect:g} %"
+            raise CaseEnded(f"the machine is too noisy: {words}")
 
     def _is_decided(self) -> bool:
         """Whether the scenarios need no more blocks."""

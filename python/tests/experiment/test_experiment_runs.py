@@ -607,6 +607,10 @@ def test_a_case_is_given_up_where_every_scenario_is_too_noisy(
     done = run("experiment", "run", own(body), "-o", tmp_path / "all", "--trust")
     assert max(row["block"] for row in runs_of(run, tmp_path / "all")) == 8
     assert "the machine is too noisy: 9 blocks would not show a change of 10 %" in done.stderr
+    # A change that is larger than the noise is worth the rest of the blocks.
+    large = body.replace("% 2 * 1500 + 500", "% 2 * 1500 + 90000")
+    run("experiment", "run", own(large), "-o", tmp_path / "large", "--trust")
+    assert max(row["block"] for row in runs_of(run, tmp_path / "large")) == 9
 
 
 def test_a_command_that_fails_is_no_measurement(run: Callable) -> None:
