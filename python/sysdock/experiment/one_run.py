@@ -27,6 +27,8 @@ _STEP_TIMEOUT_S = 600
 _TICKS_NS = 40_000_000
 # What a process waits before it is let go is in its delay, and not in the elapsed time: up to 0.3 ms here.
 _LAUNCH_S = 0.0005
+# How reasons begin that lie in the machine, not in the command.
+DISTURBANCES = ("the machine swapped", "a CPU limit", "other programs used", "the host took")
 # Of the counters of a run: name of the metric, key in the result, factor.
 _COUNTERS = (
     ("elapsed_s", "elapsed_ns", 1 / _NS),

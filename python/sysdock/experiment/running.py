@@ -25,7 +25,7 @@ from sysdock.experiment.documents import FOLDER as DOCUMENTS
 from sysdock.experiment.documents import write_documents
 from sysdock.experiment.explaining import Item, profile, recorder
 from sysdock.experiment.keeping import Kept
-from sysdock.experiment.one_run import Run, run_once
+from sysdock.experiment.one_run import DISTURBANCES, Run, run_once
 from sysdock.experiment.plan import Turn
 from sysdock.experiment.power import blocks_for, smallest_visible, spread_of
 from sysdock.experiment.preparation import PREPARATIONS
@@ -52,6 +52,8 @@ from sysdock.recording.native import find_native
 Say = Callable[[str], None]
 # A block is tried so often, then the case ends.
 _ATTEMPTS = 4
+# Before another attempt, where the machine was disturbed [s]: what disturbs it may pass.
+_PAUSES_S = (0.0, 2.0, 10.0)
 # More rejected runs than this, of all so far, and the machine is too busy.
 _MOST_REJECTED = 0.5
 
@@ -244,6 +246,8 @@ class _Running:
                 raise UserError(str(last.reason), "run the command alone first", self.case.workload.name)
             self.progress.say(f"block {block}, {last.scenario}: {last.reason}; the block is repeated")
             self._refuse_busy()
+            if attempt < _ATTEMPTS and str(last.reason).startswith(DISTURBANCES):
+                time.sleep(_PAUSES_S[attempt - 1])
         raise CaseEnded(f"block {block} was rejected {_ATTEMPTS} times: {last.reason}")
 
     def _note_unexplained(self, block: int, rows: Sequence[RunRow]) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ from stated import stated
 from sysdock.cli import sysdock
 from sysdock.errors import UserError
 from sysdock.experiment import loop_device as module
+from sysdock.experiment import running
+from sysdock.experiment.one_run import Run
 from sysdock.experiment.prediction import content_requests
 from sysdock.experiment.preparation import PREPARATIONS
 from sysdock.experiment.tools import run_tool
@@ -334,6 +337,31 @@ def test_a_workload_that_fails_while_it_warms_up_ends_all(
     with pytest.raises(UserError, match="exit status 1: bad"):
         run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
     assert stated(tmp_path / "rec")["ended_by"] == "failed"
+
+
+def test_a_disturbed_block_waits_before_it_is_repeated(
+    run: Callable, own: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reasons = iter(
+        ["the machine swapped", "other programs used 50 % of the CPUs", "check (grep): exit status 1"]
+    )
+    asked = []
+    real = running.run_once
+
+    class Pauses:
+        def __getitem__(self, attempt: int) -> float:
+            asked.append(attempt)
+            return 0.0
+
+    def disturbed(*words: object, **names: object) -> Run:
+        return replace(real(*words, **names), reason=next(reasons, None))
+
+    monkeypatch.setattr(running, "run_once", disturbed)
+    monkeypatch.setattr(running, "_PAUSES_S", Pauses())
+    run("experiment", "run", own(f'{COMMAND}run = ["true", "{{how}}"]'), "-o", tmp_path / "rec", "--trust")
+    # Not after the check, which says something about the command.
+    assert asked == [0, 1]
+    assert len({row["block"] for row in runs_of(run, tmp_path / "rec") if not row["rejected"]}) == 8
 
 
 def test_results_that_differ_are_rejected_by_a_check(run: Callable, own: Callable, tmp_path: Path) -> None:
