@@ -29,9 +29,10 @@ def make_postgres(
     A server is reached as `service=NAME` where PGSERVICEFILE is that file.
     """
     server = bench.state.postgres(name, settings=settings, place=bench.place(data))
-    with open(bench.scratch / _SERVICES, "a") as file:
+    # A case that was killed may have left a file.
+    with open(bench.scratch / _SERVICES, "a" if _SERVICES in bench.names else "w") as file:
         file.write(f"[{name}]\n{server.dsn.replace(' ', chr(10))}\n")
-    bench.names |= {name: server.dsn, f"{name}_programs": programs()}
+    bench.names |= {_SERVICES: bench.scratch / _SERVICES, name: server.dsn, f"{name}_programs": programs()}
     began = time.monotonic_ns()
     _fill(server, scale)
     bench.fact(name, "initialization_s", (time.monotonic_ns() - began) / 1e9)

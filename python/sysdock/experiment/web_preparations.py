@@ -67,7 +67,7 @@ def make_web_server(
     """Starts a web server on the first CPU or all, with a page of each size: `{scratch}/web.urls`."""
     used = _cpus()[:1] if cpus == "one" else _cpus()
     folder, port = bench.scratch / name, _free_port()
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     pages = _pages(bench.scratch / "pages", pages_kib)
     words = {"folder": folder, "cpus": len(used), "port": port, "pages": pages, "modules": _MODULES}
     file = folder / "configuration"
