@@ -22,15 +22,16 @@ _LOOP = ("perl", "-e", "for ($i = 0; $i < 6000000; $i++) {}")
 _MEMORY = ("perl", "-e", '$x = "x" x (96 << 20); substr($x, $_ << 12, 1) = "y" for 0 .. (96 << 8) - 1')
 _LIMIT_BYTES = 64 << 20
 _SWAP_BYTES = 512 << 20
-# Parts of one CPU that a hog takes, by what it is called. The rule rejects from 10 % of all CPUs on.
-HOGS = {
+_CPUS = os.cpu_count() or 1
+# What each hog takes of its CPU, by what they are called. The rule rejects from 10 % of all CPUs on.
+HOGS: dict[str, tuple[str, ...]] = {
     "nothing": (),
-    "a CPU hog of 15 % of one CPU": ("0.15",),
-    "a CPU hog of 50 % of one CPU": ("0.5",),
-    "a CPU hog of one CPU": ("1",),
-    "a CPU hog on each of two CPUs": ("1", "1"),
+    "a CPU hog that takes 15 % of one CPU": ("0.15",),
+    "a CPU hog that takes half of one CPU": ("0.5",),
+    "CPU hogs on half of the CPUs": ("1",) * max(1, _CPUS // 2),
+    "CPU hogs on all CPUs": ("1",) * _CPUS,
 }
-_OUGHT = ("a CPU hog of one CPU", "a CPU hog on each of two CPUs")
+_OUGHT = ("CPU hogs on half of the CPUs", "CPU hogs on all CPUs")
 _QUIET_PART = 0.02
 _QUIET_FORKS = 12
 _SWAPS = 20
@@ -39,11 +40,12 @@ _NOTHING = Reject(swap=False, throttled=False, foreign_cpu=None, steal=None)
 _REJECTED = 3
 
 
-def rejects(number: int, seed: int, folder: Path, progress: Progress) -> Iterator[Result]:
-    """`number` runs without a disturbance, and half as many with each."""
+def rejects(number: int, seed: int, folder: Path, progress: Progress, swaps: bool = True) -> Iterator[Result]:
+    """`number` runs without a disturbance, and half as many with each. `swaps`: also where the machine swaps."""
     yield from _hogs(number, seed, folder, progress)
     yield _throttled(max(1, number // 4), folder, progress)
-    yield _swapped(min(_SWAPS, max(1, number // 4)), folder, progress)
+    if swaps:
+        yield _swapped(min(_SWAPS, max(1, number // 4)), folder, progress)
     words = "the host of a virtual machine takes the CPU (steal): cannot be made from inside"
     yield Result("rejects", words, "not measured", None)
 

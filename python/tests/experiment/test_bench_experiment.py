@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -13,8 +14,10 @@ import pytest
 TOOL = Path(__file__).resolve().parents[3] / "tools" / "bench-experiment"
 sys.path.insert(0, f"{TOOL}.d")
 
+import disturbed_runs  # noqa: E402
 import recorded_runs  # noqa: E402
 import simulated_experiments  # noqa: E402
+import slower_runs  # noqa: E402
 import unchanged_runs  # noqa: E402
 import welch  # noqa: E402
 from goals import Progress, Result, table  # noqa: E402
@@ -22,6 +25,13 @@ from interference import PATTERNS  # noqa: E402
 from sysdock.experiment.plan import level  # noqa: E402
 
 SEED = 7
+
+
+@pytest.fixture
+def needs_root() -> None:
+    """Skips where nothing can be mounted and no control group be made."""
+    if os.geteuid() != 0:
+        pytest.skip("loop devices and control groups need root")
 
 
 def by_goal(results: list[Result]) -> list[bool]:
@@ -101,3 +111,32 @@ def test_welch_has_the_values_of_published_tables() -> None:
     for t, p in ((2.101, 0.05), (2.878, 0.01), (0.0, 1.0)):
         assert welch.p_value(ten, [n + t * error for n in ten]) == pytest.approx(p, rel=2e-3)
     assert welch.p_value([1.0, 1.0], [1.0, 1.0]) == 1.0
+
+
+@pytest.mark.root
+@pytest.mark.usefixtures("needs_root")
+def test_an_extra_fsync_is_found_by_the_flushes_of_its_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slower_runs, "_TURNS", 100_000)
+    results = list(slower_runs.detect(1, SEED, tmp_path, Progress(), blocks=12))
+    whats = [each.what for each in results]
+    assert [what for what in whats if what.startswith("2 %, cpu_s")]
+    flushes = {each.what: each.value for each in results if "device_flushes" in each.what}
+    assert flushes.pop("control (A/A): fsync, device_flushes") == 0
+    assert set(flushes.values()) == {1.0}
+
+
+@pytest.mark.root
+@pytest.mark.usefixtures("needs_root")
+def test_runs_under_a_cpu_limit_are_rejected_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYSDOCK_STATE", str(tmp_path / "journals"))
+    results = list(disturbed_runs.rejects(1, SEED, tmp_path, Progress(), swaps=False))
+    found = {each.what: each.value for each in results}
+    assert found["a CPU limit of the control group"] == 1.0
+    # However busy the machine is: that is more than the rule allows.
+    assert found["CPU hogs on all CPUs"] == 1.0
+    assert set(disturbed_runs.HOGS) - {"nothing"} < set(found)
+    assert not list((tmp_path / "journals").iterdir())
