@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from goals import Progress, Result, at_least, at_most, share
 from sysdock.experiment import one_off
+from sysdock.experiment.power import POWER
 from sysdock.experiment.results import claim_of
 from sysdock.experiment.verdicts import CHANGED, Claim, Samples, Verdict, is_decided, judge
 from sysdock.library import Experiment
@@ -22,6 +23,7 @@ Pair = tuple[float, float]
 Noise = Callable[[random.Random], float]
 MARGIN = 0.01
 WITHIN = 0.25
+_STEPS = 12
 COVERED = (0.93, 0.97)
 
 
@@ -125,18 +127,10 @@ def power(number: int, seed: int, progress: Progress) -> Iterator[Result]:
 
 def _visible(blocks: int, alpha: float, number: int, seed: int, progress: Progress) -> Result:
     """What the engine prints as the smallest visible effect, against the one that is found nine times in ten."""
-    claim = Claim(alpha, 0.0)
     numbers = random.Random(f"{seed}/visible/{blocks}/{alpha}")
     drawn = [_drawn(normal(0.01), blocks, 0, numbers) for _ in range(number)]
-    printed = [judge([samples_of_pairs(pairs)], claim)[0].smallest_visible or 0.0 for pairs in drawn]
-    low, high = 0.0, 0.2
-    for step in range(11):
-        middle = (low + high) / 2
-        slower = [[(before, after * (1 + middle)) for before, after in pairs] for pairs in drawn]
-        found = sum(is_found(judge([samples_of_pairs(pairs)], claim)[0]) for pairs in slower)
-        low, high = (low, middle) if found >= 0.9 * number else (middle, high)
-        progress(f"power: smallest visible effect with {blocks} blocks, step {step + 1} of 11")
-    true = high
+    progress(f"power: smallest visible effect with {blocks} blocks")
+    printed, true = visible_effects(drawn, alpha)
     error = statistics.median(printed) / true - 1
     near = sum(abs(value / true - 1) <= WITHIN for value in printed)
     return Result(
@@ -144,3 +138,19 @@ def _visible(blocks: int, alpha: float, number: int, seed: int, progress: Progre
         f"{100 * statistics.median(printed):.2f} % for {100 * true:.2f} % ({100 * error:+.0f} %)", error,
         "within 25 %", abs(error) <= WITHIN, {"single experiments within 25 %": share(near, number)},
     )  # fmt: skip
+
+
+def visible_effects(unchanged: Sequence[Sequence[Pair]], alpha: float) -> tuple[list[float], float]:
+    """Of experiments without an effect: the smallest visible one that each prints, and the one that is found in nine of ten."""
+    claim = Claim(alpha, 0.0)
+
+    def found(effect: float) -> int:
+        slower = ([(before, after * (1 + effect)) for before, after in pairs] for pairs in unchanged)
+        return sum(is_found(judge([samples_of_pairs(pairs)], claim)[0]) for pairs in slower)
+
+    printed = [judge([samples_of_pairs(pairs)], claim)[0].smallest_visible or 0.0 for pairs in unchanged]
+    low, high = 0.0, 4 * max(printed)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if found(middle) >= POWER * len(unchanged) else (middle, high)
+    return printed, high

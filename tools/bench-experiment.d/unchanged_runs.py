@@ -9,14 +9,25 @@ blocks for the last look. Next to it, the runs that the comparison used, by the 
 from __future__ import annotations
 
 import random
+import statistics
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import welch
 from goals import Progress, Result, at_most, share
 from interference import PATTERNS
 from recorded_runs import METRICS, WORKLOADS, Series, all_series
-from simulated_experiments import COVERED, MARGIN, Pair, experiment_of, judged, normal
+from simulated_experiments import (
+    COVERED,
+    MARGIN,
+    WITHIN,
+    Pair,
+    experiment_of,
+    judged,
+    normal,
+    visible_effects,
+)
 from sysdock.experiment import plan as planned
 from sysdock.experiment.verdicts import CHANGED, EQUIVALENT, Claim
 from sysdock.library import Experiment
@@ -113,6 +124,44 @@ def calibration(
         yield _equivalence(
             f"normal noise, CV {100 * cv:g} %", [_made(cv, runs, numbers)], number, seed, numbers
         )
+    for blocks in (12, 40):
+        yield _visible(recorded, blocks, max(20, number // 4), seed, numbers, progress)
+
+
+def _visible(
+    recorded: Sequence[Series],
+    blocks: int,
+    number: int,
+    seed: int,
+    numbers: random.Random,
+    progress: Progress,
+) -> Result:
+    """Series in which the smallest visible effect, as it is printed in the middle, is the one that is found nine times in ten."""
+    experiment = experiment_of(blocks)
+    errors = []
+    for series in recorded:
+        for metric in METRICS:
+            progress(
+                f"calibration: smallest visible effect, {blocks} blocks, {series.workload}, {series.pattern}"
+            )
+            alone = replace(series, values={metric: series.values[metric]})
+            drawn = [_stretch([alone], experiment, 0, n, seed, numbers) for n in range(number)]
+            printed, true = visible_effects(drawn, experiment.claim.alpha)
+            errors.append(statistics.median(printed) / true - 1)
+    near = sum(abs(error) <= WITHIN for error in errors)
+    words = f"smallest visible effect, {blocks} blocks: series in which its median is right within {100 * WITHIN:g} %"
+    details = {
+        "error": f"{100 * min(errors):+.0f} to {100 * max(errors):+.0f} %, median {100 * statistics.median(errors):+.0f} %"
+    }
+    return Result(
+        "calibration",
+        words,
+        share(near, len(errors)),
+        near / len(errors),
+        "all",
+        near == len(errors),
+        details,
+    )
 
 
 def _made(cv: float, runs: int, numbers: random.Random) -> Series:
