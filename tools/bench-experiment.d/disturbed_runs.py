@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goals import Progress, Result, at_least, at_most, share
+from goals import Progress, Result, at_least, at_most, share, until_interrupted
 from interference import running
 from sysdock.experiment.one_run import run_once
 from sysdock.experiment.state import Journal, State
@@ -19,6 +20,7 @@ from sysdock.library import Reject, Workload
 
 # About 0.3 s alone: a share of the CPUs can be read from ticks of 10 ms.
 _LOOP = ("perl", "-e", "for ($i = 0; $i < 6000000; $i++) {}")
+_SHORT = ("perl", "-e", "for ($i = 0; $i < 200000; $i++) {}")
 _MEMORY = ("perl", "-e", '$x = "x" x (96 << 20); substr($x, $_ << 12, 1) = "y" for 0 .. (96 << 8) - 1')
 _LIMIT_BYTES = 64 << 20
 _SWAP_BYTES = 512 << 20
@@ -43,6 +45,10 @@ _REJECTED = 3
 def rejects(number: int, seed: int, folder: Path, progress: Progress, swaps: bool = True) -> Iterator[Result]:
     """`number` runs without a disturbance, and half as many with each. `swaps`: also where the machine swaps."""
     yield from _hogs(number, seed, folder, progress)
+    with running(*HOGS["CPU hogs on all CPUs"], folder=folder):
+        short = [_is_rejected(_SHORT, folder, Reject()) for _ in range(max(1, number // 2))]
+    words = "CPU hogs on all CPUs, runs of 10 ms: too short for ticks"
+    yield Result("rejects", words, share(sum(short), len(short)), sum(short) / len(short))
     yield _throttled(max(1, number // 4), folder, progress)
     if swaps:
         yield _swapped(min(_SWAPS, max(1, number // 4)), folder, progress)
@@ -53,26 +59,29 @@ def rejects(number: int, seed: int, folder: Path, progress: Progress, swaps: boo
 def _hogs(number: int, seed: int, folder: Path, progress: Progress) -> Iterator[Result]:
     drawn = [kind for kind in HOGS for _ in range(number if kind == "nothing" else max(1, number // 2))]
     random.Random(f"{seed}/rejects").shuffle(drawn)
-    rejected: dict[str, list[bool]] = {kind: [] for kind in HOGS}
-    quiet: list[bool] = []
-    for done, kind in enumerate(drawn, 1):
-        with running(*HOGS[kind], folder=folder):
-            began, before = time.monotonic(), _others()
-            is_rejected = _is_rejected(_LOOP, folder, Reject())
-            used, forks = (after - old for after, old in zip(_others(), before, strict=True))
-            used /= (time.monotonic() - began) * (os.cpu_count() or 1)
-        rejected[kind].append(is_rejected)
-        if kind == "nothing" and used < _QUIET_PART and forks <= _QUIET_FORKS:
-            quiet.append(is_rejected)
-        progress(f"rejects: run {done} of {len(drawn)}")
-    words = f"quiet: other threads used less than {100 * _QUIET_PART:g} % of the CPUs, and few were begun"
-    yield at_most("rejects", words, sum(quiet), len(quiet), 0.01)
-    for kind, flags in rejected.items():
+    # Whether it was rejected, and whether the machine was quiet but for what was injected.
+    runs: dict[str, list[tuple[bool, bool]]] = {kind: [] for kind in HOGS}
+    with until_interrupted() as interrupts:
+        for done, kind in enumerate(drawn, 1):
+            with running(*HOGS[kind], folder=folder) as hogs:
+                before = _others(hogs)
+                is_rejected = _is_rejected(_LOOP, folder, Reject())
+                runs[kind].append((is_rejected, before.is_quiet_until(_others(hogs))))
+            progress(f"rejects: run {done} of {len(drawn)}")
+    for kind, each in runs.items():
+        flags = [is_rejected for is_rejected, is_quiet in each if is_quiet]
+        details: dict[str, str | float] = {
+            "with the work of others": share(sum(is_rejected for is_rejected, _ in each), len(each))
+        }
         if kind in _OUGHT:
-            yield at_least("rejects", kind, sum(flags), len(flags), 0.95)
+            yield at_least("rejects", kind, sum(flags), len(flags), 0.95, **details)
+        elif kind == "nothing":
+            words = f"nothing; others used less than {100 * _QUIET_PART:g} % of the CPUs"
+            yield at_most("rejects", words, sum(flags), len(flags), 0.01, **details)
         else:
-            words = "nothing was injected; the machine as it was" if kind == "nothing" else kind
-            yield Result("rejects", words, share(sum(flags), len(flags)), sum(flags) / len(flags))
+            yield Result("rejects", kind, share(sum(flags), len(flags)), None, details=details)
+    if interrupts:
+        raise interrupts[0]
 
 
 def _is_rejected(words: tuple[str, ...], folder: Path, reject: Reject) -> bool:
@@ -80,19 +89,36 @@ def _is_rejected(words: tuple[str, ...], folder: Path, reject: Reject) -> bool:
     return run_once(workload, {}, folder, devices=(), reject=reject).reason is not None
 
 
-def _others() -> tuple[float, int]:
-    """CPU time of all threads but ours that live [s], and how many processes and threads were begun so far."""
-    spent = 0
-    for path in Path("/proc").glob("[0-9]*/task/[0-9]*/schedstat"):
-        if path.parts[2] != str(os.getpid()):
+@dataclass(frozen=True)
+class Others:
+    """CPU time [ns] of each thread that is neither ours nor a hog, when it was read, and how many processes and threads were begun so far."""
+
+    at: float
+    spent: dict[str, int]
+    begun: int
+
+    def is_quiet_until(self, after: Others) -> bool:
+        """Whether they did next to nothing, by other counters than the engine's; what a thread used that has ended is not known."""
+        used = sum(spent - self.spent.get(path, 0) for path, spent in after.spent.items())
+        capacity = (after.at - self.at) * 1e9 * _CPUS
+        is_known = self.spent.keys() <= after.spent.keys() and after.begun - self.begun <= _QUIET_FORKS
+        return is_known and used < _QUIET_PART * capacity
+
+
+def _others(hogs: Sequence[int]) -> Others:
+    own = {str(os.getpid()), *map(str, hogs)}
+    spent = {}
+    # Not by pathlib, which raises where a process ends meanwhile.
+    for path in glob.iglob("/proc/[0-9]*/task/[0-9]*/schedstat"):
+        if path.split("/")[2] not in own:
             with suppress(OSError, IndexError):
-                spent += int(path.read_text().split()[0])
+                spent[path] = int(Path(path).read_text().split()[0])
     begun = next(
         int(line.split()[1])
         for line in Path("/proc/stat").read_text().splitlines()
         if line.startswith("processes ")
     )
-    return spent / 1e9, begun
+    return Others(time.monotonic(), spent, begun)
 
 
 def _throttled(number: int, folder: Path, progress: Progress) -> Result:

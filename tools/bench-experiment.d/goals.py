@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 
@@ -54,6 +55,16 @@ def table(results: Sequence[Result]) -> str:
 
 def _cell(value: str | float) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+@contextmanager
+def until_interrupted() -> Iterator[list[KeyboardInterrupt]]:
+    """Ends what takes long at Ctrl-C, so that what is there can be said; whoever used it raises what was caught."""
+    caught: list[KeyboardInterrupt] = []
+    try:
+        yield caught
+    except KeyboardInterrupt as error:
+        caught.append(error)
 
 
 class Progress:

@@ -36,8 +36,8 @@ def interference(pattern: str, folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def running(*kinds: str, folder: Path) -> Iterator[None]:
-    """Processes of these kinds; all have ended afterwards."""
+def running(*kinds: str, folder: Path) -> Iterator[list[int]]:
+    """Processes of these kinds, by their numbers; all have ended afterwards."""
     processes: list[subprocess.Popen[bytes]] = []
     try:
         for kind in kinds:
@@ -46,7 +46,7 @@ def running(*kinds: str, folder: Path) -> Iterator[None]:
         for process in processes:
             assert process.stdout is not None
             process.stdout.readline()
-        yield
+        yield [process.pid for process in processes]
     finally:
         for process in processes:
             process.send_signal(signal.SIGTERM)

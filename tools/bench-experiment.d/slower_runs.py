@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goals import Progress, Result, at_least, at_most, share
+from goals import Progress, Result, at_least, at_most, share, until_interrupted
 from simulated_experiments import MARGIN, experiment_of, judged
 from sysdock.experiment import one_off
 from sysdock.experiment import plan as planned
@@ -41,6 +41,9 @@ _WRITES = (
     'for (1..8) {{ print F "x" x 65536; if ($_ > 8 - {syncs}) {{ F->flush; F->sync }} }}\''
 )
 
+# By scenario and metric: the samples of each experiment.
+Found = dict[tuple[str, str], list[Samples]]
+
 
 @dataclass(frozen=True)
 class Compared:
@@ -65,28 +68,34 @@ def _spins(number: int, seed: int, folder: Path, progress: Progress, blocks: int
     whole = start + per_turn * _TURNS
     counts = [_TURNS, *(round(_TURNS + effect * whole / per_turn) for effect in _EFFECTS.values())]
     experiment = _with_control([_LOOP.format(turns=count) for count in counts], blocks)
-    found = _run(experiment, number, seed, folder, (), _METRICS, progress, "spin")
+    found: Found = {}
+    with until_interrupted() as interrupts:
+        _run(found, experiment, number, seed, folder, (), progress)
     names = dict(zip(("B", "C", "D"), _EFFECTS, strict=True))
-    for metric in _METRICS:
+    for metric in (each for each in _METRICS if (planned.CONTROL, each) in found):
         control = found[planned.CONTROL, metric]
         for arm, words in names.items():
             yield from _results(Compared(words, _EFFECTS[words], metric, found[arm, metric]), control)
         yield _of_control(metric, control)
+    if interrupts:
+        raise interrupts[0]
 
 
 def _syncs(number: int, seed: int, folder: Path, progress: Progress, blocks: int) -> Iterator[Result]:
-    metrics = ("elapsed_s", "device_flushes")
-    with ExitStack() as stack:
+    found: Found = {}
+    with until_interrupted() as interrupts, ExitStack() as stack:
         device = stack.enter_context(loop_device(folder / "image", _DEVICE_BYTES))
         run_tool("mkfs.ext4", "-q", device)
         data = stack.enter_context(mounted(device, folder / "data"))
         commands = [_WRITES.format(data=data, syncs=syncs) for syncs in (1, 2)]
         experiment = _with_control(commands, blocks)
-        found = _run(experiment, number, seed, folder, (str(device),), metrics, progress, "fsync")
-    for metric in metrics:
+        _run(found, experiment, number, seed, folder, (str(device),), progress)
+    for metric in ("elapsed_s", "device_flushes") if found else ():
         control = found[planned.CONTROL, metric]
         yield from _results(Compared("an extra fsync", None, metric, found["B", metric]), control)
         yield _of_control(f"fsync, {metric}", control)
+    if interrupts:
+        raise interrupts[0]
 
 
 def _calibrated(folder: Path) -> tuple[float, float]:
@@ -101,27 +110,27 @@ def _calibrated(folder: Path) -> tuple[float, float]:
 
 
 def _with_control(commands: Sequence[str], blocks: int) -> Experiment:
-    experiment = one_off.of_commands(commands, blocks=blocks, metric="elapsed_s", margin=MARGIN, minutes=60)
+    experiment = one_off.of_commands(
+        commands, blocks=blocks, metric="elapsed_s", margin=MARGIN, minutes=60, explain=False
+    )
     return replace(experiment, plan=replace(experiment.plan, aa=True))
 
 
 def _run(
+    found: Found,
     experiment: Experiment,
     number: int,
     seed: int,
     folder: Path,
     devices: Sequence[str],
-    metrics: Sequence[str],
     progress: Progress,
-    words: str,
-) -> dict[tuple[str, str], list[Samples]]:
-    """By arm and metric: the samples of each of `number` experiments."""
+) -> None:
+    """Adds the samples of each of `number` experiments to `found`."""
     (case,) = experiment.cases()
-    found: dict[tuple[str, str], list[Samples]] = {}
     for n in range(1, number + 1):
         rows: list[RunRow] = []
         for block in range(1 - experiment.plan.dry, experiment.plan.looks[-1] + 1):
-            progress(f"detect: {words}, experiment {n} of {number}, block {block}")
+            progress(f"detect: {', '.join(devices) or 'spin'}, experiment {n} of {number}, block {block}")
             for turn in planned.turns(experiment, n, block, 1, seed):
                 scenario = experiment.scenario(planned.scenario_of(experiment, turn.scenario))
                 names = experiment.levels(scenario)
@@ -140,9 +149,7 @@ def _run(
                     )
                 )
         for samples in samples_of(experiment, case, rows):
-            if samples.metric in metrics:
-                found.setdefault((samples.scenario, samples.metric), []).append(samples)
-    return found
+            found.setdefault((samples.scenario, samples.metric), []).append(samples)
 
 
 def _results(compared: Compared, control: Sequence[Samples]) -> Iterator[Result]:
