@@ -39,7 +39,7 @@ class Series:
     @property
     def count(self) -> int:
         """How many runs."""
-        return len(self.values["elapsed_s"])
+        return len(next(iter(self.values.values())))
 
     def variation(self, metric: str) -> float:
         """Coefficient of variation of its runs."""

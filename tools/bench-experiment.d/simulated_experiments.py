@@ -23,7 +23,7 @@ Pair = tuple[float, float]
 Noise = Callable[[random.Random], float]
 MARGIN = 0.01
 WITHIN = 0.25
-_STEPS = 12
+_STEPS = 10
 COVERED = (0.93, 0.97)
 
 
@@ -124,7 +124,7 @@ def power(number: int, seed: int, progress: Progress) -> Iterator[Result]:
         words = f"{100 * effect:g} % slower at a CV of 1 %, {plan}: found within {most} blocks"
         yield at_least("power", words, found, number, 0.9, **{"blocks, mean": statistics.fmean(used)})
     for blocks, alpha in ((12, 0.01), (40, 0.01), (10, 0.004), (20, 0.004), (40, 0.004)):
-        yield _visible(blocks, alpha, max(number // 2, 20), seed, progress)
+        yield _visible(blocks, alpha, max(number // 8, 20), seed, progress)
 
 
 def _visible(blocks: int, alpha: float, number: int, seed: int, progress: Progress) -> Result:
@@ -139,7 +139,6 @@ def _visible(blocks: int, alpha: float, number: int, seed: int, progress: Progre
         "power", f"smallest visible effect, {blocks} blocks at level {alpha:g}: median of what is printed",
         f"{100 * statistics.median(printed):.2f} % for {100 * true:.2f} % ({100 * error:+.0f} %)", error,
         "within 25 %", abs(error) <= WITHIN, {
-            "factor of the table in power.py": math.log1p(true) / (0.01 * math.sqrt(2)) * math.sqrt(blocks),
             "single experiments within 25 %": share(near, number),
         },
     )  # fmt: skip

@@ -125,7 +125,7 @@ def calibration(
             f"normal noise, CV {100 * cv:g} %", [_made(cv, runs, numbers)], number, seed, numbers
         )
     for blocks in (12, 40):
-        yield _visible(recorded, blocks, max(20, number // 4), seed, numbers, progress)
+        yield _visible(recorded, blocks, max(20, number // 16), seed, numbers, progress)
 
 
 def _visible(

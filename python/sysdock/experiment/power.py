@@ -1,82 +1,42 @@
-"""How small an effect so many blocks can show, and how many blocks an effect needs.
+"""How small an effect so many blocks can show: what the signed-rank test finds in nine of ten experiments.
 
-The smallest visible effect is the one that the signed-rank test finds in nine of ten experiments. It is in
-proportion to the spread of the differences between blocks; the factors were computed by simulation with
-normal noise (`tools/bench-experiment power` computes them again). Noise with rare outliers needs fewer blocks
-than this says, since ranks ignore how far out they lie.
+It is drawn from the differences themselves, again and again with either sign, as an experiment without an
+effect would have them. So it knows what ranks do with noise that is not normal: with few blocks, a single
+run that took much longer hides every effect that is smaller than itself. `tools/bench-experiment` compares
+it with effects that were injected.
 """
 
 from __future__ import annotations
 
 import math
-import statistics
-from bisect import bisect_left
+import random
 from collections.abc import Sequence
 
-from sysdock.experiment.signed_rank import smallest_p
+from sysdock.experiment import signed_rank
 
 POWER = 0.9
-# (blocks, smallest visible shift in standard deviations of a difference, times the root of the blocks)
-_FACTORS = {
-    0.01: (
-        (8, 6.32), (9, 5.50), (10, 5.06), (11, 4.87), (12, 4.70), (14, 4.63), (16, 4.55), (20, 4.33),
-        (25, 4.25), (30, 4.18), (40, 4.11), (60, 4.09), (100, 4.02),
-    ),
-    0.004: (
-        (9, 6.82), (10, 6.00), (11, 5.99), (12, 5.55), (14, 5.30), (16, 5.05), (20, 4.79), (25, 4.68),
-        (30, 4.61), (40, 4.48), (60, 4.44), (100, 4.34),
-    ),
-}  # fmt: skip
-_NORMAL = statistics.NormalDist()
-# The median of absolute deviations, of a normal distribution, as a share of its standard deviation.
-_MAD_OF_NORMAL = 0.6745
+# With more blocks a draw says more, and takes longer.
+_DRAWS, _LEAST_DRAWS, _VALUES = 64, 16, 2560
 
 
-def spread_of(differences: Sequence[float]) -> float:
-    """Standard deviation of the differences, where an outlier counts no more than it does for ranks.
+def smallest_visible(differences: Sequence[float], blocks: int, alpha: float) -> float | None:
+    """The shift that is found in nine of ten experiments with this noise; in the unit of the differences.
 
-    The larger of what deviations from the median say and half of the common one: with few blocks the first
-    alone is small by chance now and then.
+    None: with so few blocks nothing can be significant at `alpha`, or there are less than two differences.
     """
-    if len(differences) < 2:
-        return 0.0
-    middle = statistics.median(differences)
-    robust = statistics.median(abs(d - middle) for d in differences) / _MAD_OF_NORMAL
-    return min(statistics.stdev(differences), max(robust, statistics.stdev(differences) / 2))
-
-
-def smallest_visible(spread: float, blocks: int, alpha: float) -> float | None:
-    """The shift that is found in nine of ten experiments; in the unit of `spread`.
-
-    None: with so few blocks no difference can be significant at `alpha`.
-    """
-    if smallest_p(blocks) > alpha:
+    count = len(differences)
+    if count < 2 or signed_rank.smallest_p(blocks) > alpha:
         return None
-    return spread * _factor(blocks, alpha) / math.sqrt(blocks)
-
-
-def blocks_for(effect: float, spread: float, alpha: float, most: int) -> int | None:
-    """The fewest blocks in which `effect` is visible; None: more than `most`."""
-    for blocks in range(2, most + 1):
-        visible = smallest_visible(spread, blocks, alpha)
-        if visible is not None and visible <= effect:
-            return blocks
-    return None
-
-
-def _factor(blocks: int, alpha: float) -> float:
-    known = min(_FACTORS, key=lambda level: abs(math.log(level / alpha)))
-    table = _FACTORS[known]
-    place = bisect_left(table, (blocks, 0.0))
-    if place == 0:
-        factor = table[0][1]
-    elif place == len(table):
-        factor = table[-1][1]
-    else:
-        (left, low), (right, high) = table[place - 1], table[place]
-        factor = low + (high - low) * (blocks - left) / (right - left)
-    return factor * _quantiles(alpha) / _quantiles(known)
-
-
-def _quantiles(alpha: float) -> float:
-    return _NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(POWER)
+    middle = signed_rank.estimate(differences)
+    # Distances from their own middle are smaller than those from the true one.
+    larger = math.sqrt(count / (count - 1))
+    noise = [larger * (difference - middle) for difference in differences]
+    noise += [-value for value in noise]
+    # The same numbers, the same answer.
+    numbers = random.Random(0)
+    needed: list[float] = []
+    for _ in range(max(_LEAST_DRAWS, min(_DRAWS, _VALUES // blocks))):
+        # A shift is significant once it moves the end of the interval over zero.
+        if bounds := signed_rank.interval(numbers.choices(noise, k=blocks), alpha):
+            needed += [-bounds[0], bounds[1]]
+    return sorted(needed)[math.ceil(POWER * len(needed)) - 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import signal
@@ -27,7 +28,7 @@ from sysdock.experiment.explaining import Item, profile, recorder
 from sysdock.experiment.keeping import Kept
 from sysdock.experiment.one_run import DISTURBANCES, Run, run_once
 from sysdock.experiment.plan import Turn
-from sysdock.experiment.power import blocks_for, smallest_visible, spread_of
+from sysdock.experiment.power import smallest_visible
 from sysdock.experiment.preparation import PREPARATIONS
 from sysdock.experiment.results import (
     RunRow,
@@ -360,30 +361,34 @@ class _Running:
         look = next((each for each in self.experiment.plan.looks if each >= block), block)
         return f", about {took / done * (look - block + 1):.0f} s left"
 
+    def _visible(self) -> list[tuple[float, float]]:
+        """Of each scenario: its change so far, and the smallest one that all blocks will show, as parts."""
+        metric, alpha = primary_of(self.experiment, self.case), claim_of(self.experiment).alpha
+        found = []
+        for each in samples_of(self.experiment, self.case, self.kept.rows):
+            if each.metric == metric and each.is_ratio:
+                differences = each.differences()
+                least = smallest_visible(differences, self.experiment.plan.looks[-1], alpha)
+                if least is not None:
+                    found.append((math.expm1(signed_rank.estimate(differences)), math.expm1(least)))
+        return found
+
     def _after_pilot(self) -> None:
         """Says what can be seen, and ends the case where that is too little in each scenario.
 
         One may still be decided if the change that is looked for, or that it has so far, is visible.
         """
-        plan, claim, detect = self.experiment.plan, claim_of(self.experiment), self.experiment.claim.detect
-        metric, most = primary_of(self.experiment, self.case), plan.looks[-1]
-        found = [
-            (signed_rank.estimate(s.differences()), spread_of(s.differences()))
-            for s in samples_of(self.experiment, self.case, self.kept.rows)
-            if s.metric == metric and s.is_ratio
-        ]
-        visible = [smallest_visible(spread, most, claim.alpha) for _, spread in found]
-        known = [each for each in visible if each is not None]
-        if known:
-            low, high = f"{100 * min(known):.2g}", f"{100 * max(known):.2g}"
-            change = f"a change of {low} %" if low == high else f"a change of {low} to {high} %, by scenario,"
-            words = f"with {most} blocks, {change} is visible"
-            self.progress.say(f"after the pilot of {plan.pilot} blocks: {words}")
-        if found and all(
-            blocks_for(max(detect, abs(change)), spread, claim.alpha, most) is None
-            for change, spread in found
-        ):
-            words = f"{most} blocks would not show a change of {100 * detect:g} %"
+        plan, detect = self.experiment.plan, self.experiment.claim.detect
+        found = self._visible()
+        if not found:
+            return
+        visible = [least for _, least in found]
+        low, high = f"{100 * min(visible):.2g}", f"{100 * max(visible):.2g}"
+        change = f"a change of {low} %" if low == high else f"a change of {low} to {high} %, by scenario,"
+        words = f"with {plan.looks[-1]} blocks, {change} is visible"
+        self.progress.say(f"after the pilot of {plan.pilot} blocks: {words}")
+        if all(least > max(detect, abs(so_far)) for so_far, least in found):
+            words = f"{plan.looks[-1]} blocks would not show a change of {100 * detect:g} %"
             raise CaseEnded(f"the machine is too noisy: {words}")
 
     def _is_decided(self) -> bool:

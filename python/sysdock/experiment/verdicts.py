@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from sysdock.experiment import signed_rank
-from sysdock.experiment.power import smallest_visible, spread_of
+from sysdock.experiment.power import smallest_visible
 
 K = TypeVar("K")
 CHANGED, EQUIVALENT, INCONCLUSIVE, INVALID = "changed", "equivalent", "inconclusive", "invalid"
@@ -111,7 +111,7 @@ def _judged(samples: Samples, claim: Claim, p: float, adjusted: float, level: fl
         return Verdict(samples, INVALID, None, None, None, 0.0, 1.0, 1.0, 0, None, "no run gave this metric")
     margin = _margin(samples, claim.margin)
     bounds = signed_rank.interval(differences, claim.alpha)
-    visible = smallest_visible(spread_of(differences), blocks, claim.alpha)
+    visible = smallest_visible(differences, blocks, claim.alpha)
     word, reason = _word(adjusted, level, bounds, margin, blocks, claim.alpha)
     if word == CHANGED and not _holds_without_outliers(differences, claim.alpha):
         word, reason = INCONCLUSIVE, "it rests on outliers: without them it is not significant"

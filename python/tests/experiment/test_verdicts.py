@@ -9,7 +9,8 @@ import statistics
 from collections.abc import Sequence
 
 import pytest
-from sysdock.experiment.power import blocks_for, smallest_visible, spread_of
+from sysdock.experiment.power import smallest_visible
+from sysdock.experiment.signed_rank import p_value
 from sysdock.experiment.validity import Placed, check_case
 from sysdock.experiment.verdicts import Claim, Samples, Verdict, invalidated, judge, outliers
 
@@ -173,24 +174,29 @@ def test_drift_is_said_and_forbids_nothing() -> None:
     assert drift.effect == pytest.approx(1.01**9 - 1, rel=0.01)
 
 
+def noise(blocks: int, numbers: random.Random, late: float = 0.0) -> list[float]:
+    """Differences without an effect; the part `late` of them is four times as far out."""
+    return [numbers.gauss(0, 1) * (4 if numbers.random() < late else 1) for _ in range(blocks)]
+
+
+@pytest.mark.parametrize("late", [0.0, 0.1])
 @pytest.mark.parametrize(("blocks", "alpha"), [(10, 0.01), (12, 0.01), (20, 0.004), (40, 0.004)])
-def test_the_smallest_visible_effect_is_found_in_nine_of_ten(blocks: int, alpha: float) -> None:
-    from sysdock.experiment.signed_rank import p_value
-
-    visible = smallest_visible(1.0, blocks, alpha)
-    assert visible
+def test_the_smallest_visible_effect_is_found_in_nine_of_ten(blocks: int, alpha: float, late: float) -> None:
     numbers = random.Random(blocks)
-    found = [p_value([numbers.gauss(visible, 1) for _ in range(blocks)]) <= alpha for _ in range(600)]
-    assert 0.86 <= statistics.mean(found) <= 0.94
+    printed = [smallest_visible(noise(blocks, numbers, late), blocks, alpha) for _ in range(41)]
+    visible = statistics.median(each for each in printed if each is not None)
+    shifted = ([visible + value for value in noise(blocks, numbers, late)] for _ in range(400))
+    assert 0.75 <= statistics.mean(p_value(each) <= alpha for each in shifted) <= 0.97
 
 
-def test_the_spread_ignores_how_far_out_an_outlier_lies() -> None:
-    numbers = random.Random(1)
-    some = [numbers.gauss(0, 1) for _ in range(40)]
-    assert spread_of([*some, 1000.0]) < 100
-    assert 0.7 < spread_of(some) < 1.3
+def test_the_smallest_visible_effect_is_the_same_again_and_smaller_with_more_blocks() -> None:
+    pilot = noise(8, random.Random(1))
+    found = [smallest_visible(pilot, blocks, 0.004) for blocks in (10, 20, 40)]
+    assert found == [smallest_visible(pilot, blocks, 0.004) for blocks in (10, 20, 40)]
+    assert found == sorted(found, reverse=True)
+    assert smallest_visible([5.0] * 12, 12, 0.01) == 0
 
 
-def test_noise_says_how_many_blocks_an_effect_takes() -> None:
-    assert blocks_for(0.02, 0.01 * math.sqrt(2), 0.01, 40) in (11, 12)
-    assert blocks_for(0.001, 0.1, 0.01, 40) is None
+def test_where_no_difference_is_significant_no_effect_is_visible() -> None:
+    assert smallest_visible(noise(12, random.Random(1)), 7, 0.01) is None
+    assert smallest_visible([1.0], 12, 0.01) is None
