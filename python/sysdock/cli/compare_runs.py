@@ -70,6 +70,7 @@ def _run(experiment: Experiment, folder: Path, seed: int) -> Kept:
 
     words = ["sysdock", "experiment", "compare"]
     words += ["--explain"] if experiment.plan.explain_every else []
+    words += ["--duet"] if experiment.plan.duet else []
     words += [f"--blocks={experiment.plan.looks[0]}"] if len(experiment.plan.looks) == 1 else []
     words += [f"--metric={experiment.claim.primary}"] if experiment.claim.primary != "elapsed_s" else []
     command = shlex.join([*words, "--", *experiment.factors[0].levels])

@@ -303,6 +303,11 @@ def repair() -> None:
 @_OUTPUT
 @_EXPLAIN
 @click.option(
+    "--duet",
+    is_flag=True,
+    help="Run the commands of a block at the same time, each on its own CPUs: for pure computing.",
+)
+@click.option(
     "--metric", default="elapsed_s", show_default=True, metavar="NAME", help="What the verdict is about."
 )
 @click.option(
@@ -331,6 +336,7 @@ def compare(
     seed: int | None,
     output: Path | None,
     explain: bool,
+    duet: bool,
     metric: str,
     margin: float,
     minutes: float,
@@ -344,7 +350,7 @@ def compare(
     from sysdock.cli.compare_runs import compare_commands
 
     options = {"blocks": blocks, "metric": metric, "margin": margin / 100, "minutes": minutes}
-    options["explain"] = explain
+    options |= {"explain": explain, "duet": duet}
     is_changed = compare_commands(commands, options, _seed(seed), output, format_)
     ctx.exit(1 if fail_on and is_changed else 0)
 

@@ -27,6 +27,8 @@ def problems(library: Library, experiment: Experiment) -> list[str]:
     found += problems_of_settings(
         {factor.setting: "" for factor in experiment.factors if factor.setting} | experiment.settings
     )
+    if experiment.plan.duet and any(factor.setting for factor in experiment.factors):
+        found.append("a duet runs its scenarios at the same time, so they cannot differ in settings")
     if experiment.analysis not in {analysis.id for analysis in library.analyses()}:
         found.append(f"there is no analysis `{experiment.analysis}`")
     return found

@@ -26,6 +26,7 @@ def of_commands(
     margin: float,
     minutes: float,
     explain: bool = False,
+    duet: bool = False,
 ) -> Experiment:
     """Commands of the shell as scenarios. blocks None: looks after 10, 20 and 40."""
     names = names_of(commands)
@@ -48,6 +49,7 @@ def of_commands(
             aa=False,
             minutes=minutes,
             explain_every=1 if explain else 0,
+            duet=duet,
         ),
         parameters=(),
         factors=(Factor("command", tuple(commands), None, text, text_ja),),
@@ -80,6 +82,7 @@ def as_toml(experiment: Experiment) -> str:
         "dry = 1",
     ]
     lines += ["aa = false", f"minutes = {plan.minutes!r}", f"explain_every = {plan.explain_every}"]
+    lines += [f"duet = {str(plan.duet).lower()}"]
     lines += ["", "[reject]"]
     lines += ["swap = false", "throttled = false", "foreign_cpu_percent = false", "steal_percent = false"]
     levels = ", ".join(quoted(level) for level in experiment.factors[0].levels)

@@ -115,6 +115,51 @@ def run_once(
     return run
 
 
+@dataclass(frozen=True)
+class Together:
+    """One of several runs at the same time. `folder`: for what it prints; `cpus`: as for taskset(1)."""
+
+    names: Mapping[str, object]
+    folder: Path
+    cpus: str
+    padding: int = 0
+
+
+def run_together(workload: Workload, runs: Sequence[Together], *, reject: Reject) -> list[Run]:
+    """Runs the workload several times at once, as `run_once` does it; each starts when all are prepared.
+
+    Counters of devices are left out, as they say nothing of a single run. Ctrl-C ends all of them.
+    """
+    processes: list[tuple[subprocess.Popen[str], list[str]]] = []
+    found: list[Run] = []
+    try:
+        for each in runs:
+            for words in workload.before:
+                _step("before", words, each.names, each.folder)
+        for each in runs:
+            command = [filled(word, each.names) for word in workload.run]
+            process = start(
+                command, each.folder, timeout_s=workload.timeout_s, cpus=each.cpus, padding=each.padding
+            )
+            processes.append((process, command))
+        for each, (process, command) in zip(runs, processes, strict=True):
+            found.append(_taken(workload, finish(process, command), each.folder, reject))
+            if found[-1].reason is None:
+                for words in workload.check:
+                    _step("check", words, each.names, each.folder)
+    except Failed as error:
+        return [Run(0, 0, None, reason=str(error))] * len(runs)
+    finally:
+        for process, _ in processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                process.communicate()
+        for each in runs:
+            for words in workload.after:
+                _step("after", words, each.names, each.folder, is_last=True)
+    return found
+
+
 def measure(
     words: Sequence[str],
     folder: Path,

@@ -141,7 +141,7 @@ def judge_experiment(
             if metric in row.metrics
         ]
         own = [each for each in verdicts if each.samples.case_id == case.case_id]
-        checks += check_case(case.case_id, placed, own, claim)
+        checks += check_case(case.case_id, placed, own, claim, duet=experiment.plan.duet)
         checks.append(_rejected(case.case_id, rows))
         checks += _steadiness(case, rows)
         if case.case_id in not_restored:

@@ -26,7 +26,7 @@ from sysdock.experiment.documents import FOLDER as DOCUMENTS
 from sysdock.experiment.documents import write_documents
 from sysdock.experiment.explaining import Item, profile, recorder
 from sysdock.experiment.keeping import Kept
-from sysdock.experiment.one_run import DISTURBANCES, Run, run_once
+from sysdock.experiment.one_run import DISTURBANCES, Run, Together, run_once, run_together
 from sysdock.experiment.plan import Turn
 from sysdock.experiment.power import smallest_visible
 from sysdock.experiment.preparation import PREPARATIONS
@@ -95,6 +95,8 @@ def refuse(experiment: Experiment, library: Library) -> None:
     if os.geteuid() != 0 and (changes or any(factor.setting for factor in experiment.factors)):
         fact = "this experiment changes settings of the machine, or mounts file systems: it needs root"
         raise UserError(fact, "run it with sudo", experiment.id)
+    if experiment.plan.duet:
+        cpu_shares(len(planned.arms(experiment)))
     if missing := missing_tools(experiment):
         packages = " ".join(dict.fromkeys(map(package_of, missing)))
         hint = f"on Debian: apt-get install {packages}; or leave cases out with --set"
@@ -232,8 +234,10 @@ class _Running:
         rows: list[RunRow] = []
         for attempt in range(1, _ATTEMPTS + 1):
             turns = planned.turns(self.experiment, self.case.case_id, block, attempt, self.seed)
-            rows = []
-            for turn in turns:
+            rows = self._together(bench, block, attempt, turns) if self.experiment.plan.duet else []
+            for turn in turns[len(rows) :]:
+                if rows and rows[-1].rejected:
+                    break
                 self._show(block, turn)
                 rows.append(self._turn(bench, block, attempt, turn, len(self.kept.rows) + len(rows) + 1))
                 if rows[-1].rejected and turn.kind != planned.EXPLAIN:
@@ -251,6 +255,35 @@ class _Running:
                 time.sleep(_PAUSES_S[attempt - 1])
         raise CaseEnded(f"block {block} was rejected {_ATTEMPTS} times: {last.reason}")
 
+    def _together(self, bench: Bench, block: int, attempt: int, turns: Sequence[Turn]) -> list[RunRow]:
+        """The runs of a block that are judged, all at the same time; one that is rejected comes last."""
+        together = [turn for turn in turns if turn.kind != planned.EXPLAIN]
+        self._show(block, together[0])
+        shares = cpu_shares(len(planned.arms(self.experiment)))
+        mark = bench.state.mark()
+        try:
+            bench.state.apply({filled(k, bench.names): v for k, v in self.experiment.settings.items()})
+            runs = []
+            for turn, cpus in zip(together, shares, strict=False):
+                folder = self.scratch / f"duet-{turn.position}"
+                folder.mkdir(exist_ok=True)
+                runs.append(Together(self._names_of(bench, turn), folder, cpus, turn.padding))
+            found = run_together(self.case.workload, runs, reject=_with_neighbours(self.experiment.reject))
+        finally:
+            if residue := bench.state.undo(mark):
+                self._note_residue("; ".join(map(str, residue)))
+        first = len(self.kept.rows) + 1
+        rows = [
+            self._row(first + n, block, attempt, turn, run_)
+            for n, (turn, run_) in enumerate(zip(together, found, strict=True))
+        ]
+        return sorted(rows, key=lambda row: row.rejected)
+
+    def _names_of(self, bench: Bench, turn: Turn) -> dict[str, object]:
+        """What placeholders stand for in this run."""
+        scenario = self.experiment.scenario(planned.scenario_of(self.experiment, turn.scenario))
+        return {**bench.names, **self.experiment.levels(scenario)}
+
     def _note_unexplained(self, block: int, rows: Sequence[RunRow]) -> None:
         for row in rows:
             if row.kind == planned.EXPLAIN and row.rejected:
@@ -266,7 +299,7 @@ class _Running:
 
     def _turn(self, bench: Bench, block: int, attempt: int, turn: Turn, run_id: int) -> RunRow:
         scenario = self.experiment.scenario(planned.scenario_of(self.experiment, turn.scenario))
-        names = {**bench.names, **self.experiment.levels(scenario)}
+        names = self._names_of(bench, turn)
         settings = self.experiment.settings_of(scenario, names)
         mark = bench.state.mark()
         try:
@@ -279,6 +312,11 @@ class _Running:
             residue = bench.state.undo(mark)
             if residue:
                 self._note_residue("; ".join(map(str, residue)))
+        return self._row(run_id, block, attempt, turn, run_, items)
+
+    def _row(
+        self, run_id: int, block: int, attempt: int, turn: Turn, run_: Run, items: tuple[Item, ...] = ()
+    ) -> RunRow:
         return RunRow(
             run_id,
             self.case.case_id,
@@ -399,6 +437,21 @@ class _Running:
             if s.is_primary and not s.is_control
         ]
         return is_decided(judge(samples, claim_of(self.experiment)))
+
+
+def cpu_shares(number: int) -> list[str]:
+    """The CPUs of each of `number` runs at once, as for taskset(1); a UserError where they are too few."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if number > len(cpus):
+        fact = f"a duet of {number} runs at once needs as many CPUs, and there are {len(cpus)}"
+        raise UserError(fact, "compare fewer scenarios, leave out the A/A arm, or do without duet")
+    size = len(cpus) // number
+    return [",".join(map(str, cpus[n * size : (n + 1) * size])) for n in range(number)]
+
+
+def _with_neighbours(reject: Reject) -> Reject:
+    """The runs of a duet are foreign to each other."""
+    return replace(reject, foreign_cpu=None)
 
 
 def _note_command(commands: list[tuple[int, int, str]], case_id: int, step: int, command: str) -> None:

@@ -39,15 +39,19 @@ class Check:
 
 
 def check_case(
-    case_id: int, runs: Sequence[Placed], verdicts: Sequence[Verdict], claim: Claim
+    case_id: int, runs: Sequence[Placed], verdicts: Sequence[Verdict], claim: Claim, *, duet: bool = False
 ) -> list[Check]:
-    """The checks of a case, from its runs and the verdict of its A/A arm on the primary metric."""
+    """The checks of a case, from its runs and the verdict of its A/A arm on the primary metric.
+
+    duet: runs of a block were at the same time, so nothing of one reaches the next.
+    """
     checks = [
         _control(case_id, each) for each in verdicts if each.samples.is_control and each.samples.is_primary
     ]
     residuals = _residuals(runs)
     if residuals:
-        checks += [_order(case_id, residuals, claim), _drift(case_id, runs)]
+        checks += [] if duet else [_order(case_id, residuals, claim)]
+        checks.append(_drift(case_id, runs))
     return checks
 
 

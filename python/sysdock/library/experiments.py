@@ -157,6 +157,7 @@ class Plan:
     """How many blocks: `looks` are the numbers at which results are judged, the last is the most.
 
     `explain_every`: after so many blocks each scenario runs once more under the recorder. 0: never.
+    `duet`: the runs of a block run at the same time, on CPUs of their own.
     """
 
     baseline: str
@@ -166,6 +167,7 @@ class Plan:
     aa: bool = True
     minutes: float = 60.0
     explain_every: int = 0
+    duet: bool = False
 
 
 @dataclass(frozen=True)
@@ -328,7 +330,7 @@ class _Parser:
         )
 
     def plan(self, data: Any, scenarios: tuple[Scenario, ...]) -> Plan:
-        keys = ("baseline", "blocks", "looks", "pilot", "dry", "aa", "minutes", "explain_every")
+        keys = ("baseline", "blocks", "looks", "pilot", "dry", "aa", "minutes", "explain_every", "duet")
         self.closed("the plan", data, keys, ())
         names = [each.name for each in scenarios]
         looks = data.get("looks", [data["blocks"]] if "blocks" in data else [10, 20, 40])
@@ -345,6 +347,7 @@ class _Parser:
             aa=self.flag("aa", data.get("aa", True)),
             minutes=self.number("minutes", data.get("minutes", 60), 0.1, 100_000),
             explain_every=int(self.number("explain_every", data.get("explain_every", 0), 0, 1000)),
+            duet=self.flag("duet", data.get("duet", False)),
         )
 
     def reject(self, data: Any) -> Reject:

@@ -237,7 +237,13 @@ class TestDiagnose:
         words = [shlex.split(line) for line in commands]
         assert {tuple(each[:3]) for each in words} == {("sysdock", "show", str(folder))}
         shown = {each[3]: json.loads(cli(*each[1:], "--format", "json").stdout) for each in words}
-        rows = {"disk/cold_reads": 2, "experiment/checks": 1, "experiment/runs": 20, "experiment/verdicts": 1}
+        rows = {
+            "disk/cold_reads": 2,
+            "experiment/bottlenecks": 1,
+            "experiment/causes": 1,
+            "experiment/checks": 1,
+        }
+        rows |= {"experiment/runs": 20, "experiment/tuning": 2, "experiment/verdicts": 1}
         assert {name: len(found) for name, found in shown.items()} == rows
         as_rows = cli("diagnose", folder, "--lang", lang, "--format", "json")
         assert json.loads(as_rows.stdout) == []

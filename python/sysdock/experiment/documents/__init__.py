@@ -30,7 +30,7 @@ def write_documents(
 
     `other`: the environment of another recording, with which this one is compared.
     """
-    folder.mkdir(exist_ok=True)
+    to_disk.make_folder(folder)
     written = []
     made = {
         "environment": lambda source: environment_definition(source, other),
