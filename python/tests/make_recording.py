@@ -199,6 +199,7 @@ class RecordingMaker:
             "experiment_verdicts": [verdict],
             "experiment_checks": [check],
             "experiment_causes": [cause],
+            "experiment_stacks": [{"run_id": 1, "stack": "cat;main", "time_ns": 9e6}],
             "experiment_profiles": [
                 item,
                 {**item, "kind": "total", "name": "elapsed", "value": 9e7, "unit": "ns"},

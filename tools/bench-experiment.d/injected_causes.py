@@ -150,7 +150,7 @@ class _Bench:
             if run.reason is not None:
                 print(f"{injected.what}: {run.reason}", file=sys.stderr)
                 return None
-            found = profile(recording, self.library, [str(self.device)], 1)
+            found = profile(recording, self.library, [str(self.device)], 1).items
         finally:
             shutil.rmtree(recording, ignore_errors=True)
         return {(item.kind, item.name): item.value for item in found}

@@ -8,7 +8,7 @@ lines.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -209,6 +209,10 @@ def _flames(chart: _Chart) -> dict[str, Any]:
     whole = rows[0].pop("whole") if rows else 0.0
     axis = axis_of(title_of(chart.line, chart.wanted, chart.lang), column.unit, (0.0, whole))
     words = _KINDS[chart.lang]
+    # A number of the same unit is a difference: it colours the rectangles.
+    is_difference = (
+        len(chart.wanted.y) > 1 and chart.columns[chart.wanted.y[1]].unit == column.unit is not None
+    )
     for row in rows:
         row.pop("whole", None)
         row.pop("merged")
@@ -218,7 +222,12 @@ def _flames(chart: _Chart) -> dict[str, Any]:
         y, own = row.pop("y"), row.pop("own")
         row["said"] = f"{in_words(y, column.unit)} ({percent(y, whole)})"
         row["own"] = f"{in_words(own, column.unit)} ({percent(own, whole)})"
-        row["number"] = f"{row['number']:,.0f}" if len(chart.wanted.y) > 1 else "-"
+        if is_difference:
+            row["shift"] = float(f"{row['number'] / whole:.4g}")
+            sign = "-" if row["number"] < 0 else "+"
+            row["number"] = f"{sign}{in_words(abs(row['number']), column.unit)} ({100 * row['shift']:+.1f} %)"
+        else:
+            row["number"] = f"{row['number']:,.0f}" if len(chart.wanted.y) > 1 else "-"
         for end in ("from", "to"):
             row[end] = float(f"{row[end] / axis.divisor:.9g}")
     present = {row["series"] for row in rows}
@@ -231,9 +240,16 @@ def _flames(chart: _Chart) -> dict[str, Any]:
         # A kind has its colour whatever others there are.
         "series_domain": list(words.values()),
         "series_present": [word for word in words.values() if word in present],
+        "shift_domain": _around_zero([row.get("shift", 0.0) for row in rows]),
         "number_title": plain(chart.wanted.y[-1]) if len(chart.wanted.y) > 1 else "number",
         **_FLAME_TITLES[chart.lang],
     }
+
+
+def _around_zero(values: Sequence[float]) -> list[float]:
+    """Ends and middle of a scale of colours on which zero is in the middle."""
+    most = max(map(abs, values), default=0.0) or 1.0
+    return [-most, 0.0, most]
 
 
 def _states(chart: _Chart) -> dict[str, Any]:

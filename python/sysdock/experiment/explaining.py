@@ -19,6 +19,8 @@ from sysdock.recording import Recording
 _WHAT = "io,faults,page_io,sched,cpu,locks,block"
 # Samples in a second of CPU time: enough to see 5 % of a function in runs of a second, for some 1 % of cost.
 _FREQUENCY = 997
+# Stacks of a run that are kept; the others of each program are one.
+_MOST_STACKS = 500
 TOTAL, FUNCTION, STACK, CALL, FAULT, KERNEL = "total", "function", "stack", "call", "fault", "kernel"
 LOCK, WAIT, CALLS, REQUESTS, TRANSFERRED = "lock", "wait", "calls", "requests", "transferred"
 IN_CALL = ", in "
@@ -40,7 +42,18 @@ def recorder(folder: Path) -> list[str]:
     return [*words, "--what", _WHAT, "--freq", str(_FREQUENCY), "--"]
 
 
-def profile(folder: Path, library: Library, devices: Sequence[str], units: float) -> list[Item]:
+@dataclass(frozen=True)
+class Profile:
+    """Of one run: items, and CPU time [ns] by stack, all for each unit of its work."""
+
+    items: tuple[Item, ...] = ()
+    stacks: tuple[tuple[str, float], ...] = ()
+
+
+NOTHING = Profile()
+
+
+def profile(folder: Path, library: Library, devices: Sequence[str], units: float) -> Profile:
     """What the run recorded in `folder` did, for each of its `units` of work.
 
     `devices`: whose requests count; with none, those that the command's own threads made. UserError where the
@@ -48,6 +61,7 @@ def profile(folder: Path, library: Library, devices: Sequence[str], units: float
     """
     with Session(Recording.open(folder), library) as session:
         path = session.run("time/path").dicts()
+        stacks = session.run("cpu/flame_graph", {"stacks": _MOST_STACKS}).dicts()
         calls = session.execute(
             "SELECT call, count(*) FROM calls WHERE via IS NULL GROUP BY call ORDER BY call"
         ).fetchall()
@@ -60,7 +74,10 @@ def profile(folder: Path, library: Library, devices: Sequence[str], units: float
         found.append(Item(REQUESTS, f"{op}, {device}", count, "requests"))
         if length:
             found.append(Item(TRANSFERRED, f"{op}, {device}", length, "B"))
-    return [Item(item.kind, item.name, item.value / units, item.unit) for item in found]
+    return Profile(
+        tuple(Item(item.kind, item.name, item.value / units, item.unit) for item in found),
+        tuple((row["stack"], row["time_ns"] / units) for row in stacks),
+    )
 
 
 _REQUESTS = """

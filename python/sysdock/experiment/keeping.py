@@ -16,7 +16,7 @@ from sysdock.errors import UserError
 from sysdock.experiment.definition import programs_of
 from sysdock.experiment.environment import capture as capture_environment
 from sysdock.experiment.environment import programs_used
-from sysdock.experiment.explaining import Item
+from sysdock.experiment.explaining import Item, Profile
 from sysdock.experiment.one_off import as_toml
 from sysdock.experiment.results import RunRow
 from sysdock.library import Experiment, Library
@@ -34,6 +34,7 @@ _TABLES = (
     "experiment_runs",
     "experiment_metrics",
     "experiment_profiles",
+    "experiment_stacks",
     "experiment_facts",
     "experiment_commands",
     "experiment_verdicts",
@@ -89,6 +90,7 @@ class Kept:
             for name, value in {
                 "experiment": experiment.id,
                 "workload": case.workload.name,
+                "baseline": experiment.plan.baseline,
                 **case.values,
             }.items()
         ]
@@ -127,10 +129,20 @@ class Kept:
         """Runs with their metrics, and the profiles of explain runs."""
         metrics = [(run.run_id, name, value) for run in runs for name, value in run.metrics.items()]
         profiles = [
-            (run.run_id, item.kind, item.name, item.value, item.unit) for run in runs for item in run.profile
+            (run.run_id, item.kind, item.name, item.value, item.unit)
+            for run in runs
+            for item in run.profile.items
         ]
         rows = [run.values() for run in runs]
-        self.add({"experiment_runs": rows, "experiment_metrics": metrics, "experiment_profiles": profiles})
+        stacks = [(run.run_id, *stack) for run in runs for stack in run.profile.stacks]
+        self.add(
+            {
+                "experiment_runs": rows,
+                "experiment_metrics": metrics,
+                "experiment_profiles": profiles,
+                "experiment_stacks": stacks,
+            }
+        )
         self.rows += runs
 
     def add_environment(self, facts: Sequence[tuple[Any, ...]]) -> None:
@@ -188,7 +200,9 @@ def read_rows(recording: Recording, library: Library) -> list[RunRow]:
         found = [dict(zip(names, row, strict=True)) for row in rows]
         return [
             RunRow(
-                **row, metrics=metrics.get(row["run_id"], {}), profile=tuple(profiles.get(row["run_id"], ()))
+                **row,
+                metrics=metrics.get(row["run_id"], {}),
+                profile=Profile(tuple(profiles.get(row["run_id"], ()))),
             )
             for row in found
         ]

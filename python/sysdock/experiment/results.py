@@ -9,7 +9,7 @@ from typing import Any
 
 from sysdock.experiment import plan as planned
 from sysdock.experiment.causes import Cause, Key, causes
-from sysdock.experiment.explaining import Item
+from sysdock.experiment.explaining import NOTHING, Profile
 from sysdock.experiment.one_run import UNSTEADY
 from sysdock.experiment.plan import CONTROL
 from sysdock.experiment.validity import Check, Placed, check_case
@@ -42,7 +42,7 @@ class RunRow:
     rejected: bool
     reason: str | None
     metrics: dict[str, float]
-    profile: tuple[Item, ...] = ()
+    profile: Profile = NOTHING
 
     def values(self) -> tuple[Any, ...]:
         """In the order of the columns."""
@@ -183,7 +183,7 @@ def causes_of(experiment: Experiment, case_id: int, rows: Iterable[RunRow]) -> d
     by_arm: dict[str, dict[int, dict[Key, float]]] = {}
     for row in rows:
         if row.case_id == case_id and row.kind == planned.EXPLAIN and not row.rejected:
-            items = {(item.kind, item.name): item.value for item in row.profile}
+            items = {(item.kind, item.name): item.value for item in row.profile.items}
             by_arm.setdefault(row.scenario, {})[row.block] = items
     before = by_arm.get(experiment.plan.baseline, {})
     found = {}

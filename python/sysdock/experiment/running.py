@@ -24,7 +24,7 @@ from sysdock.experiment.bench import Bench
 from sysdock.experiment.definition import missing_tools, problems
 from sysdock.experiment.documents import FOLDER as DOCUMENTS
 from sysdock.experiment.documents import write_documents
-from sysdock.experiment.explaining import Item, profile, recorder
+from sysdock.experiment.explaining import NOTHING, Profile, profile, recorder
 from sysdock.experiment.keeping import Kept
 from sysdock.experiment.one_run import DISTURBANCES, Run, Together, run_once, run_together
 from sysdock.experiment.plan import Turn
@@ -307,15 +307,15 @@ class _Running:
             reject = self.experiment.reject if turn.kind == planned.MEASURED else _ANY
             recording = self.scratch / "explain" if turn.kind == planned.EXPLAIN else None
             run_ = self._measured(bench, names, settings, reject, recording, turn.padding)
-            run_, items = self._profiled(bench, run_, recording)
+            run_, explained = self._profiled(bench, run_, recording)
         finally:
             residue = bench.state.undo(mark)
             if residue:
                 self._note_residue("; ".join(map(str, residue)))
-        return self._row(run_id, block, attempt, turn, run_, items)
+        return self._row(run_id, block, attempt, turn, run_, explained)
 
     def _row(
-        self, run_id: int, block: int, attempt: int, turn: Turn, run_: Run, items: tuple[Item, ...] = ()
+        self, run_id: int, block: int, attempt: int, turn: Turn, run_: Run, explained: Profile = NOTHING
     ) -> RunRow:
         return RunRow(
             run_id,
@@ -331,20 +331,20 @@ class _Running:
             run_.reason is not None,
             run_.reason,
             run_.metrics,
-            items,
+            explained,
         )
 
-    def _profiled(self, bench: Bench, run_: Run, recording: Path | None) -> tuple[Run, tuple[Item, ...]]:
+    def _profiled(self, bench: Bench, run_: Run, recording: Path | None) -> tuple[Run, Profile]:
         """What an explain run did; its recording is removed. Without a recording there is nothing to say."""
         if recording is None:
-            return run_, ()
+            return run_, NOTHING
         try:
             if run_.reason is not None:
-                return run_, ()
+                return run_, NOTHING
             units = run_.metrics.get(self.case.workload.units or "", 1.0)
-            return run_, tuple(profile(recording, self.kept.library, bench.devices, units))
+            return run_, profile(recording, self.kept.library, bench.devices, units)
         except (UserError, ZeroDivisionError) as error:
-            return replace(run_, reason=f"nothing was recorded: {error}"), ()
+            return replace(run_, reason=f"nothing was recorded: {error}"), NOTHING
         finally:
             shutil.rmtree(recording, ignore_errors=True)
 

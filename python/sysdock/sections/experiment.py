@@ -18,6 +18,7 @@ _TABLES = (
     "experiment_metrics",
     "experiment_facts",
     "experiment_profiles",
+    "experiment_stacks",
     "experiment_verdicts",
     "experiment_checks",
     "experiment_causes",

@@ -86,6 +86,18 @@ def test_widths_are_the_sums_of_all_stacks_that_begin_so(open_session: Opener) -
     assert spec["title"]["subtitle"] == f"{len(sums):,} of {len(sums):,} rectangles drawn"
 
 
+def test_a_second_time_is_a_difference_that_colours_what_lies_above(open_session: Opener) -> None:
+    sql = of_stacks([("prog;main;same", 60, 0), ("prog;main;more", 30, 20), ("prog;main;less", 10, -5)])
+    sql = sql.replace("hits BIGINT       Number.", "hits BIGINT       Difference [ns].")
+    sql = sql.replace("chart:  flame ", "chart:  flame_difference ")
+    [spec] = chart.specs(open_session(t=sql), "t/t")
+    found = chains(spec["data"]["values"])
+    shifts = {name.rsplit(";", 1)[-1]: row["shift"] for name, row in found.items()}
+    assert shifts == {"all": 0.15, "prog": 0.15, "main": 0.15, "same": 0, "more": 0.2, "less": -0.05}
+    assert found["all;prog;main;less"]["number"] == "-5 ns (-5.0 %)"
+    assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == [-0.2, 0.0, 0.2]
+
+
 def test_rectangles_lie_in_their_parents_and_never_overlap(open_session: Opener) -> None:
     [spec] = chart.specs(open_session(t=of_stacks(some_stacks(300))), "t/t")
     rows = spec["data"]["values"]
