@@ -27,4 +27,4 @@ gc.disable()
 if threshold := int(sys.argv[2]):
     gc.enable()
     gc.set_threshold(threshold, 5, 5)
-kept = [make(sys.argv[1]) for _ in range(60_000)]
+kept = [make(sys.argv[1]) for _ in range(250_000)]

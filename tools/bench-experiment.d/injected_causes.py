@@ -23,6 +23,8 @@ from sysdock.experiment.tools import run_tool
 from sysdock.library import Library, Reject, Workload
 
 BLOCKS = 16
+# Runs of each unchanged command.
+_CONTROL = 4 * BLOCKS
 _HERE = Path(__file__).parent
 _DEVICE_BYTES = 512 << 20
 _INPUT_BYTES = 8 << 20
@@ -244,8 +246,8 @@ def _control(bench: _Bench, number: int, seed: int, progress: Progress) -> Itera
     for words in commands:
         unchanged = Injected("control", words, f"{{victim}} {words}", f"{{victim}} {words}", "")
         runs: list[Items] = []
-        for n in range(6 * BLOCKS):
-            progress(f"causes: control, {words}, run {n + 1} of {6 * BLOCKS}")
+        for n in range(_CONTROL):
+            progress(f"causes: control, {words}, run {n + 1} of {_CONTROL}")
             if (items := bench.run(unchanged, False)) is not None:
                 runs.append(items)
         for _ in range(max(1, 4 * number)):

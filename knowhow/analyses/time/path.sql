@@ -44,7 +44,7 @@ WITH work AS (
     SELECT
         CASE WHEN l.lock_id IS NOT NULL THEN 'lock' ELSE 'wait' END AS kind,
         concat(CASE WHEN p.part = 'runnable' THEN 'for a CPU' ELSE coalesce(l.name, p.cause, 'not known') END,
-            CASE WHEN p.call IS NULL OR p.part = 'runnable' THEN '' ELSE concat(', in ', p.call) END) AS name,
+            CASE WHEN p.call IS NULL THEN '' ELSE concat(', in ', p.call) END) AS name,
         CASE WHEN a.own THEN a.function END AS place,
         p.dur_ns
     FROM critical_path AS p

@@ -23,7 +23,7 @@ _FREQUENCY = 997
 _MOST_STACKS = 500
 TOTAL, FUNCTION, STACK, CALL, FAULT, KERNEL = "total", "function", "stack", "call", "fault", "kernel"
 LOCK, WAIT, CALLS, REQUESTS, TRANSFERRED = "lock", "wait", "calls", "requests", "transferred"
-IN_CALL = ", in "
+IN_CALL, CPU_WAIT = ", in ", "for a CPU"
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,10 @@ ORDER BY b.device, b.op
 
 
 def _times(path: Sequence[tuple[str, str, str | None, int]]) -> list[Item]:
-    """Rows of `time/path` by kind and name; waits in a call also count as time of the call."""
+    """Rows of `time/path` by kind and name; waits in a call also count as time of the call.
+
+    Those for a CPU do not: they depend on what else runs.
+    """
     times: dict[tuple[str, str], float] = {}
 
     def add(kind: str, name: str, time_ns: int) -> None:
@@ -101,7 +104,7 @@ def _times(path: Sequence[tuple[str, str, str | None, int]]) -> list[Item]:
         add(kind, name, time_ns)
         if kind == FUNCTION and place:
             add(STACK, place, time_ns)
-        if kind in (LOCK, WAIT) and IN_CALL in name:
+        if kind in (LOCK, WAIT) and IN_CALL in name and not name.startswith(CPU_WAIT):
             add(CALL, name.rsplit(IN_CALL, 1)[1], time_ns)
     ordered = sorted(times.items(), key=lambda item: -item[1])
     return [Item(kind, name, time_ns, "ns") for (kind, name), time_ns in ordered]

@@ -59,6 +59,17 @@ def test_a_small_part_of_a_call_comes_after_it() -> None:
     assert found[:2] == [("call", "fsync"), ("wait", "disk, in fsync")]
 
 
+def test_waiting_for_a_cpu_comes_after_what_the_thread_slept_for() -> None:
+    more = {("call", "read"): 5e7, ("wait", "disk, in read"): 4.5e7, ("wait", "for a CPU, in read"): 9e7}
+    found = named(pairs_of(more))
+    assert found[:3] == [("wait", "disk, in read"), ("call", "read"), ("wait", "for a CPU, in read")]
+
+
+def test_functions_come_after_calls_whose_number_differs() -> None:
+    more = {("function", "parse"): 6e7, ("call", "getppid"): 5e7, ("calls", "getppid"): 1000}
+    assert named(pairs_of(more))[:3] == [("call", "getppid"), ("calls", "getppid"), ("function", "parse")]
+
+
 def test_shares_of_what_does_not_overlap_add_up_with_the_remainder() -> None:
     found = causes(
         pairs_of({("function", "parse"): 5e7, ("call", "fsync"): 5e7, ("wait", "disk, in fsync"): 4e7})
