@@ -106,7 +106,7 @@ def _of_programs() -> Iterator[Injected]:
             base = f"{{victim}} functions {hot}={turns}"
             more = f"{{victim}} functions {hot}={turns * (100 + percent) // 100}"
             yield Injected("hot function", f"{hot} +{percent} %", base, more, rf"(function|stack): {hot}\b")
-    held = "futex|lock|hold"
+    held = "futex|lock|hold|nanosleep"
     for words in ("hold=40000", "hold=80000", "hold=160000", "sleep=50", "sleep=200", "threads=4 hold=60000"):
         threads = words.split()[0] if "threads" in words else "threads=2"
         yield Injected(
@@ -226,7 +226,9 @@ def _pairs(bench: _Bench, injected: Injected, seed: int, blocks: int) -> list[tu
 def _rank(injected: Injected, found: Sequence[Cause]) -> int | None:
     """The first place that names what was injected; None: nowhere."""
     for cause in found:
-        if cause.kind != REMAINDER and re.search(injected.wanted, f"{cause.kind}: {cause.name}"):
+        if cause.kind != REMAINDER and re.search(
+            injected.wanted, f"{cause.kind}: {cause.name}", re.IGNORECASE
+        ):
             return cause.rank
     return None
 

@@ -36,7 +36,8 @@ _FALSE_DISCOVERIES = 0.01
 _LEAST_PART = 0.002
 # What is this part of a wider item stands for it: the lock before the call that waits for it.
 _MOST_OF_IT = 2 / 3
-# Where other calls are made, functions may take longer because of them (caches, the cost of the recorder).
+# Where other calls are made, functions may take longer because of them (caches, the cost of the recorder);
+# waiting for a CPU depends on what else runs. Both come after what takes more than this part of their time.
 _MAY_FOLLOW = 0.5
 Key = tuple[str, str]
 # By block: the items of the baseline and of the scenario.
@@ -138,6 +139,8 @@ def _ranked(named: Iterable[Key], pairs: Pairs) -> list[Key]:
             if name.startswith(CPU_WAIT):
                 return min(call, size(key)), 4
             return (call, 0) if size(key) >= _MOST_OF_IT * call else (size(key), 1)
+        if name.startswith(CPU_WAIT):
+            return size(key) * _MAY_FOLLOW, 4
         if kind in (FUNCTION, STACK):
             return size(key) * follow * (_MOST_OF_IT if kind == STACK else 1), 1
         return size(key), 1
