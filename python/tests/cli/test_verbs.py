@@ -242,6 +242,7 @@ class TestDiagnose:
             "experiment/bottlenecks": 1,
             "experiment/causes": 1,
             "experiment/checks": 1,
+            "experiment/flame_difference": 0,
         }
         rows |= {"experiment/runs": 20, "experiment/tuning": 2, "experiment/verdicts": 1}
         assert {name: len(found) for name, found in shown.items()} == rows

@@ -146,7 +146,8 @@ def test_recorders_are_compared_with_no_recorder(experiment: Callable[..., Path]
 @pytest.mark.usefixtures("needs_root")
 def test_each_pattern_gives_a_rate_on_each_file_system(experiment: Callable[..., Path]) -> None:
     need("mkfs.xfs", "mkfs.btrfs")
-    folder = experiment("disk/patterns", "size_mib=16")
+    # Smaller files are read in less time than the generator takes for a measurement.
+    folder = experiment("disk/patterns")
     rows = [row for row in shown(folder, "experiment/verdicts") if row["is_primary"]]
     assert [row["scenario"] for row in rows] == ["A/A", "btrfs", "xfs"] * 11
     assert min(row["scenario_median"] for row in rows) > 0
