@@ -43,7 +43,7 @@ from sysdock.experiment.results import (
     verdict_row,
 )
 from sysdock.experiment.state import Journal, State
-from sysdock.experiment.tools import logged, package_of, run_tool
+from sysdock.experiment.tools import how_to_install, logged, run_tool
 from sysdock.experiment.verdicts import is_decided, judge
 from sysdock.library import Case, Experiment, Library, Reject
 from sysdock.library.experiments import Step, filled
@@ -98,8 +98,7 @@ def refuse(experiment: Experiment, library: Library) -> None:
     if experiment.plan.duet:
         cpu_shares(len(planned.arms(experiment)))
     if missing := missing_tools(experiment):
-        packages = " ".join(dict.fromkeys(map(package_of, missing)))
-        hint = f"on Debian: apt-get install {packages}; or leave cases out with --set"
+        hint = f"on Debian: {how_to_install(missing)}; or leave cases out with --set"
         raise UserError(f"programs are missing: {', '.join(missing)}", hint)
     find_native()
 

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -25,10 +26,17 @@ _PACKAGES = {
     "sync": "coreutils",
 }  # fmt: skip
 
+# What comes from the Python Package Index, by the same name.
+_BY_PIP = ("tpchgen-cli",)
 
-def package_of(tool: str) -> str:
-    """The package of Debian that has it: most have the name of their program."""
-    return _PACKAGES.get(tool, tool)
+
+def how_to_install(tools: Sequence[str]) -> str:
+    """Commands that install them; most packages of Debian have the name of their program."""
+    packages = dict.fromkeys(_PACKAGES.get(tool, tool) for tool in tools if tool not in _BY_PIP)
+    of_python = [tool for tool in tools if tool in _BY_PIP]
+    commands = [f"apt-get install {' '.join(packages)}"] if packages else []
+    commands += [f"{sys.executable} -m pip install {' '.join(of_python)}"] if of_python else []
+    return " && ".join(commands)
 
 
 def find_tool(name: str) -> str | None:
@@ -37,7 +45,8 @@ def find_tool(name: str) -> str | None:
 
 
 def _path() -> str:
-    return f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM}"
+    # Last, what pip installed beside sysdock.
+    return f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM}:{Path(sys.executable).parent}"
 
 
 _LOG: ContextVar[Callable[[str], None] | None] = ContextVar("log", default=None)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +18,7 @@ from sysdock.errors import UserError
 from sysdock.experiment import postgres_preparations
 from sysdock.experiment.state.postgres import find_programs
 from sysdock.experiment.tools import find_tool
+from sysdock.library import Library
 
 # They change settings of the machine, and count what it does meanwhile.
 pytestmark = [pytest.mark.root, pytest.mark.serial]
@@ -182,3 +185,39 @@ def test_a_database_comes_back_from_each_way_of_saving_it(experiment: Callable[.
     # Each restored run was checked: number and sum of the rows.
     assert {row["rejected"] for row in runs} == {False}
     assert len(runs) == 2 * (4 + 5)
+
+
+@pytest.mark.usefixtures("needs_root")
+def test_the_answers_of_all_22_queries_are_those_of_another_database(experiment: Callable[..., Path]) -> None:
+    need_postgres()
+    need("tpchgen-cli")
+    folder = experiment("db/decision", "size=0.01")
+    runs = shown(folder, "experiment/runs")
+    assert {row["rejected"] for row in runs} == {False}
+    # The block that does not count has no A/A.
+    assert len(runs) == 4 + 5
+    found = {row["metric"] for row in shown(folder, "experiment/verdicts") if row["baseline_median"]}
+    assert {f"q{number:02}_ms" for number in range(1, 23)} <= found
+
+
+def test_a_wrong_answer_of_a_query_is_no_success(tmp_path: Path, library: Library) -> None:
+    [files] = [
+        step.arguments["files"]
+        for step in library.experiment("db/decision").prepare
+        if step.do == "write_files"
+    ]
+    (tmp_path / "check.py").write_text(files["check.py"])
+    answers = {"expected": ["a,1.0", ""], "answers": ["a,1.00", ""]}
+    for name, lines in answers.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "q01").write_text("".join(f"{line}\n" for line in lines))
+
+    def check() -> tuple[int, str]:
+        done = subprocess.run([sys.executable, "check.py", "."], cwd=tmp_path, capture_output=True, text=True)
+        return done.returncode, done.stderr.strip()
+
+    assert check() == (0, "")
+    (tmp_path / "answers" / "q01").write_text("a,1.0001\n\n")
+    assert check() == (1, "q01: row 1 is ['a', '1.0001'] and not ['a', '1.0']")
+    (tmp_path / "answers" / "q01").write_text("a,1\n")
+    assert check() == (1, "q01: 1 rows and not 2")
