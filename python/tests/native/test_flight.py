@@ -180,13 +180,14 @@ def test_a_process_that_is_killed_has_its_last_moments_written(flight: Flight, t
 
 
 def test_a_slow_call_is_a_trigger(flight: Flight, tmp_path: Path) -> None:
-    flight.start("--on", "call/clock_nanosleep:300ms", "--into", str(tmp_path), "--what", "io", "--most", "1")
-    subprocess.run([sys.executable, "-c", "import time; time.sleep(0.4)"], check=True)
+    # A call that no other test waits in: the trigger looks at every process.
+    flight.start("--on", "call/rt_sigtimedwait:300ms", "--into", str(tmp_path), "--what", "io", "--most", "1")
+    subprocess.run([sys.executable, "-c", "import signal; signal.sigtimedwait([], 0.4)"], check=True)
     [written] = flight.written(1)
-    assert "clock_nanosleep took " in written["cause"]
+    assert "rt_sigtimedwait took " in written["cause"]
     with Session(Recording.open(Path(written["path"])), Library()) as session:
         [(mark_ns, task)] = session.fetch("SELECT ts_ns, task_id FROM marks")
-        slow = f"call = 'clock_nanosleep' AND task_id = {task} AND dur_ns > 300_000_000"
+        slow = f"call = 'rt_sigtimedwait' AND task_id = {task} AND dur_ns > 300_000_000"
         assert session.fetch(f"SELECT ts_ns + dur_ns FROM calls WHERE {slow}") == [(mark_ns,)]
 
 

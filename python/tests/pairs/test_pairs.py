@@ -96,6 +96,13 @@ def test_only_the_faulty_recording_shows_the_fault(recorded: Recorded, workshop:
     assert said[-1] is None, said
 
 
+# A file that is faster than any device, by the rule's own numbers; counted here from the calls.
+FAST = """
+SELECT count(*) > 0 FROM (
+    SELECT path FROM calls WHERE class IN ('read', 'write') AND transferred_bytes > 0 GROUP BY path, class
+    HAVING sum(transferred_bytes) >= 33554432 AND sum(transferred_bytes) > sum(dur_ns)
+)
+"""
 # What else the machine does may keep a program from a CPU, whatever it does itself.
 OF_THE_MACHINE = {"time/cpu_wait"}
 
@@ -110,7 +117,11 @@ def test_the_rule_tells_them_apart(recorded: Recorded, workshop: Workshop, libra
             ]
             for variant, session in runs.sessions.items()
         }
-        right = found["faulty"][:1] == [runs.pair.rule] and runs.pair.rule not in found["mended"]
+        first = [runs.pair.rule]
+        if runs.pair.rule == "io/cache_rate" and runs.sessions["faulty"].fetch(FAST) == [(False,)]:
+            # A machine this busy has no memory faster than a device: then nothing is to be found.
+            first = []
+        right = found["faulty"][:1] == first and runs.pair.rule not in found["mended"]
         return None if right else found
 
     said = told(recorded, workshop, library, wrong)
