@@ -7,7 +7,7 @@ from pathlib import Path
 from sysdock.errors import UserError
 from sysdock.experiment.bench import Bench
 from sysdock.experiment.preparation import preparation
-from sysdock.experiment.tools import find_tool
+from sysdock.experiment.tools import find_tool, write_file
 
 
 @preparation(lambda programs, **_: tuple(programs))
@@ -23,4 +23,4 @@ def write_files(bench: Bench, *, files: dict[str, str]) -> None:
     for name, text in files.items():
         if name != Path(name).name or name in ("", ".."):
             raise UserError(f"`{name}` is no name of a file", "leave out folders: files lie in {scratch}")
-        (bench.scratch / name).write_text(text)
+        write_file(bench.scratch / name, text)

@@ -54,7 +54,7 @@ _LOG: ContextVar[Callable[[str], None] | None] = ContextVar("log", default=None)
 
 @contextmanager
 def logged(note: Callable[[str], None]) -> Iterator[None]:
-    """In its body, `note` gets each command that `run_tool` runs, quoted for a shell."""
+    """In its body, `note` gets each command and each file that is written, as a shell would have it."""
     token = _LOG.set(note)
     try:
         yield
@@ -62,13 +62,30 @@ def logged(note: Callable[[str], None]) -> Iterator[None]:
         _LOG.reset(token)
 
 
+def note_command(*words: str | Path, user: str | None = None, is_server: bool = False) -> None:
+    """Says a command that runs, to who asked for it by `logged`."""
+    if note := _LOG.get():
+        as_user = ("runuser", "-u", user, "--") if user else ()
+        note(shlex.join(map(str, (*as_user, *words))) + (" &" if is_server else ""))
+
+
+def write_file(file: Path, content: str) -> None:
+    """Writes a file that an experiment needs, and says it as a here-document."""
+    file.write_text(content)
+    if note := _LOG.get():
+        body = content if content.endswith("\n") else f"{content}\n"
+        end = "END"
+        while end in content:
+            end += "_"
+        note(f"cat >{shlex.quote(str(file))} <<'{end}'\n{body}{end}")
+
+
 def run_tool(*words: str | Path, pass_fds: Sequence[int] = ()) -> str:
     """Runs a program and returns what it printed; a UserError has what it complained of.
 
     pass_fds: open files that it holds, too, such as a lock that says that it still runs.
     """
-    if note := _LOG.get():
-        note(shlex.join(map(str, words)))
+    note_command(*words)
     # In a group of its own: Ctrl-C is for us, and what was mounted must come down in order.
     process = None
     try:

@@ -12,7 +12,7 @@ from typing import Literal
 from sysdock.errors import UserError
 from sysdock.experiment.bench import Bench
 from sysdock.experiment.preparation import preparation
-from sysdock.experiment.tools import find_tool, run_tool
+from sysdock.experiment.tools import find_tool, run_tool, write_file
 from sysdock.recording.native import find_native
 
 _KIB = 1024
@@ -71,7 +71,7 @@ def make_web_server(
     pages = _pages(bench.scratch / "pages", pages_kib)
     words = {"folder": folder, "cpus": len(used), "port": port, "pages": pages, "modules": _MODULES}
     file = folder / "configuration"
-    file.write_text((_NGINX if server == "nginx" else _APACHE).format(**words))
+    write_file(file, (_NGINX if server == "nginx" else _APACHE).format(**words))
     program = find_tool(server) or server
     options = ["-c", str(file)] if server == "nginx" else ["-D", "FOREGROUND", "-f", str(file)]
     command = ["taskset", "--cpu-list", ",".join(map(str, used)), program, *options]

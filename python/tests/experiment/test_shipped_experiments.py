@@ -165,6 +165,10 @@ def test_web_servers_are_asked_for_more_than_they_can_do(experiment: Callable[..
     assert found["achieved_per_s", "load_percent=50"] > 0
     # Many more are due than are answered, as each case finds first what the server can do.
     assert found["achieved_per_s", "load_percent=400"] < found["due", "load_percent=400"]
+    # Servers and their configurations are in the procedure.
+    procedure = (folder / "documents" / "procedure.md").read_text()
+    assert f"    cat >{folder}/case-001/nginx_all/configuration <<'END'\n    \n    daemon off;\n" in procedure
+    assert f"nginx -c {folder}/case-001/nginx_all/configuration &\n" in procedure
 
 
 @pytest.mark.usefixtures("needs_root")
@@ -198,6 +202,9 @@ def test_the_answers_of_all_22_queries_are_those_of_another_database(experiment:
     assert len(runs) == 4 + 5
     found = {row["metric"] for row in shown(folder, "experiment/verdicts") if row["baseline_median"]}
     assert {f"q{number:02}_ms" for number in range(1, 23)} <= found
+    procedure = (folder / "documents" / "procedure.md").read_text()
+    assert f"    cat >{folder}/case-001/q06.sql <<'END'\n    SELECT sum(" in procedure
+    assert "-c shared_buffers=1GB" in procedure
 
 
 def test_a_wrong_answer_of_a_query_is_no_success(tmp_path: Path, library: Library) -> None:

@@ -81,7 +81,8 @@ def _preparation(source: Source) -> Iterator[Block]:
     if commands:
         words = source.say("Commands that this ran for the first case:", "最初のケースで実行したコマンド:")
         yield Paragraph(words)
-        yield Code(tuple(command for (command,) in commands))
+        # A file that was written is a command of several lines.
+        yield Code(tuple(line for (command,) in commands for line in command.split("\n")))
     if experiment.parameters:
         parts = ("parameter", "values", "meaning") if source.english else ("パラメータ", "値", "意味")
         rows = []

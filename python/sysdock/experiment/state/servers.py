@@ -24,7 +24,7 @@ from sysdock.experiment.state import processes
 from sysdock.experiment.state.journal import Entry, Journal
 from sysdock.experiment.state.kind import Difference
 from sysdock.experiment.state.processes import MARK, Process
-from sysdock.experiment.tools import find_tool
+from sysdock.experiment.tools import find_tool, note_command
 from sysdock.recording.signals import held_back
 
 # How long a server may take to be ready, to stop, and to be gone after SIGKILL [s].
@@ -103,6 +103,7 @@ def start(journal: Journal, program: Program, ready: str) -> Server:
     ready: `tcp:127.0.0.1:8080` (a port that accepts), `file:PATH` (a file that appears), or `seconds:2`.
     """
     _fit(program.name, program.words, ready, program.stop_signal)
+    note_command(*map(str, program.words), user=program.user, is_server=True)
     with held_back():
         made = _behind_gate(journal, program)
     try:
