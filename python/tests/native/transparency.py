@@ -131,6 +131,10 @@ class Case:
     def _on_a_terminal(self, command: Sequence[str], folder: Path) -> tuple[int, bytes, bytes]:
         ours, theirs = pty.openpty()
         termios.tcsetwinsize(ours, (33, 77))
+        # The kernel sends the signal of a key before it echoes the key: the echo is lost if the command dies first.
+        settings = termios.tcgetattr(theirs)
+        settings[3] &= ~termios.ECHO
+        termios.tcsetattr(theirs, termios.TCSANOW, settings)
 
         def prepare() -> None:
             os.setsid()
