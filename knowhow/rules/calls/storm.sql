@@ -16,7 +16,7 @@
 -- column: gain_ns BIGINT        What could be saved at most; 0: nothing says that they are needless [ns].
 -- column: certainty VARCHAR     medium for calls that are seldom needed so often; else low.
 -- column: cost_calls BIGINT     Calls that this cost is the time of.
--- column: variant VARCHAR       clock, random, yield, signal, directory, identity, link, memory, attributes, message, events, lock, failed or work.
+-- column: variant VARCHAR       clock, random, yield, signal, directory, identity, usage, link, memory, attributes, message, events, lock, failed or work.
 -- column: process INTEGER       Process id; empty: several processes.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
 -- column: calls BIGINT          How many.
@@ -38,6 +38,8 @@
 -- says: finding.directory ja  {subject}: 作業ディレクトリを変える、または調べる呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。パスか `openat` を使えば不要です。場所: {place}。
 -- says: finding.identity en   {subject}: {calls} calls ask who the process is, which does not change: {cost_ns}, {value} of the time. Place: {place}.
 -- says: finding.identity ja   {subject}: 変わることのないプロセスの情報を {calls} 回問い合わせ、{cost_ns}（時間の {value}）かかっています。場所: {place}。
+-- says: finding.usage en      {subject}: {calls} calls ask for time used, load or limits, {per_second} a second: {cost_ns}, {value} of the time. Ask once in a while. Place: {place}.
+-- says: finding.usage ja      {subject}: 使用時間、負荷、制限を問い合わせる呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。問い合わせの間隔を空けます。場所: {place}。
 -- says: finding.link en       {subject}: {calls} calls read symbolic links, {failed} of them of what is none: {cost_ns}, {value} of the time. Most often: {on}. Place: {place}.
 -- says: finding.link ja       {subject}: シンボリックリンクを読む呼び出しが {calls} 回（うち {failed} 回はリンクではないもの）あり、{cost_ns}（時間の {value}）かかっています。最も多い対象: {on}。場所: {place}。
 -- says: finding.memory en     {subject}: {calls} calls change the memory of the process, {per_second} a second: {cost_ns}, {value} of the time, and page faults on new memory beside it. Place: {place}.
@@ -128,6 +130,7 @@ WITH counted AS (
             WHEN w.call = 'sched_yield' THEN 'yield'
             WHEN w.call IN ('chdir', 'fchdir', 'getcwd') THEN 'directory'
             WHEN w.call IN ('getpid', 'gettid', 'getppid', 'getuid', 'geteuid', 'getgid', 'getegid', 'getpgrp', 'getpgid', 'getsid', 'uname') THEN 'identity'
+            WHEN w.call IN ('getrusage', 'times', 'sysinfo', 'getrlimit', 'prlimit64', 'getpriority', 'sched_getaffinity', 'getcpu') THEN 'usage'
             WHEN w.call IN ('readlink', 'readlinkat') THEN 'link'
             WHEN w.call IN ('mprotect', 'brk', 'madvise', 'mmap', 'munmap', 'mremap', 'pkey_mprotect') THEN 'memory'
             WHEN w.class = 'attr' OR w.call IN ('chmod', 'fchmod', 'fchmodat', 'chown', 'fchown', 'lchown', 'fchownat', 'utimensat', 'utime', 'utimes', 'futimesat',

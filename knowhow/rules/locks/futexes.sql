@@ -7,14 +7,16 @@
 -- param:  min_passed DOUBLE = 0.5       Least part of the waits that end as another thread, which waits there too, passes the lock on.
 -- param:  switch_ns BIGINT = 10000000   Python's threads wait for their interpreter in intervals of 5 ms; longer ones are something else [ns].
 -- param:  again_ns BIGINT = 100000      A wait that begins within this time after one that ran out is the same wait [ns].
+-- param:  min_hold_ns BIGINT = 5000000  Where the place is not known: who has the lock keeps it this long [ns].
+-- param:  turn_ns BIGINT = 1000000      Who waits again within this time has not had its turn [ns].
 -- column: subject VARCHAR       Program, process id and where it waits.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Part of the elapsed time in which at least one thread waits there, and the end of the command depends on it [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time in which at least one thread waits there [ns].
--- column: gain_ns BIGINT        What could be saved at most, if these threads did not have to wait for each other, on the CPUs that the program leaves idle [ns].
+-- column: gain_ns BIGINT        What could be saved at most, if these threads did not have to wait for each other, on the CPUs that the program leaves idle; empty for a queue, as not all of its waits are recognized [ns].
 -- column: certainty VARCHAR     high where the memory of the lock says who has it; else medium.
--- column: variant VARCHAR       holds (who has the lock waits for something itself) or runs (it computes).
+-- column: variant VARCHAR       holds (who has the lock waits for something itself), runs (it computes), or queue (the place is not known: a lock, or a pool).
 -- column: process INTEGER       Process id.
 -- column: threads BIGINT        Threads that wait there.
 -- column: waits BIGINT          How often.
@@ -26,6 +28,8 @@
 -- says: finding.holds ja  {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。ロックを持つスレッド自身も待っており、主に {meanwhile} の待ちです（全スレッドで {meanwhile_ns}）。最も長く待たせたのは {holder} です。
 -- says: finding.runs en   {subject}: {threads} threads waited {waits} times for a lock of the program (futex), {threads_ns} in all; {value} of the time at least one of them did. {holder} made them wait longest.
 -- says: finding.runs ja   {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。最も長く待たせたのは {holder} です。
+-- says: finding.queue en  {subject}: {threads} threads queued for each other (futex) {waits} times, {threads_ns} in all; {value} of the time at least one of them did. They need something that one of them has at a time: a lock, or a pool with too few entries (connections, workers). {holder} made them wait longest.
+-- says: finding.queue ja  {subject}: {threads} 個のスレッドが順番待ち（futex）を {waits} 回、合計 {threads_ns} しました。時間の {value} で、少なくとも一つが待っています。一度に一つのスレッドしか使えないもの（ロック、または接続や作業スレッドが足りないプール）を待っています。最も長く待たせたのは {holder} です。
 -- says: ok en             Threads seldom wait for each other at locks of the program.
 -- says: ok ja             スレッドがプログラムのロックで互いを待つことはわずかです。
 -- says: unknown en        The recording does not hold when threads ran.
@@ -62,21 +66,59 @@ WITH waited AS (
     SELECT p.waker_task_id, p.task_id FROM placed AS p WHERE p.is_gil AND p.waker_task_id IS NOT NULL
 ), partners AS (
     SELECT i.task_id, min(i.other_id) AS other_id FROM interpreted AS i GROUP BY i.task_id
+), linked AS (
+    SELECT p.*,
+        CASE WHEN p.ts_ns - lag(p.ts_ns + p.wait_ns, 1, 0) OVER (PARTITION BY p.task_id ORDER BY p.ts_ns) > $turn_ns THEN p.ts_ns END AS begins_ns
+    FROM placed AS p
+), turns AS (
+    -- Who has to wait again at once, has not had its turn.
+    SELECT l.*, max(l.begins_ns) OVER (PARTITION BY l.task_id ORDER BY l.ts_ns ROWS UNBOUNDED PRECEDING) AS first_ns FROM linked AS l
+), ends AS (
+    -- When the thread that ended a wait had itself last waited, as far as that was ended by another.
+    SELECT p.task_id AS of_task_id, p.ts_ns + p.wait_ns AS at_ns, p.ts_ns + p.wait_ns AS until_ns, NULL AS task_id, NULL AS first_ns, NULL AS stack_id
+    FROM turns AS p
+    WHERE p.waker_task_id IS NOT NULL
+    UNION ALL
+    SELECT p.waker_task_id, p.ts_ns + p.wait_ns, NULL, p.task_id, p.first_ns, p.stack_id
+    FROM turns AS p
+    WHERE p.waker_task_id IS NOT NULL AND p.holder_task_id IS NULL AND p.place = '' AND NOT p.is_gil
+), after AS (
+    SELECT e.of_task_id, e.task_id, e.first_ns, e.stack_id, e.at_ns,
+        max(e.until_ns) OVER (PARTITION BY e.of_task_id ORDER BY e.at_ns ROWS UNBOUNDED PRECEDING) AS until_ns
+    FROM ends AS e
+), behind AS (
+    -- Both waited at the same time; then one got on, kept what it had got for a while, and let the other one get on.
+    SELECT DISTINCT a.task_id, a.first_ns, a.stack_id, a.of_task_id
+    FROM after AS a
+    WHERE a.task_id IS NOT NULL AND a.until_ns > a.first_ns AND a.at_ns - a.until_ns >= $min_hold_ns
+), passers AS (
+    SELECT DISTINCT b.of_task_id AS task_id FROM behind AS b
+), passed_at AS (
+    SELECT DISTINCT b.stack_id FROM behind AS b INNER JOIN passers AS p ON p.task_id = b.task_id
+), queue AS (
+    -- The last one passes nothing on; it waits where the others do.
+    SELECT DISTINCT b.task_id, b.first_ns
+    FROM behind AS b
+    LEFT JOIN passers AS p ON p.task_id = b.task_id
+    LEFT JOIN passed_at AS a ON a.stack_id = b.stack_id
+    WHERE p.task_id IS NOT NULL OR a.stack_id IS NOT NULL
 ), waits AS (
     -- A wait that ran out may have found the interpreter free: it was for the other thread as well. Where the place is not known, only the lock's own
     -- memory tells a lock from the end of a thread or from new work.
     SELECT p.task_id, p.process_id, p.ts_ns, p.wait_ns, CASE WHEN p.is_gil THEN coalesce(p.waker_task_id, o.other_id) ELSE p.waker_task_id END AS waker_task_id,
-        p.holder_task_id, CASE WHEN i.task_id IS NOT NULL OR (p.is_gil AND o.task_id IS NOT NULL) THEN 'interpreter lock (GIL)' ELSE p.place END AS place
-    FROM placed AS p
+        p.holder_task_id, CASE WHEN i.task_id IS NOT NULL OR (p.is_gil AND o.task_id IS NOT NULL) THEN 'interpreter lock (GIL)'
+            WHEN q.task_id IS NOT NULL THEN '(queue)' ELSE p.place END AS place
+    FROM turns AS p
+    LEFT JOIN queue AS q ON q.task_id = p.task_id AND q.first_ns = p.first_ns
     LEFT JOIN partners AS o ON o.task_id = p.task_id
     LEFT JOIN interpreted AS i ON i.task_id = p.task_id AND i.other_id = p.waker_task_id
-    WHERE (p.waker_task_id IS NOT NULL AND p.place <> '') OR p.holder_task_id IS NOT NULL OR i.task_id IS NOT NULL OR (p.is_gil AND o.task_id IS NOT NULL)
+    WHERE (p.waker_task_id IS NOT NULL AND p.place <> '') OR p.holder_task_id IS NOT NULL OR q.task_id IS NOT NULL OR i.task_id IS NOT NULL OR (p.is_gil AND o.task_id IS NOT NULL)
 ), waiters AS (
     SELECT DISTINCT w.process_id, w.place, w.task_id FROM waits AS w
 ), passed AS (
     -- Whether the lock came from a thread that itself waits there at other times, and not from one that only has work for the others. Where the
     -- place is not known, only the lock's own memory can tell.
-    SELECT w.*, CASE WHEN w.holder_task_id IS NOT NULL OR (o.task_id IS NOT NULL AND w.place <> '') THEN 1 ELSE 0 END AS is_passed,
+    SELECT w.*, CASE WHEN w.holder_task_id IS NOT NULL OR w.place = '(queue)' OR (o.task_id IS NOT NULL AND w.place <> '') THEN 1 ELSE 0 END AS is_passed,
         coalesce(w.holder_task_id, w.waker_task_id) AS from_task_id
     FROM waits AS w
     LEFT JOIN waiters AS o ON o.process_id = w.process_id AND o.place = w.place AND o.task_id = w.waker_task_id AND o.task_id <> w.task_id
@@ -85,7 +127,7 @@ WITH waited AS (
         count(p.holder_task_id) AS held
     FROM passed AS p
     GROUP BY p.process_id, p.place
-    HAVING count(DISTINCT p.task_id) >= 2 AND sum(p.is_passed) >= $min_passed * count(*)
+    HAVING count(DISTINCT p.task_id) >= CASE WHEN p.place = '(queue)' THEN 3 ELSE 2 END AND sum(p.is_passed) >= $min_passed * count(*)
 ), marks AS (
     SELECT w.process_id, w.place, w.ts_ns AS at_ns, 1 AS wait, 0 AS path FROM waits AS w
     UNION ALL
@@ -144,14 +186,14 @@ WITH waited AS (
     SELECT count(*) AS states FROM run_states AS r
 )
 SELECT
-    CASE WHEN j.place IS NOT NULL THEN concat(j.program, CASE WHEN j.place <> '' THEN concat(' ', j.place) ELSE '' END) END AS subject,
+    CASE WHEN j.place IS NOT NULL THEN concat(j.program, CASE WHEN j.place NOT IN ('', '(queue)') THEN concat(' ', j.place) ELSE '' END) END AS subject,
     CASE WHEN j.place IS NOT NULL THEN 'finding' WHEN w.states = 0 THEN 'unknown' ELSE 'ok' END AS status,
     round(1e2 * j.ns / j.elapsed_ns, 1) AS value,
     1e2 * $min_share AS limit_value,
     CAST(j.ns AS BIGINT) AS cost_ns,
-    CAST(round(j.ns * (1 - 1e0 / j.threads) * j.idle) AS BIGINT) AS gain_ns,
+    CASE WHEN j.place <> '(queue)' THEN CAST(round(j.ns * (1 - 1e0 / j.threads) * j.idle) AS BIGINT) END AS gain_ns,
     CASE WHEN j.place IS NOT NULL THEN CASE WHEN 2 * j.held >= j.waits THEN 'high' ELSE 'medium' END END AS certainty,
-    CASE WHEN j.place IS NOT NULL THEN CASE WHEN 2 * coalesce(j.cause_ns, 0) >= j.ns THEN 'holds' ELSE 'runs' END END AS variant,
+    CASE WHEN j.place IS NOT NULL THEN CASE WHEN j.place = '(queue)' THEN 'queue' WHEN 2 * coalesce(j.cause_ns, 0) >= j.ns THEN 'holds' ELSE 'runs' END END AS variant,
     j.pid AS process,
     j.threads,
     j.waits,

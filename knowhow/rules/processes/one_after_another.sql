@@ -23,8 +23,10 @@
 -- column: busy DOUBLE           Part of their time that they were on a CPU [%].
 -- column: cpus BIGINT           CPUs of the machine.
 -- column: waits_in VARCHAR      The system call in which the command waits longest along its critical path; `no call`: it does not, or it is not known.
--- says: finding.runs en   {program} is started {programs} times, one after the other, and runs for {mean_ns} each: {cost_ns}, {value} of the time. It is on a CPU for {busy} of that, on a machine with {cpus} CPU(s). It waits longest in {waits_in}. If they do not need each other, they can run at the same time.
--- says: finding.runs ja   {program} を {programs} 回、一つずつ順に実行しています。1 回 {mean_ns}、合計 {cost_ns}（時間の {value}）です。そのうち CPU を使っているのは {busy}、この計算機の CPU は {cpus} 個です。最も長く待つのは {waits_in} です。互いに依存しなければ、同時に実行できます。
+-- column: busiest VARCHAR       The program of the command with the most CPU time: often one that these start.
+-- column: busiest_ns BIGINT     Its CPU time [ns].
+-- says: finding.runs en   {program} is started {programs} times, one after the other, and runs for {mean_ns} each: {cost_ns}, {value} of the time. It is on a CPU for {busy} of that, on a machine with {cpus} CPU(s). Of all programs, {busiest} takes most CPU time, {busiest_ns}. The command waits longest in {waits_in}. If they do not need each other, they can run at the same time.
+-- says: finding.runs ja   {program} を {programs} 回、一つずつ順に実行しています。1 回 {mean_ns}、合計 {cost_ns}（時間の {value}）です。そのうち CPU を使っているのは {busy}、この計算機の CPU は {cpus} 個です。CPU 時間が最も長いプログラムは {busiest}（{busiest_ns}）、最も長く待つのは {waits_in} です。互いに依存しなければ、同時に実行できます。
 -- says: finding.logged en {program} is started {programs} times, one after the other, and runs for {mean_ns} each: {cost_ns}, {value} of the time. How much of it they compute is not recorded. If they do not need each other, they can run at the same time; the machine has {cpus} CPU(s).
 -- says: finding.logged ja {program} を {programs} 回、一つずつ順に実行しています。1 回 {mean_ns}、合計 {cost_ns}（時間の {value}）です。そのうち計算している時間は記録にありません。この計算機の CPU は {cpus} 個です。互いに依存しなければ、同時に実行できます。
 -- says: finding.sleep en  sleep is started {programs} times, {mean_ns} each: {cost_ns}, {value} of the time, in which nothing is done.
@@ -53,6 +55,8 @@ WITH children AS (
     SELECT p.pid, min(p.comm) AS comm FROM processes AS p WHERE p.tid = p.pid GROUP BY p.pid
 ), waits AS (
     SELECT c.call, sum(c.dur_ns) AS ns FROM critical_path AS c WHERE c.cause IS NOT NULL AND c.call IS NOT NULL GROUP BY c.call
+), by_program AS (
+    SELECT p.comm, CAST(sum(p.user_ns + p.system_ns) AS BIGINT) AS ns FROM processes AS p WHERE p.comm IS NOT NULL GROUP BY p.comm
 ), path AS (
     -- Also what the programs that these start do.
     SELECT coalesce(1e0 * sum(CASE WHEN c.cause IS NULL THEN c.dur_ns ELSE 0 END) / greatest(1, sum(c.dur_ns)), 0) AS busy FROM critical_path AS c
@@ -91,7 +95,9 @@ SELECT
     j.comm AS program,
     round(1e2 * j.cpu_ns / j.ns, 1) AS busy,
     j.cpus,
-    coalesce((SELECT arg_max(w.call, w.ns) FROM waits AS w), 'no call') AS waits_in
+    coalesce((SELECT arg_max(w.call, w.ns) FROM waits AS w), 'no call') AS waits_in,
+    (SELECT arg_max(b.comm, b.ns) FROM by_program AS b) AS busiest,
+    (SELECT max(b.ns) FROM by_program AS b) AS busiest_ns
 FROM ends AS e
 CROSS JOIN totals AS t
 LEFT JOIN judged AS j ON j.ns > 0

@@ -17,14 +17,15 @@
 -- column: used DOUBLE           Part of the time of all CPUs that its threads took [%].
 -- column: used_of_one DOUBLE    Part of the time of one CPU that its threads took [%].
 -- column: place VARCHAR         Function of the program in which its threads were met most often, and what it calls; `code that is not known` without samples.
+-- column: waiter VARCHAR        Program whose threads waited most of this time.
 -- column: cpus BIGINT           CPUs of the machine.
 -- column: threads BIGINT        Threads that it had, one after the other or together.
 -- says: finding.one en     The command waited {cost_ns} for a CPU, {value} of its time: its {threads} threads all ran on one CPU of {cpus}, and took {used_of_one} of its time.
 -- says: finding.one ja     CPU 待ちが {cost_ns}、実行時間の {value} あります。{threads} 個のスレッドがすべて {cpus} 個のうち 1 個の CPU で動き、その時間の {used_of_one} を使っています。
--- says: finding.own en     The command waited {cost_ns} for a CPU, {value} of its time: its own {threads} threads took {used} of the time of {cpus} CPU(s), most of it in {place}.
--- says: finding.own ja     CPU 待ちが {cost_ns}、実行時間の {value} あります。コマンド自身の {threads} スレッドが {cpus} 個の CPU の時間の {used} を使い、最も多いのは {place} です。
--- says: finding.others en  The command waited {cost_ns} for a CPU, {value} of its time, though its threads took only {used} of the time of {cpus} CPU(s): other programs had them. Times measured now are longer than they would be alone.
--- says: finding.others ja  CPU 待ちが {cost_ns}、実行時間の {value} あります。しかしコマンド自身が使ったのは {cpus} 個の CPU の時間の {used} だけで、ほかのプログラムが CPU を使っていました。いま測った時間は、単独で動かした場合より長くなっています。
+-- says: finding.own en     The command waited {cost_ns} for a CPU, {value} of its time, {waiter} most of it: its own {threads} threads took {used} of the time of {cpus} CPU(s), most of it in {place}.
+-- says: finding.own ja     CPU 待ちが {cost_ns}、実行時間の {value} あり、最も長く待ったのは {waiter} です。コマンド自身の {threads} スレッドが {cpus} 個の CPU の時間の {used} を使い、最も多いのは {place} です。
+-- says: finding.others en  The command waited {cost_ns} for a CPU, {value} of its time, {waiter} most of it, though its threads took only {used} of the time of {cpus} CPU(s): other programs had them. Times measured now are longer than they would be alone.
+-- says: finding.others ja  CPU 待ちが {cost_ns}、実行時間の {value} あり、最も長く待ったのは {waiter} です。しかしコマンド自身が使ったのは {cpus} 個の CPU の時間の {used} だけで、ほかのプログラムが CPU を使っていました。いま測った時間は、単独で動かした場合より長くなっています。
 -- says: ok en              The command waited {cost_ns} for a CPU, {value} of its time.
 -- says: ok ja              CPU 待ちは {cost_ns}、実行時間の {value} です。
 -- says: unknown en         The recording does not hold the times at which the threads of a command ran.
@@ -34,6 +35,13 @@
 WITH path AS (
     SELECT sum(p.dur_ns) AS all_ns, sum(CASE WHEN p.part = 'runnable' THEN p.dur_ns ELSE 0 END) AS wait_ns
     FROM critical_path AS p
+), programs AS (
+    SELECT r.comm, sum(p.dur_ns) AS ns
+    FROM critical_path AS p INNER JOIN processes AS r ON r.task_id = p.task_id
+    WHERE p.part = 'runnable'
+    GROUP BY r.comm
+), waiters AS (
+    SELECT arg_max(p.comm, p.ns) AS comm FROM programs AS p
 ), lives AS (
     SELECT sum(t.end_ts_ns - t.start_ts_ns) AS lived_ns, count(*) AS threads FROM processes AS t WHERE t.end_ts_ns IS NOT NULL
 ), away AS (
@@ -81,6 +89,7 @@ SELECT
     round(1e2 * j.used, 1) AS used,
     round(1e2 * j.used * j.cpus, 1) AS used_of_one,
     coalesce((SELECT t.place FROM top AS t), 'code that is not known') AS place,
+    CASE WHEN j.is_long THEN coalesce((SELECT w.comm FROM waiters AS w), '?') END AS waiter,
     j.cpus,
     CAST(j.threads AS BIGINT) AS threads
 FROM (SELECT 1 AS one) AS o

@@ -124,7 +124,7 @@ SELECT
     j.pid AS process,
     'locks/futexes,locks/file_locks,network/delayed_ack' AS explained_by,
     CAST(j.waits AS BIGINT) AS waits,
-    CAST(j.ns // j.waits AS BIGINT) AS mean_ns,
+    CAST(j.ns // greatest(j.waits, 1) AS BIGINT) AS mean_ns,
     CAST(j.trips AS BIGINT) AS trips,
     coalesce(CASE WHEN e.remote IS NOT NULL THEN concat(o.path, ' (', e.remote, ')') END, o.path, 'not known') AS object,
     j.objects,

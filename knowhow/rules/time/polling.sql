@@ -6,6 +6,7 @@
 -- param:  min_time_ns BIGINT = 100000000  Least time that it takes [ns].
 -- param:  min_times BIGINT = 3            Least number of sleeps that ran out, or were repeated.
 -- param:  min_long BIGINT = 2             The same for long ones.
+-- param:  most_of DOUBLE = 0.5            A single long one counts if it takes this part of the time of the command.
 -- param:  min_checks DOUBLE = 0.5         Calls between sleeps that could be a look at something, for each sleep, from which on it is polling.
 -- param:  max_sleep_ns BIGINT = 250000000 A longer sleep is long: it may well be meant [ns].
 -- param:  waits_ns BIGINT = 100000       A call that takes less does not wait, but for a sleep [ns].
@@ -33,7 +34,7 @@
 -- says: finding.pace ja     {subject}: 平均 {mean_ns} のスリープが {times} 回あり、{cost_ns}（実行時間の {value}）かかっています。その間に何も問い合わせていません。一定の間隔で動いているか、自分のメモリを見ています。場所: {place}。
 -- says: finding.timeout en  {subject}: {times} timeouts of {mean_ns} on average ran out, and take {cost_ns}, {value} of the time of the command. Woken by a timer {per_second} times a second. Looks between them: {asks}. Place: {place}.
 -- says: finding.timeout ja  {subject}: 平均 {mean_ns} のタイムアウトが {times} 回切れ、{cost_ns}（実行時間の {value}）かかっています。タイマーで毎秒 {per_second} 回起こされます。その間の問い合わせ: {asks}。場所: {place}。
--- says: finding.long en     {subject}: waited {times} times until a timer ended it, {mean_ns} on average: {cost_ns}, {value} of the time of the command. What it waits for may have happened before. Looks between them: {asks}. Place: {place}.
+-- says: finding.long en     {subject}: waited {times} time(s) until a timer ended it, {mean_ns} on average: {cost_ns}, {value} of the time of the command. What it waits for may have happened before. Looks between them: {asks}. Place: {place}.
 -- says: finding.long ja     {subject}: タイマーが切れるまで平均 {mean_ns} の待ちが {times} 回あり、{cost_ns}（実行時間の {value}）かかっています。待っていることは、もっと前に起きていたかもしれません。その間の問い合わせ: {asks}。場所: {place}。
 -- says: finding.work en     {subject}: {times} waits for a timer, {mean_ns} on average, take {cost_ns}, {value} of the time of the command. After each it writes or measures something: it works at a pace. Place: {place}.
 -- says: finding.work ja     {subject}: 平均 {mean_ns} のタイマー待ちが {times} 回あり、{cost_ns}（実行時間の {value}）かかっています。そのつど書き込みや計測をしており、一定の間隔で動いています。場所: {place}。
@@ -175,7 +176,7 @@ WITH path AS (
     WHERE 10 * coalesce(s.number, 0) <= a.times
 ), judged AS (
     SELECT k.*, p.all_ns FROM kinds AS k CROSS JOIN path AS p
-    WHERE k.times >= CASE WHEN k.variant = 'long' THEN $min_long ELSE $min_times END AND k.ns >= $min_time_ns AND k.ns >= $min_share * p.all_ns
+    WHERE (k.times >= CASE WHEN k.variant = 'long' THEN $min_long ELSE $min_times END OR (k.variant = 'long' AND k.ns >= $most_of * p.all_ns)) AND k.ns >= $min_time_ns AND k.ns >= $min_share * p.all_ns
 ), whole AS (
     SELECT p.all_ns, (SELECT coalesce(sum(k.ns * k.on_path), 0) FROM kinds AS k) AS ns, (SELECT count(*) FROM judged) AS findings
     FROM path AS p

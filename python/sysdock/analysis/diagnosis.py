@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from sysdock.analysis.finding import Finding, fold, with_minor
+from sysdock.analysis.finding import Finding, fold, likely_gain, with_minor
 from sysdock.analysis.products import with_products
 from sysdock.analysis.session import values_of
 from sysdock.analysis.side_by_side import side_by_side
@@ -297,7 +297,6 @@ def _evidence(rule: Analysis, row: Mapping[str, Any]) -> str | None:
 
 def _order(finding: Finding) -> tuple[Any, ...]:
     """What is urgent first, then what could save most, what nobody can tell of, notes, circumstances."""
-    gain = 0 if finding.gain_ns is None else finding.gain_ns or -1
     cost = finding.cost_ns if finding.cost_ns is not None else -1
     rank = STATUSES.index(finding.status), not finding.urgent, finding.circumstance, finding.is_note
-    return *rank, -gain, -cost, finding.rule, finding.subject
+    return *rank, -likely_gain(finding), -cost, finding.rule, finding.subject

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from make_recording import RecordingMaker
-from sysdock.analysis.finding import Finding, fold
+from sysdock.analysis.finding import Finding, fold, likely_gain
 from sysdock.errors import UserError
 
 RULE = """\
@@ -65,8 +65,9 @@ def test_order_and_words(maker: RecordingMaker, open_session, pack) -> None:
     add(pack, "b", ("big one", "finding", 1000), ("fine", "ok", None))
     add(pack, "c", ("unsure", "unknown", None))
     found = open_session(maker.make(), pack.library).diagnose()
-    assert [finding.subject for finding in found] == ["big one", "small", "none", "unsure", "fine"]
-    first = found[0]
+    # What is too small to matter comes last of the findings, with those of its rule.
+    assert [finding.subject for finding in found] == ["small", "none", "big one", "unsure", "fine"]
+    first = found[2]
     assert (first.rule, first.gain_ns, first.cost_ns, first.value, first.limit_value) == (
         "r/b",
         1000,
@@ -78,6 +79,26 @@ def test_order_and_words(maker: RecordingMaker, open_session, pack) -> None:
     assert (first.title_ja, first.reason_ja, first.advice_ja) == ("題", "なぜなら", "こうする。")
     assert first.evidence == "io/files --file 'big one'"
     assert found[-1].evidence is None
+
+
+def a_finding(gain_ns: int | None, cost_ns: int, certainty: str) -> Finding:
+    words = dict.fromkeys(("reason", "reason_ja", "title", "title_ja", "advice", "advice_ja"), "")
+    return Finding("r", "finding", "s", 1, 1, cost_ns, gain_ns, certainty, evidence=None, **words)
+
+
+@pytest.mark.parametrize(
+    ("gain_ns", "cost_ns", "certainty", "likely_ns"),
+    [
+        (43, 50, "medium", 43),
+        (None, 400, "medium", 100),
+        (None, 400, "low", 40),
+        (0, 400, "low", 0),
+    ],
+)
+def test_a_large_cost_counts_for_a_part_where_its_gain_is_not_known(
+    gain_ns: int | None, cost_ns: int, certainty: str, likely_ns: float
+) -> None:
+    assert likely_gain(a_finding(gain_ns, cost_ns, certainty)) == likely_ns
 
 
 def test_japanese(maker: RecordingMaker, open_session, pack) -> None:
