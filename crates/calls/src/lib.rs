@@ -3,6 +3,7 @@
 //! [`syscalls`] says what each call does and where its arguments stand; the other modules collect rows and write them.
 
 mod call_rows;
+pub mod critical_path;
 mod errors;
 mod interrupted;
 mod issues;

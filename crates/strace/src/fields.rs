@@ -18,7 +18,7 @@ pub(crate) const UNFINISHED: &[u8] = b"<unfinished ...>";
 /// Top-level arguments of a call, as printed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arguments<'a> {
-    text: &'a [u8],
+    pub(crate) text: &'a [u8],
     places: &'a [Place],
     /// Printed by truss.
     pub(crate) truss: bool,

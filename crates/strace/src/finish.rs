@@ -62,6 +62,8 @@ impl Import<'_> {
             Shape::Ring if row.result != NONE => self.note(Issue::InvisibleIo, "io_uring")?,
             _ => {}
         }
+        self.sockets.see(call, &row, &self.system.objects);
+        self.waits.see(call, class, &row, &self.system.objects, &self.system.threads.lives);
         if let Some(sightings) = &mut self.sightings {
             sightings.see(self.system.threads.get(thread).session, *shape, class, call, &row);
         }

@@ -24,11 +24,13 @@ use crate::{
     merge::{Feed, Merge, Step},
     output::Mixed,
     sessions,
+    sockets::Sockets,
     stacks::Stacks,
     system::System,
     terminal::Terminal,
     threads::Half,
     truss::{self, Columns},
+    waits::Waits,
 };
 
 /// How to read logs.
@@ -237,6 +239,8 @@ pub(crate) struct Import<'a> {
     pub(crate) signals: SignalRows,
     pub(crate) mappings: MappingRows,
     pub(crate) stacks: Stacks,
+    pub(crate) waits: Waits,
+    pub(crate) sockets: Sockets,
     pub(crate) aio: UnderWay,
     /// By session.
     pub(crate) terminals: Vec<Terminal>,
@@ -305,6 +309,8 @@ impl<'a> Import<'a> {
             signals: SignalRows::default(),
             mappings: MappingRows::default(),
             stacks: Stacks::default(),
+            waits: Waits::default(),
+            sockets: Sockets::default(),
             aio: UnderWay::default(),
             issues: Issues::default(),
             lines: 0,
@@ -460,8 +466,21 @@ impl<'a> Import<'a> {
         sysdock_calls::write_processes(self.recording, &self.system.threads.lives, &self.sessions)?;
         sysdock_calls::write_paths(self.recording, &self.system.objects)?;
         sysdock_calls::write_commands(self.recording, &self.system.commands.names)?;
+        if is_end {
+            self.write_path(merge)?;
+            self.sockets.write(self.recording)?;
+        }
         self.describe(merge);
         Ok(())
+    }
+
+    /// Only of times that are all on one clock, and of one command.
+    fn write_path(&mut self, merge: &Merge) -> Result<(), TableError> {
+        if !self.has_durations || self.truss.seen || self.sessions.len() != 1 || !merge.feeds[0].has_clock() {
+            return Ok(());
+        }
+        let System { objects, threads, .. } = &self.system;
+        self.waits.write(self.recording, self.calls.names(), objects, &threads.lives, self.last_ns)
     }
 
     fn describe(&mut self, merge: &Merge) {

@@ -3,7 +3,7 @@
 //! One pass: [`input`] cuts a log into chunks, [`chunk`] splits those by [`line`] and [`fields`], [`merge`] gives the lines in order, [`events`]
 //! says what each adds, [`finish`] makes rows of calls. [`system`], [`threads`], [`files`] and [`objects`] hold what the traced system looks
 //! like by now; [`bounds`] says which numbers cannot be; [`effects`], [`transfers`] and [`resolve`] say what a call means in it and change it. Rows are collected and written by
-//! `sysdock_calls`. What is peculiar to truss is in [`truss`].
+//! `sysdock_calls`; [`waits`] makes the critical path of them. What is peculiar to truss is in [`truss`].
 
 mod aio;
 mod align;
@@ -29,6 +29,7 @@ mod paths;
 mod resolve;
 mod search;
 mod sessions;
+mod sockets;
 mod stacks;
 mod system;
 mod terminal;
@@ -36,6 +37,7 @@ mod text;
 mod threads;
 mod transfers;
 mod truss;
+mod waits;
 
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;

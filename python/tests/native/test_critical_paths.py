@@ -21,19 +21,19 @@ STRUCTURES = [
 ]
 
 
-@pytest.mark.parametrize("name", STRUCTURES)
-def test_the_path_is_with_those_on_whom_the_end_depends(
-    scene: Callable[[str], Path], query: Query, name: str
-) -> None:
-    folder = scene("critical_paths")
-    lines = [line.split() for line in (folder / "said").read_text().splitlines()]
+LOG = Path(__file__).parents[3] / "testdata" / "strace" / "critical_paths.ttt_T_y.strace"
+
+
+def check_path(query: Query, recording: Path, said: str, name: str) -> None:
+    """Compares who worked on the path, and for how long, with what the program says of itself."""
+    lines = [line.split() for line in said.splitlines()]
     expected = {int(tid): int(ns) for word, of, tid, ns in lines if (word, of) == ("part", name)}
     [(from_ns, until_ns)] = [
         (int(start), int(end)) for word, of, start, end in lines if (word, of) == ("structure", name)
     ]
     worked = dict(
         query(
-            folder / "rec",
+            recording,
             f"SELECT p.tid, sum(least(c.ts_ns + c.dur_ns, {until_ns}) - greatest(c.ts_ns, {from_ns}))::BIGINT "
             "FROM critical_path AS c JOIN processes AS p USING (task_id) WHERE c.cause = 'timer' "
             f"AND c.ts_ns < {until_ns} AND c.ts_ns + c.dur_ns > {from_ns} GROUP BY p.tid",
@@ -43,3 +43,51 @@ def test_the_path_is_with_those_on_whom_the_end_depends(
     assert worked.keys() == expected.keys()
     assert all(ns <= worked[tid] for tid, ns in expected.items())
     assert sum(worked.values()) <= 1.05 * sum(expected.values()) + 2_000_000
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_the_path_is_with_those_on_whom_the_end_depends(
+    scene: Callable[[str], Path], query: Query, name: str
+) -> None:
+    folder = scene("critical_paths")
+    check_path(query, folder / "rec", (folder / "said").read_text(), name)
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_a_log_of_strace_has_the_same_path(import_log: Callable[..., Path], query: Query, name: str) -> None:
+    check_path(query, import_log(LOG), LOG.with_name("critical_paths.said").read_text(), name)
+
+
+def test_the_path_of_a_log_has_no_gap(import_log: Callable[..., Path], query: Query) -> None:
+    [(gaps, path_ns, life_ns)] = query(
+        import_log(LOG),
+        """SELECT count(*) FILTER (WHERE ts_ns <> before), sum(dur_ns)::BIGINT,
+            (SELECT end_ts_ns - start_ts_ns FROM processes WHERE task_id = 0)
+        FROM (SELECT *, lag(ts_ns + dur_ns, 1, ts_ns) OVER (ORDER BY ts_ns) AS before FROM critical_path)""",
+    )
+    assert gaps == 0
+    assert path_ns == life_ns
+
+
+COMMAND = '1 1700000001.000000 execve("/bin/a", ["a"], 0x7ff /* 1 var */) = 0 <0.000100>\n'
+SLEEP = "1 1700000001.100000 nanosleep({tv_sec=1, tv_nsec=0}, NULL) = 0 <1.000000>\n"
+END = "1 1700000002.200000 +++ exited with 0 +++\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "rows"),
+    [
+        (COMMAND + SLEEP + END, 3),
+        # Attached to: not the beginning of a command.
+        (SLEEP + END, None),
+        # Without durations, nothing tells how long a call waited.
+        (COMMAND.replace(" <0.000100>", "") + SLEEP.replace(" <1.000000>", "") + END, None),
+    ],
+)
+def test_only_the_log_of_a_command_has_a_path(
+    import_log: Callable[..., Path], query: Query, log: str, rows: int | None
+) -> None:
+    folder = import_log(log)
+    assert (folder / "critical_path").exists() == (rows is not None)
+    if rows:
+        assert query(folder, "SELECT count(*)::BIGINT FROM critical_path") == [(rows,)]

@@ -1,0 +1,149 @@
+//! On which thread the end of a command depended at each moment.
+//!
+//! From the end of the command's first thread backwards. Where a thread ran, or had no CPU, the end depended on it. Where it waited until
+//! another recorded thread woke it, on that one, and so on from the moment of the wake-up; where it was new, on the one that made it. Where
+//! something else woke it (a disk, a timer, a program that is not recorded), it is the wait itself. Where it is known for which lock a thread
+//! waits, the pieces say so for as long as the path is with others for its sake.
+
+use crate::Life;
+
+/// With more times of absence, the path is not looked for [some 64 B each].
+pub const MOST_ABSENCES: usize = 4_000_000;
+
+/// A time in which a thread did not run.
+pub trait Absence {
+    /// Row of the thread.
+    fn life(&self) -> u32;
+    /// From when to when it did not run, and when it was woken in between [ns].
+    fn times(&self) -> (i64, i64, i64);
+    /// The thread with which the path goes on from when it was woken.
+    fn follows(&self) -> Option<u32>;
+    /// The lock that it waited for; below 0: none that is known.
+    fn lock(&self) -> i32 {
+        -1
+    }
+}
+
+/// What a thread did in a piece of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// It was on a CPU.
+    Running,
+    /// It could have run, and had no CPU.
+    Runnable,
+    /// It waited.
+    Waiting,
+}
+
+impl Part {
+    /// The words of `critical_path.part`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Part::Running => "running",
+            Part::Runnable => "runnable",
+            Part::Waiting => "waiting",
+        }
+    }
+}
+
+/// A part of the path: a thread from a time on, and why it did not run.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct Piece<'a, A> {
+    pub life: u32,
+    pub from_ns: i64,
+    pub until_ns: i64,
+    pub part: Part,
+    pub absence: Option<&'a A>,
+    /// The lock that the path is here for, or that the thread waits for; below 0: none.
+    pub lock: i32,
+}
+
+impl<A> Clone for Piece<'_, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A> Copy for Piece<'_, A> {}
+
+/// Locks that the path is with another thread for, each with the time when the wait for it began; the last one holds.
+#[derive(Default)]
+struct HeldUp(Vec<(i32, i64)>);
+
+impl HeldUp {
+    /// A piece as one or several, the latest first: each belongs to the lock that was waited for then.
+    fn split<'a, A>(&mut self, pieces: &mut Vec<Piece<'a, A>>, mut piece: Piece<'a, A>) {
+        while let Some((lock, since_ns)) = self.0.last().copied() {
+            if since_ns < piece.until_ns {
+                add(pieces, Piece { from_ns: piece.from_ns.max(since_ns), lock, ..piece });
+                piece.until_ns = since_ns;
+            }
+            if piece.until_ns <= piece.from_ns {
+                return;
+            }
+            self.0.pop();
+        }
+        add(pieces, piece);
+    }
+}
+
+fn add<'a, A>(pieces: &mut Vec<Piece<'a, A>>, piece: Piece<'a, A>) {
+    if piece.from_ns < piece.until_ns {
+        pieces.push(piece);
+    }
+}
+
+/// The path of the thread `first`, from its start to `end_ns`, without a gap. `absences` become sorted by thread and time.
+pub fn critical_path<'a, A: Absence>(absences: &'a mut [A], first: u32, end_ns: i64, lives: &[Life]) -> Vec<Piece<'a, A>> {
+    absences.sort_unstable_by_key(|absence| (absence.life(), absence.times()));
+    let mut pieces = backwards(absences, first, end_ns, lives);
+    pieces.reverse();
+    pieces
+}
+
+fn backwards<'a, A: Absence>(absences: &'a [A], first: u32, end_ns: i64, lives: &[Life]) -> Vec<Piece<'a, A>> {
+    let begin_ns = lives[first as usize].start_ns;
+    let mut pieces = Vec::new();
+    let (mut life, mut at_ns) = (first, end_ns);
+    let mut held_up = HeldUp::default();
+    // Each step passes an absence or a birth; events of one moment may make a circle.
+    for _ in 0..=absences.len() + lives.len() {
+        if at_ns <= begin_ns {
+            break;
+        }
+        let last = last_before(absences, life, at_ns);
+        let run_from_ns = last.map_or(lives[life as usize].start_ns, |absence| absence.times().2).clamp(begin_ns, at_ns);
+        let running = Piece { life, from_ns: run_from_ns, until_ns: at_ns, part: Part::Running, absence: None, lock: -1 };
+        held_up.split(&mut pieces, running);
+        let Some(absence) = last else {
+            // It was made then: by a thread that is not recorded, if by none of these.
+            let Some(parent) = lives[life as usize].parent.filter(|_| run_from_ns > begin_ns) else { break };
+            (life, at_ns) = (parent as u32, run_from_ns);
+            continue;
+        };
+        let (left_ns, woken_ns, _) = absence.times();
+        let woken_ns = woken_ns.clamp(begin_ns, run_from_ns);
+        let away =
+            Piece { life, from_ns: woken_ns, until_ns: run_from_ns, part: Part::Runnable, absence: Some(absence), lock: -1 };
+        held_up.split(&mut pieces, away);
+        at_ns = woken_ns;
+        if let Some(waker) = absence.follows() {
+            life = waker;
+            if absence.lock() >= 0 {
+                held_up.0.push((absence.lock(), left_ns));
+            }
+            continue;
+        }
+        at_ns = left_ns.clamp(begin_ns, woken_ns);
+        let waiting = Piece { from_ns: at_ns, until_ns: woken_ns, part: Part::Waiting, lock: absence.lock(), ..away };
+        held_up.split(&mut pieces, waiting);
+    }
+    pieces
+}
+
+/// The last absence of a thread that began before.
+fn last_before<A: Absence>(absences: &[A], life: u32, at_ns: i64) -> Option<&A> {
+    let behind = absences.partition_point(|absence| (absence.life(), absence.times().0) < (life, at_ns));
+    absences[..behind].last().filter(|absence| absence.life() == life)
+}

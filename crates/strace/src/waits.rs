@@ -1,0 +1,369 @@
+//! The table `critical_path` of a log, by calls that wait: how long they took, and what ended them as far as other calls tell.
+//!
+//! A log does not say when a thread runs. A call that may wait and takes [`LEAST_NS`] or more is taken for a wait as a whole, and all other
+//! time for running. A wait ends by another recorded thread: by the child that was waited for, by the last write to the same pipe or to
+//! the other end of the socket, by a wake-up at the same address (futex), or by the end of a thread of the same process. Of a wait for
+//! events (poll) it is taken for what ended it from what is read next.
+
+use memchr::memmem;
+use rustc_hash::FxHashMap;
+use sysdock_calls::{
+    CallRow, Kind, Life, Objects,
+    critical_path::{self, MOST_ABSENCES, Part, Piece, critical_path},
+    syscalls::{CLASS_WORDS, Class},
+};
+use sysdock_table::{
+    Batch, Recording, TableError,
+    rows::{CriticalPath as Row, CriticalPathColumns},
+};
+
+use crate::fields::Call;
+
+/// Shorter calls do not count as waits [ns]: under strace the cheapest call takes some 20 µs.
+const LEAST_NS: i64 = 100_000;
+/// A thread whose end wakes another one ends at most so long before [ns].
+const END_NS: i64 = 5_000_000;
+
+/// What a call waited for; the words of `critical_path.cause`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    Timer,
+    Child,
+    Disk,
+    FileLock,
+    Lock,
+    Pipe,
+    Socket,
+    Events,
+}
+
+impl Cause {
+    fn word(self) -> &'static str {
+        match self {
+            Cause::Timer => "timer",
+            Cause::Child => "child process",
+            Cause::Disk => "disk",
+            Cause::FileLock => "file lock",
+            Cause::Lock => "lock",
+            Cause::Pipe => "pipe",
+            Cause::Socket => "socket",
+            Cause::Events => "events",
+        }
+    }
+
+    /// None: such a call does not wait for long, or computes.
+    fn of(name: &[u8], class: Class, kind: Option<Kind>) -> Option<Self> {
+        Some(match (name, class, kind) {
+            (b"nanosleep" | b"clock_nanosleep", ..) => Cause::Timer,
+            (b"wait4" | b"waitid" | b"waitpid" | b"vfork", ..) => Cause::Child,
+            (_, Class::Sync, _) => Cause::Disk,
+            (_, Class::Lock, Some(_)) => Cause::FileLock,
+            (b"futex", ..) => Cause::Lock,
+            (_, Class::Read | Class::Write | Class::Copy, Some(Kind::Pipe)) => Cause::Pipe,
+            (_, Class::Read | Class::Write | Class::Copy, Some(Kind::Socket)) => Cause::Socket,
+            (b"connect" | b"accept" | b"accept4", ..) => Cause::Socket,
+            (b"rt_sigtimedwait" | b"rt_sigsuspend", ..) | (_, Class::Wait, _) => Cause::Events,
+            _ => return None,
+        })
+    }
+}
+
+/// What a thread waits for, and another one does: that a pipe or an end of a socket is written to, or read from, or a wake-up at a place of
+/// memory of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Deed {
+    Write(i32),
+    Read(i32),
+    Wake(i32, u64),
+    /// A thread of the process ends.
+    End(i32),
+}
+
+/// A call that waited.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    life: u32,
+    from_ns: i64,
+    until_ns: i64,
+    /// It found nothing: its limit was reached.
+    ran_out: bool,
+    cause: Cause,
+    /// On the object as this thread calls it.
+    deed: Option<Deed>,
+    /// Of a wait for a child: which one.
+    result: i64,
+    object: i32,
+    call: u16,
+    class: u8,
+    /// The thread that ended it, and when.
+    waker: Option<(u32, i64)>,
+}
+
+impl critical_path::Absence for Wait {
+    fn life(&self) -> u32 {
+        self.life
+    }
+
+    fn times(&self) -> (i64, i64, i64) {
+        let woken_ns = self.waker.map_or(self.until_ns, |(_, at_ns)| at_ns.clamp(self.from_ns, self.until_ns));
+        (self.from_ns, woken_ns, self.until_ns)
+    }
+
+    fn follows(&self) -> Option<u32> {
+        self.waker.map(|(life, _)| life)
+    }
+}
+
+/// What may end the wait of another thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Act {
+    deed: Deed,
+    ts_ns: i64,
+    life: u32,
+}
+
+type Pairs = FxHashMap<Box<[u8]>, Box<[u8]>>;
+
+/// Calls that waited, and calls that may have ended these.
+#[derive(Default)]
+pub(crate) struct Waits {
+    waits: Vec<Wait>,
+    acts: Vec<Act>,
+    /// By thread: the wait for events of which it is not known what happened.
+    events: FxHashMap<u32, usize>,
+    /// Names of both ends of what `socketpair` made, by each of them.
+    pairs: Pairs,
+    is_too_long: bool,
+}
+
+impl Waits {
+    /// A call is complete.
+    pub(crate) fn see(&mut self, call: &Call<'_>, class: Class, row: &CallRow, objects: &Objects, lives: &[Life]) {
+        if call.name == b"exit" {
+            return self.act(Act { deed: Deed::End(lives[row.life as usize].pid), ts_ns: row.ts_ns, life: row.life });
+        }
+        if call.name == b"socketpair" {
+            return self.pair(call);
+        }
+        let kind = u32::try_from(row.object).ok().map(|object| objects.kind(object));
+        let meets = matches!(kind, Some(Kind::Pipe | Kind::Socket));
+        let is_lock = class == Class::Lock && call.name == b"futex";
+        if row.dur_ns < LEAST_NS && !meets && !is_lock {
+            return;
+        }
+        let place = if is_lock { futex(call, lives[row.life as usize].pid) } else { None };
+        let is_read = class == Class::Read;
+        if meets && is_read {
+            self.found(row);
+        }
+        let done = if is_read { Deed::Read(row.object) } else { Deed::Write(row.object) };
+        match place {
+            Some((wake, true)) => return self.act(Act { deed: wake, ts_ns: row.ts_ns, life: row.life }),
+            _ if meets && row.moved > 0 => self.act(Act { deed: done, ts_ns: row.ts_ns, life: row.life }),
+            _ => {}
+        }
+        let Some(cause) = Cause::of(call.name, class, kind).filter(|_| row.dur_ns >= LEAST_NS) else { return };
+        let awaited = if is_read { Deed::Write(row.object) } else { Deed::Read(row.object) };
+        self.wait(row, cause, place.map(|(wake, _)| wake).or(meets.then_some(awaited)));
+    }
+
+    fn wait(&mut self, row: &CallRow, cause: Cause, deed: Option<Deed>) {
+        if self.waits.len() >= MOST_ABSENCES {
+            self.is_too_long = true;
+            return;
+        }
+        let ran_out = match cause {
+            Cause::Events => row.result <= 0 || row.errno >= 0,
+            Cause::Lock => row.errno >= 0,
+            _ => false,
+        };
+        if cause == Cause::Events && !ran_out {
+            self.events.insert(row.life, self.waits.len());
+        }
+        self.waits.push(Wait {
+            life: row.life,
+            from_ns: row.ts_ns,
+            until_ns: row.ts_ns.saturating_add(row.dur_ns),
+            ran_out,
+            cause,
+            deed,
+            result: row.result,
+            object: row.object,
+            call: row.call,
+            class: row.class,
+            waker: None,
+        });
+    }
+
+    fn pair(&mut self, call: &Call<'_>) {
+        if let Some((one, other)) = pair(call.arguments.text).filter(|_| self.pairs.len() < MOST_ABSENCES) {
+            self.pairs.insert(one.into(), other.into());
+            self.pairs.insert(other.into(), one.into());
+        }
+    }
+
+    fn act(&mut self, act: Act) {
+        if self.acts.len() < MOST_ABSENCES {
+            self.acts.push(act);
+        } else {
+            self.is_too_long = true;
+        }
+    }
+
+    /// A thread reads: that is what it waited for before.
+    fn found(&mut self, row: &CallRow) {
+        if let Some(wait) = self.events.remove(&row.life).and_then(|index| self.waits.get_mut(index)) {
+            (wait.deed, wait.object) = (Some(Deed::Write(row.object)), row.object);
+        }
+    }
+
+    /// Write the path of the command that the log begins with, in the order of time; without one, the table is missing.
+    pub(crate) fn write(
+        &mut self,
+        recording: &mut Recording,
+        calls: &[String],
+        objects: &Objects,
+        lives: &[Life],
+        last_ns: i64,
+    ) -> Result<(), TableError> {
+        let mut roots = lives.iter().filter(|life| life.parent.is_none());
+        let is_command = roots.next().is_some_and(|first| first.execs > 0) && roots.next().is_none();
+        if self.is_too_long || !is_command || lives[0].parent.is_some() {
+            return Ok(());
+        }
+        self.acts.sort_unstable();
+        self.find_wakers(objects, lives);
+        let mut rows = Batch::<CriticalPathColumns>::default();
+        for piece in critical_path(&mut self.waits, 0, lives[0].end_ns.unwrap_or(last_ns), lives) {
+            rows.push(&row(&piece, calls));
+        }
+        recording.write_batch(&mut rows)
+    }
+
+    fn find_wakers(&mut self, objects: &Objects, lives: &[Life]) {
+        let mut by_tid: FxHashMap<i64, Vec<u32>> = FxHashMap::default();
+        for (number, life) in (0..).zip(lives) {
+            by_tid.entry(life.tid.into()).or_default().push(number);
+        }
+        for wait in &mut self.waits {
+            wait.waker = match wait.cause {
+                Cause::Child => by_tid.get(&wait.result).and_then(|lives_of| child(wait, lives_of, lives)),
+                _ if wait.ran_out => None,
+                _ => awaited(wait, objects, &self.pairs)
+                    .and_then(|deed| last_act(&self.acts, deed, wait, wait.from_ns))
+                    .or_else(|| last_end(&self.acts, wait, lives)),
+            };
+        }
+    }
+}
+
+/// The child that was waited for: its life that lay in the wait.
+fn child(wait: &Wait, lives_of: &[u32], lives: &[Life]) -> Option<(u32, i64)> {
+    let lived = |number: &u32| lives[*number as usize].start_ns <= wait.until_ns && *number != wait.life;
+    let number = lives_of.iter().copied().rfind(lived)?;
+    Some((number, lives[number as usize].end_ns.unwrap_or(wait.until_ns)))
+}
+
+/// What ends a wait, as the other end calls it.
+fn awaited(wait: &Wait, objects: &Objects, pairs: &Pairs) -> Option<Deed> {
+    match wait.deed? {
+        Deed::Write(object) => other_end(object, objects, pairs).map(Deed::Write),
+        Deed::Read(object) => other_end(object, objects, pairs).map(Deed::Read),
+        other => Some(other),
+    }
+}
+
+/// Which other thread last did that before the wait ended, and when.
+fn last_act(acts: &[Act], deed: Deed, wait: &Wait, since_ns: i64) -> Option<(u32, i64)> {
+    let behind = acts.partition_point(|act| (act.deed, act.ts_ns) <= (deed, wait.until_ns));
+    let mut there = acts[..behind].iter().rev().take_while(|act| act.deed == deed && act.ts_ns >= since_ns);
+    there.find(|act| act.life != wait.life).map(|act| (act.life, act.ts_ns))
+}
+
+/// Another thread of the process whose end ended the wait (`pthread_join`).
+fn last_end(acts: &[Act], wait: &Wait, lives: &[Life]) -> Option<(u32, i64)> {
+    let deed = Deed::End(lives[wait.life as usize].pid);
+    let since_ns = wait.from_ns.max(wait.until_ns.saturating_sub(END_NS));
+    (wait.cause == Cause::Lock).then(|| last_act(acts, deed, wait, since_ns))?
+}
+
+/// The object as the other end calls it; both ends of a pipe have one name.
+fn other_end(object: i32, objects: &Objects, pairs: &Pairs) -> Option<i32> {
+    let id = u32::try_from(object).ok()?;
+    if objects.kind(id) == Kind::Pipe {
+        return Some(object);
+    }
+    let name = objects.name(id);
+    let other = pairs.get(name).map_or_else(|| turned(name), |other| Some(other.to_vec()))?;
+    objects.find(&other).map(u32::cast_signed)
+}
+
+/// Both names in `socketpair(AF_UNIX, SOCK_STREAM, 0, [3<socket:[11]>, 4<socket:[22]>])`.
+fn pair(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let name = |text: &[u8]| Some((memchr::memchr(b'<', text)? + 1, memmem::find(text, b"]>")? + 1));
+    let (start, end) = name(text)?;
+    let rest = text.get(end..)?;
+    let (other_start, other_end) = name(rest)?;
+    Some((text.get(start..end)?, rest.get(other_start..other_end)?))
+}
+
+/// `TCP:[127.0.0.1:80->127.0.0.1:1024]` with its ends in the other order.
+fn turned(name: &[u8]) -> Option<Vec<u8>> {
+    let open = memchr::memchr(b'[', name)?;
+    let arrow = open + memmem::find(&name[open..], b"->")?;
+    let close = name.len().checked_sub(1).filter(|end| name[*end] == b']' && *end > arrow)?;
+    let (ours, theirs) = (&name[open + 1..arrow], &name[arrow + 2..close]);
+    Some([&name[..=open], theirs, b"->", ours, b"]"].concat())
+}
+
+/// `futex(address, operation, ...)`: where, and whether it wakes others.
+fn futex(call: &Call<'_>, pid: i32) -> Option<(Deed, bool)> {
+    let text = call.arguments.text.get(call.name.len() + 1..)?;
+    let comma = memchr::memchr(b',', &text[..text.len().min(32)])?;
+    let digits = std::str::from_utf8(text[..comma].strip_prefix(b"0x")?).ok()?;
+    let address = u64::from_str_radix(digits, 16).ok()?;
+    let operation = text[comma + 1..].trim_ascii_start();
+    let wakes = [&b"FUTEX_WAKE"[..], b"FUTEX_REQUEUE", b"FUTEX_CMP_REQUEUE", b"FUTEX_UNLOCK"];
+    Some((Deed::Wake(pid, address), wakes.iter().any(|word| operation.starts_with(word))))
+}
+
+fn row<'a>(piece: &Piece<'_, Wait>, calls: &'a [String]) -> Row<'a> {
+    let wait = piece.absence.filter(|_| piece.part == Part::Waiting);
+    Row {
+        ts_ns: piece.from_ns,
+        dur_ns: piece.until_ns - piece.from_ns,
+        task_id: piece.life.cast_signed(),
+        // Of a thread that goes on after its wait, a log does not tell whether it had a CPU.
+        part: if piece.part == Part::Runnable { Part::Running } else { piece.part }.word().into(),
+        cause: wait.map(|wait| wait.cause.word().into()),
+        waker: wait.and_then(waker),
+        call: wait.map(|wait| calls[usize::from(wait.call)].as_str().into()),
+        class: wait.map(|wait| CLASS_WORDS[usize::from(wait.class)].into()),
+        path_id: wait.map(|wait| wait.object).filter(|object| *object >= 0),
+        stack_id: None,
+        lock_id: None,
+    }
+}
+
+/// Who ended a wait that no recorded thread ended, as far as its kind tells.
+fn waker(wait: &Wait) -> Option<std::borrow::Cow<'static, str>> {
+    let is_over = wait.ran_out || matches!(wait.cause, Cause::Timer | Cause::Disk);
+    wait.waker.is_none().then(|| if is_over { "interrupt" } else { "another program" }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_a_socket() {
+        let there = |name: &str| turned(name.as_bytes()).map(|name| String::from_utf8(name).unwrap());
+        assert_eq!(there("TCP:[127.0.0.1:80->10.0.0.1:1024]").unwrap(), "TCP:[10.0.0.1:1024->127.0.0.1:80]");
+        assert_eq!(there("UNIX-STREAM:[11->22]").unwrap(), "UNIX-STREAM:[22->11]");
+        assert_eq!(there("socket:[11]"), None);
+        let made = b"socketpair(AF_UNIX, SOCK_STREAM, 0, [3<socket:[11]>, 4<socket:[22]>]) = 0";
+        assert_eq!(pair(made), Some((&b"socket:[11]"[..], &b"socket:[22]"[..])));
+        assert_eq!(pair(b"socketpair(AF_UNIX, SOCK_STREAM, 0, [3, 4]) = 0"), None);
+        assert_eq!(there("TCP:[::]->"), None);
+    }
+}
