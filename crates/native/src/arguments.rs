@@ -353,6 +353,16 @@ pub(crate) struct HttpLoad {
     /// Addresses: http://HOST[:PORT][/PATH]. Of several, each request goes to one that is drawn.
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
+    /// What is asked for, in the lines of a file: `GET /PATH` or `POST /PATH` (without content). Each request is a line that is drawn, and
+    /// goes to the one URL, which has no path then.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) requests: Option<PathBuf>,
+    /// Add up the numbers that answers have in this field of their heads. Several times for several.
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) sum: Vec<String>,
+    /// Compute the CRC-32 of each address's content, where all its answers have the same.
+    #[arg(long)]
+    pub(crate) checksums: bool,
     /// Requests that are due in a second.
     #[arg(long, value_name = "PER_SECOND", value_parser = rate, required_unless_present = "closed")]
     pub(crate) rate: Option<f64>,

@@ -1,8 +1,12 @@
 //! `sysdock-native http-load`: load on a web server.
 
-use std::io::{self, Write};
+use std::{
+    fs,
+    io::{self, Write},
+    sync::Arc,
+};
 
-use sysdock_load::http::{HttpLoad, http};
+use sysdock_load::http::{HttpLoad, Request, Wanted, http};
 use sysdock_table::Cancel;
 
 use crate::{
@@ -16,7 +20,8 @@ pub(crate) fn run(arguments: &arguments::HttpLoad) -> Result<u8, Message> {
     let cancel = Cancel::default();
     signals::cancel_on_signal(&cancel);
     let load = HttpLoad {
-        urls: arguments.urls.clone(),
+        requests: requests(arguments)?,
+        wanted: Arc::new(Wanted { sums: arguments.sum.clone(), checksums: arguments.checksums }),
         rate: arguments.rate,
         connections: arguments.connections as usize,
         time: arguments.time,
@@ -31,4 +36,16 @@ pub(crate) fn run(arguments: &arguments::HttpLoad) -> Result<u8, Message> {
     let mut out = io::stdout().lock();
     writeln!(out, "{text}").and_then(|()| out.flush()).map_err(failed)?;
     Ok(if answered.interrupted { EXIT_INTERRUPTED } else { 0 })
+}
+
+/// What is asked for: the addresses, or the lines of a file, to one server.
+fn requests(arguments: &arguments::HttpLoad) -> Result<Vec<Request>, Message> {
+    let urls = &arguments.urls;
+    let Some(file) = &arguments.requests else { return Ok(urls.iter().map(|url| Request::get(url)).collect()) };
+    let [server] = &urls[..] else {
+        return Err(Message::new("requests of a file go to one server", "give one address, http://HOST[:PORT]"));
+    };
+    let unreadable = |error| Message::new(format!("{}: {error}", file.display()), "write METHOD /PATH in each of its lines");
+    let text = fs::read_to_string(file).map_err(unreadable)?;
+    Ok(Request::lines(server, &text)?)
 }

@@ -21,6 +21,8 @@ class Served:
 
     url: str = ""
     requests: list[tuple[str, float]] = field(default_factory=list)
+    # The same, with methods.
+    lines: list[str] = field(default_factory=list)
     connections: int = 0
     open: int = 0
     most_open: int = 0
@@ -52,6 +54,7 @@ class Served:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
                 path = head.split(" ", 2)[1]
                 self.requests.append((path, time.monotonic()))
+                self.lines.append(head.split(" HTTP/")[0])
                 if not await self.answer(path.strip("/"), writer) or "Connection: close" in head:
                     break
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -79,6 +82,11 @@ class Served:
             )
         else:
             status = "503 Service Unavailable" if what == "busy" else status
+            number = len(self.requests)
+            if what == "differs":
+                body = str(10**9 + number).encode()
+            elif what == "order":
+                status = f"201 Created\r\nNumber: {number}\r\nCents: none"
             writer.write(f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
         await writer.drain()
         return what not in ("garbage", "short")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -70,6 +71,40 @@ def test_requests_and_bytes_are_those_that_the_server_saw(server: Served, option
         assert result["opened"] == server.connections <= 64
     else:
         assert result["opened"] == server.connections == result["due"]
+
+
+def test_lines_of_a_file_are_asked_for_as_often_as_they_stand_there(server: Served, tmp_path: Path) -> None:
+    file = tmp_path / "requests"
+    file.write_text("GET /100\nPOST /order\nPOST /order\nPOST /order\nGET /differs\n")
+    words = ["--requests", str(file), "--sum", "number", "--sum", "cents", "--checksums", "--keep-alive"]
+    result = load(server.url, *words, "--rate", "300", "--for", "1s", "--threads", "2")
+    saw = Counter(server.lines)
+    found: Counter[str] = Counter()
+    for of_url in result["urls"]:
+        found[f"{of_url['method']} /{of_url['url'].removeprefix(server.url)}"] += of_url["answered"]
+    assert found == saw
+    # Three times as often; not more often at all would be eight standard deviations away.
+    assert saw["POST /order"] > saw["GET /100"]
+    orders = [number for number, line in enumerate(server.lines, 1) if line == "POST /order"]
+    assert result["sums"] == {
+        "number": {"answers": len(orders), "sum": sum(orders)},
+        "cents": {"answers": 0, "sum": 0},
+    }
+    checksums = [of_url["crc32"] for of_url in result["urls"]]
+    assert checksums == [zlib.crc32(b"x" * 100), 0, 0, 0, None]
+
+
+def test_an_order_is_not_sent_twice(server: Served, tmp_path: Path) -> None:
+    file = tmp_path / "requests"
+    file.write_text("POST /order\n")
+    server.most_requests = 5
+    words = ["--requests", str(file), "--closed", "--for", "1s", "--keep-alive", "--connections", "4"]
+    result = load(server.url, *words)
+    errors = result["errors"]
+    assert result["reopened"] == 0
+    # One that met a connection which the server was closing is an error, since nobody knows what became of it.
+    assert result["answered"] == len(server.requests)
+    assert result["due"] == result["answered"] + errors["closed"] + errors["reset"]
 
 
 def test_the_same_seed_makes_the_same_load(server: Served) -> None:
@@ -199,6 +234,23 @@ def test_who_interrupts_gets_what_was_measured(server: Served) -> None:
             ["http://127.0.0.1/", "--rate", "1", "--connections", "1", "--threads", "2"],
             "sysdock: there are as many",
         ),
+        (
+            ["http://127.0.0.1/", "--rate", "1", "--requests", "/no/such/file"],
+            "sysdock: /no/such/file: No such file",
+        ),
+        (
+            ["http://127.0.0.1/", "--rate", "1", "--requests", "/proc/sys/kernel/ostype"],
+            "sysdock: line 1 of the requests is neither `GET /PATH` nor `POST /PATH`",
+        ),
+        (
+            ["http://127.0.0.1/x", "--rate", "1", "--requests", "/dev/null"],
+            "sysdock: http://127.0.0.1/x: a server whose requests are in a file",
+        ),
+        (
+            ["http://127.0.0.1/", "http://[::1]/", "--rate", "1", "--requests", "/dev/null"],
+            "sysdock: requests of a file go to one server",
+        ),
+        (["http://127.0.0.1/", "--rate", "1", "--requests", "/dev/null"], "sysdock: no request is given"),
         (["http://127.0.0.1/"], "error: the following required arguments were not provided"),
         (["http://127.0.0.1/", "--rate", "nan"], "error: invalid value 'nan'"),
     ],

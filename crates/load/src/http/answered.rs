@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::HttpLoad;
+use super::{HttpLoad, response::Response};
 use crate::{
     LatencyClass,
     histogram::{CLASSES, class_of, classes},
@@ -62,9 +62,20 @@ impl Errors {
     }
 }
 
+/// Numbers in a field of the heads of answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sum {
+    /// Complete answers that had the field, with a number.
+    pub answers: u64,
+    /// What these numbers add up to.
+    pub sum: u64,
+}
+
 /// Answers of one address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OfUrl {
+    /// GET or POST.
+    pub method: String,
     /// The address.
     pub url: String,
     /// Complete answers.
@@ -75,6 +86,8 @@ pub struct OfUrl {
     pub least_bytes: Option<u64>,
     /// Of the longest.
     pub most_bytes: Option<u64>,
+    /// CRC-32 of the content. `None`: it was not asked for, there is no answer, or contents differ.
+    pub crc32: Option<u32>,
 }
 
 /// What one client counted.
@@ -95,6 +108,7 @@ pub(super) struct Counts {
     pub(super) latency_sum_ns: u128,
     pub(super) latency_max_ns: u64,
     pub(super) of_urls: Vec<OfUrl>,
+    pub(super) sums: Vec<Sum>,
     /// Answers in each second from the start on.
     pub(super) by_second: Vec<u64>,
     pub(super) opened: u64,
@@ -105,7 +119,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub(super) fn new(urls: usize) -> Self {
+    pub(super) fn new(urls: usize, sums: usize) -> Self {
         Counts {
             due: 0,
             sent: 0,
@@ -122,6 +136,7 @@ impl Counts {
             latency_sum_ns: 0,
             latency_max_ns: 0,
             of_urls: vec![OfUrl::default(); urls],
+            sums: vec![Sum::default(); sums],
             by_second: Vec::new(),
             opened: 0,
             reopened: 0,
@@ -132,14 +147,20 @@ impl Counts {
     }
 
     /// An answer came after this time; `since_start_ns` is when.
-    pub(super) fn answer(&mut self, target: usize, status: u16, bytes: u64, latency_ns: u64, since_start_ns: u64) {
+    pub(super) fn answer(&mut self, target: usize, response: &Response, latency_ns: u64, since_start_ns: u64) {
+        let (status, bytes) = (response.status, response.content_bytes);
         self.answered += 1;
         self.errors.status += u64::from(status >= 400);
         *self.statuses.entry(status).or_default() += 1;
         self.latencies[class_of(latency_ns)] += 1;
         self.latency_sum_ns += u128::from(latency_ns);
         self.latency_max_ns = self.latency_max_ns.max(latency_ns);
+        for (sum, number) in self.sums.iter_mut().zip(&response.numbers) {
+            sum.answers += u64::from(number.is_some());
+            sum.sum = sum.sum.saturating_add(number.unwrap_or_default());
+        }
         let of_url = &mut self.of_urls[target];
+        of_url.crc32 = response.crc32().filter(|crc| of_url.answered == 0 || of_url.crc32 == Some(*crc));
         of_url.answered += 1;
         of_url.content_bytes += bytes;
         of_url.least_bytes = Some(of_url.least_bytes.map_or(bytes, |least| least.min(bytes)));
@@ -166,7 +187,16 @@ impl Counts {
         self.latencies.iter_mut().zip(&other.latencies).for_each(|(sum, count)| *sum += count);
         self.latency_sum_ns += other.latency_sum_ns;
         self.latency_max_ns = self.latency_max_ns.max(other.latency_max_ns);
+        for (sum, more) in self.sums.iter_mut().zip(&other.sums) {
+            sum.answers += more.answers;
+            sum.sum = sum.sum.saturating_add(more.sum);
+        }
         for (sum, of_url) in self.of_urls.iter_mut().zip(&other.of_urls) {
+            sum.crc32 = match (sum.answered, of_url.answered) {
+                (0, _) => of_url.crc32,
+                (_, 0) => sum.crc32,
+                _ => sum.crc32.filter(|_| sum.crc32 == of_url.crc32),
+            };
             sum.answered += of_url.answered;
             sum.content_bytes += of_url.content_bytes;
             sum.least_bytes = sum.least_bytes.into_iter().chain(of_url.least_bytes).min();
@@ -183,8 +213,9 @@ impl Counts {
 
     /// In the words of the result.
     pub(super) fn answered(mut self, load: &HttpLoad, started_ns: i64, elapsed_ns: u64) -> Answered {
-        for (of_url, url) in self.of_urls.iter_mut().zip(&load.urls) {
-            of_url.url.clone_from(url);
+        for (of_url, request) in self.of_urls.iter_mut().zip(&load.requests) {
+            of_url.method.clone_from(&request.method);
+            of_url.url.clone_from(&request.url);
         }
         // Where it was interrupted, that was all the time there was.
         let time_ns = if self.interrupted { elapsed_ns } else { load.time.as_nanos() as u64 };
@@ -225,6 +256,7 @@ impl Counts {
             received_bytes: self.received_bytes,
             errors: self.errors,
             statuses: self.statuses,
+            sums: load.wanted.sums.iter().cloned().zip(self.sums).collect(),
             latency,
             urls: self.of_urls,
             answered_by_second: self.by_second,
@@ -316,6 +348,8 @@ pub struct Answered {
     pub errors: Errors,
     /// Answers by status.
     pub statuses: BTreeMap<u16, u64>,
+    /// Of each field that was asked for: what its numbers add up to.
+    pub sums: BTreeMap<String, Sum>,
     /// How long answers took.
     pub latency: HttpLatency,
     /// Answers by address.
@@ -338,9 +372,9 @@ mod tests {
 
     #[test]
     fn requests_without_an_answer_are_slower_than_all_others() {
-        let mut counts = Counts::new(1);
+        let mut counts = Counts::new(1, 0);
         counts.due = 100;
-        (1..=95).for_each(|ms| counts.answer(0, 200, 10, ms * 1_000_000, 0));
+        (1..=95).for_each(|ms| counts.answer(0, &Response::default(), ms * 1_000_000, 0));
         let classes = classes(&counts.latencies);
         let ms = |part| counts.quantile(&classes, part).map(|ns| ns / 1_000_000);
         assert_eq!((ms(0.5), ms(0.9), ms(0.99)), (Some(50), Some(90), None));

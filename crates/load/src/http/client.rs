@@ -76,7 +76,7 @@ impl<'a> Client<'a> {
             end_ns: started_ns + ns(load.time),
             random,
             arrivals,
-            connections: (0..connections).map(|_| Connection::new()).collect(),
+            connections: (0..connections).map(|_| Connection::new(&load.wanted)).collect(),
             idle: Vec::new(),
             closed: (0..connections).rev().collect(),
             queue: VecDeque::new(),
@@ -86,7 +86,7 @@ impl<'a> Client<'a> {
             epoll,
             timer,
             buffer: vec![0; 1 << 16],
-            counts: Counts::new(targets.len()),
+            counts: Counts::new(targets.len(), load.wanted.sums.len()),
         })
     }
 
@@ -205,7 +205,8 @@ impl<'a> Client<'a> {
         let Some(due) = connection.due.take() else { return };
         self.busy -= 1;
         let is_gone = matches!(outcome, Outcome::Closed | Outcome::Failed(libc::ECONNRESET | libc::EPIPE));
-        if is_gone && connection.was_used && !connection.response.began {
+        let is_repeatable = self.targets[due.target].is_repeatable;
+        if is_gone && is_repeatable && connection.was_used && !connection.response.began {
             // The server had closed it before it knew of the request: that goes to a new connection, at once.
             connection.close();
             self.counts.reopened += 1;
@@ -213,9 +214,9 @@ impl<'a> Client<'a> {
         }
         match outcome {
             Outcome::Complete => {
-                let (status, bytes) = (connection.response.status, connection.response.content_bytes);
                 self.counts.in_time += u64::from(now <= self.end_ns);
-                self.counts.answer(due.target, status, bytes, now.saturating_sub(due.at_ns), now - self.started_ns);
+                let latency_ns = now.saturating_sub(due.at_ns);
+                self.counts.answer(due.target, &connection.response, latency_ns, now - self.started_ns);
             }
             Outcome::Malformed => self.counts.errors.malformed += 1,
             Outcome::Closed => self.counts.errors.closed += 1,

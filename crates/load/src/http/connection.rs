@@ -6,10 +6,11 @@ use std::{
     io, mem,
     net::SocketAddr,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    sync::Arc,
 };
 
 use super::{
-    response::{Response, Step},
+    response::{Response, Step, Wanted},
     url::Target,
 };
 
@@ -61,20 +62,21 @@ pub(super) struct Connection {
     sent: usize,
     /// It had an answer before: then the server may close it while a request is on the way, which is nobody's fault.
     pub(super) was_used: bool,
+    wanted: Arc<Wanted>,
 }
 
 impl Connection {
-    pub(super) fn new() -> Self {
-        let response = Response::default();
+    pub(super) fn new(wanted: &Arc<Wanted>) -> Self {
         Connection {
             socket: None,
             address: None,
             state: State::Closed,
             generation: 0,
             due: None,
-            response,
+            response: Response::new(wanted),
             sent: 0,
             was_used: false,
+            wanted: Arc::clone(wanted),
         }
     }
 
@@ -100,7 +102,7 @@ impl Connection {
     /// This request is the next. It is sent as far as the socket takes it now.
     pub(super) fn begin(&mut self, due: Due, target: &Target) -> Outcome {
         self.due = Some(due);
-        self.response = Response::default();
+        self.response = Response::new(&self.wanted);
         self.sent = 0;
         if self.state == State::Idle {
             self.state = State::Sending;

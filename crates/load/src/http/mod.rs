@@ -14,22 +14,26 @@ mod connection;
 mod response;
 mod url;
 
-use std::{io, thread, time::Duration};
+use std::{io, sync::Arc, thread, time::Duration};
 
 use sysdock_table::Cancel;
 
 use crate::{LoadError, clock};
 
 use answered::Counts;
-pub use answered::{Answered, Errors, HttpLatency, OfUrl};
+pub use answered::{Answered, Errors, HttpLatency, OfUrl, Sum};
 use client::Client;
+pub use response::Wanted;
+pub use url::Request;
 use url::Target;
 
 /// What is to be asked, and how often.
 #[derive(Clone, Debug)]
 pub struct HttpLoad {
-    /// Where to: each request goes to one of them, which is drawn.
-    pub urls: Vec<String>,
+    /// What is asked for: each time one of them, which is drawn.
+    pub requests: Vec<Request>,
+    /// What is kept of answers.
+    pub wanted: Arc<Wanted>,
     /// Requests a second. `None`: closed loop.
     pub rate: Option<f64>,
     /// Connections at a time, at most.
@@ -57,7 +61,7 @@ impl HttpLoad {
                 wrong("there are as many connections as threads, at least")
             }
             HttpLoad { time, timeout, .. } if time.is_zero() || timeout.is_zero() => wrong("times are longer than 0"),
-            HttpLoad { urls, .. } if urls.is_empty() => wrong("no address is given"),
+            HttpLoad { requests, .. } if requests.is_empty() => wrong("no request is given"),
             _ => Ok(()),
         }
     }
@@ -70,7 +74,8 @@ impl HttpLoad {
 /// Where it makes no sense, a name has no address, or this process may not open so many connections. What the server does is no error.
 pub fn http(load: &HttpLoad, cancel: &Cancel) -> Result<Answered, LoadError> {
     load.check()?;
-    let targets: Vec<Target> = load.urls.iter().map(|url| Target::parse(url, load.keep_alive)).collect::<Result<_, _>>()?;
+    let parse = |request| Target::parse(request, load.keep_alive);
+    let targets: Vec<Target> = load.requests.iter().map(parse).collect::<Result<_, _>>()?;
     allow_connections(load.connections + load.threads * 4)?;
     let (started_ns, to_epoch_ns) = (clock::now_ns(), clock::to_epoch_ns());
     let threads = load.threads;
@@ -84,7 +89,7 @@ pub fn http(load: &HttpLoad, cancel: &Cancel) -> Result<Answered, LoadError> {
         let running: Vec<_> = clients.into_iter().map(|client| scope.spawn(|| client.run(cancel))).collect();
         running.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))).collect::<Vec<_>>()
     });
-    let mut all = Counts::new(targets.len());
+    let mut all = Counts::new(targets.len(), load.wanted.sums.len());
     for counts in counts {
         all.add(&counts.map_err(LoadError::Http)?);
     }

@@ -1,6 +1,19 @@
-//! Reads an answer in pieces, as they come: HTTP/1.1 (RFC 9112), as far as answers to GET need it.
+//! Reads an answer in pieces, as they come: HTTP/1.1 (RFC 9112), as far as answers to GET and POST need it.
 //!
 //! States: *head* -> (*length* | *chunk size* -> *chunk* -> *chunk size* ... -> *trailer* | *until close*) -> done.
+
+use std::sync::Arc;
+
+use crc32fast::Hasher;
+
+/// What is kept of answers beside their status and length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Names of fields of the head whose numbers are added up.
+    pub sums: Vec<String>,
+    /// A checksum of the content.
+    pub checksums: bool,
+}
 
 /// Heads and lines of sizes longer than this are no answers of a web server.
 const LONGEST_HEAD: usize = 64 << 10;
@@ -31,6 +44,11 @@ pub(super) struct Response {
     pub(super) keeps_alive: bool,
     /// Whether anything came.
     pub(super) began: bool,
+    wanted: Arc<Wanted>,
+    /// Of each field that is added up, in the order of `wanted`.
+    pub(super) numbers: Vec<Option<u64>>,
+    /// Of the content so far, where it is wanted.
+    checksum: Hasher,
 }
 
 /// How far it is.
@@ -46,11 +64,30 @@ pub(super) enum Step {
 
 impl Default for Response {
     fn default() -> Self {
-        Response { state: State::Head, line: Vec::new(), status: 0, content_bytes: 0, keeps_alive: true, began: false }
+        Response::new(&Arc::default())
     }
 }
 
 impl Response {
+    pub(super) fn new(wanted: &Arc<Wanted>) -> Self {
+        Response {
+            state: State::Head,
+            line: Vec::new(),
+            status: 0,
+            content_bytes: 0,
+            keeps_alive: true,
+            began: false,
+            wanted: Arc::clone(wanted),
+            numbers: vec![None; wanted.sums.len()],
+            checksum: Hasher::new(),
+        }
+    }
+
+    /// The CRC-32 of the content so far. `None`: it is not wanted.
+    pub(super) fn crc32(&self) -> Option<u32> {
+        self.wanted.checksums.then(|| self.checksum.clone().finalize())
+    }
+
     /// What came next.
     pub(super) fn read(&mut self, mut bytes: &[u8]) -> Step {
         self.began |= !bytes.is_empty();
@@ -60,25 +97,26 @@ impl Response {
                 State::Length(left) => {
                     let taken = (*left).min(bytes.len() as u64);
                     *left -= taken;
-                    self.content_bytes += taken;
                     if *left == 0 {
                         self.state = State::Done;
                     }
+                    self.content(&bytes[..taken as usize]);
                     Some(taken as usize)
                 }
                 State::Chunk(left) => {
                     let taken = (*left).min(bytes.len() as u64);
                     // The last two of it are a line end.
-                    self.content_bytes += taken.min(left.saturating_sub(2));
+                    let of_content = taken.min(left.saturating_sub(2));
                     *left -= taken;
                     if *left == 0 {
                         self.state = State::ChunkSize;
                     }
+                    self.content(&bytes[..of_content as usize]);
                     Some(taken as usize)
                 }
                 State::ChunkSize | State::Trailer => self.chunk_line(bytes),
                 State::UntilClose => {
-                    self.content_bytes += bytes.len() as u64;
+                    self.content(bytes);
                     Some(bytes.len())
                 }
                 State::Done => None,
@@ -87,6 +125,13 @@ impl Response {
             bytes = &bytes[taken..];
         }
         if self.state == State::Done { Step::Complete } else { Step::More }
+    }
+
+    fn content(&mut self, bytes: &[u8]) {
+        self.content_bytes += bytes.len() as u64;
+        if self.wanted.checksums {
+            self.checksum.update(bytes);
+        }
     }
 
     /// The server closed the connection: whether the answer is complete by that.
@@ -138,6 +183,8 @@ impl Response {
                     _ if value.eq_ignore_ascii_case("keep-alive") => true,
                     _ => self.keeps_alive,
                 };
+            } else if let Some(place) = self.wanted.sums.iter().position(|wanted| name.eq_ignore_ascii_case(wanted)) {
+                self.numbers[place] = value.parse().ok();
             }
         }
         self.state = match (self.status, length) {
@@ -203,6 +250,24 @@ mod tests {
                 assert_eq!(found, (Step::Complete, status, bytes, keeps_alive), "{piece}: {}", text.escape_ascii());
             }
         }
+    }
+
+    #[test]
+    fn numbers_and_checksums_are_kept_where_they_are_wanted() {
+        let wanted = Arc::new(Wanted { sums: vec!["lines".into(), "cents".into()], checksums: true });
+        let answers: [&[u8]; 2] = [
+            b"HTTP/1.1 201 Created\r\nCents: 4560\r\nContent-Length: 9\r\nLines: many\r\n\r\n123456789",
+            b"HTTP/1.1 201 Created\r\ncents: 4560\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n1234\r\n5\r\n56789\r\n0\r\n\r\n",
+        ];
+        for text in answers {
+            for piece in [1, 3, 1000] {
+                let mut response = Response::new(&wanted);
+                text.chunks(piece).for_each(|bytes| _ = response.read(bytes));
+                // The check value of CRC-32.
+                assert_eq!((response.crc32(), &response.numbers[..]), (Some(0xCBF4_3926), &[None, Some(4560)][..]));
+            }
+        }
+        assert_eq!(read(answers[0], 1000).1.crc32(), None);
     }
 
     #[test]

@@ -1,19 +1,59 @@
-//! Where requests go.
+//! Where requests go, and what they ask for.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use crate::LoadError;
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// GET, or POST without content.
+    pub method: String,
+    /// `http://HOST[:PORT][/PATH]`.
+    pub url: String,
+}
+
+impl Request {
+    /// A page.
+    #[must_use]
+    pub fn get(url: &str) -> Self {
+        Request { method: "GET".into(), url: url.into() }
+    }
+
+    /// The requests of a text, `METHOD PATH` in each line, to a server.
+    ///
+    /// # Errors
+    ///
+    /// Where a line is none, or the server is given with a path.
+    pub fn lines(server: &str, text: &str) -> Result<Vec<Self>, LoadError> {
+        let server = server.strip_suffix('/').unwrap_or(server);
+        if server.strip_prefix("http://").unwrap_or_default().contains(['/', '?', '#']) {
+            let why = "a server whose requests are in a file is http://HOST[:PORT], without a path";
+            return Err(LoadError::Address(format!("{}: {why}", server.escape_debug())));
+        }
+        let parse = |(number, line): (usize, &str)| match line.split_once(' ') {
+            Some((method @ ("GET" | "POST"), path)) if path.starts_with('/') => {
+                Ok(Request { method: method.into(), url: format!("{server}{path}") })
+            }
+            _ => Err(LoadError::Address(format!("line {} of the requests is neither `GET /PATH` nor `POST /PATH`", number + 1))),
+        };
+        text.lines().enumerate().map(parse).collect()
+    }
+}
 
 /// An address, and the request that is sent there.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) address: SocketAddr,
     pub(super) request: Vec<u8>,
+    /// It may be sent again where nobody knows whether the server did what it asks for.
+    pub(super) is_repeatable: bool,
 }
 
 impl Target {
-    /// From `http://HOST[:PORT][/PATH]`.
-    pub(super) fn parse(url: &str, keep_alive: bool) -> Result<Self, LoadError> {
+    /// What is sent for a request, and where to.
+    pub(super) fn parse(request: &Request, keep_alive: bool) -> Result<Self, LoadError> {
+        let Request { method, url } = request;
         let wrong = |why: &str| LoadError::Address(format!("{}: {why}", url.escape_debug()));
         let rest = url.strip_prefix("http://").ok_or_else(|| wrong("not an address that begins with http://"))?;
         if rest.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
@@ -31,8 +71,10 @@ impl Target {
         let address = found.ok_or_else(|| wrong("the name has no address"))?;
         let path = if path.starts_with('/') { path.to_string() } else { format!("/{path}") };
         let connection = if keep_alive { "" } else { "Connection: close\r\n" };
-        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: sysdock\r\nAccept: */*\r\n{connection}\r\n");
-        Ok(Target { address, request: request.into_bytes() })
+        let length = if method == "POST" { "Content-Length: 0\r\n" } else { "" };
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: sysdock\r\nAccept: */*\r\n");
+        let request = format!("{head}{length}{connection}\r\n");
+        Ok(Target { address, request: request.into_bytes(), is_repeatable: method == "GET" })
     }
 }
 
@@ -43,7 +85,7 @@ mod tests {
     #[test]
     fn addresses_become_requests() {
         let request = |url: &str, keep_alive| {
-            let target = Target::parse(url, keep_alive).expect(url);
+            let target = Target::parse(&Request::get(url), keep_alive).expect(url);
             (target.address.to_string(), String::from_utf8(target.request).expect("text"))
         };
         let (address, text) = request("http://127.0.0.1:8080/a/b?c=d#e", true);
@@ -68,7 +110,27 @@ mod tests {
             "http://127.0.0.1:x/",
             "http://127.0.0.1/\r\nX: y",
         ] {
-            assert!(matches!(Target::parse(url, true), Err(LoadError::Address(_))), "{url}");
+            assert!(matches!(Target::parse(&Request::get(url), true), Err(LoadError::Address(_))), "{url}");
+        }
+    }
+
+    #[test]
+    fn lines_become_requests_of_a_server() {
+        let requests = Request::lines("http://127.0.0.1:8080/", "GET /a?b\nPOST /c\n").expect("lines");
+        assert_eq!(requests[0], Request::get("http://127.0.0.1:8080/a?b"));
+        let target = Target::parse(&requests[1], true).expect("a request");
+        assert!(!target.is_repeatable);
+        let text = String::from_utf8(target.request).expect("text");
+        assert!(text.starts_with("POST /c HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n"), "{text}");
+        assert!(text.ends_with("\r\nContent-Length: 0\r\n\r\n"), "{text}");
+        for (server, text) in [
+            ("http://127.0.0.1", "GET /a\n\n"),
+            ("http://127.0.0.1", "PUT /a"),
+            ("http://127.0.0.1", "GET a"),
+            ("http://127.0.0.1", "/a"),
+            ("http://127.0.0.1/x", "GET /a"),
+        ] {
+            assert!(matches!(Request::lines(server, text), Err(LoadError::Address(_))), "{server} {text}");
         }
     }
 }
