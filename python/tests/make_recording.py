@@ -200,6 +200,9 @@ class RecordingMaker:
             "experiment_checks": [check],
             "experiment_causes": [cause],
             "experiment_stacks": [{"run_id": 1, "stack": "cat;main", "time_ns": 9e6}],
+            "experiment_methods": [
+                {"run_id": 1, "method": "main", "calls": 1, "time_ns": 90, "samples": 1, "samples_within": 2}
+            ],
             "experiment_profiles": [
                 item,
                 {**item, "kind": "total", "name": "elapsed", "value": 9e7, "unit": "ns"},

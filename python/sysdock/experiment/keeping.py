@@ -35,6 +35,7 @@ _TABLES = (
     "experiment_metrics",
     "experiment_profiles",
     "experiment_stacks",
+    "experiment_methods",
     "experiment_facts",
     "experiment_commands",
     "experiment_verdicts",
@@ -126,7 +127,7 @@ class Kept:
             append(self.folder, self.library, rows, _clocked)
 
     def add_runs(self, runs: Sequence[RunRow]) -> None:
-        """Runs with their metrics, and the profiles of explain runs."""
+        """Runs with their metrics and methods, and the profiles of explain runs."""
         metrics = [(run.run_id, name, value) for run in runs for name, value in run.metrics.items()]
         profiles = [
             (run.run_id, item.kind, item.name, item.value, item.unit)
@@ -135,12 +136,14 @@ class Kept:
         ]
         rows = [run.values() for run in runs]
         stacks = [(run.run_id, *stack) for run in runs for stack in run.profile.stacks]
+        methods = [(run.run_id, *method.values()) for run in runs for method in run.methods]
         self.add(
             {
                 "experiment_runs": rows,
                 "experiment_metrics": metrics,
                 "experiment_profiles": profiles,
                 "experiment_stacks": stacks,
+                "experiment_methods": methods,
             }
         )
         self.rows += runs
@@ -193,7 +196,7 @@ def read_rows(recording: Recording, library: Library) -> list[RunRow]:
             "SELECT run_id, kind, name, value, unit FROM experiment_profiles"
         ).fetchall():
             profiles.setdefault(run_id, []).append(Item(*item))
-        names = [field.name for field in fields(RunRow)[:-2]]
+        names = [field.name for field in fields(RunRow)[:-3]]
         rows = connection.execute(
             f"SELECT {', '.join(names)} FROM experiment_runs ORDER BY run_id"
         ).fetchall()

@@ -9,11 +9,12 @@ import signal
 import statistics
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from sysdock.errors import UserError
+from sysdock.experiment.methods import Method, read_methods
 from sysdock.experiment.own_cpu import own_cpu
 from sysdock.experiment.warm_up import steady_from
 from sysdock.library import Reject, Workload
@@ -58,13 +59,14 @@ WARM_UP, UNSTEADY = "_warm_up", "_unsteady"
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a run: its metrics, and why it does not count (None: it does)."""
+    """What came of a run: its metrics, why it does not count (None: it does), what its profiler says."""
 
     started_ns: int
     dur_ns: int
     exit_code: int | None
     metrics: dict[str, float] = field(default_factory=dict)
     reason: str | None = None
+    methods: tuple[Method, ...] = ()
 
 
 class Failed(Exception):
@@ -105,8 +107,7 @@ def run_once(
         _without(result, own_cpu(servers).since(before))
         run = _taken(workload, result, folder, reject)
         if run.reason is None:
-            for words in workload.check:
-                _step("check", words, names, folder)
+            run = _checked(workload, run, names, folder)
     except Failed as error:
         return Run(0, 0, None, reason=str(error))
     finally:
@@ -145,8 +146,7 @@ def run_together(workload: Workload, runs: Sequence[Together], *, reject: Reject
         for each, (process, command) in zip(runs, processes, strict=True):
             found.append(_taken(workload, finish(process, command), each.folder, reject))
             if found[-1].reason is None:
-                for words in workload.check:
-                    _step("check", words, each.names, each.folder)
+                found[-1] = _checked(workload, found[-1], each.names, each.folder)
     except Failed as error:
         return [Run(0, 0, None, reason=str(error))] * len(runs)
     finally:
@@ -266,6 +266,20 @@ def _steady(name: str, values: Sequence[float]) -> dict[str, float]:
         f"{name}{WARM_UP}": (start or 0) / len(values),
         f"{name}{UNSTEADY}": float(start is None),
     }
+
+
+def _checked(workload: Workload, run: Run, names: Mapping[str, object], folder: Path) -> Run:
+    """The run with what it says of its methods, where `check` finds it right; Failed where it does not."""
+    for words in workload.check:
+        _step("check", words, names, folder)
+    if workload.methods is None:
+        return run
+    file = folder / filled(workload.methods, names)
+    try:
+        return replace(run, methods=read_methods(file))
+    except (OSError, ValueError) as error:
+        why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else str(error)
+        raise Failed(f"methods ({file}): {why}") from None
 
 
 def _without(result: dict[str, Any], own_ns: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from sysdock.experiment import plan as planned
 from sysdock.experiment.causes import Cause, Key, causes
 from sysdock.experiment.explaining import NOTHING, Profile
+from sysdock.experiment.methods import Method
 from sysdock.experiment.one_run import UNSTEADY
 from sysdock.experiment.plan import CONTROL
 from sysdock.experiment.validity import Check, Placed, check_case
@@ -27,7 +28,7 @@ _UNEQUAL = 0.2
 
 @dataclass(frozen=True)
 class RunRow:
-    """A row of `experiment_runs`, with its metrics; explain runs also have a profile."""
+    """A row of `experiment_runs`, with its metrics; explain runs have a profile, some runs also methods."""
 
     run_id: int
     case_id: int
@@ -43,6 +44,7 @@ class RunRow:
     reason: str | None
     metrics: dict[str, float]
     profile: Profile = NOTHING
+    methods: tuple[Method, ...] = ()
 
     def values(self) -> tuple[Any, ...]:
         """In the order of the columns."""

@@ -331,6 +331,7 @@ class _Running:
             run_.reason,
             run_.metrics,
             explained,
+            run_.methods,
         )
 
     def _profiled(self, bench: Bench, run_: Run, recording: Path | None) -> tuple[Run, Profile]:
@@ -373,13 +374,7 @@ class _Running:
             servers=bench.state.server_pids(),
         )
         if run_.reason is None and (differences := bench.state.prove()):
-            return Run(
-                run_.started_ns,
-                run_.dur_ns,
-                run_.exit_code,
-                run_.metrics,
-                f"changed during the run: {differences[0]}",
-            )
+            return replace(run_, reason=f"changed during the run: {differences[0]}")
         return run_
 
     def _show(self, block: int, turn: Turn) -> None:

@@ -53,6 +53,7 @@ _WORKLOAD_KEYS = (
     "measures",
     "unit",
     "units",
+    "methods",
 )
 _MEASURE_KEYS = ("pattern", "better", "text", "text_ja", "series")
 _MEASURE_NEEDED = ("pattern", "better", "text", "text_ja")
@@ -124,7 +125,8 @@ class Measure:
 class Workload:
     """The command that is measured, and what belongs to each of its runs. `primary`: instead of the claim's.
 
-    `units`: the measure that says how much work a run did, counted in `unit`.
+    `units`: the measure that says how much work a run did, counted in `unit`. `methods`: the file in which
+    the run's own profiler says which methods it called.
     """
 
     name: str
@@ -139,6 +141,7 @@ class Workload:
     measures: tuple[Measure, ...] = ()
     unit: str = "run"
     units: str | None = None
+    methods: str | None = None
 
 
 @dataclass(frozen=True)
@@ -425,6 +428,7 @@ class _Parser:
             measures=tuple(self.measure(key, value) for key, value in measures.items()),
             unit=self.text("unit", entry.get("unit", "run")),
             units=self.text("units", entry["units"]) if "units" in entry else None,
+            methods=self.text("methods", entry["methods"], is_prose=False) if "methods" in entry else None,
             before=lists["before"],
             after=lists["after"],
             check=lists["check"],

@@ -19,6 +19,7 @@ _TABLES = (
     "experiment_facts",
     "experiment_profiles",
     "experiment_stacks",
+    "experiment_methods",
     "experiment_verdicts",
     "experiment_checks",
     "experiment_causes",

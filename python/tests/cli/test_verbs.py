@@ -243,6 +243,7 @@ class TestDiagnose:
             "experiment/causes": 1,
             "experiment/checks": 1,
             "experiment/flame_difference": 0,
+            "experiment/methods": 1,
         }
         rows |= {"experiment/runs": 20, "experiment/tuning": 2, "experiment/verdicts": 1}
         assert {name: len(found) for name, found in shown.items()} == rows

@@ -33,6 +33,9 @@ def results(source: Source) -> list[Block]:
     bottlenecks = source.shown("experiment/bottlenecks")
     if bottlenecks:
         blocks += [Heading(2, say("Bottlenecks", "ボトルネック")), *bottlenecks]
+    methods = source.shown("experiment/methods")
+    if methods:
+        blocks += [Heading(2, say("Methods", "メソッド")), *methods]
     causes = source.shown("experiment/causes")
     if causes:
         blocks += [Heading(2, say("Causes", "原因")), *causes]

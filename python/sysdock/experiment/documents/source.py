@@ -47,7 +47,12 @@ class Source:
             )
 
     def shown(self, analysis: str) -> list[Block]:
-        """The table of an analysis, and the command that prints it; nothing where it has no rows."""
+        """The table of an analysis, and the command that prints it; nothing where it has no rows.
+
+        Nor where the recording is of an earlier version, which did not have its table.
+        """
+        if self.session.missing(self.session.library.analysis(analysis)):
+            return []
         result = self.session.run(analysis)
         head = tuple(heading(column) for column in result.columns)
         rows = tuple(
