@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import sysdock.experiment.disk_preparations
+import sysdock.experiment.java_preparations
 import sysdock.experiment.postgres_preparations
 import sysdock.experiment.program_preparations
 import sysdock.experiment.web_preparations  # noqa: F401  their functions are known by being defined
@@ -108,9 +109,13 @@ def _texts(experiment: Experiment) -> Iterator[str]:
     """Everything in which placeholders are replaced."""
     for step in experiment.prepare:
         yield from step.run or ()
+        for name in PREPARATIONS[step.do].filled if step.do in PREPARATIONS else ():
+            words = step.arguments.get(name)
+            yield from (str(word) for word in words) if isinstance(words, list) else ()
     for each in experiment.workloads:
         for words in (each.run, *each.before, *each.after, *each.check):
             yield from words
+        yield each.methods or ""
     for key, value in experiment.settings.items():
         yield key
         yield value

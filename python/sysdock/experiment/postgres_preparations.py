@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from typing import Literal
 
 from sysdock.experiment.bench import Bench
 from sysdock.experiment.preparation import preparation
 from sysdock.experiment.state import Postgres
 from sysdock.experiment.state.postgres import find_programs, programs
+from sysdock.experiment.state.servers import free_port
 from sysdock.experiment.tools import run_tool
 
 # Of libpq: PGSERVICEFILE names it, `service=NAME` a server in it.
@@ -22,13 +24,22 @@ def _tools(**_: object) -> tuple[str, ...]:
 
 @preparation(_tools)
 def make_postgres(
-    bench: Bench, *, scale: int, settings: dict[str, str], name: str = "db", data: str = "data"
+    bench: Bench,
+    *,
+    scale: int,
+    settings: dict[str, str],
+    name: str = "db",
+    data: str = "data",
+    listen: Literal["socket", "tcp"] = "socket",
 ) -> None:
     """Starts a PostgreSQL on a file system, with tables of pgbench: `{scratch}/services`, `{db_programs}`.
 
-    A server is reached as `service=NAME` where PGSERVICEFILE is that file.
+    A server is reached as `service=NAME` where PGSERVICEFILE is that file; one that listens to tcp, for
+    programs that know no sockets of Unix, also at `{db_port}` of 127.0.0.1.
     """
-    server = bench.state.postgres(name, settings=settings, place=bench.place(data))
+    port = free_port() if listen == "tcp" else 0
+    server = bench.state.postgres(name, settings=settings, place=bench.place(data), port=port)
+    bench.names[f"{name}_port"] = server.port
     # A case that was killed may have left a file.
     with open(bench.scratch / _SERVICES, "a" if _SERVICES in bench.names else "w") as file:
         file.write(f"[{name}]\n{server.dsn.replace(' ', chr(10))}\n")

@@ -13,11 +13,15 @@ Function = Callable[..., None]
 
 @dataclass(frozen=True)
 class Preparation:
-    """A function of a bench and of arguments; `tools` says from these which programs it needs."""
+    """A function of a bench and of arguments; `tools` says from these which programs it needs.
+
+    `filled`: arguments that are commands, with placeholders.
+    """
 
     name: str
     function: Function
     tools: Callable[..., tuple[str, ...]]
+    filled: tuple[str, ...] = ()
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -45,11 +49,13 @@ class Preparation:
 PREPARATIONS: dict[str, Preparation] = {}
 
 
-def preparation(tools: Callable[..., tuple[str, ...]] = lambda **_: ()) -> Callable[[Function], Function]:
+def preparation(
+    tools: Callable[..., tuple[str, ...]] = lambda **_: (), filled: tuple[str, ...] = ()
+) -> Callable[[Function], Function]:
     """Makes a function a preparation of its name."""
 
     def add(function: Function) -> Function:
-        PREPARATIONS[function.__name__] = Preparation(function.__name__, function, tools)
+        PREPARATIONS[function.__name__] = Preparation(function.__name__, function, tools, filled)
         return function
 
     return add

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pwd
 from pathlib import Path
 
 from sysdock.errors import UserError
 from sysdock.experiment.bench import Bench
 from sysdock.experiment.preparation import preparation
+from sysdock.experiment.state import folders
+from sysdock.experiment.state.servers import free_port
 from sysdock.experiment.tools import find_tool, write_file
+from sysdock.library.experiments import filled
 
 
 @preparation(lambda programs, **_: tuple(programs))
@@ -24,3 +28,22 @@ def write_files(bench: Bench, *, files: dict[str, str]) -> None:
         if name != Path(name).name or name in ("", ".."):
             raise UserError(f"`{name}` is no name of a file", "leave out folders: files lie in {scratch}")
         write_file(bench.scratch / name, text)
+
+
+@preparation(lambda command, **_: (command[0],), filled=("command",))
+def start_server(bench: Bench, *, command: list[str], name: str = "server", user: str = "nobody") -> None:
+    """Starts a program that listens at `{server_port}` of 127.0.0.1; `{scratch}/server.url` has its address.
+
+    It starts in a folder of its own. What the command calls `{server_port}` is a port that is free now.
+    """
+    try:
+        account = pwd.getpwnam(user)
+    except KeyError:
+        raise UserError(f"there is no user `{user}`", "name one of /etc/passwd", name) from None
+    port = free_port()
+    bench.names |= {name: f"http://127.0.0.1:{port}", f"{name}_port": port}
+    folder = bench.scratch / name
+    folders.make(bench.state.journal, folder, (account.pw_uid, account.pw_gid))
+    words = [filled(word, bench.names) for word in command]
+    bench.state.server(name, words, ready=f"tcp:127.0.0.1:{port}", cwd=folder, user=user)
+    (bench.scratch / f"{name}.url").write_text(f"http://127.0.0.1:{port}")

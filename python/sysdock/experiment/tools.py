@@ -23,7 +23,8 @@ _PACKAGES = {
     "postgres": "postgresql", "psql": "postgresql-client", "nginx": "nginx-light", "mkfs.xfs": "xfsprogs",
     "xfs_fsr": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "btrfs": "btrfs-progs", "e4defrag": "e2fsprogs",
     "mkfs.ext4": "e2fsprogs", "losetup": "mount", "taskset": "util-linux", "runuser": "util-linux",
-    "sync": "coreutils",
+    "sync": "coreutils", "mvn": "maven", "java": "openjdk-17-jdk-headless",
+    "javac": "openjdk-17-jdk-headless", "jfr": "openjdk-17-jdk-headless",
 }  # fmt: skip
 
 # What comes from the Python Package Index, by the same name.

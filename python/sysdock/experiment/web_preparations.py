@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -12,6 +11,7 @@ from typing import Literal
 from sysdock.errors import UserError
 from sysdock.experiment.bench import Bench
 from sysdock.experiment.preparation import preparation
+from sysdock.experiment.state.servers import free_port
 from sysdock.experiment.tools import find_tool, run_tool, write_file
 from sysdock.recording.native import find_native
 
@@ -66,7 +66,7 @@ def make_web_server(
 ) -> None:
     """Starts a web server on the first CPU or all, with a page of each size: `{scratch}/web.urls`."""
     used = _cpus()[:1] if cpus == "one" else _cpus()
-    folder, port = bench.scratch / name, _free_port()
+    folder, port = bench.scratch / name, free_port()
     folder.mkdir(exist_ok=True)
     pages = _pages(bench.scratch / "pages", pages_kib)
     words = {"folder": folder, "cpus": len(used), "port": port, "pages": pages, "modules": _MODULES}
@@ -109,13 +109,6 @@ def _pages(folder: Path, sizes_kib: Sequence[str]) -> Path:
             raise UserError(f"`{size}` is no size of a page", "write pages_kib in KiB: ['1', '64']")
         (folder / size).write_bytes(os.urandom(int(size) * _KIB))
     return folder
-
-
-def _free_port() -> int:
-    """A port of this machine that nobody listens on now."""
-    with socket.socket() as trial:
-        trial.bind(("127.0.0.1", 0))
-        return int(trial.getsockname()[1])
 
 
 def _version(program: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -15,7 +16,8 @@ import pytest
 from click.testing import CliRunner
 from sysdock.cli import sysdock
 from sysdock.errors import UserError
-from sysdock.experiment import postgres_preparations
+from sysdock.experiment import PREPARATIONS, postgres_preparations
+from sysdock.experiment.methods import Method, read_methods
 from sysdock.experiment.state.postgres import find_programs
 from sysdock.experiment.tools import find_tool
 from sysdock.library import Library
@@ -54,9 +56,9 @@ def experiment() -> Iterator[Callable[..., Path]]:
         yield run
 
 
-def shown(folder: Path, analysis: str) -> list[dict]:
+def shown(folder: Path, analysis: str, *options: str) -> list[dict]:
     """Rows of an analysis."""
-    words = ["show", str(folder), analysis, "--format", "json"]
+    words = ["show", str(folder), analysis, "--format", "json", *options]
     done = CliRunner().invoke(sysdock, words, catch_exceptions=False, standalone_mode=False)
     return json.loads(done.stdout)
 
@@ -207,13 +209,16 @@ def test_the_answers_of_all_22_queries_are_those_of_another_database(experiment:
     assert "-c shared_buffers=1GB" in procedure
 
 
-def test_a_wrong_answer_of_a_query_is_no_success(tmp_path: Path, library: Library) -> None:
+def files_of(library: Library, name: str) -> dict[str, str]:
+    """The files that an experiment writes."""
     [files] = [
-        step.arguments["files"]
-        for step in library.experiment("db/decision").prepare
-        if step.do == "write_files"
+        step.arguments["files"] for step in library.experiment(name).prepare if step.do == "write_files"
     ]
-    (tmp_path / "check.py").write_text(files["check.py"])
+    return files
+
+
+def test_a_wrong_answer_of_a_query_is_no_success(tmp_path: Path, library: Library) -> None:
+    (tmp_path / "check.py").write_text(files_of(library, "db/decision")["check.py"])
     answers = {"expected": ["a,1.0", ""], "answers": ["a,1.00", ""]}
     for name, lines in answers.items():
         (tmp_path / name).mkdir()
@@ -228,3 +233,140 @@ def test_a_wrong_answer_of_a_query_is_no_success(tmp_path: Path, library: Librar
     assert check() == (1, "q01: row 1 is ['a', '1.0001'] and not ['a', '1.0']")
     (tmp_path / "answers" / "q01").write_text("a,1\n")
     assert check() == (1, "q01: 1 rows and not 2")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("needs_root")
+def test_a_web_shop_has_the_orders_that_it_acknowledged(
+    experiment: Callable[..., Path], library: Library
+) -> None:
+    need_postgres()
+    need("java", "javac", "jfr", "taskset")
+    jars = [step for step in library.experiment("app/orders").prepare if step.do == "fetch_jars"]
+    need(*(tool for step in jars for tool in PREPARATIONS["fetch_jars"].tools(**step.arguments)))
+    folder = experiment("app/orders", "mix=mixed", "size=1", "seconds=1", "warm_up_s=1")
+    runs = shown(folder, "experiment/runs")
+    # Each run was checked: pages, and what the database has.
+    assert {row["rejected"] for row in runs} == {False}
+    assert len(runs) == 5 + 6
+    found = {
+        (row["scenario"], row["metric"]): row["scenario_median"]
+        for row in shown(folder, "experiment/verdicts")
+    }
+    scenarios = {scenario for scenario, _ in found}
+    assert scenarios == {"A/A", "tuned", "no_pool", "asynchronous", "small_heap"}
+    for scenario in scenarios:
+        assert 0 < found[scenario, "p50_ns"] <= found[scenario, "p90_ns"] <= found[scenario, "p99_ns"]
+        assert found[scenario, "app_cpu_s"] > 0
+        # One for each page, and no less: of an order all statements are in one transaction.
+        assert found[scenario, "commits"] >= found[scenario, "requests"] > 0
+    methods = {
+        (row["scenario"], row["method"]): row
+        for row in shown(folder, "experiment/methods", "--param", "most=100")
+    }
+    # The A/A arm is another run of the baseline; each request is one call.
+    answers = methods["no_pool", "Orders.answer"]
+    assert answers["calls"] == found["no_pool", "requests"]
+    assert answers["time_share"] == 1
+    assert 0 < methods["no_pool", "Orders.commit"]["calls"] < answers["calls"]
+    assert 0 < methods["no_pool", "Orders.connect"]["time_share"] < 1
+    results = (folder / "documents" / "results.md").read_text()
+    assert "| requests | - | default | Orders.answer |" in results.replace("&lt;", "<")
+
+
+@pytest.fixture
+def shop(tmp_path: Path, library: Library) -> Callable[..., tuple[int, str]]:
+    """Has the programs of app/orders check a run: what was answered, and what the database has."""
+    for name, text in files_of(library, "app/orders").items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "shop.py").write_text(
+        "from pathlib import Path\n\n\ndef psql(folder, database, *words):\n"
+        "    return Path(folder, 'database').read_text()\n"
+    )
+    order = {"lines": 2, "quantity": 3, "full_cents": 1000, "cents": 900}
+    (tmp_path / "expected.json").write_text(json.dumps({"GET /item?item=1": 77, "POST /order?a=1": order}))
+
+    def check(database: str, **changed: object) -> tuple[int, str]:
+        url = "http://127.0.0.1:80"
+        run = {
+            "due": 5,
+            "answered": 5,
+            "statuses": {"200": 3, "201": 2},
+            "errors": {},
+            "urls": [
+                {"method": "GET", "url": f"{url}/item?item=1", "answered": 3, "crc32": 77},
+                {"method": "POST", "url": f"{url}/order?a=1", "answered": 2, "crc32": None},
+            ],
+            "sums": {"order-lines": {"answers": 2, "sum": 4}, "order-cents": {"answers": 2, "sum": 1800}},
+        }
+        (tmp_path / "run.json").write_text(json.dumps({**run, **changed}))
+        (tmp_path / "database").write_text(database)
+        done = subprocess.run(
+            [sys.executable, "check.py", ".", "db"], cwd=tmp_path, capture_output=True, text=True
+        )
+        return done.returncode, done.stderr.strip()
+
+    return check
+
+
+def test_an_order_that_is_lost_or_a_wrong_page_is_no_success(shop: Callable[..., tuple[int, str]]) -> None:
+    # Orders, their price, lines, quantity, price without discount, what is missing in the stock.
+    right = "2,1800,4,6,2000,6"
+    assert shop(right) == (0, "")
+    lost = shop("1,900,2,3,1000,3")
+    assert lost[0] == 1
+    assert lost[1].startswith("the database has {'orders': 1, 'cents': 900, 'lines': 2,")
+    assert shop("2,1800,4,6,2000,5")[0] == 1
+    wrong_page = [{"method": "GET", "url": "http://127.0.0.1:80/item?item=1", "answered": 3, "crc32": 78}]
+    assert shop(right, urls=wrong_page) == (1, "GET /item?item=1: 3 answers are not all as expected")
+    sums = {"order-lines": {"answers": 2, "sum": 4}, "order-cents": {"answers": 2, "sum": 1799}}
+    assert shop(right, sums=sums) == (1, "1799 cents were acknowledged, and 1800 were ordered")
+    failed = shop(right, statuses={"200": 3, "201": 1, "500": 1})
+    assert failed == (1, "5 requests, and answers {'200': 3, '201': 1, '500': 1}; errors {}")
+
+
+def test_the_data_of_the_shop_are_the_same_on_every_machine(tmp_path: Path, library: Library) -> None:
+    program = tmp_path / "data.py"
+    program.write_text(files_of(library, "app/orders")["data.py"])
+    subprocess.run([sys.executable, program, tmp_path, "1"], check=True)
+    names = ("load.sql", "mixed.requests", "expected.json")
+    found = [hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()[:16] for name in names]
+    assert found == ["5e3251347445563e", "ec314afe13eb52eb", "d9cffdf47fab47fa"]
+    lines = (tmp_path / "browse.requests").read_text().splitlines()
+    assert len(lines) == 2000
+    assert not any(line.startswith("POST") for line in lines)
+
+
+def test_samples_of_flight_recorder_become_methods(
+    tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sample(*names: str) -> dict:
+        frames = [
+            {"method": {"type": {"name": kind}, "name": name}}
+            for kind, name in (each.rsplit(".", 1) for each in names)
+        ]
+        return {"type": "jdk.ExecutionSample", "values": {"stackTrace": {"frames": frames}}}
+
+    def call(method: str, duration: str) -> dict:
+        return {"type": "Call", "values": {"method": method, "duration": duration}}
+
+    events = [
+        sample("java/util/HashMap.get", "Orders.answer"),
+        sample("Orders.answer"),
+        sample("java/util/HashMap.get", "java/util/HashMap.get", "Orders.main"),
+        {"type": "jdk.ExecutionSample", "values": {"stackTrace": None}},
+        call("Orders.answer", "PT0.0025S"),
+        call("Orders.answer", "PT1M0.5S"),
+    ]
+    (tmp_path / "printed").write_text(json.dumps({"recording": {"events": events}}))
+    (tmp_path / "jfr").write_text(f"#!/bin/sh\ncat {tmp_path}/printed\n")
+    (tmp_path / "jfr").chmod(0o755)
+    (tmp_path / "methods.py").write_text(files_of(library, "app/orders")["methods.py"])
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    subprocess.run([sys.executable, tmp_path / "methods.py", tmp_path], check=True)
+    assert read_methods(tmp_path / "methods.csv") == (
+        Method("Orders.answer", 2, 60_502_500_000, 1, 2),
+        Method("java.util.HashMap.get", None, None, 2, 2),
+        Method("Orders.main", None, None, 0, 1),
+        Method("all others", None, None, 0, None),
+    )

@@ -189,6 +189,13 @@ def _address(name: str, place: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def free_port() -> int:
+    """A port of this machine that nobody listens on now."""
+    with socket.socket() as trial:
+        trial.bind(("127.0.0.1", 0))
+        return int(trial.getsockname()[1])
+
+
 def port_user(host: str, port: int) -> str | None:
     """Who listens on a port of this machine, as far as /proc tells; None where it is free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
