@@ -95,7 +95,7 @@ def once(
     from sysdock.probe.measuring import once as measure
     from sysdock.probe.series import find
 
-    place = find(directory, series)
+    place = find(directory, series, timeout)
     done = measure(place, Library(), Limits(wait, timeout), remark)
     waited = f"; waited {done.waited_s:.0f} s" if done.waited_s else ""
     under = f"; measured under load ({in_words(done.busy)})" if done.under_load else ""

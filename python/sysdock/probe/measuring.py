@@ -6,7 +6,6 @@ import ctypes
 import math
 import os
 import platform
-import signal
 import subprocess
 import tempfile
 import time
@@ -18,6 +17,7 @@ from typing import Any
 
 from sysdock.errors import UserError
 from sysdock.library import Library
+from sysdock.probe.looking import NoAnswer, end
 from sysdock.probe.series import PLAN, WHO, last_target, read_plan, target_row
 from sysdock.probe.target import Busy, Moment, Target, target_of
 from sysdock.recording import Recording, connect
@@ -74,20 +74,28 @@ def once(series: Path, library: Library, limits: Limits, said: Callable[[str], N
         rows: list[tuple[Any, ...]] = []
         targets: list[tuple[Any, ...]] = []
         trouble = None
+        until = time.monotonic() + limits.timeout_s
         try:
-            target = target_of(Path(before["folder"]))
+            target = target_of(Path(before["folder"]), limits.timeout_s)
             if _differs(target, before):
                 targets.append(target_row(target, probe_id, now, before["every_ns"]))
-            rows = _measure(target.folder, series, library, limits.timeout_s)
+            rows = _measure(target.folder, series, library, until - time.monotonic())
+        except NoAnswer:
+            trouble = NoAnswer(limits.timeout_s).fact
+            rows = [_nothing("timeout", trouble)]
         except UserError as error:
             trouble = error.fact
-            status = "timeout" if isinstance(error, _NoAnswer) else "error"
-            rows = [(0, "probe", "none", None, None, None, None, status, trouble)]
+            rows = [_nothing("error", trouble)]
         shared = (busy.load, busy.io_pressure, round(waited_s * 1e9), under_load)
         results = [_result(probe_id, now, row, shared) for row in rows]
         tables = {"probe_results": results, "probe_targets": targets}
         append(series, library, tables, lambda manifest: _count(manifest, now))
     return Measured(probe_id, len(rows), waited_s, busy, under_load, trouble)
+
+
+def _nothing(status: str, why: str) -> tuple[Any, ...]:
+    """The row of a probe that measured nothing."""
+    return (0, "probe", "none", None, None, None, None, status, why)
 
 
 def _differs(target: Target, before: dict[str, Any]) -> bool:
@@ -140,10 +148,6 @@ def in_words(busy: Busy) -> str:
     return f"load {busy.load:.1f} by CPU{pressure}"
 
 
-class _NoAnswer(UserError):
-    """The file system did not answer in time."""
-
-
 def _measure(folder: Path, series: Path, library: Library, timeout_s: float) -> list[tuple[Any, ...]]:
     """Rows of the generator: step, item, operation, length, rate, latencies, status, note."""
     with tempfile.TemporaryDirectory(prefix="sysdock-probe-") as made:
@@ -179,24 +183,14 @@ def _run(command: Sequence[str], timeout_s: float) -> tuple[int, str]:
         preexec_fn=_be_polite,
     )
     try:
-        _, said = process.communicate(timeout=timeout_s)
+        _, said = process.communicate(timeout=max(0.1, timeout_s))
     except subprocess.TimeoutExpired:
-        _end(process)
-        raise _NoAnswer(f"the file system did not answer within {timeout_s:g} s") from None
+        end(process)
+        raise NoAnswer(timeout_s) from None
     except BaseException:
-        _end(process)
+        end(process)
         raise
     return process.returncode, said
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """First asks it to clean up. What hangs in the kernel cannot be waited for."""
-    for number, patience in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 2.0)):
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(patience)
-            return
 
 
 def _be_polite() -> None:

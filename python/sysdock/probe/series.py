@@ -14,7 +14,8 @@ from typing import Any
 from sysdock import to_disk
 from sysdock.errors import UserError
 from sysdock.library import Library
-from sysdock.probe.target import Moment, Target, target_of
+from sysdock.probe.looking import NoAnswer, look_at
+from sysdock.probe.target import Moment, Target, by_path, on_mount, target_of
 from sysdock.recording import Recording, connect
 from sysdock.recording.appending import append, locked
 from sysdock.recording.writing import empty_capture, empty_manifest, write_manifest
@@ -26,6 +27,8 @@ _SYSTEM = Path("/var/lib/sysdock/probe")
 _DURATION = re.compile(r"(\d+)\s*(s|min|m|h|d)")
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 _SHORTEST_S = 60
+# A directory that does not answer for so long is known by its path alone.
+_ANSWERS_S = 5.0
 
 
 def default_root() -> Path:
@@ -73,7 +76,7 @@ def begin(folder: Path, series: Path | None, every_ns: int, library: Library) ->
 
 
 def _refuse_unwritable(target: Target) -> None:
-    if not os.access(target.folder, os.W_OK | os.X_OK, effective_ids=True):
+    if not target.may_write:
         why = "read-only" if "ro" in target.options.split(",") else "no permission to write"
         raise UserError(
             f"cannot be probed: {why}", "a probe makes files there, and removes them", str(target.folder)
@@ -102,19 +105,28 @@ def is_series(folder: Path) -> bool:
     return (folder / "recording.json").is_file() and (folder / PLAN).is_file()
 
 
-def find(folder: Path | None, series: Path | None = None) -> Path:
-    """The series that is meant: the one named, that of a directory, or the only one that there is."""
+def find(folder: Path | None, series: Path | None = None, within_s: float = _ANSWERS_S) -> Path:
+    """The series that is meant: the one named, that of a directory, or the only one that there is.
+
+    A directory may hang. After `within_s` it is the series of where its path lies; NoAnswer: there is none.
+    """
     if series is not None:
         if not is_series(series):
             raise UserError(
                 "no series of probes", "`sysdock probe init DIR --series FOLDER` makes one", str(series)
             )
         return series
-    if folder is not None and is_series(folder):
-        return folder
     root = default_root()
     if folder is not None:
-        place = root / target_of(folder).name
+        try:
+            looked = look_at(folder, min(within_s, _ANSWERS_S), ("recording.json", PLAN))
+            if looked.has_files:
+                return folder
+            place = root / on_mount(looked).name
+        except NoAnswer:
+            place = root / by_path(folder).name
+            if not is_series(place):
+                raise
         if not is_series(place):
             raise UserError(
                 "has no series of probes", f"`sysdock probe init {folder}` begins one", str(folder)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sysdock.errors import UserError
+from sysdock.probe.looking import Look, look_at
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 _KEPT = re.compile(r"[A-Za-z0-9:_.]")
@@ -27,6 +28,7 @@ class Target:
     options: str
     device: str
     size_bytes: int
+    may_write: bool
 
     @property
     def name(self) -> str:
@@ -34,17 +36,22 @@ class Target:
         return unit_name(self.mount_point)
 
 
-def target_of(folder: Path) -> Target:
-    """The file system of a directory; a UserError where it is none, or cannot be reached."""
-    try:
-        place = folder.resolve(strict=True)
-        size = os.statvfs(place)
-    except OSError as error:
-        raise UserError(
-            f"cannot be probed: {(error.strerror or str(error)).lower()}", None, str(folder)
-        ) from None
-    if not place.is_dir():
+def target_of(folder: Path, within_s: float = 60.0) -> Target:
+    """The file system of a directory; a UserError where it is none, or is not reached in that time."""
+    looked = look_at(folder, within_s)
+    if not looked.is_directory:
         raise UserError("not a directory", "give a directory of the file system", str(folder))
+    return on_mount(looked)
+
+
+def by_path(folder: Path) -> Target:
+    """The file system that a path leads to; it is not asked, so that size and rights are not known."""
+    return on_mount(Look(Path(os.path.abspath(folder)), True, 0, False, False))
+
+
+def on_mount(looked: Look) -> Target:
+    """The file system of a directory that was looked at."""
+    place = looked.place
     found = None
     for line in Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
         before, _, behind = line.partition(" - ")
@@ -54,11 +61,10 @@ def target_of(folder: Path) -> Target:
         if place.is_relative_to(mount) and (found is None or len(mount) >= len(found.mount_point)):
             fs_type, source, of_system = (_plain(word) for word in behind.split(" ")[:3])
             every = dict.fromkeys([*options.split(","), *of_system.split(",")])
-            found = Target(
-                place, mount, fs_type, source, ",".join(every), device, size.f_frsize * size.f_blocks
-            )
+            where = (place, mount, fs_type, source, ",".join(every), device)
+            found = Target(*where, looked.size_bytes, looked.may_write)
     if found is None:
-        raise UserError("the kernel does not say where it is mounted", None, str(folder))
+        raise UserError("the kernel does not say where it is mounted", None, str(place))
     return found
 
 

@@ -11,18 +11,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import Result
+from hung_fuse import MKDIR, hung
 from made_series import Maker, add_rows, make_series
 from sysdock.analysis import Session
 from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.probe import measuring
 from sysdock.probe.series import find, parse_every
-from sysdock.probe.target import Busy, unit_name
+from sysdock.probe.target import Busy, target_of, unit_name
 from sysdock.recording import Recording
 
 Call = Callable[..., Result]
@@ -95,7 +97,8 @@ def test_a_file_system_that_cannot_be_measured_is_a_row(
 ) -> None:
     _, series = begun
     stand_in(behaviour)
-    assert once(call, series, "--timeout", "1").return_value == 2
+    words = ("--timeout", "1") if behaviour == "hang" else ()
+    assert once(call, series, *words).return_value == 2
     [(item, said, note)] = rows(series, library, "SELECT item, status, note FROM probe_results")
     assert (item, said) == ("probe", status)
     assert note
@@ -210,6 +213,77 @@ def test_no_room_for_the_series_leaves_it_as_it_was(tmp_path: Path, call: Call, 
         assert not once(call, point / "series").return_value
     finally:
         subprocess.run(["umount", point], check=True)
+
+
+@pytest.mark.parametrize("request_", [None, MKDIR], ids=["everything", "new folders"])
+def test_a_mount_that_hangs_is_given_up(
+    native: Path, begun: tuple[Path, Path], tmp_path: Path, call: Call, library: Library, request_: int | None
+) -> None:
+    assert native
+    data, series = begun
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-m", "sysdock", "probe", "once", "--series", str(series), "--wait", "0"]
+    with hung(data, request_):
+        done = subprocess.run(
+            [*command, "--timeout", "5"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+            env={**os.environ, "TMPDIR": str(temporary)},
+        )
+        assert done.returncode == 2
+        # The kernel lets nobody go whose request a server has taken and does not answer: such a one is left.
+        assert {_state(pid) for pid in _users_of(data)} == ({"D"} if request_ else set())
+        assert f"probe 1 of {series} failed: the file system did not answer within 5 s" in done.stderr
+        assert list(temporary.iterdir()) == []
+        status = call("status", "--series", series, "--lang", "en")
+        assert status.return_value == 2
+        assert "did not answer within 5 s" in status.stdout
+    for _ in range(400):
+        if not _users_of(data):
+            break
+        time.sleep(0.05)
+    assert _users_of(data) == []
+    [(item, said)] = rows(series, library, "SELECT item, status FROM probe_results")
+    assert (item, said) == ("probe", "timeout")
+    assert list(data.iterdir()) == []
+    assert not once(call, series).return_value
+    assert rows(series, library, "SELECT max(probe_id) FROM probe_results") == [(2,)]
+
+
+def _users_of(folder: Path) -> list[int]:
+    """Processes whose command lines name a folder."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if os.fsencode(folder) in place.read_bytes().split(b"\0"):
+                found.append(int(place.parent.name))
+    return found
+
+
+def _state(pid: int) -> str:
+    """As /proc/PID/stat has it: R, S, D, ..."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_the_series_of_a_directory_that_hangs_is_found_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    monkeypatch.setattr("sysdock.probe.series.default_root", lambda: tmp_path / "root")
+    point = tmp_path / "mount"
+    point.mkdir()
+    with hung(point, MKDIR):
+        call("init", point)
+    [place] = (tmp_path / "root").iterdir()
+    with hung(point):
+        assert find(point, within_s=1.0) == place
+        shutil.rmtree(place)
+        with pytest.raises(UserError, match="did not answer within 1 s"):
+            find(point, within_s=1.0)
+        with pytest.raises(UserError, match="did not answer within 1 s"):
+            target_of(point, 1.0)
 
 
 def test_what_is_there_is_not_replaced(tmp_path: Path, call: Call) -> None:
