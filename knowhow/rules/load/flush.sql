@@ -17,14 +17,14 @@
 -- column: rate DOUBLE           Commits in a second of one process.
 -- column: option VARCHAR        The mount option.
 -- column: urgent BOOLEAN        Whether it is: data may be lost.
--- says: finding.slow en  A commit (8 KiB and fdatasync) takes {commit_ns}, the same write without it {write_ns}: one process makes {rate} commits in a second.
--- says: finding.slow ja  コミット（8 KiB の書き込みと fdatasync）に {commit_ns} かかり、同期なしの書き込みは {write_ns} です。1 プロセスで 1 秒に {rate} コミットです。
--- says: finding.free en  A commit takes {commit_ns}, the same write without a flush {write_ns}: the flush costs nothing though the device has a write cache. Unless that cache survives a loss of power, commits may be lost.
--- says: finding.free ja  コミットに {commit_ns}、フラッシュなしの書き込みに {write_ns} かかります。書き込みキャッシュがあるのにフラッシュに時間がかかっていません。キャッシュが停電から保護されていなければ、コミットが失われるおそれがあります。
+-- says: finding.slow en  8 KiB and fdatasync take {commit_ns}, the same write without it {write_ns}: one process makes {rate} commits in a second.
+-- says: finding.slow ja  8 KiB の書き込みと fdatasync に {commit_ns} かかり、同期なしの書き込みは {write_ns} です。1 プロセスで 1 秒に {rate} コミットです。
+-- says: finding.free en  8 KiB and fdatasync take {commit_ns}, the same write without a flush {write_ns}: the flush costs nothing though the device has a write cache. Unless that cache survives a loss of power, commits may be lost.
+-- says: finding.free ja  8 KiB の書き込みと fdatasync に {commit_ns}、フラッシュなしの書き込みに {write_ns} かかります。書き込みキャッシュがあるのにフラッシュに時間がかかっていません。キャッシュが停電から保護されていなければ、コミットが失われるおそれがあります。
 -- says: finding.barrier en  The file system is mounted with {option}: after a loss of power, commits may be missing and the file system damaged.
 -- says: finding.barrier ja  ファイルシステムが {option} でマウントされています。停電後にコミットが失われたり、ファイルシステムが壊れたりするおそれがあります。
--- says: ok en  A commit takes {commit_ns}, the same write without it {write_ns}: one process makes {rate} commits in a second.
--- says: ok ja  コミットに {commit_ns}、同期なしの書き込みに {write_ns} かかります。1 プロセスで 1 秒に {rate} コミットです。
+-- says: ok en  8 KiB and fdatasync take {commit_ns}, the same write without it {write_ns}: one process makes {rate} commits in a second.
+-- says: ok ja  8 KiB の書き込みと fdatasync に {commit_ns}、同期なしの書き込みに {write_ns} かかります。1 プロセスで 1 秒に {rate} コミットです。
 -- says: unknown en  Appending with fdatasync by one process was not measured.
 -- says: unknown ja  1 プロセスの fdatasync つき追記が測られていません。
 -- evidence: load/results --item log
@@ -38,10 +38,10 @@ WITH usable AS (
 ), facts AS (
     SELECT
         max(CASE
-            WHEN name = 'mount options' AND (value LIKE '%nobarrier%' OR value LIKE '%barrier=0%')
+            WHEN (name = 'mount options' OR name LIKE 'mount options of %') AND (value LIKE '%nobarrier%' OR value LIKE '%barrier=0%')
             THEN CASE WHEN value LIKE '%nobarrier%' THEN 'nobarrier' ELSE 'barrier=0' END
         END) AS option,
-        count(*) FILTER (name LIKE '% write_cache' AND value = 'write back') AS caches
+        count(*) FILTER ((name LIKE '% write_cache' OR name LIKE '% write_cache of %') AND value = 'write back') AS caches
     FROM environment
     WHERE section = 'file system'
 ), judged AS (

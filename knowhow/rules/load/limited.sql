@@ -10,10 +10,10 @@
 -- column: certainty VARCHAR     high: the kernel says so.
 -- column: variant VARCHAR       group or sync.
 -- column: limit_text VARCHAR    The limit.
--- says: finding.group en  The control group of this measurement has a limit: {limit_text}. The rates are those of the limit, not of the device.
--- says: finding.group ja  測定を行ったコントロールグループに制限があります: {limit_text}。速度は装置ではなく制限によるものです。
--- says: finding.sync en  The file system is mounted with {limit_text}: each write waits for the device.
--- says: finding.sync ja  ファイルシステムが {limit_text} でマウントされており、書き込みのたびに装置を待ちます。
+-- says: finding.group en  The control group of this measurement has this limit: the rates are those of the limit, not of the device.
+-- says: finding.group ja  測定を行ったコントロールグループにこの制限があります。速度は装置ではなく制限によるものです。
+-- says: finding.sync en  The file system is mounted with this option: each write waits for the device.
+-- says: finding.sync ja  ファイルシステムがこのオプションでマウントされており、書き込みのたびに装置を待ちます。
 -- says: ok en  No limit of a control group, and no mount option that makes each write wait.
 -- says: ok ja  コントロールグループの制限も、書き込みのたびに待つマウントオプションもありません。
 -- says: unknown en  The recording does not say how the file system is mounted.
@@ -23,15 +23,15 @@
 WITH facts AS (
     SELECT name, value FROM environment WHERE section = 'file system'
 ), found AS (
-    SELECT 'group' AS variant, value AS limit_text FROM facts WHERE name = 'control group limit'
+    SELECT DISTINCT 'group' AS variant, value AS limit_text FROM facts WHERE name = 'control group limit' OR name LIKE 'control group limit of %'
     UNION ALL
-    SELECT 'sync' AS variant, 'sync' AS limit_text
+    SELECT DISTINCT 'sync' AS variant, 'sync' AS limit_text
     FROM facts
-    WHERE name = 'mount options' AND concat(',', value, ',') LIKE '%,sync,%'
+    WHERE (name = 'mount options' OR name LIKE 'mount options of %') AND concat(',', value, ',') LIKE '%,sync,%'
 ), measured AS (
     SELECT count(*) AS measurements FROM load_results
 ), state AS (
-    SELECT count(*) FILTER (name = 'mount options' AND value IS NOT NULL) AS mounts FROM facts
+    SELECT count(*) FILTER ((name = 'mount options' OR name LIKE 'mount options of %') AND value IS NOT NULL) AS mounts FROM facts
 )
 SELECT
     f.limit_text AS subject,

@@ -1,5 +1,5 @@
--- Numbers that are not rates of the file system
--- Measurements that came from memory, whose workers did not run together, that were too short or failed.
+-- Measurements that do not count
+-- Measurements that failed or were too short, that came from memory, or whose workers did not run together.
 -- needs:  load_results
 -- column: subject VARCHAR       What it is about.
 -- column: status VARCHAR        finding, ok or unknown.

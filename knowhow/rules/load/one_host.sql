@@ -9,16 +9,21 @@
 -- column: cost_ns BIGINT        Not known: a load is no program [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     medium; low where a measurement was shorter than a second.
+-- column: variant VARCHAR       requests where these have a length.
 -- column: operation VARCHAR     The operation.
--- column: what VARCHAR          The same with item and request length.
+-- column: length_bytes BIGINT   Length of the requests that gain most [B].
 -- column: processes INTEGER     Processes, of one host or of all together.
 -- column: hosts VARCHAR         Names of all hosts.
 -- column: one_rate DOUBLE       Operations a second of one host.
 -- column: all_rate DOUBLE       Operations a second of all hosts.
--- says: finding en  {what}: {processes} processes on one host reach {one_rate} operations a second, on {hosts} together {all_rate}: a host is the limit, not the server.
--- says: finding ja  {what}: {processes} プロセスで、1 ホストでは {one_rate} 回/秒、{hosts} では {all_rate} 回/秒です。限界はサーバーではなくホストにあります。
--- says: ok en  {what}: {processes} processes on one host reach {one_rate} operations a second, on {hosts} together {all_rate}.
--- says: ok ja  {what}: {processes} プロセスで、1 ホストでは {one_rate} 回/秒、{hosts} では {all_rate} 回/秒です。
+-- says: finding en  {processes} processes on one host reach {one_rate} operations a second, on {hosts} together {all_rate}: a host is the limit, not the server.
+-- says: finding ja  {processes} プロセスで、1 ホストでは {one_rate} 回/秒、{hosts} では {all_rate} 回/秒です。限界はサーバーではなくホストにあります。
+-- says: finding.requests en  With requests of {length_bytes}, {processes} processes on one host reach {one_rate} operations a second, on {hosts} together {all_rate}: a host is the limit, not the server.
+-- says: finding.requests ja  {length_bytes} の要求、{processes} プロセスで、1 ホストでは {one_rate} 回/秒、{hosts} では {all_rate} 回/秒です。限界はサーバーではなくホストにあります。
+-- says: ok en  {processes} processes on one host reach {one_rate} operations a second, on {hosts} together {all_rate}.
+-- says: ok ja  {processes} プロセスで、1 ホストでは {one_rate} 回/秒、{hosts} では {all_rate} 回/秒です。
+-- says: ok.requests en  With requests of {length_bytes}, {processes} processes on one host reach {one_rate} operations a second, on {hosts} together {all_rate}.
+-- says: ok.requests ja  {length_bytes} の要求、{processes} プロセスで、1 ホストでは {one_rate} 回/秒、{hosts} では {all_rate} 回/秒です。
 -- says: unknown en  Nothing was measured both on one host and on several with as many processes.
 -- says: unknown ja  同じプロセス数で、1 ホストと複数ホストの両方で測ったものがありません。
 -- evidence: load/results --operation {operation}
@@ -42,16 +47,16 @@ WITH usable AS (
     SELECT count(*) AS measured FROM ranked
 )
 SELECT
-    CASE WHEN r.item IS NOT NULL THEN concat(r.item, ' ', r.operation) END AS subject,
+    CASE WHEN r.item IS NOT NULL THEN concat(r.item, ' ', r.operation, CASE WHEN r.direct THEN ' direct' ELSE '' END) END AS subject,
     CASE WHEN r.item IS NULL THEN 'unknown' WHEN r.all_rate >= $min_gain * r.one_rate THEN 'finding' ELSE 'ok' END AS status,
     round(r.all_rate / r.one_rate, 2) AS value,
     CAST($min_gain AS DOUBLE) AS limit_value,
     CAST(NULL AS BIGINT) AS cost_ns,
     CAST(NULL AS BIGINT) AS gain_ns,
     CASE WHEN r.all_rate >= $min_gain * r.one_rate THEN CASE WHEN r.seconds < 1 THEN 'low' ELSE 'medium' END END AS certainty,
+    CASE WHEN r.length_bytes IS NOT NULL THEN 'requests' END AS variant,
     r.operation,
-    concat(r.item, ' ', r.operation, CASE WHEN r.length_bytes IS NOT NULL THEN concat(', requests of ', CAST(r.length_bytes AS VARCHAR), ' B') ELSE '' END,
-        CASE WHEN r.direct THEN ', direct' ELSE '' END) AS what,
+    r.length_bytes,
     r.processes,
     r.hosts,
     round(r.one_rate, 1) AS one_rate,

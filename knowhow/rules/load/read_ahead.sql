@@ -13,10 +13,10 @@
 -- column: sequential DOUBLE     Rate of sequential reads through the page cache [B/s].
 -- column: random DOUBLE         Rate of random reads past it [B/s].
 -- column: possible DOUBLE       Rate of long direct reads [B/s].
--- says: finding en  Sequential reads of {length_bytes} reach {sequential}, random ones {random}, and long direct ones {possible}: the kernel does not read ahead.
--- says: finding ja  {length_bytes} の逐次読み出しは {sequential}、ランダム読み出しは {random}、長い直接読み出しは {possible} です。先読みが働いていません。
--- says: ok en  Sequential reads of {length_bytes} reach {sequential}, random ones {random}: read-ahead works.
--- says: ok ja  {length_bytes} の逐次読み出しは {sequential}、ランダム読み出しは {random} で、先読みが働いています。
+-- says: finding en  Requests of {length_bytes} reach {sequential}, random ones {random}, and long direct ones {possible}: the kernel does not read ahead.
+-- says: finding ja  {length_bytes} の要求で {sequential}、ランダム読み出しは {random}、長い直接読み出しは {possible} です。先読みが働いていません。
+-- says: ok en  Requests of {length_bytes} reach {sequential}, random ones {random}: read-ahead works.
+-- says: ok ja  {length_bytes} の要求で {sequential}、ランダム読み出しは {random} で、先読みが働いています。
 -- says: unknown en  Sequential, random and long direct reads by one process were not all measured.
 -- says: unknown ja  1 プロセスの逐次・ランダム・長い直接読み出しのすべてが測られてはいません。
 -- evidence: load/results --operation read

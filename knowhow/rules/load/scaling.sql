@@ -9,20 +9,26 @@
 -- column: cost_ns BIGINT        Not known: a load is no program [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     medium; low where the measurement was shorter than a second.
--- column: variant VARCHAR       of ok: grows, plateau or single.
+-- column: variant VARCHAR       of ok: grows or plateau; of any: with requests where these have a length.
 -- column: operation VARCHAR     The operation.
--- column: what VARCHAR          The operation, with its request length.
+-- column: length_bytes BIGINT   Length of the requests that lose most [B].
 -- column: processes INTEGER     Processes at which the rate is at 90 % of the highest one for the first time.
 -- column: most_processes INTEGER  Most processes that were measured.
 -- column: bytes_per_s DOUBLE    The highest rate of data [B/s].
 -- column: rate DOUBLE           The highest rate of operations.
 -- column: last_rate DOUBLE      The rate of operations with the most processes.
--- says: finding en  {what}: the highest rate, {rate} operations a second, is reached with {processes} process(es); with {most_processes} it is {last_rate}.
--- says: finding ja  {what}: 最高速度 {rate} 回/秒 は {processes} プロセスで得られ、{most_processes} プロセスでは {last_rate} 回/秒 に下がります。
--- says: ok.plateau en  {what}: {rate} operations a second with {processes} process(es); more processes, up to {most_processes}, do not make it faster.
--- says: ok.plateau ja  {what}: {processes} プロセスで {rate} 回/秒 に達し、{most_processes} プロセスまで増やしても速くなりません。
--- says: ok.grows en  {what}: {rate} operations a second with {most_processes} processes, and the rate still grows.
--- says: ok.grows ja  {what}: {most_processes} プロセスで {rate} 回/秒 で、まだ伸びています。
+-- says: finding en  The highest rate, {rate} operations a second, is reached with {processes} process(es); with {most_processes} it is {last_rate}.
+-- says: finding ja  最高速度 {rate} 回/秒 は {processes} プロセスで得られ、{most_processes} プロセスでは {last_rate} 回/秒 に下がります。
+-- says: finding.requests en  With requests of {length_bytes}, the highest rate, {rate} operations a second, is reached with {processes} process(es); with {most_processes} it is {last_rate}.
+-- says: finding.requests ja  {length_bytes} の要求では、最高速度 {rate} 回/秒 は {processes} プロセスで得られ、{most_processes} プロセスでは {last_rate} 回/秒 に下がります。
+-- says: ok.plateau en  {rate} operations a second with {processes} process(es); more processes, up to {most_processes}, do not make it faster.
+-- says: ok.plateau ja  {processes} プロセスで {rate} 回/秒 に達し、{most_processes} プロセスまで増やしても速くなりません。
+-- says: ok.plateau_requests en  {rate} operations a second with {processes} process(es) and requests of {length_bytes}; more processes, up to {most_processes}, do not make it faster.
+-- says: ok.plateau_requests ja  {length_bytes} の要求では {processes} プロセスで {rate} 回/秒 に達し、{most_processes} プロセスまで増やしても速くなりません。
+-- says: ok.grows en  {rate} operations a second with {most_processes} processes, and the rate still grows.
+-- says: ok.grows ja  {most_processes} プロセスで {rate} 回/秒 で、まだ伸びています。
+-- says: ok.grows_requests en  {rate} operations a second with {most_processes} processes and requests of {length_bytes}, and the rate still grows.
+-- says: ok.grows_requests ja  {length_bytes} の要求では {most_processes} プロセスで {rate} 回/秒 で、まだ伸びています。
 -- says: unknown en  Nothing was measured with three different numbers of processes.
 -- says: unknown ja  3 通り以上のプロセス数で測ったものがありません。
 -- evidence: load/results --operation {operation}
@@ -55,17 +61,23 @@ WITH usable AS (
     SELECT count(*) AS measured FROM worst
 )
 SELECT
-    CASE WHEN w.item IS NOT NULL THEN concat(w.item, ' ', w.operation) END AS subject,
+    CASE
+        WHEN w.item IS NOT NULL
+        THEN concat(w.item, ' ', w.operation, CASE WHEN w.direct THEN ' direct' ELSE '' END, CASE WHEN w.layout = 'shared' THEN ' shared' ELSE '' END)
+    END AS subject,
     CASE WHEN w.item IS NULL THEN 'unknown' WHEN w.last_rate < $min_kept * w.best THEN 'finding' ELSE 'ok' END AS status,
     round(w.last_rate / w.best, 3) AS value,
     CAST($min_kept AS DOUBLE) AS limit_value,
     CAST(NULL AS BIGINT) AS cost_ns,
     CAST(NULL AS BIGINT) AS gain_ns,
     CASE WHEN w.last_rate < $min_kept * w.best THEN CASE WHEN w.last_seconds < 1 THEN 'low' ELSE 'medium' END END AS certainty,
-    CASE WHEN w.item IS NULL OR w.last_rate < $min_kept * w.best THEN NULL WHEN w.enough < w.most THEN 'plateau' ELSE 'grows' END AS variant,
+    CASE
+        WHEN w.item IS NULL THEN NULL
+        WHEN w.last_rate < $min_kept * w.best THEN CASE WHEN w.length_bytes IS NOT NULL THEN 'requests' END
+        ELSE concat(CASE WHEN w.enough < w.most THEN 'plateau' ELSE 'grows' END, CASE WHEN w.length_bytes IS NOT NULL THEN '_requests' ELSE '' END)
+    END AS variant,
     w.operation,
-    concat(w.item, ' ', w.operation, CASE WHEN w.length_bytes IS NOT NULL THEN concat(', requests of ', CAST(w.length_bytes AS VARCHAR), ' B') ELSE '' END,
-        CASE WHEN w.direct THEN ', direct' ELSE '' END, CASE WHEN w.layout = 'shared' THEN ', shared' ELSE '' END) AS what,
+    w.length_bytes,
     w.enough AS processes,
     w.most AS most_processes,
     w.bytes_per_s,
@@ -73,4 +85,4 @@ SELECT
     round(w.last_rate, 1) AS last_rate
 FROM state AS s
 LEFT JOIN worst AS w ON s.measured > 0 AND w.place = 1
-ORDER BY value, subject, what
+ORDER BY value, subject

@@ -15,10 +15,10 @@
 -- column: short_rate DOUBLE     Its rate [B/s].
 -- column: best_rate DOUBLE      The highest rate [B/s].
 -- column: enough BIGINT         Shortest request that reaches 90 % of it [B].
--- says: finding en  Sequential {operation}: requests of {shortest} reach {short_rate}, those of {enough} reach {best_rate}.
--- says: finding ja  逐次 {operation}: {shortest} の要求では {short_rate}、{enough} の要求では {best_rate} です。
--- says: ok en  Sequential {operation}: requests of {shortest} reach {short_rate} of at most {best_rate}.
--- says: ok ja  逐次 {operation}: {shortest} の要求で {short_rate}（最高 {best_rate}）です。
+-- says: finding en  Requests of {shortest} reach {short_rate}, those of {enough} reach {best_rate}.
+-- says: finding ja  {shortest} の要求では {short_rate}、{enough} の要求では {best_rate} です。
+-- says: ok en  Requests of {shortest} reach {short_rate} of at most {best_rate}.
+-- says: ok ja  {shortest} の要求で {short_rate}（最高 {best_rate}）です。
 -- says: unknown en  Sequential transfers with short and long requests were not both measured.
 -- says: unknown ja  短い要求と長い要求の逐次転送が両方とも測られてはいません。
 -- evidence: load/results --operation {operation}
