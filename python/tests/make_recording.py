@@ -165,7 +165,8 @@ class RecordingMaker:
             runs.append({"run_id": number + 1, "case_id": 1, **place, **times, **state})
             values = {"elapsed_s": times["dur_ns"] / 1e9, "device_reads": 100.0 + 1900 * (number % 2)}
             metrics += [
-                {"run_id": number + 1, "metric": key, "value": value} for key, value in values.items()
+                {"run_id": number + 1, "metric": key, "value": value, "reason": None}
+                for key, value in values.items()
             ]
         verdict = {"case_id": 1, "workload": "read", "scenario": "broken", "metric": "elapsed_s"}
         verdict |= {

@@ -2,8 +2,8 @@
 -- The checks of each case: the baseline against itself, the order within blocks, drift, runs that do not count, and what was not restored.
 -- needs:  experiment_checks
 -- column: case_id BIGINT      The case.
--- column: name VARCHAR        a/a, order, drift, rejected or state.
--- column: effect DOUBLE       How large it is, as a part of the metric; of rejected: part of the runs.
+-- column: name VARCHAR        a/a, order, drift, rejected, steady, missing or state.
+-- column: effect DOUBLE       How large it is, as a part of the metric; of rejected, steady and missing: part of the runs.
 -- column: p DOUBLE            Of the signed-rank test; NULL: not tested.
 -- column: is_valid BOOLEAN    Whether the case may be compared as far as this goes.
 -- column: note VARCHAR        What was found.

@@ -128,7 +128,10 @@ class Kept:
 
     def add_runs(self, runs: Sequence[RunRow]) -> None:
         """Runs with their metrics and methods, and the profiles of explain runs."""
-        metrics = [(run.run_id, name, value) for run in runs for name, value in run.metrics.items()]
+        metrics: list[tuple[int, str, float | None, str | None]] = []
+        for run in runs:
+            metrics += [(run.run_id, name, value, None) for name, value in run.metrics.items()]
+            metrics += [(run.run_id, name, None, why) for name, why in run.missing.items()]
         profiles = [
             (run.run_id, item.kind, item.name, item.value, item.unit)
             for run in runs
@@ -187,10 +190,14 @@ def read_rows(recording: Recording, library: Library) -> list[RunRow]:
     connection = connect(recording, library, tables)
     try:
         metrics: dict[int, dict[str, float]] = {}
-        for run_id, name, value in connection.execute(
-            "SELECT run_id, metric, value FROM experiment_metrics"
+        missing: dict[int, dict[str, str]] = {}
+        for run_id, name, value, why in connection.execute(
+            "SELECT run_id, metric, value, reason FROM experiment_metrics"
         ).fetchall():
-            metrics.setdefault(run_id, {})[name] = value
+            if value is None:
+                missing.setdefault(run_id, {})[name] = why or "not known"
+            else:
+                metrics.setdefault(run_id, {})[name] = value
         profiles: dict[int, list[Item]] = {}
         for run_id, *item in connection.execute(
             "SELECT run_id, kind, name, value, unit FROM experiment_profiles"
@@ -206,6 +213,7 @@ def read_rows(recording: Recording, library: Library) -> list[RunRow]:
                 **row,
                 metrics=metrics.get(row["run_id"], {}),
                 profile=Profile(tuple(profiles.get(row["run_id"], ()))),
+                missing=missing.get(row["run_id"], {}),
             )
             for row in found
         ]

@@ -8,7 +8,7 @@ import re
 import signal
 import statistics
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from sysdock.errors import UserError
 from sysdock.experiment.methods import Method, read_methods
 from sysdock.experiment.own_cpu import own_cpu
+from sysdock.experiment.state.processes import MARK
 from sysdock.experiment.warm_up import steady_from
 from sysdock.library import Reject, Workload
 from sysdock.library.experiments import filled
@@ -59,7 +60,10 @@ WARM_UP, UNSTEADY = "_warm_up", "_unsteady"
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a run: its metrics, why it does not count (None: it does), what its profiler says."""
+    """What came of a run: its metrics, why it does not count (None: it does), what its profiler says.
+
+    `missing`: of each metric that it should have given and did not, why.
+    """
 
     started_ns: int
     dur_ns: int
@@ -67,6 +71,7 @@ class Run:
     metrics: dict[str, float] = field(default_factory=dict)
     reason: str | None = None
     methods: tuple[Method, ...] = ()
+    missing: dict[str, str] = field(default_factory=dict)
 
 
 class Failed(Exception):
@@ -84,16 +89,19 @@ def run_once(
     ready: Any = None,
     padding: int = 0,
     servers: Sequence[int] = (),
+    mark: str = "",
+    needed: Collection[str] = (),
 ) -> Run:
     """Runs `before`, the command (measured), `check` and `after`.
 
     `names` fill the placeholders, `folder` is for what the command prints, `under` is a command that runs it
     (a recorder), `ready` is called right before it, `padding` bytes make its environment larger, `servers`
-    are processes whose CPU time is not foreign. A run that fails is no error: its `reason` says so.
+    are processes whose CPU time is not foreign, `mark` is in the environment of all that it starts, `needed`
+    are the measures without which it does not count. A run that fails is no error: its `reason` says so.
     """
     try:
         for words in workload.before:
-            _step("before", words, names, folder)
+            _step("before", words, names, folder, mark)
         if ready:
             ready()
         before = own_cpu(servers)
@@ -103,16 +111,17 @@ def run_once(
             timeout_s=workload.timeout_s,
             devices=devices,
             padding=padding,
+            mark=mark,
         )
         _without(result, own_cpu(servers).since(before))
-        run = _taken(workload, result, folder, reject)
+        run = _taken(workload, result, folder, reject, needed)
         if run.reason is None:
-            run = _checked(workload, run, names, folder)
+            run = _checked(workload, run, names, folder, mark)
     except Failed as error:
         return Run(0, 0, None, reason=str(error))
     finally:
         for words in workload.after:
-            _step("after", words, names, folder, is_last=True)
+            _step("after", words, names, folder, mark, is_last=True)
     return run
 
 
@@ -126,7 +135,14 @@ class Together:
     padding: int = 0
 
 
-def run_together(workload: Workload, runs: Sequence[Together], *, reject: Reject) -> list[Run]:
+def run_together(
+    workload: Workload,
+    runs: Sequence[Together],
+    *,
+    reject: Reject,
+    mark: str = "",
+    needed: Collection[str] = (),
+) -> list[Run]:
     """Runs the workload several times at once, as `run_once` does it; each starts when all are prepared.
 
     Counters of devices are left out, as they say nothing of a single run. Ctrl-C ends all of them.
@@ -136,17 +152,22 @@ def run_together(workload: Workload, runs: Sequence[Together], *, reject: Reject
     try:
         for each in runs:
             for words in workload.before:
-                _step("before", words, each.names, each.folder)
+                _step("before", words, each.names, each.folder, mark)
         for each in runs:
             command = [filled(word, each.names) for word in workload.run]
             process = start(
-                command, each.folder, timeout_s=workload.timeout_s, cpus=each.cpus, padding=each.padding
+                command,
+                each.folder,
+                timeout_s=workload.timeout_s,
+                cpus=each.cpus,
+                padding=each.padding,
+                mark=mark,
             )
             processes.append((process, command))
         for each, (process, command) in zip(runs, processes, strict=True):
-            found.append(_taken(workload, finish(process, command), each.folder, reject))
+            found.append(_taken(workload, finish(process, command), each.folder, reject, needed))
             if found[-1].reason is None:
-                found[-1] = _checked(workload, found[-1], each.names, each.folder)
+                found[-1] = _checked(workload, found[-1], each.names, each.folder, mark)
     except Failed as error:
         return [Run(0, 0, None, reason=str(error))] * len(runs)
     finally:
@@ -156,7 +177,7 @@ def run_together(workload: Workload, runs: Sequence[Together], *, reject: Reject
                 process.communicate()
         for each in runs:
             for words in workload.after:
-                _step("after", words, each.names, each.folder, is_last=True)
+                _step("after", words, each.names, each.folder, mark, is_last=True)
     return found
 
 
@@ -168,9 +189,12 @@ def measure(
     devices: Sequence[str] = (),
     cpus: str | None = None,
     padding: int = 0,
+    mark: str = "",
 ) -> dict[str, Any]:
     """What `sysdock-native measure` says of one run of a command; its output is in `folder` afterwards."""
-    process = start(words, folder, timeout_s=timeout_s, devices=devices, cpus=cpus, padding=padding)
+    process = start(
+        words, folder, timeout_s=timeout_s, devices=devices, cpus=cpus, padding=padding, mark=mark
+    )
     return finish(process, words)
 
 
@@ -182,8 +206,9 @@ def start(
     devices: Sequence[str] = (),
     cpus: str | None = None,
     padding: int = 0,
+    mark: str = "",
 ) -> subprocess.Popen[str]:
-    """Starts `sysdock-native measure`."""
+    """Starts `sysdock-native measure`; the command carries the mark in its environment."""
     command = [str(find_native()), "measure", f"--timeout={timeout_s:.6f}s"]
     command += [f"--device={device}" for device in devices]
     command += [f"--output={folder / 'stdout'}", f"--errors={folder / 'stderr'}"]
@@ -197,8 +222,12 @@ def start(
         text=True,
         errors="replace",
         process_group=0,
-        env={**os.environ, "SYSDOCK_PADDING": "x" * padding},
+        env={**_environment(mark), "SYSDOCK_PADDING": "x" * padding},
     )
+
+
+def _environment(mark: str) -> dict[str, str]:
+    return {**os.environ, **({MARK: mark} if mark else {})}
 
 
 def finish(process: subprocess.Popen[str], words: Sequence[str]) -> dict[str, Any]:
@@ -236,8 +265,11 @@ def metrics_of(result: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def _taken(workload: Workload, result: dict[str, Any], folder: Path, reject: Reject) -> Run:
+def _taken(
+    workload: Workload, result: dict[str, Any], folder: Path, reject: Reject, needed: Collection[str]
+) -> Run:
     metrics = metrics_of(result)
+    missing: dict[str, str] = {}
     reason = next(_reasons(result, reject), None)
     if reason and not result["timed_out"] and (said := _tail(folder / "stderr")):
         reason = f"{reason}: {said}" if "exit" in reason or "signal" in reason else reason
@@ -248,9 +280,12 @@ def _taken(workload: Workload, result: dict[str, Any], folder: Path, reject: Rej
             try:
                 values = [float(match.replace(",", "")) for match in matches]
                 metrics |= _steady(each.name, values) if each.series else {each.name: values[-1]}
-            except (IndexError, ValueError):
-                reason = f"the output has no {each.name}"
-    return Run(result["started_ns"], result["elapsed_ns"], result["exit_code"], metrics, reason)
+            except IndexError:
+                missing[each.name] = f"the output has no {each.name}"
+            except ValueError:
+                missing[each.name] = f"the output has no number for {each.name}"
+        reason = next((why for name, why in missing.items() if name in needed), None)
+    return Run(result["started_ns"], result["elapsed_ns"], result["exit_code"], metrics, reason, missing=missing)
 
 
 def _steady(name: str, values: Sequence[float]) -> dict[str, float]:
@@ -268,10 +303,10 @@ def _steady(name: str, values: Sequence[float]) -> dict[str, float]:
     }
 
 
-def _checked(workload: Workload, run: Run, names: Mapping[str, object], folder: Path) -> Run:
+def _checked(workload: Workload, run: Run, names: Mapping[str, object], folder: Path, mark: str) -> Run:
     """The run with what it says of its methods, where `check` finds it right; Failed where it does not."""
     for words in workload.check:
-        _step("check", words, names, folder)
+        _step("check", words, names, folder, mark)
     if workload.methods is None:
         return run
     file = folder / filled(workload.methods, names)
@@ -313,7 +348,13 @@ def _reasons(result: Mapping[str, Any], reject: Reject) -> Iterator[str]:
 
 
 def _step(
-    what: str, words: Sequence[str], names: Mapping[str, object], folder: Path, *, is_last: bool = False
+    what: str,
+    words: Sequence[str],
+    names: Mapping[str, object],
+    folder: Path,
+    mark: str,
+    *,
+    is_last: bool = False,
 ) -> None:
     """A command beside the run; Failed where it fails (`after`: a UserError, as nothing may be left)."""
     command = [filled(word, names) for word in words]
@@ -327,6 +368,7 @@ def _step(
             cwd=folder,
             timeout=_STEP_TIMEOUT_S,
             check=False,
+            env=_environment(mark),
         )
         said = (done.stderr.strip() or done.stdout.strip())[-_MOST_SAID:]
         fact = f"exit status {done.returncode}" + (f": {said}" if said else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from sysdock.experiment import plan as planned
@@ -28,7 +28,7 @@ _UNEQUAL = 0.2
 
 @dataclass(frozen=True)
 class RunRow:
-    """A row of `experiment_runs`, with its metrics; explain runs have a profile, some runs also methods."""
+    """A row of `experiment_runs`, with its metrics and why it lacks some; explain runs have a profile, some methods."""
 
     run_id: int
     case_id: int
@@ -45,6 +45,7 @@ class RunRow:
     metrics: dict[str, float]
     profile: Profile = NOTHING
     methods: tuple[Method, ...] = ()
+    missing: dict[str, str] = field(default_factory=dict)
 
     def values(self) -> tuple[Any, ...]:
         """In the order of the columns."""
@@ -95,7 +96,7 @@ def samples_of(experiment: Experiment, case: Case, rows: Sequence[RunRow]) -> li
     for arm in planned.arms(experiment)[1:]:
         for metric in metrics:
             pairs = _pairs(by_arm, experiment.plan.baseline, arm, metric)
-            if pairs or metric == primary:
+            if pairs or metric == primary or metric in own:
                 found.append(
                     Samples(
                         case.case_id,
@@ -146,6 +147,7 @@ def judge_experiment(
         checks += check_case(case.case_id, placed, own, claim, duet=experiment.plan.duet)
         checks.append(_rejected(case.case_id, rows))
         checks += _steadiness(case, rows)
+        checks += _missing(case.case_id, rows)
         if case.case_id in not_restored:
             checks.append(Check(case.case_id, "state", None, None, not_restored[case.case_id]))
     reasons = {check.case_id: check.invalid for check in checks if check.invalid}
@@ -162,6 +164,16 @@ def _steadiness(case: Case, rows: Sequence[RunRow]) -> Iterator[Check]:
             yield Check(
                 case.case_id, "steady", statistics.fmean(known), None, None, note if any(known) else None
             )
+
+
+def _missing(case_id: int, rows: Sequence[RunRow]) -> Iterator[Check]:
+    """Of each measure that some runs did not give: the part of them, and why."""
+    used = counted(rows, case_id)
+    for metric in dict.fromkeys(name for row in used for name in row.missing):
+        reasons = [row.missing[metric] for row in used if metric in row.missing]
+        words = "; ".join(dict.fromkeys(reasons))
+        note = f"{metric}: {len(reasons)} of {len(used)} runs have no value: {words}"
+        yield Check(case_id, "missing", len(reasons) / len(used), None, None, note)
 
 
 def _rejected(case_id: int, rows: Sequence[RunRow]) -> Check:

@@ -42,7 +42,7 @@ from sysdock.experiment.results import (
     samples_of,
     verdict_row,
 )
-from sysdock.experiment.state import Journal, State
+from sysdock.experiment.state import Journal, State, repair
 from sysdock.experiment.tools import how_to_install, logged, run_tool
 from sysdock.experiment.verdicts import is_decided, judge
 from sysdock.library import Case, Experiment, Library, Reject
@@ -107,6 +107,8 @@ def go_on(experiment: Experiment, kept: Kept, progress: Progress) -> None:
     """Runs what is not there yet, and computes the verdicts of all that is there."""
     ended = "failed"
     not_restored: dict[int, str] = {}
+    # Whatever an experiment that was killed has left would disturb this one.
+    repair(progress.say)
     try:
         with interruptions():
             for case in experiment.cases():
@@ -267,7 +269,11 @@ class _Running:
                 folder = self.scratch / f"duet-{turn.position}"
                 folder.mkdir(exist_ok=True)
                 runs.append(Together(self._names_of(bench, turn), folder, cpus, turn.padding))
-            found = run_together(self.case.workload, runs, reject=_with_neighbours(self.experiment.reject))
+            reject = _with_neighbours(self.experiment.reject)
+            with bench.state.running(self.case.workload.name) as marked:
+                found = run_together(
+                    self.case.workload, runs, reject=reject, mark=marked, needed=self._needed(explains=False)
+                )
         finally:
             if residue := bench.state.undo(mark):
                 self._note_residue("; ".join(map(str, residue)))
@@ -332,6 +338,7 @@ class _Running:
             run_.metrics,
             explained,
             run_.methods,
+            run_.missing,
         )
 
     def _profiled(self, bench: Bench, run_: Run, recording: Path | None) -> tuple[Run, Profile]:
@@ -362,20 +369,28 @@ class _Running:
         late = {key: value for key, value in settings.items() if key.startswith("cache:")}
         if differences := bench.state.prove():
             return Run(0, 0, None, reason=f"not as it should be: {differences[0]}")
-        run_ = run_once(
-            self.case.workload,
-            names,
-            self.scratch,
-            devices=bench.devices,
-            reject=reject,
-            under=recorder(recording) if recording else (),
-            padding=padding,
-            ready=lambda: bench.state.apply(late),
-            servers=bench.state.server_pids(),
-        )
+        with bench.state.running(self.case.workload.name) as mark:
+            run_ = run_once(
+                self.case.workload,
+                names,
+                self.scratch,
+                devices=bench.devices,
+                reject=reject,
+                under=recorder(recording) if recording else (),
+                padding=padding,
+                ready=lambda: bench.state.apply(late),
+                servers=bench.state.server_pids(),
+                mark=mark,
+                needed=self._needed(explains=recording is not None),
+            )
         if run_.reason is None and (differences := bench.state.prove()):
             return replace(run_, reason=f"changed during the run: {differences[0]}")
         return run_
+
+    def _needed(self, *, explains: bool) -> set[str]:
+        """The measures without which a run does not count: that of the claim, or of the units of work."""
+        units = self.case.workload.units
+        return {units} if explains and units else {primary_of(self.experiment, self.case)}
 
     def _show(self, block: int, turn: Turn) -> None:
         of = self.experiment.plan.looks
@@ -393,33 +408,42 @@ class _Running:
         look = next((each for each in self.experiment.plan.looks if each >= block), block)
         return f", about {took / done * (look - block + 1):.0f} s left"
 
-    def _visible(self) -> list[tuple[float, float]]:
-        """Of each scenario: its change so far, and the smallest one that all blocks will show, as parts."""
-        metric, alpha = primary_of(self.experiment, self.case), claim_of(self.experiment).alpha
-        found = []
-        for each in samples_of(self.experiment, self.case, self.kept.rows):
-            if each.metric == metric and each.is_ratio:
+    def _visible(self) -> list[Visible]:
+        """What all blocks will show of each scenario; what is known of other cases counts."""
+        claim = claim_of(self.experiment)
+        samples = [
+            each
+            for case in self.experiment.cases()
+            for each in samples_of(self.experiment, case, self.kept.rows)
+            if each.is_primary and not each.is_control
+        ]
+        blocks, found = self.experiment.plan.looks[-1], []
+        for verdict in judge(samples, claim):
+            each = verdict.samples
+            if each.case_id == self.case.case_id and each.is_ratio:
                 differences = each.differences()
-                least = smallest_visible(differences, self.experiment.plan.looks[-1], alpha)
-                if least is not None:
-                    found.append((math.expm1(signed_rank.estimate(differences)), math.expm1(least)))
+                alone = smallest_visible(differences, blocks, claim.alpha)
+                with_others = smallest_visible(differences, blocks, verdict.level)
+                if alone is not None:
+                    so_far = math.expm1(signed_rank.estimate(differences))
+                    least = None if with_others is None else math.expm1(with_others)
+                    found.append(Visible(so_far, math.expm1(alone), least))
         return found
 
     def _after_pilot(self) -> None:
         """Says what can be seen, and ends the case where that is too little in each scenario.
 
-        One may still be decided if the change that is looked for, or that it has so far, is visible.
+        One may still be decided if the change that is looked for, or that it has so far, is visible when it
+        is judged alone: which of the others will be significant is not known yet.
         """
         plan, detect = self.experiment.plan, self.experiment.claim.detect
         found = self._visible()
         if not found:
             return
-        visible = [least for _, least in found]
-        low, high = f"{100 * min(visible):.2g}", f"{100 * max(visible):.2g}"
-        change = f"a change of {low} %" if low == high else f"a change of {low} to {high} %, by scenario,"
-        words = f"with {plan.looks[-1]} blocks, {change} is visible"
-        self.progress.say(f"after the pilot of {plan.pilot} blocks: {words}")
-        if all(least > max(detect, abs(so_far)) for so_far, least in found):
+        self.progress.say(
+            f"after the pilot of {plan.pilot} blocks: {_visible_in_words(found, plan.looks[-1])}"
+        )
+        if all(each.alone > max(detect, abs(each.so_far)) for each in found):
             words = f"{plan.looks[-1]} blocks would not show a change of {100 * detect:g} %"
             raise CaseEnded(f"the machine is too noisy: {words}")
 
@@ -431,6 +455,28 @@ class _Running:
             if s.is_primary and not s.is_control
         ]
         return is_decided(judge(samples, claim_of(self.experiment)))
+
+
+@dataclass(frozen=True)
+class Visible:
+    """Of a scenario, as parts: its change so far, and the smallest one that all blocks will show.
+
+    alone: if it were the only one; with_others: as it will be judged, None: with so few blocks nothing can be
+    significant.
+    """
+
+    so_far: float
+    alone: float
+    with_others: float | None
+
+
+def _visible_in_words(found: Sequence[Visible], blocks: int) -> str:
+    known = [each.with_others for each in found if each.with_others is not None]
+    if not known:
+        return f"{blocks} blocks are too few for so many comparisons at once"
+    low, high = f"{100 * min(known):.2g}", f"{100 * max(known):.2g}"
+    change = f"a change of {low} %" if low == high else f"a change of {low} to {high} %, by scenario,"
+    return f"with {blocks} blocks, {change} is visible"
 
 
 def cpu_shares(number: int) -> list[str]:

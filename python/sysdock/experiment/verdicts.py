@@ -61,7 +61,8 @@ class Verdict:
     """A row of `experiment_verdicts`.
 
     `ratio` and its interval: scenario over baseline; None where some value is zero. `difference`: of the
-    medians, in the metric's unit. `alpha`: the level of the look.
+    medians, in the metric's unit. `level`: what its p has to reach to be significant, with the others of its
+    family as they are.
     """
 
     samples: Samples
@@ -73,13 +74,13 @@ class Verdict:
     p: float
     p_adjusted: float
     blocks: int
-    alpha: float
+    level: float
     reason: str | None = None
 
     @cached_property
     def smallest_visible(self) -> float | None:
         """As a ratio minus one, None where it is not known. It takes longer than all else: some ms."""
-        visible = smallest_visible(self.samples.differences(), self.blocks, self.alpha)
+        visible = smallest_visible(self.samples.differences(), self.blocks, self.level)
         return _visible_as_ratio(self.samples, visible)
 
 
@@ -100,23 +101,48 @@ def judge(samples: Sequence[Samples], claim: Claim) -> list[Verdict]:
     p_values = [signed_rank.p_value(each.differences()) for each in samples]
     adjusted = dict(enumerate(p_values))
     primary = [n for n, each in enumerate(samples) if each.is_primary and not each.is_control]
-    secondary = [n for n, each in enumerate(samples) if not each.is_primary and not each.is_control]
-    adjusted.update(_holm({n: p_values[n] for n in primary}))
-    adjusted.update(benjamini_hochberg({n: p_values[n] for n in secondary}))
+    # A metric that no run gave is no comparison.
+    others = [n for n, each in enumerate(samples) if not each.is_primary and not each.is_control]
+    secondary = [n for n in others if samples[n].changed]
+    of_primary, of_secondary = {n: p_values[n] for n in primary}, {n: p_values[n] for n in secondary}
+    adjusted.update(_holm(of_primary))
+    adjusted.update(benjamini_hochberg(of_secondary))
     verdicts = []
     for number, each in enumerate(samples):
-        is_secondary = number in secondary
-        level = _FALSE_DISCOVERIES if is_secondary else claim.alpha
-        verdicts.append(_judged(each, claim, p_values[number], adjusted[number], level))
+        level, alone = claim.alpha, claim.alpha
+        if number in of_primary:
+            alone = _level_by_holm(_without(of_primary, number), claim.alpha)
+        elif number in of_secondary:
+            level = _FALSE_DISCOVERIES
+            alone = _level_by_discoveries(_without(of_secondary, number), level)
+        verdicts.append(_judged(each, claim, p_values[number], adjusted[number], level, alone))
     return verdicts
 
 
-def _judged(samples: Samples, claim: Claim, p: float, adjusted: float, level: float) -> Verdict:
+def _without(p_values: Mapping[int, float], number: int) -> list[float]:
+    return sorted(p for n, p in p_values.items() if n != number)
+
+
+def _level_by_holm(others: Sequence[float], alpha: float) -> float:
+    """What one more p has to reach to be significant beside these, in their order: the others as they are."""
+    size = len(others) + 1
+    rejected = next((place for place, p in enumerate(others) if p > alpha / (size - place)), len(others))
+    return alpha / (size - rejected)
+
+
+def _level_by_discoveries(others: Sequence[float], part: float) -> float:
+    """The same for false discoveries."""
+    size = len(others) + 1
+    named = [place for place, p in enumerate(others, 1) if p <= part * (place + 1) / size]
+    return part * (max(named, default=0) + 1) / size
+
+
+def _judged(samples: Samples, claim: Claim, p: float, adjusted: float, level: float, alone: float) -> Verdict:
     differences = samples.differences()
     blocks = len(differences)
     if not blocks:
         fact = "no run gave this metric"
-        return Verdict(samples, INVALID, None, None, None, 0.0, 1.0, 1.0, 0, claim.alpha, fact)
+        return Verdict(samples, INVALID, None, None, None, 0.0, 1.0, 1.0, 0, alone, fact)
     margin = _margin(samples, claim.margin)
     bounds = signed_rank.interval(differences, claim.alpha)
     word, reason = _word(adjusted, level, bounds, margin, blocks, claim.alpha)
@@ -133,7 +159,7 @@ def _judged(samples: Samples, claim: Claim, p: float, adjusted: float, level: fl
         p,
         adjusted,
         blocks,
-        claim.alpha,
+        alone,
         reason,
     )
 

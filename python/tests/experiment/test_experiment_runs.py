@@ -213,14 +213,58 @@ def test_a_killed_experiment_is_repaired_and_goes_on(run: Callable, own: Callabl
         time.sleep(0.01)
     process.kill()
     process.wait()
-    for pid in children_of(None, f"{tmp_path}/go"):
-        os.kill(pid, signal.SIGKILL)
     (tmp_path / "go").touch()
     assert run("experiment", "repair").exit_code == 0
     assert place.read_text() == before
     run("experiment", "resume", tmp_path / "rec", "--trust")
     assert len({row["block"] for row in runs_of(run, tmp_path / "rec") if not row["rejected"]}) == 8
     assert stated(tmp_path / "rec")["complete"]
+
+
+@pytest.mark.parametrize(
+    ("how", "repaired_by"),
+    [("measured", "repair"), ("before", "repair"), ("duet", "repair"), ("measured", "the next experiment")],
+)
+def test_what_runs_when_an_experiment_is_killed_is_ended_by_a_repair(
+    run: Callable, own: Callable, tmp_path: Path, how: str, repaired_by: str
+) -> None:
+    # Unlike the time of any other sleep.
+    time_ = f"{4000 + os.getpid() / 1e6:.6f}"
+    script = f"sleep {time_} & setsid env -i sleep {time_} & sleep {time_}; echo {{how}}"
+    body = f"""{COMMAND}run = {json.dumps(["echo", "{how}"] if how == "before" else ["sh", "-c", script])}
+before = {json.dumps([["sh", "-c", script]] if how == "before" else [])}
+"""
+    if how == "duet":
+        body = body.replace("[plan]", "[plan]\nduet = true")
+    words = ["experiment", "run", str(own(body)), "-o", str(tmp_path / "rec"), "--trust", "--seed", "1"]
+    wanted = 6 if how == "duet" else 3
+    stranger = subprocess.Popen(["sleep", time_])
+    process = subprocess.Popen([sys.executable, "-m", "sysdock", *words], stderr=subprocess.DEVNULL)
+    try:
+        while len(sleepers(time_)) < 1 + wanted:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+        assert len(sleepers(time_)) >= 2
+        if repaired_by == "repair":
+            done = run("experiment", "repair")
+            assert done.exit_code == 0
+            assert "repaired: 1 change undone" in done.stderr
+        else:
+            run("experiment", "compare", "--blocks", "2", "true", "true")
+        assert sleepers(time_) == [stranger.pid]
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+        for pid in sleepers(time_):
+            os.kill(pid, signal.SIGKILL)
+
+
+def sleepers(time_: str) -> list[int]:
+    """Processes that sleep for so long."""
+    return [pid for pid in children_of(None, time_) if Path(f"/proc/{pid}/comm").read_text() == "sleep\n"]
 
 
 def children_of(parent: int | None, word: str) -> list[int]:
@@ -283,20 +327,63 @@ name = "own"
 """
 
 
-def test_a_workload_that_prints_nothing_is_no_measurement(
-    run: Callable, own: Callable, tmp_path: Path
-) -> None:
-    body = f"""{COMMAND}run = ["sh", "-c", "echo {{how}} tps = x"]
+PRINTS = """
 [workloads.measures.tps]
-pattern = 'tps = ([0-9.]+)'
+pattern = 'tps = (\\S+)'
 better = "higher"
 text = "w"
 text_ja = "w"
 """
+
+
+def test_a_workload_that_does_not_print_the_primary_metric_is_no_measurement(
+    run: Callable, own: Callable, tmp_path: Path
+) -> None:
+    body = f"""{COMMAND}primary = "tps"
+run = ["sh", "-c", "echo {{how}} tps"]
+{PRINTS}"""
     run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
     reasons = {row["reason"] for row in runs_of(run, tmp_path / "rec")}
     assert reasons == {"the output has no tps"}
-    assert verdicts(run, tmp_path / "rec")["b", "elapsed_s"]["verdict"] == "invalid"
+    assert verdicts(run, tmp_path / "rec")["b", "tps"]["verdict"] == "invalid"
+
+
+@pytest.mark.parametrize(
+    ("printed", "why"), [("", "the output has no tps"), ("tps = many", "the output has no number for tps")]
+)
+def test_another_metric_that_is_not_printed_is_missing_and_the_run_counts(
+    run: Callable, own: Callable, tmp_path: Path, printed: str, why: str
+) -> None:
+    body = f"""{COMMAND}run = ["sh", "-c", "echo {{how}} {printed}"]
+{PRINTS}"""
+    run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
+    assert {row["rejected"] for row in runs_of(run, tmp_path / "rec")} == {False}
+    of_b = {
+        metric: row for (scenario, metric), row in verdicts(run, tmp_path / "rec").items() if scenario == "b"
+    }
+    assert of_b["elapsed_s"]["blocks"] == 8
+    assert (of_b["tps"]["verdict"], of_b["tps"]["reason"]) == ("invalid", "no run gave this metric")
+    checks = json.loads(run("show", tmp_path / "rec", "experiment/checks", "--format", "json").stdout)
+    [check] = [row for row in checks if row["name"] == "missing"]
+    assert (check["effect"], check["is_valid"]) == (1, True)
+    assert check["note"] == f"tps: 16 of 16 runs have no value: {why}"
+
+
+def test_a_metric_that_some_runs_lack_is_compared_in_the_other_blocks(
+    run: Callable, own: Callable, tmp_path: Path
+) -> None:
+    script = "echo >> {scratch}/{how}; test $(wc -l < {scratch}/{how}) = 3 || echo tps = 5"
+    body = f"""{COMMAND}run = ["sh", "-c", "{script}"]
+{PRINTS}"""
+    run("experiment", "run", own(body), "-o", tmp_path / "rec", "--trust")
+    found = verdicts(run, tmp_path / "rec")
+    assert (found["b", "elapsed_s"]["blocks"], found["b", "tps"]["blocks"]) == (8, 7)
+    # Computed again from what is kept, the same.
+    run("experiment", "resume", tmp_path / "rec", "--trust")
+    assert verdicts(run, tmp_path / "rec") == found
+    sql = "SELECT DISTINCT value, reason FROM experiment_metrics WHERE metric = 'tps' ORDER BY ALL"
+    rows = json.loads(run("query", tmp_path / "rec", sql, "--format", "json").stdout)
+    assert rows == [{"value": 5, "reason": None}, {"value": None, "reason": "the output has no tps"}]
 
 
 def test_what_a_workload_prints_is_compared(run: Callable, own: Callable, tmp_path: Path) -> None:

@@ -200,3 +200,43 @@ def test_the_smallest_visible_effect_is_the_same_again_and_smaller_with_more_blo
 def test_where_no_difference_is_significant_no_effect_is_visible() -> None:
     assert smallest_visible(noise(12, random.Random(1)), 7, 0.01) is None
     assert smallest_visible([1.0], 12, 0.01) is None
+
+
+def noisy(scenario: str, effect: float, *, primary: bool = True) -> Samples:
+    """Of 16 blocks; the noise of each is the same."""
+    numbers = random.Random(7)
+    before = [1 + numbers.gauss(0, 0.02) for _ in range(16)]
+    after = [(1 + effect) * (1 + numbers.gauss(0, 0.02)) for _ in range(16)]
+    return samples(before, after, scenario=scenario, primary=primary)
+
+
+def test_the_smallest_visible_change_counts_what_else_is_judged() -> None:
+    def visible(*others: Samples) -> float:
+        [verdict, *_] = judge([noisy("b", 0.0), *others], CLAIM)
+        assert verdict.smallest_visible is not None
+        return verdict.smallest_visible
+
+    alone = visible()
+    # Ten others that are not significant leave a tenth of the level, ten that are leave all of it.
+    assert visible(*(noisy(f"c{n}", 0.001) for n in range(10))) > 1.2 * alone
+    assert visible(*(noisy(f"c{n}", 0.5) for n in range(10))) == alone
+    # The control and other metrics are no comparisons of this family.
+    assert visible(noisy("A/A", 0.0), noisy("c", 0.0, primary=False)) == alone
+
+
+@pytest.mark.parametrize("primary", [True, False])
+def test_the_level_is_the_one_at_which_a_p_value_becomes_significant(primary: bool) -> None:
+    numbers = random.Random(8)
+    for _ in range(300):
+        number = numbers.randint(0, 6)
+        effects = [numbers.choice([0.0, 0.01, 0.015, 0.3]) * numbers.random() for _ in range(number + 1)]
+        some = [noisy(f"s{n}", effect, primary=primary) for n, effect in enumerate(effects)]
+        for verdict in judge(some, CLAIM):
+            is_significant = verdict.p_adjusted <= (CLAIM.alpha if primary else 0.05)
+            assert is_significant == (verdict.p <= verdict.level)
+
+
+def test_a_metric_that_no_run_gave_makes_no_other_less_visible() -> None:
+    with_it = [noisy("b", 0.0, primary=False), samples([], [], scenario="c", primary=False)]
+    levels = [verdict.level for verdict in judge(with_it, CLAIM)]
+    assert levels[0] == judge(with_it[:1], CLAIM)[0].level == 0.05

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,14 +70,34 @@ def belonging(leader: Process, mark: str) -> list[Process]:
     Where the leader has ended, its number may already lead another session. Then a process of the session
     belongs to it only if it has no environment any more: servers that show their state in ps overwrite it.
     """
-    stats = [found for found in map(_stat, _pids()) if found is not None]
+    stats = _stats()
     numbers = {found.process.pid: found.process for found in stats}
-    own = {found.process.pid for found in stats if f"{MARK}={mark}".encode() in _environment(found.process)}
+    own = _carrying(mark, stats)
     session = {found.process.pid for found in stats if found.session == leader.pid}
     if numbers.get(leader.pid) == leader:
         own |= session
     elif leader.pid not in numbers:
         own |= {pid for pid in session if not any(_environment(numbers[pid]))}
+    return _with_all_below(own, stats)
+
+
+def marked(mark: str) -> list[Process]:
+    """Who carries a mark, and all below them."""
+    stats = _stats()
+    return _with_all_below(_carrying(mark, stats), stats)
+
+
+def _stats() -> list[_Stat]:
+    return [found for found in map(_stat, _pids()) if found is not None]
+
+
+def _carrying(mark: str, stats: Iterable[_Stat]) -> set[int]:
+    wanted = f"{MARK}={mark}".encode()
+    return {found.process.pid for found in stats if wanted in _environment(found.process)}
+
+
+def _with_all_below(pids: set[int], stats: Sequence[_Stat]) -> list[Process]:
+    own = set(pids)
     while below := {found.process.pid for found in stats if found.parent in own} - own:
         own |= below
     return [found.process for found in stats if found.process.pid in own - {os.getpid()}]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from sysdock.errors import UserError, did_you_mean
-from sysdock.experiment.state import file_systems, folders, servers
+from sysdock.experiment.state import file_systems, folders, servers, workloads
 from sysdock.experiment.state.caches import Cache
 from sysdock.experiment.state.files import File
 from sysdock.experiment.state.groups import Cgroup
@@ -201,6 +202,18 @@ class State:
         made.create()
         made.start()
         return made
+
+    @contextmanager
+    def running(self, workload: str) -> Iterator[str]:
+        """While commands of a workload run: the mark that they carry, by which a repair finds and ends them.
+
+        Whoever starts them ends them; only where that was killed, they are left.
+        """
+        number = workloads.note(self.journal, workload)
+        try:
+            yield workloads.mark_of(self.journal)
+        finally:
+            self.journal.undone(number)
 
     def server_pids(self) -> list[int]:
         """The processes of the servers that run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sysdock.errors import UserError
-from sysdock.experiment.state import file_systems, files, folders, groups, mounts, servers, values
+from sysdock.experiment.state import file_systems, files, folders, groups, mounts, servers, values, workloads
 from sysdock.experiment.state.journal import Entry, Journal
 from sysdock.experiment.state.kind import Difference, Undo
 from sysdock.recording.signals import held_back
@@ -19,6 +19,7 @@ UNDO: dict[str, Undo] = {
     "device": file_systems.undo_device,
     "mount": mounts.undo_mount,
     "server": servers.undo,
+    "workload": workloads.undo,
 }
 
 
