@@ -67,6 +67,14 @@ _READ_BYTES = 256 << 20
     metavar="N",
     help="Of pgbench: 100,000 accounts, 16 MB. Default: 10, or the server's.",
 )
+@click.option(
+    "--pgbench",
+    "pgbench_files",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="What pgbench printed on a real server with this disk: how far is the prediction off? Repeatable.",
+)
 @click.option("--shared-buffers", metavar="SIZE", help="Default: 128MiB, or the server's.")
 @click.option(
     "--page-cache", metavar="SIZE", help="Memory for the page cache. Default: what is available here."
@@ -114,12 +122,20 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     if options["measured"] and options["output"]:
         raise UserError("--measured has its recording already", "leave -o out")
     settings, server = _settings(options)
+    options["real"] = _real(options["pgbench_files"], settings)
     workloads, clients = _workloads(options["workloads"]), _clients(options["clients"])
     for_ns = ns_of(options["for_"])
     if options["measured"]:
         _predict(options["measured"], None, settings, server, workloads, clients, options, is_kept=False)
         return
     ctx.exit(_measure(options, settings, server, workloads, clients, for_ns))
+
+
+def _real(files: tuple[Path, ...], settings: Settings) -> dict[tuple[str, int], float]:
+    """What a real server did, by workload and clients."""
+    from sysdock.diskio import pgbench
+
+    return pgbench.measured(pgbench.read(files), settings.scale)
 
 
 def _measure(
@@ -177,7 +193,8 @@ def _predict(
     with Session(Recording.open(folder)) as session:
         device = devices.read(session)
     found, times = predictions(device, settings, workloads, clients), queries(device, settings)
-    rows, query_rows = keeping.rows(found, device, requests), keeping.query_rows(times)
+    rows = keeping.rows(found, device, requests, options["real"])
+    query_rows = keeping.query_rows(times)
     if is_kept:
         keeping.keep(folder, rows, query_rows)
     if options["format_"] == "json":
@@ -192,7 +209,7 @@ def _predict(
         }
         print(json.dumps(content, indent=2, ensure_ascii=False))
         return
-    _show(device, requests, settings, server, found, times, options["lang"])
+    _show(device, requests, settings, server, found, times, options)
 
 
 def _show(
@@ -202,15 +219,20 @@ def _show(
     server: Server | None,
     found: list[Prediction],
     times: list[QueryTime],
-    lang: str,
+    options: dict[str, Any],
 ) -> None:
     from sysdock.cli.output import remark
     from sysdock.diskio import words
 
-    print("\n".join(words.table(found, lang)), end="\n\n")
+    lang, real = options["lang"], options["real"]
+    print("\n".join(words.table(found, lang, real)), end="\n\n")
     print("\n".join(words.query_table(times, lang)), end="\n\n")
     print("\n".join(words.explanation(device, requests, settings, server, found, lang)), flush=True)
     missing = words.not_predicted(times, lang)
+    others = sorted(real.keys() - {(each.workload, each.clients) for each in found})
+    for workload, clients in others:
+        where = "which is not predicted here (--clients, --workload)"
+        remark(f"pgbench ran {workload} with {clients} clients, {where}")
     for note in [*device.notes, *([missing] if missing else [])]:
         remark(note)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sysdock.analysis.writing import table_lines
 from sysdock.diskio.device import Device
@@ -255,8 +255,10 @@ def not_predicted(times: Sequence[QueryTime], lang: str) -> str | None:
     )[lang == "ja"]
 
 
-def table(found: Sequence[Prediction], lang: str) -> list[str]:
-    """A line for each prediction."""
+def table(
+    found: Sequence[Prediction], lang: str, real: Mapping[tuple[str, int], float] | None = None
+) -> list[str]:
+    """A line for each prediction; with `real`, what a server did, by workload and clients, beside it."""
     heads = {
         "en": (
             "workload",
@@ -286,6 +288,7 @@ def table(found: Sequence[Prediction], lang: str) -> list[str]:
             each.workload,
             str(each.clients),
             _rate(each.outcome.tps),
+            *_beside(each, real),
             "" if each.steady_tps is None else _rate(each.steady_tps),
             time(each.clients / each.outcome.tps),
             f"{each.outcome.commits_per_flush:.1f}" if each.outcome.commits_per_flush else "",
@@ -295,7 +298,18 @@ def table(found: Sequence[Prediction], lang: str) -> list[str]:
         )
         for each in found
     ]
-    return _lines(heads[lang], lines)
+    head = list(heads[lang])
+    if real:
+        head[3:3] = ("measured tps", "error") if lang == "en" else ("実測 tps", "誤差")
+    return _lines(head, lines)
+
+
+def _beside(each: Prediction, real: Mapping[tuple[str, int], float] | None) -> tuple[str, ...]:
+    """What a server did instead, and how far the prediction is off; empty where that is not known."""
+    if not real:
+        return ()
+    tps = real.get((each.workload, each.clients))
+    return (_rate(tps), f"{each.outcome.tps / tps - 1:+.0%}") if tps else ("", "")
 
 
 def query_table(times: Sequence[QueryTime], lang: str) -> list[str]:

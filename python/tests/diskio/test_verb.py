@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sysdock.analysis import Session
 from sysdock.diskio import measuring
 from sysdock.diskio.device import plan
 from sysdock.library import Library
@@ -69,6 +70,70 @@ def test_an_earlier_measurement_gives_the_same(kept: tuple[Path, dict[str, Any]]
     assert [[row[name] for name in names] for row in again["predictions"]] == [
         [row[name] for name in names] for row in said["predictions"]
     ]
+
+
+PGBENCH = """pgbench (15.13)
+starting vacuum...end.
+transaction type: <builtin: simple update>
+scaling factor: 5
+query mode: simple
+number of clients: 8
+number of threads: 2
+latency average = 2.000 ms
+tps = 4000.000000 (without initial connection time)
+"""
+
+
+def test_it_is_compared_with_a_real_server(kept: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    (tmp_path / "new").write_text(PGBENCH + PGBENCH.replace("4000.0", "3000.0"))
+    # As versions before 14 have it: with and without the time of making connections.
+    old = PGBENCH.replace("simple update", "select only").replace("clients: 8", "clients: 1")
+    before = "tps = 100.000000 (including connections establishing)\ntps = "
+    (tmp_path / "old").write_text(old.replace("tps = ", before))
+    given = ["--pgbench", str(tmp_path / "new"), "--pgbench", str(tmp_path / "old")]
+    words = ["--measured", str(kept[0]), "--clients", "1,8", "--scale", "5", *given]
+    said = json.loads(diskio(*words, "--format", "json").stdout)
+    tps = {(row["workload"], row["clients"]): row["measured_tps"] for row in said["predictions"]}
+    assert (tps["simple_update", 8], tps["select", 1]) == (3500, 4000)
+    assert set(tps.values()) == {3500, 4000, None}
+    [row] = [row for row in said["predictions"] if row["workload"] == "select" and row["clients"] == 1]
+    shown = diskio(*words, "--lang", "en").stdout
+    assert "measured tps" in shown
+    assert f"{row['predicted_tps'] / 4000 - 1:+.0%}" in shown
+    assert "実測 tps" in diskio(*words, "--lang", "ja").stdout
+    left_out = diskio(*words[:2], "--clients", "1", *words[4:])
+    assert "pgbench ran simple_update with 8 clients, which is not predicted here" in left_out.stderr
+
+
+def test_a_kept_prediction_has_what_the_server_did(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "log").write_text(PGBENCH)
+    words = ["--for", "100ms", "--clients", "8", "--scale", "5", "--workload", "simple_update", "--no-reads"]
+    done = diskio(
+        str(tmp_path / "data"), "-o", str(tmp_path / "rec"), *words, "--pgbench", str(tmp_path / "log")
+    )
+    assert done.returncode == 0, done.stderr
+    with Session(Recording.open(tmp_path / "rec")) as session:
+        [row] = session.dicts("SELECT predicted_tps, measured_tps FROM diskio_predictions")
+        [answer] = session.run(session.library.analysis("load/diskio")).rows()
+    assert row["measured_tps"] == 4000
+    assert round(row["predicted_tps"] / 4000 - 1, 3) in answer
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no result of pgbench"),
+        (PGBENCH.partition("tps")[0], "no result of pgbench"),
+        (PGBENCH.replace("<builtin: simple update>", "mine.sql"), "only mine.sql, which is not predicted"),
+        (PGBENCH.replace("factor: 5", "factor: 50"), "pgbench ran with scale 50, and scale 5 is predicted"),
+    ],
+)
+def test_what_is_no_result_of_pgbench_is_said(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(text)
+    done = diskio(".", "--scale", "5", "--pgbench", str(tmp_path / "log"), cwd=tmp_path)
+    assert (done.returncode, os.listdir(tmp_path)) == (2, ["log"])
+    assert said in done.stderr
 
 
 @pytest.mark.parametrize(("lang", "head"), [("en", "limited by"), ("ja", "制限要因")])
