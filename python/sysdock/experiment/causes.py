@@ -20,6 +20,7 @@ from sysdock.experiment.explaining import (
     FUNCTION,
     IN_CALL,
     LOCK,
+    LOCK_WAITS,
     REQUESTS,
     STACK,
     TOTAL,
@@ -100,7 +101,12 @@ def _candidates(pairs: Pairs) -> list[Key]:
         is_large = kind in _COUNTS or mean >= _LEAST_PART * elapsed
         # A function that is the application's own says the same twice.
         is_double = kind == STACK and (FUNCTION, name) in keys
-        if kind != TOTAL and is_large and not is_double and _can_be_named(_differences(pairs, key)):
+        if (
+            kind not in (TOTAL, LOCK_WAITS)
+            and is_large
+            and not is_double
+            and _can_be_named(_differences(pairs, key))
+        ):
             found.append(key)
     return found
 

@@ -7,14 +7,21 @@ time), the number of each call, and the requests that devices got.
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sysdock.analysis import Session
+from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.recording import Recording
+from sysdock.recording.native import find_native
 
 _WHAT = "io,faults,page_io,sched,cpu,locks,block"
 # Samples in a second of CPU time: enough to see 5 % of a function in runs of a second, for some 1 % of cost.
@@ -23,7 +30,9 @@ _FREQUENCY = 997
 _MOST_STACKS = 500
 TOTAL, FUNCTION, STACK, CALL, FAULT, KERNEL = "total", "function", "stack", "call", "fault", "kernel"
 LOCK, WAIT, CALLS, REQUESTS, TRANSFERRED = "lock", "wait", "calls", "requests", "transferred"
-IN_CALL, CPU_WAIT = ", in ", "for a CPU"
+# Of all threads, not along the critical path.
+LOCK_WAITS = "lock_waits"
+IN_CALL, CPU_WAIT, UNKNOWN = ", in ", "for a CPU", "?"
 
 
 @dataclass(frozen=True)
@@ -53,11 +62,46 @@ class Profile:
 NOTHING = Profile()
 
 
-def profile(folder: Path, library: Library, devices: Sequence[str], units: float) -> Profile:
+@contextmanager
+def servers_recorded(folder: Path, pids: Sequence[int]) -> Iterator[None]:
+    """Meanwhile, the waits of servers and their workers for locks of the kernel are recorded into `folder`.
+
+    The command is recorded by itself: it does not start them. Without servers nothing is done.
+    """
+    if not pids:
+        yield
+        return
+    words = [str(find_native()), "record", "-o", str(folder), "--what", "locks"]
+    words += [word for pid in pids for word in ("-p", str(pid))]
+    process = subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        _until_recording(process, folder)
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGINT)
+        process.communicate()
+
+
+def _until_recording(process: subprocess.Popen[str], folder: Path) -> None:
+    """Waits until it has begun; a UserError where it ends before."""
+    while not (folder / "recording.json").exists():
+        if process.poll() is not None:
+            said = (process.stderr.read() if process.stderr else "").strip().splitlines()
+            raise UserError(said[0] if said else f"the recorder ended with status {process.returncode}")
+        time.sleep(0.02)
+
+
+def profile(
+    folder: Path, library: Library, devices: Sequence[str], units: float, servers: Path | None = None
+) -> Profile:
     """What the run recorded in `folder` did, for each of its `units` of work.
 
-    `devices`: whose requests count; with none, those that the command's own threads made. UserError where the
-    recording does not say when the command ended.
+    `devices`: whose requests count; with none, those that the command's own threads made. `servers`: what
+    they were recorded into, if there were any. UserError where the recording does not say when the command
+    ended.
     """
     with Session(Recording.open(folder), library) as session:
         path = session.run("time/path").dicts()
@@ -68,16 +112,31 @@ def profile(folder: Path, library: Library, devices: Sequence[str], units: float
         requests = session.execute(
             _REQUESTS, {"devices": [Path(device).name for device in devices]}
         ).fetchall()
+        waits = session.run("locks/callers").dicts()
+    if servers is not None:
+        with Session(Recording.open(servers), library) as session:
+            waits += session.run("locks/callers").dicts()
     found = _times([(row["kind"], row["name"], row["place"], row["time_ns"]) for row in path])
     found += [Item(CALLS, call, count, "calls") for call, count in calls]
     for device, op, count, length in requests:
         found.append(Item(REQUESTS, f"{op}, {device}", count, "requests"))
         if length:
             found.append(Item(TRANSFERRED, f"{op}, {device}", length, "B"))
+    found += _lock_waits(waits)
     return Profile(
         tuple(Item(item.kind, item.name, item.value / units, item.unit) for item in found),
         tuple((row["stack"], row["time_ns"] / units) for row in stacks),
     )
+
+
+def _lock_waits(rows: Sequence[dict[str, Any]]) -> list[Item]:
+    """Of each lock and what asked for it: time that all threads waited."""
+    times: dict[str, float] = {}
+    for row in rows:
+        name = f"{row['lock']}{IN_CALL}{row['caller'] or row['call'] or UNKNOWN}"
+        times[name] = times.get(name, 0.0) + row["time_ns"]
+    ordered = sorted(times.items(), key=lambda item: (-item[1], item[0]))
+    return [Item(LOCK_WAITS, name, time_ns, "ns") for name, time_ns in ordered]
 
 
 _REQUESTS = """

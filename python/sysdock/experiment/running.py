@@ -24,7 +24,7 @@ from sysdock.experiment.bench import Bench
 from sysdock.experiment.definition import missing_tools, problems
 from sysdock.experiment.documents import FOLDER as DOCUMENTS
 from sysdock.experiment.documents import write_documents
-from sysdock.experiment.explaining import NOTHING, Profile, profile, recorder
+from sysdock.experiment.explaining import NOTHING, Profile, profile, recorder, servers_recorded
 from sysdock.experiment.keeping import Kept
 from sysdock.experiment.one_run import DISTURBANCES, Run, Together, run_once, run_together
 from sysdock.experiment.plan import Turn
@@ -349,11 +349,13 @@ class _Running:
             if run_.reason is not None:
                 return run_, NOTHING
             units = run_.metrics.get(self.case.workload.units or "", 1.0)
-            return run_, profile(recording, self.kept.library, bench.devices, units)
+            servers = _beside(recording) if bench.state.server_pids() else None
+            return run_, profile(recording, self.kept.library, bench.devices, units, servers)
         except (UserError, ZeroDivisionError) as error:
             return replace(run_, reason=f"nothing was recorded: {error}"), NOTHING
         finally:
-            shutil.rmtree(recording, ignore_errors=True)
+            for folder in (recording, _beside(recording)):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _measured(
         self,
@@ -369,7 +371,11 @@ class _Running:
         late = {key: value for key, value in settings.items() if key.startswith("cache:")}
         if differences := bench.state.prove():
             return Run(0, 0, None, reason=f"not as it should be: {differences[0]}")
-        with bench.state.running(self.case.workload.name) as mark:
+        servers = bench.state.server_pids()
+        with (
+            servers_recorded(_beside(recording), servers) if recording else contextlib.nullcontext(),
+            bench.state.running(self.case.workload.name) as mark,
+        ):
             run_ = run_once(
                 self.case.workload,
                 names,
@@ -379,7 +385,7 @@ class _Running:
                 under=recorder(recording) if recording else (),
                 padding=padding,
                 ready=lambda: bench.state.apply(late),
-                servers=bench.state.server_pids(),
+                servers=servers,
                 mark=mark,
                 needed=self._needed(explains=recording is not None),
             )
@@ -487,6 +493,11 @@ def cpu_shares(number: int) -> list[str]:
         raise UserError(fact, "compare fewer scenarios, leave out the A/A arm, or do without duet")
     size = len(cpus) // number
     return [",".join(map(str, cpus[n * size : (n + 1) * size])) for n in range(number)]
+
+
+def _beside(recording: Path) -> Path:
+    """Where servers are recorded beside a command."""
+    return recording.with_name(f"{recording.name}-servers")
 
 
 def _with_neighbours(reject: Reject) -> Reject:

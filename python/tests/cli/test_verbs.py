@@ -244,6 +244,8 @@ class TestDiagnose:
             "experiment/checks": 1,
             "experiment/flame_difference": 0,
             "experiment/methods": 1,
+            "experiment/locks": 0,
+            "experiment/peak": 2,
         }
         rows |= {"experiment/runs": 20, "experiment/tuning": 2, "experiment/verdicts": 1}
         assert {name: len(found) for name, found in shown.items()} == rows
