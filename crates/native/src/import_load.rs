@@ -8,6 +8,7 @@ use std::{
 };
 
 use sysdock_load::foreign::{self, BEGINNING, LONGEST_LOG, Log, Tool};
+use sysdock_strace::unpacked;
 use sysdock_table::{Capture, Ending, Folder, Manifest, Recording, Source, TableError, rows};
 
 use crate::{
@@ -20,6 +21,8 @@ use crate::{
 const BROKEN_RESULT: &str = "broken_result";
 /// A log that could not be read to its end, as logs of calls have it, too.
 const DAMAGED: &str = "damaged_input";
+/// Bytes of a log that are read at a time.
+const BLOCK: usize = 1 << 16;
 
 /// A log that is open, and whose tool is known from its beginning.
 struct Input {
@@ -104,21 +107,11 @@ fn look(path: &Path) -> Option<Input> {
     let metadata = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let tool = {
         let mut beginning = Vec::with_capacity(BEGINNING);
-        unpacked(File::open(path).ok()?).ok()?.take(BEGINNING as u64).read_to_end(&mut beginning).ok();
+        unpacked(File::open(path).ok()?, BLOCK).ok()?.take(BEGINNING as u64).read_to_end(&mut beginning).ok();
         foreign::recognize(&beginning)?
     };
     let written_ns = metadata.modified().ok().map(environment::epoch_ns).filter(|ns| *ns > 0);
     Some(Input { path: path.into(), file: Some(File::open(path).ok()?), tool, written_ns, bytes: Some(metadata.len()) })
-}
-
-/// The first bytes, and not the name, say how a log is compressed.
-fn unpacked(file: File) -> io::Result<Box<dyn Read>> {
-    let mut file = io::BufReader::new(file);
-    Ok(match file.fill_buf()? {
-        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(file)),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::new(file)?),
-        _ => Box::new(file),
-    })
 }
 
 /// Options that say something about times of calls.
@@ -182,7 +175,10 @@ fn text(input: &Input) -> Result<(Vec<u8>, Option<String>), Message> {
     let mut text = Vec::new();
     let place = input.path.display();
     let reader: Box<dyn Read> = match &input.file {
-        Some(file) => file.try_clone().and_then(unpacked).map_err(|error| Message::bare(format!("{place}: {error}")))?,
+        Some(file) => {
+            let unpacked = file.try_clone().and_then(|file| unpacked(file, BLOCK));
+            unpacked.map_err(|error| Message::bare(format!("{place}: {error}")))?
+        }
         None => Box::new(io::stdin()),
     };
     let failure = reader.take(LONGEST_LOG + 1).read_to_end(&mut text).err().map(|error| error.to_string());

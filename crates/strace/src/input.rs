@@ -88,20 +88,30 @@ impl Input {
             None if self.path == Path::new("-") => Box::new(io::stdin()),
             None => Box::new(File::open(&self.path)?),
         };
-        let mut counted = Counted { raw, read_bytes: Arc::clone(&read_bytes) };
-        let mut magic = [0; 4];
-        let got = read_full(&mut counted, &mut magic)?;
-        let whole = io::Cursor::new(magic[..got].to_vec()).chain(counted);
-        let reader: Box<dyn Read + Send> = match &magic[..got] {
-            [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(block, whole))),
-            [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole)?),
-            _ => Box::new(whole),
-        };
+        let reader = unpacked(Counted { raw, read_bytes: Arc::clone(&read_bytes) }, block)?;
         let follow = follow && self.size.is_some();
         let longest_line = (LONGEST_TOGETHER / inputs.max(1)).clamp(1 << 16, LONGEST_LINE);
         let (rest, whole, skipping, ended, failure) = (Vec::new(), 0, false, false, None);
         Ok(Blocks { reader, block, longest_line, read_bytes, rest, whole, skipping, follow, ended, failure })
     }
+}
+
+/// What a log says, which may be compressed by gzip or zstd: its first bytes tell that, and not its name.
+///
+/// `block`: bytes that are read at a time.
+///
+/// # Errors
+///
+/// The first bytes cannot be read.
+pub fn unpacked(mut log: impl Read + Send + 'static, block: usize) -> io::Result<Box<dyn Read + Send>> {
+    let mut magic = [0; 4];
+    let got = read_full(&mut log, &mut magic)?;
+    let whole = io::Cursor::new(magic[..got].to_vec()).chain(log);
+    Ok(match &magic[..got] {
+        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(block, whole))),
+        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(zstd::Decoder::new(whole)?),
+        _ => Box::new(whole),
+    })
 }
 
 fn ns(since_epoch: std::time::Duration) -> i64 {

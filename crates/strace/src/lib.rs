@@ -45,4 +45,5 @@ pub mod fuzzing;
 pub use align::Estimate;
 pub use foreign::{Sign, Tool};
 pub use import::{ImportError, Logs, Options, manifest};
+pub use input::unpacked;
 pub use truss::Columns as TrussColumns;
