@@ -30,8 +30,17 @@ pub(crate) fn rows(step: &Step, phase: &PhaseOutcome, file_system: &FileSystem, 
 
 /// Rows of a step whose workers could not be started, or that was not begun.
 pub(crate) fn rows_without(step: &Step, status: Status, note: &str, host: &str) -> Vec<Measured> {
-    let row = |operation: Operation| Measured { status, note: Some(note.to_string()), ..frame(step, operation, host) };
-    step.wanted().into_iter().map(row).collect()
+    step.wanted().into_iter().map(|operation| row_without(step, operation, status, note, host)).collect()
+}
+
+/// Rows of the operations of a step that were not begun.
+pub(crate) fn rows_of_others(step: &Step, begun: &[Operation], note: &str, host: &str) -> Vec<Measured> {
+    let others = step.wanted().into_iter().filter(|operation| !begun.contains(operation));
+    others.map(|operation| row_without(step, operation, Status::Skipped, note, host)).collect()
+}
+
+fn row_without(step: &Step, operation: Operation, status: Status, note: &str, host: &str) -> Measured {
+    Measured { status, note: Some(note.to_string()), ..frame(step, operation, host) }
 }
 
 /// What was asked for.

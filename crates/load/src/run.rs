@@ -114,7 +114,14 @@ impl Load {
             return judge::rows_without(step, Status::Failed, &note, &self.host);
         }
         let rows = |phase| judge::rows(step, phase, &self.file_system, &self.host);
-        outcome.phases.iter().flat_map(rows).collect()
+        let mut rows: Vec<_> = outcome.phases.iter().flat_map(rows).collect();
+        // Who is asked for a step gives a row for each operation: rows of several hosts belong together by their order.
+        if outcome.phases.last().is_some_and(|last| last.hung) {
+            let begun: Vec<_> = outcome.phases.iter().flat_map(|phase| &phase.operations).copied().collect();
+            let note = "not measured: an operation before it was given up";
+            rows.extend(judge::rows_of_others(step, &begun, note, &self.host));
+        }
+        rows
     }
 
     /// Files of a step are gone before the next one; those of the common file stay while steps use it.

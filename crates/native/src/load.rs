@@ -276,6 +276,8 @@ enum Order {
     Clock,
     /// Make ready for this step, and say so at each of its phases.
     Step(Box<Step>),
+    /// There is no time for this step: give its rows without doing it.
+    Skip(Box<Step>),
     /// All hosts are ready: begin at this time, since the epoch [ns].
     StartAt(i64),
     /// No more steps.
@@ -331,14 +333,19 @@ fn agent(directory: &Path, settings: Settings, cancel: &Cancel) -> Result<u8, Me
     outcome.map(|()| if cancel.requested() { EXIT_INTERRUPTED } else { 0 })
 }
 
+fn say_rows(measured: &[Measured]) -> Result<(), Message> {
+    say(&json!({ "event": "rows", "rows": measured.iter().map(with_progress).collect::<Vec<_>>() }))
+}
+
 fn obey(agent: &mut Agent, load: &mut Load, cancel: &Cancel) -> Result<(), Message> {
     loop {
         match agent.order()? {
             Order::Clock => say(&json!({ "event": "clock", "ns": now_ns() }))?,
             Order::Step(step) => {
                 let measured = load.measure(&step, cancel, agent)?;
-                say(&json!({ "event": "rows", "rows": measured.iter().map(with_progress).collect::<Vec<_>>() }))?;
+                say_rows(&measured)?;
             }
+            Order::Skip(step) => say_rows(&load.skipped(&step))?,
             Order::StartAt(_) => {}
             Order::End => return Ok(()),
         }

@@ -130,7 +130,8 @@ def command(
     load_ahead()
     if nodes:
         code = _on_nodes(folder, directory, plan, nodes, launch, native, share)
-        _answer(folder, format_, lang, report)
+        if (folder / "recording.json").exists():
+            _answer(folder, format_, lang, report)
         if site and code == 0:
             _note_rates(site, directory, folder)
         ctx.exit(code)
@@ -232,5 +233,6 @@ def _on_nodes(
     finally:
         line.clear()
     if skipped:
-        remark(f"{skipped} steps were not begun: the time of the class was up")
+        steps = "1 step was" if skipped == 1 else f"{skipped} steps were"
+        remark(f"{steps} not begun: the time of the class was up; see the rows that are `skipped`")
     return 0

@@ -169,6 +169,13 @@ def measure(nodes: Sequence[Node], step: dict[str, Any]) -> list[dict[str, Any]]
     return [merged(rows, names, clocks) for rows in by_operation]
 
 
+def skipped(nodes: Sequence[Node], step: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a step for which there is no time; its first host knows the operations that it has."""
+    nodes[0].say({"skip": step})
+    hosts = ",".join(node.name for node in nodes)
+    return [{**row, "hosts": hosts} for row in nodes[0].answer("rows")["rows"]]
+
+
 def _first_to_speak(nodes: Sequence[Node]) -> Node:
     """Waits for any of them: one that ends must not be noticed only when the others have done their step."""
     poll = select.poll()
@@ -213,11 +220,11 @@ _WORST = (
     "damaged",
     "failed",
     "full",
+    "skipped",
     "too_short",
     "no_overlap",
     "from_memory",
     "not_known",
-    "skipped",
     "throttled",
     "measured",
 )
@@ -329,7 +336,7 @@ def run(
     """Does all steps on these hosts, a step with the field `hosts` on the first so many of them.
 
     begun: is given all hosts once their clocks are known; said: is told which step is next, and says whether
-    to go on; keep: is given the rows of each.
+    there is time for it; keep: is given the rows of each.
     UserError: a host cannot be reached, or its generator ended. Whatever ends it, all generators are ended.
     """
     nodes: list[Node] = []
@@ -340,10 +347,9 @@ def run(
             node.begin()
         begun(nodes)
         for number, step in enumerate(steps):
-            if not said(number, step):
-                break
             taking_part = nodes[: step.get("hosts", len(nodes))]
-            keep(measure(taking_part, {name: step[name] for name in step if name != "hosts"}))
+            do = measure if said(number, step) else skipped
+            keep(do(taking_part, {name: step[name] for name in step if name != "hosts"}))
     finally:
         # All at once: each may have a step to break off, and much to remove.
         for node in nodes:

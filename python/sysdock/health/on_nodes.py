@@ -30,36 +30,21 @@ def record(
     """Does the steps of `plan` on all hosts, into the new recording `output`; what is done by then is kept.
 
     say: gets a line before each step. share: others may read it. Returns how many steps were not begun, as
-    the time was up.
+    the time was up; their rows say so. UserError: a host fails, or is not reached (and nothing is made).
     """
-    within_s = plan.within_s
     steps = nodes.with_one_host(plan.steps) if plan.one_host and len(names) > 1 else list(plan.steps)
     refuse_existing(output)
     library = Library()
-    to_disk.make_folder(output.parent)
-    output.mkdir(exist_ok=True)
-    output.chmod(0o755 if share else 0o700)
-    to_disk.sync(output.parent)
-    capture = empty_capture("load", "results", "load")
-    manifest = {
-        **empty_manifest({}, {**capture, "complete": False, "ended_by": "running"}),
-        "command": command,
-        "host": ",".join(names),
-        "started_ns": time.time_ns(),
-        "complete": False,
-    }
-    write_manifest(output, manifest)
-    for table in ("load_results", "load_intervals", "load_latencies", "environment"):
-        add_part(output, library, table, [])
     began = time.monotonic()
-    done = begun = 0
+    done = left_out = 0
+    manifest = _manifest(command, names)
 
     def said(number: int, step: dict[str, Any]) -> bool:
-        nonlocal begun
-        if within_s is not None and time.monotonic() - began > within_s:
+        nonlocal left_out
+        if plan.within_s is not None and time.monotonic() - began > plan.within_s:
+            left_out += 1
             return False
-        begun = number + 1
-        say(f"{begun} of {len(steps)}: {step['item']}, {step.get('processes', 1)} processes")
+        say(f"{number + 1} of {len(steps)}: {step['item']}, {step.get('processes', 1)} processes")
         return True
 
     def keep(rows: list[dict[str, Any]]) -> None:
@@ -67,29 +52,59 @@ def record(
         _add(output, library, rows, done + 1)
         done += len(rows)
 
-    def note(started: Sequence[nodes.Node]) -> None:
-        add_part(output, library, "environment", [fact for node in started for fact in _facts(node)])
+    def begin(started: Sequence[nodes.Node]) -> None:
+        nonlocal began
+        _make(output, library, manifest, 0o755 if share else 0o700)
+        add_part(output, library, "environment", facts(started))
+        began = time.monotonic()
 
     ended = "failed"
     try:
         with interruptions():
-            nodes.run(names, launch, native, directory, steps, said, keep, note)
+            nodes.run(names, launch, native, directory, steps, said, keep, begin)
         ended = "end of input"
     except KeyboardInterrupt:
         ended = "interrupted"
         raise
     finally:
-        _end(output, ended, done)
-    return len(steps) - begun
+        if (output / "recording.json").exists():
+            _end(output, ended, done)
+    return left_out
 
 
-def _facts(node: nodes.Node) -> list[tuple[Any, ...]]:
-    clock = f"{node.clock.ahead_ns / 1e6:+.3f} ms, to within {node.clock.unsure_ns / 1e6:.3f} ms"
-    facts = [("host", f"clock of {node.name}", clock, "recorder")]
-    return facts + [
-        ("file system", name, value, "recorder" if value is not None else "unknown")
-        for name, value in node.facts
-    ]
+def _manifest(command: str, names: Sequence[str]) -> dict[str, Any]:
+    capture = empty_capture("load", "results", "load")
+    return {
+        **empty_manifest({}, {**capture, "complete": False, "ended_by": "running"}),
+        "command": command,
+        "host": ",".join(names),
+        "started_ns": time.time_ns(),
+        "complete": False,
+    }
+
+
+def _make(output: Path, library: Library, manifest: dict[str, Any], mode: int) -> None:
+    """The recording, with tables that are empty."""
+    to_disk.make_folder(output.parent)
+    output.mkdir(exist_ok=True)
+    output.chmod(mode)
+    to_disk.sync(output.parent)
+    write_manifest(output, manifest)
+    for table in ("load_results", "load_intervals", "load_latencies", "environment"):
+        add_part(output, library, table, [])
+
+
+def facts(started: Sequence[nodes.Node]) -> list[tuple[Any, ...]]:
+    """Rows of `environment`: of several hosts, each fact says whose it is."""
+    rows: list[tuple[Any, ...]] = []
+    for node in started:
+        clock = f"{node.clock.ahead_ns / 1e6:+.3f} ms, to within {node.clock.unsure_ns / 1e6:.3f} ms"
+        rows.append(("host", f"clock of {node.name}", clock, "recorder"))
+        whose = f" of {node.name}" if len(started) > 1 else ""
+        for name, value in node.facts:
+            source = "recorder" if value is not None else "unknown"
+            rows.append(("file system", f"{name}{whose}", value, source))
+    return rows
 
 
 def _add(output: Path, library: Library, rows: list[dict[str, Any]], first_id: int) -> None:

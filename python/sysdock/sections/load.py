@@ -62,11 +62,24 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
     ]
     if "environment" in session.recording.tables:
         for name, words in _FACTS.items():
-            # Several hosts have stated it, mostly the same.
-            sql = "SELECT value FROM environment WHERE section = 'file system' AND name = $name"
-            values = dict.fromkeys(str(value) for (value,) in session.fetch(sql, {"name": name}))
-            facts += [Fact(words, (value, value)) for value in values]
+            facts += [Fact(words, (value, value)) for value in _stated(session, name)]
     return facts
+
+
+def _stated(session: Session, name: str) -> list[str]:
+    """What is known of the file system; where several hosts state different things, with their names."""
+    sql = (
+        "SELECT name, value FROM environment "
+        "WHERE section = 'file system' AND (name = $name OR starts_with(name, $of)) ORDER BY ALL"
+    )
+    found = [
+        (str(whose), str(value)) for whose, value in session.fetch(sql, {"name": name, "of": f"{name} of "})
+    ]
+    if len({value for _, value in found}) == 1:
+        return [found[0][1]]
+    return [
+        value if whose == name else f"{value} ({whose.removeprefix(f'{name} of ')})" for whose, value in found
+    ]
 
 
 def _screen(session: Session) -> Sequence[ScreenTable]:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hung_fuse import hung
 from load_runs import children, command, left, load
 from sysdock.recording import Recording
 
@@ -140,34 +141,12 @@ def test_a_device_that_fails(tmp_path: Path, call: str, error: str, statuses: li
 
 def test_a_server_that_hangs(tmp_path: Path):
     """A FUSE file system whose server never answers."""
-    needs_root()
-    if not os.path.exists("/dev/fuse"):
-        pytest.skip("no /dev/fuse")
     point = tmp_path / "fuse"
     point.mkdir()
-    server = os.open("/dev/fuse", os.O_RDWR)
-    try:
-        options = f"fd={server},rootmode=40000,user_id=0,group_id=0"
-        mount = [sys.executable, "-c", _MOUNT, str(point), options]
-        done = subprocess.run(mount, pass_fds=[server], capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"FUSE cannot be mounted: {done.stderr}")
-        started = time.monotonic()
+    with hung(point):
         ran = load(point, "--item", "control", "--for", "1s", "--patience", "1s")
-        assert ran.status == 2, ran.said
-        assert "does not answer" in ran.said, ran.said
-        assert time.monotonic() - started < 60
-    finally:
-        os.close(server)
-        subprocess.run(["umount", "-l", point], check=False, capture_output=True)
-
-
-_MOUNT = """
-import ctypes, sys
-libc = ctypes.CDLL(None, use_errno=True)
-if libc.mount(b"test", sys.argv[1].encode(), b"fuse", 0, sys.argv[2].encode()):
-    sys.exit(f"errno {ctypes.get_errno()}")
-"""
+    assert ran.status == 2, ran.said
+    assert "does not answer" in ran.said, ran.said
 
 
 def test_a_worker_that_is_killed(tmp_path: Path):
@@ -181,6 +160,30 @@ def test_a_worker_that_is_killed(tmp_path: Path):
     assert "1 of 3 workers killed by signal 9" in row["note"]
     assert row["operations"] > 0
     assert left(tmp_path) == []
+
+
+def test_a_worker_that_hangs_leaves_a_row_for_each_operation(tmp_path: Path):
+    options = ["--item", "metadata", "--operations", "stat,open,remove", "--files", "20", "--for", "60s"]
+    # Nobody else uses its device, which would look like progress.
+    with tmpfs(tmp_path / "mount", "size=1m") as point:
+        words = command(point, *options, "--patience", "2s", "--rows")
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as run:
+            for _ in range(400):
+                if list(point.glob(".sysdock-load-*/d0/f0-19")):
+                    break
+                time.sleep(0.05)
+            [worker] = children(run.pid)
+            os.kill(worker, signal.SIGSTOP)
+            out, _ = run.communicate(timeout=60)
+        assert left(point) == []
+    first, *others = [json.loads(line) for line in out.splitlines()]
+    assert (first["operation"], first["status"]) == ("stat", "failed")
+    assert "given up" in first["note"]
+    assert [(row["operation"], row["status"], row["operations"]) for row in others] == [
+        ("open", "skipped", 0),
+        ("remove", "skipped", 0),
+    ]
+    assert {row["note"] for row in others} == {"not measured: an operation before it was given up"}
 
 
 def test_more_workers_than_may_be_started():

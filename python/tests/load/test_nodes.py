@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,9 +13,10 @@ from pathlib import Path
 
 import pytest
 from hosts import hosts
-from load_runs import left
+from load_runs import children, left
 from sysdock.analysis import Session
 from sysdock.recording import Recording
+from sysdock.recording.native import find_native
 
 PLAN = """
 title = "Small"
@@ -155,9 +157,7 @@ def test_a_host_that_is_not_reached(tmp_path: Path, two: tuple[list[str], str]) 
     assert "hint: " in done.stderr
     assert "Traceback" not in done.stderr
     assert left(tmp_path / "data") == []
-    recording = Recording.open(tmp_path / "rec")
-    assert not recording.manifest["complete"]
-    assert ask(tmp_path, "SELECT count(*) FROM load_results") == [(0,)]
+    assert not (tmp_path / "rec").exists()
 
 
 def test_a_host_without_the_generator(tmp_path: Path, two: tuple[list[str], str]) -> None:
@@ -224,6 +224,73 @@ def test_ctrl_c(tmp_path: Path, two: tuple[list[str], str]) -> None:
     recording = Recording.open(tmp_path / "rec")
     assert (recording.manifest["complete"], recording.ended_by) == (False, "interrupted")
     assert ask(tmp_path, "SELECT operation FROM load_results") == [("write",), ("read",)]
+
+
+def test_facts_say_whose_they_are(tmp_path: Path, two: tuple[list[str], str]) -> None:
+    nodes, launch = two
+    done = run(health(tmp_path, nodes, "--launch", launch))
+    assert done.returncode == 0, done.stderr
+    facts = dict(ask(tmp_path, "SELECT name, value FROM environment WHERE section = 'file system'"))
+    assert "type" not in facts
+    # Both see one directory. Where all state the same, the summary has it once, and without a name.
+    [kind] = {facts[f"type of {node}"] for node in nodes}
+    info = run([sys.executable, "-m", "sysdock", "info", str(tmp_path / "rec")], LC_ALL="C.UTF-8").stdout
+    said = next(line for line in info.splitlines() if line.startswith("file system"))
+    assert said.split() == ["file", "system", kind]
+
+
+def test_steps_for_which_there_is_no_time_have_rows(tmp_path: Path) -> None:
+    head, _, log, metadata = PLAN.split("[[steps]]")
+    log = log.replace("300_000_000", "1_500_000_000")
+    plan = "[[steps]]".join([f"{head}within_s = 1\n", log, metadata])
+    done = run(health(tmp_path, ["here", "there"], "--launch", "sh -c", plan=plan))
+    assert done.returncode == 0, done.stderr
+    assert "1 step was not begun" in done.stderr
+    found = ask(
+        tmp_path,
+        "SELECT operation, hosts, status, note FROM load_results WHERE item = 'metadata' ORDER BY ALL",
+    )
+    why = "not measured: the time for all steps was up"
+    assert found == [(operation, "here,there", "skipped", why) for operation in ("create", "remove")]
+
+
+@pytest.fixture
+def in_memory(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a device that nobody else uses, which would look like progress."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to mount a tmpfs")
+    data = tmp_path / "data"
+    data.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", data], check=True)
+    try:
+        yield data
+    finally:
+        subprocess.run(["umount", "-l", data], check=True)
+
+
+def test_a_host_whose_workers_hang(tmp_path: Path, in_memory: Path) -> None:
+    native = tmp_path / "impatient"
+    native.write_text(f'#!/bin/sh\nexec {find_native()} "$@" --patience 3s\n')
+    native.chmod(0o755)
+    head = PLAN.partition("[[steps]]")[0]
+    step = 'item = "metadata"\nprocesses = 2\nfiles = 20\ntime_ns = 8_000_000_000\noperations = ["stat", "remove"]\n'
+    data = in_memory
+    options = ("--launch", "sh -c", "--native", str(native))
+    words = health(tmp_path, ["here", "there"], *options, plan=f"{head}one_host = false\n[[steps]]\n{step}")
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: len(list(data.glob(".sysdock-load-*/d0/f0-19"))) == 2)
+    for worker in children(generators(data)[0]):
+        os.kill(worker, signal.SIGSTOP)
+    try:
+        _, said = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 0, said
+    [(stat, why), (remove, note)] = ask(tmp_path, "SELECT status, note FROM load_results ORDER BY result_id")
+    assert (stat, remove) == ("failed", "skipped")
+    assert re.search("(here|there): given up: no worker and no device made progress", str(why))
+    assert re.search("(here|there): not measured: an operation before it was given up", str(note))
+    assert left(data) == []
 
 
 def test_the_hosts_of_a_slurm_job(tmp_path: Path) -> None:
