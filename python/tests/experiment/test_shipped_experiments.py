@@ -132,6 +132,10 @@ def test_the_model_of_a_disk_is_compared_with_a_database(experiment: Callable[..
     folder = experiment("disk/diskio", "clients=1", "scale=1", "seconds=1")
     rows = [row for row in shown(folder, "experiment/verdicts") if row["is_primary"]]
     assert [row["scenario"] for row in rows] == ["A/A", "model"]
+    # The error of the prediction is what the ratio is more or less than 1.
+    assert rows[1]["ratio"] == pytest.approx(
+        rows[1]["scenario_median"] / rows[1]["baseline_median"], rel=0.001
+    )
     assert min(min(row["baseline_median"], row["scenario_median"]) for row in rows) > 0
 
 
