@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -161,16 +162,22 @@ def programs_used(words: Iterable[str]) -> list[Row]:
 
 
 def _package(path: str, real: Path) -> str:
-    """Name and version of the Debian package that has it."""
-    for each in (str(real), path, str(real).removeprefix("/usr")):
-        asked = subprocess.run(["dpkg-query", "-S", each], capture_output=True, text=True, check=False)
-        if asked.returncode == 0:
-            name = asked.stdout.split(":")[0].split(",")[0]
-            version = subprocess.run(
-                ["dpkg-query", "-W", "-f", "${Version}", name], capture_output=True, text=True, check=False
-            )
-            return f"{name} {version.stdout}"
-    return "no package"
+    """Name and version of the package that has it, as dpkg or rpm says."""
+    if shutil.which("dpkg-query"):
+        for each in (str(real), path, str(real).removeprefix("/usr")):
+            if said := _answer("dpkg-query", "-S", each):
+                name = said.split(":")[0].split(",")[0]
+                return f"{name} {_answer('dpkg-query', '-W', '-f', '${Version}', name)}"
+        return "no package"
+    if shutil.which("rpm"):
+        return _answer("rpm", "-qf", "--qf", "%{NAME} %{VERSION}-%{RELEASE}", str(real)) or "no package"
+    return "package not known, as there is neither dpkg nor rpm"
+
+
+def _answer(*words: str) -> str:
+    """What a program prints; nothing where it fails."""
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    return "" if done.returncode else done.stdout
 
 
 def from_default(sections: Iterable[EnvironmentSection], rows: Iterable[Row]) -> list[Difference]:

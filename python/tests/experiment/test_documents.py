@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from sysdock.analysis import Session
 from sysdock.cli import sysdock
 from sysdock.errors import UserError
+from sysdock.experiment import environment
 from sysdock.experiment.documents.blocks import Code, Heading, Items, Paragraph, markdown, page, table
 from sysdock.experiment.environment import UNREADABLE, between, capture, from_default, programs_used
 from sysdock.experiment.replaying import _outcome
@@ -258,3 +259,23 @@ def test_the_environment_of_each_run_has_a_size_of_its_own() -> None:
     assert len(some) > 30
     again = turns(replace(experiment, id="other"), 1, 3, 1, 7)
     assert again == turns(experiment, 1, 3, 1, 7)
+
+
+@pytest.mark.parametrize(
+    ("tool", "script", "said"),
+    [
+        (None, "", "package not known, as there is neither dpkg nor rpm"),
+        ("rpm", 'test "$1 $4" = "-qf /bin/tool" && echo name 1.2-3', "name 1.2-3"),
+        ("rpm", "echo no such package; exit 1", "no package"),
+        ("dpkg-query", 'test "$1" = -S && echo name: /bin/tool || echo 1.2', "name 1.2"),
+        ("dpkg-query", "exit 1", "no package"),
+    ],
+)
+def test_packages_of_programs_are_those_of_the_distribution(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str | None, script: str, said: str
+) -> None:
+    if tool:
+        (tmp_path / tool).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert environment._package("/bin/tool", Path("/bin/tool")).strip() == said
