@@ -285,7 +285,9 @@ def _taken(
             except ValueError:
                 missing[each.name] = f"the output has no number for {each.name}"
         reason = next((why for name, why in missing.items() if name in needed), None)
-    return Run(result["started_ns"], result["elapsed_ns"], result["exit_code"], metrics, reason, missing=missing)
+    return Run(
+        result["started_ns"], result["elapsed_ns"], result["exit_code"], metrics, reason, missing=missing
+    )
 
 
 def _steady(name: str, values: Sequence[float]) -> dict[str, float]:

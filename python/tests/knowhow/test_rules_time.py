@@ -210,9 +210,15 @@ class TestPolling:
     def test_few_sleeps_are_no_polling(self, judge) -> None:
         assert self.sleeping(judge, 2, 100, 1).status == "ok"
 
+    @pytest.mark.parametrize(("pause_ms", "status"), [(400, "ok"), (200, "finding")])
+    def test_one_long_sleep_counts_where_it_takes_half_of_the_time(
+        self, judge, pause_ms: int, status: str
+    ) -> None:
+        assert self.sleeping(judge, 1, 300, pause_ms).status == status
+
     def test_long_sleeps_may_be_meant_and_promise_nothing(self, judge) -> None:
         finding = self.sleeping(judge, 12, 251, 1)
-        assert (finding.status, finding.gain_ns, "waited 12 times" in finding.reason) == (
+        assert (finding.status, finding.gain_ns, "waited 12 time(s)" in finding.reason) == (
             "finding",
             None,
             True,
