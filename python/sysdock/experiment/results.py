@@ -28,7 +28,7 @@ _UNEQUAL = 0.2
 
 @dataclass(frozen=True)
 class RunRow:
-    """A row of `experiment_runs`, with its metrics and why it lacks some; explain runs have a profile, some methods."""
+    """A row of `experiment_runs`, with its metrics and why it lacks some; some have a profile or methods."""
 
     run_id: int
     case_id: int
