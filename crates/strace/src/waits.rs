@@ -77,6 +77,8 @@ enum Deed {
     Wake(i32, u64),
     /// A thread of the process ends.
     End(i32),
+    /// A process ends, and closes what it has open.
+    Exit,
 }
 
 /// A call that waited.
@@ -90,7 +92,7 @@ struct Wait {
     cause: Cause,
     /// On the object as this thread calls it.
     deed: Option<Deed>,
-    /// Of a wait for a child: which one.
+    /// What the call returned: which child, or 0 where nothing is left to read.
     result: i64,
     object: i32,
     call: u16,
@@ -139,8 +141,11 @@ pub(crate) struct Waits {
 impl Waits {
     /// A call is complete.
     pub(crate) fn see(&mut self, call: &Call<'_>, class: Class, row: &CallRow, objects: &Objects, lives: &[Life]) {
-        if call.name == b"exit" {
-            return self.act(Act { deed: Deed::End(lives[row.life as usize].pid), ts_ns: row.ts_ns, life: row.life });
+        let act = |deed| Act { deed, ts_ns: row.ts_ns, life: row.life };
+        match call.name {
+            b"exit" => return self.act(act(Deed::End(lives[row.life as usize].pid))),
+            b"exit_group" => return self.act(act(Deed::Exit)),
+            _ => {}
         }
         if call.name == b"socketpair" {
             return self.pair(call);
@@ -158,8 +163,9 @@ impl Waits {
         }
         let done = if is_read { Deed::Read(row.object) } else { Deed::Write(row.object) };
         match place {
-            Some((wake, true)) => return self.act(Act { deed: wake, ts_ns: row.ts_ns, life: row.life }),
-            _ if meets && row.moved > 0 => self.act(Act { deed: done, ts_ns: row.ts_ns, life: row.life }),
+            Some((wake, true)) => return self.act(act(wake)),
+            // Who closes the last end to write to ends the wait for more.
+            _ if meets && (row.moved > 0 || class == Class::Close) => self.act(act(done)),
             _ => {}
         }
         let Some(cause) = Cause::of(call.name, class, kind).filter(|_| row.dur_ns >= LEAST_NS) else { return };
@@ -280,11 +286,14 @@ fn last_act(acts: &[Act], deed: Deed, wait: &Wait, since_ns: i64) -> Option<(u32
     there.find(|act| act.life != wait.life).map(|act| (act.life, act.ts_ns))
 }
 
-/// Another thread of the process whose end ended the wait (`pthread_join`).
+/// Another thread of the process whose end ended the wait (`pthread_join`); a process that had the other end of a pipe or socket open.
 fn last_end(acts: &[Act], wait: &Wait, lives: &[Life]) -> Option<(u32, i64)> {
-    let deed = Deed::End(lives[wait.life as usize].pid);
-    let since_ns = wait.from_ns.max(wait.until_ns.saturating_sub(END_NS));
-    (wait.cause == Cause::Lock).then(|| last_act(acts, deed, wait, since_ns))?
+    let deed = match wait.cause {
+        Cause::Lock => Deed::End(lives[wait.life as usize].pid),
+        Cause::Pipe | Cause::Socket if wait.result == 0 => Deed::Exit,
+        _ => return None,
+    };
+    last_act(acts, deed, wait, wait.from_ns.max(wait.until_ns.saturating_sub(END_NS)))
 }
 
 /// The object as the other end calls it; both ends of a pipe have one name.

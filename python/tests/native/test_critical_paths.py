@@ -91,3 +91,17 @@ def test_only_the_log_of_a_command_has_a_path(
     assert (folder / "critical_path").exists() == (rows is not None)
     if rows:
         assert query(folder, "SELECT count(*)::BIGINT FROM critical_path") == [(rows,)]
+
+
+def test_the_end_of_a_pipe_is_that_of_its_writer(import_log: Callable[..., Path], query: Query) -> None:
+    folder = import_log(
+        COMMAND
+        + "1 1700000001.100000 clone(child_stack=NULL, flags=SIGCHLD) = 2 <0.000050>\n"
+        + "2 1700000001.101000 nanosleep({tv_sec=1, tv_nsec=0}, NULL) = 0 <1.000000>\n"
+        + "2 1700000002.101500 exit_group(0) = ?\n"
+        + "2 1700000002.101700 +++ exited with 0 +++\n"
+        + '1 1700000001.102000 read(3<pipe:[7]>, "", 4096) = 0 <0.999600>\n'
+        + END.replace("1 1700000002", "1 1700000003")
+    )
+    waits = "SELECT tid::INTEGER, cause, dur_ns FROM critical_path JOIN processes USING (task_id) WHERE part = 'waiting'"
+    assert query(folder, waits) == [(2, "timer", 1_000_000_000)]
