@@ -21,7 +21,7 @@ STRUCTURES = [
 ]
 
 
-LOG = Path(__file__).parents[3] / "testdata" / "strace" / "critical_paths.ttt_T_y.strace"
+LOG = Path(__file__).parents[3] / "testdata" / "critical_paths" / "run.strace"
 
 
 def check_path(query: Query, recording: Path, said: str, name: str) -> None:
@@ -55,7 +55,7 @@ def test_the_path_is_with_those_on_whom_the_end_depends(
 
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_a_log_of_strace_has_the_same_path(import_log: Callable[..., Path], query: Query, name: str) -> None:
-    check_path(query, import_log(LOG), LOG.with_name("critical_paths.said").read_text(), name)
+    check_path(query, import_log(LOG), LOG.with_name("said").read_text(), name)
 
 
 def test_the_path_of_a_log_has_no_gap(import_log: Callable[..., Path], query: Query) -> None:

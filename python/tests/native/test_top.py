@@ -106,7 +106,8 @@ def test_cpu_time_is_the_kernels(native: Path, burner: int) -> None:
     # Ticks are coarse, and the two readings lie around those of the view.
     assert 0 < row["cpu_s"] <= used + 0.1
     if row["cpu_wait_s"] is not None:
-        assert row["cpu_s"] + row["cpu_wait_s"] == pytest.approx(table["interval_s"], rel=0.1)
+        # The kernel counts a wait when it is over: the last one may be missing.
+        assert 0 <= row["cpu_wait_s"] <= 1.1 * table["interval_s"] - row["cpu_s"]
 
 
 def test_a_control_group_has_the_sum_of_its_processes(native: Path, kernel: None, burner: int) -> None:
