@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import fields
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +204,7 @@ def read_rows(recording: Recording, library: Library) -> list[RunRow]:
             "SELECT run_id, kind, name, value, unit FROM experiment_profiles"
         ).fetchall():
             profiles.setdefault(run_id, []).append(Item(*item))
-        names = [field.name for field in fields(RunRow)[:-3]]
+        names = [field.name for field in takewhile(lambda field: field.name != "metrics", fields(RunRow))]
         rows = connection.execute(
             f"SELECT {', '.join(names)} FROM experiment_runs ORDER BY run_id"
         ).fetchall()
