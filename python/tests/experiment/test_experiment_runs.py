@@ -370,7 +370,7 @@ def test_another_metric_that_is_not_printed_is_missing_and_the_run_counts(
 
 
 def test_a_metric_that_some_runs_lack_is_compared_in_the_other_blocks(
-    run: Callable, own: Callable, tmp_path: Path
+    run: Callable, own: Callable, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     script = "echo >> {scratch}/{how}; test $(wc -l < {scratch}/{how}) = 3 || echo tps = 5"
     body = f"""{COMMAND}run = ["sh", "-c", "{script}"]
@@ -382,7 +382,9 @@ def test_a_metric_that_some_runs_lack_is_compared_in_the_other_blocks(
     run("experiment", "resume", tmp_path / "rec", "--trust")
     assert verdicts(run, tmp_path / "rec") == found
     sql = "SELECT DISTINCT value, reason FROM experiment_metrics WHERE metric = 'tps' ORDER BY ALL"
-    rows = json.loads(run("query", tmp_path / "rec", sql, "--format", "json").stdout)
+    capfd.readouterr()
+    run("query", tmp_path / "rec", sql, "--format", "json")
+    rows = json.loads(capfd.readouterr().out)
     assert rows == [{"value": 5, "reason": None}, {"value": None, "reason": "the output has no tps"}]
 
 
