@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def begin_without_log(
 
 
 def add_rows(folder: Path, library: Library, name: str, rows: Sequence[Mapping[str, str]]) -> None:
-    """Writes `rows` (text, by column) as the table `name` of the recording in `folder`.
+    """Writes `rows` (text, by column) as the table `name` of a recording, in place of what its log gave.
 
     A row may have `path` and `tid` instead of ids; the log of the example must have them. Empty text is NULL
     where a column may be that, else the empty text.
@@ -63,6 +64,11 @@ def add_rows(folder: Path, library: Library, name: str, rows: Sequence[Mapping[s
             },
         }
         values.append([full.get(column) or empty[column] for column in columns])
+    if recording.manifest["tables"].get(name, {}).get("rows"):
+        manifest = {**recording.manifest, "tables": {**recording.manifest["tables"]}}
+        del manifest["tables"][name]
+        shutil.rmtree(folder / name)
+        write_manifest(folder, manifest, lasting=False)
     with engine_errors(_PLACE):
         add_part(folder, library, name, values, lasting=False)
 
