@@ -3,6 +3,7 @@
 //! [`syscalls`] says what each call does and where its arguments stand; the other modules collect rows and write them.
 
 mod call_rows;
+mod cause;
 pub mod critical_path;
 mod errors;
 mod interrupted;
@@ -20,6 +21,7 @@ pub const ABOUT: &str = "calls";
 pub const RESTARTED_CALLS: &str = "restarted_calls";
 
 pub use call_rows::{CallRow, CallRows, LONGEST_NS, NONE, Numbered, Via, object_id};
+pub use cause::Cause;
 pub use errors::{common_name, error_name, error_of, is_restart};
 pub use interrupted::{Interrupted, Joined, Part};
 pub use issues::{Issue, Issues};

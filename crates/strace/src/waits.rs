@@ -8,7 +8,7 @@
 use memchr::memmem;
 use rustc_hash::FxHashMap;
 use sysdock_calls::{
-    CallRow, Kind, Life, Objects,
+    CallRow, Cause, Kind, Life, Objects,
     critical_path::{self, MOST_ABSENCES, Part, Piece, critical_path},
     syscalls::{CLASS_WORDS, Class},
 };
@@ -24,48 +24,15 @@ const LEAST_NS: i64 = 100_000;
 /// A thread whose end wakes another one ends at most so long before [ns].
 const END_NS: i64 = 5_000_000;
 
-/// What a call waited for; the words of `critical_path.cause`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cause {
-    Timer,
-    Child,
-    Disk,
-    FileLock,
-    Lock,
-    Pipe,
-    Socket,
-    Events,
-}
-
-impl Cause {
-    fn word(self) -> &'static str {
-        match self {
-            Cause::Timer => "timer",
-            Cause::Child => "child process",
-            Cause::Disk => "disk",
-            Cause::FileLock => "file lock",
-            Cause::Lock => "lock",
-            Cause::Pipe => "pipe",
-            Cause::Socket => "socket",
-            Cause::Events => "events",
-        }
-    }
-
-    /// None: such a call does not wait for long, or computes.
-    fn of(name: &[u8], class: Class, kind: Option<Kind>) -> Option<Self> {
-        Some(match (name, class, kind) {
-            (b"nanosleep" | b"clock_nanosleep", ..) => Cause::Timer,
-            (b"wait4" | b"waitid" | b"waitpid" | b"vfork", ..) => Cause::Child,
-            (_, Class::Sync, _) => Cause::Disk,
-            (_, Class::Lock, Some(_)) => Cause::FileLock,
-            (b"futex", ..) => Cause::Lock,
-            (_, Class::Read | Class::Write | Class::Copy, Some(Kind::Pipe)) => Cause::Pipe,
-            (_, Class::Read | Class::Write | Class::Copy, Some(Kind::Socket)) => Cause::Socket,
-            (b"connect" | b"accept" | b"accept4", ..) => Cause::Socket,
-            (b"rt_sigtimedwait" | b"rt_sigsuspend", ..) | (_, Class::Wait, _) => Cause::Events,
-            _ => return None,
-        })
-    }
+/// What a call waits for. None: it does not wait for long, or computes.
+fn cause(name: &[u8], class: Class, kind: Option<Kind>) -> Option<Cause> {
+    const NAMES: [&str; 10] =
+        ["futex", "wait4", "waitid", "waitpid", "vfork", "connect", "accept", "accept4", "rt_sigtimedwait", "rt_sigsuspend"];
+    let name = std::str::from_utf8(name).ok()?;
+    let transfers = matches!(class, Class::Read | Class::Write | Class::Copy) && matches!(kind, Some(Kind::Pipe | Kind::Socket));
+    let locks_a_file = class == Class::Lock && kind.is_some();
+    let may_wait = transfers || locks_a_file || matches!(class, Class::Sync | Class::Wait) || NAMES.contains(&name);
+    may_wait.then(|| Cause::of_call(false, name, class, kind))
 }
 
 /// What a thread waits for, and another one does: that a pipe or an end of a socket is written to, or read from, or a wake-up at a place of
@@ -168,7 +135,7 @@ impl Waits {
             _ if meets && (row.moved > 0 || class == Class::Close) => self.act(act(done)),
             _ => {}
         }
-        let Some(cause) = Cause::of(call.name, class, kind).filter(|_| row.dur_ns >= LEAST_NS) else { return };
+        let Some(cause) = cause(call.name, class, kind).filter(|_| row.dur_ns >= LEAST_NS) else { return };
         let awaited = if is_read { Deed::Write(row.object) } else { Deed::Read(row.object) };
         self.wait(row, cause, place.map(|(wake, _)| wake).or(meets.then_some(awaited)));
     }

@@ -1,6 +1,9 @@
 //! The table `critical_path`, by switches and wake-ups.
 
-use sysdock_calls::critical_path::{self, MOST_ABSENCES, Part, Piece, critical_path};
+use sysdock_calls::{
+    Cause,
+    critical_path::{self, MOST_ABSENCES, Part, Piece, critical_path},
+};
 use sysdock_table::{
     Batch, TableError,
     rows::{CriticalPath as Row, CriticalPathColumns},
@@ -9,7 +12,6 @@ use sysdock_table::{
 use crate::conversion::Conversion;
 
 use super::{
-    cause::Cause,
     rows::{Absence, State, Waker, Words},
 };
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 use sysdock_calls::{
-    ObjectId, Objects,
+    Cause, ObjectId, Objects,
     syscalls::{CLASS_WORDS, Class},
 };
 use sysdock_table::{
@@ -14,7 +14,7 @@ use sysdock_table::{
 
 use crate::{conversion::waits::WaitedFor, families::calls::meanings::Meanings};
 
-use super::cause::Cause;
+use super::cause;
 
 /// What a thread is in while it is on no CPU; the words of `run_states.state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,10 +134,10 @@ impl Words {
             _ => {}
         }
         let Some((number, class)) = self.call(absence.call) else {
-            return Absence { cause: Cause::without_call(absence.state, absence.call), ..absence };
+            return Absence { cause: cause::without_call(absence.state, absence.call), ..absence };
         };
         let kind = ObjectId::try_from(absence.object).ok().map(|object| objects.kind(object));
-        Absence { cause: Cause::in_call(absence.state, self.name(number), class, kind), ..absence }
+        Absence { cause: cause::in_call(absence.state, self.name(number), class, kind), ..absence }
     }
 
     /// Name and class of a call.

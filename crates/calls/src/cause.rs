@@ -1,0 +1,70 @@
+//! What a thread waits for, as far as its call and the object of that tell.
+
+use crate::{Kind, syscalls::Class};
+
+/// What a thread waits for; the words of `run_states.cause` and `critical_path.cause`.
+#[allow(missing_docs)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    Disk,
+    FileLock,
+    Lock,
+    /// Never by the call: the wait itself was recorded.
+    KernelLock,
+    Pipe,
+    Socket,
+    Child,
+    Timer,
+    Events,
+    Device,
+    PageFault,
+    Kernel,
+    /// A thread of the kernel that has nothing to do.
+    Idle,
+    Stopped,
+    Unknown,
+}
+
+impl Cause {
+    /// The word in a table.
+    pub fn word(self) -> &'static str {
+        match self {
+            Cause::Disk => "disk",
+            Cause::FileLock => "file lock",
+            Cause::Lock => "lock",
+            Cause::KernelLock => "kernel lock",
+            Cause::Pipe => "pipe",
+            Cause::Socket => "socket",
+            Cause::Child => "child process",
+            Cause::Timer => "timer",
+            Cause::Events => "events",
+            Cause::Device => "device",
+            Cause::PageFault => "page fault",
+            Cause::Kernel => "kernel",
+            Cause::Idle => "idle",
+            Cause::Stopped => "stopped",
+            Cause::Unknown => "unknown",
+        }
+    }
+
+    /// Of a thread that sleeps in a call with a name and a class, which works on an object of a kind. `is_uninterruptible`: no signal ends
+    /// its sleep.
+    pub fn of_call(is_uninterruptible: bool, name: &str, class: Class, kind: Option<Kind>) -> Self {
+        match (name, class, kind) {
+            ("nanosleep" | "clock_nanosleep", ..) => Cause::Timer,
+            // A fork waits for its child where they share memory until the child runs a program.
+            ("wait4" | "waitid" | "waitpid" | "vfork" | "clone" | "clone3", ..) => Cause::Child,
+            ("io_getevents" | "io_pgetevents" | "execve" | "execveat", ..) | (_, Class::Sync, _) => Cause::Disk,
+            ("fcntl", ..) if !is_uninterruptible => Cause::FileLock,
+            (_, Class::Lock, Some(_)) => Cause::FileLock,
+            (_, Class::Lock, None) => Cause::Lock,
+            (_, _, Some(Kind::Pipe)) => Cause::Pipe,
+            (_, _, Some(Kind::Socket)) | (_, Class::Socket, _) => Cause::Socket,
+            (_, Class::Wait | Class::Signal | Class::Time, _) | (_, _, Some(Kind::Anonymous)) => Cause::Events,
+            (_, Class::Process | Class::Memory | Class::Map | Class::Other, _) => Cause::Kernel,
+            (_, _, Some(Kind::Device | Kind::Virtual)) => Cause::Device,
+            _ if is_uninterruptible => Cause::Disk,
+            _ => Cause::Kernel,
+        }
+    }
+}
