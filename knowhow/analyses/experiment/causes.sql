@@ -1,6 +1,6 @@
 -- Causes of a difference
 -- Why a scenario differs from the baseline: what its runs did more or less of, for each unit of work, by runs under the recorder.
--- needs:  experiment_causes, experiment_cases
+-- needs:  experiment_causes, experiment_cases, experiment_case_names
 -- column: scenario VARCHAR            The scenario that is compared with the baseline; A/A is the baseline once more.
 -- column: workload VARCHAR            The command that was measured.
 -- column: parameters VARCHAR          Parameters that differ from case to case; NULL where there are none.
@@ -13,34 +13,10 @@
 -- column: p_adjusted DOUBLE           The same, adjusted for the number of items.
 -- column: blocks BIGINT               Blocks with runs under the recorder.
 -- tags:   time
-WITH varied AS (
-    SELECT c.parameter
-    FROM experiment_cases AS c
-    WHERE c.parameter NOT IN ('experiment', 'workload')
-    GROUP BY c.parameter
-    HAVING count(DISTINCT c.value) > 1
-), ranked AS (
-    SELECT c.case_id, c.parameter, c.value, row_number() OVER (PARTITION BY c.case_id ORDER BY c.parameter) AS place
-    FROM experiment_cases AS c
-    JOIN varied AS v ON v.parameter = c.parameter
-), named AS (
-    SELECT r.case_id,
-        concat(
-            max(CASE WHEN r.place = 1 THEN concat(r.parameter, '=', r.value) ELSE '' END),
-            max(CASE WHEN r.place = 2 THEN concat(' ', r.parameter, '=', r.value) ELSE '' END),
-            max(CASE WHEN r.place = 3 THEN concat(' ', r.parameter, '=', r.value) ELSE '' END),
-            max(CASE WHEN r.place = 4 THEN concat(' ', r.parameter, '=', r.value) ELSE '' END),
-            max(CASE WHEN r.place = 5 THEN concat(' ', r.parameter, '=', r.value) ELSE '' END),
-            max(CASE WHEN r.place = 6 THEN concat(' ', r.parameter, '=', r.value) ELSE '' END),
-            max(CASE WHEN r.place > 6 THEN ' ...' ELSE '' END)
-        ) AS parameters
-    FROM ranked AS r
-    GROUP BY r.case_id
-)
 SELECT
     c.scenario, w.value AS workload, n.parameters, c.kind, c.name, c.difference_per_unit, c.unit,
     round(c.share, 4) AS share, c.p, c.p_adjusted, CAST(c.blocks AS BIGINT) AS blocks
 FROM experiment_causes AS c
 LEFT JOIN experiment_cases AS w ON w.case_id = c.case_id AND w.parameter = 'workload'
-LEFT JOIN named AS n ON n.case_id = c.case_id
+LEFT JOIN experiment_case_names AS n ON n.case_id = c.case_id
 ORDER BY c.case_id, c.scenario, c.rank

@@ -7,7 +7,7 @@
 -- column: caller VARCHAR          The function of the kernel, or the system call, that asked for it; ? where it is not known.
 -- column: time_ns DOUBLE          Time that all threads waited, for each unit of work; mean of the runs [ns].
 -- column: share DOUBLE            Part of the time that the threads of the scenario waited for any lock.
--- column: lock_share DOUBLE       The same of the lock, whoever asked for it.
+-- column: lock_share DOUBLE       The same for the lock, whatever function asked for it.
 -- column: runs BIGINT             Runs under the recorder.
 -- tags:   locks, time
 WITH explained AS (

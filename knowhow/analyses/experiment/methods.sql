@@ -1,6 +1,6 @@
 -- Methods
 -- How often methods of the program were called, which part of the time they took, and which part of its CPU time, by a profiler of its own.
--- needs:  experiment_methods, experiment_runs, experiment_cases
+-- needs:  experiment_methods, experiment_runs, experiment_cases, experiment_case_names
 -- param:  most BIGINT = 15 > 0   How many methods of each scenario, at most.
 -- column: workload VARCHAR       The command that was measured.
 -- column: parameters VARCHAR     Parameters that differ from case to case; NULL where there are none.
@@ -14,27 +14,7 @@
 -- column: samples BIGINT         Samples of the scenario, in all methods.
 -- column: runs BIGINT            Runs that were profiled.
 -- tags:   time, cpu
-WITH varied AS (
-    SELECT c.parameter
-    FROM experiment_cases AS c
-    WHERE c.parameter NOT IN ('experiment', 'workload')
-    GROUP BY c.parameter
-    HAVING count(DISTINCT c.value) > 1
-), placed AS (
-    SELECT c.case_id, c.parameter, c.value, row_number() OVER (PARTITION BY c.case_id ORDER BY c.parameter) AS place
-    FROM experiment_cases AS c
-    JOIN varied AS v ON v.parameter = c.parameter
-), named AS (
-    SELECT p.case_id,
-        concat(
-            max(CASE WHEN p.place = 1 THEN concat(p.parameter, '=', p.value) ELSE '' END),
-            max(CASE WHEN p.place = 2 THEN concat(' ', p.parameter, '=', p.value) ELSE '' END),
-            max(CASE WHEN p.place = 3 THEN concat(' ', p.parameter, '=', p.value) ELSE '' END),
-            max(CASE WHEN p.place > 3 THEN ' ...' ELSE '' END)
-        ) AS parameters
-    FROM placed AS p
-    GROUP BY p.case_id
-), used AS (
+WITH used AS (
     SELECT m.run_id, r.case_id, r.scenario, m.method, m.calls, m.time_ns, m.samples, m.samples_within
     FROM experiment_methods AS m
     INNER JOIN experiment_runs AS r ON r.run_id = m.run_id
@@ -68,6 +48,6 @@ SELECT
 FROM parts AS p
 INNER JOIN totals AS t ON t.case_id = p.case_id AND t.scenario = p.scenario
 LEFT JOIN experiment_cases AS w ON w.case_id = p.case_id AND w.parameter = 'workload'
-LEFT JOIN named AS n ON n.case_id = p.case_id
+LEFT JOIN experiment_case_names AS n ON n.case_id = p.case_id
 WHERE p.place <= $most
 ORDER BY p.case_id, p.scenario, p.place

@@ -1,6 +1,6 @@
 -- Peaks of an experiment
 -- The highest value of the primary metric over all cases, by scenario: at which load, what is left of it under the largest load, and how many times as much it is as on one CPU.
--- needs:  experiment_cases, experiment_runs, experiment_metrics, experiment_verdicts
+-- needs:  experiment_cases, experiment_runs, experiment_metrics, experiment_verdicts, experiment_case_names
 -- param:  all_end VARCHAR = '_all'    End of the names of scenarios with all CPUs.
 -- param:  one_end VARCHAR = '_one'    End of the names of scenarios with one CPU.
 -- column: scenario VARCHAR        The scenario.
@@ -15,27 +15,7 @@
 -- column: to_baseline DOUBLE      Peak over that of the baseline.
 -- column: runs BIGINT             Runs that count, in the case of the peak.
 -- tags:   time
-WITH varied AS (
-    SELECT c.parameter
-    FROM experiment_cases AS c
-    WHERE c.parameter NOT IN ('experiment', 'workload', 'baseline')
-    GROUP BY c.parameter
-    HAVING count(DISTINCT c.value) > 1
-), placed AS (
-    SELECT c.case_id, c.parameter, c.value, row_number() OVER (PARTITION BY c.case_id ORDER BY c.parameter) AS place
-    FROM experiment_cases AS c
-    JOIN varied AS v ON v.parameter = c.parameter
-), named AS (
-    SELECT p.case_id,
-        concat(
-            max(CASE WHEN p.place = 1 THEN concat(p.parameter, '=', p.value) ELSE '' END),
-            max(CASE WHEN p.place = 2 THEN concat(' ', p.parameter, '=', p.value) ELSE '' END),
-            max(CASE WHEN p.place = 3 THEN concat(' ', p.parameter, '=', p.value) ELSE '' END),
-            max(CASE WHEN p.place > 3 THEN ' ...' ELSE '' END)
-        ) AS parameters
-    FROM placed AS p
-    GROUP BY p.case_id
-), primaries AS (
+WITH primaries AS (
     SELECT v.case_id, min(v.metric) AS metric FROM experiment_verdicts AS v WHERE v.is_primary GROUP BY v.case_id
 ), whole AS (
     SELECT r.case_id, r.block, r.attempt
@@ -74,7 +54,7 @@ SELECT
     CASE WHEN b.peak > 0 THEN round(p.peak / b.peak, 3) END AS to_baseline,
     CAST(p.runs AS BIGINT) AS runs
 FROM peaks AS p
-LEFT JOIN named AS n ON n.case_id = p.case_id
+LEFT JOIN experiment_case_names AS n ON n.case_id = p.case_id
 LEFT JOIN peaks AS o ON o.workload = p.workload AND o.metric = p.metric AND o.scenario LIKE concat('%', $one_end)
     AND concat(substr(o.scenario, 1, length(o.scenario) - length($one_end)), $all_end) = p.scenario
 LEFT JOIN baselines AS s ON s.case_id = p.case_id

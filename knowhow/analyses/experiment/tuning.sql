@@ -1,6 +1,6 @@
 -- What tuning brings
 -- Time, CPU time and what is saved against the baseline, for each scenario and workload: medians of the runs, with interval and verdict.
--- needs:  experiment_cases, experiment_runs, experiment_metrics, experiment_verdicts
+-- needs:  experiment_cases, experiment_runs, experiment_metrics, experiment_verdicts, experiment_case_names
 -- column: scenario VARCHAR            The scenario; the first row of each workload is the baseline, A/A the baseline once more.
 -- column: workload VARCHAR            The command that was measured.
 -- column: parameters VARCHAR          Parameters that differ from case to case; NULL where there are none.
@@ -16,27 +16,7 @@
 -- column: runs BIGINT                 Runs that count.
 -- column: reason VARCHAR              Why the verdict is invalid or inconclusive, if there is more to say.
 -- tags:   time
-WITH varied AS (
-    SELECT c.parameter
-    FROM experiment_cases AS c
-    WHERE c.parameter NOT IN ('experiment', 'workload')
-    GROUP BY c.parameter
-    HAVING count(DISTINCT c.value) > 1
-), placed AS (
-    SELECT c.case_id, c.parameter, c.value, row_number() OVER (PARTITION BY c.case_id ORDER BY c.parameter) AS place
-    FROM experiment_cases AS c
-    JOIN varied AS v ON v.parameter = c.parameter
-), named AS (
-    SELECT p.case_id,
-        concat(
-            max(CASE WHEN p.place = 1 THEN concat(p.parameter, '=', p.value) ELSE '' END),
-            max(CASE WHEN p.place = 2 THEN concat(' ', p.parameter, '=', p.value) ELSE '' END),
-            max(CASE WHEN p.place = 3 THEN concat(' ', p.parameter, '=', p.value) ELSE '' END),
-            max(CASE WHEN p.place > 3 THEN ' ...' ELSE '' END)
-        ) AS parameters
-    FROM placed AS p
-    GROUP BY p.case_id
-), whole AS (
+WITH whole AS (
     SELECT r.case_id, r.block, r.attempt
     FROM experiment_runs AS r
     WHERE r.kind = 'measured'
@@ -84,6 +64,6 @@ SELECT
     v.verdict, CAST(m.runs AS BIGINT) AS runs, v.reason
 FROM medians AS m
 JOIN experiment_cases AS w ON w.case_id = m.case_id AND w.parameter = 'workload'
-LEFT JOIN named AS n ON n.case_id = m.case_id
+LEFT JOIN experiment_case_names AS n ON n.case_id = m.case_id
 LEFT JOIN experiment_verdicts AS v ON v.case_id = m.case_id AND v.scenario = m.scenario AND v.metric = 'elapsed_s'
 ORDER BY m.case_id, v.verdict IS NOT NULL, m.scenario

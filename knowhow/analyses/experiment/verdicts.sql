@@ -1,6 +1,6 @@
 -- Verdicts of an experiment
 -- Whether each scenario differs from the baseline, by how much, and how sure that is: for the metric of the claim, and for the others.
--- needs:  experiment_verdicts, experiment_cases
+-- needs:  experiment_verdicts, experiment_case_names
 -- column: scenario VARCHAR          The scenario that is compared with the baseline; A/A is the baseline once more.
 -- column: workload VARCHAR          The command that was measured.
 -- column: parameters VARCHAR        Parameters that differ from case to case; NULL where there are none.
@@ -17,35 +17,11 @@
 -- column: scenario_median DOUBLE    Median of the scenario.
 -- column: reason VARCHAR            Why it is invalid or inconclusive, if there is more to say.
 -- tags:   time
-WITH varied AS (
-    SELECT c.parameter
-    FROM experiment_cases AS c
-    WHERE c.parameter NOT IN ('experiment', 'workload')
-    GROUP BY c.parameter
-    HAVING count(DISTINCT c.value) > 1
-), ranked AS (
-    SELECT c.case_id, c.parameter, c.value, row_number() OVER (PARTITION BY c.case_id ORDER BY c.parameter) AS place
-    FROM experiment_cases AS c
-    JOIN varied AS v ON v.parameter = c.parameter
-), named AS (
-    SELECT r.case_id,
-        concat(
-            max(CASE WHEN r.place = 1 THEN concat(r.parameter, '=', r.value) ELSE '' END),
-            max(CASE WHEN r.place = 2 THEN concat(' ', r.parameter, '=', r.value) ELSE '' END),
-            max(CASE WHEN r.place = 3 THEN concat(' ', r.parameter, '=', r.value) ELSE '' END),
-            max(CASE WHEN r.place = 4 THEN concat(' ', r.parameter, '=', r.value) ELSE '' END),
-            max(CASE WHEN r.place = 5 THEN concat(' ', r.parameter, '=', r.value) ELSE '' END),
-            max(CASE WHEN r.place = 6 THEN concat(' ', r.parameter, '=', r.value) ELSE '' END),
-            max(CASE WHEN r.place > 6 THEN ' ...' ELSE '' END)
-        ) AS parameters
-    FROM ranked AS r
-    GROUP BY r.case_id
-)
 SELECT
     v.scenario, v.workload, n.parameters, v.metric, v.is_primary, v.verdict,
     round(v.ratio, 4) AS ratio, round(v.ratio_low, 4) AS ratio_low, round(v.ratio_high, 4) AS ratio_high,
     v.p, CAST(v.blocks AS BIGINT) AS blocks, round(v.smallest_visible, 4) AS smallest_visible,
     v.baseline_median, v.scenario_median, v.reason
 FROM experiment_verdicts AS v
-LEFT JOIN named AS n ON n.case_id = v.case_id
+LEFT JOIN experiment_case_names AS n ON n.case_id = v.case_id
 ORDER BY v.case_id, v.is_primary DESC, v.metric, v.scenario
