@@ -296,7 +296,7 @@ def _evidence(rule: Analysis, row: Mapping[str, Any]) -> str | None:
 
 
 def _order(finding: Finding) -> tuple[Any, ...]:
-    """What is urgent first, then what could save most, what nobody can tell of, notes, circumstances."""
+    """What is urgent first, then what is likely to save most, then notes, then circumstances."""
     cost = finding.cost_ns if finding.cost_ns is not None else -1
     rank = STATUSES.index(finding.status), not finding.urgent, finding.circumstance, finding.is_note
     return *rank, -likely_gain(finding), -cost, finding.rule, finding.subject

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Which part of its cost a finding may save whose gain is not known, by its certainty.
+# The part of its cost that a finding counts for where its gain is not known, by its certainty.
 LIKELY_PARTS = {"high": 0.25, "medium": 0.25, "low": 0.1}
 
 
@@ -117,14 +117,13 @@ def total_gain(findings: Sequence[Finding]) -> int | None:
 
 
 def likely_gain(finding: Finding) -> float:
-    """What it could save [ns], to put the most important first; where that is not known, a part of its cost.
+    """What it could save [ns], by which findings are ordered; where that is not known, a part of its cost.
 
-    A large cost with a known cause comes before a small saving that is certain. The parts are a choice.
+    So a large cost comes before a small saving. The parts are a choice.
     """
     if finding.gain_ns is not None:
         return finding.gain_ns
-    part = LIKELY_PARTS.get(finding.certainty or "", 0.0)
-    return part * (finding.cost_ns or 0)
+    return LIKELY_PARTS.get(finding.certainty or "", 0.0) * (finding.cost_ns or 0)
 
 
 def fold(findings: list[Finding]) -> list[Finding]:
@@ -169,7 +168,7 @@ def _same_file(one: Finding, other: Finding) -> bool:
 
 
 def _nested(findings: list[Finding]) -> list[Finding]:
-    """Main findings by rule: urgent ones, then by what is to win, each with its parts; then the rest."""
+    """Main findings by rule: urgent ones, then by what they are likely to save, notes last; then the rest."""
     groups = by_rule(main_findings(findings))
     groups.sort(key=_rank)
     ordered = [each for group in groups for head in group for each in [head, *parts_of(findings, head)]]

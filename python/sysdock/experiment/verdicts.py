@@ -109,13 +109,13 @@ def judge(samples: Sequence[Samples], claim: Claim) -> list[Verdict]:
     adjusted.update(benjamini_hochberg(of_secondary))
     verdicts = []
     for number, each in enumerate(samples):
-        level, alone = claim.alpha, claim.alpha
+        level, own_level = claim.alpha, claim.alpha
         if number in of_primary:
-            alone = _level_by_holm(_without(of_primary, number), claim.alpha)
+            own_level = _level_by_holm(_without(of_primary, number), claim.alpha)
         elif number in of_secondary:
             level = _FALSE_DISCOVERIES
-            alone = _level_by_discoveries(_without(of_secondary, number), level)
-        verdicts.append(_judged(each, claim, p_values[number], adjusted[number], level, alone))
+            own_level = _level_by_discoveries(_without(of_secondary, number), level)
+        verdicts.append(_judged(each, claim, p_values[number], adjusted[number], level, own_level))
     return verdicts
 
 
@@ -124,25 +124,27 @@ def _without(p_values: Mapping[int, float], number: int) -> list[float]:
 
 
 def _level_by_holm(others: Sequence[float], alpha: float) -> float:
-    """What one more p has to reach to be significant beside these, in their order: the others as they are."""
+    """The level that one more p must reach in Holm's procedure, given the sorted p values of the others."""
     size = len(others) + 1
     rejected = next((place for place, p in enumerate(others) if p > alpha / (size - place)), len(others))
     return alpha / (size - rejected)
 
 
 def _level_by_discoveries(others: Sequence[float], part: float) -> float:
-    """The same for false discoveries."""
+    """The same in the procedure of Benjamini and Hochberg."""
     size = len(others) + 1
     named = [place for place, p in enumerate(others, 1) if p <= part * (place + 1) / size]
     return part * (max(named, default=0) + 1) / size
 
 
-def _judged(samples: Samples, claim: Claim, p: float, adjusted: float, level: float, alone: float) -> Verdict:
+def _judged(
+    samples: Samples, claim: Claim, p: float, adjusted: float, level: float, own_level: float
+) -> Verdict:
     differences = samples.differences()
     blocks = len(differences)
     if not blocks:
         fact = "no run gave this metric"
-        return Verdict(samples, INVALID, None, None, None, 0.0, 1.0, 1.0, 0, alone, fact)
+        return Verdict(samples, INVALID, None, None, None, 0.0, 1.0, 1.0, 0, own_level, fact)
     margin = _margin(samples, claim.margin)
     bounds = signed_rank.interval(differences, claim.alpha)
     word, reason = _word(adjusted, level, bounds, margin, blocks, claim.alpha)
@@ -159,7 +161,7 @@ def _judged(samples: Samples, claim: Claim, p: float, adjusted: float, level: fl
         p,
         adjusted,
         blocks,
-        alone,
+        own_level,
         reason,
     )
 

@@ -69,14 +69,7 @@ def look_at(folder: Path, within_s: float, files: Sequence[str] = ()) -> Look:
         start_new_session=True,
         cwd="/",
     )
-    try:
-        said, _ = process.communicate(timeout=within_s)
-    except subprocess.TimeoutExpired:
-        end(process)
-        raise NoAnswer(within_s, str(folder)) from None
-    except BaseException:
-        end(process)
-        raise
+    said, _ = printed(process, within_s, str(folder))
     number, *found = json.loads(said or f"[{errno.EIO}]")
     if number:
         raise UserError(f"cannot be probed: {os.strerror(number).lower()}", None, str(folder))
@@ -84,7 +77,19 @@ def look_at(folder: Path, within_s: float, files: Sequence[str] = ()) -> Look:
     return Look(Path(place), *others)
 
 
-def end(process: subprocess.Popen[Any]) -> None:
+def printed(process: subprocess.Popen[Any], within_s: float, place: str | None = None) -> tuple[Any, Any]:
+    """What a process prints on both streams. NoAnswer: it does not end in that time; then it is ended."""
+    try:
+        return process.communicate(timeout=within_s)
+    except subprocess.TimeoutExpired:
+        _end(process)
+        raise NoAnswer(within_s, place) from None
+    except BaseException:
+        _end(process)
+        raise
+
+
+def _end(process: subprocess.Popen[Any]) -> None:
     """First asks it, and what it has started, to clean up. What hangs in the kernel cannot be waited for."""
     for number, patience_s in ((signal.SIGTERM, 5.0), (signal.SIGKILL, _GONE_S)):
         _signal(process, number)

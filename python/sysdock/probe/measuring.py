@@ -17,7 +17,7 @@ from typing import Any
 
 from sysdock.errors import UserError
 from sysdock.library import Library
-from sysdock.probe.looking import NoAnswer, end
+from sysdock.probe.looking import NoAnswer, printed
 from sysdock.probe.series import PLAN, WHO, last_target, read_plan, target_row
 from sysdock.probe.target import Busy, Moment, Target, target_of
 from sysdock.recording import Recording, connect
@@ -182,14 +182,7 @@ def _run(command: Sequence[str], timeout_s: float) -> tuple[int, str]:
         start_new_session=True,
         preexec_fn=_be_polite,
     )
-    try:
-        _, said = process.communicate(timeout=max(0.1, timeout_s))
-    except subprocess.TimeoutExpired:
-        end(process)
-        raise NoAnswer(timeout_s) from None
-    except BaseException:
-        end(process)
-        raise
+    _, said = printed(process, max(0.1, timeout_s))
     return process.returncode, said
 
 

@@ -50,7 +50,7 @@ def by_path(folder: Path) -> Target:
 
 
 def on_mount(looked: Look) -> Target:
-    """The file system of a directory that was looked at."""
+    """The file system of a directory, from what another process found out about it."""
     place = looked.place
     found = None
     for line in Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():

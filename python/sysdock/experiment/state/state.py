@@ -207,7 +207,7 @@ class State:
     def running(self, workload: str) -> Iterator[str]:
         """While commands of a workload run: the mark that they carry, by which a repair finds and ends them.
 
-        Whoever starts them ends them; only where that was killed, they are left.
+        Whoever starts them ends them; they are left only if that program was killed.
         """
         number = workloads.note(self.journal, workload)
         try:
