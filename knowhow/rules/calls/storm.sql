@@ -38,7 +38,7 @@
 -- says: finding.directory ja  {subject}: 作業ディレクトリを変える、または調べる呼び出しが {calls} 回あり、{cost_ns}（時間の {value}）かかっています。パスか `openat` を使えば不要です。場所: {place}。
 -- says: finding.identity en   {subject}: {calls} calls ask who the process is, which does not change: {cost_ns}, {value} of the time. Place: {place}.
 -- says: finding.identity ja   {subject}: 変わることのないプロセスの情報を {calls} 回問い合わせ、{cost_ns}（時間の {value}）かかっています。場所: {place}。
--- says: finding.usage en      {subject}: {calls} calls ask for time used, load or limits, {per_second} a second: {cost_ns}, {value} of the time. Ask once in a while. Place: {place}.
+-- says: finding.usage en      {subject}: {calls} calls ask for time used, load or limits, {per_second} a second: {cost_ns}, {value} of the time. Ask less often. Place: {place}.
 -- says: finding.usage ja      {subject}: 使用時間、負荷、制限を問い合わせる呼び出しが {calls} 回（毎秒 {per_second} 回）あり、{cost_ns}（時間の {value}）かかっています。問い合わせの間隔を空けます。場所: {place}。
 -- says: finding.link en       {subject}: {calls} calls read symbolic links, {failed} of them of what is none: {cost_ns}, {value} of the time. Most often: {on}. Place: {place}.
 -- says: finding.link ja       {subject}: シンボリックリンクを読む呼び出しが {calls} 回（うち {failed} 回はリンクではないもの）あり、{cost_ns}（時間の {value}）かかっています。最も多い対象: {on}。場所: {place}。

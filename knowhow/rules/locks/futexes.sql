@@ -28,7 +28,7 @@
 -- says: finding.holds ja  {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。ロックを持つスレッド自身も待っており、主に {meanwhile} の待ちです（全スレッドで {meanwhile_ns}）。最も長く待たせたのは {holder} です。
 -- says: finding.runs en   {subject}: {threads} threads waited {waits} times for a lock of the program (futex), {threads_ns} in all; {value} of the time at least one of them did. {holder} made them wait longest.
 -- says: finding.runs ja   {subject}: {threads} 個のスレッドがプログラムのロック（futex）を {waits} 回、合計 {threads_ns} 待ちました。時間の {value} で、少なくとも一つが待っています。最も長く待たせたのは {holder} です。
--- says: finding.queue en  {subject}: {threads} threads queued for each other (futex) {waits} times, {threads_ns} in all; {value} of the time at least one of them did. They need something that one of them has at a time: a lock, or a pool with too few entries (connections, workers). {holder} made them wait longest.
+-- says: finding.queue en  {subject}: {threads} threads queued (futex) {waits} times, {threads_ns} in all; for {value} of the time at least one of them did. Only one thread at a time can have what they wait for: a lock, or an entry of a pool that is too small (connections, workers). {holder} made them wait longest.
 -- says: finding.queue ja  {subject}: {threads} 個のスレッドが順番待ち（futex）を {waits} 回、合計 {threads_ns} しました。時間の {value} で、少なくとも一つが待っています。一度に一つのスレッドしか使えないもの（ロック、または接続や作業スレッドが足りないプール）を待っています。最も長く待たせたのは {holder} です。
 -- says: ok en             Threads seldom wait for each other at locks of the program.
 -- says: ok ja             スレッドがプログラムのロックで互いを待つことはわずかです。

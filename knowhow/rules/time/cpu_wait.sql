@@ -22,9 +22,9 @@
 -- column: threads BIGINT        Threads that it had, one after the other or together.
 -- says: finding.one en     The command waited {cost_ns} for a CPU, {value} of its time: its {threads} threads all ran on one CPU of {cpus}, and took {used_of_one} of its time.
 -- says: finding.one ja     CPU 待ちが {cost_ns}、実行時間の {value} あります。{threads} 個のスレッドがすべて {cpus} 個のうち 1 個の CPU で動き、その時間の {used_of_one} を使っています。
--- says: finding.own en     The command waited {cost_ns} for a CPU, {value} of its time, {waiter} most of it: its own {threads} threads took {used} of the time of {cpus} CPU(s), most of it in {place}.
+-- says: finding.own en     The command waited {cost_ns} for a CPU, {value} of its time, mostly {waiter}: its own {threads} threads took {used} of the time of {cpus} CPU(s), most of it in {place}.
 -- says: finding.own ja     CPU 待ちが {cost_ns}、実行時間の {value} あり、最も長く待ったのは {waiter} です。コマンド自身の {threads} スレッドが {cpus} 個の CPU の時間の {used} を使い、最も多いのは {place} です。
--- says: finding.others en  The command waited {cost_ns} for a CPU, {value} of its time, {waiter} most of it, though its threads took only {used} of the time of {cpus} CPU(s): other programs had them. Times measured now are longer than they would be alone.
+-- says: finding.others en  The command waited {cost_ns} for a CPU, {value} of its time, mostly {waiter}, though its threads took only {used} of the time of {cpus} CPU(s): other programs had them. Times measured now are longer than they would be alone.
 -- says: finding.others ja  CPU 待ちが {cost_ns}、実行時間の {value} あり、最も長く待ったのは {waiter} です。しかしコマンド自身が使ったのは {cpus} 個の CPU の時間の {used} だけで、ほかのプログラムが CPU を使っていました。いま測った時間は、単独で動かした場合より長くなっています。
 -- says: ok en              The command waited {cost_ns} for a CPU, {value} of its time.
 -- says: ok ja              CPU 待ちは {cost_ns}、実行時間の {value} です。

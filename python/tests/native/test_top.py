@@ -99,15 +99,21 @@ def test_each_view_says_what_its_numbers_are(native: Path, kernel: None, view: s
 
 
 def test_cpu_time_is_the_kernels(native: Path, burner: int) -> None:
-    before = cpu_s(burner)
-    table = once(native, "process")
-    used = cpu_s(burner) - before
-    row = next(row for row in table["rows"] if row["pid"] == burner)
-    # Ticks are coarse, and the two readings lie around those of the view.
-    assert 0 < row["cpu_s"] <= used + 0.1
-    if row["cpu_wait_s"] is not None:
-        # The kernel counts a wait when it is over: the last one may be missing.
-        assert 0 <= row["cpu_wait_s"] <= 1.1 * table["interval_s"] - row["cpu_s"]
+    tried = []
+    for _ in range(5):
+        before = cpu_s(burner)
+        table = once(native, "process")
+        used = cpu_s(burner) - before
+        row = next(row for row in table["rows"] if row["pid"] == burner)
+        # Ticks are coarse, and the two readings lie around those of the view.
+        assert 0 < row["cpu_s"] <= used + 0.1
+        if row["cpu_wait_s"] is None:
+            return
+        tried.append((row["cpu_s"] + row["cpu_wait_s"]) / table["interval_s"])
+        # The kernel counts a wait when it is over: on a busy machine the last one may be missing.
+        if tried[-1] == pytest.approx(1, rel=0.1):
+            return
+    raise AssertionError(tried)
 
 
 def test_a_control_group_has_the_sum_of_its_processes(native: Path, kernel: None, burner: int) -> None:
