@@ -108,6 +108,14 @@ pub(crate) struct Waits {
 impl Waits {
     /// A call is complete.
     pub(crate) fn see(&mut self, call: &Call<'_>, class: Class, row: &CallRow, objects: &Objects, lives: &[Life]) {
+        // This is called for each call: most are short, and end nobody's wait.
+        let may_end_a_wait = matches!(
+            class,
+            Class::Read | Class::Write | Class::Copy | Class::Close | Class::Lock | Class::Socket | Class::Process
+        );
+        if row.dur_ns < LEAST_NS && !may_end_a_wait {
+            return;
+        }
         let act = |deed| Act { deed, ts_ns: row.ts_ns, life: row.life };
         match call.name {
             b"exit" => return self.act(act(Deed::End(lives[row.life as usize].pid))),
