@@ -11,9 +11,7 @@ use sysdock_table::{
 
 use crate::conversion::Conversion;
 
-use super::{
-    rows::{Absence, State, Waker, Words},
-};
+use super::rows::{Absence, State, Waker, Words};
 
 /// What it is made of.
 #[derive(Default)]
