@@ -1,16 +1,16 @@
 -- Storm of calls
 -- One kind of system call is made so often that it takes much of the time: each is short, but they are very many.
 -- needs:  calls, processes, totals
--- uses:   run_states, samples, stack_places, sockets
+-- uses:   run_states, samples, stack_places, sockets, critical_path
 -- param:  min_calls BIGINT = 5000          Fewer calls of a kind are no storm.
--- param:  min_share DOUBLE = 0.2           Least part of the elapsed time that they take.
+-- param:  min_share DOUBLE = 0.2           Least part of the elapsed time, without waits for a CPU, that they take.
 -- param:  min_time_ns BIGINT = 50000000    Least time that they take [ns].
 -- param:  longest_mean_ns BIGINT = 100000  Calls that take longer on average are not short [ns].
 -- param:  entry_ns BIGINT = 60             What it costs to enter and leave the kernel, beside the duration of a call [ns].
 -- param:  small_bytes BIGINT = 512         Messages below this are small [B].
 -- column: subject VARCHAR       Program, process id (of several processes of the program how many), and call.
 -- column: status VARCHAR        finding, ok or unknown.
--- column: value DOUBLE          Part of the elapsed time that the calls of one thread took [%].
+-- column: value DOUBLE          Part of the elapsed time, without waits for a CPU, that the calls of one thread took [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time of these calls, in the thread with most of it or in all processes of the program, without waits that are recorded [ns].
 -- column: gain_ns BIGINT        What could be saved at most; 0: nothing says that they are needless [ns].
@@ -62,7 +62,12 @@
 -- says: unknown ja            所要時間のある呼び出しが記録にありません。
 -- evidence: syscalls/latency
 -- tags:   time, calls
-WITH counted AS (
+WITH queued AS (
+    SELECT sum(p.dur_ns) AS ns FROM critical_path AS p WHERE p.part = 'runnable'
+), spent AS (
+    -- Waits for a CPU say how busy the machine is, not what the command does.
+    SELECT greatest(1, t.elapsed_ns - coalesce(q.ns, 0)) AS ns FROM totals AS t CROSS JOIN queued AS q
+), counted AS (
     SELECT c.task_id, c.call, min(c.class) AS class, count(*) AS calls, sum(c.dur_ns) AS dur_ns, count(c.errno) AS failed,
         sum(c.transferred_bytes) AS bytes
     FROM calls AS c
@@ -93,8 +98,8 @@ WITH counted AS (
     -- Of the threads of a process that with most of the time.
     SELECT t.*, row_number() OVER (PARTITION BY t.process_id, t.call ORDER BY t.processes DESC, t.cost_ns DESC, t.task_id) AS place
     FROM (SELECT * FROM by_thread UNION ALL SELECT * FROM by_program) AS t
-    CROSS JOIN totals AS a
-    WHERE t.calls >= $min_calls AND t.cost_ns >= $min_time_ns AND t.cost_ns >= $min_share * a.elapsed_ns
+    CROSS JOIN spent AS a
+    WHERE t.calls >= $min_calls AND t.cost_ns >= $min_time_ns AND t.cost_ns >= $min_share * a.ns
 ), objects AS (
     SELECT c.task_id, c.call, c.path_id, min(c.path) AS path, min(c.kind) AS kind, count(*) AS calls
     FROM calls AS c
@@ -153,7 +158,7 @@ SELECT
     CASE WHEN k.call IS NOT NULL THEN concat(coalesce(k.comm, '?'), ' ', CASE WHEN k.processes > 1 THEN concat('(', CAST(k.processes AS VARCHAR), ' processes)') ELSE CAST(k.pid AS VARCHAR) END,
         ' ', k.call) END AS subject,
     CASE WHEN k.call IS NOT NULL THEN 'finding' WHEN t.calls = 0 OR NOT t.has_durations THEN 'unknown' ELSE 'ok' END AS status,
-    round(1e2 * k.cost_ns / t.elapsed_ns, 1) AS value,
+    CASE WHEN k.cost_ns > 0 THEN round(least(1e2, 1e2 * k.cost_ns / a.ns), 1) END AS value,
     1e2 * $min_share AS limit_value,
     CAST(k.cost_ns AS BIGINT) AS cost_ns,
     CAST(CASE k.variant WHEN 'work' THEN 0 ELSE k.cost_ns END AS BIGINT) AS gain_ns,
@@ -174,5 +179,6 @@ SELECT
     CASE WHEN k.call IS NOT NULL THEN coalesce(k.on_path, 'nothing with a name') END AS "on",
     CASE WHEN k.call IS NOT NULL THEN coalesce(k.made_at, 'not known') END AS place
 FROM totals AS t
+CROSS JOIN spent AS a
 LEFT JOIN kinds AS k ON k.calls > 0
 ORDER BY cost_ns DESC, subject
