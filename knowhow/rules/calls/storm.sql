@@ -8,12 +8,12 @@
 -- param:  longest_mean_ns BIGINT = 100000  Calls that take longer on average are not short [ns].
 -- param:  entry_ns BIGINT = 60             What it costs to enter and leave the kernel, beside the duration of a call [ns].
 -- param:  small_bytes BIGINT = 512         Messages below this are small [B].
--- column: subject VARCHAR       Program, process id (of several processes of the program how many), and call.
+-- column: subject VARCHAR       Program, process id (of several processes of the program how many), and call; of calls that go together, the two that take most time.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Part of the elapsed time, without waits for a CPU, that the calls of one thread took [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time of these calls, in the thread with most of it or in all processes of the program, without waits that are recorded [ns].
--- column: gain_ns BIGINT        What could be saved at most; 0: nothing says that they are needless [ns].
+-- column: gain_ns BIGINT        What could be saved at most; 0: nothing says that they are needless; empty: not known [ns].
 -- column: certainty VARCHAR     medium for calls that are seldom needed so often; else low.
 -- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: variant VARCHAR       clock, random, yield, signal, directory, identity, usage, link, memory, attributes, message, events, lock, failed or work.
@@ -84,49 +84,74 @@ WITH queued AS (
     SELECT n.task_id, n.call, n.class, n.calls, n.failed, n.bytes, n.dur_ns, n.dur_ns + n.calls * $entry_ns AS cost_ns
     FROM at_work AS n
     WHERE n.dur_ns <= n.calls * $longest_mean_ns
+), families AS (
+    -- Calls that go together, such as epoll_wait and epoll_ctl, count together.
+    SELECT t.*, f.family, row_number() OVER (PARTITION BY t.task_id, f.family ORDER BY t.cost_ns DESC, t.call) AS place,
+        sum(t.cost_ns) OVER (PARTITION BY t.task_id, f.family) AS family_ns
+    FROM timed AS t
+    INNER JOIN (
+        SELECT DISTINCT m.call,
+            CASE
+                WHEN m.call IN ('epoll_wait', 'epoll_pwait', 'epoll_pwait2', 'epoll_ctl') THEN 'events'
+                WHEN m.call IN ('chdir', 'fchdir', 'getcwd') THEN 'directory'
+                WHEN m.call IN ('mprotect', 'brk', 'madvise', 'mmap', 'munmap', 'mremap') THEN 'memory'
+                ELSE m.call
+            END AS family
+        FROM timed AS m
+    ) AS f ON f.call = t.call
+), together AS (
+    SELECT t.task_id, t.family, max(CASE WHEN t.place = 1 THEN t.call END) AS call, max(CASE WHEN t.place = 2 AND 10 * t.cost_ns >= t.family_ns THEN t.call END) AS second, min(t.class) AS class,
+        CAST(sum(t.calls) AS BIGINT) AS calls, CAST(sum(t.failed) AS BIGINT) AS failed, CAST(sum(t.bytes) AS BIGINT) AS bytes,
+        CAST(sum(t.dur_ns) AS BIGINT) AS dur_ns, CAST(sum(t.cost_ns) AS BIGINT) AS cost_ns
+    FROM families AS t
+    GROUP BY t.task_id, t.family
 ), by_thread AS (
-    SELECT t.*, p.process_id, p.pid, p.comm, 1 AS processes FROM timed AS t INNER JOIN processes AS p ON p.task_id = t.task_id
+    SELECT t.*, p.process_id, p.pid, p.comm, 1 AS processes FROM together AS t INNER JOIN processes AS p ON p.task_id = t.task_id
 ), by_program AS (
     -- Many processes of a program, one after the other, each with some of them.
-    SELECT arg_max(t.task_id, t.cost_ns) AS task_id, t.call, min(t.class) AS class, CAST(sum(t.calls) AS BIGINT) AS calls, CAST(sum(t.failed) AS BIGINT) AS failed,
-        CAST(sum(t.bytes) AS BIGINT) AS bytes, CAST(sum(t.dur_ns) AS BIGINT) AS dur_ns, CAST(sum(t.cost_ns) AS BIGINT) AS cost_ns, arg_max(t.process_id, t.cost_ns) AS process_id, NULL AS pid, t.comm,
+    SELECT arg_max(t.task_id, t.cost_ns) AS task_id, t.family, arg_max(t.call, t.cost_ns) AS call, arg_max(t.second, t.cost_ns) AS second, min(t.class) AS class,
+        CAST(sum(t.calls) AS BIGINT) AS calls, CAST(sum(t.failed) AS BIGINT) AS failed, CAST(sum(t.bytes) AS BIGINT) AS bytes,
+        CAST(sum(t.dur_ns) AS BIGINT) AS dur_ns, CAST(sum(t.cost_ns) AS BIGINT) AS cost_ns, arg_max(t.process_id, t.cost_ns) AS process_id, NULL AS pid, t.comm,
         count(DISTINCT t.process_id) AS processes
     FROM by_thread AS t
-    GROUP BY t.comm, t.call
+    GROUP BY t.comm, t.family
     HAVING count(DISTINCT t.process_id) > 1 AND 2 * max(t.cost_ns) < sum(t.cost_ns)
 ), worst AS (
     -- Of the threads of a process that with most of the time.
-    SELECT t.*, row_number() OVER (PARTITION BY t.process_id, t.call ORDER BY t.processes DESC, t.cost_ns DESC, t.task_id) AS place
+    SELECT t.*, row_number() OVER (PARTITION BY t.process_id, t.family ORDER BY t.processes DESC, t.cost_ns DESC, t.task_id) AS place
     FROM (SELECT * FROM by_thread UNION ALL SELECT * FROM by_program) AS t
     CROSS JOIN spent AS a
     WHERE t.calls >= $min_calls AND t.cost_ns >= $min_time_ns AND t.cost_ns >= $min_share * a.ns
+), members AS (
+    SELECT w.task_id, w.family, f.call, w.class FROM worst AS w INNER JOIN families AS f ON f.task_id = w.task_id AND f.family = w.family WHERE w.place = 1
 ), objects AS (
-    SELECT c.task_id, c.call, c.path_id, min(c.path) AS path, min(c.kind) AS kind, count(*) AS calls
+    SELECT m.task_id, m.family, c.path_id, min(c.path) AS path, min(c.kind) AS kind, count(*) AS calls
     FROM calls AS c
-    INNER JOIN worst AS w ON w.task_id = c.task_id AND w.call = c.call AND w.place = 1
+    INNER JOIN members AS m ON m.task_id = c.task_id AND m.call = c.call
     WHERE c.path_id IS NOT NULL
-    GROUP BY c.task_id, c.call, c.path_id
+    GROUP BY m.task_id, m.family, c.path_id
 ), top_object AS (
-    SELECT o.task_id, o.call, arg_max(coalesce(e.remote, e.local, o.path), o.calls) AS path, arg_max(o.kind, o.calls) AS kind
+    SELECT o.task_id, o.family, arg_max(coalesce(e.remote, e.local, o.path), o.calls) AS path, arg_max(o.kind, o.calls) AS kind
     FROM objects AS o
     LEFT JOIN sockets AS e ON e.path_id = o.path_id
-    GROUP BY o.task_id, o.call
+    GROUP BY o.task_id, o.family
 ), answers AS (
     -- Reads of the same thread: where each message comes after one, it is an answer, which nobody waits with.
-    SELECT w.task_id, w.call, count(*) AS reads
+    SELECT w.task_id, w.family, count(*) AS reads
     FROM calls AS c
     INNER JOIN worst AS w ON w.task_id = c.task_id AND w.place = 1 AND w.class IN ('write', 'socket')
     WHERE c.class = 'read' AND coalesce(c.kind, '') IN ('socket', 'pipe')
-    GROUP BY w.task_id, w.call
+    GROUP BY w.task_id, w.family
 ), sampled AS (
-    SELECT s.task_id, s.call, concat(a.function, CASE WHEN a.source IS NOT NULL THEN concat(' ', regexp_extract(a.source, '[^/]*$')) ELSE '' END) AS place,
+    SELECT m.task_id, m.family, concat(a.function, CASE WHEN a.source IS NOT NULL THEN concat(' ', regexp_extract(a.source, '[^/]*$')) ELSE '' END) AS place,
         count(*) AS number
     FROM samples AS s
+    INNER JOIN members AS m ON m.task_id = s.task_id AND m.call = s.call
     INNER JOIN stack_places AS a ON a.stack_id = s.stack_id
-    WHERE s.call IS NOT NULL AND a.function IS NOT NULL
-    GROUP BY s.task_id, s.call, a.function, a.source
+    WHERE a.function IS NOT NULL
+    GROUP BY m.task_id, m.family, a.function, a.source
 ), top_place AS (
-    SELECT s.task_id, s.call, arg_max(s.place, s.number) AS place FROM sampled AS s GROUP BY s.task_id, s.call
+    SELECT s.task_id, s.family, arg_max(s.place, s.number) AS place FROM sampled AS s GROUP BY s.task_id, s.family
 ), kinds AS (
     SELECT w.*, o.path AS on_path, l.place AS made_at,
         CASE
@@ -149,19 +174,19 @@ WITH queued AS (
             ELSE 'work'
         END AS variant
     FROM worst AS w
-    LEFT JOIN top_object AS o ON o.task_id = w.task_id AND o.call = w.call
-    LEFT JOIN answers AS r ON r.task_id = w.task_id AND r.call = w.call
-    LEFT JOIN top_place AS l ON l.task_id = w.task_id AND l.call = w.call
+    LEFT JOIN top_object AS o ON o.task_id = w.task_id AND o.family = w.family
+    LEFT JOIN answers AS r ON r.task_id = w.task_id AND r.family = w.family
+    LEFT JOIN top_place AS l ON l.task_id = w.task_id AND l.family = w.family
     WHERE w.place = 1
 )
 SELECT
     CASE WHEN k.call IS NOT NULL THEN concat(coalesce(k.comm, '?'), ' ', CASE WHEN k.processes > 1 THEN concat('(', CAST(k.processes AS VARCHAR), ' processes)') ELSE CAST(k.pid AS VARCHAR) END,
-        ' ', k.call) END AS subject,
+        ' ', k.call, CASE WHEN k.second IS NOT NULL THEN concat(', ', k.second) ELSE '' END) END AS subject,
     CASE WHEN k.call IS NOT NULL THEN 'finding' WHEN t.calls = 0 OR NOT t.has_durations THEN 'unknown' ELSE 'ok' END AS status,
     CASE WHEN k.cost_ns > 0 THEN round(least(1e2, 1e2 * k.cost_ns / a.ns), 1) END AS value,
     1e2 * $min_share AS limit_value,
     CAST(k.cost_ns AS BIGINT) AS cost_ns,
-    CAST(CASE k.variant WHEN 'work' THEN 0 ELSE k.cost_ns END AS BIGINT) AS gain_ns,
+    CAST(CASE k.variant WHEN 'work' THEN 0 WHEN 'lock' THEN NULL ELSE k.cost_ns END AS BIGINT) AS gain_ns,
     CASE k.variant WHEN 'work' THEN 'low' WHEN 'memory' THEN 'low' WHEN 'lock' THEN 'low' ELSE CASE WHEN k.variant IS NOT NULL THEN 'medium' END END AS certainty,
     CAST(k.calls AS BIGINT) AS cost_calls,
     k.variant,

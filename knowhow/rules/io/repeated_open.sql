@@ -1,6 +1,6 @@
 -- Repeated open
 -- Files that a process opens again and again: open, a little work, close, and once more.
--- Files that many processes open about once each count together, as one finding.
+-- Files that many processes open about once each count together, as one finding; so do files of which none takes much time by itself.
 -- needs:  calls, file_use, paths, totals
 -- param:  min_opens BIGINT = 100 > 0     Fewer opens of a file are no finding.
 -- param:  min_share DOUBLE = 0.01        Least part of the elapsed time.
@@ -13,14 +13,16 @@
 -- column: certainty VARCHAR     high where one process does it; medium where many do; low where the log has no durations.
 -- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: file VARCHAR          The file.
--- column: variant VARCHAR       one: few processes, many opens each. many: a program that is started again and again.
+-- column: variant VARCHAR       one: few processes, many opens each. several: such files, of which none takes much time by itself. many: a program that is started again and again.
 -- column: explained_by VARCHAR  Rules whose findings explain this one.
 -- column: opens BIGINT          Times it was opened.
 -- column: processes BIGINT      Processes that opened it.
--- column: alike BIGINT          Other files that many processes open about once each.
+-- column: alike BIGINT          Other files that are opened in the same way, and count with it.
 -- column: files BIGINT          Opened files looked at.
 -- says: finding.one en   Opened {opens} times by {processes} process(es).
 -- says: finding.one ja   {processes} 個のプロセスが合わせて {opens} 回開いています。
+-- says: finding.several en  Opened {opens} times by {processes} process(es). {alike} other file(s) are opened again and again, too; the times are those of all.
+-- says: finding.several ja  {processes} 個のプロセスが合わせて {opens} 回開いています。ほかに {alike} 個のファイルも繰り返し開かれています。時間はすべてのファイルの合計です。
 -- says: finding.many en  Opened {opens} times by {processes} processes, and {alike} other file(s) likewise: the same program is started again and again.
 -- says: finding.many ja  {processes} 個のプロセスが合わせて {opens} 回開きました。ほかに {alike} 個のファイルも同様です。同じプログラムが何度も起動されています。
 -- says: ok en            {files} opened file(s) looked at: opening them again takes no time worth mentioning.
@@ -43,11 +45,12 @@ WITH files AS (
     WHERE c.class = 'open' AND c.errno IS NULL AND f.opens >= $min_opens
     GROUP BY c.path_id
 ), often AS (
-    SELECT CASE WHEN 2 * o.processes > f.opens THEN '' ELSE p.path END AS pattern, p.path, f.opens, f.calls, o.processes, f.cost_ns, f.longest_ns,
+    SELECT CASE WHEN 2 * o.processes > f.opens THEN '' WHEN f.cost_ns < $min_share * t.elapsed_ns THEN '*' ELSE p.path END AS pattern, p.path, f.opens, f.calls, o.processes, f.cost_ns, f.longest_ns,
         coalesce(f.cost_ns, f.opens) AS weight
     FROM files AS f
     JOIN paths AS p ON p.path_id = f.path_id
     JOIN openers AS o ON o.path_id = f.path_id
+    CROSS JOIN totals AS t
     WHERE f.opens >= $min_opens AND p.kind IN ('file', 'unknown', 'directory', 'virtual')
 ), patterns AS (
     SELECT pattern, arg_max(path, weight) AS path, arg_max(opens, weight) AS opens, arg_max(processes, weight) AS processes,
@@ -74,7 +77,7 @@ SELECT
     CASE WHEN f.path IS NULL THEN NULL WHEN f.cost_ns IS NULL THEN 'low' WHEN f.pattern = '' THEN 'medium' ELSE 'high' END AS certainty,
     f.calls AS cost_calls,
     f.path AS file,
-    CASE WHEN f.pattern = '' THEN 'many' WHEN f.path IS NOT NULL THEN 'one' END AS variant,
+    CASE WHEN f.pattern = '' THEN 'many' WHEN f.alike > 0 THEN 'several' WHEN f.path IS NOT NULL THEN 'one' END AS variant,
     CASE WHEN f.pattern = '' THEN 'processes/process_creation' ELSE 'io/rereads,io/sync_per_write' END AS explained_by,
     CAST(f.opens AS BIGINT) AS opens,
     f.processes,

@@ -160,7 +160,7 @@ WITH path AS (
     GROUP BY s.comm, s.call, s.is_long
 ), kinds AS (
     SELECT s.task_id, s.processes, s.call, s.ns, s.times, greatest(1, s.span_ns) AS span_ns, s.stack_id, 1 AS on_path,
-        CASE WHEN s.call IN ('nanosleep', 'clock_nanosleep', 'read') AND coalesce(k.works, 0) >= $min_checks * s.times
+        CASE WHEN (s.call IN ('nanosleep', 'clock_nanosleep', 'read') OR (s.call <> 'futex' AND coalesce(k.number, 0) = 0)) AND coalesce(k.works, 0) >= $min_checks * s.times
                 AND coalesce(k.vain, 0) < $min_checks * s.times THEN 'work' WHEN s.is_long THEN 'long'
             WHEN s.call NOT IN ('nanosleep', 'clock_nanosleep') THEN 'timeout' WHEN coalesce(k.number, 0) >= $min_checks * s.times THEN 'sleep' ELSE 'pace' END
             AS variant, l.asks

@@ -11,7 +11,7 @@
 -- column: value DOUBLE          Part of the time of the command in which only one thread worked [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time in which only one thread worked [ns].
--- column: gain_ns BIGINT        What could be saved at most, if all of this were divided among the workers and CPUs; 0: not known whether it can be divided [ns].
+-- column: gain_ns BIGINT        What could be saved at most, if those that take turns worked side by side; empty and 0: not known whether one thread's work can be divided [ns].
 -- column: certainty VARCHAR     medium where other workers waited; low where there is only one.
 -- column: variant VARCHAR       one, turns, alone or chain.
 -- column: process INTEGER       Process id of the thread that worked alone longest.
@@ -145,7 +145,7 @@ SELECT
     round(1e2 * n.cost_ns / n.all_ns, 1) AS value,
     1e2 * CASE WHEN n.is_found AND NOT n.has_crew THEN $min_alone ELSE $min_share END AS limit_value,
     CAST(n.cost_ns AS BIGINT) AS cost_ns,
-    CASE WHEN n.is_found THEN CASE WHEN n.has_crew THEN CAST(floor(n.cost_ns * (1e0 - 1e0 / n.parts)) AS BIGINT) ELSE 0 END END AS gain_ns,
+    CASE WHEN n.is_found THEN CASE WHEN n.variant = 'turns' THEN CAST(floor(n.cost_ns * (1e0 - 1e0 / n.parts)) AS BIGINT) WHEN n.variant <> 'one' THEN 0 END END AS gain_ns,
     CASE WHEN n.is_found THEN CASE WHEN n.has_crew THEN 'medium' ELSE 'low' END END AS certainty,
     CASE WHEN n.is_found THEN n.variant END AS variant,
     CASE WHEN n.is_found THEN n.pid END AS process,

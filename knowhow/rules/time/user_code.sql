@@ -1,10 +1,11 @@
 -- Bound by user code
 -- Most of the time the command computes: its critical path is on a CPU, in code of the program and its libraries.
 -- needs:  critical_path, samples, stack_places
--- uses:   processes
+-- uses:   processes, run_states
 -- param:  min_share DOUBLE = 0.5           Least part of the time of the command, without waits for a CPU, that it computes.
 -- param:  min_time_ns BIGINT = 200000000   Least time that it computes [ns].
 -- param:  min_function DOUBLE = 0.4        Part of the time of the command from which on one function stands out.
+-- param:  min_waiter DOUBLE = 0.3          Part of the time of the command from which on another program that waits for it is named.
 -- param:  least_samples BIGINT = 30        With fewer samples on the critical path nothing is said.
 -- column: subject VARCHAR       The function; empty: none stands out, or it has no name.
 -- column: status VARCHAR        finding, ok or unknown.
@@ -20,11 +21,12 @@
 -- column: called VARCHAR        The function of a library that it spends most time in; the function itself where most of the time is its own.
 -- column: function_share DOUBLE Part of the time of the command in that function, and in what it calls of libraries [%].
 -- column: thread VARCHAR        Name of the threads that take most of it.
+-- column: waiter VARCHAR        The program that waits longest for the process that computes most, its call and what it waits for; `none` if that is short.
 -- column: samples BIGINT        Samples in user code along the critical path.
--- says: finding.function en  The command computes for {value} of its time, {cost_ns}. One function, with what it calls of libraries, takes {function_share} of its time: {function} ({source}) of {object}, most in {called}. Most of it by {thread}. By {samples} samples.
--- says: finding.function ja  実行時間の {value}（{cost_ns}）はユーザーコードの計算です。{object} の {function}（{source}）が、そこから呼ぶライブラリを含めて実行時間の {function_share} を占めます。その中で最も多いのは {called} です。最も多いスレッドは {thread} です。標本は {samples} 個です。
--- says: finding.spread en    The command computes for {value} of its time, {cost_ns}, in many functions or in some without a name; the first is {function} of {object} with {function_share}. Most of it by {thread}. By {samples} samples.
--- says: finding.spread ja    実行時間の {value}（{cost_ns}）はユーザーコードの計算で、多くの関数か、名前のない関数に分かれています。最大は {object} の {function}（{function_share}）です。最も多いスレッドは {thread} です。標本は {samples} 個です。
+-- says: finding.function en  The command computes for {value} of its time, {cost_ns}. One function, with what it calls of libraries, takes {function_share} of its time: {function} ({source}) of {object}, most in {called}. Most of it by {thread}. Waiting for it: {waiter}. By {samples} samples.
+-- says: finding.function ja  実行時間の {value}（{cost_ns}）はユーザーコードの計算です。{object} の {function}（{source}）が、そこから呼ぶライブラリを含めて実行時間の {function_share} を占めます。その中で最も多いのは {called} です。最も多いスレッドは {thread} です。それを待っているもの: {waiter}。標本は {samples} 個です。
+-- says: finding.spread en    The command computes for {value} of its time, {cost_ns}, in many functions or in some without a name; the first is {function} of {object} with {function_share}. Most of it by {thread}. Waiting for it: {waiter}. By {samples} samples.
+-- says: finding.spread ja    実行時間の {value}（{cost_ns}）はユーザーコードの計算で、多くの関数か、名前のない関数に分かれています。最大は {object} の {function}（{function_share}）です。最も多いスレッドは {thread} です。それを待っているもの: {waiter}。標本は {samples} 個です。
 -- says: ok en                User code takes {value} of the time of the command, {cost_ns}.
 -- says: ok ja                ユーザーコードは実行時間の {value}（{cost_ns}）です。
 -- says: unknown en           There are too few samples of the CPU time along the critical path of a command.
@@ -56,6 +58,21 @@ WITH path AS (
     FROM on_path AS o INNER JOIN processes AS t ON t.task_id = o.task_id
     WHERE NOT o.in_kernel
     GROUP BY coalesce(regexp_extract(t.thread_name, '^(.*?)[ #-]*[0-9]*$', 1), t.comm, '?')
+), top_task AS (
+    SELECT o.task_id, sum(o.period_ns) AS ns FROM on_path AS o WHERE NOT o.in_kernel GROUP BY o.task_id
+), top_process AS (
+    SELECT t.process_id FROM processes AS t WHERE t.task_id = (SELECT arg_max(k.task_id, k.ns) FROM top_task AS k)
+), waits AS (
+    SELECT t.comm, concat(coalesce(r.call, '?'), ' (', coalesce(r.cause, 'unknown'), ')') AS what, sum(r.wait_ns) AS ns
+    FROM run_states AS r
+    INNER JOIN processes AS t ON t.task_id = r.task_id
+    INNER JOIN processes AS w ON w.task_id = r.waker_task_id
+    INNER JOIN top_process AS p ON p.process_id = w.process_id AND p.process_id <> t.process_id
+    -- Whose child it is waits for its end in any case.
+    WHERE coalesce(r.cause, '') <> 'child process'
+    GROUP BY t.comm, concat(coalesce(r.call, '?'), ' (', coalesce(r.cause, 'unknown'), ')')
+), waiters AS (
+    SELECT arg_max(concat(coalesce(w.comm, '?'), ' in ', w.what), w.ns) AS waiter, max(w.ns) AS ns FROM waits AS w
 ), by_line AS (
     SELECT f.function, f.object, f.source, coalesce(f.called, CASE WHEN f.called_object IS NULL THEN f.function ELSE regexp_extract(f.called_object, '[^/]*$') END) AS called,
         sum(o.period_ns) AS ns
@@ -96,6 +113,7 @@ SELECT
     CASE WHEN j.is_much THEN coalesce(j.called, j.function, 'code that is not known') END AS called,
     CASE WHEN j.all_ns > 0 THEN round(least(1e2, 1e2 * j.function_ns / j.all_ns), 1) END AS function_share,
     CASE WHEN j.is_much THEN coalesce((SELECT arg_max(t.name, t.ns) FROM threads AS t), '?') END AS thread,
+    CASE WHEN j.is_much THEN coalesce((SELECT w.waiter FROM waiters AS w WHERE w.ns >= $min_waiter * j.all_ns), 'none') END AS waiter,
     CAST(j.user_number AS BIGINT) AS samples
 FROM (SELECT 1 AS one) AS o
 LEFT JOIN judged AS j ON o.one = 1
