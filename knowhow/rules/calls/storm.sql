@@ -13,7 +13,7 @@
 -- column: value DOUBLE          Part of the elapsed time, without waits for a CPU, that the calls of one thread took [%].
 -- column: limit_value DOUBLE    From which on it is a finding [%].
 -- column: cost_ns BIGINT        Time of these calls, in the thread with most of it or in all processes of the program, without waits that are recorded [ns].
--- column: gain_ns BIGINT        What could be saved at most; 0: nothing says that they are needless; empty: not known [ns].
+-- column: gain_ns BIGINT        What could be saved at most; 0: nothing says that they are needless [ns].
 -- column: certainty VARCHAR     medium for calls that are seldom needed so often; else low.
 -- column: cost_calls BIGINT     Calls that this cost is the time of.
 -- column: variant VARCHAR       clock, random, yield, signal, directory, identity, usage, link, memory, attributes, message, events, lock, failed or work.
@@ -186,7 +186,7 @@ SELECT
     CASE WHEN k.cost_ns > 0 THEN round(least(1e2, 1e2 * k.cost_ns / a.ns), 1) END AS value,
     1e2 * $min_share AS limit_value,
     CAST(k.cost_ns AS BIGINT) AS cost_ns,
-    CAST(CASE k.variant WHEN 'work' THEN 0 WHEN 'lock' THEN NULL ELSE k.cost_ns END AS BIGINT) AS gain_ns,
+    CAST(CASE k.variant WHEN 'work' THEN 0 ELSE k.cost_ns END AS BIGINT) AS gain_ns,
     CASE k.variant WHEN 'work' THEN 'low' WHEN 'memory' THEN 'low' WHEN 'lock' THEN 'low' ELSE CASE WHEN k.variant IS NOT NULL THEN 'medium' END END AS certainty,
     CAST(k.calls AS BIGINT) AS cost_calls,
     k.variant,
