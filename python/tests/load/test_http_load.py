@@ -138,8 +138,8 @@ def test_a_server_that_stands_still_delays_all_that_was_due(server: Served, conn
     # A request that is due when the server has stood still for a part of that time waits for the rest.
     for part in (0.25, 0.5, 0.75):
         expected = rate * (stood_s - part)
-        # At least: a busy machine may delay others, too.
-        assert expected - 5 * expected**0.5 < slower_than(result, part) < 2 * expected, part
+        # At least: a busy machine delays others, too.
+        assert expected - 5 * expected**0.5 < slower_than(result, part) <= result["due"], part
     assert stood_s - 0.1 < result["latency"]["max_ns"] / 1e9
     # Far more were due than there are connections: the rest was counted although it was not sent.
     assert (result["queued"] > rate / 2) == (connections == 2)
