@@ -84,21 +84,20 @@ WITH queued AS (
     SELECT n.task_id, n.call, n.class, n.calls, n.failed, n.bytes, n.dur_ns, n.dur_ns + n.calls * $entry_ns AS cost_ns
     FROM at_work AS n
     WHERE n.dur_ns <= n.calls * $longest_mean_ns
-), families AS (
+), named AS (
     -- Calls that go together, such as epoll_wait and epoll_ctl, count together.
-    SELECT t.*, f.family, row_number() OVER (PARTITION BY t.task_id, f.family ORDER BY t.cost_ns DESC, t.call) AS place,
-        sum(t.cost_ns) OVER (PARTITION BY t.task_id, f.family) AS family_ns
+    SELECT t.*,
+        CASE
+            WHEN t.call IN ('epoll_wait', 'epoll_pwait', 'epoll_pwait2', 'epoll_ctl') THEN 'events'
+            WHEN t.call IN ('chdir', 'fchdir', 'getcwd') THEN 'directory'
+            WHEN t.call IN ('mprotect', 'brk', 'madvise', 'mmap', 'munmap', 'mremap', 'pkey_mprotect') THEN 'memory'
+            ELSE t.call
+        END AS family
     FROM timed AS t
-    INNER JOIN (
-        SELECT DISTINCT m.call,
-            CASE
-                WHEN m.call IN ('epoll_wait', 'epoll_pwait', 'epoll_pwait2', 'epoll_ctl') THEN 'events'
-                WHEN m.call IN ('chdir', 'fchdir', 'getcwd') THEN 'directory'
-                WHEN m.call IN ('mprotect', 'brk', 'madvise', 'mmap', 'munmap', 'mremap') THEN 'memory'
-                ELSE m.call
-            END AS family
-        FROM timed AS m
-    ) AS f ON f.call = t.call
+), families AS (
+    SELECT n.*, row_number() OVER (PARTITION BY n.task_id, n.family ORDER BY n.cost_ns DESC, n.call) AS place,
+        sum(n.cost_ns) OVER (PARTITION BY n.task_id, n.family) AS family_ns
+    FROM named AS n
 ), together AS (
     SELECT t.task_id, t.family, max(CASE WHEN t.place = 1 THEN t.call END) AS call, max(CASE WHEN t.place = 2 AND 10 * t.cost_ns >= t.family_ns THEN t.call END) AS second, min(t.class) AS class,
         CAST(sum(t.calls) AS BIGINT) AS calls, CAST(sum(t.failed) AS BIGINT) AS failed, CAST(sum(t.bytes) AS BIGINT) AS bytes,
@@ -123,7 +122,7 @@ WITH queued AS (
     CROSS JOIN spent AS a
     WHERE t.calls >= $min_calls AND t.cost_ns >= $min_time_ns AND t.cost_ns >= $min_share * a.ns
 ), members AS (
-    SELECT w.task_id, w.family, f.call, w.class FROM worst AS w INNER JOIN families AS f ON f.task_id = w.task_id AND f.family = w.family WHERE w.place = 1
+    SELECT w.task_id, w.family, f.call FROM worst AS w INNER JOIN families AS f ON f.task_id = w.task_id AND f.family = w.family WHERE w.place = 1
 ), objects AS (
     SELECT m.task_id, m.family, c.path_id, min(c.path) AS path, min(c.kind) AS kind, count(*) AS calls
     FROM calls AS c
@@ -158,14 +157,13 @@ WITH queued AS (
             WHEN w.call IN ('clock_gettime', 'gettimeofday', 'time', 'clock_getres') THEN 'clock'
             WHEN w.call = 'getrandom' OR (w.class = 'read' AND coalesce(o.path, '') IN ('/dev/urandom', '/dev/random')) THEN 'random'
             WHEN w.call = 'sched_yield' THEN 'yield'
-            WHEN w.call IN ('chdir', 'fchdir', 'getcwd') THEN 'directory'
+            WHEN w.family IN ('directory', 'memory', 'events') THEN w.family
             WHEN w.call IN ('getpid', 'gettid', 'getppid', 'getuid', 'geteuid', 'getgid', 'getegid', 'getpgrp', 'getpgid', 'getsid', 'uname') THEN 'identity'
             WHEN w.call IN ('getrusage', 'times', 'sysinfo', 'getrlimit', 'prlimit64', 'getpriority', 'sched_getaffinity', 'getcpu') THEN 'usage'
             WHEN w.call IN ('readlink', 'readlinkat') THEN 'link'
-            WHEN w.call IN ('mprotect', 'brk', 'madvise', 'mmap', 'munmap', 'mremap', 'pkey_mprotect') THEN 'memory'
             WHEN w.class = 'attr' OR w.call IN ('chmod', 'fchmod', 'fchmodat', 'chown', 'fchown', 'lchown', 'fchownat', 'utimensat', 'utime', 'utimes', 'futimesat',
                 'setxattr', 'fsetxattr', 'lsetxattr') THEN 'attributes'
-            WHEN w.call IN ('epoll_ctl', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2', 'poll', 'ppoll', 'select', 'pselect6') THEN 'events'
+            WHEN w.call IN ('poll', 'ppoll', 'select', 'pselect6') THEN 'events'
             WHEN w.call = 'futex' THEN 'lock'
             WHEN w.class = 'signal' THEN 'signal'
             WHEN (w.class = 'socket' OR coalesce(o.kind, '') IN ('socket', 'pipe')) AND w.bytes > 0 AND w.bytes < $small_bytes * w.calls

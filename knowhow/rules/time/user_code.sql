@@ -68,7 +68,7 @@ WITH path AS (
     INNER JOIN processes AS t ON t.task_id = r.task_id
     INNER JOIN processes AS w ON w.task_id = r.waker_task_id
     INNER JOIN top_process AS p ON p.process_id = w.process_id AND p.process_id <> t.process_id
-    -- Whose child it is waits for its end in any case.
+    -- Its parent waits for its end in any case.
     WHERE coalesce(r.cause, '') <> 'child process'
     GROUP BY t.comm, concat(coalesce(r.call, '?'), ' (', coalesce(r.cause, 'unknown'), ')')
 ), waiters AS (
