@@ -117,15 +117,15 @@ def test_the_same_seed_makes_the_same_load(server: Served) -> None:
     assert len({tuple(made(seed)) for seed in range(4)}) > 1
 
 
-@pytest.mark.parametrize("connections", [200, 2])
-def test_a_server_that_stands_still_delays_all_that_was_due(server: Served, connections: int) -> None:
-    rate, stalled_s = 200, 1.0
+def load_a_server_that_stands_still(server: Served, rate: int, connections: int) -> tuple[dict, float]:
+    """What the load saw of a server that stands still for a second, and for how long it did [s]."""
+    server.requests.clear()
 
     def stall() -> None:
         while not server.requests:
             time.sleep(0.01)
         time.sleep(0.5)
-        server.stall(stalled_s)
+        server.stall(1.0)
 
     thread = threading.Thread(target=stall)
     thread.start()
@@ -133,13 +133,22 @@ def test_a_server_that_stands_still_delays_all_that_was_due(server: Served, conn
     result = load(f"{server.url}10", *words)
     thread.join()
     assert server.stalled
-    stood_s = server.stalled[1] - server.stalled[0]
+    return result, server.stalled[1] - server.stalled[0]
+
+
+@pytest.mark.parametrize("connections", [200, 2])
+def test_a_server_that_stands_still_delays_all_that_was_due(server: Served, connections: int) -> None:
+    rate = 200
+    for tries in (3, 2, 1):
+        result, stood_s = load_a_server_that_stands_still(server, rate, connections)
+        # A request that is due when the server has stood still for a part of that time waits for the rest.
+        late = {part: (slower_than(result, part), rate * (stood_s - part)) for part in (0.25, 0.5, 0.75)}
+        # A busy machine delays others, too: then it is tried again.
+        if tries == 1 or all(number < 2 * expected for number, expected in late.values()):
+            break
     assert result["answered"] == result["due"]
-    # A request that is due when the server has stood still for a part of that time waits for the rest.
-    for part in (0.25, 0.5, 0.75):
-        expected = rate * (stood_s - part)
-        # At least: a busy machine delays others, too.
-        assert expected - 5 * expected**0.5 < slower_than(result, part) <= result["due"], part
+    for part, (number, expected) in late.items():
+        assert expected - 5 * expected**0.5 < number < 2 * expected, part
     assert stood_s - 0.1 < result["latency"]["max_ns"] / 1e9
     # Far more were due than there are connections: the rest was counted although it was not sent.
     assert (result["queued"] > rate / 2) == (connections == 2)
