@@ -16,8 +16,11 @@ from sysdock.recording.native import find_native
 
 KNOWHOW = Path(__file__).resolve().parents[2] / "knowhow"
 
-# A shell starts what it runs in the background with SIGINT ignored, and every program that a test starts would inherit that.
+# A shell starts what it runs in the background with SIGINT and SIGQUIT ignored, and nohup with SIGHUP; every program that a test
+# starts would inherit that, and no recorder passes on what it ignores.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+for _ignored in (signal.SIGQUIT, signal.SIGHUP):
+    signal.signal(_ignored, signal.SIG_DFL)
 
 # What tests need, by folder or file; `serial` ones look at the whole system, at memory of their own, or at calls that overlap in time.
 MARKS = {
@@ -35,7 +38,16 @@ MARKS = {
         "native/test_kills.py",
         "export/test_profiles.py",
         "disk/test_device_cost.py",
-        "experiment/",
+        "experiment/state/",
+        "experiment/test_bench_experiment.py",
+        "experiment/test_causes.py",
+        "experiment/test_documents.py",
+        "experiment/test_duet.py",
+        "experiment/test_experiment_runs.py",
+        "experiment/test_explain_runs.py",
+        "experiment/test_own_cpu.py",
+        "experiment/test_own_servers.py",
+        "experiment/test_warm_up.py",
     ),
     "timing": ("pairs/", "experiment/", "disk/test_device_cost.py"),
     "root": (
@@ -65,14 +77,41 @@ MARKS = {
 }
 
 
+# What takes more than a minute, the longest first: where several files are tested at a time, no long one is left for the end.
+LONGEST = (
+    "pairs/test_pairs.py",
+    "experiment/test_shipped_experiments.py",
+    "recording/test_write_faults.py",
+    "cli/test_verbs.py",
+    "disk/test_disk_verbs.py",
+    "report/test_report_browser.py",
+    "disk/test_ext_damage.py",
+    "recording/test_power_cuts.py",
+    "recording/test_hostile_recordings.py",
+    "native/test_attacks.py",
+    "report/test_disk_series.py",
+    "probe/test_series.py",
+    "cli/test_recording_verbs.py",
+    "load/test_nodes.py",
+    "native/test_extremes.py",
+    "native/test_generated.py",
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives tests the marks of their folder or file."""
-    here = Path(__file__).parent
+    """Gives tests the marks of their folder or file, and puts what takes long first."""
     for item in items:
-        place = item.path.relative_to(here).as_posix() if item.path.is_relative_to(here) else ""
         for mark, places in MARKS.items():
-            if place.startswith(places):
+            if _place(item).startswith(places):
                 item.add_marker(mark)
+    order = {place: number for number, place in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(_place(item), len(order)))
+
+
+def _place(item: pytest.Item) -> str:
+    """The file of a test, in the folder of all tests."""
+    here = Path(__file__).parent
+    return item.path.relative_to(here).as_posix() if item.path.is_relative_to(here) else ""
 
 
 @pytest.fixture(scope="session")

@@ -290,12 +290,13 @@ static void *do_tasks(void *place)
 	}
 }
 
-/* The first worker has the first, third and fourth task. */
+/* The first worker has the first, third and fourth task: the second begins when the first has its first. */
 static void thread_pool(void)
 {
 	pthread_t first = start(do_tasks, 0);
 
-	work(5);
+	while (!__atomic_load_n(&next_task, __ATOMIC_RELAXED))
+		work(1);
 	pthread_t second = start(do_tasks, 1);
 	pthread_join(first, 0);
 	pthread_join(second, 0);

@@ -22,8 +22,8 @@ from sysdock.experiment.state.postgres import find_programs
 from sysdock.experiment.tools import find_tool
 from sysdock.library import Library
 
-# They change settings of the machine, and count what it does meanwhile.
-pytestmark = [pytest.mark.root, pytest.mark.serial]
+# They change settings of the machine. Other tests may run at the same time: nearly none of these depends on how fast anything was.
+pytestmark = pytest.mark.root
 
 
 @pytest.fixture(autouse=True)
@@ -162,6 +162,7 @@ def test_each_pattern_gives_a_rate_on_each_file_system(experiment: Callable[...,
     assert min(row["scenario_median"] for row in rows) > 0
 
 
+@pytest.mark.serial
 @pytest.mark.usefixtures("needs_root")
 def test_web_servers_are_asked_for_more_than_they_can_do(experiment: Callable[..., Path]) -> None:
     need("nginx", "apache2", "taskset")

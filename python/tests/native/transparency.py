@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -120,11 +121,15 @@ class Case:
             return process.returncode, first + rest + position, stderr.read()
 
     def _signal(self, process: subprocess.Popen) -> bytes:
+        # A signal that does not arrive is never answered.
+        end = threading.Timer(SECONDS, os.killpg, (process.pid, signal.SIGKILL))
+        end.start()
         text = process.stdout.readline()
         for send, signals in ((os.kill, self.to_process), (os.killpg, self.to_group)):
             for number in signals:
                 send(process.pid, number)
                 text += process.stdout.readline() if self.answers else b""
+        end.cancel()
         time.sleep(GRACE)
         return text
 
