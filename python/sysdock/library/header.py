@@ -47,6 +47,7 @@ TAGS = (
 )
 TYPES = ("BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN")
 
+_PARENTHESIS = re.compile("[()]")
 _KEY_LINE = re.compile(r"([a-z_]+):(?:\s+(.*))?$")
 _COLUMN = re.compile(r"([a-z][a-z0-9_]*)\s+([A-Z]+)\s+(\S.*)$")
 _PARAM = re.compile(
@@ -167,7 +168,7 @@ def parse(sql_path: Path, id_: str, kind: str) -> Analysis:
 
 def _depth(sql: str) -> int:
     """How deep its parentheses are nested, or those in its texts."""
-    steps = accumulate({"(": 1, ")": -1}.get(character, 0) for character in sql)
+    steps = accumulate(1 if parenthesis == "(" else -1 for parenthesis in _PARENTHESIS.findall(sql))
     return max(steps, default=0)
 
 
