@@ -1,11 +1,15 @@
 # setup: everything a clean Debian 12 machine needs beside Rust and Python.  demo: the main job on real programs.  test: everything CI runs.
 # Stamps in .venv keep a second call from doing any set-up work again.
-.PHONY: setup demo test test-quick check bench clean
+.PHONY: setup static demo test test-quick check bench clean
 .DELETE_ON_ERROR:
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.[ch]' -o -name Cargo.toml) $(wildcard knowhow/tables/*.toml) Cargo.toml Cargo.lock
 
 setup: .venv/.installed
+
+# One file without shared libraries, for hosts with another or an older C library: target/static/sysdock-native.
+static: .venv/.python
+	tools/setup static release
 
 demo: setup
 	tools/demo
