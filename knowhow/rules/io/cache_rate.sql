@@ -9,7 +9,7 @@
 -- column: value DOUBLE          Rate [B/s].
 -- column: limit_value DOUBLE    What the device can do at most [B/s].
 -- column: cost_ns BIGINT        Time in moving the bytes [ns].
--- column: gain_ns BIGINT        Nothing can be won; it is the number that is wrong [ns].
+-- column: gain_ns BIGINT        Nothing can be saved; it is the number that is wrong [ns].
 -- column: certainty VARCHAR     medium: what the device can do is assumed.
 -- column: file VARCHAR          The file.
 -- column: variant VARCHAR       read or write.

@@ -55,7 +55,7 @@ class FindingChange:
 
     @property
     def gain_ns(self) -> int:
-        """How much more there is to win in the second recording."""
+        """How much more could be saved in the second recording."""
         return ((self.b and self.b.gain_ns) or 0) - ((self.a and self.a.gain_ns) or 0)
 
 
@@ -184,8 +184,8 @@ FINDING_COLUMNS = (
     Column("rule", "VARCHAR", None, "Id of the rule."),
     Column("title", "VARCHAR", None, "Title of the rule."),
     Column("subject", "VARCHAR", None, "What it is about."),
-    Column("gain_a_ns", "BIGINT", "ns", "What could be won in the first recording."),
-    Column("gain_b_ns", "BIGINT", "ns", "What could be won in the second."),
+    Column("gain_a_ns", "BIGINT", "ns", "What could be saved in the first recording."),
+    Column("gain_b_ns", "BIGINT", "ns", "What could be saved in the second."),
     Column("reason", "VARCHAR", None, "One sentence, of the second recording where it is there."),
 )
 

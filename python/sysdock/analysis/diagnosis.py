@@ -30,12 +30,12 @@ ENOUGH_UNDERSTOOD = 0.99
 # What saves less than this part of the time, and this time, matters to nobody: it is a note.
 LEAST_SAVING = 0.02
 LEAST_SAVING_NS = 10_000_000
-# Subjects of one rule that are kept: those with most to win. `others` of the last counts the rest.
+# Subjects of one rule that are kept: those that could save most. `others` of the last counts the rest.
 MOST_SUBJECTS = 10
 
 
 def diagnose(session: Session) -> list[Finding]:
-    """Findings of all rules, most to win first, what another explains behind it; then unknown, then ok."""
+    """Findings of all rules, largest saving first, what another explains behind it; then unknown, then ok."""
     rules = [rule for rule in session.library.rules() if not _is_beyond(session, rule)]
     found = [finding for findings in side_by_side(session, judge, rules) for finding in findings]
     found = with_minor(untraced(session, found), _least_saving_ns(session))
@@ -57,7 +57,7 @@ def _is_beyond(session: Session, rule: Analysis) -> bool:
 
 
 def diagnose_by(session: Session, rule: Analysis, params: Mapping[str, Any]) -> list[Finding]:
-    """All that one rule finds, with these parameters, most to win first."""
+    """All that one rule finds, with these parameters, largest saving first."""
     found = untraced(session, judge(session, rule, params, most=None))
     return _placed(session, found)
 

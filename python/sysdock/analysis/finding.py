@@ -181,7 +181,7 @@ def _rank(group: Sequence[Finding]) -> tuple[bool, bool, float]:
 
 
 def main_findings(findings: Sequence[Finding]) -> list[Finding]:
-    """Findings that no other explains, most to win first."""
+    """Findings that no other explains, largest saving first."""
     return [finding for finding in findings if finding.status == "finding" and not finding.part_of]
 
 

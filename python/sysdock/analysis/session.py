@@ -201,7 +201,7 @@ class Session:
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def diagnose(self, lang: str = "en") -> list[Finding]:
-        """Runs all rules: findings first, most to win first, then unknown, then ok."""
+        """Runs all rules: findings first, largest saving first, then unknown, then ok."""
         from sysdock.analysis.diagnosis import diagnose
 
         if self._diagnosis is None:

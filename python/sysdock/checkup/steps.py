@@ -77,7 +77,7 @@ def _during(given: Given, session: Session | None) -> Period | None:
 
 
 def step_3(session: Session | None, findings: Sequence[Finding] | None = None) -> Step:
-    """The main findings of the rules, most to win first."""
+    """The main findings of the rules, largest saving first."""
     if session is None:
         return Step(3, TITLES[2], [_no_recording("calls")])
     from sysdock.analysis.finding import main_findings
@@ -116,7 +116,7 @@ def _finding(english: Finding, japanese: Finding) -> Part:
         "advice_ja": japanese.advice,
         "others": english.others,
     }
-    gain = (" (up to {gain:s} to win)", " (最大 {gain:s} 短縮)") if english.gain_ns else ("", "")
+    gain = (" (could save up to {gain:s})", " (最大 {gain:s} 短縮)") if english.gain_ns else ("", "")
     subject = ": {subject}" if english.subject else ""
     said = (
         "{title}" + subject + gain[0] + ". {reason}",

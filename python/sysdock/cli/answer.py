@@ -32,7 +32,7 @@ _WORDS = {
         "understood": "{share} of {total} {unit} understood, {lost} lost",
         "incomplete": "INCOMPLETE ({how})",
         "findings": "Findings: {finding} (could not tell: {unknown}, fine: {ok})",
-        "gain": "up to {gain} to win",
+        "gain": "could save up to {gain}",
         "several": "{count} findings",
         "no clock": "no clock in the log",
         "mark": "mark: {mark}",
@@ -133,7 +133,7 @@ def _row(name: str, numbers: Sequence[str], room: int) -> str:
 
 
 def _findings(findings: list[Finding], lang: str, room: int, columns: int) -> list[str]:
-    """Findings by rule, those with most to win first; the last line says how many rules are left out."""
+    """Findings by rule, the largest saving first; the last line says how many rules are left out."""
     words = _WORDS[lang]
     lines = ["", _counts(findings, words)]
     room -= len(lines)

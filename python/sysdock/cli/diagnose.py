@@ -86,7 +86,7 @@ def command(
     lang: str,
     **options: Any,
 ) -> None:
-    """Say what is wrong, and what to do about it: findings first, the one with most to win at the top.
+    """Say what is wrong, and what to do about it: findings first, the largest saving at the top.
 
     With RULE only that rule is asked, and all its subjects are shown.
     """

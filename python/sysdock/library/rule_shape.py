@@ -36,9 +36,9 @@ RULE_COLUMNS = (
     Column("value", "DOUBLE", None, "What was measured."),
     Column("limit_value", "DOUBLE", None, "What it was compared with."),
     Column("cost_ns", "BIGINT", "ns", "Time the pattern took."),
-    Column("gain_ns", "BIGINT", "ns", "The most that could be won."),
+    Column("gain_ns", "BIGINT", "ns", "The most that could be saved."),
     Column(
-        "certainty", "VARCHAR", None, "How sure it is that there is something to win: high, medium or low."
+        "certainty", "VARCHAR", None, "How sure it is that something could be saved: high, medium or low."
     ),
 )
 # Columns that mean something to a diagnosis where a rule has them.

@@ -30,7 +30,7 @@ _WORDS = {
         "findings": "Findings",
         "unknown": "Not judged",
         "fine": "Checked and found to be fine: {count}",
-        "gain": "up to {gain} to win",
+        "gain": "could save up to {gain}",
         "do": "What to do",
         "explains": "explains also",
         "evidence": "Evidence",

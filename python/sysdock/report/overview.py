@@ -101,7 +101,7 @@ def _verdict(session: Session, findings: Sequence[Finding]) -> str:
     if first.gain_ns is None:
         return both(f"First to look at: {english}", f"まず見るべきもの: {japanese}")
     gain = sql_link(session.library.rule(first.rule), duration(total_gain(group)))
-    return both(f"Most to win: up to {gain}. {english}", f"最も効果が大きいもの: 最大 {gain}。{japanese}")
+    return both(f"Largest saving: up to {gain}. {english}", f"最も効果が大きいもの: 最大 {gain}。{japanese}")
 
 
 def _commands(statement: Statement) -> str:
@@ -109,7 +109,7 @@ def _commands(statement: Statement) -> str:
 
 
 def _first_three(session: Session, findings: Sequence[Finding]) -> str:
-    """The rules with most to win: what they found, and what to do about it."""
+    """The rules whose findings could save most: what they found, and what to do about it."""
     groups = by_rule(main_findings(findings))[:_FIRST]
     if not groups:
         return ""

@@ -82,7 +82,7 @@ def test_a_finding_says_what_where_why_and_what_to_do(session) -> None:
     text = "\n".join(answer_lines(session, None, "en"))
     facts = "Process 7 (cp), takes 12.5 % of the elapsed time, certainty: high (it was seen)"
     said = f"    Because.\n    {facts}\n    What to do: Do this.\n"
-    assert f"  A title: /tmp/x (up to 1.50 s to win)\n{said}" in text
+    assert f"  A title: /tmp/x (could save up to 1.50 s)\n{said}" in text
     assert "Findings: 1 (could not tell: 0, fine: 0)" in text
 
 
@@ -90,7 +90,7 @@ def test_findings_of_one_rule_stand_together(session) -> None:
     common = {"reason": "Because.", "share": 0.02, "share_of": "elapsed"}
     subjects = [replace(FINDING, subject=f"/tmp/{number}", **common) for number in range(9)]
     lines = answer_lines(session_with(session, subjects), None, "en")
-    assert "  A title: 9 findings (up to 13.50 s to win)" in lines
+    assert "  A title: 9 findings (could save up to 13.50 s)" in lines
     assert "    /tmp/0 (takes 2.0 % of the elapsed time): Because." in lines
     assert "    Certainty: high (it was seen)" in lines
     assert sum("What to do:" in line for line in lines) == 1
@@ -99,7 +99,7 @@ def test_findings_of_one_rule_stand_together(session) -> None:
 def test_many_findings_say_how_many_rules_are_left_out(session) -> None:
     rules = [replace(FINDING, rule=f"io/{number}") for number in range(20)]
     lines = answer_lines(session_with(session, rules), None, "en")
-    shown = sum("to win" in line for line in lines)
+    shown = sum("could save" in line for line in lines)
     assert shown >= 2
     assert f"  ... {20 - shown} more" in lines
     assert len(lines) <= answer.LINES
@@ -108,11 +108,11 @@ def test_many_findings_say_how_many_rules_are_left_out(session) -> None:
 def test_without_room_the_title_says_how_sure_it_is(session) -> None:
     rules = [replace(FINDING, rule=f"io/{number}") for number in range(20)]
     lines = answer_lines(session_with(session, rules), None, "en")
-    titles = [line for line in lines if "to win" in line]
+    titles = [line for line in lines if "could save" in line]
     assert titles
-    assert all(line.endswith("(up to 1.50 s to win, certainty: high)") for line in titles)
+    assert all(line.endswith("(could save up to 1.50 s, certainty: high)") for line in titles)
     narrow = answer_lines(session_with(session, rules), None, "en", 60)
-    assert [line for line in narrow if line.endswith("(up to 1.50 s to win)")]
+    assert [line for line in narrow if line.endswith("(could save up to 1.50 s)")]
 
 
 def test_long_advice_is_wrapped_where_there_is_room(session) -> None:

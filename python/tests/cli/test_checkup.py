@@ -66,7 +66,7 @@ def test_a_recording_alone(cli, maker: RecordingMaker) -> None:
     assert "--time LOG" in found[0]["parts"][0]["advice"]
     text = cli("checkup", folder).stdout
     assert "Step 3  LOOK CLOSER" in text
-    assert "Small requests: /out (up to" in text
+    assert "Small requests: /out (could save up to" in text
     assert "ステップ 3  要確認" in cli("checkup", folder, "--lang", "ja").stdout
 
 

@@ -20,7 +20,7 @@ def test_findings_stand_first_with_what_to_do(session: Session) -> None:
     assert text.index("## Findings") < text.index("**What to do:**") < text.index("## Recording")
     assert f"`{EVIL}`" in text
     assert f"`{JAPANESE}`" in text
-    assert "### Small requests (up to" in text
+    assert "### Small requests (could save up to" in text
     assert "## 所見" in as_text(session, "md", "ja")
 
 
