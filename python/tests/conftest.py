@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from make_recording import RecordingMaker
+from scheduling import FilesOrTests, turn
 from sysdock.analysis import Session
 from sysdock.errors import UserError
 from sysdock.library import Library
 from sysdock.recording import Filters, Recording
 from sysdock.recording.native import find_native
+from xdist.remote import Producer
 
 KNOWHOW = Path(__file__).resolve().parents[2] / "knowhow"
 
@@ -77,35 +79,19 @@ MARKS = {
 }
 
 
-# What takes more than a minute, the longest first: where several files are tested at a time, no long one is left for the end.
-LONGEST = (
-    "pairs/test_pairs.py",
-    "experiment/test_shipped_experiments.py",
-    "recording/test_write_faults.py",
-    "cli/test_verbs.py",
-    "disk/test_disk_verbs.py",
-    "report/test_report_browser.py",
-    "disk/test_ext_damage.py",
-    "recording/test_power_cuts.py",
-    "recording/test_hostile_recordings.py",
-    "native/test_attacks.py",
-    "report/test_disk_series.py",
-    "probe/test_series.py",
-    "cli/test_recording_verbs.py",
-    "load/test_nodes.py",
-    "native/test_extremes.py",
-    "native/test_generated.py",
-)
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Gives tests the marks of their folder or file, and puts what takes long first."""
     for item in items:
         for mark, places in MARKS.items():
             if _place(item).startswith(places):
                 item.add_marker(mark)
-    order = {place: number for number, place in enumerate(LONGEST)}
-    items.sort(key=lambda item: order.get(_place(item), len(order)))
+    items.sort(key=lambda item: turn(_place(item)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesOrTests | None:
+    """Who gets which tests, where `--dist loadfile` asks for whole files."""
+    return FilesOrTests(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def _place(item: pytest.Item) -> str:

@@ -51,7 +51,8 @@ def _finding_card(session: Session, group: list[Finding], findings: Sequence[Fin
     won = ""
     if gain:
         together, together_ja = (" together", "合計") if len(group) > 1 else ("", "")
-        won = both(f"could save up to {duration(gain)}{together}", f"{together_ja}最大 {duration(gain)} 短縮可能")
+        amount = duration(gain)
+        won = both(f"could save up to {amount}{together}", f"{together_ja}最大 {amount} 短縮可能")
         won = sql_link(rule, won)
     recording = shlex.quote(session.recording.folder.name)
     subjects = "".join(_subject(session, finding, recording, findings) for finding in group)
