@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.mark.parametrize(
     ("words", "counted"),
     [
-        (["recordings", "40", "--some"], "40 recordings, 80 verbs: 0 wrong"),
-        (["inputs", "24"], "24 inputs, 48 verbs: 0 wrong"),
+        (["recordings", "21", "--some"], "21 recordings, 42 verbs: 0 wrong"),
+        (["inputs", "12"], "12 inputs, 24 verbs: 0 wrong"),
     ],
 )
 def test_verbs_end_in_order_on_what_is_hostile(words: list[str], counted: str) -> None:

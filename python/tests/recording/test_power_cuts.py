@@ -1,7 +1,7 @@
 """Power cuts: whatever of the log of writes is on the disk, a recording that is there is one that was promised, and whole.
 
 Each writer runs once below strace; then every state that a file system may be left in (`power_cut.py`) is made and read.
-`SYSDOCK_POWER_CUTS=all` looks at all states of all writers, else at some hundreds of each.
+`SYSDOCK_POWER_CUTS=all` looks at all states of all writers, else at 150 of each.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from writers import EXPERIMENT, SYSDOCK, TESTDATA, Rows, check_part_of, image_of
 sys.path.insert(0, str(Path(__file__).parents[1] / "native"))
 from recorders import recorder_or_skip
 
-MOST_STATES = 300
+MOST_STATES = 150
 MANIFEST = "rec/recording.json"
 
 

@@ -343,7 +343,7 @@ def python_writer(maker: RecordingMaker, writer: Callable, tmp_path: Path) -> Ca
 
 
 @both_ways
-@pytest.mark.parametrize("verb", ["report", "chrome", "disk map"])
+@pytest.mark.parametrize("verb", [pytest.param("report", marks=pytest.mark.more), "chrome", "disk map"])
 def test_a_file_that_is_replaced(
     verb: str, way: str, python_writer: Callable, tmp_path: Path, maker: RecordingMaker
 ) -> None:
@@ -365,7 +365,7 @@ def test_a_file_that_is_replaced(
 
 
 @both_ways
-@pytest.mark.parametrize("format_", ["parquet", "csv"])
+@pytest.mark.parametrize("format_", ["parquet", pytest.param("csv", marks=pytest.mark.more)])
 def test_exported_tables(format_: str, way: str, python_writer: Callable, tmp_path: Path) -> None:
     """Each that is there is whole."""
     disk = tmp_path / "disk"
