@@ -10,6 +10,8 @@ import subprocess
 import sys
 import sysconfig
 import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from kernels import ROOT, WORK
@@ -98,8 +100,8 @@ def libraries_of(files: list[Path]) -> set[Path]:
     return {Path(name) for name in re.findall(r"(?:=> |^\t)(/\S+) \(0x", listed, re.MULTILINE)}
 
 
-def fill(disk: Path) -> None:
-    """Everything that the guest runs: programs of this machine with their libraries, Python, the scenes and what they run."""
+def fill(disk: Path, programs: str, settings: str, files: Iterable[Path] = ()) -> None:
+    """Programs of this machine, Python and other files, with the libraries they load, and settings in /etc: at the places they have here."""
     for name in ("proc", "sys", "dev", "run", "tmp", "root", "var/tmp", "usr/bin"):
         (disk / name).mkdir(parents=True)
     for name in ("tmp", "var/tmp"):
@@ -107,17 +109,25 @@ def fill(disk: Path) -> None:
     for name in ("bin", "sbin", "lib", "lib64"):
         if (Path("/") / name).is_symlink():
             (disk / name).symlink_to(os.readlink(f"/{name}"))
-    path = f"{os.environ['PATH']}:/sbin"
-    programs = [Path(found) for name in PROGRAMS.split() if (found := shutil.which(name, path=path))]
-    python = Path(sys.executable).resolve()
+    path = f"{os.environ['PATH']}:/sbin:/usr/sbin"
+    found = [Path(place) for name in programs.split() if (place := shutil.which(name, path=path))]
     library = Path(sysconfig.get_path("stdlib"))
     shutil.copytree(library, disk / library.relative_to("/"), ignore=LEFT_OUT)
-    files = [*programs, python, NATIVE, *(Path("/etc") / name for name in SETTINGS.split())]
-    files += [TESTS / "scenes.py", TESTS / "recorders.py"]
-    for file in {*files, *libraries_of([*programs, python, NATIVE, *library.glob("lib-dynload/*.so")])}:
+    brought = [*found, Path(sys.executable).resolve(), NATIVE, *files]
+    libraries = libraries_of([*brought, *library.glob("lib-dynload/*.so")])
+    for file in {*brought, *libraries, *(Path("/etc") / name for name in settings.split())}:
         if file.exists():
             bring(file, disk)
-    shutil.copytree(SCENES, disk / SCENES.relative_to("/"))
+
+
+def make_image(folder: Path, size: str) -> Path:
+    """A disk of that size, with what is in the folder, which is removed."""
+    image = folder.with_name(f"{folder.name}.img")
+    image.unlink(missing_ok=True)
+    make = ["/sbin/mke2fs", "-q", "-t", "ext4", "-d", folder, image, size]
+    subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
+    shutil.rmtree(folder)
+    return image
 
 
 def make_disk() -> Path:
@@ -126,21 +136,52 @@ def make_disk() -> Path:
     from scenes import SCENES as names
     from scenes import build
 
-    folder, image = WORK / "disk", WORK / "disk.img"
+    folder = WORK / "disk"
     for old in (folder, SCENES):
         shutil.rmtree(old, ignore_errors=True)
     for name in names:
         build(name, SCENES / name)
-    fill(folder)
+    fill(folder, PROGRAMS, SETTINGS, [TESTS / "scenes.py", TESTS / "recorders.py"])
+    shutil.copytree(SCENES, folder / SCENES.relative_to("/"))
     words = {"python": Path(sys.executable).resolve(), "tests": TESTS, "native": NATIVE, "scenes": SCENES}
-    guest = folder / "vmtest"
-    guest.write_text(GUEST.format(mark=MARK, **words))
+    write_start(folder, GUEST.format(mark=MARK, **words))
+    return make_image(folder, "3G")
+
+
+def write_start(disk: Path, script: str) -> None:
+    """What the guest runs, once it has its disk."""
+    guest = disk / "vmtest"
+    guest.write_text(script)
     guest.chmod(0o755)
-    image.unlink(missing_ok=True)
-    make = ["/sbin/mke2fs", "-q", "-t", "ext4", "-d", folder, image, "3G"]
-    subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
-    shutil.rmtree(folder)
-    return image
+
+
+@contextmanager
+def started(kernel: Path, drives: Iterable[str], seconds: float) -> Iterator[subprocess.Popen]:
+    """A guest with these drives, which is killed when the time is over, if it has not come to its end."""
+    (image,) = kernel.glob("boot/vmlinuz-*")
+    # One thread for both processors: with one each, a processor may run code that the kernel has just patched (`int3`), and panic.
+    words = ["qemu-system-x86_64", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", "-m", "2G"]
+    words += ["-nic", "none", "-nographic", "-no-reboot", "-kernel", image]
+    words += ["-initrd", make_first_memory(kernel), "-append", "console=ttyS0 quiet panic=-1"]
+    for drive in drives:
+        words += ["-drive", f"if=virtio,format=raw,{drive}"]
+    guest = subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace"
+    )
+    limit = threading.Timer(seconds, guest.kill)
+    limit.start()
+    try:
+        yield guest
+    finally:
+        limit.cancel()
+        guest.kill()
+        guest.wait()
+
+
+def lines_of(guest: subprocess.Popen) -> Iterator[str]:
+    """What a guest says; the firmware paints on a screen."""
+    for line in guest.stdout:
+        yield re.sub(r"\x1bc|\x1b\[[\d;?]*[a-zA-Z]", "", line).rstrip()
 
 
 def boot(kernel: Path, disk: Path, seconds: float) -> bool:
@@ -149,40 +190,12 @@ def boot(kernel: Path, disk: Path, seconds: float) -> bool:
     out.unlink(missing_ok=True)
     out.touch()
     os.truncate(out, 2 << 30)
-    (image,) = kernel.glob("boot/vmlinuz-*")
-    # One thread for both processors: with one each, a processor may run code that the kernel has just patched (`int3`), and panic.
-    words = [
-        "qemu-system-x86_64",
-        "-accel",
-        "tcg,thread=single",
-        "-cpu",
-        "max",
-        "-smp",
-        "2",
-        "-m",
-        "2G",
-        "-nic",
-        "none",
-    ]
-    words += ["-nographic", "-no-reboot", "-kernel", image, "-initrd", make_first_memory(kernel)]
-    words += ["-append", "console=ttyS0 quiet panic=-1"]
-    for file, snapshot in ((disk, "on"), (out, "off")):
-        words += ["-drive", f"file={file},if=virtio,format=raw,cache=unsafe,snapshot={snapshot}"]
-    guest = subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace"
-    )
-    limit = threading.Timer(seconds, guest.kill)
-    limit.start()
     said = []
-    try:
-        for line in guest.stdout:
-            # The firmware paints on a screen.
-            said.append(re.sub(r"\x1bc|\x1b\[[\d;?]*[a-zA-Z]", "", line).rstrip())
-            print(f"   {said[-1]}", flush=True)
-    finally:
-        limit.cancel()
-        guest.kill()
-        guest.wait()
+    drives = [f"file={disk},cache=unsafe,snapshot=on", f"file={out},cache=unsafe"]
+    with started(kernel, drives, seconds) as guest:
+        for line in lines_of(guest):
+            said.append(line)
+            print(f"   {line}", flush=True)
     shutil.rmtree(SCENES, ignore_errors=True)
     if is_done := f"{MARK}done" in "\n".join(said):
         SCENES.mkdir()
