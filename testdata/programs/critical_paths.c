@@ -290,7 +290,7 @@ static void *do_tasks(void *place)
 	}
 }
 
-/* The first worker has the first, third and fourth task: the second begins when the first has its first. */
+/* The first worker has the first, third and fourth task: the second starts once the first has taken one. */
 static void thread_pool(void)
 {
 	pthread_t first = start(do_tasks, 0);
