@@ -15,11 +15,11 @@ mod elf;
 mod layouts;
 
 fn main() {
-    for watched in ["src/bpf", "src/families", "src/live", "src/btf.rs", "build", "build.rs"] {
+    for watched in ["src/bpf", "src/families", "src/live", "src/accounting", "src/btf.rs", "build", "build.rs"] {
         println!("cargo:rerun-if-changed={watched}");
     }
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
-    for folder in families().into_iter().chain([PathBuf::from("src/live")]) {
+    for folder in families().into_iter().chain(["src/live", "src/accounting"].map(PathBuf::from)) {
         for source in files_ending(&folder, ".bpf.c") {
             let name = source.file_stem().expect("it has a name");
             compile(&source, &out.join(name).with_extension("bpf.o"));
@@ -27,7 +27,7 @@ fn main() {
     }
     let mut headers = vec![PathBuf::from("src/bpf/event.h")];
     headers.extend(families().iter().flat_map(|family| files_ending(family, "events.h")));
-    headers.push(PathBuf::from("src/live/sums.h"));
+    headers.extend(["src/live/sums.h", "src/accounting/accounts.h"].map(PathBuf::from));
     let every_layout = out.join("every_layout.c");
     write(&every_layout, &layouts::c_source(&headers));
     compile(&every_layout, &every_layout.with_extension("o"));

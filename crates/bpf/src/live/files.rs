@@ -133,7 +133,7 @@ fn keep_name(names: &mut Names, bytes: &[u8]) {
 }
 
 /// A path from its names, which stand from the leaf to the root, each behind its length.
-fn path_of(mut names: &[u8], flags: u32) -> Vec<u8> {
+pub(crate) fn path_of(mut names: &[u8], flags: u32) -> Vec<u8> {
     let mut parts: Vec<&[u8]> = Vec::new();
     while let Some((length, rest)) = names.split_first() {
         let (name, rest) = rest.split_at_checked(usize::from(*length)).unwrap_or((rest, &[]));

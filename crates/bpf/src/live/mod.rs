@@ -20,6 +20,7 @@ use crate::{
 };
 
 pub use calls::{CallSum, CallSums};
+pub(crate) use files::path_of;
 pub use files::{FileSums, UsedFile};
 pub use locks::{LockSums, WaitedLock};
 pub use tasks::{Counts, Process, Tasks};
@@ -64,6 +65,11 @@ impl Sums {
 }
 
 fn load(object: &[u8]) -> Result<Object, ProbeError> {
+    load_with(object, &[])
+}
+
+/// Load programs for all processes, with values of more maps: names and bytes.
+pub(crate) fn load_with(object: &[u8], values: &[(&str, &[u8])]) -> Result<Object, ProbeError> {
     const STEP: &str = "load the programs";
     refusal::listen();
     let pid_namespace =
@@ -83,6 +89,10 @@ fn load(object: &[u8]) -> Result<Object, ProbeError> {
     // Of rings only the number is asked for.
     if let Some(mut map) = open.maps_mut().find(|map| map.name() == OsStr::new("rings")) {
         map.set_max_entries(cpus as u32).and_then(|()| map.set_value_size(8)).map_err(failed(STEP))?;
+    }
+    for (name, bytes) in values {
+        let mut map = open.maps_mut().find(|map| map.name() == OsStr::new(name)).expect("the object has this map");
+        map.set_initial_value(bytes).map_err(failed(STEP))?;
     }
     open.load().map_err(failed(STEP))
 }

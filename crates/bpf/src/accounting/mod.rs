@@ -1,0 +1,434 @@
+//! What jobs, units and containers use, added up in the kernel (`accounts.bpf.c`) for `sysdock agent`.
+//!
+//! Sums only grow: a reading changes nothing, and who reads takes differences. The maps may be pinned, so that programs go on counting while an
+//! agent that was killed is not there, and the next one finds the sums as they are.
+
+mod pins;
+mod settings;
+
+use std::{collections::BTreeMap, io, io::Read, os::unix::ffi::OsStrExt, path::Path};
+
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
+use rustc_hash::FxHashMap;
+
+use crate::{
+    events::{self, AccountKey, CallCounts, CallKey, EndedCounts, JobFileCounts, JobFileKey, JobFileName, Layout, LiveCounts, until_nul},
+    live::path_of,
+    probes::{ProbeError, failed},
+};
+
+pub use pins::remove as remove_pins;
+pub use settings::{Says, Variable};
+
+pub(crate) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/accounts.bpf.o"));
+
+const BATCH: u32 = 2048;
+const MOUNT_BYTES: usize = 120;
+/// Accounts of processes that were there before: the kernel numbers its own from 1 on.
+const FIRST_SEEDED: u32 = 1 << 31;
+
+/// Whose calls they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Account {
+    /// Its number; never used again while the programs are loaded.
+    pub id: u32,
+    /// The job, as the environment names it; any bytes. Empty: it names none.
+    pub job: Vec<u8>,
+    /// What the job is called there; any bytes.
+    pub name: Vec<u8>,
+    /// Id of the control group (version 2).
+    pub cgroup: u64,
+    /// Whose processes they are.
+    pub uid: u32,
+    /// [`Variable::scheduler`] of the variable that named the job.
+    pub scheduler: u8,
+    /// When its first process was seen [ns since the machine was started].
+    pub begun_ns: u64,
+    /// The name of that process; any bytes.
+    pub command: Vec<u8>,
+}
+
+/// Numbers of kinds of calls in [`Calls::calls`].
+pub const KINDS: [&str; 12] = [
+    "read", "write", "open", "create", "close", "stat", "readdir", "remove", "rename", "make", "attribute", "sync",
+];
+
+/// Calls of an account on a file system, since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// How many of each of [`KINDS`].
+    pub calls: [u64; KINDS.len()],
+    /// Read [B].
+    pub read_bytes: u64,
+    /// Written [B].
+    pub written_bytes: u64,
+    /// How many failed.
+    pub errors: u64,
+    /// How long they took [ns].
+    pub time_ns: u64,
+    /// Of it, without the time on a CPU, and without that in which they could run and had none [ns].
+    pub wait_ns: u64,
+}
+
+/// What the threads of an account used, since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Use {
+    /// Time on a CPU [ns].
+    pub cpu_ns: u64,
+    /// Time in which they could run and had no CPU [ns].
+    pub cpu_wait_ns: u64,
+    /// Page faults that needed no disk.
+    pub minor_faults: u64,
+    /// Those that did.
+    pub major_faults: u64,
+    /// Read from devices [B].
+    pub disk_read_bytes: u64,
+    /// Written to devices, or to be written [B].
+    pub disk_written_bytes: u64,
+    /// Processes that ended.
+    pub ended: u64,
+    /// Processes that live.
+    pub processes: u64,
+    /// Threads that live.
+    pub threads: u64,
+    /// Memory that its processes have now [B], as the kernel keeps it for each CPU: up to some MiB apart.
+    pub resident_bytes: u64,
+    /// Of the process that had most, at its most [B].
+    pub largest_bytes: u64,
+    /// When the last thread ended [ns since the machine was started]; 0: none has.
+    pub last_ns: u64,
+}
+
+/// All sums at a time.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// By number.
+    pub accounts: BTreeMap<u32, Account>,
+    /// By account and device (`st_dev`).
+    pub calls: BTreeMap<(u32, u64), Calls>,
+    /// By account.
+    pub uses: BTreeMap<u32, Use>,
+}
+
+/// A file that an account used, since the last time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobFile {
+    /// Whose calls.
+    pub account: u32,
+    /// The file system (`st_dev`).
+    pub device: u64,
+    /// The file there.
+    pub inode: u64,
+    /// Its path; any bytes. Empty: not known.
+    pub path: Vec<u8>,
+    /// Calls on its descriptors, and opens.
+    pub calls: u64,
+    /// Read [B].
+    pub read_bytes: u64,
+    /// Written [B].
+    pub written_bytes: u64,
+    /// How long they took [ns].
+    pub time_ns: u64,
+}
+
+/// The programs, and what they count.
+pub struct Accounting {
+    maps: FxHashMap<&'static str, MapHandle>,
+    iterator: Link,
+    _links: Vec<Link>,
+    /// Which loading of the programs it is: sums of another one cannot be compared.
+    generation: String,
+    /// Whether they were loaded before this process began.
+    is_resumed: bool,
+    names: RingBuffer<'static>,
+    sent: Names,
+    last_seeded: u32,
+}
+
+/// Paths that were sent.
+type Names = std::rc::Rc<std::cell::RefCell<FxHashMap<(u32, u32, u64), Vec<u8>>>>;
+
+/// Variables that did not fit: their names.
+pub type LeftOut = Vec<String>;
+
+impl Accounting {
+    /// Load and attach, or find what is pinned in this folder of a BPF file system.
+    ///
+    /// # Errors
+    /// [`ProbeError`]: no permission, or a kernel without what it needs.
+    pub fn begin(variables: &[Variable], pins: Option<&Path>) -> Result<(Accounting, LeftOut), ProbeError> {
+        let (settings, left_out) = settings::bytes(variables).map_err(|error| no_proc(&error))?;
+        let loaded = pins::load_or_find(&settings, pins)?;
+        let sent = Names::default();
+        let mut builder = RingBufferBuilder::new();
+        let kept = std::rc::Rc::clone(&sent);
+        let keep = move |bytes: &[u8]| {
+            keep_name(&mut kept.borrow_mut(), bytes);
+            0
+        };
+        builder.add(&loaded.maps["names"], keep).map_err(failed("read names of files"))?;
+        let names = builder.build().map_err(failed("read names of files"))?;
+        let accounting = Accounting {
+            maps: loaded.maps,
+            iterator: loaded.iterator,
+            _links: loaded.links,
+            generation: loaded.generation,
+            is_resumed: loaded.is_found,
+            names,
+            sent,
+            last_seeded: FIRST_SEEDED,
+        };
+        Ok((accounting, left_out))
+    }
+
+    /// Which loading of the programs it is.
+    #[must_use]
+    pub fn generation(&self) -> &str {
+        &self.generation
+    }
+
+    /// Whether programs of an earlier process went on counting.
+    #[must_use]
+    pub fn is_resumed(&self) -> bool {
+        self.is_resumed
+    }
+
+    /// All sums as they are.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn read(&mut self) -> io::Result<Reading> {
+        let mut reading = Reading::default();
+        // Before the threads that live: who ends meanwhile is missing in this reading, and in the next he is there once.
+        for (account, ended) in self.all::<u32, EndedCounts>("ended")? {
+            *reading.uses.entry(account).or_default() = ended_use(&ended);
+        }
+        let mut bytes = Vec::new();
+        Iter::new(&self.iterator).map_err(io::Error::other)?.read_to_end(&mut bytes)?;
+        for live in bytes.chunks_exact(LiveCounts::BYTES).filter_map(LiveCounts::read) {
+            add_live(reading.uses.entry(live.account).or_default(), &live);
+        }
+        for (key, counts) in self.all::<CallKey, CallCounts>("sums")? {
+            reading.calls.insert((key.account, device_number(key.device)), calls_of(&counts));
+        }
+        for (key, account) in self.all::<AccountKey, events::Account>("accounts")? {
+            reading.accounts.insert(account.id, account_of(&key, &account));
+        }
+        Ok(reading)
+    }
+
+    /// Files since the last time, and calls whose file found no room since the programs were loaded.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn take_files(&mut self) -> io::Result<(Vec<JobFile>, u64)> {
+        let taken = self.map("files").lookup_and_delete_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(io::Error::other)?;
+        let files: Vec<(JobFileKey, JobFileCounts)> =
+            taken.filter_map(|(key, value)| Some((JobFileKey::read(&key)?, JobFileCounts::read(&value)?))).collect();
+        // A name is sent before its sum can be taken.
+        self.names.consume().map_err(io::Error::other)?;
+        let sent = self.sent.take();
+        let files = files.iter().map(|(key, counts)| file_of(key, counts, &sent)).collect();
+        Ok((files, self.number("files_left_out")))
+    }
+
+    /// Things that found no room in a map, since the programs were loaded.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.number("lost")
+    }
+
+    /// The path of a control group that was made while the programs were loaded.
+    #[must_use]
+    pub fn group(&self, id: u64) -> Option<Vec<u8>> {
+        let path = self.map("groups").lookup(&id.to_ne_bytes(), MapFlags::ANY).ok()??;
+        Some(until_nul(&path).to_vec())
+    }
+
+    /// Where file systems are mounted: paths and devices (`st_dev`). Others go.
+    ///
+    /// # Errors
+    /// The kernel refuses; one that is too long is left out.
+    pub fn set_mounts(&self, mounts: &[(Vec<u8>, u64)]) -> io::Result<()> {
+        let map = self.map("mounts");
+        let mut outdated: std::collections::BTreeSet<Vec<u8>> = map.keys().collect();
+        for (path, device) in mounts {
+            for key in mount_keys(path) {
+                map.update(&key, &kernel_device(*device).to_ne_bytes(), MapFlags::ANY).map_err(io::Error::other)?;
+                outdated.remove(&key);
+            }
+        }
+        outdated.iter().try_for_each(|key| map.delete(key).map_err(io::Error::other))
+    }
+
+    /// Say to which job a process belongs that was there before the programs. The account is made where there is none.
+    ///
+    /// # Errors
+    /// The kernel refuses; as for want of room.
+    pub fn seed(&mut self, pid: u32, account: &Account) -> io::Result<()> {
+        let key = key_of(account);
+        let accounts = self.map("accounts");
+        let known = accounts.lookup(&key, MapFlags::ANY).map_err(io::Error::other)?;
+        let id = if let Some(known) = known.and_then(|bytes| events::Account::read(&bytes)) {
+            known.id
+        } else {
+            self.last_seeded += 1;
+            let mut bytes = vec![0; events::Account::BYTES];
+            let (name, comm) = (text::<64>(&account.name), text::<16>(&account.command));
+            let id = self.last_seeded;
+            events::Account { name, begun_ns: account.begun_ns, id, pid, comm }.write(&mut bytes);
+            self.map("accounts").update(&key, &bytes, MapFlags::ANY).map_err(io::Error::other)?;
+            id
+        };
+        let has_job = u32::from(!account.job.is_empty());
+        let process = [id.to_ne_bytes(), has_job.to_ne_bytes()].concat();
+        self.map("processes").update(&pid.to_ne_bytes(), &process, MapFlags::ANY).map_err(io::Error::other)
+    }
+
+    /// Drop the sums of an account without processes. One that comes back is another account.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn forget(&self, account: &Account, devices: impl IntoIterator<Item = u64>) -> io::Result<()> {
+        let gone = |name: &str, key: &[u8]| match self.map(name).delete(key) {
+            Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => Err(io::Error::other(error)),
+            _ => Ok(()),
+        };
+        gone("accounts", &key_of(account))?;
+        gone("ended", &account.id.to_ne_bytes())?;
+        for device in devices {
+            let mut key = vec![0; CallKey::BYTES];
+            CallKey { account: account.id, device: kernel_device(device) }.write(&mut key);
+            gone("sums", &key)?;
+        }
+        Ok(())
+    }
+
+    fn map(&self, name: &str) -> &MapHandle {
+        &self.maps[name]
+    }
+
+    fn all<K: Layout, V: Layout>(&self, name: &str) -> io::Result<Vec<(K, V)>> {
+        let all = self.map(name).lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(io::Error::other)?;
+        Ok(all.filter_map(|(key, value)| Some((K::read(&key)?, V::read(&value)?))).collect())
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        let value = self.map(name).lookup(&0u32.to_ne_bytes(), MapFlags::ANY);
+        value.ok().flatten().and_then(|bytes| Some(u64::from_ne_bytes(*bytes.first_chunk()?))).unwrap_or(0)
+    }
+}
+
+fn no_proc(error: &io::Error) -> ProbeError {
+    ProbeError { step: "find this mount namespace", reason: error.to_string() }
+}
+
+/// The kernel's numbers of devices have 20 bits for the minor one.
+fn device_number(device: u32) -> u64 {
+    libc::makedev(device >> 20, device & 0xf_ffff)
+}
+
+fn kernel_device(device: u64) -> u32 {
+    libc::major(device) << 20 | libc::minor(device) & 0xf_ffff
+}
+
+/// Text as the kernel keeps it: with a NUL at the end.
+fn text<const BYTES: usize>(text: &[u8]) -> [u8; BYTES] {
+    let mut out = [0; BYTES];
+    let length = text.len().min(BYTES - 1);
+    out[..length].copy_from_slice(&text[..length]);
+    out
+}
+
+fn key_of(account: &Account) -> Vec<u8> {
+    let mut key = vec![0; AccountKey::BYTES];
+    let scheduler = if account.job.is_empty() { 0 } else { 1 << (account.scheduler & 31) };
+    AccountKey { job: text(&account.job), cgroup: account.cgroup, uid: account.uid, scheduler }.write(&mut key);
+    key
+}
+
+fn account_of(key: &AccountKey, account: &events::Account) -> Account {
+    Account {
+        id: account.id,
+        job: until_nul(&key.job).to_vec(),
+        name: until_nul(&account.name).to_vec(),
+        cgroup: key.cgroup,
+        uid: key.uid,
+        scheduler: key.scheduler.checked_ilog2().unwrap_or(0) as u8,
+        begun_ns: account.begun_ns,
+        command: until_nul(&account.comm).to_vec(),
+    }
+}
+
+fn calls_of(counts: &CallCounts) -> Calls {
+    let CallCounts { calls, read_bytes, written_bytes, errors, time_ns, wait_ns } = *counts;
+    Calls { calls, read_bytes, written_bytes, errors, time_ns, wait_ns }
+}
+
+fn ended_use(ended: &EndedCounts) -> Use {
+    Use {
+        cpu_ns: ended.cpu_ns,
+        cpu_wait_ns: ended.cpu_wait_ns,
+        minor_faults: ended.minor_faults,
+        major_faults: ended.major_faults,
+        disk_read_bytes: ended.disk_read_bytes,
+        disk_written_bytes: ended.disk_written_bytes,
+        ended: ended.processes,
+        largest_bytes: ended.largest_bytes,
+        last_ns: ended.last_ns,
+        ..Use::default()
+    }
+}
+
+fn add_live(sum: &mut Use, live: &LiveCounts) {
+    sum.cpu_ns += live.cpu_ns;
+    sum.cpu_wait_ns += live.cpu_wait_ns;
+    sum.minor_faults += live.minor_faults;
+    sum.major_faults += live.major_faults;
+    sum.disk_read_bytes += live.disk_read_bytes;
+    sum.disk_written_bytes += live.disk_written_bytes;
+    sum.threads += 1;
+    sum.processes += u64::from(live.is_first);
+    sum.resident_bytes += live.resident_bytes;
+    sum.largest_bytes = sum.largest_bytes.max(live.largest_bytes);
+}
+
+fn file_of(key: &JobFileKey, counts: &JobFileCounts, sent: &FxHashMap<(u32, u32, u64), Vec<u8>>) -> JobFile {
+    JobFile {
+        account: key.account,
+        device: device_number(key.device),
+        inode: key.inode,
+        path: sent.get(&(key.account, key.device, key.inode)).cloned().unwrap_or_default(),
+        calls: counts.calls,
+        read_bytes: counts.read_bytes,
+        written_bytes: counts.written_bytes,
+        time_ns: counts.time_ns,
+    }
+}
+
+fn keep_name(names: &mut FxHashMap<(u32, u32, u64), Vec<u8>>, bytes: &[u8]) {
+    let Some(event) = JobFileName::read(bytes) else { return };
+    let Some(path) = bytes.get(JobFileName::BYTES..).and_then(|all| all.get(..event.length as usize)) else { return };
+    names.insert((event.key.account, event.key.device, event.key.inode), path_of(path, u32::from(event.flags)));
+}
+
+/// A path below the mount begins with its slash; the mount itself ends there.
+fn mount_keys(path: &[u8]) -> Vec<Vec<u8>> {
+    let path = path.strip_suffix(b"/").unwrap_or(path);
+    let key = |end: u8| {
+        let whole = [path, &[end]].concat();
+        let mut padded = whole.clone();
+        padded.resize(MOUNT_BYTES, 0);
+        [&(whole.len() as u32 * 8).to_ne_bytes()[..], &padded].concat()
+    };
+    if path.len() >= MOUNT_BYTES { Vec::new() } else { vec![key(b'/'), key(0)] }
+}
+
+/// The path of a mount as [`Accounting::set_mounts`] takes it.
+#[must_use]
+pub fn mount_path(path: &Path) -> Vec<u8> {
+    path.as_os_str().as_bytes().to_vec()
+}
+
+#[cfg(test)]
+mod tests;

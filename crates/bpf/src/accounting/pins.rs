@@ -1,0 +1,117 @@
+//! Programs that go on when who loaded them is gone: links and maps in a folder of a BPF file system, named after the programs and their
+//! settings, so that others are never taken for these.
+
+use std::{fs, io, os::fd::AsFd, path::Path};
+
+use libbpf_rs::{Link, MapCore, MapHandle, Object};
+use rustc_hash::FxHashMap;
+
+use super::OBJECT;
+use crate::{
+    live,
+    probes::{ProbeError, failed},
+};
+
+const PREFIX: &str = "sysdock-agent-";
+const ITERATOR: &str = "list_threads";
+const MAPS: [&str; 10] = [
+    "accounts", "processes", "sums", "ended", "files", "files_left_out", "names", "groups", "mounts", "lost",
+];
+
+/// What is loaded.
+pub(super) struct Loaded {
+    pub(super) maps: FxHashMap<&'static str, MapHandle>,
+    pub(super) iterator: Link,
+    pub(super) links: Vec<Link>,
+    pub(super) generation: String,
+    pub(super) is_found: bool,
+}
+
+pub(super) fn load_or_find(settings: &[u8], pins: Option<&Path>) -> Result<Loaded, ProbeError> {
+    let Some(pins) = pins else { return load(settings) };
+    let folder = pins.join(format!("{PREFIX}{:08x}", crc32c::crc32c_append(crc32c::crc32c(OBJECT), settings)));
+    if let Ok(found) = find(&folder) {
+        return Ok(found);
+    }
+    // Those of another version, or with other settings, or pinned in part.
+    remove(pins).map_err(|error| ProbeError { step: "remove programs of another agent", reason: error.to_string() })?;
+    let loaded = load(settings)?;
+    pin(loaded, &folder)
+}
+
+/// Remove what any agent has pinned in this folder: its programs end. Returns how many agents.
+///
+/// # Errors
+/// A folder or a file cannot be removed.
+pub fn remove(pins: &Path) -> io::Result<usize> {
+    let mut number = 0;
+    for entry in fs::read_dir(pins)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            for pinned in fs::read_dir(entry.path())? {
+                fs::remove_file(pinned?.path())?;
+            }
+            fs::remove_dir(entry.path())?;
+            number += 1;
+        }
+    }
+    Ok(number)
+}
+
+fn load(settings: &[u8]) -> Result<Loaded, ProbeError> {
+    let object = live::load_with(OBJECT, &[(".rodata.settings", settings)])?;
+    let mut links = Vec::new();
+    let mut iterator = None;
+    for program in object.progs_mut() {
+        let link = program.attach().map_err(failed("attach a program"))?;
+        if program.name() == ITERATOR { iterator = Some(link) } else { links.push(link) }
+    }
+    let maps = handles(&object)?;
+    let generation = generation(&maps["sums"]).map_err(|error| unknown_generation(&error))?;
+    Ok(Loaded { maps, iterator: iterator.expect("the object has it"), links, generation, is_found: false })
+}
+
+fn handles(object: &Object) -> Result<FxHashMap<&'static str, MapHandle>, ProbeError> {
+    let find = |name: &&'static str| {
+        let map = object.maps().find(|map| map.name() == *name).expect("the object has this map");
+        Ok((*name, MapHandle::try_from(&map).map_err(failed("keep a map"))?))
+    };
+    MAPS.iter().map(find).collect()
+}
+
+fn find(folder: &Path) -> libbpf_rs::Result<Loaded> {
+    let mut maps = FxHashMap::default();
+    for name in MAPS {
+        maps.insert(name, MapHandle::from_pinned_path(folder.join(name))?);
+    }
+    let iterator = Link::open(folder.join(ITERATOR))?;
+    // It is pinned last: what was pinned in part is not complete.
+    fs::metadata(folder.join("complete"))?;
+    let generation = generation(&maps["sums"])?;
+    Ok(Loaded { maps, iterator, links: Vec::new(), generation, is_found: true })
+}
+
+fn pin(mut loaded: Loaded, folder: &Path) -> Result<Loaded, ProbeError> {
+    let refused = |error: io::Error| ProbeError { step: "keep the programs", reason: format!("{}: {error}", folder.display()) };
+    fs::create_dir(folder).map_err(refused)?;
+    for (name, map) in &mut loaded.maps {
+        map.pin(folder.join(name)).map_err(failed("keep a map"))?;
+    }
+    for (number, link) in loaded.links.iter_mut().enumerate() {
+        link.pin(folder.join(format!("link_{number}"))).map_err(failed("keep a program"))?;
+    }
+    loaded.iterator.pin(folder.join(ITERATOR)).map_err(failed("keep a program"))?;
+    fs::hard_link(folder.join("lost"), folder.join("complete")).map_err(refused)?;
+    Ok(loaded)
+}
+
+/// The boot, and the number of a map: the kernel gives it once.
+fn generation(map: &MapHandle) -> io::Result<String> {
+    let info = libbpf_rs::MapInfo::new(map.as_fd()).map_err(io::Error::other)?;
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(format!("{}-{}", boot.trim(), info.info.id))
+}
+
+fn unknown_generation(error: &io::Error) -> ProbeError {
+    ProbeError { step: "tell this boot from others", reason: error.to_string() }
+}
