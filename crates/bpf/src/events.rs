@@ -18,6 +18,7 @@ pub(crate) trait Layout: Sized {
 
 /// What the compiler tells of the headers.
 #[allow(dead_code, reason = "some fields are for one of the two sides only")]
+#[allow(clippy::identity_op, reason = "a first field that is an array stands at 0")]
 mod layouts {
     use super::{Layout, part};
 

@@ -9,8 +9,8 @@
 //!
 //! [`live`] is for who looks at the machine as it is, and records nothing.
 
-#[allow(dead_code, reason = "the build reads more of types than the recorder does")]
 pub mod accounting;
+#[allow(dead_code, reason = "the build reads more of types than the recorder does")]
 mod btf;
 mod companion;
 mod config;

@@ -1,5 +1,7 @@
 //! What is mounted where (/proc/self/mountinfo, proc_pid_mountinfo(5)).
 
+pub mod groups;
+
 use std::{
     ffi::OsString,
     fs, io,

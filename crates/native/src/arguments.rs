@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sysdock_bpf::Stacks;
@@ -66,12 +66,147 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  sysdock-native measure -- make -j2\n  sysdock-native measure --device vda --timeout 5m --output out.txt -- ./benchmark"
     )]
     Measure(Measure),
+    /// What each job of this node does to the file systems, and what it uses, as a series.
+    Agent {
+        /// What to do with it.
+        #[command(subcommand)]
+        verb: AgentVerb,
+    },
+    /// Take what agents send, and write it into a lake. Several may run on one lake.
+    #[command(
+        after_help = "Examples:\n  sysdock-native collect --listen 127.0.0.1:8404 --lake /data/lake --token-file tokens\n  sysdock-native collect --listen 0.0.0.0:8404 --lake /data/lake --token-file tokens --certificate chain.pem --key key.pem"
+    )]
+    Collect(Collect),
     /// Where the files of a file system lie on its device.
     Disk {
         /// What to do with it.
         #[command(subcommand)]
         verb: Disk,
     },
+}
+
+/// What to do with an agent.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentVerb {
+    /// Count until a signal comes. Jobs are those of Slurm, PBS, LSF, Flux, OAR and Grid Engine, units of systemd, containers, and what the
+    /// settings name.
+    #[command(
+        after_help = "Each system call of the machine takes 0.1 us longer while it runs, one on a file 0.5 us.\n\nExamples:\n  sysdock-native agent run --lake /data/lake\n  sysdock-native agent run --push https://collector:8404 --token-file /etc/sysdock/token"
+    )]
+    Run(AgentRun),
+    /// What a job has used on this node: for the epilogue script of a batch system.
+    #[command(after_help = "Example, in an epilogue of Slurm:\n  sysdock-native agent print --job $SLURM_JOB_ID --over")]
+    Print(AgentPrint),
+    /// Remove from the kernel what an agent that was killed has left there. (One that is ended by a signal removes it itself.)
+    Stop(AgentStop),
+}
+
+/// Where an agent keeps what has not landed.
+#[derive(Debug, Args)]
+pub(crate) struct AgentSpool {
+    /// Folder of the agent, with what has not landed yet.
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/sysdock/agent")]
+    pub(crate) spool: PathBuf,
+}
+
+/// Arguments of `agent run`.
+#[derive(Debug, Args)]
+pub(crate) struct AgentRun {
+    #[command(flatten)]
+    pub(crate) spool: AgentSpool,
+    /// Write into this lake.
+    #[arg(long, value_name = "DIR", conflicts_with = "push")]
+    pub(crate) lake: Option<PathBuf>,
+    /// Send to this collector.
+    #[arg(long, value_name = "URL")]
+    pub(crate) push: Option<String>,
+    /// File with the token for the collector.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Certificates (PEM) to believe, in place of those of public authorities.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Settings of the site, /etc/sysdock/agent.toml if it is there.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) settings: Option<PathBuf>,
+    /// Name of the cluster.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster: Option<String>,
+    /// Name of this node, if not the host's.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<String>,
+    /// Length of an interval.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub(crate) interval: Duration,
+    /// A job without processes for so long has ended.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    pub(crate) linger: Duration,
+    /// Most that may wait in the spool [MiB]; the oldest goes then, and is counted.
+    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    pub(crate) spool_limit: u32,
+    /// Do not leave programs in the kernel that go on counting while the agent is not there.
+    #[arg(long)]
+    pub(crate) no_pin: bool,
+}
+
+/// Arguments of `agent print`.
+#[derive(Debug, Args)]
+pub(crate) struct AgentPrint {
+    #[command(flatten)]
+    pub(crate) spool: AgentSpool,
+    /// The job.
+    #[arg(long, value_name = "ID")]
+    pub(crate) job: String,
+    /// The job is over: write its totals into the lake.
+    #[arg(long)]
+    pub(crate) over: bool,
+    /// How to print it.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: PrintFormat,
+}
+
+/// How an answer is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PrintFormat {
+    Text,
+    Json,
+}
+
+/// Arguments of `agent stop`.
+#[derive(Debug, Args)]
+pub(crate) struct AgentStop {
+    /// The BPF file system, if not /sys/fs/bpf.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) pins: Option<PathBuf>,
+}
+
+/// Arguments of `collect`.
+#[derive(Debug, Args)]
+pub(crate) struct Collect {
+    /// Address and port.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8404")]
+    pub(crate) listen: SocketAddr,
+    /// Where it all goes.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) lake: PathBuf,
+    /// Tokens that agents may have: one a line, with the cluster it is for behind it, or for all.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: PathBuf,
+    /// Certificate chain (PEM), for HTTPS.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) certificate: Option<PathBuf>,
+    /// Its key (PEM).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+    /// HTTP also where others may listen.
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// How often batches are written; agents wait for it.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub(crate) land_every: Duration,
+    /// A batch that takes longer into the lake is sent again.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub(crate) land_limit: Duration,
 }
 
 /// What to do with a flight recorder.

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use record::Exit;
 
+mod agent;
 mod arguments;
 mod by_kernel;
 mod by_strace;
@@ -43,6 +44,8 @@ fn main() -> ExitCode {
         arguments::Verb::Measure(arguments) => measure::run(&arguments).map(Exit::Code),
         arguments::Verb::Top(arguments) => top::run(&arguments),
         arguments::Verb::Flight { verb } => flight::run(&verb).map(Exit::Code),
+        arguments::Verb::Agent { verb } => agent::run(&verb).map(Exit::Code),
+        arguments::Verb::Collect(arguments) => agent::collect(&arguments).map(Exit::Code),
         arguments::Verb::Salvage(arguments) => by_kernel::salvage(&arguments).map(Exit::Code),
     };
     match outcome {

@@ -2,6 +2,7 @@
 
 use std::{io, path::Path};
 
+use sysdock_agent::{AgentError, SettingsError};
 use sysdock_bpf::BpfError;
 use sysdock_disk::{DiskError, map::MapError};
 use sysdock_load::LoadError;
@@ -114,6 +115,51 @@ impl From<BpfError> for Message {
             ),
             other => Message::bare(other.to_string()),
         }
+    }
+}
+
+impl From<AgentError> for Message {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Table(error) => error.into(),
+            AgentError::Io(path, error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Message::new(format!("{}: {error}", path.display()), "run as root")
+            }
+            AgentError::Io(path, error) => Message::bare(format!("{}: {error}", path.display())),
+            AgentError::Probe(error) => Message::new(
+                format!("cannot {}: {}", error.step, error.reason),
+                "programs in the kernel need root, or CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE; see docs/explain/kernel-recorder.md",
+            ),
+            AgentError::Settings(error) => settings(error),
+            AgentError::InUse(path) => Message::new(
+                format!("{}: another agent runs with this spool", path.display()),
+                "one agent counts for the whole node; give --spool to try a second one",
+            ),
+            AgentError::Kernel(error) => Message::bare(format!("what the kernel counted cannot be read: {error}")),
+            AgentError::Address(url) => Message::new(format!("{url}: no address of a collector"), "write https://HOST:PORT"),
+            AgentError::Certificate(path, why) => {
+                Message::new(format!("{}: {why}", path.display()), "certificates and keys are read in PEM")
+            }
+            AgentError::TooLate => Message::bare("the file system of the lake took too long"),
+            AgentError::NoAgent(path, error) => Message::new(
+                format!("{}: {error}", path.display()),
+                "no agent runs with this spool: start it by `systemctl start sysdock-agent`, or give --spool",
+            ),
+        }
+    }
+}
+
+fn settings(error: SettingsError) -> Message {
+    match error {
+        SettingsError::Io(error) => Message::bare(error.to_string()),
+        SettingsError::Toml(why) => Message::bare(why),
+        SettingsError::NoPlace(segment) => {
+            Message::new(format!("group `{segment}` does not say where the job is"), "write it as in segment = \"job_{job}\"")
+        }
+        SettingsError::NoSecret => Message::new(
+            "`hide` needs `secret`",
+            "names are hashed with it: write a text that only this site knows, the same on all nodes",
+        ),
     }
 }
 

@@ -16,6 +16,9 @@ pub(crate) struct Table {
     #[serde(default = "yes")]
     pub(crate) stored: bool,
     pub(crate) about: Option<String>,
+    /// Whether its rows go from one host to another before they are stored: as JSON.
+    #[serde(default)]
+    pub(crate) travels: bool,
     /// Stored columns, in order.
     pub(crate) columns: Vec<Column>,
     /// Columns that exist in views only.

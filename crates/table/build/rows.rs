@@ -43,7 +43,9 @@ fn or_null(column: &Column, kind: &str) -> String {
 fn row(code: &mut String, table: &Table) {
     let (name, has_text) = (type_name(table), table.columns.iter().any(|column| column.kind == Kind::String));
     let (lifetime, any) = if has_text { ("<'a>", "<'_>") } else { ("", "") };
-    writeln!(code, "#[doc = {:?}]\n#[derive(Clone, Debug, PartialEq)]\npub struct {name}{lifetime} {{", table.text).unwrap();
+    let json = if table.travels { ", serde::Serialize, serde::Deserialize" } else { "" };
+    writeln!(code, "#[doc = {:?}]\n#[derive(Clone, Debug, PartialEq{json})]\npub struct {name}{lifetime} {{", table.text)
+        .unwrap();
     for column in &table.columns {
         let kind = match column.kind {
             Kind::Int64 => "i64",
@@ -52,6 +54,9 @@ fn row(code: &mut String, table: &Table) {
             Kind::Bool => "bool",
             Kind::String => "Cow<'a, str>",
         };
+        if table.travels && column.nullable {
+            code.push_str("    #[serde(default, skip_serializing_if = \"Option::is_none\")]\n");
+        }
         writeln!(code, "    #[doc = {:?}]\n    pub {}: {},", column.text, column.name, or_null(column, kind)).unwrap();
     }
     writeln!(code, "}}\n\nimpl Row for {name}{any} {{\n    type Columns = {name}Columns;\n").unwrap();

@@ -210,6 +210,14 @@ impl Folder {
         renamed.and_then(|()| self.sync())
     }
 
+    /// Give a file another name; one that has it goes, in the same step.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(renameat(&self.descriptor, from, &self.descriptor, to)?)
+    }
+
     /// Remove a file, if it is there.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ mod dictionary;
 mod error;
 mod folder;
 mod group;
+mod lone_part;
 mod manifest;
 mod pages;
 mod recording;
@@ -23,6 +24,7 @@ pub use control::{Cancel, Progress};
 pub use error::TableError;
 pub use folder::{Access, Folder};
 pub use group::{EncodedGroup, GroupEncoder, LateColumn, ROWS_PER_BLOCK};
+pub use lone_part::{LonePart, footer_value};
 pub use manifest::{
     Capture, Clock, Ending, FORMAT_VERSION, FamilyState, Manifest, Part, Source, TableEntry, Tool, Watched, WatchedProcess,
 };

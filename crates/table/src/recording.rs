@@ -113,7 +113,7 @@ struct OpenPart {
     writer: Writer,
 }
 
-type Sink = BufWriter<HashingFile>;
+pub(crate) type Sink = BufWriter<HashingFile>;
 
 /// How the row groups of a part come in.
 #[derive(Debug)]
@@ -478,7 +478,7 @@ fn append_group(writer: &mut SerializedFileWriter<Sink>, group: EncodedGroup) ->
     Ok(())
 }
 
-fn properties(def: &TableDef) -> WriterProperties {
+pub(crate) fn properties(def: &TableDef) -> WriterProperties {
     // Contexts for compressing, of which every column makes two, take a third of the time of a small import.
     let compression = if cfg!(fuzzing) { Compression::UNCOMPRESSED } else { Compression::ZSTD(ZstdLevel::default()) };
     let mut builder = WriterProperties::builder()
@@ -504,18 +504,18 @@ fn properties(def: &TableDef) -> WriterProperties {
 
 /// A file that hashes what is written to it.
 #[derive(Debug)]
-struct HashingFile {
+pub(crate) struct HashingFile {
     file: File,
     hash: Sha256,
     bytes: u64,
 }
 
 impl HashingFile {
-    fn new(file: File) -> Self {
+    pub(crate) fn new(file: File) -> Self {
         HashingFile { file, hash: Sha256::new(), bytes: 0 }
     }
 
-    fn finish(self) -> io::Result<(u64, String)> {
+    pub(crate) fn finish(self) -> io::Result<(u64, String)> {
         // Some file systems report a full disk only here (NFS, delayed allocation).
         self.file.sync_data()?;
         let digest = self.hash.finalize();

@@ -44,6 +44,7 @@ TAGS = (
     "disk",
     "cpu",
     "locks",
+    "jobs",
 )
 TYPES = ("BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN")
 

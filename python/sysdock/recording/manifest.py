@@ -128,6 +128,10 @@ class Recording:
                 raise UserError(f"{status.st_size:,} bytes are too many", DAMAGE_HINT, str(place))
             manifest = json.loads(place.read_text("utf-8"), parse_constant=_refuse_constant)
         except FileNotFoundError:
+            from sysdock.recording.lake import Lake, is_lake
+
+            if is_lake(folder):
+                return Lake(folder)
             fact = "this folder is not a recording: it has no recording.json"
             raise UserError(fact, _RECORD_HINT, str(folder)) from None
         except OSError as error:

@@ -10,9 +10,12 @@ use std::{collections::BTreeMap, io, io::Read, os::unix::ffi::OsStrExt, path::Pa
 
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    events::{self, AccountKey, CallCounts, CallKey, EndedCounts, JobFileCounts, JobFileKey, JobFileName, Layout, LiveCounts, until_nul},
+    events::{
+        self, AccountKey, CallCounts, CallKey, EndedCounts, JobFileCounts, JobFileKey, JobFileName, Layout, LiveCounts, until_nul,
+    },
     live::path_of,
     probes::{ProbeError, failed},
 };
@@ -49,12 +52,11 @@ pub struct Account {
 }
 
 /// Numbers of kinds of calls in [`Calls::calls`].
-pub const KINDS: [&str; 12] = [
-    "read", "write", "open", "create", "close", "stat", "readdir", "remove", "rename", "make", "attribute", "sync",
-];
+pub const KINDS: [&str; 12] =
+    ["read", "write", "open", "create", "close", "stat", "readdir", "remove", "rename", "make", "attribute", "sync"];
 
 /// Calls of an account on a file system, since it began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calls {
     /// How many of each of [`KINDS`].
     pub calls: [u64; KINDS.len()],
@@ -71,7 +73,7 @@ pub struct Calls {
 }
 
 /// What the threads of an account used, since it began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Use {
     /// Time on a CPU [ns].
     pub cpu_ns: u64,

@@ -14,9 +14,8 @@ use crate::{
 
 const PREFIX: &str = "sysdock-agent-";
 const ITERATOR: &str = "list_threads";
-const MAPS: [&str; 10] = [
-    "accounts", "processes", "sums", "ended", "files", "files_left_out", "names", "groups", "mounts", "lost",
-];
+const MAPS: [&str; 10] =
+    ["accounts", "processes", "sums", "ended", "files", "files_left_out", "names", "groups", "mounts", "lost"];
 
 /// What is loaded.
 pub(super) struct Loaded {

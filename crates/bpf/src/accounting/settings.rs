@@ -7,8 +7,8 @@ use sysdock_calls::syscalls::{self, Calls, Class, Shape};
 use crate::{
     config::CALLS,
     events::{
-        JobVariable, KIND_ATTRIBUTE, KIND_CLOSE, KIND_COPY, KIND_MAKE, KIND_NONE, KIND_OPEN, KIND_READ, KIND_READDIR, KIND_REMOVE,
-        KIND_RENAME, KIND_STAT, KIND_SYNC, KIND_WRITE, Layout, MEANS_ID, MEANS_MARKER, MEANS_NAME,
+        JobVariable, KIND_ATTRIBUTE, KIND_CLOSE, KIND_COPY, KIND_MAKE, KIND_NONE, KIND_OPEN, KIND_READ, KIND_READDIR,
+        KIND_REMOVE, KIND_RENAME, KIND_STAT, KIND_SYNC, KIND_WRITE, Layout, MEANS_ID, MEANS_MARKER, MEANS_NAME,
     },
     families::calls::numbers,
 };

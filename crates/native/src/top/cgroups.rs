@@ -1,13 +1,9 @@
 //! The view `cgroup`: what the processes of each control group (version 2) did, without those of the groups in it.
 
-use std::{
-    collections::HashMap,
-    fs,
-    os::unix::{ffi::OsStrExt, fs::MetadataExt},
-    path::{Path, PathBuf},
-};
+use std::{collections::HashMap, fs, path::PathBuf};
 
 use sysdock_bpf::live::Counts;
+use sysdock_mounts::groups;
 
 use super::{
     processes::{Change, Known, Processes, cells},
@@ -15,9 +11,6 @@ use super::{
     views::View,
 };
 use crate::messages::Message;
-
-/// Groups in groups; deeper ones have their number only.
-const DEEPEST: usize = 32;
 
 /// The view.
 pub(super) struct Groups {
@@ -36,8 +29,7 @@ struct Sum {
 
 impl Groups {
     pub(super) fn begin() -> Groups {
-        let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
-        Groups { processes: Processes::begin(), root: mount_point(&mounts), names: HashMap::new() }
+        Groups { processes: Processes::begin(), root: groups::mount_point(), names: HashMap::new() }
     }
 
     fn name(&mut self, id: u64) -> Vec<u8> {
@@ -45,7 +37,7 @@ impl Groups {
             // Ids are used again: all names are read anew.
             self.names.clear();
             if let Some(root) = self.root.clone() {
-                add_names(&root, &root, DEEPEST, &mut self.names);
+                groups::add_names(&root, &mut self.names);
             }
             let unknown = || format!("group {id}").into_bytes();
             self.names.entry(id).or_insert_with(unknown);
@@ -81,28 +73,6 @@ impl View for Groups {
     fn note(&self) -> Option<String> {
         let unmounted = || "control groups of version 2 are not mounted (mount -t cgroup2): all processes are in one".to_string();
         self.root.is_none().then(unmounted).or_else(|| self.processes.note())
-    }
-}
-
-/// Where the control groups of version 2 are mounted (proc_pid_mountinfo(5)).
-pub(super) fn mount_point(mounts: &[u8]) -> Option<PathBuf> {
-    let of_line = |line: &str| {
-        let (fields, kind) = line.split_once(" - ")?;
-        let path = fields.split(' ').nth(4).filter(|_| kind.starts_with("cgroup2 "))?;
-        // A space in a path is written as octal digits; nobody mounts them there.
-        (!path.contains('\\')).then(|| PathBuf::from(path))
-    };
-    String::from_utf8_lossy(mounts).lines().find_map(of_line)
-}
-
-fn add_names(root: &Path, folder: &Path, depth: usize, names: &mut HashMap<u64, Vec<u8>>) {
-    let (Ok(found), Some(depth)) = (fs::metadata(folder), depth.checked_sub(1)) else { return };
-    let path = folder.strip_prefix(root).unwrap_or(folder);
-    names.insert(found.ino(), [b"/", path.as_os_str().as_bytes()].concat());
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            add_names(root, &entry.path(), depth, names);
-        }
     }
 }
 

@@ -1,10 +1,9 @@
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use serde_json::Value;
 use sysdock_bpf::live::WaitedLock;
 
 use super::{
-    cgroups::mount_point,
     devices,
     locks::by_name,
     processes::parse_stat,
@@ -97,9 +96,6 @@ fn what_the_kernel_writes_is_read() {
     assert_eq!((name.as_str(), counts.reads, counts.read_bytes, counts.writes, counts.written_bytes), ("vda", 5, 8192, 7, 4096));
     assert_eq!((counts.requests_ms, counts.in_flight, counts.busy_ms, counts.weighted_ms), (5, 1, 40, 50));
     assert!(devices::parse(" 254 0 vda 5 1").is_none());
-    let mounts = b"35 25 0:30 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n36 25 0:31 / /sys/fs/cgroup/unified rw shared:9 - cgroup2 cgroup2 rw\n";
-    assert_eq!(mount_point(mounts), Some(PathBuf::from("/sys/fs/cgroup/unified")));
-    assert_eq!(mount_point(b""), None);
 }
 
 #[test]

@@ -1,0 +1,377 @@
+//! The loop on a node: at each end of an interval read the sums, say what was done, keep it on disk; answer questions between.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    time::{Duration, SystemTime},
+};
+
+use sysdock_bpf::accounting::{Account, Accounting, JobFile, Reading, Says};
+use sysdock_table::{
+    Cancel,
+    rows::{AgentBatches, JobFiles, JobTotals},
+};
+
+use crate::{
+    asking::{self, JobAnswer, Question},
+    batch::Batch,
+    binding::{Binder, Job},
+    error::AgentError,
+    node::{Mounts, Node},
+    rows::Origin,
+    sampling::{Moment, Sampled, State},
+    sending::{self, Outcome, Target, Way},
+    settings::Settings,
+    spool::{Kept, Spool},
+};
+
+/// Ended jobs that can still be asked for.
+const REMEMBERED: usize = 1024;
+
+/// Where an agent works.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Its folder.
+    pub spool: PathBuf,
+    /// Bytes of batches that may wait there.
+    pub spool_bytes: u64,
+    /// A BPF file system in which the programs stay when the agent is killed; `None`: they go with it.
+    pub pins: Option<PathBuf>,
+    /// Where batches go.
+    pub target: Target,
+}
+
+/// What an agent has to say while it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It counts; whether programs of an agent before it went on, and variables for which there is no room.
+    Begun {
+        /// The programs were there.
+        is_resumed: bool,
+        /// Names.
+        left_out: Vec<String>,
+    },
+    /// Batches are in the lake.
+    Landed(usize),
+    /// Batches cannot be sent; they wait.
+    Waits(String),
+    /// The lake takes a batch in no case; it was put aside.
+    Refused(String),
+    /// A batch could not be kept, or the kernel could not be read: the next one has what this one would have had.
+    Missed(String),
+}
+
+/// One that counts.
+pub struct Agent {
+    settings: Settings,
+    options: Options,
+    spool: Spool,
+    kept: Kept,
+    accounting: Accounting,
+    binder: Binder,
+    node: Node,
+    is_resumed: bool,
+    left_out: Vec<String>,
+    ended: VecDeque<(JobTotals<'static>, Vec<JobFiles<'static>>)>,
+    cpu_ns: u64,
+    last: Option<Duration>,
+    /// Files that were taken from the kernel, and are in no state yet.
+    files: Vec<JobFile>,
+}
+
+impl Agent {
+    /// Load the programs, or find them; what processes there are is given its job.
+    ///
+    /// # Errors
+    /// [`AgentError`].
+    pub fn begin(settings: Settings, options: Options) -> Result<Agent, AgentError> {
+        let spool = Spool::open(&options.spool, options.spool_bytes)?;
+        let kept = spool.begin()?;
+        let (mut accounting, left_out) = Accounting::begin(&settings.variables, options.pins.as_deref())?;
+        let binder = Binder::new(&settings);
+        if !accounting.is_resumed() {
+            seed(&mut accounting, &settings);
+        }
+        let is_resumed = accounting.is_resumed();
+        Ok(Agent {
+            node: Node::new(Path::new("/")),
+            settings,
+            options,
+            spool,
+            kept,
+            accounting,
+            binder,
+            is_resumed,
+            left_out,
+            ended: VecDeque::new(),
+            cpu_ns: 0,
+            last: None,
+            files: Vec::new(),
+        })
+    }
+
+    /// Count until it is cancelled.
+    ///
+    /// # Errors
+    /// [`AgentError`]: it cannot begin. Later nothing ends it.
+    pub fn run(mut self, cancel: &Cancel, said: &(dyn Fn(Said) + Sync)) -> Result<(), AgentError> {
+        let (send, questions) = channel();
+        asking::listen(&self.options.spool, &send)?;
+        let mut way = Way::open(&self.options.target, &self.kept.agent)?;
+        said(Said::Begun { is_resumed: self.is_resumed, left_out: self.left_out.clone() });
+        let every = self.settings.interval;
+        let over = Cancel::default();
+        // A spool of its own for the thread: the same folder, without the lock.
+        let spool = self.spool.share()?;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                sending::run(&mut way, &spool, every, &over, &|outcome| said(say(outcome)));
+            });
+            self.sample(&BTreeSet::new(), said);
+            self.count(cancel, &questions, said);
+            self.sample(&BTreeSet::new(), said);
+            over.request();
+        });
+        Ok(())
+    }
+
+    fn count(&mut self, cancel: &Cancel, questions: &Receiver<Question>, said: &dyn Fn(Said)) {
+        const STEP: Duration = Duration::from_millis(200);
+        let mut next = next_end(self.settings.interval);
+        while !cancel.requested() {
+            let left = next.duration_since(SystemTime::now()).unwrap_or_default();
+            // A clock that was set back must not stop it.
+            let left = left.min(self.settings.interval);
+            match questions.recv_timeout(left.min(STEP)) {
+                Ok(question) => self.answer(question, said),
+                Err(RecvTimeoutError::Timeout) if left <= STEP => {
+                    self.sample(&BTreeSet::new(), said);
+                    next = next_end(self.settings.interval);
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn answer(&mut self, question: Question, said: &dyn Fn(Said)) {
+        let job = question.asked.job.clone();
+        let over = if question.asked.over { BTreeSet::from([job.clone()]) } else { BTreeSet::new() };
+        self.sample(&over, said);
+        let ended = self.ended.iter().rev().find(|(total, _)| total.job_id.as_deref() == Some(&job));
+        let answer = match ended {
+            Some((total, files)) if self.so_far(&job).totals.is_empty() => {
+                JobAnswer { total: Some(total.clone()), files: files.clone() }
+            }
+            _ => {
+                let so_far = self.so_far(&job);
+                JobAnswer { total: so_far.totals.into_iter().next(), files: so_far.files }
+            }
+        };
+        (question.answer)(&answer);
+    }
+
+    fn so_far(&self, job: &str) -> Sampled {
+        let (Some(state), Ok(mounts)) = (&self.kept.state, Mounts::read()) else { return Sampled::default() };
+        let over = BTreeSet::new();
+        state.so_far(job, &self.moment(&self.origin(), &mounts, &over, 0))
+    }
+
+    fn origin(&self) -> Origin {
+        Origin {
+            cluster: self.settings.cluster.clone(),
+            node: self.settings.node.clone(),
+            agent: self.kept.agent.clone(),
+            sequence: self.kept.sequence + 1,
+        }
+    }
+
+    fn moment<'a>(&'a self, origin: &'a Origin, mounts: &'a Mounts, over: &'a BTreeSet<String>, left_out: u64) -> Moment<'a> {
+        let (now_ns, since_boot) = now();
+        let last_ns = self.kept.state.as_ref().map(|state| state.last_ns);
+        // Where this process has not read before, only the clock on the wall tells how long it is.
+        let interval_ns = match self.last {
+            Some(last) => since_boot.saturating_sub(last).as_nanos() as i64,
+            None => last_ns.map_or(0, |last| (now_ns - last).max(0)),
+        };
+        let booted_ns = now_ns - since_boot.as_nanos() as i64;
+        Moment { now_ns, booted_ns, interval_ns, origin, mounts, settings: &self.settings, left_out, over }
+    }
+
+    /// Read, compare, keep.
+    fn sample(&mut self, over: &BTreeSet<String>, said: &dyn Fn(Said)) {
+        if let Err(error) = self.try_sample(over) {
+            said(Said::Missed(format!("{error:?}")));
+        }
+    }
+
+    fn try_sample(&mut self, over: &BTreeSet<String>) -> Result<(), AgentError> {
+        let mounts = Mounts::read().map_err(AgentError::Kernel)?;
+        self.accounting.set_mounts(&mounts.points).map_err(AgentError::Kernel)?;
+        let reading = self.accounting.read().map_err(AgentError::Kernel)?;
+        let (files, left_out) = self.accounting.take_files().map_err(AgentError::Kernel)?;
+        self.files.extend(files);
+        let jobs = self.jobs(&reading);
+        let origin = self.origin();
+        let mut batch;
+        let (state, ended) = {
+            let moment = self.moment(&origin, &mounts, over, left_out);
+            batch = Batch::new(&origin, moment.now_ns);
+            let generation = self.accounting.generation();
+            let before = self.kept.state.clone().filter(|state| state.generation == generation);
+            let (state, sampled) = match before {
+                Some(mut state) => {
+                    let sampled = state.sample(&reading, &self.files, &jobs, &moment);
+                    (state, sampled)
+                }
+                None => {
+                    let sampled = self.kept.state.clone().unwrap_or_default().end_all(&moment);
+                    (State::begin(generation, &reading, &jobs, &moment), sampled)
+                }
+            };
+            batch.agent_batches.push(self.about_itself(&moment, sampled.jobs)?);
+            let Sampled { samples, totals, files, ended, .. } = sampled;
+            (batch.job_samples, batch.job_totals, batch.job_files) = (samples, totals, files);
+            let (now_ns, interval_ns) = (moment.now_ns, moment.interval_ns);
+            batch.job_samples.extend(self.node.sample(&origin, now_ns, interval_ns));
+            (state, ended)
+        };
+        self.kept.state = Some(state);
+        self.spool.keep(&mut self.kept, &batch)?;
+        self.files.clear();
+        self.last = Some(now().1);
+        self.is_resumed = false;
+        self.cpu_ns = own_cpu_ns();
+        for (id, devices) in ended {
+            if let Some(account) = reading.accounts.get(&id) {
+                self.accounting.forget(account, devices).map_err(AgentError::Kernel)?;
+            }
+        }
+        self.remember(batch);
+        Ok(())
+    }
+
+    fn jobs(&mut self, reading: &Reading) -> BTreeMap<u32, Job> {
+        reading.accounts.iter().map(|(id, account)| (*id, self.binder.job(account, &self.accounting))).collect()
+    }
+
+    fn remember(&mut self, batch: Batch) {
+        for total in batch.job_totals {
+            let files = batch.job_files.iter().filter(|file| file.job_id == total.job_id).cloned().collect();
+            self.ended.push_back((total, files));
+        }
+        while self.ended.len() > REMEMBERED {
+            self.ended.pop_front();
+        }
+    }
+
+    fn about_itself(&self, moment: &Moment<'_>, jobs: i64) -> Result<AgentBatches<'static>, AgentError> {
+        let origin = moment.origin;
+        Ok(AgentBatches {
+            ts_ns: moment.now_ns,
+            interval_ns: moment.interval_ns,
+            cluster: origin.cluster.clone().into(),
+            node: origin.node.clone().into(),
+            agent: origin.agent.clone().into(),
+            sequence: origin.sequence,
+            version: env!("CARGO_PKG_VERSION").into(),
+            is_resumed: self.is_resumed,
+            jobs,
+            lost: self.accounting.lost() as i64,
+            dropped_batches: self.kept.dropped,
+            refused_batches: self.spool.refused_number() as i64,
+            waiting_batches: self.spool.waiting()?.len() as i64,
+            cpu_ns: own_cpu_ns().saturating_sub(self.cpu_ns) as i64,
+            memory_bytes: own_memory_bytes() as i64,
+        })
+    }
+}
+
+fn say(outcome: Result<Outcome, String>) -> Said {
+    match outcome {
+        Ok(Outcome::Landed(number)) => Said::Landed(number),
+        Ok(Outcome::Refused(why)) => Said::Refused(why),
+        Ok(Outcome::Idle) => Said::Landed(0),
+        Err(why) => Said::Waits(why),
+    }
+}
+
+/// Unix time [ns], and time since the machine was started by the clock that the programs use.
+fn now() -> (i64, Duration) {
+    let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    // SAFETY: the structure lives through the call.
+    let since_boot = unsafe {
+        let mut time = std::mem::zeroed::<libc::timespec>();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time);
+        Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+    };
+    (wall.as_nanos() as i64, since_boot)
+}
+
+/// Intervals end at the same moments on all nodes.
+fn next_end(interval: Duration) -> SystemTime {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let length = interval.as_nanos().max(1);
+    SystemTime::UNIX_EPOCH + Duration::from_nanos(((since / length + 1) * length) as u64)
+}
+
+fn own_cpu_ns() -> u64 {
+    // SAFETY: the structure lives through the call.
+    let used = unsafe {
+        let mut used = std::mem::zeroed::<libc::rusage>();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut used);
+        used
+    };
+    let ns = |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1000;
+    ns(used.ru_utime) + ns(used.ru_stime)
+}
+
+fn own_memory_bytes() -> u64 {
+    let text = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0);
+    pages * 4096
+}
+
+/// Processes that were there before the programs get their jobs from what /proc says.
+fn seed(accounting: &mut Accounting, settings: &Settings) {
+    let root = sysdock_mounts::groups::mount_point();
+    let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
+    for pid in pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
+        // One that ends meanwhile needs none; where there is no room, that is counted with the calls.
+        if let Some(account) = account_in_proc(pid, settings, root.as_deref()) {
+            let _ = accounting.seed(pid, &account);
+        }
+    }
+}
+
+/// `None`: its environment names no job.
+fn account_in_proc(pid: u32, settings: &Settings, root: Option<&Path>) -> Option<Account> {
+    let folder = PathBuf::from(format!("/proc/{pid}"));
+    let environment = fs::read(folder.join("environ")).ok()?;
+    let value = |name: &str| {
+        environment.split(|byte| *byte == 0).find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+    };
+    let of = |scheduler: u8, says: Says| {
+        settings.variables.iter().filter(move |one| one.scheduler == scheduler && one.says == says).map(|one| one.name.as_str())
+    };
+    let id = settings.variables.iter().filter(|one| one.says == Says::Id && value(&one.name).is_some());
+    let id = id.min_by_key(|one| one.needs_marker)?;
+    if id.needs_marker && !of(id.scheduler, Says::Marker).any(|marker| value(marker).is_some()) {
+        return None;
+    }
+    let group = fs::read_to_string(folder.join("cgroup")).ok()?;
+    let group = group.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    let cgroup = root.and_then(|root| fs::metadata(root.join(group)).ok()).map_or(0, |found| found.ino());
+    Some(Account {
+        job: value(&id.name)?.to_vec(),
+        name: of(id.scheduler, Says::Name).find_map(value).unwrap_or_default().to_vec(),
+        cgroup,
+        uid: fs::metadata(&folder).ok()?.uid(),
+        scheduler: id.scheduler,
+        begun_ns: now().1.as_nanos() as u64,
+        command: fs::read(folder.join("comm")).unwrap_or_default().trim_ascii_end().to_vec(),
+        ..Account::default()
+    })
+}

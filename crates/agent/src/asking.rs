@@ -1,0 +1,85 @@
+//! What an epilogue of a job asks the agent: what the job has used so far, and that it is over. Over a socket in the spool, which only its owner can
+//! open: one line of JSON each way.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    os::unix::net::{UnixListener, UnixStream},
+    path::Path,
+    sync::mpsc::Sender,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use sysdock_table::rows::{JobFiles, JobTotals};
+
+use crate::{error::AgentError, spool::Spool};
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+const LONGEST: u64 = 4096;
+const LONGEST_ANSWER: u64 = 16 << 20;
+
+/// A question.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    pub(crate) job: String,
+    /// It is over: its totals are final.
+    pub(crate) over: bool,
+}
+
+/// The answer.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct JobAnswer {
+    /// What it used on this node; `None`: it is not known here.
+    pub total: Option<JobTotals<'static>>,
+    /// The files that took most time.
+    pub files: Vec<JobFiles<'static>>,
+}
+
+pub(crate) struct Question {
+    pub(crate) asked: Asked,
+    pub(crate) answer: Box<dyn FnOnce(&JobAnswer) + Send>,
+}
+
+/// Take questions, and hand them to the loop, until the process ends.
+pub(crate) fn listen(spool: &Path, questions: &Sender<Question>) -> Result<(), AgentError> {
+    let path = Spool::socket(spool);
+    // One that a killed agent left; the lock of the spool says that there is no other.
+    let _ = std::fs::remove_file(&path);
+    let listener = UnixListener::bind(&path).map_err(|error| AgentError::Io(path, error))?;
+    let questions = questions.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
+            let _ = stream.set_write_timeout(Some(Duration::from_secs(2)));
+            let mut line = String::new();
+            let read = BufReader::new((&stream).take(LONGEST)).read_line(&mut line);
+            let Some(asked) = read.ok().and_then(|_| serde_json::from_str::<Asked>(&line).ok()) else { continue };
+            let answer = Box::new(move |answer: &JobAnswer| {
+                let mut line = serde_json::to_vec(answer).expect("keys are text");
+                line.push(b'\n');
+                let _ = (&stream).write_all(&line);
+            });
+            if questions.send(Question { asked, answer }).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Ask the agent of this spool for a job; `over`: it has ended.
+///
+/// # Errors
+/// [`AgentError::NoAgent`]: nobody answers.
+pub fn ask(spool: &Path, job: &str, over: bool) -> Result<JobAnswer, AgentError> {
+    let path = Spool::socket(spool);
+    let nobody = |error| AgentError::NoAgent(path.clone(), error);
+    let mut stream = UnixStream::connect(&path).map_err(nobody)?;
+    stream.set_read_timeout(Some(TIMEOUT)).map_err(nobody)?;
+    let mut line = serde_json::to_vec(&Asked { job: job.into(), over }).expect("keys are text");
+    line.push(b'\n');
+    stream.write_all(&line).map_err(nobody)?;
+    let mut text = String::new();
+    BufReader::new(stream.take(LONGEST_ANSWER)).read_line(&mut text).map_err(nobody)?;
+    serde_json::from_str(&text).map_err(|error| nobody(std::io::Error::other(error)))
+}

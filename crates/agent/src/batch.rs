@@ -1,0 +1,192 @@
+//! What travels from an agent to the lake: rows of one interval, with the number by which they land exactly once.
+
+use serde::{Deserialize, Serialize};
+use sysdock_table::rows::{AgentBatches, JobFiles, JobSamples, JobTotals};
+
+use crate::rows::Origin;
+
+/// Form of a batch. A collector refuses newer ones.
+pub(crate) const FORMAT: u32 = 1;
+/// Letters of names that a collector takes.
+pub(crate) const LONGEST_NAME: usize = 255;
+
+/// One batch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Batch {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Name of the cluster.
+    pub cluster: String,
+    /// Name of the node.
+    pub node: String,
+    /// The agent's own number: 16 hexadecimal digits.
+    pub agent: String,
+    /// Its number.
+    pub sequence: i64,
+    /// When it was made [ns, Unix time].
+    pub ts_ns: i64,
+    /// Rows, by table.
+    #[serde(default)]
+    pub job_samples: Vec<JobSamples<'static>>,
+    /// The same.
+    #[serde(default)]
+    pub job_totals: Vec<JobTotals<'static>>,
+    /// The same.
+    #[serde(default)]
+    pub job_files: Vec<JobFiles<'static>>,
+    /// The same.
+    #[serde(default)]
+    pub agent_batches: Vec<AgentBatches<'static>>,
+}
+
+/// Why one cannot be taken.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Not JSON of this form.
+    Malformed(String),
+    /// Of a newer agent.
+    Newer(u32),
+    /// A name is empty, too long, or holds what no name holds.
+    Name(&'static str),
+    /// Its time is later than ours by more than a day, or before 2020.
+    Time(i64),
+}
+
+pub(crate) const DAY_NS: i64 = 86_400_000_000_000;
+/// 2020-01-01.
+const EARLIEST_NS: i64 = 1_577_836_800_000_000_000;
+
+impl Batch {
+    /// One without rows.
+    #[must_use]
+    pub fn new(origin: &Origin, ts_ns: i64) -> Batch {
+        Batch {
+            format: FORMAT,
+            cluster: origin.cluster.clone(),
+            node: origin.node.clone(),
+            agent: origin.agent.clone(),
+            sequence: origin.sequence,
+            ts_ns,
+            job_samples: Vec::new(),
+            job_totals: Vec::new(),
+            job_files: Vec::new(),
+            agent_batches: Vec::new(),
+        }
+    }
+
+    /// From a line of a body. Whatever rows say of where they come from, it is the sender that the batch names.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn parse(line: &[u8], now_ns: i64) -> Result<Batch, Refusal> {
+        let mut batch: Batch = serde_json::from_slice(line).map_err(|error| Refusal::Malformed(error.to_string()))?;
+        if batch.format > FORMAT {
+            return Err(Refusal::Newer(batch.format));
+        }
+        let is_name = |name: &str| {
+            (1..=LONGEST_NAME).contains(&name.len())
+                && !name.starts_with('.')
+                && !name.chars().any(|c| c.is_control() || c == '/' || c == '=')
+        };
+        if !is_name(&batch.cluster) {
+            return Err(Refusal::Name("cluster"));
+        }
+        if !is_name(&batch.node) {
+            return Err(Refusal::Name("node"));
+        }
+        if batch.agent.len() != 16 || !batch.agent.bytes().all(|byte| byte.is_ascii_hexdigit()) || batch.sequence < 0 {
+            return Err(Refusal::Name("agent"));
+        }
+        let times = batch.job_samples.iter().map(|row| row.ts_ns).chain([batch.ts_ns]);
+        if let Some(time) = times.into_iter().find(|time| !(EARLIEST_NS..=now_ns + DAY_NS).contains(time)) {
+            return Err(Refusal::Time(time));
+        }
+        batch.own_rows();
+        Ok(batch)
+    }
+
+    fn own_rows(&mut self) {
+        let Batch { cluster, node, agent, sequence, .. } = &*self;
+        let (cluster, node, agent, sequence) = (cluster.clone(), node.clone(), agent.clone(), *sequence);
+        macro_rules! own {
+            ($($rows:expr),*) => {
+                $(for row in &mut $rows {
+                    row.cluster = cluster.clone().into();
+                    row.node = node.clone().into();
+                    row.agent = agent.clone().into();
+                    row.sequence = sequence;
+                })*
+            };
+        }
+        own!(self.job_samples, self.job_totals, self.job_files, self.agent_batches);
+    }
+
+    /// As a line of a body.
+    ///
+    /// # Panics
+    /// Never: all keys are text.
+    #[must_use]
+    pub fn to_line(&self) -> Vec<u8> {
+        let mut line = serde_json::to_vec(self).expect("keys are text");
+        line.push(b'\n');
+        line
+    }
+
+    /// Rows in it.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.job_samples.len() + self.job_totals.len() + self.job_files.len() + self.agent_batches.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::empty_sample;
+
+    const NOW: i64 = 1_800_000_000_000_000_000;
+
+    fn batch() -> Batch {
+        let origin = Origin { cluster: "c".into(), node: "n".into(), agent: "0123456789abcdef".into(), sequence: 7 };
+        let mut batch = Batch::new(&origin, NOW);
+        batch.job_samples.push(empty_sample(&origin, NOW, 10, "files"));
+        batch
+    }
+
+    #[test]
+    fn a_batch_comes_as_it_was_sent() {
+        let mut sent = batch();
+        sent.job_samples[0].reads = Some(5);
+        assert_eq!(Batch::parse(&sent.to_line(), NOW), Ok(sent));
+    }
+
+    #[test]
+    fn rows_are_of_their_sender() {
+        let mut forged = batch();
+        forged.job_samples[0].node = "another".into();
+        let taken = Batch::parse(&forged.to_line(), NOW).expect("it is taken");
+        assert_eq!(taken.job_samples[0].node, "n");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let refusal = |change: fn(&mut Batch)| {
+            let mut changed = batch();
+            change(&mut changed);
+            Batch::parse(&changed.to_line(), NOW).expect_err("it is refused")
+        };
+        assert_eq!(refusal(|batch| batch.format = 2), Refusal::Newer(2));
+        assert_eq!(refusal(|batch| batch.node = "x".repeat(4096)), Refusal::Name("node"));
+        assert_eq!(refusal(|batch| batch.cluster = "../up".into()), Refusal::Name("cluster"));
+        assert_eq!(refusal(|batch| batch.agent = "1".into()), Refusal::Name("agent"));
+        assert_eq!(refusal(|batch| batch.job_samples[0].ts_ns = NOW + 2 * DAY_NS), Refusal::Time(NOW + 2 * DAY_NS));
+        assert!(matches!(Batch::parse(b"{\"format\":1}", NOW), Err(Refusal::Malformed(_))));
+        assert!(matches!(Batch::parse(b"", NOW), Err(Refusal::Malformed(_))));
+    }
+
+    #[test]
+    fn what_a_newer_agent_adds_is_left_out() {
+        let line = String::from_utf8(batch().to_line()).expect("JSON").replacen('{', "{\"new\":[1],", 1);
+        assert_eq!(Batch::parse(line.as_bytes(), NOW), Ok(batch()));
+    }
+}

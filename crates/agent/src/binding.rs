@@ -1,0 +1,170 @@
+//! Whose processes they are: from what the kernel knows of an account (environment, control group, user) to a job, a unit or a container.
+
+use std::{collections::HashMap, ffi::CStr, path::PathBuf};
+
+use sha2::{Digest, Sha256};
+use sysdock_bpf::accounting::{Account, Accounting};
+use sysdock_mounts::groups;
+
+use crate::settings::{Hidden, Settings};
+
+/// A process that belongs to nothing.
+pub(crate) const NO_JOB: &str = "(no job)";
+
+/// What rows say of whose they are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Job {
+    /// The job's number, a unit's name, a container's id, or [`NO_JOB`].
+    pub(crate) id: String,
+    /// Whose.
+    pub(crate) user: String,
+    /// What it is called.
+    pub(crate) name: Option<String>,
+}
+
+/// Finds out, and remembers.
+pub(crate) struct Binder {
+    settings: Settings,
+    /// Where control groups are; `None`: not mounted.
+    root: Option<PathBuf>,
+    groups: HashMap<u64, Vec<u8>>,
+    users: HashMap<u32, String>,
+}
+
+impl Binder {
+    pub(crate) fn new(settings: &Settings) -> Binder {
+        Binder { settings: settings.clone(), root: groups::mount_point(), groups: HashMap::new(), users: HashMap::new() }
+    }
+
+    /// Whose processes an account has.
+    pub(crate) fn job(&mut self, account: &Account, accounting: &Accounting) -> Job {
+        let group = self.group(account.cgroup, accounting);
+        let of_group = job_in_group(&group, &self.settings.groups);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        // Who runs programs can set variables; where groups are, the batch system makes them.
+        let of_environment = || Some(text(&account.job)).filter(|job| !job.is_empty());
+        let id = of_group.or_else(of_environment).or_else(|| unit_of_group(&group)).unwrap_or_else(|| NO_JOB.into());
+        let name = (!account.name.is_empty()).then(|| text(&account.name));
+        let user = self.user(account.uid);
+        Job {
+            user: self.settings.hidden(Hidden::Users, user),
+            name: name.map(|name| self.settings.hidden(Hidden::Jobs, name)),
+            id,
+        }
+    }
+
+    fn group(&mut self, id: u64, accounting: &Accounting) -> Vec<u8> {
+        if let Some(known) = self.groups.get(&id) {
+            return known.clone();
+        }
+        let made = accounting.group(id);
+        let path = made.or_else(|| {
+            groups::add_names(self.root.as_deref()?, &mut self.groups);
+            self.groups.get(&id).cloned()
+        });
+        let path = path.unwrap_or_default();
+        self.groups.insert(id, path.clone());
+        path
+    }
+
+    fn user(&mut self, uid: u32) -> String {
+        self.users.entry(uid).or_insert_with(|| user_name(uid).unwrap_or_else(|| uid.to_string())).clone()
+    }
+}
+
+impl Settings {
+    /// A name as it may leave the node: the same one everywhere at this site, and nobody finds out which.
+    pub(crate) fn hidden(&self, what: Hidden, name: String) -> String {
+        if !self.hide.contains(&what) || name.is_empty() {
+            return name;
+        }
+        // HMAC (RFC 2104): who knows hashes of names and not the secret cannot try names.
+        let mut key = [0; 64];
+        let short = if self.secret.len() > key.len() { Sha256::digest(&self.secret).to_vec() } else { self.secret.clone() };
+        key[..short.len()].copy_from_slice(&short);
+        let inner = Sha256::new().chain_update(key.map(|byte| byte ^ 0x36)).chain_update(name.as_bytes()).finalize();
+        let outer = Sha256::new().chain_update(key.map(|byte| byte ^ 0x5c)).chain_update(inner).finalize();
+        outer[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// The job that a name in the path of a group has.
+fn job_in_group(path: &[u8], groups: &[(String, String)]) -> Option<String> {
+    let path = String::from_utf8_lossy(path);
+    path.split('/').find_map(|segment| {
+        let job = groups.iter().find_map(|(before, behind)| segment.strip_prefix(before)?.strip_suffix(behind));
+        job.filter(|job| !job.is_empty()).map(str::to_string)
+    })
+}
+
+/// The container or unit of a group: the innermost.
+fn unit_of_group(path: &[u8]) -> Option<String> {
+    let path = String::from_utf8_lossy(path);
+    path.rsplit('/').find_map(|segment| {
+        let scope = segment.strip_suffix(".scope");
+        let container = scope.and_then(|name| name.rsplit_once('-')).map_or(segment, |(_, id)| id);
+        if container.len() == 64 && container.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Some(container[..12].to_string());
+        }
+        (scope.is_some() || segment.ends_with(".service")).then(|| segment.to_string())
+    })
+}
+
+fn user_name(uid: u32) -> Option<String> {
+    let mut buffer = vec![0; 16 << 10];
+    let mut entry = std::mem::MaybeUninit::<libc::passwd>::uninit();
+    let mut found = std::ptr::null_mut();
+    // SAFETY: the buffer and the entry live through the call, and are as long as it is told; the name lies in the buffer.
+    unsafe {
+        let code = libc::getpwuid_r(uid, entry.as_mut_ptr(), buffer.as_mut_ptr(), buffer.len(), &raw mut found);
+        if code != 0 || found.is_null() {
+            return None;
+        }
+        Some(CStr::from_ptr((*found).pw_name).to_string_lossy().into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::SettingsFile;
+
+    fn settings(text: &str) -> Settings {
+        Settings::new(&toml::from_str::<SettingsFile>(text).expect("TOML"), "n").expect("settings")
+    }
+
+    #[test]
+    fn groups_name_jobs_units_and_containers() {
+        let usual = settings("").groups;
+        let job = |path: &str| job_in_group(path.as_bytes(), &usual);
+        assert_eq!(job("/slurm/uid_1000/job_4242/step_0/task_0").as_deref(), Some("4242"));
+        assert_eq!(job("/system.slice/slurmstepd.scope/job_7/step_batch").as_deref(), Some("7"));
+        assert_eq!(job("/system.slice/nginx.service"), None);
+        assert_eq!(job("/job_"), None);
+        let own = settings("[[groups]]\nsegment = 'pbs-{job}.jobs'").groups;
+        assert_eq!(job_in_group(b"/pbs-17.srv.jobs/x", &own).as_deref(), Some("17.srv"));
+        let unit = |path: &str| unit_of_group(path.as_bytes());
+        assert_eq!(unit("/system.slice/nginx.service").as_deref(), Some("nginx.service"));
+        assert_eq!(unit("/user.slice/user-0.slice/session-3.scope").as_deref(), Some("session-3.scope"));
+        let id = "0123456789abcdef".repeat(4);
+        assert_eq!(unit(&format!("/system.slice/docker-{id}.scope")).as_deref(), Some("0123456789ab"));
+        assert_eq!(unit(&format!("/kubepods/burstable/podx/{id}")).as_deref(), Some("0123456789ab"));
+        assert_eq!(unit(""), None);
+    }
+
+    #[test]
+    fn hidden_names_are_the_same_everywhere_and_no_others() {
+        let hiding = settings("hide = ['users']\nsecret = 'a'");
+        let hidden = hiding.hidden(Hidden::Users, "alice".into());
+        assert_eq!(hidden.len(), 16);
+        assert_eq!(hidden, hiding.hidden(Hidden::Users, "alice".into()));
+        assert_ne!(hidden, settings("hide = ['users']\nsecret = 'b'").hidden(Hidden::Users, "alice".into()));
+        assert_eq!(hiding.hidden(Hidden::Jobs, "alice".into()), "alice");
+    }
+
+    #[test]
+    fn users_have_names() {
+        assert_eq!(user_name(0).as_deref(), Some("root"));
+        assert_eq!(user_name(3_999_999_999), None);
+    }
+}

@@ -1,0 +1,309 @@
+//! The collector: batches over HTTP(S) from agents. It keeps nothing that a second one would need to know, so that several may run on one lake.
+//!
+//! `POST /v1/batches`: lines of JSON ([`Batch`]), packed with zstd or not, with `Authorization: Bearer TOKEN`; answered when they are safe.
+//! `GET /v1/ready`. `GET /metrics`: how much came, without names of anything.
+
+use std::{
+    convert::Infallible,
+    fs::File,
+    io::{BufReader, Read},
+    net::SocketAddr,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{self, SyncSender},
+    },
+    time::{Duration, SystemTime},
+};
+
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use sysdock_table::Cancel;
+use tokio::{net::TcpListener, sync::oneshot};
+use tokio_rustls::TlsAcceptor;
+
+use crate::{
+    batch::Batch,
+    error::AgentError,
+    lake::Lake,
+    landing::{Lander, Landing, Received},
+    sending::{Answer, Tokens},
+};
+
+/// Bytes of a request, as it comes and unpacked.
+const MOST_PACKED: usize = 16 << 20;
+const MOST_UNPACKED: u64 = 64 << 20;
+/// How long a request may take to come.
+const SLOWEST: Duration = Duration::from_secs(60);
+const HEADERS: Duration = Duration::from_secs(30);
+/// Requests that wait to be landed, or for room to.
+const QUEUE: usize = 20_000;
+
+/// How it works.
+#[derive(Clone, Debug)]
+pub struct CollectorOptions {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Where batches go.
+    pub lake: PathBuf,
+    /// A file of tokens.
+    pub tokens: PathBuf,
+    /// Certificate chain and key in PEM; without: HTTP.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// Times.
+    pub landing: Landing,
+}
+
+/// What came.
+#[derive(Debug, Default)]
+struct Counters {
+    requests: AtomicU64,
+    batches: AtomicU64,
+    rows: AtomicU64,
+    refused: AtomicU64,
+    unauthorized: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// One that listens.
+pub struct Collector {
+    listener: std::net::TcpListener,
+    options: CollectorOptions,
+    tokens: Tokens,
+    tls: Option<TlsAcceptor>,
+}
+
+struct Shared {
+    tokens: Tokens,
+    queue: SyncSender<Received>,
+    counters: Arc<Counters>,
+}
+
+impl Collector {
+    /// Listen.
+    ///
+    /// # Errors
+    /// [`AgentError`]: the address is taken, the tokens or certificates cannot be used, the lake is somebody else's.
+    pub fn open(options: CollectorOptions) -> Result<Collector, AgentError> {
+        let tokens = Tokens::read(&options.tokens)?;
+        let tls = options.tls.as_ref().map(|(chain, key)| acceptor(chain, key)).transpose()?;
+        let address = |error| AgentError::Io(options.listen.to_string().into(), error);
+        let listener = std::net::TcpListener::bind(options.listen).map_err(address)?;
+        listener.set_nonblocking(true).map_err(address)?;
+        raise_files();
+        Ok(Collector { listener, options, tokens, tls })
+    }
+
+    /// Where it listens: the port that the system chose, too.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listener.local_addr().ok()
+    }
+
+    /// Take batches until it is cancelled; what came then lands.
+    ///
+    /// # Errors
+    /// [`AgentError`]: the lake cannot be opened.
+    pub fn run(self, cancel: &Cancel, report: impl Fn(&AgentError) + Send + 'static) -> Result<(), AgentError> {
+        let lake = Lake::open(&self.options.lake, &writer_name())?;
+        let counters = Arc::new(Counters::default());
+        let (queue, received) = mpsc::sync_channel(QUEUE);
+        let lander = Lander::new(lake, self.options.landing);
+        let counted = Arc::clone(&counters);
+        let landing = std::thread::spawn(move || {
+            lander.run(&received, &|error| {
+                counted.failed.fetch_add(1, Ordering::Relaxed);
+                report(error);
+            });
+        });
+        let shared = Arc::new(Shared { tokens: self.tokens, queue, counters });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| AgentError::Io("collector".into(), error))?;
+        runtime.block_on(accept(self.listener, self.tls, Arc::clone(&shared), cancel));
+        // Requests that still wait are answered by the last landing.
+        drop(shared);
+        runtime.shutdown_timeout(Duration::from_secs(1));
+        let _ = landing.join();
+        Ok(())
+    }
+}
+
+async fn accept(listener: std::net::TcpListener, tls: Option<TlsAcceptor>, shared: Arc<Shared>, cancel: &Cancel) {
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    while !cancel.requested() {
+        let next = tokio::time::timeout(Duration::from_millis(100), listener.accept()).await;
+        let stream = match next {
+            Ok(Ok((stream, _))) => stream,
+            // Out of descriptors: those that are there end some time.
+            Ok(Err(_)) => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+            Err(_) => continue,
+        };
+        let (shared, tls) = (Arc::clone(&shared), tls.clone());
+        tokio::spawn(async move {
+            let _ = stream.set_nodelay(true);
+            match tls {
+                None => serve(TokioIo::new(stream), shared).await,
+                Some(tls) => {
+                    if let Ok(Ok(stream)) = tokio::time::timeout(HEADERS, tls.accept(stream)).await {
+                        serve(TokioIo::new(stream), shared).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+async fn serve<S: hyper::rt::Read + hyper::rt::Write + Unpin>(stream: S, shared: Arc<Shared>) {
+    let answer = move |request| {
+        let shared = Arc::clone(&shared);
+        async move { Ok::<_, Infallible>(respond(request, &shared).await) }
+    };
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEADERS);
+    // Whoever breaks off has to send again.
+    let _ = server.serve_connection(stream, service_fn(answer)).await;
+}
+
+fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(text.into()));
+    *response.status_mut() = status;
+    response
+}
+
+async fn respond(request: Request<Incoming>, shared: &Shared) -> Response<Full<Bytes>> {
+    match (request.method(), request.uri().path()) {
+        (&Method::GET, "/v1/ready") => plain(StatusCode::OK, "ready\n"),
+        (&Method::GET, "/metrics") => metrics(&shared.counters),
+        (&Method::POST, "/v1/batches") => take(request, shared).await,
+        _ => plain(StatusCode::NOT_FOUND, "there is /v1/batches, /v1/ready and /metrics\n"),
+    }
+}
+
+async fn take(request: Request<Incoming>, shared: &Shared) -> Response<Full<Bytes>> {
+    let counters = &shared.counters;
+    counters.requests.fetch_add(1, Ordering::Relaxed);
+    let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_string);
+    let token = header(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer ").map(str::to_string));
+    let token = token.unwrap_or_default();
+    // Before anything is read of what a stranger sends.
+    if shared.tokens.allows(&token, "").is_none() {
+        counters.unauthorized.fetch_add(1, Ordering::Relaxed);
+        return plain(StatusCode::UNAUTHORIZED, "this token is not known\n");
+    }
+    let is_packed = header(CONTENT_ENCODING.as_str()).as_deref() == Some("zstd");
+    let was_sent = header("x-sysdock-sent-before").as_deref() != Some("0");
+    let body = tokio::time::timeout(SLOWEST, Limited::new(request.into_body(), MOST_PACKED).collect()).await;
+    let Ok(Ok(body)) = body else {
+        return plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too long, too slow, or not as long as stated\n");
+    };
+    let Some(body) = unpacked(&body.to_bytes(), is_packed) else {
+        return plain(StatusCode::BAD_REQUEST, "the body is not packed as stated, or too long\n");
+    };
+    let (batches, refused) = parse(&body, &token, &shared.tokens);
+    counters.refused.fetch_add(refused.len() as u64, Ordering::Relaxed);
+    counters.batches.fetch_add(batches.len() as u64, Ordering::Relaxed);
+    counters.rows.fetch_add(batches.iter().map(|batch| batch.rows() as u64).sum(), Ordering::Relaxed);
+    if !batches.is_empty() && !land(batches, was_sent, shared).await {
+        return plain(StatusCode::SERVICE_UNAVAILABLE, "the batches are not in the lake; send them again\n");
+    }
+    let answer = serde_json::to_string(&Answer { refused }).expect("keys are text");
+    plain(StatusCode::OK, answer)
+}
+
+async fn land(batches: Vec<Batch>, was_sent: bool, shared: &Shared) -> bool {
+    let (answer, answered) = oneshot::channel();
+    let answer = Box::new(move |is_safe| {
+        let _ = answer.send(is_safe);
+    });
+    let is_queued = shared.queue.try_send(Received { batches, was_sent, answer }).is_ok();
+    is_queued && answered.await.unwrap_or(false)
+}
+
+fn unpacked(body: &Bytes, is_packed: bool) -> Option<Vec<u8>> {
+    if !is_packed {
+        return Some(body.to_vec());
+    }
+    let mut out = Vec::new();
+    zstd::stream::read::Decoder::new(&body[..]).ok()?.take(MOST_UNPACKED + 1).read_to_end(&mut out).ok()?;
+    (out.len() as u64 <= MOST_UNPACKED).then_some(out)
+}
+
+fn parse(body: &[u8], token: &str, tokens: &Tokens) -> (Vec<Batch>, Vec<(usize, String)>) {
+    let now_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64);
+    let (mut batches, mut refused) = (Vec::new(), Vec::new());
+    for (place, line) in body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).enumerate() {
+        match Batch::parse(line, now_ns) {
+            Ok(batch) if tokens.allows(token, &batch.cluster) == Some(true) => batches.push(batch),
+            Ok(batch) => refused.push((place, format!("this token is not for cluster {}", batch.cluster))),
+            Err(why) => refused.push((place, format!("{why:?}"))),
+        }
+    }
+    (batches, refused)
+}
+
+fn metrics(counters: &Counters) -> Response<Full<Bytes>> {
+    let all = [
+        ("requests", "Requests with batches.", &counters.requests),
+        ("batches", "Batches that came.", &counters.batches),
+        ("rows", "Rows of them.", &counters.rows),
+        ("refused_batches", "Batches that were refused.", &counters.refused),
+        ("unauthorized_requests", "Requests with a token that is not known.", &counters.unauthorized),
+        ("failed_landings", "Landings that failed.", &counters.failed),
+    ];
+    let family = |(name, text, value): (&str, &str, &AtomicU64)| {
+        let value = value.load(Ordering::Relaxed);
+        format!(
+            "# HELP sysdock_collector_{name} {text}\n# TYPE sysdock_collector_{name} counter\nsysdock_collector_{name}_total {value}\n"
+        )
+    };
+    let text: String = all.map(family).concat() + "# EOF\n";
+    let mut response = plain(StatusCode::OK, text);
+    let kind = hyper::header::HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+fn acceptor(chain: &PathBuf, key: &PathBuf) -> Result<TlsAcceptor, AgentError> {
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+    let bad = |path: &PathBuf, error: &dyn std::fmt::Display| AgentError::Certificate(path.clone(), error.to_string());
+    let certificates = CertificateDer::pem_file_iter(chain).map_err(|error| bad(chain, &error))?;
+    let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(|error| bad(chain, &error))?;
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| bad(key, &error))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|config| config.with_no_client_auth().with_single_cert(certificates, private))
+        .map_err(|error| bad(chain, &error))?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// As many connections as this process may have.
+fn raise_files() {
+    // SAFETY: both calls get a structure that lives through them.
+    unsafe {
+        let mut limit = std::mem::zeroed::<libc::rlimit>();
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
+}
+
+/// What tells the parts of this process from those of all others on the lake.
+fn writer_name() -> String {
+    let mut bytes = [0; 4];
+    let read = File::open("/dev/urandom").and_then(|file| BufReader::with_capacity(4, file).read_exact(&mut bytes));
+    let number = if read.is_ok() { u32::from_ne_bytes(bytes) } else { std::process::id() };
+    format!("{number:08x}")
+}

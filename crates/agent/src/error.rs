@@ -1,0 +1,51 @@
+//! What can go wrong.
+
+use std::{io, path::PathBuf};
+
+use sysdock_bpf::ProbeError;
+use sysdock_table::TableError;
+
+use crate::settings::SettingsError;
+
+/// Of agents and collectors.
+#[derive(Debug)]
+pub enum AgentError {
+    /// A file or a folder.
+    Io(PathBuf, io::Error),
+    /// A folder of the spool or the lake, or a part there.
+    Table(TableError),
+    /// The kernel takes no programs.
+    Probe(ProbeError),
+    /// The settings.
+    Settings(SettingsError),
+    /// Another agent has this spool.
+    InUse(PathBuf),
+    /// The kernel's sums cannot be read.
+    Kernel(io::Error),
+    /// The address to push to.
+    Address(String),
+    /// A certificate or a key.
+    Certificate(PathBuf, String),
+    /// A batch took too long into the lake.
+    TooLate,
+    /// No agent answers at this socket.
+    NoAgent(PathBuf, io::Error),
+}
+
+impl From<TableError> for AgentError {
+    fn from(error: TableError) -> Self {
+        AgentError::Table(error)
+    }
+}
+
+impl From<ProbeError> for AgentError {
+    fn from(error: ProbeError) -> Self {
+        AgentError::Probe(error)
+    }
+}
+
+impl From<SettingsError> for AgentError {
+    fn from(error: SettingsError) -> Self {
+        AgentError::Settings(error)
+    }
+}

@@ -1,0 +1,156 @@
+//! How batches that a collector got come into the lake exactly once.
+//!
+//! - A batch that was *never sent before* waits in memory until the next landing, and is answered when it is in the lake. If that takes longer than
+//!   [`Landing::limit`], it is not written any more.
+//! - A batch that *was sent before* may be on its way into the lake by another collector, or by this one. It is put into `_pending` under a name that
+//!   only it has, and answered. When it is so old that whoever had it before has written it or never will, whoever holds the lock looks into the
+//!   footers of the parts whether it is there, and writes it if it is not.
+//!
+//! A collector that is killed at any time leaves a batch in the lake or not; the agent sends it again, and it takes the second way.
+
+use std::{
+    fs::{self, File},
+    path::PathBuf,
+    sync::mpsc::{Receiver, RecvTimeoutError},
+    time::{Duration, Instant, SystemTime},
+};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::{
+    batch::{Batch, DAY_NS},
+    error::AgentError,
+    lake::Lake,
+};
+
+const PENDING: &str = "_pending";
+/// Rows at which batches land before it is time to.
+const MOST_ROWS: usize = 500_000;
+
+/// Batches that a sender waits for.
+pub(crate) struct Received {
+    pub(crate) batches: Vec<Batch>,
+    pub(crate) was_sent: bool,
+    /// Gets whether they are safe.
+    pub(crate) answer: Box<dyn FnOnce(bool) + Send>,
+}
+
+/// Times of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Landing {
+    /// How often batches land.
+    pub every: Duration,
+    /// How long a batch may take from its arrival into the lake.
+    pub limit: Duration,
+}
+
+/// Brings batches into the lake until nobody sends any more.
+pub(crate) struct Lander {
+    pub(crate) lake: Lake,
+    pub(crate) times: Landing,
+    waiting: Vec<Received>,
+    since: Option<Instant>,
+    rows: usize,
+}
+
+impl Lander {
+    pub(crate) fn new(lake: Lake, times: Landing) -> Lander {
+        Lander { lake, times, waiting: Vec::new(), since: None, rows: 0 }
+    }
+
+    /// Until all senders are gone; then all that waits lands.
+    pub(crate) fn run(mut self, received: &Receiver<Received>, report: &dyn Fn(&AgentError)) {
+        let mut settled = Instant::now();
+        self.lake.remove_unfinished(self.times.limit.max(Duration::from_secs(3600)));
+        loop {
+            let wait = self.since.map_or(self.times.every, |since| self.times.every.saturating_sub(since.elapsed()));
+            match received.recv_timeout(wait) {
+                Ok(one) if one.was_sent => {
+                    let kept = one.batches.iter().try_for_each(|batch| self.pend(batch));
+                    if let Err(error) = &kept {
+                        report(error);
+                    }
+                    (one.answer)(kept.is_ok());
+                }
+                Ok(one) => {
+                    self.rows += one.batches.iter().map(Batch::rows).sum::<usize>();
+                    self.since.get_or_insert_with(Instant::now);
+                    self.waiting.push(one);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.land(report);
+                    return;
+                }
+            }
+            if self.rows >= MOST_ROWS || self.since.is_some_and(|since| since.elapsed() >= self.times.every) {
+                self.land(report);
+            }
+            if settled.elapsed() >= self.times.every {
+                if let Err(error) = self.settle() {
+                    report(&error);
+                }
+                settled = Instant::now();
+            }
+        }
+    }
+
+    fn land(&mut self, report: &dyn Fn(&AgentError)) {
+        let since = self.since.take().unwrap_or_else(Instant::now);
+        self.rows = 0;
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut batches = Vec::new();
+        let mut answers = Vec::new();
+        for one in waiting {
+            batches.extend(one.batches);
+            answers.push(one.answer);
+        }
+        let limit = self.times.limit;
+        let landed = self.lake.land(&batches, &|| since.elapsed() < limit);
+        if let Err(error) = &landed {
+            report(error);
+        }
+        answers.into_iter().for_each(|answer| answer(landed.is_ok()));
+    }
+
+    fn pend(&self, batch: &Batch) -> Result<(), AgentError> {
+        let folder = self.lake.folder()?.subfolder(PENDING)?;
+        let name = format!("{}-{:016}.json", batch.agent, batch.sequence);
+        folder.replace(&name, &batch.to_line()).map_err(|error| AgentError::Io(folder.path().join(name), error))
+    }
+
+    /// Write what is old enough and not there. One at a time does it.
+    fn settle(&mut self) -> Result<(), AgentError> {
+        let folder = self.lake.folder()?.subfolder(PENDING)?;
+        let names = folder.names().map_err(|error| AgentError::Io(folder.path().into(), error))?;
+        let is_batch = |name: &std::ffi::OsString| name.to_string_lossy().ends_with(".json");
+        let names: Vec<_> = names.into_iter().filter(is_batch).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let lock_path: PathBuf = folder.path().join("lock");
+        let lock = File::options().create(true).truncate(false).write(true).open(&lock_path);
+        let lock = lock.map_err(|error| AgentError::Io(lock_path, error))?;
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Ok(());
+        }
+        for name in names {
+            let path = folder.path().join(&name);
+            let written = fs::metadata(&path).and_then(|found| found.modified());
+            let Ok(written) = written else { continue }; // another one was faster
+            let age = SystemTime::now().duration_since(written).unwrap_or_default();
+            if age < self.times.limit * 2 {
+                continue;
+            }
+            let line = fs::read(&path).map_err(|error| AgentError::Io(path.clone(), error))?;
+            let Ok(batch) = Batch::parse(&line, i64::MAX - DAY_NS) else {
+                // It was whole when it was written: the disk is to blame, and somebody should look at it.
+                let _ = fs::rename(&path, path.with_extension("damaged"));
+                continue;
+            };
+            self.lake.land_once(&batch)?;
+            fs::remove_file(&path).map_err(|error| AgentError::Io(path, error))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,32 @@
+//! What each job does to the file systems, and what of the machine it uses: counted on every node, brought into one lake.
+//!
+//! In the order in which numbers go: the kernel adds up by account (`sysdock_bpf::accounting`); `binding` says whose an account is; `sampling` takes
+//! differences and knows when a job has ended; `node` has the machine's own counters; `batch` is what travels; `spool` keeps it on disk until it has
+//! landed; `sending` brings it to a collector, or into a lake; `collector` gets it; `landing` sees to it that it lands once; `lake` writes it.
+//! `agent` is the loop on the node, and `asking` what an epilogue of a job asks it.
+
+mod agent;
+mod asking;
+mod batch;
+mod binding;
+mod collector;
+mod error;
+mod lake;
+mod landing;
+mod node;
+mod rows;
+mod sampling;
+mod sending;
+mod settings;
+mod sketch;
+mod spool;
+
+pub use agent::{Agent, Options, Said};
+pub use asking::{JobAnswer, ask};
+pub use batch::Batch;
+pub use collector::{Collector, CollectorOptions};
+pub use error::AgentError;
+pub use lake::{Lake, damage};
+pub use landing::Landing;
+pub use sending::{Target, Tokens};
+pub use settings::{Hidden, Settings, SettingsError, SettingsFile};

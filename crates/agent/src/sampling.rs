@@ -1,0 +1,381 @@
+//! From sums that only grow to what was done in an interval, by job; and to what a job did in all, when it has ended.
+//!
+//! States of a job on this node: it *lives* while a process of it does. Without one it *rests*; if one comes back within the time to linger, it
+//! lives on. Then it has ended: its totals are said once, and its sums in the kernel are dropped. One that comes back later is begun anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use sysdock_bpf::accounting::{Calls, JobFile, Reading, Use};
+use sysdock_table::rows::{JobFiles, JobSamples, JobTotals};
+
+use crate::{
+    binding::{Job, NO_JOB},
+    node::Mounts,
+    rows::{Origin, add, empty_sample, file_counters, sample_of_use, total_of},
+    settings::{Hidden, Settings},
+    sketch::Sketch,
+};
+
+/// What was read last, so that the next reading can be compared. It is kept on disk: an agent that was killed goes on where it stopped.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct State {
+    /// Which loading of the programs the sums are of.
+    pub(crate) generation: String,
+    accounts: BTreeMap<u32, Known>,
+    jobs: BTreeMap<String, Life>,
+    /// When the last reading was [ns, Unix time].
+    pub(crate) last_ns: i64,
+}
+
+/// An account, as it was read last.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Known {
+    job: Job,
+    calls: Vec<(u64, Calls)>,
+    used: Use,
+}
+
+/// A job that has not ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Life {
+    job: Job,
+    command: String,
+    begun_ns: i64,
+    /// When a process was last there.
+    alive_ns: i64,
+    is_whole: bool,
+    calls: Calls,
+    used: Use,
+    most_bytes: u64,
+    files: Sketch,
+}
+
+/// What came of a reading.
+#[derive(Debug, Default)]
+pub(crate) struct Sampled {
+    /// What was done in the interval.
+    pub(crate) samples: Vec<JobSamples<'static>>,
+    /// Jobs that have ended.
+    pub(crate) totals: Vec<JobTotals<'static>>,
+    /// Their files.
+    pub(crate) files: Vec<JobFiles<'static>>,
+    /// Accounts of them, with the devices that they have sums of: to be dropped once all this is safe.
+    pub(crate) ended: Vec<(u32, Vec<u64>)>,
+    /// Jobs that live.
+    pub(crate) jobs: i64,
+}
+
+/// When a reading was, and what is known beside it.
+pub(crate) struct Moment<'a> {
+    pub(crate) now_ns: i64,
+    /// Unix time when the machine was started [ns].
+    pub(crate) booted_ns: i64,
+    pub(crate) interval_ns: i64,
+    pub(crate) origin: &'a Origin,
+    pub(crate) mounts: &'a Mounts,
+    pub(crate) settings: &'a Settings,
+    /// Calls that found no room in the list of files.
+    pub(crate) left_out: u64,
+    /// Jobs that have ended, whatever processes they have left: somebody said so.
+    pub(crate) over: &'a BTreeSet<String>,
+}
+
+impl State {
+    /// Take a first reading: what was used before it is nobody's.
+    pub(crate) fn begin(generation: &str, reading: &Reading, jobs: &BTreeMap<u32, Job>, moment: &Moment<'_>) -> State {
+        let mut state = State { generation: generation.into(), last_ns: moment.now_ns, ..State::default() };
+        for (id, job) in jobs {
+            let used = reading.uses.get(id).copied().unwrap_or_default();
+            let known = Known { job: job.clone(), calls: Vec::new(), used: Use { largest_bytes: 0, ..used } };
+            state.accounts.insert(*id, known);
+            let life = state.life(reading, *id, job, moment);
+            life.is_whole = false;
+        }
+        state
+    }
+
+    fn life(&mut self, reading: &Reading, id: u32, job: &Job, moment: &Moment<'_>) -> &mut Life {
+        let account = reading.accounts.get(&id);
+        self.jobs.entry(job.id.clone()).or_insert_with(|| Life {
+            job: job.clone(),
+            command: account.map(|one| String::from_utf8_lossy(&one.command).into_owned()).unwrap_or_default(),
+            begun_ns: account.map_or(moment.now_ns, |one| moment.booted_ns + one.begun_ns as i64),
+            alive_ns: account.map_or(moment.now_ns, |one| moment.booted_ns + one.begun_ns as i64),
+            is_whole: job.id != NO_JOB,
+            calls: Calls::default(),
+            used: Use::default(),
+            most_bytes: 0,
+            files: Sketch::new(moment.settings.files_of_job),
+        })
+    }
+
+    /// Compare a reading with the last one. `jobs`: whose each account is.
+    pub(crate) fn sample(
+        &mut self,
+        reading: &Reading,
+        files: &[JobFile],
+        jobs: &BTreeMap<u32, Job>,
+        moment: &Moment<'_>,
+    ) -> Sampled {
+        let mut done = Done::default();
+        for (id, job) in jobs {
+            self.add_account(reading, *id, job, moment, &mut done);
+        }
+        for file in files {
+            let Some(known) = self.accounts.get(&file.account) else { continue };
+            if let Some(life) = self.jobs.get_mut(&known.job.id) {
+                life.files.add(file);
+            }
+        }
+        self.last_ns = moment.now_ns;
+        let mut sampled = Sampled { samples: done.samples(moment), jobs: done.lives.len() as i64, ..Sampled::default() };
+        self.end_jobs(&done, moment, &mut sampled);
+        sampled
+    }
+
+    fn add_account(&mut self, reading: &Reading, id: u32, job: &Job, moment: &Moment<'_>, done: &mut Done) {
+        let used = reading.uses.get(&id).copied().unwrap_or_default();
+        let before = self.accounts.remove(&id);
+        let none = Use::default();
+        let change = used.since(before.as_ref().map_or(&none, |known| &known.used));
+        let mut calls = Vec::new();
+        for ((_, device), counts) in reading.calls.range((id, 0)..=(id, u64::MAX)) {
+            let then = before.iter().flat_map(|known| &known.calls).find(|(known, _)| known == device);
+            let change = counts.since(&then.map(|(_, counts)| *counts).unwrap_or_default());
+            calls.push((*device, *counts));
+            done.add_calls(job, moment.mounts.of(*device), &change);
+            add_calls(&mut self.life(reading, id, job, moment).calls, &change);
+        }
+        let life = self.life(reading, id, job, moment);
+        add_use(&mut life.used, &change);
+        if used.processes > 0 {
+            life.alive_ns = moment.now_ns;
+            done.lives.insert(job.id.clone());
+        } else if used.last_ns > 0 {
+            life.alive_ns = life.alive_ns.max(moment.booted_ns + used.last_ns as i64);
+        }
+        done.add_use(job, &change);
+        let known = Known { job: job.clone(), calls, used: used.max(before.map(|known| known.used).unwrap_or_default()) };
+        self.accounts.insert(id, known);
+    }
+
+    /// Jobs without a process for long enough, and those of which somebody said that they are over.
+    fn end_jobs(&mut self, done: &Done, moment: &Moment<'_>, sampled: &mut Sampled) {
+        let linger_ns = moment.settings.linger.as_nanos() as i64;
+        for (job, used) in &done.uses {
+            if let Some(life) = self.jobs.get_mut(&job.id) {
+                life.most_bytes = life.most_bytes.max(used.resident_bytes);
+            }
+        }
+        let is_over = |(id, life): &(&String, &Life)| {
+            let rests = !done.lives.contains(*id) && moment.now_ns - life.alive_ns >= linger_ns;
+            **id != NO_JOB && (rests || moment.over.contains(*id))
+        };
+        let over: Vec<String> = self.jobs.iter().filter(is_over).map(|(id, _)| id.clone()).collect();
+        for id in over {
+            let Some(life) = self.jobs.remove(&id) else { continue };
+            life.end(moment, sampled);
+            let ids: Vec<u32> = self.accounts.iter().filter(|(_, known)| known.job.id == id).map(|(id, _)| *id).collect();
+            for account in ids {
+                // Somebody said that it is over, but it is not: its sums go on, and are not said again.
+                if done.lives.contains(&id) {
+                    continue;
+                }
+                let known = self.accounts.remove(&account).expect("it was just there");
+                sampled.ended.push((account, known.calls.into_iter().map(|(device, _)| device).collect()));
+            }
+        }
+    }
+
+    /// What a job that has not ended has used so far.
+    pub(crate) fn so_far(&self, id: &str, moment: &Moment<'_>) -> Sampled {
+        let mut sampled = Sampled::default();
+        if let Some(life) = self.jobs.get(id) {
+            life.clone().end(moment, &mut sampled);
+        }
+        sampled
+    }
+
+    /// Jobs of programs that are not loaded any more: they ended while nobody was there.
+    pub(crate) fn end_all(&mut self, moment: &Moment<'_>) -> Sampled {
+        let mut sampled = Sampled::default();
+        for (id, mut life) in std::mem::take(&mut self.jobs) {
+            if id != NO_JOB {
+                life.is_whole = false;
+                life.end(moment, &mut sampled);
+            }
+        }
+        sampled
+    }
+}
+
+impl Life {
+    fn end(self, moment: &Moment<'_>, sampled: &mut Sampled) {
+        let Moment { origin, settings, mounts, left_out, .. } = moment;
+        let mut total = total_of(origin, &self.job, &self.calls, &self.used);
+        (total.begun_ns, total.ended_ns) = (self.begun_ns, self.alive_ns);
+        total.is_whole = self.is_whole;
+        total.command = Some(settings.hidden(Hidden::Jobs, self.command).into());
+        total.memory_bytes = Some(self.most_bytes as i64);
+        total.left_out_calls = *left_out as i64;
+        sampled.totals.push(total);
+        for file in self.files.into_most() {
+            sampled.files.push(JobFiles {
+                cluster: origin.cluster.clone().into(),
+                node: origin.node.clone().into(),
+                agent: origin.agent.clone().into(),
+                sequence: origin.sequence,
+                job_id: Some(self.job.id.clone().into()),
+                user: Some(self.job.user.clone().into()),
+                name: self.job.name.clone().map(Into::into),
+                ended_ns: self.alive_ns,
+                file_path: settings.hidden(Hidden::Paths, file.path).into(),
+                target: mounts.of(file.device).map(|mount| mount.0.clone().into()),
+                calls: file.calls as i64,
+                read_bytes: file.read_bytes as i64,
+                written_bytes: file.written_bytes as i64,
+                io_time_ns: file.time_ns as i64,
+                error_ns: file.error_ns as i64,
+            });
+        }
+    }
+}
+
+/// What was done in an interval.
+#[derive(Default)]
+struct Done {
+    /// By job, and mount point and type of the file system.
+    calls: BTreeMap<(Job, Option<(String, String)>), Calls>,
+    uses: BTreeMap<Job, Use>,
+    lives: BTreeSet<String>,
+}
+
+impl Done {
+    fn add_calls(&mut self, job: &Job, mount: Option<&(String, String)>, change: &Calls) {
+        if *change != Calls::default() {
+            add_calls(self.calls.entry((job.clone(), mount.cloned())).or_default(), change);
+        }
+    }
+
+    fn add_use(&mut self, job: &Job, change: &Use) {
+        add_use(self.uses.entry(job.clone()).or_default(), change);
+    }
+
+    fn samples(&self, moment: &Moment<'_>) -> Vec<JobSamples<'static>> {
+        let mut samples = Vec::new();
+        for ((job, mount), calls) in &self.calls {
+            let mut sample = empty_sample(moment.origin, moment.now_ns, moment.interval_ns, "files");
+            set_job(&mut sample, job);
+            let (target, file_system) = mount.clone().unzip();
+            sample.target = Some(target.map_or_else(|| "(not mounted)".into(), Into::into));
+            sample.file_system = file_system.map(Into::into);
+            file_counters(&mut sample, calls);
+            samples.push(sample);
+        }
+        for (job, used) in self.uses.iter().filter(|(_, used)| used.did_something()) {
+            let mut sample = empty_sample(moment.origin, moment.now_ns, moment.interval_ns, "tasks");
+            set_job(&mut sample, job);
+            sample_of_use(&mut sample, used);
+            samples.push(sample);
+        }
+        samples
+    }
+}
+
+fn set_job(sample: &mut JobSamples<'static>, job: &Job) {
+    sample.job_id = Some(job.id.clone().into());
+    sample.user = Some(job.user.clone().into());
+    sample.name = job.name.clone().map(Into::into);
+}
+
+fn add_calls(sum: &mut Calls, more: &Calls) {
+    for (sum, more) in sum.calls.iter_mut().zip(more.calls) {
+        *sum += more;
+    }
+    add(&mut sum.read_bytes, more.read_bytes);
+    add(&mut sum.written_bytes, more.written_bytes);
+    add(&mut sum.errors, more.errors);
+    add(&mut sum.time_ns, more.time_ns);
+    add(&mut sum.wait_ns, more.wait_ns);
+}
+
+/// Numbers that grow are added; of those that do not, processes and memory are summed up, too, and the largest process is the largest.
+fn add_use(sum: &mut Use, more: &Use) {
+    sum.cpu_ns += more.cpu_ns;
+    sum.cpu_wait_ns += more.cpu_wait_ns;
+    sum.minor_faults += more.minor_faults;
+    sum.major_faults += more.major_faults;
+    sum.disk_read_bytes += more.disk_read_bytes;
+    sum.disk_written_bytes += more.disk_written_bytes;
+    sum.ended += more.ended;
+    sum.processes += more.processes;
+    sum.threads += more.threads;
+    sum.resident_bytes += more.resident_bytes;
+    sum.largest_bytes = sum.largest_bytes.max(more.largest_bytes);
+}
+
+/// Differences of sums.
+trait Since {
+    fn since(&self, before: &Self) -> Self;
+}
+
+impl Since for Calls {
+    fn since(&self, before: &Self) -> Self {
+        let mut calls = self.calls;
+        for (now, then) in calls.iter_mut().zip(before.calls) {
+            *now = now.saturating_sub(then);
+        }
+        Calls {
+            calls,
+            read_bytes: self.read_bytes.saturating_sub(before.read_bytes),
+            written_bytes: self.written_bytes.saturating_sub(before.written_bytes),
+            errors: self.errors.saturating_sub(before.errors),
+            time_ns: self.time_ns.saturating_sub(before.time_ns),
+            wait_ns: self.wait_ns.saturating_sub(before.wait_ns),
+        }
+    }
+}
+
+impl Since for Use {
+    /// What is a number of now stays.
+    fn since(&self, before: &Self) -> Self {
+        Use {
+            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
+            cpu_wait_ns: self.cpu_wait_ns.saturating_sub(before.cpu_wait_ns),
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+            disk_read_bytes: self.disk_read_bytes.saturating_sub(before.disk_read_bytes),
+            disk_written_bytes: self.disk_written_bytes.saturating_sub(before.disk_written_bytes),
+            ended: self.ended.saturating_sub(before.ended),
+            ..*self
+        }
+    }
+}
+
+trait Greatest {
+    fn max(&self, other: Self) -> Self;
+    fn did_something(&self) -> bool;
+}
+
+impl Greatest for Use {
+    /// A thread that ends is missing in one reading: sums that went down come back, and must not be counted twice.
+    fn max(&self, other: Self) -> Self {
+        Use {
+            cpu_ns: self.cpu_ns.max(other.cpu_ns),
+            cpu_wait_ns: self.cpu_wait_ns.max(other.cpu_wait_ns),
+            minor_faults: self.minor_faults.max(other.minor_faults),
+            major_faults: self.major_faults.max(other.major_faults),
+            disk_read_bytes: self.disk_read_bytes.max(other.disk_read_bytes),
+            disk_written_bytes: self.disk_written_bytes.max(other.disk_written_bytes),
+            ended: self.ended.max(other.ended),
+            ..*self
+        }
+    }
+
+    fn did_something(&self) -> bool {
+        let grown =
+            [self.cpu_ns, self.minor_faults, self.major_faults, self.disk_read_bytes, self.disk_written_bytes, self.ended];
+        grown.iter().any(|number| *number > 0)
+    }
+}

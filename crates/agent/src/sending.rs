@@ -1,0 +1,277 @@
+//! Brings batches from the spool to a collector, or into a lake that this node can write to itself. Runs beside the loop that counts: a collector
+//! that is slow, or away for a day, delays nothing.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use serde::{Deserialize, Serialize};
+use sysdock_table::Cancel;
+
+use crate::{
+    batch::{Batch, DAY_NS},
+    error::AgentError,
+    lake::Lake,
+    spool::{Spool, Waiting},
+};
+
+/// Bytes of batches in one request, before they are packed.
+const MOST_BYTES: u64 = 8 << 20;
+/// Longer than a collector may take into the lake.
+const TIMEOUT: Duration = Duration::from_secs(150);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Where batches go.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// Into a lake.
+    Lake(PathBuf),
+    /// To a collector.
+    Push {
+        /// Its address: `https://host:port`.
+        url: String,
+        /// A file with the token.
+        token_file: PathBuf,
+        /// Certificates that are believed, in place of the usual ones.
+        ca: Option<PathBuf>,
+    },
+}
+
+/// Tokens of a file: one a line, with the cluster that it is for, or for all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tokens(Vec<(String, Option<String>)>);
+
+impl Tokens {
+    /// Read a file. Lines that begin with `#` are comments.
+    ///
+    /// # Errors
+    /// [`AgentError::Io`], also for a file that others may read, and for one without a token.
+    pub fn read(path: &Path) -> Result<Tokens, AgentError> {
+        use std::os::unix::fs::PermissionsExt;
+        let failed = |error| AgentError::Io(path.into(), error);
+        let text = fs::read_to_string(path).map_err(failed)?;
+        if fs::metadata(path).map_err(failed)?.permissions().mode() & 0o077 != 0 {
+            return Err(failed(std::io::Error::other("others may read this file of tokens (chmod 600)")));
+        }
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let all: Vec<_> = lines
+            .filter_map(|line| {
+                let mut words = line.split_ascii_whitespace();
+                Some((words.next()?.to_string(), words.next().map(str::to_string)))
+            })
+            .collect();
+        if all.is_empty() { Err(failed(std::io::Error::other("there is no token in this file"))) } else { Ok(Tokens(all)) }
+    }
+
+    /// Whether one may send for a cluster; `None`: it is not known at all.
+    #[must_use]
+    pub fn allows(&self, token: &str, cluster: &str) -> Option<bool> {
+        use sha2::{Digest, Sha256};
+        // Hashes are compared, so that the time says nothing of how much of a guess was right.
+        let asked = Sha256::digest(token);
+        let known = self.0.iter().filter(|(known, _)| Sha256::digest(known) == asked);
+        known.map(|(_, of)| of.as_deref().is_none_or(|of| of == cluster)).reduce(|one, other| one || other)
+    }
+
+    fn first(&self) -> &str {
+        &self.0[0].0
+    }
+}
+
+/// What a collector says of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Answer {
+    /// Lines that are refused, from 0 on, and why.
+    pub(crate) refused: Vec<(usize, String)>,
+}
+
+/// How it went, once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing waits.
+    Idle,
+    /// So many are in the lake.
+    Landed(usize),
+    /// Some were refused.
+    Refused(String),
+}
+
+/// A way to the lake.
+pub(crate) enum Way {
+    Lake(Lake),
+    Push { agent: ureq::Agent, url: String, token: String },
+}
+
+impl Way {
+    pub(crate) fn open(target: &Target, writer: &str) -> Result<Way, AgentError> {
+        match target {
+            Target::Lake(path) => Ok(Way::Lake(Lake::open(path, &writer[..8])?)),
+            Target::Push { url, token_file, ca } => {
+                if !url.starts_with("http://") && !url.starts_with("https://") {
+                    return Err(AgentError::Address(url.clone()));
+                }
+                let token = Tokens::read(token_file)?.first().to_string();
+                let mut config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false);
+                if let Some(path) = ca {
+                    let pem = fs::read(path).map_err(|error| AgentError::Io(path.clone(), error))?;
+                    let certificate = ureq::tls::Certificate::from_pem(&pem)
+                        .map_err(|error| AgentError::Certificate(path.clone(), error.to_string()))?;
+                    let roots = ureq::tls::RootCerts::Specific(Arc::new(vec![certificate]));
+                    config = config.tls_config(ureq::tls::TlsConfig::builder().root_certs(roots).build());
+                }
+                Ok(Way::Push { agent: config.build().new_agent(), url: url.trim_end_matches('/').into(), token })
+            }
+        }
+    }
+
+    /// Send what waits, as much as fits.
+    pub(crate) fn send(&mut self, spool: &Spool) -> Result<Outcome, String> {
+        let text = |error: AgentError| format!("{error:?}");
+        let waiting = spool.waiting().map_err(text)?;
+        let Some(first) = waiting.first() else { return Ok(Outcome::Idle) };
+        let mut bytes = 0;
+        let fits = |one: &&Waiting| {
+            bytes += one.bytes;
+            one.was_sent == first.was_sent && (bytes <= MOST_BYTES || one.sequence == first.sequence)
+        };
+        let chosen: Vec<Waiting> = waiting.iter().take_while(fits).cloned().collect();
+        match self {
+            Way::Lake(lake) => into_lake(lake, spool, &chosen).map_err(text),
+            Way::Push { agent, url, token } => push(agent, url, token, spool, &chosen),
+        }
+    }
+}
+
+fn into_lake(lake: &mut Lake, spool: &Spool, chosen: &[Waiting]) -> Result<Outcome, AgentError> {
+    let mut refused = None;
+    let mut taken = Vec::new();
+    for waiting in chosen {
+        // This node's own clock is believed.
+        match Batch::parse(&spool.line(waiting)?, i64::MAX - DAY_NS) {
+            Ok(batch) => taken.push((waiting, batch)),
+            Err(why) => {
+                spool.refused(waiting)?;
+                refused = Some(format!("{why:?}"));
+            }
+        }
+    }
+    for (waiting, batch) in taken.iter().filter(|(waiting, _)| waiting.was_sent) {
+        lake.land_once(batch)?;
+        spool.landed(waiting)?;
+    }
+    taken.retain(|(waiting, _)| !waiting.was_sent);
+    taken.iter().try_for_each(|(waiting, _)| spool.about_to_send(waiting))?;
+    let (sent, batches): (Vec<&Waiting>, Vec<Batch>) = taken.into_iter().unzip();
+    lake.land(&batches, &|| true)?;
+    sent.iter().try_for_each(|waiting| spool.landed(waiting))?;
+    Ok(refused.map_or(Outcome::Landed(chosen.len()), Outcome::Refused))
+}
+
+fn push(agent: &ureq::Agent, url: &str, token: &str, spool: &Spool, chosen: &[Waiting]) -> Result<Outcome, String> {
+    let text = |error: AgentError| format!("{error:?}");
+    // Where nobody listens, nothing was sent.
+    let ready = agent.get(format!("{url}/v1/ready")).call().map_err(|error| error.to_string())?;
+    if ready.status() != 200 {
+        return Err(format!("the collector is not ready: {}", ready.status()));
+    }
+    let mut body = Vec::new();
+    for waiting in chosen {
+        body.extend(spool.line(waiting).map_err(text)?);
+        spool.about_to_send(waiting).map_err(text)?;
+    }
+    let packed = zstd::encode_all(&body[..], 1).map_err(|error| error.to_string())?;
+    let was_sent = chosen.first().is_some_and(|one| one.was_sent);
+    let sent = agent
+        .post(format!("{url}/v1/batches"))
+        .header("authorization", format!("Bearer {token}"))
+        .header("content-encoding", "zstd")
+        .header("x-sysdock-sent-before", if was_sent { "1" } else { "0" })
+        .send(&packed[..]);
+    let mut answer = sent.map_err(|error| error.to_string())?;
+    let status = answer.status();
+    let said = answer.body_mut().read_to_string().unwrap_or_default();
+    if status != 200 {
+        return Err(format!("the collector answers {status}: {}", said.trim()));
+    }
+    let Answer { refused } = serde_json::from_str(&said).unwrap_or_default();
+    for (place, waiting) in chosen.iter().enumerate() {
+        let is_refused = refused.iter().any(|(line, _)| *line == place);
+        let waiting = Waiting { was_sent: true, ..waiting.clone() };
+        if is_refused { spool.refused(&waiting) } else { spool.landed(&waiting) }.map_err(text)?;
+    }
+    Ok(refused.into_iter().next().map_or(Outcome::Landed(chosen.len()), |(_, why)| Outcome::Refused(why)))
+}
+
+/// Until it is cancelled; what waits then is tried once more.
+pub(crate) fn run(way: &mut Way, spool: &Spool, every: Duration, cancel: &Cancel, said: &dyn Fn(Result<Outcome, String>)) {
+    let mut pause = offset(spool, every);
+    let mut failures = 0u32;
+    loop {
+        let is_last = wait(pause, cancel);
+        let outcome = way.send(spool);
+        pause = match &outcome {
+            Ok(Outcome::Idle) => {
+                failures = 0;
+                every
+            }
+            Ok(_) => {
+                failures = 0;
+                Duration::ZERO
+            }
+            Err(_) => {
+                failures += 1;
+                (Duration::from_secs(1) * 2u32.saturating_pow(failures.min(6))).min(LONGEST_PAUSE)
+            }
+        };
+        let is_idle = outcome == Ok(Outcome::Idle);
+        let is_failed = outcome.is_err();
+        if !is_idle {
+            said(outcome);
+        }
+        if is_last && (is_idle || is_failed) {
+            return;
+        }
+    }
+}
+
+/// Agents of many nodes count at the same moment; they do not send at the same moment.
+fn offset(spool: &Spool, every: Duration) -> Duration {
+    let seed = spool.path().as_os_str().len() as u32
+        ^ std::process::id()
+        ^ SystemTime::now().elapsed().unwrap_or_default().subsec_nanos();
+    every.mul_f64(f64::from(seed.wrapping_mul(2_654_435_761)) / f64::from(u32::MAX))
+}
+
+/// Returns whether it was cancelled.
+fn wait(pause: Duration, cancel: &Cancel) -> bool {
+    const STEP: Duration = Duration::from_millis(100);
+    let mut left = pause;
+    while left > Duration::ZERO && !cancel.requested() {
+        let step = left.min(STEP);
+        std::thread::sleep(step);
+        left -= step;
+    }
+    cancel.requested()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn tokens_are_for_their_cluster() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tokens");
+        fs::write(&path, "# those of the site\nsecret-a a\n\nsecret-all\n").expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("set");
+        assert!(matches!(Tokens::read(&path), Err(AgentError::Io(..))), "others may read it");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("set");
+        let tokens = Tokens::read(&path).expect("it is fine");
+        assert_eq!([tokens.allows("secret-a", "a"), tokens.allows("secret-a", "b")], [Some(true), Some(false)]);
+        assert_eq!([tokens.allows("secret-all", "b"), tokens.allows("forged", "a")], [Some(true), None]);
+    }
+}

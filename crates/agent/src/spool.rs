@@ -1,0 +1,287 @@
+//! Batches on disk until they have landed, and what the next reading is compared with.
+//!
+//! `state.json` holds the state *after* a batch together with that batch, and is replaced in one step. So whenever the agent is killed, the batch is
+//! there with its state, or neither: nothing that was counted is lost or counted twice. Then come the files of batches:
+//!
+//! - `batch-N.json`: was never sent;
+//! - `batch-N.sent.json`: was sent at least once, and nobody said that it landed: the lake must look whether it did.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use sysdock_table::{Access, Folder};
+
+use crate::{batch::Batch, error::AgentError, sampling::State};
+
+const STATE: &str = "state.json";
+const REFUSED: &str = "refused";
+/// Bytes of a state that is read.
+const MOST_STATE: u64 = 256 << 20;
+
+/// The folder.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    folder: Folder,
+    limit_bytes: u64,
+    /// Held by who opened it first.
+    _lock: Option<File>,
+}
+
+/// What is kept from one batch to the next.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    /// The agent's own number.
+    pub(crate) agent: String,
+    /// Number of the last batch; 0: there was none.
+    pub(crate) sequence: i64,
+    /// Batches that were removed unsent.
+    pub(crate) dropped: i64,
+    pub(crate) state: Option<State>,
+    /// The last batch, as a line.
+    pub(crate) batch: Option<String>,
+}
+
+/// A batch in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    pub(crate) sequence: i64,
+    pub(crate) was_sent: bool,
+    pub(crate) bytes: u64,
+}
+
+impl Waiting {
+    fn name(sequence: i64, was_sent: bool) -> String {
+        format!("batch-{sequence:016}{}.json", if was_sent { ".sent" } else { "" })
+    }
+
+    fn parse(name: &str, bytes: u64) -> Option<Waiting> {
+        let number = name.strip_prefix("batch-")?.strip_suffix(".json")?;
+        let (number, was_sent) = number.strip_suffix(".sent").map_or((number, false), |number| (number, true));
+        Some(Waiting { sequence: number.parse().ok()?, was_sent, bytes })
+    }
+}
+
+impl Spool {
+    /// Open it, or make it.
+    ///
+    /// # Errors
+    /// [`AgentError`]: another agent uses it, it is somebody else's, or the disk refuses.
+    pub(crate) fn open(path: &Path, limit_bytes: u64) -> Result<Spool, AgentError> {
+        let folder =
+            if path.exists() { Folder::open(path, Access::default())? } else { Folder::create(path, Access::default())? };
+        let lock_path = path.join("lock");
+        let lock = File::options().create(true).truncate(false).write(true).open(&lock_path);
+        let lock = lock.map_err(|error| AgentError::Io(lock_path, error))?;
+        if rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Err(AgentError::InUse(path.into()));
+        }
+        Ok(Spool { folder, limit_bytes, _lock: Some(lock) })
+    }
+
+    /// The same folder for another thread.
+    pub(crate) fn share(&self) -> Result<Spool, AgentError> {
+        Ok(Spool { folder: Folder::open(self.folder.path(), Access::default())?, limit_bytes: self.limit_bytes, _lock: None })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn failed(&self, name: &str, error: io::Error) -> AgentError {
+        AgentError::Io(self.folder.path().join(name), error)
+    }
+
+    /// What was kept; the batch that it holds is put among the others, as one that may have been sent. A state that is damaged is put aside.
+    pub(crate) fn begin(&self) -> Result<Kept, AgentError> {
+        let mut text = Vec::new();
+        match self.folder.open_file(STATE) {
+            Ok(file) => drop(file.take(MOST_STATE).read_to_end(&mut text).map_err(|error| self.failed(STATE, error))?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Kept { agent: new_number()?, ..Kept::default() }),
+            Err(error) => return Err(self.failed(STATE, error)),
+        }
+        let Ok(kept) = serde_json::from_slice::<Kept>(&text) else {
+            self.folder.rename(STATE, "state.damaged.json").map_err(|error| self.failed(STATE, error))?;
+            return Ok(Kept { agent: new_number()?, ..Kept::default() });
+        };
+        let is_there = self.waiting()?.iter().any(|waiting| waiting.sequence == kept.sequence);
+        if let Some(batch) = kept.batch.as_deref().filter(|_| !is_there) {
+            let name = Waiting::name(kept.sequence, true);
+            self.folder.replace(&name, batch.as_bytes()).map_err(|error| self.failed(&name, error))?;
+        }
+        Ok(kept)
+    }
+
+    /// Keep a batch, with the state after it. Where the disk is full, the oldest batches go.
+    pub(crate) fn keep(&self, kept: &mut Kept, batch: &Batch) -> Result<(), AgentError> {
+        kept.batch = Some(String::from_utf8_lossy(&batch.to_line()).into_owned());
+        kept.sequence = batch.sequence;
+        self.make_room(kept)?;
+        let mut written = self.write(kept, batch);
+        while written.as_ref().is_err_and(is_full) && self.drop_oldest(kept)? {
+            written = self.write(kept, batch);
+        }
+        written.map_err(|error| self.failed(STATE, error))
+    }
+
+    fn write(&self, kept: &Kept, batch: &Batch) -> io::Result<()> {
+        self.folder.replace(STATE, &serde_json::to_vec(kept).map_err(io::Error::other)?)?;
+        self.folder.replace(&Waiting::name(batch.sequence, false), &batch.to_line())
+    }
+
+    /// Keep to the limit.
+    fn make_room(&self, kept: &mut Kept) -> Result<(), AgentError> {
+        while self.waiting()?.iter().map(|waiting| waiting.bytes).sum::<u64>() > self.limit_bytes && self.drop_oldest(kept)? {}
+        Ok(())
+    }
+
+    fn drop_oldest(&self, kept: &mut Kept) -> Result<bool, AgentError> {
+        let Some(oldest) = self.waiting()?.into_iter().next() else { return Ok(false) };
+        self.landed(&oldest)?;
+        kept.dropped += 1;
+        Ok(true)
+    }
+
+    /// Batches that wait, the oldest first.
+    pub(crate) fn waiting(&self) -> Result<Vec<Waiting>, AgentError> {
+        let mut all = Vec::new();
+        for name in self.folder.names().map_err(|error| self.failed("", error))? {
+            let bytes = fs::symlink_metadata(self.folder.path().join(&name)).map_or(0, |found| found.len());
+            all.extend(name.to_str().and_then(|name| Waiting::parse(name, bytes)));
+        }
+        all.sort_by_key(|waiting| (waiting.sequence, waiting.was_sent));
+        Ok(all)
+    }
+
+    /// The line of a batch.
+    pub(crate) fn line(&self, waiting: &Waiting) -> Result<Vec<u8>, AgentError> {
+        let name = Waiting::name(waiting.sequence, waiting.was_sent);
+        let mut line = Vec::new();
+        let read = self.folder.open_file(&name).and_then(|mut file| file.read_to_end(&mut line));
+        read.map(|_| line).map_err(|error| self.failed(&name, error))
+    }
+
+    /// It is about to be sent: from now on it may have landed.
+    pub(crate) fn about_to_send(&self, waiting: &Waiting) -> Result<(), AgentError> {
+        if waiting.was_sent {
+            return Ok(());
+        }
+        let (from, to) = (Waiting::name(waiting.sequence, false), Waiting::name(waiting.sequence, true));
+        let renamed = self.folder.rename(&from, &to).and_then(|()| self.folder.sync());
+        renamed.map_err(|error| self.failed(&from, error))
+    }
+
+    /// It is in the lake.
+    pub(crate) fn landed(&self, waiting: &Waiting) -> Result<(), AgentError> {
+        for was_sent in [false, true] {
+            let name = Waiting::name(waiting.sequence, was_sent);
+            self.folder.remove(&name).map_err(|error| self.failed(&name, error))?;
+        }
+        Ok(())
+    }
+
+    /// The collector refuses it: it is put aside, where somebody can look at it.
+    pub(crate) fn refused(&self, waiting: &Waiting) -> Result<(), AgentError> {
+        let line = self.line(waiting)?;
+        let aside = self.folder.subfolder(REFUSED)?;
+        let name = Waiting::name(waiting.sequence, true);
+        aside.replace(&name, &line).map_err(|error| self.failed(REFUSED, error))?;
+        self.landed(waiting)
+    }
+
+    /// How many were refused.
+    pub(crate) fn refused_number(&self) -> usize {
+        fs::read_dir(self.folder.path().join(REFUSED)).map_or(0, |entries| entries.flatten().count())
+    }
+
+    /// Where it can be asked.
+    #[must_use]
+    pub(crate) fn socket(path: &Path) -> PathBuf {
+        path.join("agent.sock")
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// A number that no other agent has.
+fn new_number() -> Result<String, AgentError> {
+    let path = Path::new("/dev/urandom");
+    let mut bytes = [0; 8];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut bytes));
+    read.map_err(|error| AgentError::Io(path.into(), error))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::Origin;
+
+    fn batch(sequence: i64) -> Batch {
+        let origin = Origin { cluster: "c".into(), node: "n".into(), agent: "0123456789abcdef".into(), sequence };
+        Batch::new(&origin, 1_800_000_000_000_000_000)
+    }
+
+    fn numbers(spool: &Spool) -> Vec<(i64, bool)> {
+        spool.waiting().expect("it can be read").iter().map(|waiting| (waiting.sequence, waiting.was_sent)).collect()
+    }
+
+    #[test]
+    fn a_batch_is_kept_until_it_has_landed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("spool");
+        let spool = Spool::open(&path, 1 << 20).expect("it is made");
+        let mut kept = spool.begin().expect("it is empty");
+        assert_eq!(kept.agent.len(), 16);
+        for sequence in 1..=3 {
+            spool.keep(&mut kept, &batch(sequence)).expect("there is room");
+        }
+        assert!(matches!(Spool::open(&path, 1), Err(AgentError::InUse(_))));
+        let waiting = spool.waiting().expect("it can be read");
+        spool.about_to_send(&waiting[0]).expect("it is renamed");
+        assert_eq!(numbers(&spool), [(1, true), (2, false), (3, false)]);
+        spool.landed(&spool.waiting().expect("read")[0]).expect("it goes");
+        let agent = kept.agent.clone();
+        drop(spool);
+        // The next process.
+        let spool = Spool::open(&path, 1 << 20).expect("it is there");
+        let kept = spool.begin().expect("as it was");
+        assert_eq!((kept.agent, kept.sequence, numbers(&spool)), (agent, 3, vec![(2, false), (3, false)]));
+        // Killed after the state, before the file of the batch; or after that had landed, which nobody knows.
+        spool.landed(&spool.waiting().expect("read")[1]).expect("it goes");
+        spool.begin().expect("as it was");
+        assert_eq!(numbers(&spool), [(2, false), (3, true)]);
+    }
+
+    #[test]
+    fn the_oldest_go_where_there_are_too_many() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let line = batch(1).to_line().len() as u64;
+        let spool = Spool::open(&folder.path().join("spool"), line * 3).expect("it is made");
+        let mut kept = spool.begin().expect("it is empty");
+        for sequence in 1..=9 {
+            spool.keep(&mut kept, &batch(sequence)).expect("there is room");
+        }
+        assert_eq!((numbers(&spool).len(), kept.dropped), (4, 5));
+        assert_eq!(numbers(&spool)[0], (6, false));
+    }
+
+    #[test]
+    fn a_damaged_state_begins_a_new_agent() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("spool");
+        let spool = Spool::open(&path, 1 << 20).expect("it is made");
+        let mut kept = spool.begin().expect("it is empty");
+        spool.keep(&mut kept, &batch(1)).expect("there is room");
+        fs::write(path.join(STATE), "{\"agent\":").expect("damaged");
+        let anew = spool.begin().expect("it begins");
+        assert!(anew.agent != kept.agent && anew.sequence == 0);
+        assert!(path.join("state.damaged.json").exists());
+        assert_eq!(numbers(&spool), [(1, false)]);
+    }
+}

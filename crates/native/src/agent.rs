@@ -1,0 +1,244 @@
+//! `sysdock-native agent` and `collect`: what each job of a node uses, and the collector that brings it into a lake.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use sysdock_agent::{
+    Agent, AgentError, Collector, CollectorOptions, JobAnswer, Landing, Options, Said, Settings, SettingsFile, Target, ask,
+};
+use sysdock_bpf::accounting::remove_pins;
+use sysdock_table::Cancel;
+
+use crate::{
+    arguments::{AgentPrint, AgentRun, AgentStop, AgentVerb, Collect, PrintFormat},
+    messages::{Message, note},
+    signals,
+};
+
+/// Where the settings of a site are, if it has any.
+const SETTINGS: &str = "/etc/sysdock/agent.toml";
+const BPF: &str = "/sys/fs/bpf";
+
+pub(crate) fn run(verb: &AgentVerb) -> Result<u8, Message> {
+    match verb {
+        AgentVerb::Run(arguments) => count(arguments),
+        AgentVerb::Print(arguments) => print(arguments),
+        AgentVerb::Stop(arguments) => stop(arguments),
+    }
+}
+
+fn count(arguments: &AgentRun) -> Result<u8, Message> {
+    let cancel = Cancel::default();
+    signals::cancel_on_signal(&cancel);
+    let target = match (&arguments.lake, &arguments.push) {
+        (Some(lake), _) => Target::Lake(lake.clone()),
+        (None, Some(url)) => Target::Push {
+            url: url.clone(),
+            token_file: arguments.token_file.clone().ok_or_else(no_token)?,
+            ca: arguments.ca.clone(),
+        },
+        (None, None) => {
+            return Err(Message::new("nothing says where the rows go", "give --lake DIR, or --push URL with --token-file FILE"));
+        }
+    };
+    let pins = if arguments.no_pin { None } else { Some(bpf_folder()?) };
+    let options = Options {
+        spool: arguments.spool.spool.clone(),
+        spool_bytes: u64::from(arguments.spool_limit) << 20,
+        pins: pins.clone(),
+        target,
+    };
+    let agent = Agent::begin(settings(arguments)?, options)?;
+    agent.run(&cancel, &say)?;
+    if let Some(pins) = pins {
+        let _ = remove_pins(&pins);
+    }
+    Ok(0)
+}
+
+fn no_token() -> Message {
+    Message::new(
+        "--push needs --token-file",
+        "write a token of the collector's file of tokens into a file that only root may read",
+    )
+}
+
+fn settings(arguments: &AgentRun) -> Result<Settings, Message> {
+    let usual = Path::new(SETTINGS);
+    let file = match &arguments.settings {
+        Some(path) => SettingsFile::read(path).map_err(|error| settings_error(path, error.into()))?,
+        None if usual.exists() => SettingsFile::read(usual).map_err(|error| settings_error(usual, error.into()))?,
+        None => SettingsFile::default(),
+    };
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let path = arguments.settings.as_deref().unwrap_or(usual);
+    let mut settings = Settings::new(&file, host.trim()).map_err(|error| settings_error(path, error.into()))?;
+    if let Some(cluster) = &arguments.cluster {
+        settings.cluster.clone_from(cluster);
+    }
+    if let Some(node) = &arguments.node {
+        settings.node.clone_from(node);
+    }
+    settings.interval = arguments.interval;
+    settings.linger = arguments.linger;
+    Ok(settings)
+}
+
+fn settings_error(path: &Path, error: AgentError) -> Message {
+    let message = Message::from(error);
+    Message::bare(format!("{}: {}", path.display(), message.text()))
+}
+
+/// Where programs stay when the agent is killed; it is mounted where it is not.
+fn bpf_folder() -> Result<PathBuf, Message> {
+    let folder = PathBuf::from(BPF);
+    let is_mounted =
+        sysdock_mounts::all().is_ok_and(|all| all.iter().any(|mount| mount.fs_type == "bpf" && mount.point == folder));
+    if is_mounted {
+        return Ok(folder);
+    }
+    let (source, target, kind) = (c"bpf", c"/sys/fs/bpf", c"bpf");
+    // SAFETY: the texts live through the call; there are no data.
+    let code = unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) };
+    if code == 0 {
+        return Ok(folder);
+    }
+    let error = io::Error::last_os_error();
+    Err(Message::new(
+        format!("{BPF}: cannot be mounted: {error}"),
+        "run as root, or with --no-pin: then what jobs do is not counted while the agent is not there",
+    ))
+}
+
+fn say(said: Said) {
+    match said {
+        Said::Begun { is_resumed, left_out } => {
+            note(if is_resumed { "counting goes on where the agent before this one left it" } else { "counting" });
+            for name in left_out {
+                note(&format!("variable {name}: left out, its name is too long or there are too many"));
+            }
+        }
+        Said::Landed(_) => {}
+        Said::Waits(why) => note(&format!("batches wait in the spool: {why}")),
+        Said::Refused(why) => note(&format!("a batch was refused and put aside: {why}")),
+        Said::Missed(why) => note(&format!("this interval is added to the next one: {why}")),
+    }
+}
+
+fn print(arguments: &AgentPrint) -> Result<u8, Message> {
+    let answer = ask(&arguments.spool.spool, &arguments.job, arguments.over)?;
+    let text = match arguments.format {
+        PrintFormat::Json => serde_json::to_string(&answer).map_err(|error| Message::bare(error.to_string()))? + "\n",
+        PrintFormat::Text => text_of(&answer).ok_or_else(|| {
+            Message::new(
+                format!("job {}: not known on this node", arguments.job),
+                "its processes have not run here since the agent began, or ended longer ago than it remembers",
+            )
+        })?,
+    };
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| Message::bare(format!("standard output: {error}")))?;
+    Ok(0)
+}
+
+/// What a user reads at the end of his job.
+fn text_of(answer: &JobAnswer) -> Option<String> {
+    let total = answer.total.as_ref()?;
+    let metadata = total.opens + total.creates + total.closes + total.stats + total.readdirs + total.removes + total.renames;
+    let metadata = metadata + total.makes + total.attributes;
+    let (wall_ns, name) = (total.ended_ns - total.begun_ns, total.name.as_deref().unwrap_or_default());
+    let mut text = format!(
+        "sysdock: job {} {}({} on {})\n",
+        total.job_id.as_deref().unwrap_or_default(),
+        if name.is_empty() { String::new() } else { format!("{name} ") },
+        seconds(wall_ns),
+        total.node,
+    );
+    let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<22}{value}\n"));
+    line("read, written", format!("{}, {}", bytes(total.read_bytes), bytes(total.written_bytes)));
+    line("from, to devices", format!("{}, {}", bytes(total.disk_read_bytes), bytes(total.disk_written_bytes)));
+    line("reads, writes, syncs", format!("{}, {}, {}", total.reads, total.writes, total.syncs));
+    let parts = format!("{} opens, {} creates, {} stats, {} removes", total.opens, total.creates, total.stats, total.removes);
+    line("metadata operations", format!("{metadata} ({parts})"));
+    line("failed calls", total.errors.to_string());
+    line("waited for files", format!("{} of all threads, {} in the calls", seconds(total.io_wait_ns), seconds(total.io_time_ns)));
+    line("CPU time", format!("{}, {} waiting for a CPU", seconds(total.cpu_ns), seconds(total.cpu_wait_ns)));
+    line("largest process", bytes(total.largest_process_bytes.unwrap_or(0)));
+    if !total.is_whole {
+        line("", "the agent did not count from the job's begin on".into());
+    }
+    if !answer.files.is_empty() {
+        text.push_str("  files that took most time:\n");
+        for file in answer.files.iter().take(5) {
+            let path = if file.file_path.is_empty() { "(name not known)" } else { &file.file_path };
+            let moved = format!("{} read, {} written", bytes(file.read_bytes), bytes(file.written_bytes));
+            text.push_str(&format!("    {:>9}  {} calls, {moved}  {path}\n", seconds(file.io_time_ns), file.calls));
+        }
+    }
+    Some(text)
+}
+
+fn seconds(ns: i64) -> String {
+    let number = ns as f64;
+    let (unit, name) = match ns {
+        ..=999_999 => (1e3, "us"),
+        1_000_000..=999_999_999 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    format!("{:.1} {name}", number / unit)
+}
+
+fn bytes(number: i64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = number as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{number} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+}
+
+fn stop(arguments: &AgentStop) -> Result<u8, Message> {
+    let folder = arguments.pins.clone().unwrap_or_else(|| BPF.into());
+    match remove_pins(&folder) {
+        Ok(0) => note("no programs of an agent are left in the kernel"),
+        Ok(number) => note(&format!("removed the programs of {number} agents")),
+        Err(error) => return Err(Message::new(format!("{}: {error}", folder.display()), "run as root")),
+    }
+    Ok(0)
+}
+
+/// Take batches until a signal comes.
+pub(crate) fn collect(arguments: &Collect) -> Result<u8, Message> {
+    let cancel = Cancel::default();
+    signals::cancel_on_signal(&cancel);
+    let tls = match (&arguments.certificate, &arguments.key) {
+        (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
+        (None, None) if arguments.listen.ip().is_loopback() || arguments.plain => None,
+        (None, None) => {
+            return Err(Message::new(
+                format!("--listen {}: tokens would cross the network readable by all", arguments.listen),
+                "give --certificate and --key, or --plain where the network is trusted",
+            ));
+        }
+        _ => return Err(Message::new("--certificate and --key belong together", "give both, or none")),
+    };
+    let options = CollectorOptions {
+        listen: arguments.listen,
+        lake: arguments.lake.clone(),
+        tokens: arguments.token_file.clone(),
+        tls,
+        landing: Landing { every: arguments.land_every, limit: arguments.land_limit },
+    };
+    let collector = Collector::open(options)?;
+    if let Some(address) = collector.address() {
+        note(&format!("listening on {address}"));
+    }
+    collector.run(&cancel, |error| note(&format!("batches did not land: {error:?}")))?;
+    Ok(0)
+}

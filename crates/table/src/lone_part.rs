@@ -1,0 +1,75 @@
+//! A Parquet file of a table that belongs to no recording.json: what it holds is said by its name and its footer, so that many can write into one
+//! folder at a time without a list that they share.
+
+use std::{fs::File, io::BufWriter, path::PathBuf};
+
+use parquet::{arrow::ArrowWriter, file::metadata::KeyValue};
+
+use crate::{
+    Batch, Folder, Part, TableError,
+    recording::{HashingFile, Sink, properties},
+    rows::Columns,
+    schema,
+};
+
+/// One that is being written, under a name that readers do not take.
+#[derive(Debug)]
+pub struct LonePart {
+    path: PathBuf,
+    name: String,
+    rows: u64,
+    writer: ArrowWriter<Sink>,
+}
+
+impl LonePart {
+    /// Begin one of the table of `C`.
+    ///
+    /// # Errors
+    /// [`TableError`]: the name is taken, or the disk refuses.
+    pub fn create<C: Columns>(folder: &Folder, name: &str) -> Result<LonePart, TableError> {
+        let path = folder.path().join(name);
+        let file: File = folder.create_file(name).map_err(|error| TableError::Io(path.clone(), error))?;
+        let def = schema::table(C::TABLE);
+        let sink = BufWriter::with_capacity(1 << 18, HashingFile::new(file));
+        let writer = ArrowWriter::try_new(sink, def.arrow_schema(), Some(properties(def)))
+            .map_err(|error| TableError::Parquet(path.clone(), error))?;
+        Ok(LonePart { path, name: name.into(), rows: 0, writer })
+    }
+
+    /// Add a row group; the batch is empty afterwards.
+    ///
+    /// # Errors
+    /// [`TableError`] if the disk refuses.
+    pub fn write<C: Columns>(&mut self, batch: &mut Batch<C>) -> Result<(), TableError> {
+        let rows = batch.take();
+        self.rows += rows.num_rows() as u64;
+        let written = self.writer.write(&rows).and_then(|()| self.writer.flush());
+        written.map_err(|error| TableError::Parquet(self.path.clone(), error))
+    }
+
+    /// End it, with this in its footer: all of it is on the disk then, under the name that it began with.
+    ///
+    /// # Errors
+    /// [`TableError`] if the disk refuses.
+    pub fn finish(mut self, metadata: &[(&str, String)]) -> Result<Part, TableError> {
+        for (key, value) in metadata {
+            self.writer.append_key_value_metadata(KeyValue::new((*key).to_string(), value.clone()));
+        }
+        let path = self.path;
+        let sink = self.writer.into_inner().map_err(|error| TableError::Parquet(path.clone(), error))?;
+        let file = sink.into_inner().map_err(|error| TableError::Io(path.clone(), error.into_error()))?;
+        let (bytes, sha256) = file.finish().map_err(|error| TableError::Io(path, error))?;
+        Ok(Part { file: self.name, rows: self.rows, bytes, sha256 })
+    }
+}
+
+/// What stands in the footer of a part under this key.
+///
+/// # Errors
+/// [`TableError`]: it cannot be read, or is no Parquet file.
+pub fn footer_value(file: File, path: &std::path::Path, key: &str) -> Result<Option<String>, TableError> {
+    use parquet::file::{reader::FileReader, serialized_reader::SerializedFileReader};
+    let reader = SerializedFileReader::new(file).map_err(|error| TableError::Parquet(path.into(), error))?;
+    let values = reader.metadata().file_metadata().key_value_metadata();
+    Ok(values.into_iter().flatten().find(|entry| entry.key == key).and_then(|entry| entry.value.clone()))
+}

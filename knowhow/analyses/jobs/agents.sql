@@ -1,0 +1,43 @@
+-- Agents and what they lost
+-- One row per agent: whether all its batches came, what it dropped, and what it cost.
+-- needs:  agent_batches
+-- column: cluster VARCHAR          The cluster.
+-- column: node VARCHAR             The node.
+-- column: agent VARCHAR            The agent's own number.
+-- column: version VARCHAR          Its version.
+-- column: last_ns BIGINT           Its last batch, Unix time [ns].
+-- column: batches BIGINT           Batches that came.
+-- column: missing BIGINT           Batches between the first and the last one that did not.
+-- column: dropped BIGINT           Batches that it removed unsent, as its spool was full.
+-- column: refused BIGINT           Batches that a collector refused.
+-- column: waiting BIGINT           Batches that waited when it made the last one.
+-- column: lost BIGINT              Things that found no room in the kernel's tables.
+-- column: restarts BIGINT          Times that an agent was started again, while its programs went on counting.
+-- column: cpu_share DOUBLE         Its CPU time by the time that passed.
+-- column: memory_bytes BIGINT      The most memory that it had [B].
+-- tags:   jobs
+SELECT
+    b.cluster,
+    b.node,
+    b.agent,
+    arg_max(b.version, b.ts_ns) AS version,
+    max(b.ts_ns) AS last_ns,
+    count(DISTINCT b.sequence) AS batches,
+    max(b.sequence) - min(b.sequence) + 1 - count(DISTINCT b.sequence) AS missing,
+    max(b.dropped_batches) AS dropped,
+    max(b.refused_batches) AS refused,
+    arg_max(b.waiting_batches, b.sequence) AS waiting,
+    max(b.lost) AS lost,
+    CAST(sum(CASE WHEN b.is_resumed THEN 1 ELSE 0 END) AS BIGINT) AS restarts,
+    CASE
+        WHEN sum(CASE WHEN b.is_resumed THEN 0 ELSE b.interval_ns END) > 0
+            THEN round(
+                sum(CASE WHEN b.is_resumed OR b.interval_ns = 0 THEN 0 ELSE b.cpu_ns END)
+                / sum(CASE WHEN b.is_resumed THEN 0 ELSE b.interval_ns END),
+                6
+            )
+    END AS cpu_share,
+    max(b.memory_bytes) AS memory_bytes
+FROM agent_batches AS b
+GROUP BY b.cluster, b.node, b.agent
+ORDER BY b.cluster, b.node, b.agent

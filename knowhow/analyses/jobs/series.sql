@@ -1,0 +1,67 @@
+-- A job over time
+-- What a job, or all of them, did to each file system over time, and what it used, in steps.
+-- needs:  job_samples
+-- param:  job VARCHAR = ''                     Only this job; empty: all.
+-- param:  begin_ns BIGINT = 0                  Only intervals that end after it, Unix time [ns]; 0: from the first on.
+-- param:  end_ns BIGINT = 9223372036854775807  Only intervals that end by then, Unix time [ns].
+-- param:  step_s BIGINT = 10 > 0               Length of a step [s].
+-- column: ts_ns BIGINT                 Start of the step, Unix time [ns].
+-- column: target VARCHAR               The file system, by its mount point; empty: CPU and memory.
+-- column: nodes BIGINT                 Nodes on which it did something there.
+-- column: read_bytes BIGINT           Read by calls [B].
+-- column: written_bytes BIGINT        Written by calls [B].
+-- column: operations BIGINT           Calls on files.
+-- column: metadata_operations BIGINT  Of them, those about names and attributes.
+-- column: errors BIGINT               Of them, those that failed.
+-- column: io_wait_ns BIGINT           How long its threads waited in them, together [ns].
+-- column: cpu_ns BIGINT               Time on CPUs [ns].
+-- column: memory_bytes BIGINT         Resident memory at the end of its last interval in the step, of all nodes [B].
+-- chart:  lines x=ts_ns y=read_bytes color=target title="Read by jobs" title_ja="ジョブの読み込み量"
+-- chart:  lines x=ts_ns y=written_bytes color=target title="Written by jobs" title_ja="ジョブの書き込み量"
+-- chart:  lines x=ts_ns y=metadata_operations color=target title="Metadata operations of jobs" title_ja="ジョブのメタデータ操作"
+-- tags:   jobs, time, bytes
+WITH chosen AS (
+    SELECT
+        s.*,
+        (s.ts_ns - 1) // ($step_s * 1000000000) AS step
+    FROM job_samples AS s
+    WHERE s.job_id IS NOT NULL
+        AND ($job = '' OR s.job_id = $job)
+        AND s.ts_ns > $begin_ns
+        AND s.ts_ns <= $end_ns
+        AND s.counter_group IN ('files', 'tasks')
+),
+
+memory AS (
+    SELECT
+        m.step,
+        CAST(sum(m.last_bytes) AS BIGINT) AS memory_bytes
+    FROM (
+        SELECT
+            c.step,
+            c.node,
+            c.job_id,
+            arg_max(c.memory_bytes, c.ts_ns) AS last_bytes
+        FROM chosen AS c
+        WHERE c.counter_group = 'tasks'
+        GROUP BY c.step, c.node, c.job_id
+    ) AS m
+    GROUP BY m.step
+)
+
+SELECT
+    c.step * $step_s * 1000000000 AS ts_ns,
+    coalesce(c.target, '') AS target,
+    count(DISTINCT c.node) AS nodes,
+    CAST(sum(c.read_bytes) AS BIGINT) AS read_bytes,
+    CAST(sum(c.written_bytes) AS BIGINT) AS written_bytes,
+    CAST(sum(c.operations) AS BIGINT) AS operations,
+    CAST(sum(c.metadata_operations) AS BIGINT) AS metadata_operations,
+    CAST(sum(c.errors) AS BIGINT) AS errors,
+    CAST(sum(c.io_wait_ns) AS BIGINT) AS io_wait_ns,
+    CAST(sum(c.cpu_ns) AS BIGINT) AS cpu_ns,
+    CAST(max(CASE WHEN c.target IS NULL THEN m.memory_bytes END) AS BIGINT) AS memory_bytes
+FROM chosen AS c
+LEFT JOIN memory AS m ON m.step = c.step
+GROUP BY c.step, c.target
+ORDER BY c.step, target

@@ -1,0 +1,73 @@
+-- Jobs by what they do to the file systems
+-- Which jobs moved most data, made most calls, or waited longest for files: of all nodes, in a stretch of time.
+-- needs:  job_samples
+-- param:  begin_ns BIGINT = 0                     Only intervals that end after it, Unix time [ns]; 0: from the first on.
+-- param:  end_ns BIGINT = 9223372036854775807     Only intervals that end by then, Unix time [ns].
+-- param:  target VARCHAR = ''                     Only calls on this file system: its mount point; empty: all but those of the kernel itself.
+-- param:  by VARCHAR = 'io_wait'                  What comes first, and what `share` is a part of: bytes, operations, metadata, io_wait, cpu.
+-- column: job_id VARCHAR               The job; a unit of systemd; a container; `(no job)` for the rest.
+-- column: user VARCHAR                 Whose it is.
+-- column: name VARCHAR                 What it is called.
+-- column: nodes BIGINT                 Nodes on which it did something.
+-- column: bytes BIGINT                Read and written by calls on files [B].
+-- column: operations BIGINT           Calls on files.
+-- column: metadata_operations BIGINT  Of them, those about names and attributes.
+-- column: errors BIGINT               Of them, those that failed.
+-- column: io_wait_ns BIGINT           How long its threads waited in calls on files, together [ns].
+-- column: cpu_ns BIGINT               Time on CPUs [ns].
+-- column: share DOUBLE                 Its part of what all did, of what `by` names.
+-- chart:  bars x=job_id y=io_wait_ns limit=20 title="Jobs by time waited for files" title_ja="ファイル待ち時間の長いジョブ"
+-- tags:   jobs, bytes, time
+WITH sums AS (
+    SELECT
+        s.job_id,
+        max(s."user") AS "user",
+        max(s.name) AS name,
+        count(DISTINCT s.node) AS nodes,
+        CAST(coalesce(sum(s.bytes), 0) AS BIGINT) AS bytes,
+        CAST(coalesce(sum(s.operations), 0) AS BIGINT) AS operations,
+        CAST(coalesce(sum(s.metadata_operations), 0) AS BIGINT) AS metadata_operations,
+        CAST(coalesce(sum(s.errors), 0) AS BIGINT) AS errors,
+        CAST(coalesce(sum(s.io_wait_ns), 0) AS BIGINT) AS io_wait_ns,
+        CAST(coalesce(sum(s.cpu_ns), 0) AS BIGINT) AS cpu_ns
+    FROM job_samples AS s
+    WHERE s.job_id IS NOT NULL
+        AND s.ts_ns > $begin_ns
+        AND s.ts_ns <= $end_ns
+        AND (
+            s.counter_group = 'tasks'
+            OR (
+                s.counter_group = 'files'
+                AND (s.target = $target OR ($target = '' AND s.target <> '(kernel)'))
+            )
+        )
+    GROUP BY s.job_id
+),
+
+ranked AS (
+    SELECT
+        j.*,
+        CASE $by
+            WHEN 'bytes' THEN j.bytes
+            WHEN 'operations' THEN j.operations
+            WHEN 'metadata' THEN j.metadata_operations
+            WHEN 'cpu' THEN j.cpu_ns
+            ELSE j.io_wait_ns
+        END AS amount
+    FROM sums AS j
+)
+
+SELECT
+    r.job_id,
+    r."user",
+    r.name,
+    r.nodes,
+    r.bytes,
+    r.operations,
+    r.metadata_operations,
+    r.errors,
+    r.io_wait_ns,
+    r.cpu_ns,
+    CASE WHEN sum(r.amount) OVER () > 0 THEN round(r.amount / sum(r.amount) OVER (), 6) END AS share
+FROM ranked AS r
+ORDER BY r.amount DESC, r.job_id

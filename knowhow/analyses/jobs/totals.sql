@@ -1,0 +1,44 @@
+-- Jobs that have ended
+-- One row per job: how long it ran, and what it did in all, on all nodes together.
+-- needs:  job_totals
+-- param:  job VARCHAR = ''             Only this job; empty: all.
+-- param:  name VARCHAR = ''            Only jobs of this name; empty: all.
+-- param:  user VARCHAR = ''            Only this user; empty: all.
+-- column: job_id VARCHAR               The job.
+-- column: user VARCHAR                 Whose it is.
+-- column: name VARCHAR                 What it is called.
+-- column: command VARCHAR              Its first program.
+-- column: nodes BIGINT                 Nodes on which it ran.
+-- column: begun_ns BIGINT              When it began, Unix time [ns].
+-- column: wall_ns BIGINT               How long it ran [ns].
+-- column: is_whole BOOLEAN             Whether agents counted from its begin to its end, on all nodes.
+-- column: bytes BIGINT                Read and written by calls on files [B].
+-- column: operations BIGINT           Calls on files.
+-- column: metadata_operations BIGINT  Of them, those about names and attributes.
+-- column: errors BIGINT               Of them, those that failed.
+-- column: io_wait_ns BIGINT           How long its threads waited in them, together [ns].
+-- column: cpu_ns BIGINT               Time on CPUs [ns].
+-- column: memory_bytes BIGINT         Sum of the most resident memory of each node [B].
+-- tags:   jobs, time, bytes
+SELECT
+    t.job_id,
+    max(t."user") AS "user",
+    max(t.name) AS name,
+    arg_min(t.command, t.begun_ns) AS command,
+    count(DISTINCT t.node) AS nodes,
+    min(t.begun_ns) AS begun_ns,
+    max(t.ended_ns) - min(t.begun_ns) AS wall_ns,
+    min(CASE WHEN t.is_whole THEN 1 ELSE 0 END) = 1 AS is_whole,
+    CAST(sum(t.bytes) AS BIGINT) AS bytes,
+    CAST(sum(t.operations) AS BIGINT) AS operations,
+    CAST(sum(t.metadata_operations) AS BIGINT) AS metadata_operations,
+    CAST(sum(t.errors) AS BIGINT) AS errors,
+    CAST(sum(t.io_wait_ns) AS BIGINT) AS io_wait_ns,
+    CAST(sum(t.cpu_ns) AS BIGINT) AS cpu_ns,
+    CAST(sum(t.memory_bytes) AS BIGINT) AS memory_bytes
+FROM job_totals AS t
+WHERE ($job = '' OR t.job_id = $job)
+    AND ($name = '' OR t.name = $name)
+    AND ($user = '' OR t."user" = $user)
+GROUP BY t.job_id
+ORDER BY sum(t.io_wait_ns) DESC, t.job_id

@@ -1,0 +1,151 @@
+"""`sysdock agent`: what each job of a node does, counted all the time."""
+
+from __future__ import annotations
+
+import click
+
+_EPILOG = """Example:
+
+\b
+  sysdock agent run --lake /data/lake
+  sysdock jobs top --lake /data/lake
+"""
+_RUN_EPILOG = """Example:
+
+\b
+  sysdock agent run --lake /data/lake
+  sysdock agent run --push https://collector:8404 --token-file /etc/sysdock/token
+
+Jobs are those of Slurm, PBS, LSF, Flux, OAR and Grid Engine, units of systemd, containers, and those that the
+settings name. Needs CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE (root has them).
+"""
+_PRINT_EPILOG = """Example, in an epilogue script of Slurm:
+
+\b
+  sysdock agent print --job "$SLURM_JOB_ID" --over
+"""
+_STOP_EPILOG = """Example:
+
+\b
+  sysdock agent stop
+"""
+
+_spool_option = click.option(
+    "--spool",
+    default="/var/lib/sysdock/agent",
+    show_default=True,
+    type=click.Path(),
+    metavar="DIR",
+    help="Folder of the agent, with what is not in the lake yet.",
+)
+
+
+@click.group("agent", epilog=_EPILOG)
+def command() -> None:
+    """Count what each job of this node does to the file systems, and what it uses of the machine."""
+
+
+@command.command("run", epilog=_RUN_EPILOG)
+@click.option("--lake", type=click.Path(), metavar="DIR", help="Write into this lake.")
+@click.option("--push", metavar="URL", help="Send to this collector.")
+@click.option(
+    "--token-file", type=click.Path(), metavar="FILE", help="File with the token for the collector."
+)
+@click.option(
+    "--ca",
+    type=click.Path(),
+    metavar="FILE",
+    help="Certificates (PEM) to believe, in place of public authorities.",
+)
+@click.option(
+    "--settings",
+    type=click.Path(),
+    metavar="FILE",
+    help="Settings of the site: /etc/sysdock/agent.toml if it is there.",
+)
+@click.option("--cluster", metavar="NAME", help="Name of the cluster.")
+@click.option("--node", metavar="NAME", help="Name of this node, if not the host's.")
+@click.option("--interval", default="10s", show_default=True, metavar="TIME", help="Length of an interval.")
+@click.option(
+    "--linger",
+    default="30s",
+    show_default=True,
+    metavar="TIME",
+    help="A job without processes for so long has ended.",
+)
+@click.option(
+    "--spool-limit",
+    type=int,
+    default=1024,
+    show_default=True,
+    metavar="MIB",
+    help="Most that may wait in the spool; the oldest is dropped then, and counted.",
+)
+@click.option(
+    "--no-pin",
+    is_flag=True,
+    help="Leave no programs in the kernel that go on counting while the agent is not there.",
+)
+@_spool_option
+@click.pass_context
+def run(
+    ctx: click.Context,
+    /,
+    lake: str | None,
+    push: str | None,
+    token_file: str | None,
+    ca: str | None,
+    settings: str | None,
+    cluster: str | None,
+    node: str | None,
+    interval: str,
+    linger: str,
+    spool_limit: int,
+    no_pin: bool,
+    spool: str,
+) -> None:
+    """Count until Ctrl-C or SIGTERM."""
+    given = {
+        "lake": lake,
+        "push": push,
+        "token-file": token_file,
+        "ca": ca,
+        "settings": settings,
+        "cluster": cluster,
+        "node": node,
+    }
+    words = [
+        f"--interval={interval}",
+        f"--linger={linger}",
+        f"--spool={spool}",
+        f"--spool-limit={spool_limit}",
+    ]
+    words += [f"--{name}={value}" for name, value in given.items() if value is not None]
+    words += ["--no-pin"] if no_pin else []
+    _become(ctx, ["run", *words])
+
+
+@command.command("print", epilog=_PRINT_EPILOG)
+@click.option("--job", required=True, metavar="ID", help="The job.")
+@click.option("--over", is_flag=True, help="The job is over: its totals go into the lake.")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@_spool_option
+@click.pass_context
+def print_(ctx: click.Context, /, job: str, over: bool, format_: str, spool: str) -> None:
+    """Print what a job has used on this node: for the epilogue of a batch system."""
+    words = [f"--job={job}", f"--format={format_}", f"--spool={spool}", *(["--over"] if over else [])]
+    _become(ctx, ["print", *words])
+
+
+@command.command("stop", epilog=_STOP_EPILOG)
+@click.pass_context
+def stop(ctx: click.Context, /) -> None:
+    """Remove from the kernel what an agent that was killed has left there."""
+    _become(ctx, ["stop"])
+
+
+def _become(ctx: click.Context, words: list[str]) -> None:
+    from sysdock import cli
+    from sysdock.recording.native import become_native
+
+    ctx.exit(become_native(["agent", *words], beside=not cli.owns_process))

@@ -1,0 +1,166 @@
+"""`sysdock jobs`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sysdock.cli.options import format_option
+from sysdock.errors import UserError
+
+if TYPE_CHECKING:
+    from sysdock.analysis import Session
+
+_EPILOG = """Example:
+
+\b
+  sysdock jobs top --lake /data/lake
+  sysdock jobs show 4242 --lake /data/lake
+"""
+_TOP_EPILOG = """Example:
+
+\b
+  sysdock jobs top --lake /data/lake                       the last minute
+  sysdock jobs top --lake /data/lake --every 10s           again and again
+  sysdock jobs top --lake /data/lake --by metadata --target /work
+  sysdock jobs top --lake /data/lake --at 2026-11-20T08:30:00 --last 10m
+"""
+_SHOW_EPILOG = """Example:
+
+\b
+  sysdock jobs show 4242 --lake /data/lake
+  sysdock jobs show 4242 --lake /data/lake --at 2026-11-20 --last 7d --step 1h
+"""
+_HISTORY_EPILOG = """Example:
+
+\b
+  sysdock jobs history --lake /data/lake --last 365d --step 30d
+  sysdock jobs history --lake /data/lake --user alice --format csv
+"""
+
+_lake_option = click.option(
+    "--lake",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    envvar="SYSDOCK_LAKE",
+    help="The lake; or set SYSDOCK_LAKE.",
+)
+_at_option = click.option(
+    "--at", default="now", show_default=True, metavar="T", help="End of the time to look at: ISO time stamp."
+)
+
+
+@click.group("jobs", epilog=_EPILOG)
+def command() -> None:
+    """Which job loads the file systems: now, at any moment, and last year. From a lake that agents write."""
+
+
+@command.command("top", epilog=_TOP_EPILOG)
+@_lake_option
+@_at_option
+@click.option("--last", default="1m", show_default=True, metavar="TIME", help="How much time until then.")
+@click.option(
+    "--by",
+    type=click.Choice(["io_wait", "bytes", "operations", "metadata", "cpu"]),
+    default="io_wait",
+    show_default=True,
+    help="What comes first, and what the share is of.",
+)
+@click.option("--target", metavar="DIR", help="Only calls on the file system that is mounted there.")
+@click.option("--every", metavar="TIME", help="Again and again, until Ctrl-C.")
+@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Jobs; 0: all.")
+@format_option
+def top(
+    lake: Path, at: str, last: str, by: str, target: str | None, every: str | None, limit: int, format_: str
+) -> None:
+    """Jobs by what they did, on all nodes together."""
+    from sysdock.cli.output import print_result, remark
+    from sysdock.jobs.moments import moment_ns, span_ns
+
+    pause_s = span_ns(every, "--every") / 1e9 if every else None
+    length_ns = span_ns(last)
+    while True:
+        end_ns = moment_ns(at)
+        begin_ns = end_ns - length_ns
+        with _session(lake, begin_ns, end_ns) as session:
+            params = {"begin_ns": begin_ns, "end_ns": end_ns, "by": by, "target": target or ""}
+            result = session.run("jobs/top", params)
+            if pause_s and sys.stdout.isatty():
+                click.clear()
+            print_result(result, format_, limit)
+            if not result.row_count():
+                remark(_nothing_then(session, end_ns))
+        if pause_s is None:
+            return
+        sys.stdout.flush()
+        time.sleep(pause_s)
+
+
+@command.command("show", epilog=_SHOW_EPILOG)
+@click.argument("job")
+@_lake_option
+@_at_option
+@click.option("--last", default="1d", show_default=True, metavar="TIME", help="How much time until then.")
+@click.option("--step", metavar="TIME", help="Length of a step. Default: so that there are some 30.")
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def show(job: str, lake: Path, at: str, last: str, step: str | None, format_: str) -> None:
+    """What a job did: in all, over time, and the files that took most of its time."""
+    from sysdock.jobs.moments import moment_ns, span_ns
+    from sysdock.jobs.one_job import about_job, lines_of
+
+    end_ns = moment_ns(at)
+    begin_ns = end_ns - span_ns(last)
+    step_s = max(1, span_ns(step, "--step") // 1_000_000_000) if step else None
+    with _session(lake, begin_ns, end_ns) as session:
+        found = about_job(session, job, begin_ns, end_ns, step_s)
+    if format_ == "json":
+        import json
+
+        from sysdock.text import harmless_json
+
+        print(harmless_json(json.dumps(found, ensure_ascii=False)))
+    else:
+        print("\n".join(lines_of(found)))
+
+
+@command.command("history", epilog=_HISTORY_EPILOG)
+@_lake_option
+@_at_option
+@click.option("--last", default="30d", show_default=True, metavar="TIME", help="How much time until then.")
+@click.option("--step", default="1d", show_default=True, metavar="TIME", help="Length of a step, in days.")
+@click.option("--user", metavar="NAME", help="Only this user.")
+@click.option("--limit", type=click.IntRange(min=0), default=0, help="Rows; 0, the default: all.")
+@format_option
+def history(lake: Path, at: str, last: str, step: str, user: str | None, limit: int, format_: str) -> None:
+    """Who used the file systems, by user and day or month: of jobs that have ended."""
+    from sysdock.cli.output import print_result
+    from sysdock.jobs.moments import moment_ns, span_ns
+
+    end_ns = moment_ns(at)
+    days = span_ns(step, "--step") // 86_400_000_000_000
+    if days < 1:
+        raise UserError(f"--step {step}: shorter than a day", "write 1d, 7d or 30d")
+    with _session(lake, end_ns - span_ns(last), end_ns) as session:
+        params = {"days": days, "user": user or ""}
+        print_result(session.run("jobs/history", params), format_, limit)
+
+
+def _session(lake: Path, begin_ns: int, end_ns: int) -> Session:
+    from sysdock.analysis import Session
+    from sysdock.recording.lake import Lake, days_between
+
+    return Session(Lake.open(lake, days_between(begin_ns, end_ns)))
+
+
+def _nothing_then(session: Session, end_ns: int) -> str:
+    """Why a list may be empty."""
+    if "job_samples" not in session.recording.tables:
+        return "the lake has no samples of that day"
+    [(last_ns,)] = session.fetch("SELECT max(ts_ns) FROM job_samples")
+    age_s = (end_ns - (last_ns or 0)) / 1e9
+    return f"no samples in that time; the last one of that day is {age_s:,.0f} s older"

@@ -1,0 +1,90 @@
+"""`sysdock lake`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_EPILOG = """Example:
+
+\b
+  sysdock lake compact /data/lake --keep 400
+  sysdock lake check /data/lake
+"""
+_COMPACT_EPILOG = """Example, once a day (cron or a timer):
+
+\b
+  sysdock lake compact /data/lake --keep 400
+"""
+_CHECK_EPILOG = """Example:
+
+\b
+  sysdock lake check /data/lake
+"""
+_GENERATE_EPILOG = """Example:
+
+\b
+  sysdock lake generate /tmp/lake --nodes 500 --jobs 40
+"""
+
+_lake_argument = click.argument("lake", type=click.Path(path_type=Path))
+
+
+@click.group("lake", epilog=_EPILOG)
+def command() -> None:
+    """Keep a lake, in which agents write what jobs do: merge its parts, check them, make one to try things."""
+
+
+@command.command("compact", epilog=_COMPACT_EPILOG)
+@_lake_argument
+@click.option("--today", is_flag=True, help="Also what was written today.")
+@click.option(
+    "--keep", type=click.IntRange(min=1), metavar="DAYS", help="Remove what is older. Default: keep all."
+)
+@click.option("--memory", default="1GB", show_default=True, metavar="SIZE", help="Memory to sort in.")
+def compact(lake: Path, today: bool, keep: int | None, memory: str) -> None:
+    """Merge the small parts of each day into one that is sorted by job. Readers go on meanwhile."""
+    from sysdock.cli.output import remark
+    from sysdock.jobs.compacting import compact as merge
+    from sysdock.recording.lake import Lake
+    from sysdock.text import human_bytes
+
+    Lake.open(lake)
+    done = merge(lake, today=today, keep_days=keep, memory=memory)
+    for path in done.damaged:
+        remark(f"{path}: damaged, left as it is")
+    sizes = f"{human_bytes(done.bytes_before)} to {human_bytes(done.bytes_after)}"
+    print(f"{done.parts_before:,} parts became {done.parts_after:,}, {sizes}, {done.rows:,} rows")
+    if done.doubled_rows:
+        print(f"{done.doubled_rows:,} rows had come twice")
+    if done.removed_days:
+        print(f"{done.removed_days:,} days were removed")
+
+
+@command.command("check", epilog=_CHECK_EPILOG)
+@_lake_argument
+@click.pass_context
+def check(ctx: click.Context, /, lake: Path) -> None:
+    """Read all parts, and say which are damaged; exit status 2 where one is."""
+    from sysdock.recording.lake import Lake
+
+    opened = Lake.open(lake)
+    damage = opened.damage()
+    print("\n".join([*damage, f"{len(opened.lake_parts):,} parts, {len(damage):,} damaged"]))
+    ctx.exit(2 if damage else 0)
+
+
+@command.command("generate", epilog=_GENERATE_EPILOG)
+@_lake_argument
+@click.option("--nodes", type=click.IntRange(min=1), default=100, show_default=True)
+@click.option("--jobs", type=click.IntRange(min=1), default=20, show_default=True, help="At a time.")
+@click.option("--hours", type=click.IntRange(1, 24), default=24, show_default=True)
+@click.option("--date", default="2026-01-01", show_default=True, metavar="DATE", help="The day.")
+@click.option("--seed", type=int, default=1, show_default=True)
+def generate(lake: Path, nodes: int, jobs: int, hours: int, date: str, seed: int) -> None:
+    """Make up a day of a cluster, to try questions on: sizes and times are measured with it."""
+    from sysdock.jobs.generating import generate as make
+
+    rows = make(lake, nodes=nodes, jobs=jobs, hours=hours, date=date, seed=seed)
+    print(f"{rows:,} rows in {lake}")

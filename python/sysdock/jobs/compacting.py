@@ -1,0 +1,243 @@
+"""Merges the many small parts of a lake into few that are sorted by job, and removes what is too old.
+
+A folder of parts is merged in these steps, each of which leaves a lake that can be read:
+
+1. The new part is written under a name that readers do not take (`_new-part-...`).
+2. `_swap.json` names the new part and the old ones: from now on readers take the new one.
+3. The new part gets its name, the old ones go, and `_swap.json` last.
+
+Who finds a `_swap.json` goes on with step 3. Batches that landed twice are there once afterwards: the footer of
+each part names those that it holds (`sysdock.batches`).
+"""
+
+from __future__ import annotations
+
+import datetime
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sysdock import to_disk
+from sysdock.errors import UserError
+from sysdock.recording.lake import PART, SWAP, LakePart, hash_of, parts_of, read_swap, scan
+from sysdock.recording.views import SETTINGS
+
+if TYPE_CHECKING:
+    import duckdb
+
+BATCHES = "sysdock.batches"
+# By what the rows of a table are sorted: what is asked for together lies together.
+ORDER = {
+    "job_samples": "job_id, node, counter_group, target, ts_ns",
+    "job_totals": "ended_ns, job_id, node",
+    "job_files": "job_id, node, io_time_ns DESC",
+    "agent_batches": "node, agent, sequence",
+}
+_ROWS_PER_GROUP = 122_880
+_UNFINISHED = ("_writing-", "_merging-", "_new-")
+_ABANDONED_S = 6 * 3600
+
+Ranges = dict[str, list[tuple[int, int]]]
+
+
+@dataclass
+class Done:
+    """What a run did."""
+
+    folders: int = 0
+    parts_before: int = 0
+    parts_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    rows: int = 0
+    doubled_rows: int = 0
+    removed_days: int = 0
+    damaged: list[str] = field(default_factory=list)
+
+
+def compact(
+    lake: Path,
+    *,
+    today: bool = False,
+    keep_days: int | None = None,
+    memory: str = "1GB",
+    progress: Callable[[str], None] = lambda text: None,
+) -> Done:
+    """Merges the parts of each day that is over (`today`: of this one, too); removes days before `keep_days`."""
+    done = Done()
+    now = datetime.datetime.now(datetime.UTC).date()
+    if keep_days is not None:
+        _remove_days(lake, now - datetime.timedelta(days=keep_days), done)
+    folders: dict[Path, LakePart] = {}
+    for part in scan(lake):
+        if part.table in ORDER and (today or part.date < now):
+            folders.setdefault(part.path.parent, part)
+    for folder, part in folders.items():
+        progress(str(folder.relative_to(lake)))
+        with _alone(folder) as is_alone:
+            if is_alone:
+                _compact_folder(part, folder, memory, done)
+    return done
+
+
+def _compact_folder(example: LakePart, folder: Path, memory: str, done: Done) -> None:
+    finish_swap(folder)
+    _remove_abandoned(folder)
+    parts = list(parts_of(example.table, example.date, folder))
+    whole = [part for part in parts if part.damage() is None]
+    done.damaged += [str(part.path) for part in parts if part not in whole]
+    if len(whole) < 2:
+        return
+    new, doubled = _merge(example.table, folder, whole, memory)
+    add = new.name.removeprefix("_new-")
+    swap = {"remove": [part.path.name for part in whole], "add": [add]}
+    to_disk.write(folder / SWAP, json.dumps(swap).encode())
+    done.bytes_after += new.stat().st_size
+    finish_swap(folder)
+    done.folders += 1
+    done.parts_before += len(whole)
+    done.parts_after += 1
+    done.bytes_before += sum(part.bytes for part in whole)
+    done.rows += int(PART.match(add)[4])  # type: ignore[index]
+    done.doubled_rows += doubled
+
+
+def _merge(table: str, folder: Path, parts: list[LakePart], memory: str) -> tuple[Path, int]:
+    """Writes the new part; returns its path and how many rows were there twice."""
+    import duckdb
+
+    number = time.time_ns() // 1000
+    unfinished = folder / f"_merging-{number}"
+    spill = folder / f"_merging-{number}.spill"
+    config = {**SETTINGS, "memory_limit": memory, "temp_directory": str(spill)}
+    try:
+        with duckdb.connect(config=config) as connection:
+            held = {part.path.name: _batches(connection, part.path) for part in parts}
+            doubled, ranges = _doubled(held)
+            files = ", ".join(_literal(str(part.path)) for part in parts)
+            source = f"read_parquet([{files}], filename=true, union_by_name=true, hive_partitioning=false)"
+            connection.execute("CREATE TABLE doubled (filename VARCHAR, agent VARCHAR, sequence BIGINT)")
+            if doubled:
+                connection.executemany("INSERT INTO doubled VALUES ($1, $2, $3)", doubled)
+            where = (
+                "NOT EXISTS (FROM doubled AS d WHERE d.agent = t.agent AND d.sequence = t.sequence"
+                " AND ends_with(t.filename, d.filename))"
+            )
+            select = f"SELECT t.* EXCLUDE (filename) FROM {source} AS t WHERE {where} ORDER BY {ORDER[table]}"
+            connection.execute(
+                f"COPY ({select}) TO {_literal(str(unfinished))} (FORMAT parquet, COMPRESSION zstd,"
+                f" PARQUET_VERSION v2, ROW_GROUP_SIZE {_ROWS_PER_GROUP},"
+                f" KV_METADATA {{{_literal(BATCHES)}: {_literal(json.dumps(ranges))}}})"
+            )
+            [(rows,)] = connection.execute(
+                f"SELECT count(*) FROM read_parquet({_literal(str(unfinished))})"
+            ).fetchall()
+        stated = sum(part.rows for part in parts)
+        if not doubled and rows != stated:
+            raise UserError(f"{rows:,} rows were merged of {stated:,}", None, str(folder))
+        to_disk.sync(unfinished)
+        digest = hash_of(unfinished)
+        seconds = min(int(PART.match(part.path.name.removeprefix("_new-"))[1]) for part in parts)  # type: ignore[index]
+        new = folder / f"_new-part-{seconds}-merged-{number}-{rows}-{digest[:16]}.parquet"
+        os.rename(unfinished, new)
+        return new, stated - rows
+    finally:
+        unfinished.unlink(missing_ok=True)
+        shutil.rmtree(spill, ignore_errors=True)
+
+
+def _batches(connection: duckdb.DuckDBPyConnection, path: Path) -> Ranges:
+    """The batches that a part holds."""
+    sql = f"SELECT value FROM parquet_kv_metadata({_literal(str(path))}) WHERE key = $key"
+    found = connection.execute(sql, {"key": BATCHES.encode()}).fetchall()
+    return json.loads(found[0][0]) if found else {}
+
+
+def _doubled(held: dict[str, Ranges]) -> tuple[list[tuple[str, str, int]], Ranges]:
+    """Batches that an earlier part holds as well, and all batches as ranges."""
+    doubled = []
+    union: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for name, ranges in held.items():
+        for agent, own in ranges.items():
+            for first, last in own:
+                for other_first, other_last in union[agent]:
+                    both = range(max(first, other_first), min(last, other_last) + 1)
+                    doubled += [(name, agent, number) for number in both]
+        for agent, own in ranges.items():
+            union[agent] = _joined(union[agent] + [(first, last) for first, last in own])
+    return doubled, dict(union)
+
+
+def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges without gaps and overlaps between them."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
+        else:
+            joined.append((first, last))
+    return joined
+
+
+def finish_swap(folder: Path) -> None:
+    """Goes on with a merge whose new part is written; nothing where there is none."""
+    try:
+        swap = read_swap(folder)
+    except UserError:
+        # It is replaced in one step, so that this is the disk's doing; the old parts are all there.
+        os.rename(folder / SWAP, folder / f"{SWAP}.damaged")
+        return
+    if not swap:
+        return
+    for name in swap["add"]:
+        if (folder / f"_new-{name}").exists():
+            os.rename(folder / f"_new-{name}", folder / name)
+    to_disk.sync(folder)
+    for name in swap["remove"]:
+        (folder / name).unlink(missing_ok=True)
+    to_disk.sync(folder)
+    (folder / SWAP).unlink()
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Removes what writers that were killed have left."""
+    for path in folder.iterdir():
+        if path.name.startswith(_UNFINISHED) and time.time() - path.stat().st_mtime > _ABANDONED_S:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _remove_days(lake: Path, first: datetime.date, done: Done) -> None:
+    old = {
+        part.path.parent.parent
+        for part in scan(lake, (datetime.date.min, first - datetime.timedelta(days=1)))
+    }
+    for folder in sorted(old):
+        # A name that no reader takes, in one step; then its content.
+        aside = folder.with_name(f"_old-{folder.name}")
+        os.rename(folder, aside)
+        shutil.rmtree(aside)
+    done.removed_days = len({folder.name for folder in old})
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[bool]:
+    """Whether nobody else merges in this folder."""
+    with open(folder / "_lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

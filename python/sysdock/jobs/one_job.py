@@ -1,0 +1,98 @@
+"""All that a lake has about one job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sysdock.analysis import Session
+from sysdock.errors import UserError
+from sysdock.text import human_bytes, human_count, human_ns, printable
+
+_STEPS = 30
+_INTERVAL_S = 10
+_MOST_FILES = 10
+
+Found = dict[str, Any]
+
+
+def about_job(session: Session, job: str, begin_ns: int, end_ns: int, step_s: int | None = None) -> Found:
+    """Its totals, series and files between two moments; a UserError where the lake knows nothing of it."""
+    found: Found = {"job_id": job, "totals": [], "series": [], "files": []}
+    held = session.recording.tables
+    if "job_totals" in held:
+        found["totals"] = session.run("jobs/totals", {"job": job}).dicts()
+    if "job_samples" in held:
+        sql = """SELECT min(ts_ns), max(ts_ns) FROM job_samples
+            WHERE job_id = $job AND ts_ns > $begin_ns AND ts_ns <= $end_ns"""
+        [(first_ns, last_ns)] = session.fetch(sql, {"job": job, "begin_ns": begin_ns, "end_ns": end_ns})
+        if first_ns is not None:
+            step_s = step_s or _step_s(first_ns, last_ns)
+            params = {"job": job, "begin_ns": begin_ns, "end_ns": end_ns, "step_s": step_s}
+            found["series"] = session.run("jobs/series", params).dicts()
+            found["step_s"] = step_s
+    if "job_files" in held:
+        found["files"] = session.run("jobs/files", {"job": job}).dicts()
+    if not found["totals"] and not found["series"]:
+        hint = "`sysdock jobs top` lists the jobs of a time; --at and --last say which time is looked at"
+        raise UserError(f"job {job}: the lake knows nothing of it in this time", hint)
+    return found
+
+
+def _step_s(first_ns: int, last_ns: int) -> int:
+    wanted = (last_ns - first_ns) / 1e9 / _STEPS
+    return max(1, round(wanted / _INTERVAL_S)) * _INTERVAL_S
+
+
+def lines_of(found: Found) -> list[str]:
+    """The same for people."""
+    lines = [f"job {printable(found['job_id'])}"]
+    for total in found["totals"]:
+        name = printable(total["name"] or total["command"] or "")
+        lines += [
+            f"  {name} of {printable(total['user'] or '?')}: {human_ns(total['wall_ns'])} on {total['nodes']} nodes",
+            f"  moved {human_bytes(total['bytes'])} in {human_count(total['operations'])} calls on files,"
+            f" {human_count(total['metadata_operations'])} of them metadata, {human_count(total['errors'])} failed",
+            f"  waited {human_ns(total['io_wait_ns'])} in them, used {human_ns(total['cpu_ns'])} of CPUs,"
+            f" {human_bytes(total['memory_bytes'])} of memory at most",
+        ]
+        if not total["is_whole"]:
+            lines.append("  agents did not count all of it: these numbers are too small")
+    if found["series"]:
+        lines += ["", *_series_lines(found)]
+    if found["files"]:
+        lines += [
+            "",
+            "files that took most time",
+            f"  {'time':>9} {'read':>9} {'written':>9} {'calls':>8}  file",
+        ]
+        for file in found["files"][:_MOST_FILES]:
+            numbers = [
+                human_ns(file["io_time_ns"]),
+                human_bytes(file["read_bytes"]),
+                human_bytes(file["written_bytes"]),
+            ]
+            calls = human_count(file["calls"])
+            lines.append(
+                "  " + " ".join(f"{n:>9}" for n in numbers) + f" {calls:>8}  {printable(file['path'] or '?')}"
+            )
+    return lines
+
+
+def _series_lines(found: Found) -> list[str]:
+    import datetime
+
+    head = f"  {'from':<19} {'read':>9} {'written':>9} {'calls':>8} {'metadata':>8} {'waited':>9} {'CPU':>9}  file system"
+    lines = [f"over time, in steps of {found['step_s']} s", head]
+    for row in found["series"]:
+        start = datetime.datetime.fromtimestamp(row["ts_ns"] / 1e9).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        texts = [
+            f"{human_bytes(row['read_bytes']):>9}",
+            f"{human_bytes(row['written_bytes']):>9}",
+            f"{human_count(row['operations']):>8}",
+            f"{human_count(row['metadata_operations']):>8}",
+            f"{human_ns(row['io_wait_ns']):>9}",
+            f"{human_ns(row['cpu_ns']):>9}",
+        ]
+        where = printable(row["target"]) if row["target"] else "(CPU)"
+        lines.append(f"  {start:<19} {' '.join(texts)}  {where}")
+    return lines

@@ -1,0 +1,183 @@
+"""A lake: what agents of many nodes wrote, as one recording.
+
+`TABLE/date=2026-11-27/cluster=NAME/part-SECONDS-WRITER-NUMBER-ROWS-HASH.parquet`: the name says how many rows
+there are and begins the hash of the content, so that nothing needs to be opened to know what there is. Names
+that begin with `_` or `.` are no parts. While parts are merged, `_swap.json` in a folder says which are the old
+ones and which the new, so that a reader takes one of the two.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sysdock.errors import UserError
+from sysdock.recording.manifest import Recording
+from sysdock.recording.writing import empty_capture, empty_manifest
+
+PART = re.compile(r"part-(\d+)-([0-9a-f]{8}|merged)-(\d+)-(\d+)-([0-9a-f]{16})\.parquet$")
+SWAP = "_swap.json"
+_DATE = re.compile(r"date=(\d{4}-\d{2}-\d{2})$")
+_DAY = datetime.timedelta(days=1)
+_HINT = "a lake is a folder that `sysdock agent` or `sysdock collect` writes to"
+
+
+@dataclass(frozen=True)
+class LakePart:
+    """A part: its table, its place, and what its name states."""
+
+    table: str
+    date: datetime.date
+    cluster: str
+    path: Path
+    rows: int
+    bytes: int
+    hash: str
+
+    def damage(self) -> str | None:
+        """What is wrong with it: all of it is read."""
+        try:
+            found = hash_of(self.path)
+        except OSError as error:
+            return f"cannot be read: {error.strerror}"
+        return None if found.startswith(self.hash) else "its content is not what its name states"
+
+
+class Lake(Recording):
+    """The parts of a lake whose date lies within `days`, as a recording."""
+
+    def __init__(self, folder: Path, days: tuple[datetime.date, datetime.date] | None = None) -> None:
+        self.lake_parts = list(scan(folder, days))
+        super().__init__(folder, _manifest(folder, self.lake_parts))
+
+    @classmethod
+    def open(cls, path: Path | str, days: tuple[datetime.date, datetime.date] | None = None) -> Lake:
+        """Opens the lake `path`; of `days`, the first and the last, only those are read."""
+        folder = Path(path)
+        if not is_lake(folder):
+            raise UserError("this is no lake", _HINT, str(folder))
+        return cls(folder, days)
+
+    def verify(self, tables: Iterable[str]) -> None:
+        """Nothing: hashing a lake takes as long as reading it. `sysdock lake check` does it."""
+
+    def damage(self) -> list[str]:
+        """One line per part that is damaged: all are read."""
+        found = ((part, part.damage()) for part in self.lake_parts)
+        return [f"{part.path.relative_to(self.folder)}: {why}" for part, why in found if why]
+
+
+def hash_of(path: Path) -> str:
+    """SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with open(path, "rb", buffering=0) as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def is_lake(folder: Path) -> bool:
+    """Whether a folder is a lake: it has a table with dates, and is no recording."""
+    if not folder.is_dir() or (folder / "recording.json").exists():
+        return False
+    return any(_DATE.search(name) for table in _folders(folder) for name in os.listdir(table))
+
+
+def days_between(begin_ns: int, end_ns: int) -> tuple[datetime.date, datetime.date]:
+    """Dates whose parts may hold samples between two moments: batches have the date of their end, in UTC."""
+
+    def date(ns: int) -> datetime.date:
+        return datetime.datetime.fromtimestamp(ns / 1e9, datetime.UTC).date()
+
+    return date(begin_ns), date(end_ns) + _DAY
+
+
+def scan(folder: Path, days: tuple[datetime.date, datetime.date] | None = None) -> Iterable[LakePart]:
+    """All parts of a lake, or those of some days."""
+    for table in _folders(folder):
+        for date_folder in _folders(table):
+            found = _DATE.search(date_folder.name)
+            if not found:
+                continue
+            date = datetime.date.fromisoformat(found[1])
+            if days and not days[0] <= date <= days[1]:
+                continue
+            for cluster in _folders(date_folder):
+                if cluster.name.startswith("cluster="):
+                    yield from parts_of(table.name, date, cluster)
+
+
+def parts_of(table: str, date: datetime.date, folder: Path) -> Iterable[LakePart]:
+    """The parts in one folder of a lake; of a merge that is under way the new ones."""
+    names = {name: name for name in os.listdir(folder) if not name.startswith(("_", "."))}
+    swap = read_swap(folder)
+    if swap:
+        for old in swap["remove"]:
+            names.pop(old, None)
+        for new in swap["add"]:
+            unnamed = f"_new-{new}"
+            names[new] = unnamed if (folder / unnamed).exists() else new
+    for name, file in sorted(names.items()):
+        match = PART.match(name)
+        if not match:
+            continue
+        path = folder / file
+        status = os.stat(path, follow_symlinks=False)
+        if not stat.S_ISREG(status.st_mode):
+            raise UserError("a part of the lake is not a plain file", _HINT, str(path))
+        cluster = folder.name.removeprefix("cluster=")
+        yield LakePart(table, date, cluster, path, int(match[4]), status.st_size, match[5])
+
+
+def read_swap(folder: Path) -> dict[str, list[str]] | None:
+    """The merge that is under way in a folder of a lake."""
+    try:
+        swap = json.loads((folder / SWAP).read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise UserError(
+            f"not JSON: {error}", "`sysdock lake compact` repairs it", str(folder / SWAP)
+        ) from None
+    names = [name for key in ("remove", "add") for name in swap.get(key, [])]
+    if not names or not all(isinstance(name, str) and PART.match(name) for name in names):
+        raise UserError("names of parts are missing", "`sysdock lake compact` repairs it", str(folder / SWAP))
+    return {"remove": swap["remove"], "add": swap["add"]}
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            found = [
+                Path(entry.path)
+                for entry in entries
+                if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(("_", "."))
+            ]
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror}", None, str(folder)) from None
+    return sorted(found)
+
+
+def _manifest(folder: Path, parts: list[LakePart]) -> dict[str, Any]:
+    """What recording.json would say."""
+    tables: dict[str, Any] = {}
+    for part in parts:
+        entry = tables.setdefault(part.table, {"rows": 0, "parts": []})
+        entry["rows"] += part.rows
+        file = str(part.path.relative_to(folder))
+        entry["parts"].append({"file": file, "rows": part.rows, "bytes": part.bytes, "sha256": part.hash})
+    dates = sorted({part.date for part in parts}) or [datetime.date(1970, 1, 1)]
+    start = int(datetime.datetime.combine(dates[0], datetime.time(), datetime.UTC).timestamp())
+    seconds = int(((dates[-1] - dates[0]) + _DAY).total_seconds())
+    samples = tables.get("job_samples", {"rows": 0})["rows"]
+    capture = empty_capture("agent", "samples", "jobs") | {"total": samples, "understood": samples}
+    manifest = empty_manifest(tables, capture)
+    return manifest | {"started_ns": start * 1_000_000_000, "duration_ns": seconds * 1_000_000_000}
