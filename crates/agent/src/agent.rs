@@ -9,7 +9,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use sysdock_bpf::accounting::{Account, Accounting, JobFile, Reading, Says};
+use sysdock_bpf::accounting::{Account, Accounting, JobFile, Reading, Says, Use};
 use sysdock_table::{
     Cancel,
     rows::{AgentBatches, JobFiles, JobTotals},
@@ -244,13 +244,11 @@ impl Agent {
         self.last = Some(now().1);
         self.is_resumed = false;
         self.cpu_ns = own_cpu_ns();
-        for (id, devices) in ended {
-            if let Some(account) = reading.accounts.get(&id) {
-                self.accounting.forget(account, devices).map_err(AgentError::Kernel)?;
-            }
-        }
         self.remember(batch);
-        Ok(())
+        let last = |id: &u32| reading.uses.get(id).copied().unwrap_or_default();
+        let over = ended.iter().filter_map(|(id, devices)| Some((reading.accounts.get(id)?, devices.as_slice(), last(id))));
+        let over: Vec<(&Account, &[u64], Use)> = over.collect();
+        self.accounting.forget(&over).map_err(AgentError::Kernel)
     }
 
     fn jobs(&mut self, reading: &Reading) -> BTreeMap<u32, Job> {
@@ -351,7 +349,10 @@ fn account_in_proc(pid: u32, settings: &Settings, root: Option<&Path>) -> Option
     let folder = PathBuf::from(format!("/proc/{pid}"));
     let environment = fs::read(folder.join("environ")).ok()?;
     let value = |name: &str| {
-        environment.split(|byte| *byte == 0).find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+        environment
+            .split(|byte| *byte == 0)
+            .find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+            .filter(|value| !value.is_empty())
     };
     let of = |scheduler: u8, says: Says| {
         settings.variables.iter().filter(move |one| one.scheduler == scheduler && one.says == says).map(|one| one.name.as_str())

@@ -203,6 +203,9 @@ async fn take(request: Request<Incoming>, shared: &Shared) -> Response<Full<Byte
     }
     let is_packed = header(CONTENT_ENCODING.as_str()).as_deref() == Some("zstd");
     let was_sent = header("x-sysdock-sent-before").as_deref() != Some("0");
+    if hyper::body::Body::size_hint(request.body()).lower() > MOST_PACKED as u64 {
+        return plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too long\n");
+    }
     let body = tokio::time::timeout(SLOWEST, Limited::new(request.into_body(), MOST_PACKED).collect()).await;
     let Ok(Ok(body)) = body else {
         return plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too long, too slow, or not as long as stated\n");

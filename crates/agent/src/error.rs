@@ -26,6 +26,8 @@ pub enum AgentError {
     Address(String),
     /// A certificate or a key.
     Certificate(PathBuf, String),
+    /// The lake is of a form that this version does not know.
+    NewerLake(PathBuf),
     /// A batch took too long into the lake.
     TooLate,
     /// No agent answers at this socket.

@@ -19,6 +19,9 @@ use sysdock_table::{
 
 use crate::{batch::Batch, error::AgentError};
 
+/// Says that a folder is a lake, and of which form.
+const MARK: &str = "lake.json";
+const FORMAT: u32 = 1;
 /// The key in footers.
 pub(crate) const BATCHES: &str = "sysdock.batches";
 /// Rows of a row group: readers skip groups by time and job.
@@ -60,6 +63,12 @@ pub struct Lake {
     footers: BTreeMap<PathBuf, Landed>,
 }
 
+/// What stands in [`MARK`].
+#[derive(Serialize, Deserialize)]
+struct Mark {
+    format: u32,
+}
+
 /// Which part of the lake rows go to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Partition {
@@ -82,15 +91,27 @@ impl Lake {
     /// Open it, or make it.
     ///
     /// # Errors
-    /// [`AgentError`]: it is somebody else's, or the disk refuses.
+    /// [`AgentError`]: it is somebody else's, of a newer form, or the disk refuses.
     pub fn open(path: &Path, writer: &str) -> Result<Lake, AgentError> {
         if !path.exists() {
             drop(Folder::create(path, Access { shared: false, owner: None })?);
         }
         let number = 0;
         let lake = Lake { path: path.into(), writer: writer.into(), number, footers: BTreeMap::new() };
-        lake.folder()?;
-        Ok(lake)
+        let folder = lake.folder()?;
+        let failed = |error| AgentError::Io(path.join(MARK), error);
+        match fs::read(path.join(MARK)) {
+            Ok(text) => {
+                let mark: Mark = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
+                if mark.format > FORMAT { Err(AgentError::NewerLake(path.into())) } else { Ok(lake) }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let mark = serde_json::to_vec(&Mark { format: FORMAT }).expect("keys are text");
+                folder.replace(MARK, &mark).map_err(failed)?;
+                Ok(lake)
+            }
+            Err(error) => Err(failed(error)),
+        }
     }
 
     pub(crate) fn folder(&self) -> Result<Folder, AgentError> {
@@ -314,6 +335,16 @@ mod tests {
         lake.land_once(&batch("a", 2, 5)).expect("it is there");
         assert_eq!(rows(&path), 12);
         assert!(parts(&path).iter().all(|part| damage(part).expect("it can be read").is_none()));
+    }
+
+    #[test]
+    fn a_lake_of_a_newer_form_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("lake");
+        drop(Lake::open(&path, "w1").expect("it is made"));
+        assert_eq!(fs::read_to_string(path.join(MARK)).expect("it is there"), "{\"format\":1}");
+        fs::write(path.join(MARK), "{\"format\":2}").expect("written");
+        assert!(matches!(Lake::open(&path, "w1"), Err(AgentError::NewerLake(_))));
     }
 
     #[test]

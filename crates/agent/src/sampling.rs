@@ -1,7 +1,8 @@
 //! From sums that only grow to what was done in an interval, by job; and to what a job did in all, when it has ended.
 //!
 //! States of a job on this node: it *lives* while a process of it does. Without one it *rests*; if one comes back within the time to linger, it
-//! lives on. Then it has ended: its totals are said once, and its sums in the kernel are dropped. One that comes back later is begun anew.
+//! lives on. Then it has ended: its totals are said once, and its sums in the kernel are dropped, in this reading or, where the agent was killed
+//! before that, in a later one. One that comes back later is begun anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -119,6 +120,8 @@ impl State {
         moment: &Moment<'_>,
     ) -> Sampled {
         let mut done = Done::default();
+        // What is missing was dropped, as asked.
+        self.accounts.retain(|id, _| reading.accounts.contains_key(id));
         for (id, job) in jobs {
             self.add_account(reading, *id, job, moment, &mut done);
         }
@@ -131,12 +134,19 @@ impl State {
         self.last_ns = moment.now_ns;
         let mut sampled = Sampled { samples: done.samples(moment), jobs: done.lives.len() as i64, ..Sampled::default() };
         self.end_jobs(&done, moment, &mut sampled);
+        // An account that was made while the others were read has sums that are not in this reading.
+        let is_over = |id: &u32, known: &Known| !self.jobs.contains_key(&known.job.id) && !done.alive.contains(id);
+        let over = self.accounts.iter().filter(|(id, known)| is_over(id, known) && !done.fresh.contains(id));
+        sampled.ended = over.map(|(id, known)| (*id, known.calls.iter().map(|(device, _)| *device).collect())).collect();
         sampled
     }
 
     fn add_account(&mut self, reading: &Reading, id: u32, job: &Job, moment: &Moment<'_>, done: &mut Done) {
         let used = reading.uses.get(&id).copied().unwrap_or_default();
         let before = self.accounts.remove(&id);
+        if before.is_none() {
+            done.fresh.insert(id);
+        }
         let none = Use::default();
         let change = used.since(before.as_ref().map_or(&none, |known| &known.used));
         let mut calls = Vec::new();
@@ -144,8 +154,19 @@ impl State {
             let then = before.iter().flat_map(|known| &known.calls).find(|(known, _)| known == device);
             let change = counts.since(&then.map(|(_, counts)| *counts).unwrap_or_default());
             calls.push((*device, *counts));
-            done.add_calls(job, moment.mounts.of(*device), &change);
-            add_calls(&mut self.life(reading, id, job, moment).calls, &change);
+            if change != Calls::default() {
+                done.add_calls(job, moment.mounts.of(*device), &change);
+                add_calls(&mut self.life(reading, id, job, moment).calls, &change);
+            }
+        }
+        let known = Known { job: job.clone(), calls, used: used.max(before.map(|known| known.used).unwrap_or_default()) };
+        self.accounts.insert(id, known);
+        if used.processes > 0 {
+            done.alive.insert(id);
+        }
+        // One that has ended, and whose sums are still there.
+        if used.processes == 0 && !change.did_something() && !self.jobs.contains_key(&job.id) {
+            return;
         }
         let life = self.life(reading, id, job, moment);
         add_use(&mut life.used, &change);
@@ -156,8 +177,6 @@ impl State {
             life.alive_ns = life.alive_ns.max(moment.booted_ns + used.last_ns as i64);
         }
         done.add_use(job, &change);
-        let known = Known { job: job.clone(), calls, used: used.max(before.map(|known| known.used).unwrap_or_default()) };
-        self.accounts.insert(id, known);
     }
 
     /// Jobs without a process for long enough, and those of which somebody said that they are over.
@@ -176,15 +195,6 @@ impl State {
         for id in over {
             let Some(life) = self.jobs.remove(&id) else { continue };
             life.end(moment, sampled);
-            let ids: Vec<u32> = self.accounts.iter().filter(|(_, known)| known.job.id == id).map(|(id, _)| *id).collect();
-            for account in ids {
-                // Somebody said that it is over, but it is not: its sums go on, and are not said again.
-                if done.lives.contains(&id) {
-                    continue;
-                }
-                let known = self.accounts.remove(&account).expect("it was just there");
-                sampled.ended.push((account, known.calls.into_iter().map(|(device, _)| device).collect()));
-            }
         }
     }
 
@@ -217,7 +227,8 @@ impl Life {
         (total.begun_ns, total.ended_ns) = (self.begun_ns, self.alive_ns);
         total.is_whole = self.is_whole;
         total.command = Some(settings.hidden(Hidden::Jobs, self.command).into());
-        total.memory_bytes = Some(self.most_bytes as i64);
+        // A job may be over before anybody reads how much it has.
+        total.memory_bytes = Some(self.most_bytes.max(self.used.largest_bytes) as i64);
         total.left_out_calls = *left_out as i64;
         sampled.totals.push(total);
         for file in self.files.into_most() {
@@ -248,14 +259,17 @@ struct Done {
     /// By job, and mount point and type of the file system.
     calls: BTreeMap<(Job, Option<(String, String)>), Calls>,
     uses: BTreeMap<Job, Use>,
+    /// Jobs with processes.
     lives: BTreeSet<String>,
+    /// Accounts with processes.
+    alive: BTreeSet<u32>,
+    /// Those that no reading had before.
+    fresh: BTreeSet<u32>,
 }
 
 impl Done {
     fn add_calls(&mut self, job: &Job, mount: Option<&(String, String)>, change: &Calls) {
-        if *change != Calls::default() {
-            add_calls(self.calls.entry((job.clone(), mount.cloned())).or_default(), change);
-        }
+        add_calls(self.calls.entry((job.clone(), mount.cloned())).or_default(), change);
     }
 
     fn add_use(&mut self, job: &Job, change: &Use) {

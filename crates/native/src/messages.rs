@@ -140,6 +140,9 @@ impl From<AgentError> for Message {
             AgentError::Certificate(path, why) => {
                 Message::new(format!("{}: {why}", path.display()), "certificates and keys are read in PEM")
             }
+            AgentError::NewerLake(path) => {
+                Message::new(format!("{}: this lake was made by a newer version of sysdock", path.display()), "update sysdock")
+            }
             AgentError::TooLate => Message::bare("the file system of the lake took too long"),
             AgentError::NoAgent(path, error) => Message::new(
                 format!("{}: {error}", path.display()),

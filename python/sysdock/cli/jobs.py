@@ -94,7 +94,7 @@ def top(
                 click.clear()
             print_result(result, format_, limit)
             if not result.row_count():
-                remark(_nothing_then(session, end_ns))
+                remark(_nothing_then(session, begin_ns, end_ns))
         if pause_s is None:
             return
         sys.stdout.flush()
@@ -157,10 +157,14 @@ def _session(lake: Path, begin_ns: int, end_ns: int) -> Session:
     return Session(Lake.open(lake, days_between(begin_ns, end_ns)))
 
 
-def _nothing_then(session: Session, end_ns: int) -> str:
-    """Why a list may be empty."""
+def _nothing_then(session: Session, begin_ns: int, end_ns: int) -> str:
+    """Why a list is empty."""
     if "job_samples" not in session.recording.tables:
         return "the lake has no samples of that day"
-    [(last_ns,)] = session.fetch("SELECT max(ts_ns) FROM job_samples")
-    age_s = (end_ns - (last_ns or 0)) / 1e9
-    return f"no samples in that time; the last one of that day is {age_s:,.0f} s older"
+    sql = "SELECT max(ts_ns) FROM job_samples WHERE ts_ns <= $end_ns"
+    [(last_ns,)] = session.fetch(sql, {"end_ns": end_ns})
+    if last_ns is None:
+        return "the samples of that day are all later"
+    if last_ns > begin_ns:
+        return "no calls on that file system in that time"
+    return f"no samples in that time; the last one before it is {(end_ns - last_ns) / 1e9:,.0f} s older"

@@ -33,7 +33,7 @@ _lake_argument = click.argument("lake", type=click.Path(path_type=Path))
 
 @click.group("lake", epilog=_EPILOG)
 def command() -> None:
-    """Keep a lake, in which agents write what jobs do: merge its parts, check them, make one to try things."""
+    """Keep a lake, in which agents write what jobs do: merge its parts, check them, make one up."""
 
 
 @command.command("compact", epilog=_COMPACT_EPILOG)

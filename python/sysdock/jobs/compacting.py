@@ -6,8 +6,8 @@ A folder of parts is merged in these steps, each of which leaves a lake that can
 2. `_swap.json` names the new part and the old ones: from now on readers take the new one.
 3. The new part gets its name, the old ones go, and `_swap.json` last.
 
-Who finds a `_swap.json` goes on with step 3. Batches that landed twice are there once afterwards: the footer of
-each part names those that it holds (`sysdock.batches`).
+Who finds a `_swap.json` goes on with step 3. Batches that landed twice are there once afterwards: the footer
+of each part names those that it holds (`sysdock.batches`).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def compact(
     memory: str = "1GB",
     progress: Callable[[str], None] = lambda text: None,
 ) -> Done:
-    """Merges the parts of each day that is over (`today`: of this one, too); removes days before `keep_days`."""
+    """Merges the parts of each day that is over, `today` of this one, too; keeps the last `keep_days`."""
     done = Done()
     now = datetime.datetime.now(datetime.UTC).date()
     if keep_days is not None:

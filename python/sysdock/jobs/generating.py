@@ -1,16 +1,17 @@
-"""Makes up a day of a cluster, as agents would have written it: to measure sizes and times with, and to try."""
+"""Makes up a day of a cluster, as agents would have written it: to measure sizes and times with."""
 
 from __future__ import annotations
 
 import datetime
 import json
 import os
+import re
 from pathlib import Path
 
 from sysdock.errors import UserError
 from sysdock.jobs.compacting import BATCHES
 from sysdock.library import Library
-from sysdock.recording.lake import hash_of
+from sysdock.recording.lake import FORMAT, MARK, hash_of
 from sysdock.recording.views import SETTINGS
 
 _INTERVAL_NS = 10_000_000_000
@@ -18,8 +19,10 @@ _HOUR_NS = 3600 * 1_000_000_000
 _CLUSTER = "made-up"
 # A number from 0 to 1 that depends on its arguments only.
 _RANDOM = "CREATE MACRO random_of(a, b) AS (hash(a, b, $seed) % 1000000) / 1000000.0"
+_RANDOM_TO = "CREATE MACRO random_to(a, b, most) AS CAST(floor(random_of(a, b) * most) AS BIGINT)"
 
-# Each node runs one job at a time; a job has phases in which it computes, reads or writes.
+# Each node runs one job at a time; a job has phases in which it computes, reads or writes. Each counter varies
+# by itself from interval to interval, so that no column follows from another one.
 _SAMPLES = """
 WITH steps AS (
     SELECT unnest(range($from_ns, $to_ns, 10000000000)) + 10000000000 AS ts_ns
@@ -44,7 +47,7 @@ running AS (
         p.*,
         1 + CAST(floor(random_of(p.slot, 'length') * 12) AS BIGINT) AS hours,
         random_of(p.slot * 1000 + p.step // 60, 'phase') AS phase,
-        random_of(p.node_number * 100000 + p.step, 'noise') AS noise
+        p.node_number * 100000 + p.step AS moment
     FROM placed AS p
 ),
 
@@ -52,7 +55,8 @@ work AS (
     SELECT
         r.*,
         100000 + r.slot * 100 + r.step // (r.hours * 360) AS job,
-        CASE WHEN r.phase > 0.8 THEN CAST(floor(r.noise * 4000) AS BIGINT) ELSE CAST(floor(r.noise * 20) AS BIGINT) END AS calls
+        CASE WHEN r.phase > 0.8 THEN 4000 ELSE 20 END AS most,
+        CASE WHEN r.phase > 0.9 THEN 4000 ELSE 0 END AS most_writes
     FROM running AS r
 )
 
@@ -69,32 +73,34 @@ SELECT
     'files' AS counter_group,
     '/work' AS target,
     'lustre' AS file_system,
-    w.calls * 65536 AS read_bytes,
-    CASE WHEN w.phase > 0.9 THEN w.calls * 1048576 ELSE 0 END AS written_bytes,
-    w.calls AS reads,
-    CASE WHEN w.phase > 0.9 THEN w.calls ELSE 0 END AS writes,
-    w.calls // 10 AS opens,
-    w.calls // 50 AS creates,
-    w.calls // 10 AS closes,
-    w.calls // 3 AS stats,
-    w.calls // 200 AS readdirs,
-    w.calls // 100 AS removes,
+    random_to(w.moment, 'reads', w.most) * 65536 AS read_bytes,
+    random_to(w.moment, 'writes', w.most_writes) * 1048576 AS written_bytes,
+    random_to(w.moment, 'reads', w.most) AS reads,
+    random_to(w.moment, 'writes', w.most_writes) AS writes,
+    random_to(w.moment, 'opens', w.most // 10) AS opens,
+    random_to(w.moment, 'creates', w.most // 50) AS creates,
+    random_to(w.moment, 'closes', w.most // 10) AS closes,
+    random_to(w.moment, 'stats', w.most // 3) AS stats,
+    random_to(w.moment, 'readdirs', w.most // 200) AS readdirs,
+    random_to(w.moment, 'removes', w.most // 100) AS removes,
     0 AS renames,
     0 AS makes,
-    w.calls // 500 AS attributes,
-    w.calls // 300 AS syncs,
-    w.calls // 400 AS errors,
-    w.calls * 21000 + CAST(floor(w.noise * 100000) AS BIGINT) AS io_time_ns,
-    w.calls * 17000 AS io_wait_ns,
-    CAST(floor((0.9 + w.noise / 10) * 40) * 10000000000 / 40 AS BIGINT) AS cpu_ns,
-    CAST(floor(w.noise * 1000) * 1000 AS BIGINT) AS cpu_wait_ns,
-    w.calls * 3 AS minor_faults,
+    random_to(w.moment, 'attributes', w.most // 500) AS attributes,
+    random_to(w.moment, 'syncs', w.most // 300) AS syncs,
+    random_to(w.moment, 'errors', w.most // 400) AS errors,
+    random_to(w.moment, 'time', w.most * 21000) AS io_time_ns,
+    random_to(w.moment, 'wait', w.most * 17000) AS io_wait_ns,
+    random_to(w.moment, 'cpu', 2000000) * 5000 AS cpu_ns,
+    random_to(w.moment, 'cpu wait', 1000) * 1000 AS cpu_wait_ns,
+    random_to(w.moment, 'faults', w.most) AS minor_faults,
     0 AS major_faults,
-    w.calls * 65536 AS disk_read_bytes,
+    random_to(w.moment, 'disk', w.most) * 4096 AS disk_read_bytes,
     0 AS disk_written_bytes
 FROM work AS w
 ORDER BY w.ts_ns, w.node_number
 """
+# Columns of a row that are counters.
+COUNTERS = 22
 
 
 def generate(lake: Path, *, nodes: int, jobs: int, hours: int, date: str, seed: int) -> int:
@@ -109,10 +115,12 @@ def generate(lake: Path, *, nodes: int, jobs: int, hours: int, date: str, seed: 
     if folder.exists():
         raise UserError("this day is there already", "give another lake, or --date", str(folder))
     folder.mkdir(parents=True)
+    (lake / MARK).write_text(json.dumps({"format": FORMAT}))
     day_ns = int(datetime.datetime.combine(day, datetime.time(), datetime.UTC).timestamp()) * 1_000_000_000
     rows = 0
     with duckdb.connect(config=SETTINGS) as connection:
         connection.execute(_RANDOM.replace("$seed", str(int(seed))))
+        connection.execute(_RANDOM_TO)
         columns = ", ".join(_columns())
         for hour in range(hours):
             from_ns = day_ns + hour * _HOUR_NS
@@ -142,13 +150,10 @@ def generate(lake: Path, *, nodes: int, jobs: int, hours: int, date: str, seed: 
 
 def _columns() -> list[str]:
     """All columns of the table, of its types: what is not made up is not known."""
-    made = _SAMPLES[_SAMPLES.rindex("SELECT") :]
-    found = []
-    for column in Library().table("job_samples").columns:
-        is_made = (
-            f" AS {column.name}," in made or f' AS "{column.name}",' in made or f" AS {column.name}\n" in made
-        )
-        is_made = is_made or f"w.{column.name}," in made
-        value = f'"{column.name}"' if is_made else "NULL"
-        found.append(f'CAST({value} AS {column.sql_type}) AS "{column.name}"')
-    return found
+    made = set(re.findall(r'(?:AS |w\.)"?(\w+)"?(?:,|\n)', _SAMPLES[_SAMPLES.rindex("SELECT") :]))
+
+    def value(name: str) -> str:
+        return f'"{name}"' if name in made else "NULL"
+
+    columns = Library().table("job_samples").columns
+    return [f'CAST({value(c.name)} AS {c.sql_type}) AS "{c.name}"' for c in columns]

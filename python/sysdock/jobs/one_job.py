@@ -48,12 +48,15 @@ def lines_of(found: Found) -> list[str]:
     lines = [f"job {printable(found['job_id'])}"]
     for total in found["totals"]:
         name = printable(total["name"] or total["command"] or "")
+        user, wall = printable(total["user"] or "?"), human_ns(total["wall_ns"])
+        calls, failed = human_count(total["operations"]), human_count(total["errors"])
+        metadata = human_count(total["metadata_operations"])
         lines += [
-            f"  {name} of {printable(total['user'] or '?')}: {human_ns(total['wall_ns'])} on {total['nodes']} nodes",
-            f"  moved {human_bytes(total['bytes'])} in {human_count(total['operations'])} calls on files,"
-            f" {human_count(total['metadata_operations'])} of them metadata, {human_count(total['errors'])} failed",
-            f"  waited {human_ns(total['io_wait_ns'])} in them, used {human_ns(total['cpu_ns'])} of CPUs,"
-            f" {human_bytes(total['memory_bytes'])} of memory at most",
+            f"  {name} of {user}: {wall} on {total['nodes']} nodes",
+            f"  transferred {human_bytes(total['bytes'])} in {calls} calls on files, {metadata} of them"
+            f" metadata, {failed} failed",
+            f"  waited {human_ns(total['io_wait_ns'])} in them; CPU time {human_ns(total['cpu_ns'])},"
+            f" memory {human_bytes(total['memory_bytes'])} at most",
         ]
         if not total["is_whole"]:
             lines.append("  agents did not count all of it: these numbers are too small")
@@ -81,7 +84,8 @@ def lines_of(found: Found) -> list[str]:
 def _series_lines(found: Found) -> list[str]:
     import datetime
 
-    head = f"  {'from':<19} {'read':>9} {'written':>9} {'calls':>8} {'metadata':>8} {'waited':>9} {'CPU':>9}  file system"
+    names = f"{'read':>9} {'written':>9} {'calls':>8} {'metadata':>8} {'waited':>9} {'CPU':>9}"
+    head = f"  {'from':<19} {names}  file system"
     lines = [f"over time, in steps of {found['step_s']} s", head]
     for row in found["series"]:
         start = datetime.datetime.fromtimestamp(row["ts_ns"] / 1e9).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -2,8 +2,8 @@
 
 `TABLE/date=2026-11-27/cluster=NAME/part-SECONDS-WRITER-NUMBER-ROWS-HASH.parquet`: the name says how many rows
 there are and begins the hash of the content, so that nothing needs to be opened to know what there is. Names
-that begin with `_` or `.` are no parts. While parts are merged, `_swap.json` in a folder says which are the old
-ones and which the new, so that a reader takes one of the two.
+that begin with `_` or `.` are no parts. While parts are merged, `_swap.json` in a folder says which are the
+old ones and which the new, so that a reader takes one of the two.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from sysdock.recording.writing import empty_capture, empty_manifest
 
 PART = re.compile(r"part-(\d+)-([0-9a-f]{8}|merged)-(\d+)-(\d+)-([0-9a-f]{16})\.parquet$")
 SWAP = "_swap.json"
+MARK = "lake.json"
+FORMAT = 1
 _DATE = re.compile(r"date=(\d{4}-\d{2}-\d{2})$")
 _DAY = datetime.timedelta(days=1)
 _HINT = "a lake is a folder that `sysdock agent` or `sysdock collect` writes to"
@@ -55,6 +57,7 @@ class Lake(Recording):
     """The parts of a lake whose date lies within `days`, as a recording."""
 
     def __init__(self, folder: Path, days: tuple[datetime.date, datetime.date] | None = None) -> None:
+        _check_mark(folder)
         self.lake_parts = list(scan(folder, days))
         super().__init__(folder, _manifest(folder, self.lake_parts))
 
@@ -85,10 +88,19 @@ def hash_of(path: Path) -> str:
 
 
 def is_lake(folder: Path) -> bool:
-    """Whether a folder is a lake: it has a table with dates, and is no recording."""
-    if not folder.is_dir() or (folder / "recording.json").exists():
-        return False
-    return any(_DATE.search(name) for table in _folders(folder) for name in os.listdir(table))
+    """Whether a folder is a lake."""
+    return folder.is_dir() and (folder / MARK).is_file()
+
+
+def _check_mark(folder: Path) -> None:
+    place = folder / MARK
+    try:
+        format_ = json.loads(place.read_text("utf-8"))["format"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"does not say what lake this is: {error}", _HINT, str(place)) from None
+    if not isinstance(format_, int) or format_ > FORMAT:
+        fact = f"a lake of form {format_}, which is newer than this sysdock reads ({FORMAT})"
+        raise UserError(fact, "update sysdock", str(place))
 
 
 def days_between(begin_ns: int, end_ns: int) -> tuple[datetime.date, datetime.date]:

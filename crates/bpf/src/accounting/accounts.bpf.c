@@ -319,6 +319,10 @@ static __always_inline u32 take_value(struct environment *environment, const vol
 	} else if (variable->meaning == MEANS_NAME) {
 		bpf_probe_read_user_str(scratch->account.name, sizeof(scratch->account.name), value);
 	} else if (variable->meaning == MEANS_ID && (!environment->is_found || environment->needs)) {
+		char first = 0;
+		bpf_probe_read_user(&first, sizeof(first), value);
+		if (!first)
+			return 0; // set, but to nothing
 		__builtin_memset(scratch->key.job, 0, sizeof(scratch->key.job));
 		bpf_probe_read_user_str(scratch->key.job, sizeof(scratch->key.job), value);
 		scratch->key.scheduler = variable->scheduler;

@@ -27,6 +27,7 @@ pub(crate) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/accou
 
 const BATCH: u32 = 2048;
 const MOUNT_BYTES: usize = 120;
+const JOB_TEXT_BYTES: usize = 64;
 /// Accounts of processes that were there before: the kernel numbers its own from 1 on.
 const FIRST_SEEDED: u32 = 1 << 31;
 
@@ -287,23 +288,67 @@ impl Accounting {
         self.map("processes").update(&pid.to_ne_bytes(), &process, MapFlags::ANY).map_err(io::Error::other)
     }
 
-    /// Drop the sums of an account without processes. One that comes back is another account.
+    /// Drop the sums of accounts without processes, of these devices. One of which a process has come up since it was read, as it was given here,
+    /// stays as it is, whether that lives or has ended already.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn forget(&self, account: &Account, devices: impl IntoIterator<Item = u64>) -> io::Result<()> {
-        let gone = |name: &str, key: &[u8]| match self.map(name).delete(key) {
-            Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => Err(io::Error::other(error)),
-            _ => Ok(()),
-        };
-        gone("accounts", &key_of(account))?;
-        gone("ended", &account.id.to_ne_bytes())?;
-        for device in devices {
-            let mut key = vec![0; CallKey::BYTES];
-            CallKey { account: account.id, device: kernel_device(device) }.write(&mut key);
-            gone("sums", &key)?;
+    pub fn forget(&self, accounts: &[(&Account, &[u64], Use)]) -> io::Result<()> {
+        if accounts.is_empty() {
+            return Ok(());
+        }
+        for (account, _, _) in accounts {
+            self.remove("accounts", &key_of(account))?;
+        }
+        // A program that has found an account, and has not said yet that a process has it, takes microseconds.
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let used: std::collections::BTreeSet<u32> =
+            self.all::<u32, ProcessAccount>("processes")?.into_iter().map(|(_, one)| one.0).collect();
+        for (account, devices, read) in accounts {
+            if used.contains(&account.id) || self.ended(account.id)? != (read.ended, read.last_ns) {
+                self.restore(account)?;
+                continue;
+            }
+            self.remove("ended", &account.id.to_ne_bytes())?;
+            for device in *devices {
+                let mut key = vec![0; CallKey::BYTES];
+                CallKey { account: account.id, device: kernel_device(*device) }.write(&mut key);
+                self.remove("sums", &key)?;
+            }
         }
         Ok(())
+    }
+
+    /// How many processes of an account have ended, and when a thread of it did last.
+    fn ended(&self, account: u32) -> io::Result<(u64, u64)> {
+        let bytes = self.map("ended").lookup(&account.to_ne_bytes(), MapFlags::ANY).map_err(io::Error::other)?;
+        let ended = bytes.and_then(|bytes| EndedCounts::read(&bytes));
+        Ok(ended.map_or((0, 0), |ended| (ended.processes, ended.last_ns)))
+    }
+
+    /// Give an account its key again. Where another one has it by now, both go on, and whoever reads sees two accounts of one job.
+    fn restore(&self, account: &Account) -> io::Result<()> {
+        let mut bytes = vec![0; events::Account::BYTES];
+        let (name, comm) = (text::<64>(&account.name), text::<16>(&account.command));
+        events::Account { name, begun_ns: account.begun_ns, id: account.id, pid: 0, comm }.write(&mut bytes);
+        let mut key = key_of(account);
+        for spare in 0..u8::MAX {
+            match self.map("accounts").update(&key, &bytes, MapFlags::NO_EXIST) {
+                Err(error) if error.kind() == libbpf_rs::ErrorKind::AlreadyExists => {
+                    // No job has bytes behind the end of its text: programs never find this key, but readers do.
+                    key[JOB_TEXT_BYTES - 1] = spare + 1;
+                }
+                done => return done.map_err(io::Error::other),
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&self, map: &str, key: &[u8]) -> io::Result<()> {
+        match self.map(map).delete(key) {
+            Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => Err(io::Error::other(error)),
+            _ => Ok(()),
+        }
     }
 
     fn map(&self, name: &str) -> &MapHandle {
@@ -318,6 +363,21 @@ impl Accounting {
     fn number(&self, name: &str) -> u64 {
         let value = self.map(name).lookup(&0u32.to_ne_bytes(), MapFlags::ANY);
         value.ok().flatten().and_then(|bytes| Some(u64::from_ne_bytes(*bytes.first_chunk()?))).unwrap_or(0)
+    }
+}
+
+/// What the map of processes holds: an account, and whether the environment named it.
+struct ProcessAccount(u32);
+
+impl Layout for ProcessAccount {
+    const BYTES: usize = 8;
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        Some(ProcessAccount(u32::from_ne_bytes(*bytes.first_chunk()?)))
+    }
+
+    fn write(&self, out: &mut [u8]) {
+        out[..4].copy_from_slice(&self.0.to_ne_bytes());
     }
 }
 

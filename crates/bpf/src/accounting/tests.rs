@@ -193,13 +193,22 @@ fn a_process_that_was_there_before_is_given_its_job() {
     let mut said = [0; 5];
     child.stdout.as_mut().expect("a pipe").read_exact(&mut said).expect("sh says so");
     let reading = accounting.read().expect("sums can be read");
-    let seeded = of_job(&reading, "job-6")[0];
+    let seeded = &of_job(&reading, "job-6")[0].clone();
     let device = std::fs::metadata(folder.path()).expect("it is there").dev();
     assert_eq!(reading.calls[&(seeded.id, device)].written_bytes, 4);
     assert_eq!(reading.uses[&seeded.id].processes, 1);
+    // One with a process stays.
+    accounting.forget(&[(seeded, &[device], reading.uses[&seeded.id])]).expect("nothing is removed");
+    let reading = accounting.read().expect("sums can be read");
+    assert_eq!(of_job(&reading, "job-6"), [seeded]);
+    assert_eq!(reading.calls[&(seeded.id, device)].written_bytes, 4);
     drop(input);
     child.wait().expect("it ends");
-    accounting.forget(seeded, [device]).expect("sums can be removed");
+    // So does one whose last process ended since it was read.
+    accounting.forget(&[(seeded, &[device], reading.uses[&seeded.id])]).expect("nothing is removed");
+    let reading = accounting.read().expect("sums can be read");
+    assert_eq!(of_job(&reading, "job-6"), [seeded]);
+    accounting.forget(&[(seeded, &[device], reading.uses[&seeded.id])]).expect("sums can be removed");
     let reading = accounting.read().expect("sums can be read");
     assert!(of_job(&reading, "job-6").is_empty());
     assert!(!reading.uses.contains_key(&seeded.id));

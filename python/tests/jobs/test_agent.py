@@ -1,0 +1,481 @@
+"""The agent and the collector: real programs whose bytes are known, and what comes of them in the lake."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sysdock.analysis import Session
+from sysdock.recording.lake import Lake, is_lake
+from sysdock.recording.native import find_native
+
+ROOT = Path(__file__).resolve().parents[3]
+NATIVE = find_native()
+SECOND = 1_000_000_000
+
+
+class Agent:
+    """An agent with a spool of its own; programs in the kernel go with it."""
+
+    def __init__(self, folder: Path, *words: str | Path) -> None:
+        self.spool = folder / "spool"
+        self.log = folder / "agent.log"
+        with open(self.log, "ab") as out:
+            options = ["--spool", self.spool, "--interval=300ms", "--linger=600ms", "--no-pin", *words]
+            self.process = subprocess.Popen(
+                [NATIVE, "agent", "run", *options], stderr=out, stdin=subprocess.DEVNULL
+            )
+        wait_for(lambda: "counting" in self.said() or self.process.poll() is not None)
+        # What it takes first is what the others are compared with.
+        wait_for(lambda: (self.spool / "state.json").exists() or self.process.poll() is not None)
+
+    def said(self) -> str:
+        """What it wrote to standard error."""
+        return self.log.read_text()
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Ends it, and waits."""
+        self.process.send_signal(how)
+        return self.process.wait(30)
+
+    def waiting(self) -> list[str]:
+        """Batches in its spool."""
+        return sorted(path.name for path in self.spool.glob("batch-*.json"))
+
+    def answer(self, job: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """`agent print` of a job."""
+        options = ["--spool", self.spool, "--job", job, *words]
+        return subprocess.run(
+            [NATIVE, "agent", "print", *options], capture_output=True, text=True, check=False, timeout=30
+        )
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    """Until it holds; a minute is enough on the busiest machine."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.05)
+
+
+def run_job(job: str, script: str, folder: Path, **environment: str) -> None:
+    """A job of Slurm, as its processes see it."""
+    all_ = {
+        "PATH": os.environ["PATH"],
+        "SLURM_JOB_ID": job,
+        "SLURM_JOB_NAME": f"name of {job}",
+        **environment,
+    }
+    subprocess.run(["sh", "-c", script], env=all_, cwd=folder, check=True)
+
+
+def rows(lake: Path, sql: str) -> list[tuple[object, ...]]:
+    """Of a lake, if it is there already."""
+    if not is_lake(lake):
+        return []
+    with Session(Lake.open(lake)) as session:
+        return session.fetch(sql)
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[Callable[..., Agent]]:
+    """Starts agents, and ends those that run."""
+    started: list[Agent] = []
+
+    def start(*words: str | Path) -> Agent:
+        started.append(Agent(tmp_path, *words))
+        return started[-1]
+
+    yield start
+    for each in started:
+        if each.process.poll() is None:
+            each.end(signal.SIGKILL)
+
+
+class Collector:
+    """A collector on a port of the system's choice."""
+
+    def __init__(self, folder: Path, *words: str, port: int = 0) -> None:
+        tokens = folder / "tokens"
+        if not tokens.exists():
+            tokens.write_text("token-of-c c\ntoken-of-all\n")
+            tokens.chmod(0o600)
+            (folder / "token").write_text("token-of-c\n")
+            (folder / "token").chmod(0o600)
+        self.lake, self.log = folder / "lake", folder / "collector.log"
+        self.log.unlink(missing_ok=True)
+        options = [f"--listen=127.0.0.1:{port}", f"--lake={self.lake}", f"--token-file={tokens}", *words]
+        with open(self.log, "wb") as out:
+            command = [NATIVE, "collect", "--land-every=200ms", "--land-limit=1s", *options]
+            self.process = subprocess.Popen(command, stderr=out, stdin=subprocess.DEVNULL)
+        wait_for(lambda: "listening on" in self.log.read_text())
+        self.port = int(self.log.read_text().split("listening on ")[1].split()[0].rsplit(":", 1)[1])
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def post(self, body: bytes, token: str = "token-of-c", **headers: str) -> tuple[int, str]:
+        """Status and text of the answer to a request with batches."""
+        request = urllib.request.Request(
+            f"{self.url}/v1/batches", body, {"authorization": f"Bearer {token}", **headers}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def end(self) -> int:
+        """Ends it, and waits."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(30)
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Iterator[Callable[..., Collector]]:
+    """Starts collectors, and ends those that run."""
+    started: list[Collector] = []
+
+    def start(*words: str, port: int = 0) -> Collector:
+        started.append(Collector(tmp_path, *words, port=port))
+        return started[-1]
+
+    yield start
+    for each in started:
+        if each.process.poll() is None:
+            each.process.kill()
+            each.process.wait()
+
+
+def head(length: int) -> bytes:
+    """What stands before a body of this length."""
+    lines = [
+        "POST /v1/batches HTTP/1.1",
+        "host: x",
+        "authorization: Bearer token-of-c",
+        f"content-length: {length}",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def batch(sequence: int = 1, node: str = "n", **more: object) -> bytes:
+    """A batch with one row, as an agent sends it."""
+    now = time.time_ns()
+    row = {
+        "ts_ns": now,
+        "interval_ns": 10 * SECOND,
+        "cluster": "c",
+        "node": node,
+        "agent": "0123456789abcdef",
+        "sequence": sequence,
+        "job_id": "1",
+        "counter_group": "files",
+        "target": "/",
+        "written_bytes": 5,
+    }
+    first = {
+        "format": 1,
+        "cluster": "c",
+        "node": node,
+        "agent": "0123456789abcdef",
+        "sequence": sequence,
+        "ts_ns": now,
+    }
+    return json.dumps({**first, "job_samples": [row], **more}).encode() + b"\n"
+
+
+class TestIntoALake:
+    def test_bytes_and_calls_of_a_job_are_exact(self, tmp_path: Path, agent: Callable[..., Agent]) -> None:
+        lake = tmp_path / "lake"
+        started = agent("--lake", lake)
+        script = "dd if=/dev/zero of=a bs=1000 count=70 2>/dev/null; mkdir d; mv a d/b; rm d/b; rmdir d"
+        run_job("exact-1", script, tmp_path)
+        sql = "SELECT written_bytes, creates, makes, renames, removes, name, is_whole FROM job_totals WHERE job_id = 'exact-1'"
+        wait_for(
+            lambda: rows(lake, "SELECT 1") and "job_totals" in Lake.open(lake).tables and rows(lake, sql)
+        )
+        assert rows(lake, sql) == [(70_000, 1, 1, 1, 2, "name of exact-1", True)]
+        samples = "SELECT sum(written_bytes), sum(creates) FROM job_samples WHERE job_id = 'exact-1'"
+        assert rows(lake, samples) == [(70_000, 1)]
+        [(path,)] = rows(
+            lake, "SELECT file_path FROM job_files WHERE job_id = 'exact-1' AND written_bytes = 70000"
+        )
+        assert path == str(tmp_path / "a")
+        assert started.end() == 0
+        assert started.waiting() == []
+        [(missing, lost)] = rows(
+            lake, "SELECT max(sequence) - count(DISTINCT sequence), max(lost) FROM agent_batches"
+        )
+        assert (missing, lost) == (0, 0)
+
+    def test_an_epilogue_gets_the_totals_of_its_job(
+        self, tmp_path: Path, agent: Callable[..., Agent]
+    ) -> None:
+        started = agent("--lake", tmp_path / "lake")
+        run_job("print-1", "dd if=/dev/zero of=a bs=1000 count=50 2>/dev/null", tmp_path)
+        text = started.answer("print-1").stdout
+        assert "sysdock: job print-1 name of print-1 (" in text
+        assert "48.8 KiB" in text
+        assert str(tmp_path / "a") in text
+        total = json.loads(started.answer("print-1", "--over", "--format=json").stdout)["total"]
+        assert (total["written_bytes"], total["creates"]) == (50_000, 1)
+        # It can be asked again, and is said once in the lake.
+        again = json.loads(started.answer("print-1", "--over", "--format=json").stdout)["total"]
+        assert again["written_bytes"] == 50_000
+        unknown = started.answer("never-run")
+        assert unknown.returncode == 2
+        assert "job never-run: not known on this node" in unknown.stderr
+        started.end()
+        sql = "SELECT count(*), sum(written_bytes) FROM job_totals WHERE job_id = 'print-1'"
+        assert rows(tmp_path / "lake", sql) == [(1, 50_000)]
+
+    def test_names_are_hidden_where_the_site_wants_it(
+        self, tmp_path: Path, agent: Callable[..., Agent]
+    ) -> None:
+        settings = tmp_path / "agent.toml"
+        settings.write_text("cluster = 'k'\nhide = ['users', 'jobs', 'paths']\nsecret = 'of this site'\n")
+        lake = tmp_path / "lake"
+        started = agent("--lake", lake, "--settings", settings)
+        run_job("hidden-1", "echo secret > secret-file", tmp_path)
+        started.answer("hidden-1", "--over")
+        started.end()
+        content = b"".join(path.read_bytes() for path in lake.rglob("*.parquet"))
+        found = rows(
+            lake, "SELECT DISTINCT cluster, \"user\", name FROM job_totals WHERE job_id = 'hidden-1'"
+        )
+        assert [(cluster, len(user), len(name)) for cluster, user, name in found] == [("k", 16, 16)]
+        paths = rows(lake, "SELECT file_path FROM job_files WHERE file_path <> ''")
+        assert {len(path) for (path,) in paths} == {16}
+        assert b"secret-file" not in content
+
+    def test_a_variable_of_the_site_names_jobs(self, tmp_path: Path, agent: Callable[..., Agent]) -> None:
+        settings = tmp_path / "agent.toml"
+        settings.write_text("[[variables]]\nid = 'PJM_JOBID'\nname = 'PJM_JOBNAME'\n")
+        started = agent("--lake", tmp_path / "lake", "--settings", settings)
+        run_job("", "echo x > y", tmp_path, PJM_JOBID="site-1", PJM_JOBNAME="weather")
+        total = json.loads(started.answer("site-1", "--format=json").stdout)["total"]
+        assert (total["name"], total["written_bytes"]) == ("weather", 2)
+
+    def test_a_job_that_runs_already_is_found(self, tmp_path: Path, agent: Callable[..., Agent]) -> None:
+        environment = {"PATH": os.environ["PATH"], "SLURM_JOB_ID": "early-1"}
+        script = "read go; dd if=/dev/zero of=a bs=1000 count=30 2>/dev/null; read go"
+        with subprocess.Popen(
+            ["sh", "-c", script], env=environment, cwd=tmp_path, stdin=subprocess.PIPE
+        ) as job:
+            started = agent("--lake", tmp_path / "lake")
+            assert job.stdin is not None
+            job.stdin.write(b"go\n")
+            job.stdin.flush()
+            written = (tmp_path / "a").stat
+            wait_for(lambda: (tmp_path / "a").exists() and written().st_size == 30_000)
+            job.stdin.close()
+            job.wait(30)
+        total = json.loads(started.answer("early-1", "--format=json").stdout)["total"]
+        assert (total["written_bytes"], total["is_whole"]) == (30_000, False)
+
+
+class TestMistakes:
+    def test_each_has_a_message(self, tmp_path: Path, agent: Callable[..., Agent]) -> None:
+        bad = tmp_path / "bad.toml"
+        bad.write_text("claster = 'x'\n")
+        cases = {
+            (): "nothing says where the rows go",
+            ("--push", "http://127.0.0.1:1"): "--push needs --token-file",
+            ("--lake", tmp_path / "l", "--settings", bad): "unknown field `claster`",
+            ("--lake", tmp_path / "l", "--settings", tmp_path / "none.toml"): "none.toml: No such file",
+        }
+        for words, fact in cases.items():
+            command = [NATIVE, "agent", "run", "--no-pin", "--spool", tmp_path / "s", *words]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+            assert done.returncode == 2
+            assert fact in done.stderr
+
+    def test_one_agent_for_a_spool(self, tmp_path: Path, agent: Callable[..., Agent]) -> None:
+        agent("--lake", tmp_path / "lake")
+        command = [
+            NATIVE,
+            "agent",
+            "run",
+            "--no-pin",
+            "--spool",
+            tmp_path / "spool",
+            "--lake",
+            tmp_path / "lake",
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+        assert done.returncode == 2
+        assert "another agent runs with this spool" in done.stderr
+
+    def test_nobody_answers_without_an_agent(self, tmp_path: Path) -> None:
+        command = [NATIVE, "agent", "print", "--job=1", "--spool", tmp_path]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+        assert done.returncode == 2
+        assert "no agent runs with this spool" in done.stderr
+
+    def test_tokens_need_a_private_file_and_https(self, tmp_path: Path) -> None:
+        tokens = tmp_path / "tokens"
+        tokens.write_text("x\n")
+        for mode, listen, fact in (
+            (0o644, "127.0.0.1:0", "others may read"),
+            (0o600, "0.0.0.0:0", "readable by all"),
+        ):
+            tokens.chmod(mode)
+            command = [
+                NATIVE,
+                "collect",
+                f"--lake={tmp_path}/l",
+                f"--token-file={tokens}",
+                f"--listen={listen}",
+            ]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+            assert done.returncode == 2
+            assert fact in done.stderr
+
+
+class TestCollector:
+    def test_what_was_sent_before_lands_once(self, collector: Callable[..., Collector]) -> None:
+        first = collector()
+        assert first.post(batch(1) + batch(2), **{"x-sysdock-sent-before": "0"})[0] == 200
+        for _ in range(3):
+            # The header says that they may have landed; without it that is assumed.
+            assert first.post(batch(1) + batch(3))[0] == 200
+        wait_for(lambda: rows(first.lake, "SELECT count(*) FROM job_samples") == [(3,)])
+        assert first.end() == 0
+        assert rows(first.lake, "SELECT count(*), sum(written_bytes) FROM job_samples") == [(3, 15)]
+        assert not list((first.lake / "_pending").glob("*.json"))
+
+    @pytest.mark.parametrize(
+        ("body", "token", "status", "fact"),
+        [
+            (batch(), "forged", 401, "not known"),
+            (batch(), "", 401, "not known"),
+            (b"\x00\xff\n", "token-of-c", 200, "Malformed"),
+            (b'{"format": 1}\n', "token-of-c", 200, "missing field"),
+            (batch(node="x" * 4096), "token-of-c", 200, 'Name(\\"node\\")'),
+            (batch(node="../../up"), "token-of-c", 200, 'Name(\\"node\\")'),
+            (batch(format=99), "token-of-c", 200, "Newer(99)"),
+            (batch(ts_ns=time.time_ns() + 3 * 86400 * SECOND), "token-of-c", 200, "Time("),
+            (batch(ts_ns=0), "token-of-c", 200, "Time("),
+            (batch(cluster="another"), "token-of-c", 200, "not for cluster another"),
+            (batch(job_samples=[{"ts_ns": "late"}]), "token-of-c", 200, "Malformed"),
+        ],
+    )
+    def test_what_cannot_be_is_refused(
+        self, collector: Callable[..., Collector], body: bytes, token: str, status: int, fact: str
+    ) -> None:
+        one = collector()
+        # What is right beside it lands.
+        found, text = one.post(
+            body + (batch(7) if status == 200 else b""), token, **{"x-sysdock-sent-before": "0"}
+        )
+        assert found == status
+        assert fact in text
+        assert one.end() == 0
+        expected = [(1,)] if status == 200 else []
+        assert rows(one.lake, "SELECT count(*) FROM job_samples") == expected if expected else True
+        assert len(list(one.lake.rglob("*.parquet"))) == len(expected)
+
+    def test_bodies_that_lie_are_refused(self, collector: Callable[..., Collector]) -> None:
+        one = collector()
+        assert one.post(b"not packed", **{"content-encoding": "zstd"})[0] == 400
+        with socket.create_connection(("127.0.0.1", one.port), timeout=30) as half:
+            half.sendall(head(1000) + batch()[:100])
+            half.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(OSError):
+                half.recv(1000)
+        with socket.create_connection(("127.0.0.1", one.port), timeout=30) as endless:
+            endless.sendall(head(99_999_999_999))
+            assert b"413" in endless.recv(1000).split(b"\r\n")[0]
+        assert one.post(batch())[0] == 200, "others are served"
+        assert one.end() == 0
+
+    def test_metrics_name_nobody(self, collector: Callable[..., Collector]) -> None:
+        one = collector()
+        one.post(batch(node="node-of-somebody"), **{"x-sysdock-sent-before": "0"})
+        with urllib.request.urlopen(f"{one.url}/metrics", timeout=30) as answer:
+            text = answer.read().decode()
+        assert "sysdock_collector_batches_total 1" in text
+        assert text.endswith("# EOF\n")
+        assert "node-of-somebody" not in text
+
+    def test_a_collector_that_is_away_is_waited_for(
+        self, tmp_path: Path, agent: Callable[..., Agent], collector: Callable[..., Collector]
+    ) -> None:
+        one = collector()
+        started = agent("--push", one.url, "--token-file", tmp_path / "token", "--cluster", "c")
+        wait_for(lambda: rows(one.lake, "SELECT 1"))
+        one.end()
+        run_job("away-1", "dd if=/dev/zero of=a bs=1000 count=20 2>/dev/null", tmp_path)
+        wait_for(lambda: len(started.waiting()) >= 3 and "batches wait in the spool" in started.said())
+        again = collector(port=one.port)
+        wait_for(lambda: not started.waiting())
+        started.end()
+        again.end()
+        sql = "SELECT sum(written_bytes) FROM job_samples WHERE job_id = 'away-1'"
+        assert rows(one.lake, sql) == [(20_000,)]
+        [(missing,)] = rows(one.lake, "SELECT max(sequence) - count(DISTINCT sequence) FROM agent_batches")
+        assert missing == 0
+
+    def test_https_with_a_certificate_of_the_site(
+        self, tmp_path: Path, agent: Callable[..., Agent], collector: Callable[..., Collector]
+    ) -> None:
+        chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
+        words = [
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+        ]
+        words += [
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=DNS:localhost",
+            "-keyout",
+            key,
+            "-out",
+            chain,
+        ]
+        words += ["-addext", "basicConstraints=critical,CA:FALSE"]
+        subprocess.run(["openssl", *words], check=True, capture_output=True)
+        one = collector(f"--certificate={chain}", f"--key={key}")
+        url = f"https://localhost:{one.port}"
+        started = agent("--push", url, "--ca", chain, "--token-file", tmp_path / "token", "--cluster", "c")
+        wait_for(
+            lambda: (
+                (one.lake.exists() and list(one.lake.rglob("part-*.parquet")))
+                or "wait in the spool" in started.said()
+            )
+        )
+        assert list(one.lake.rglob("part-*.parquet")), started.said()
+
+
+class TestKills:
+    def test_nothing_is_lost_or_doubled(self) -> None:
+        """A short form of the tool, which is run with 200 kills."""
+        words = [sys.executable, ROOT / "tools/kill-agents", "8", "--seed", "3"]
+        environment = {**os.environ, "SYSDOCK_NATIVE": str(NATIVE)}
+        done = subprocess.run(
+            words, capture_output=True, text=True, check=False, timeout=300, env=environment
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "8 kills" in done.stdout
+        assert done.stdout.endswith(": 0 differences\n")

@@ -1,0 +1,288 @@
+"""Lakes: what they say of jobs, merging that is broken off anywhere, damage, and what is no lake."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+from click.testing import CliRunner, Result
+from sysdock.analysis import Session
+from sysdock.cli import sysdock
+from sysdock.errors import UserError
+from sysdock.jobs import compacting
+from sysdock.jobs.generating import generate
+from sysdock.jobs.moments import moment_ns, span_ns
+from sysdock.recording import Recording
+from sysdock.recording.lake import Lake, days_between, is_lake
+
+NODES, STEPS = 6, 360
+FOLDER = "job_samples/date=2026-01-01/cluster=made-up"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two hours of six nodes with three jobs at a time."""
+    lake = tmp_path_factory.mktemp("made") / "lake"
+    assert generate(lake, nodes=NODES, jobs=3, hours=2, date="2026-01-01", seed=1) == NODES * STEPS * 2
+    return lake
+
+
+@pytest.fixture
+def lake(made: Path, tmp_path: Path) -> Path:
+    """One of the test's own."""
+    return Path(shutil.copytree(made, tmp_path / "lake"))
+
+
+@pytest.fixture
+def call() -> Callable[..., Result]:
+    """Runs `sysdock` with these words; errors are raised."""
+
+    def run(*words: str | Path) -> Result:
+        return CliRunner().invoke(
+            sysdock, list(map(str, words)), catch_exceptions=False, standalone_mode=False
+        )
+
+    return run
+
+
+def contents(lake: Path) -> tuple[int, int, int]:
+    """Rows, bytes read and the sum of sequences, as any reader of the lake's own parts has them."""
+    with Session(Lake.open(lake)) as session:
+        [found] = session.fetch("SELECT count(*), sum(read_bytes), sum(sequence) FROM job_samples")
+    return found
+
+
+def top(lake: Path, call: Callable[..., Result], *words: str) -> list[dict[str, object]]:
+    """`sysdock jobs top` of the second hour."""
+    done = call(
+        "jobs",
+        "top",
+        "--lake",
+        lake,
+        "--at",
+        "2026-01-01T02:00:00+00:00",
+        "--last",
+        "1h",
+        "--format",
+        "json",
+        *words,
+    )
+    return json.loads(done.stdout)
+
+
+class TestQuestions:
+    def test_top_is_what_a_plain_sum_gives(self, made: Path, call: Callable[..., Result]) -> None:
+        rows = top(made, call, "--by", "bytes")
+        begin = 1_767_225_600_000_000_000 + 3_600_000_000_000
+        with duckdb.connect() as connection:
+            truth = connection.execute(
+                f"""SELECT job_id, sum(read_bytes + written_bytes), count(DISTINCT node), sum(io_wait_ns)
+                FROM read_parquet('{made}/{FOLDER}/*.parquet') WHERE ts_ns > $begin GROUP BY 1 ORDER BY 2 DESC, 1""",
+                {"begin": begin},
+            ).fetchall()
+        assert [(r["job_id"], r["bytes"], r["nodes"], r["io_wait_ns"]) for r in rows] == truth
+        assert sum(r["share"] for r in rows) == pytest.approx(1, abs=1e-4)
+        keys = ["job_id", "user", "name", "nodes", "bytes", "operations", "metadata_operations"]
+        assert list(rows[0])[:7] == keys
+
+    def test_another_file_system_has_nothing(self, made: Path, call: Callable[..., Result]) -> None:
+        words = ("jobs", "top", "--lake", made, "--at", "2026-01-01T02:00:00Z", "--target", "/elsewhere")
+        done = call(*words, "--format", "json")
+        assert json.loads(done.stdout) == []
+        assert "no calls on that file system in that time" in done.stderr
+
+    def test_a_job_is_shown_over_time(self, made: Path, call: Callable[..., Result]) -> None:
+        job = str(top(made, call)[0]["job_id"])
+        words = ("jobs", "show", job, "--lake", made, "--at", "2026-01-01T02:00:00+00:00", "--last", "1h")
+        found = json.loads(call(*words, "--step", "10m", "--format", "json").output)
+        assert [row["ts_ns"] % 600_000_000_000 for row in found["series"]] == [0] * 6
+        assert sum(row["read_bytes"] for row in found["series"]) > 0
+        text = call(*words).output
+        assert text.startswith(f"job {job}\n")
+        assert "in steps of" in text
+
+    def test_a_job_that_is_not_there(self, made: Path, call: Callable[..., Result]) -> None:
+        with pytest.raises(UserError, match="job 4711: the lake knows nothing of it"):
+            call("jobs", "show", "4711", "--lake", made, "--at", "2026-01-01", "--last", "1h")
+
+    def test_a_time_without_samples_is_said(self, made: Path, call: Callable[..., Result]) -> None:
+        done = call("jobs", "top", "--lake", made, "--at", "2026-01-01T10:00:00+00:00", "--format", "json")
+        assert json.loads(done.stdout) == []
+        assert "the last one before it is 28,800 s older" in done.stderr
+
+    def test_a_lake_opens_as_a_recording(self, made: Path, call: Callable[..., Result]) -> None:
+        assert isinstance(Recording.open(made), Lake)
+        rows = json.loads(call("show", made, "jobs/series", "-p", "step_s=3600", "--format", "json").output)
+        assert len(rows) == 2
+        [(number,)] = duckdb.sql(f"SELECT count(*) FROM read_parquet('{made}/**/*.parquet')").fetchall()
+        assert number == NODES * STEPS * 2
+
+    def test_only_the_days_that_are_asked_for_are_opened(self, lake: Path) -> None:
+        generate(lake, nodes=1, jobs=1, hours=1, date="2026-02-01", seed=1)
+        assert Lake.open(lake).rows("job_samples") == NODES * STEPS * 2 + STEPS
+        end = moment_ns("2026-02-01T00:30:00+00:00")
+        assert Lake.open(lake, days_between(end - span_ns("1m"), end)).rows("job_samples") == STEPS
+
+
+class TestMerging:
+    def test_answers_stay_and_parts_become_one(self, lake: Path, call: Callable[..., Result]) -> None:
+        before, rows = contents(lake), top(lake, call)
+        done = compacting.compact(lake)
+        assert (done.parts_before, done.parts_after, done.rows, done.doubled_rows) == (2, 1, before[0], 0)
+        assert (contents(lake), top(lake, call)) == (before, rows)
+        [part] = Lake.open(lake).lake_parts
+        order = duckdb.sql(f"SELECT job_id, node FROM read_parquet('{part.path}')").fetchall()
+        assert order == sorted(order)
+        assert compacting.compact(lake).parts_before == 0, "there is nothing left to do"
+
+    def test_what_came_twice_is_there_once(self, lake: Path) -> None:
+        before = contents(lake)
+        first = sorted((lake / FOLDER).iterdir())[0]
+        again = first.with_name(first.name.replace("-00000000-0-", "-0000000a-0-"))
+        shutil.copy(first, again)
+        assert contents(lake)[0] == before[0] + NODES * STEPS
+        done = compacting.compact(lake)
+        assert (done.doubled_rows, contents(lake)) == (NODES * STEPS, before)
+
+    @pytest.mark.parametrize("step", range(12))
+    def test_broken_off_anywhere_it_can_be_read_and_goes_on(
+        self, lake: Path, monkeypatch: pytest.MonkeyPatch, step: int
+    ) -> None:
+        before = contents(lake)
+        left = step
+
+        def dying(function: Callable[..., object]) -> Callable[..., object]:
+            def call(*words: object, **named: object) -> object:
+                nonlocal left
+                left -= 1
+                if left == 0:
+                    raise KeyboardInterrupt
+                return function(*words, **named)
+
+            return call
+
+        with monkeypatch.context() as patched:
+            patched.setattr(compacting.os, "rename", dying(os.rename))
+            patched.setattr(compacting.os, "replace", dying(os.replace))
+            patched.setattr(Path, "unlink", dying(Path.unlink))
+            try:
+                compacting.compact(lake)
+            except KeyboardInterrupt:
+                # However far it came, a reader takes the old parts or the new one.
+                assert contents(lake) == before
+        compacting.compact(lake)
+        assert contents(lake) == before
+        assert [path.name for path in (lake / FOLDER).iterdir() if path.name.startswith("_swap")] == []
+        assert len(Lake.open(lake).lake_parts) == 1
+
+    def test_a_damaged_part_stays_and_is_said(self, lake: Path, call: Callable[..., Result]) -> None:
+        parts = sorted((lake / FOLDER).iterdir())
+        content = bytearray(parts[0].read_bytes())
+        content[1000] ^= 1
+        parts[0].write_bytes(content)
+        generate_more(lake)
+        done = call("lake", "compact", lake)
+        assert "2 parts became 1" in done.stdout
+        assert "damaged, left as it is" in done.stderr
+        assert parts[0].exists()
+
+    def test_days_that_are_too_old_go(self, lake: Path) -> None:
+        today = datetime.datetime.now(datetime.UTC).date()
+        generate(lake, nodes=1, jobs=1, hours=1, date=str(today - datetime.timedelta(days=5)), seed=1)
+        done = compacting.compact(lake, keep_days=10)
+        assert done.removed_days == 1
+        assert contents(lake)[0] == STEPS
+        assert not [path for path in (lake / "job_samples").iterdir() if "2026-01-01" in path.name]
+
+    def test_two_at_a_time_leave_each_other_alone(self, lake: Path) -> None:
+        with compacting._alone(lake / FOLDER) as is_alone:
+            assert is_alone
+            assert compacting.compact(lake).folders == 0
+
+
+def generate_more(lake: Path) -> None:
+    """A third part of the same day."""
+    part = sorted((lake / FOLDER).iterdir())[1]
+    name = part.name.replace("-00000000-1-", "-0000000b-9-")
+    shutil.copy(part, part.with_name(name))
+
+
+class TestDamage:
+    def test_check_names_what_is_damaged(self, lake: Path, call: Callable[..., Result]) -> None:
+        assert call("lake", "check", lake).output == "2 parts, 0 damaged\n"
+        part = sorted((lake / FOLDER).iterdir())[0]
+        part.write_bytes(part.read_bytes()[:-10])
+        done = CliRunner().invoke(sysdock, ["lake", "check", str(lake)], standalone_mode=True)
+        assert done.exit_code == 2
+        assert f"{FOLDER}/{part.name}: its content is not what its name states" in done.output
+
+    def test_a_part_without_a_footer_is_an_error(self, lake: Path, call: Callable[..., Result]) -> None:
+        part = sorted((lake / FOLDER).iterdir())[0]
+        part.write_bytes(b"PAR1")
+        with pytest.raises(UserError, match="table `job_samples` cannot be read"):
+            top(lake, call)
+
+    def test_what_is_being_written_is_not_part_of_it(self, lake: Path) -> None:
+        before = contents(lake)
+        (lake / FOLDER / "_writing-0000000c-1").write_bytes(b"half")
+        (lake / "_pending").mkdir()
+        (lake / "_pending" / "0123456789abcdef-0000000000000001.json").write_text("{}")
+        assert contents(lake) == before
+
+    @pytest.mark.parametrize("text", ["{", '{"remove": ["../../x"], "add": []}', "{}"])
+    def test_a_damaged_swap_is_said_and_repaired(self, lake: Path, text: str) -> None:
+        before = contents(lake)
+        (lake / FOLDER / "_swap.json").write_text(text)
+        with pytest.raises(UserError, match=r"not JSON|names of parts"):
+            Lake.open(lake)
+
+        compacting.finish_swap(lake / FOLDER)
+        assert contents(lake) == before
+
+    def test_a_link_is_no_part(self, lake: Path) -> None:
+        part = sorted((lake / FOLDER).iterdir())[0]
+        target = lake.parent / "elsewhere.parquet"
+        part.rename(target)
+        part.symlink_to(target)
+        with pytest.raises(UserError, match="not a plain file"):
+            Lake.open(lake)
+
+
+class TestNoLake:
+    def test_other_folders_are_refused(self, tmp_path: Path, call: Callable[..., Result]) -> None:
+        assert not is_lake(tmp_path)
+        for words in (
+            ["lake", "check", tmp_path],
+            ["jobs", "top", "--lake", tmp_path],
+            ["lake", "compact", tmp_path],
+        ):
+            with pytest.raises(UserError, match="this is no lake"):
+                call(*words)
+
+    @pytest.mark.parametrize(
+        ("text", "fact"), [('{"format": 2}', "newer than"), ("{}", "does not say"), ("[", "does not say")]
+    )
+    def test_a_lake_of_another_form(self, lake: Path, text: str, fact: str) -> None:
+        (lake / "lake.json").write_text(text)
+        with pytest.raises(UserError, match=fact):
+            Lake.open(lake)
+
+    def test_times_are_understood_or_refused(self) -> None:
+        assert moment_ns("2026-01-01T00:00:00Z") == 1_767_225_600_000_000_000
+        assert (span_ns("90"), span_ns("2h"), span_ns("1.5d")) == (90 * 10**9, 7200 * 10**9, 129_600 * 10**9)
+        for text in ("yesterday", "2026-13-01"):
+            with pytest.raises(UserError, match="is not a time"):
+                moment_ns(text)
+        for text in ("0s", "1w", "-1m", ""):
+            with pytest.raises(UserError, match="is not a length of time"):
+                span_ns(text)
+
+    def test_a_day_is_not_made_up_twice(self, lake: Path) -> None:
+        with pytest.raises(UserError, match="this day is there already"):
+            generate(lake, nodes=1, jobs=1, hours=1, date="2026-01-01", seed=1)
