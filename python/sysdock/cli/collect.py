@@ -8,8 +8,7 @@ _EPILOG = """Example:
 
 \b
   sysdock collect --lake /data/lake --token-file tokens
-  sysdock collect --listen 0.0.0.0:8404 --lake /data/lake --token-file tokens \\
-      --certificate chain.pem --key key.pem
+  sysdock collect --lake /data/lake --token-file tokens --listen 0.0.0.0:8404 --plain
 
 A line of the file of tokens is a token, and behind it the cluster whose agents may use it; without, all may.
 """

@@ -46,7 +46,7 @@ def command() -> None:
 def compact(lake: Path, today: bool, keep: int | None, memory: str) -> None:
     """Merge the small parts of each day into one that is sorted by job. Readers go on meanwhile."""
     from sysdock.cli.output import remark
-    from sysdock.jobs.compacting import compact as merge
+    from sysdock.recording.compacting import compact as merge
     from sysdock.recording.lake import Lake
     from sysdock.text import human_bytes
 

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 from sysdock.errors import UserError
-from sysdock.jobs.compacting import BATCHES
 from sysdock.library import Library
+from sysdock.recording.compacting import BATCHES
 from sysdock.recording.lake import FORMAT, MARK, hash_of
 from sysdock.recording.views import SETTINGS
 
@@ -21,8 +21,8 @@ _CLUSTER = "made-up"
 _RANDOM = "CREATE MACRO random_of(a, b) AS (hash(a, b, $seed) % 1000000) / 1000000.0"
 _RANDOM_TO = "CREATE MACRO random_to(a, b, most) AS CAST(floor(random_of(a, b) * most) AS BIGINT)"
 
-# Each node runs one job at a time; a job has phases in which it computes, reads or writes. Each counter varies
-# by itself from interval to interval, so that no column follows from another one.
+# Each node runs one job at a time; a job has phases in which it computes, reads or writes. Each counter
+# varies by itself from interval to interval: no column follows from another one.
 _SAMPLES = """
 WITH steps AS (
     SELECT unnest(range($from_ns, $to_ns, 10000000000)) + 10000000000 AS ts_ns

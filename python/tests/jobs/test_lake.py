@@ -15,10 +15,9 @@ from click.testing import CliRunner, Result
 from sysdock.analysis import Session
 from sysdock.cli import sysdock
 from sysdock.errors import UserError
-from sysdock.jobs import compacting
 from sysdock.jobs.generating import generate
 from sysdock.jobs.moments import moment_ns, span_ns
-from sysdock.recording import Recording
+from sysdock.recording import Recording, compacting
 from sysdock.recording.lake import Lake, days_between, is_lake
 
 NODES, STEPS = 6, 360
