@@ -212,7 +212,7 @@ class RecordingMaker:
         return self.write(tables, name, recorder="experiment", about="experiment")
 
     def make_each_kind(self) -> list[Path]:
-        """Of calls, with times of waiting, of a disk, of an experiment, a series of probes, and of a load."""
+        """Of calls, with times of waiting, of a disk, of an experiment, a series of probes, of a load, and of jobs."""
         return [
             self.make(),
             self.make_waits(),
@@ -220,7 +220,58 @@ class RecordingMaker:
             self.make_experiment(),
             self.make_probes(),
             self.make_load(),
+            self.make_jobs(),
         ]
+
+    def make_jobs(self, name: str = "jobs") -> Path:
+        """Two jobs on two nodes for a minute, as a lake has them."""
+        counts = (
+            "reads writes opens creates closes stats readdirs removes renames makes attributes syncs errors"
+        )
+        counters = dict.fromkeys(counts.split(), 3)
+        counters |= {"read_bytes": 4096, "written_bytes": 8192, "io_time_ns": 10**9, "io_wait_ns": 5 * 10**8}
+        used = dict.fromkeys(
+            ("cpu_wait_ns", "minor_faults", "major_faults", "disk_read_bytes", "disk_written_bytes"), 1
+        )
+        used |= {
+            "cpu_ns": 10**9,
+            "memory_bytes": 1 << 20,
+            "largest_process_bytes": 1 << 20,
+            "ended_processes": 1,
+        }
+        samples, totals, files, batches = [], [], [], []
+        for number in (1, 2):
+            sender = {"cluster": "c", "node": f"n{number}", "agent": f"{number:016}"}
+            job = {"job_id": f"{4241 + number}", "user": f"u{number}", "name": f"case {number}"}
+            for sequence in range(1, 7):
+                moment = {
+                    "ts_ns": STARTED_NS + sequence * 10**10,
+                    "interval_ns": 10**10,
+                    "sequence": sequence,
+                }
+                row = {**sender, **moment, **job}
+                samples.append(
+                    {**row, "counter_group": "files", "target": "/scratch", "file_system": "ext4", **counters}
+                )
+                samples.append({**row, "counter_group": "tasks", **used, "processes": 1, "threads": 2})
+                own = dict.fromkeys(
+                    ("jobs", "lost", "dropped_batches", "refused_batches", "waiting_batches"), 0
+                )
+                own |= {"version": "0.1.0", "is_resumed": False, "cpu_ns": 10**7, "memory_bytes": 1 << 24}
+                batches.append({**sender, **moment, **own})
+            ended = {"ended_ns": STARTED_NS + 6 * 10**10, "sequence": 7}
+            times = {"begun_ns": STARTED_NS, "is_whole": True, "command": "sh", "left_out_calls": 0}
+            totals.append({**sender, **job, **ended, **times, **counters, **used})
+            file = {
+                "file_path": "/scratch/a",
+                "target": "/scratch",
+                "calls": 3,
+                "read_bytes": 1,
+                "written_bytes": 1,
+            }
+            files.append({**sender, **job, **ended, **file, "io_time_ns": 10**9, "error_ns": 0})
+        tables = {"job_samples": samples, "job_totals": totals, "job_files": files, "agent_batches": batches}
+        return self.write(tables, name, recorder="agent", about="jobs")
 
     def make_load(self, name: str = "load") -> Path:
         """A load: reads and writes of two lengths and creates, by one process and by four, for a second each."""

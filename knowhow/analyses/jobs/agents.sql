@@ -1,11 +1,11 @@
 -- Agents and what they lost
 -- One row per agent: whether all its batches came, what it dropped, and what it cost.
--- needs:  agent_batches
+-- needs:  agent_batches, recording
 -- column: cluster VARCHAR          The cluster.
 -- column: node VARCHAR             The node.
 -- column: agent VARCHAR            The agent's own number.
 -- column: version VARCHAR          Its version.
--- column: last_ns BIGINT           Its last batch, Unix time [ns].
+-- column: last_s DOUBLE            Its last batch, since the start of the recording [s].
 -- column: batches BIGINT           Batches that came.
 -- column: missing BIGINT           Batches between the first and the last one that did not.
 -- column: dropped BIGINT           Batches that it removed unsent, as its spool was full.
@@ -21,7 +21,7 @@ SELECT
     b.node,
     b.agent,
     arg_max(b.version, b.ts_ns) AS version,
-    max(b.ts_ns) AS last_ns,
+    (max(b.ts_ns) - max(r.started_ns)) / 1e9 AS last_s,
     count(DISTINCT b.sequence) AS batches,
     max(b.sequence) - min(b.sequence) + 1 - count(DISTINCT b.sequence) AS missing,
     max(b.dropped_batches) AS dropped,
@@ -39,5 +39,6 @@ SELECT
     END AS cpu_share,
     max(b.memory_bytes) AS memory_bytes
 FROM agent_batches AS b
+CROSS JOIN recording AS r
 GROUP BY b.cluster, b.node, b.agent
 ORDER BY b.cluster, b.node, b.agent

@@ -11,7 +11,7 @@
 -- column: written_bytes BIGINT       Written [B].
 -- column: io_time_ns BIGINT          How long the calls took, together [ns].
 -- column: error_ns BIGINT            How much of it may belong to other files: the lists are bounded [ns].
--- chart:  bars x=path y=io_time_ns limit=20 title="Files of jobs by time" title_ja="ジョブの所要時間の長いファイル"
+-- chart:  bars x=path y=io_time_ns title="Files of jobs by time" title_ja="ジョブの所要時間の長いファイル"
 -- tags:   jobs, files, time
 SELECT
     f.job_id,

@@ -3,7 +3,7 @@
 -- needs:  job_totals
 -- param:  days BIGINT = 1 > 0          Length of a step [days].
 -- param:  user VARCHAR = ''            Only this user; empty: all.
--- column: ts_ns BIGINT                 Start of the step, Unix time [ns].
+-- column: day VARCHAR                 First day of the step, UTC.
 -- column: cluster VARCHAR              The cluster.
 -- column: user VARCHAR                 Whose jobs.
 -- column: jobs BIGINT                  Jobs that ended in it.
@@ -12,7 +12,7 @@
 -- column: metadata_operations BIGINT  Of them, those about names and attributes.
 -- column: io_wait_ns BIGINT           How long their threads waited in them, together [ns].
 -- column: cpu_ns BIGINT               Time on CPUs [ns].
--- chart:  lines x=ts_ns y=bytes color=user title="Data moved, by user" title_ja="利用者別の転送量"
+-- chart:  bars x=day y=bytes color=user title="Data transferred, by user" title_ja="利用者別の転送量"
 -- tags:   jobs, time, bytes
 WITH steps AS (
     SELECT
@@ -23,7 +23,7 @@ WITH steps AS (
 )
 
 SELECT
-    s.step * $days * 86400000000000 AS ts_ns,
+    CAST(DATE '1970-01-01' + CAST(s.step * $days AS INTEGER) AS VARCHAR) AS day,
     s.cluster,
     s."user",
     count(DISTINCT s.job_id) AS jobs,

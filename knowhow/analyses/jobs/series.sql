@@ -1,11 +1,12 @@
 -- A job over time
 -- What a job, or all of them, did to each file system over time, and what it used, in steps.
--- needs:  job_samples
+-- needs:  job_samples, recording
 -- param:  job VARCHAR = ''                     Only this job; empty: all.
 -- param:  begin_ns BIGINT = 0                  Only intervals that end after it, Unix time [ns]; 0: from the first on.
 -- param:  end_ns BIGINT = 9223372036854775807  Only intervals that end by then, Unix time [ns].
 -- param:  step_s BIGINT = 10 > 0               Length of a step [s].
--- column: ts_ns BIGINT                 Start of the step, Unix time [ns].
+-- column: from_s DOUBLE               Start of the step, since the start of the recording [s].
+-- column: until_s DOUBLE              Its end [s].
 -- column: target VARCHAR               The file system, by its mount point; empty: CPU and memory.
 -- column: nodes BIGINT                 Nodes on which it did something there.
 -- column: read_bytes BIGINT           Read by calls [B].
@@ -16,15 +17,16 @@
 -- column: io_wait_ns BIGINT           How long its threads waited in them, together [ns].
 -- column: cpu_ns BIGINT               Time on CPUs [ns].
 -- column: memory_bytes BIGINT         Resident memory at the end of its last interval in the step, of all nodes [B].
--- chart:  lines x=ts_ns y=read_bytes color=target title="Read by jobs" title_ja="ジョブの読み込み量"
--- chart:  lines x=ts_ns y=written_bytes color=target title="Written by jobs" title_ja="ジョブの書き込み量"
--- chart:  lines x=ts_ns y=metadata_operations color=target title="Metadata operations of jobs" title_ja="ジョブのメタデータ操作"
+-- chart:  lines x=from_s x2=until_s y=read_bytes color=target gaps=break title="Read by jobs" title_ja="ジョブの読み込み量"
+-- chart:  lines x=from_s x2=until_s y=written_bytes color=target gaps=break title="Written by jobs" title_ja="ジョブの書き込み量"
+-- chart:  lines x=from_s x2=until_s y=metadata_operations color=target gaps=break title="Metadata operations of jobs" title_ja="ジョブのメタデータ操作"
 -- tags:   jobs, time, bytes
 WITH chosen AS (
     SELECT
         s.*,
-        (s.ts_ns - 1) // ($step_s * 1000000000) AS step
+        (s.ts_ns - r.started_ns - 1) // ($step_s * 1000000000) AS step
     FROM job_samples AS s
+    CROSS JOIN recording AS r
     WHERE s.job_id IS NOT NULL
         AND ($job = '' OR s.job_id = $job)
         AND s.ts_ns > $begin_ns
@@ -50,7 +52,8 @@ memory AS (
 )
 
 SELECT
-    c.step * $step_s * 1000000000 AS ts_ns,
+    CAST(c.step * $step_s AS DOUBLE) AS from_s,
+    CAST((c.step + 1) * $step_s AS DOUBLE) AS until_s,
     coalesce(c.target, '') AS target,
     count(DISTINCT c.node) AS nodes,
     CAST(sum(c.read_bytes) AS BIGINT) AS read_bytes,

@@ -16,7 +16,7 @@
 -- column: io_wait_ns BIGINT           How long its threads waited in calls on files, together [ns].
 -- column: cpu_ns BIGINT               Time on CPUs [ns].
 -- column: share DOUBLE                 Its part of what all did, of what `by` names.
--- chart:  bars x=job_id y=io_wait_ns limit=20 title="Jobs by time waited for files" title_ja="ファイル待ち時間の長いジョブ"
+-- chart:  bars x=job_id y=io_wait_ns title="Jobs by time waited for files" title_ja="ファイル待ち時間の長いジョブ"
 -- tags:   jobs, bytes, time
 WITH sums AS (
     SELECT

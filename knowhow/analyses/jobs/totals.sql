@@ -1,6 +1,6 @@
 -- Jobs that have ended
 -- One row per job: how long it ran, and what it did in all, on all nodes together.
--- needs:  job_totals
+-- needs:  job_totals, recording
 -- param:  job VARCHAR = ''             Only this job; empty: all.
 -- param:  name VARCHAR = ''            Only jobs of this name; empty: all.
 -- param:  user VARCHAR = ''            Only this user; empty: all.
@@ -9,7 +9,7 @@
 -- column: name VARCHAR                 What it is called.
 -- column: command VARCHAR              Its first program.
 -- column: nodes BIGINT                 Nodes on which it ran.
--- column: begun_ns BIGINT              When it began, Unix time [ns].
+-- column: begun_s DOUBLE              When it began, since the start of the recording [s].
 -- column: wall_ns BIGINT               How long it ran [ns].
 -- column: is_whole BOOLEAN             Whether agents counted from its begin to its end, on all nodes.
 -- column: bytes BIGINT                Read and written by calls on files [B].
@@ -26,7 +26,7 @@ SELECT
     max(t.name) AS name,
     arg_min(t.command, t.begun_ns) AS command,
     count(DISTINCT t.node) AS nodes,
-    min(t.begun_ns) AS begun_ns,
+    (min(t.begun_ns) - max(r.started_ns)) / 1e9 AS begun_s,
     max(t.ended_ns) - min(t.begun_ns) AS wall_ns,
     min(CASE WHEN t.is_whole THEN 1 ELSE 0 END) = 1 AS is_whole,
     CAST(sum(t.bytes) AS BIGINT) AS bytes,
@@ -37,6 +37,7 @@ SELECT
     CAST(sum(t.cpu_ns) AS BIGINT) AS cpu_ns,
     CAST(sum(t.memory_bytes) AS BIGINT) AS memory_bytes
 FROM job_totals AS t
+CROSS JOIN recording AS r
 WHERE ($job = '' OR t.job_id = $job)
     AND ($name = '' OR t.name = $name)
     AND ($user = '' OR t."user" = $user)

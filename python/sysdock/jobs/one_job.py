@@ -28,7 +28,11 @@ def about_job(session: Session, job: str, begin_ns: int, end_ns: int, step_s: in
         if first_ns is not None:
             step_s = step_s or _step_s(first_ns, last_ns)
             params = {"job": job, "begin_ns": begin_ns, "end_ns": end_ns, "step_s": step_s}
-            found["series"] = session.run("jobs/series", params).dicts()
+            started_ns = session.recording.started_ns
+            found["series"] = [
+                {"ts_ns": started_ns + round(row.pop("from_s") * 1e9), **row}
+                for row in session.run("jobs/series", params).dicts()
+            ]
             found["step_s"] = step_s
     if "job_files" in held:
         found["files"] = session.run("jobs/files", {"job": job}).dicts()
