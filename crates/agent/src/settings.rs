@@ -137,7 +137,7 @@ impl Settings {
             cluster: file.cluster.clone().unwrap_or_else(|| "cluster".into()),
             node: file.node.clone().unwrap_or_else(|| host.to_string()),
             interval: Duration::from_secs(10),
-            linger: Duration::from_secs(30),
+            linger: Duration::from_secs(10),
             files_of_job: 32,
             hide: file.hide.clone(),
             secret: file.secret.clone().unwrap_or_default().into_bytes(),

@@ -474,7 +474,7 @@ class TestKills:
         words = [sys.executable, ROOT / "tools/kill-agents", "8", "--seed", "3"]
         environment = {**os.environ, "SYSDOCK_NATIVE": str(NATIVE)}
         done = subprocess.run(
-            words, capture_output=True, text=True, check=False, timeout=300, env=environment
+            words, capture_output=True, text=True, check=False, timeout=900, env=environment
         )
         assert done.returncode == 0, done.stdout + done.stderr
         assert "8 kills" in done.stdout

@@ -58,6 +58,7 @@ pub const KINDS: [&str; 12] =
 
 /// Calls of an account on a file system, since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "[u64; 17]", from = "[u64; 17]")]
 pub struct Calls {
     /// How many of each of [`KINDS`].
     pub calls: [u64; KINDS.len()],
@@ -75,6 +76,7 @@ pub struct Calls {
 
 /// What the threads of an account used, since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "[u64; 12]", from = "[u64; 12]")]
 pub struct Use {
     /// Time on a CPU [ns].
     pub cpu_ns: u64,
@@ -100,6 +102,64 @@ pub struct Use {
     pub largest_bytes: u64,
     /// When the last thread ended [ns since the machine was started]; 0: none has.
     pub last_ns: u64,
+}
+
+/// As they are kept on disk: without names, as there are many.
+impl From<Calls> for [u64; 17] {
+    fn from(calls: Calls) -> Self {
+        let mut all = [0; 17];
+        all[..KINDS.len()].copy_from_slice(&calls.calls);
+        all[KINDS.len()..].copy_from_slice(&[calls.read_bytes, calls.written_bytes, calls.errors, calls.time_ns, calls.wait_ns]);
+        all
+    }
+}
+
+impl From<[u64; 17]> for Calls {
+    fn from(all: [u64; 17]) -> Self {
+        let (calls, rest) = all.split_first_chunk().expect("12 of 17");
+        let [read_bytes, written_bytes, errors, time_ns, wait_ns] = *rest.first_chunk().expect("5 of 5");
+        Calls { calls: *calls, read_bytes, written_bytes, errors, time_ns, wait_ns }
+    }
+}
+
+impl From<Use> for [u64; 12] {
+    fn from(used: Use) -> Self {
+        [
+            used.cpu_ns,
+            used.cpu_wait_ns,
+            used.minor_faults,
+            used.major_faults,
+            used.disk_read_bytes,
+            used.disk_written_bytes,
+            used.ended,
+            used.processes,
+            used.threads,
+            used.resident_bytes,
+            used.largest_bytes,
+            used.last_ns,
+        ]
+    }
+}
+
+impl From<[u64; 12]> for Use {
+    fn from(all: [u64; 12]) -> Self {
+        let [cpu_ns, cpu_wait_ns, minor_faults, major_faults, disk_read_bytes, disk_written_bytes, ..] = all;
+        let [.., ended, processes, threads, resident_bytes, largest_bytes, last_ns] = all;
+        Use {
+            cpu_ns,
+            cpu_wait_ns,
+            minor_faults,
+            major_faults,
+            disk_read_bytes,
+            disk_written_bytes,
+            ended,
+            processes,
+            threads,
+            resident_bytes,
+            largest_bytes,
+            last_ns,
+        }
+    }
 }
 
 /// All sums at a time.

@@ -33,6 +33,16 @@ fn begin() -> Option<Accounting> {
     }
 }
 
+#[test]
+fn numbers_are_kept_in_their_order() {
+    let all: [u64; 17] = std::array::from_fn(|place| place as u64 + 1);
+    assert_eq!(<[u64; 17]>::from(Calls::from(all)), all);
+    assert_eq!((Calls::from(all).calls[0], Calls::from(all).wait_ns), (1, 17));
+    let all: [u64; 12] = std::array::from_fn(|place| place as u64 + 1);
+    assert_eq!(<[u64; 12]>::from(Use::from(all)), all);
+    assert_eq!((Use::from(all).cpu_ns, Use::from(all).ended, Use::from(all).last_ns), (1, 7, 12));
+}
+
 fn run(job: &str, script: &str, folder: &Path) {
     let status = Command::new("sh")
         .args(["-c", script])
