@@ -1,9 +1,10 @@
 -- Who used the file systems
 -- What the jobs of each user did in all, by day or month, from the records of jobs that have ended.
--- needs:  job_totals
+-- needs:  job_totals, recording
 -- param:  days BIGINT = 1 > 0          Length of a step [days].
 -- param:  user VARCHAR = ''            Only this user; empty: all.
--- column: day VARCHAR                 First day of the step, UTC.
+-- column: from_s DOUBLE               Start of the step, since the start of the recording [s].
+-- column: until_s DOUBLE              Its end [s].
 -- column: cluster VARCHAR              The cluster.
 -- column: user VARCHAR                 Whose jobs.
 -- column: jobs BIGINT                  Jobs that ended in it.
@@ -12,18 +13,20 @@
 -- column: metadata_operations BIGINT  Of them, those about names and attributes.
 -- column: io_wait_ns BIGINT           How long their threads waited in them, together [ns].
 -- column: cpu_ns BIGINT               Time on CPUs [ns].
--- chart:  bars x=day y=bytes color=user title="Data transferred, by user" title_ja="利用者別の転送量"
+-- chart:  lines x=from_s x2=until_s y=bytes color=user gaps=break title="Data transferred, by user" title_ja="利用者別の転送量"
 -- tags:   jobs, time, bytes
 WITH steps AS (
     SELECT
         t.*,
-        t.ended_ns // ($days * 86400000000000) AS step
+        (t.ended_ns - r.started_ns) // ($days * 86400000000000) AS step
     FROM job_totals AS t
+    CROSS JOIN recording AS r
     WHERE $user = '' OR t."user" = $user
 )
 
 SELECT
-    CAST(DATE '1970-01-01' + CAST(s.step * $days AS INTEGER) AS VARCHAR) AS day,
+    CAST(s.step * $days AS DOUBLE) * 86400 AS from_s,
+    CAST((s.step + 1) * $days AS DOUBLE) * 86400 AS until_s,
     s.cluster,
     s."user",
     count(DISTINCT s.job_id) AS jobs,

@@ -17,7 +17,7 @@ _RUN_EPILOG = """Example:
   sysdock agent run --push https://collector:8404 --token-file /etc/sysdock/token
 
 Jobs are those of Slurm, PBS, LSF, Flux, OAR and Grid Engine, units of systemd, containers, and those that the
-settings name. While it runs, each system call of the machine takes 0.3 us longer, one on a file 0.6 to 0.9 us.
+settings name. While it runs, each system call of the machine takes 0.3 us longer, on a file 0.6 to 0.9 us.
 Needs CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE (root has them).
 """
 _PRINT_EPILOG = """Example, in an epilogue script of Slurm:

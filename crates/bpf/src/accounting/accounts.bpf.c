@@ -734,6 +734,24 @@ int BPF_PROG(leave, struct pt_regs *regs, long result)
 	return 0;
 }
 
+// Each in a function of its own: the compiler would move the offset that one kernel lacks before the question whether it has it.
+static __noinline s64 pages_before_6_2(u64 mm, u32 kind)
+{
+	u64 at = bpf_core_field_offset(struct mm_struct___before_6_2, rss_stat.count) + kind * sizeof(s64);
+	s64 pages = 0;
+
+	bpf_probe_read_kernel(&pages, sizeof(pages), (void *)(mm + at));
+	return pages;
+}
+
+static __noinline s64 pages_since_6_2(u64 mm, u32 kind)
+{
+	u64 at = bpf_core_field_offset(struct mm_struct, rss_stat) + (u64)kind * bpf_core_type_size(struct percpu_counter);
+	struct percpu_counter *counter = (void *)(mm + at);
+
+	return BPF_CORE_READ(counter, count);
+}
+
 static __always_inline u64 resident_bytes(struct mm_struct *mm)
 {
 	struct mm_struct___before_6_2 *old = (void *)mm;
@@ -742,15 +760,7 @@ static __always_inline u64 resident_bytes(struct mm_struct *mm)
 	for (int kind = 0; kind < RESIDENT_KINDS; kind++) {
 		if (kind == SWAPPED)
 			continue;
-		s64 of_kind = 0;
-		if (bpf_core_field_exists(old->rss_stat.count)) {
-			u64 at = bpf_core_field_offset(struct mm_struct___before_6_2, rss_stat.count) + kind * sizeof(s64);
-			bpf_probe_read_kernel(&of_kind, sizeof(of_kind), (void *)((u64)mm + at));
-		} else {
-			u64 at = bpf_core_field_offset(struct mm_struct, rss_stat) + (u64)kind * bpf_core_type_size(struct percpu_counter);
-			struct percpu_counter *counter = (void *)((u64)mm + at);
-			of_kind = BPF_CORE_READ(counter, count);
-		}
+		s64 of_kind = bpf_core_field_exists(old->rss_stat.count) ? pages_before_6_2((u64)mm, kind) : pages_since_6_2((u64)mm, kind);
 		pages += of_kind > 0 ? of_kind : 0;
 	}
 	return pages * PAGE_BYTES;
