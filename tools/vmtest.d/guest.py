@@ -23,9 +23,7 @@ SCENES = WORK / "scenes"
 # For disks and loop devices, in the order in which they need each other. What a kernel has built in has no file.
 MODULES = "virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk loop"
 # What the scenes and the guest's start run, and what those read.
-PROGRAMS = (
-    "sh cat cp dd fallocate fio mkdir mount mv rm setpriv sleep strace sync tar true uname umount unshare"
-)
+PROGRAMS = "sh cat cp dd fallocate fio mkdir mount mv rm rmdir setpriv sleep strace sync tar true uname umount unshare"
 SETTINGS = "group hostname ld.so.cache nsswitch.conf passwd"
 # Parts of Python's library that are large and not needed.
 LEFT_OUT = shutil.ignore_patterns(
@@ -56,6 +54,16 @@ mount -t tmpfs shm /dev/shm
 mount -t tmpfs run /run
 mount -t cgroup2 group /sys/fs/cgroup
 echo "{mark}kernel $(uname -r)"
+mount -t bpf bpf /sys/fs/bpf
+{native} agent run --lake /tmp/lake --spool /tmp/spool --interval 2s &
+agent=$!
+for second in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+    [ -f /tmp/spool/state.json ] || sleep 1
+done
+SLURM_JOB_ID=guest sh -c 'cd /tmp && dd if=/dev/zero of=a bs=1000 count=70 && mkdir d && mv a d/b && rm d/b && rmdir d'
+echo "{mark}agent $({native} agent print --job guest --spool /tmp/spool --format json)"
+kill $agent
+wait $agent
 {python} -B {tests}/scenes.py {native} {scenes}
 tar -S -c -f /dev/vdb --exclude=./mapped_pages/files -C {scenes} . && echo '{mark}done'
 sync
@@ -184,18 +192,17 @@ def lines_of(guest: subprocess.Popen) -> Iterator[str]:
         yield re.sub(r"\x1bc|\x1b\[[\d;?]*[a-zA-Z]", "", line).rstrip()
 
 
-def boot(kernel: Path, disk: Path, seconds: float) -> bool:
-    """Run a guest, show what it says, and say whether it came to its end; what it recorded is in SCENES then."""
+def boot(kernel: Path, disk: Path, seconds: float, said: list[str]) -> bool:
+    """Run a guest, show and collect what it says, and say whether it came to its end; what it recorded is in SCENES then."""
     out = WORK / "out.img"
     out.unlink(missing_ok=True)
     out.touch()
     os.truncate(out, 2 << 30)
-    said = []
     drives = [f"file={disk},cache=unsafe,snapshot=on", f"file={out},cache=unsafe"]
     with started(kernel, drives, seconds) as guest:
         for line in lines_of(guest):
             said.append(line)
-            print(f"   {line}", flush=True)
+            print(f"   {line[:200]}", flush=True)
     shutil.rmtree(SCENES, ignore_errors=True)
     if is_done := f"{MARK}done" in "\n".join(said):
         SCENES.mkdir()
