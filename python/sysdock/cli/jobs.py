@@ -35,6 +35,12 @@ _SHOW_EPILOG = """Example:
   sysdock jobs show 4242 --lake /data/lake
   sysdock jobs show 4242 --lake /data/lake --at 2026-11-20 --last 7d --step 1h
 """
+_OVERLOAD_EPILOG = """Example:
+
+\b
+  sysdock jobs overload --lake /data/lake
+  sysdock jobs overload --lake /data/lake --at 2026-11-20T12:00:00 --last 2h --times 5 --target /work
+"""
 _HISTORY_EPILOG = """Example:
 
 \b
@@ -126,6 +132,53 @@ def show(job: str, lake: Path, at: str, last: str, step: str | None, format_: st
         print(harmless_json(json.dumps(found, ensure_ascii=False)))
     else:
         print("\n".join(lines_of(found)))
+
+
+@command.command("overload", epilog=_OVERLOAD_EPILOG)
+@_lake_option
+@_at_option
+@click.option("--last", default="1d", show_default=True, metavar="TIME", help="How much time until then.")
+@click.option(
+    "--usual", default="7d", show_default=True, metavar="TIME", help="What is usual follows from this much."
+)
+@click.option(
+    "--times",
+    type=click.FloatRange(min=1, min_open=True),
+    default=3.0,
+    show_default=True,
+    help="How many times the usual wait of a call is high load.",
+)
+@click.option("--step", default="1m", show_default=True, metavar="TIME", help="Length of a step.")
+@click.option("--target", metavar="DIR", help="Only the file system that is mounted there.")
+@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Steps; 0: all.")
+@format_option
+def overload(
+    lake: Path,
+    at: str,
+    last: str,
+    usual: str,
+    times: float,
+    step: str,
+    target: str | None,
+    limit: int,
+    format_: str,
+) -> None:
+    """When calls on a file system waited much longer than usual, and which job made most of them then."""
+    from sysdock.cli.output import print_result
+    from sysdock.jobs.moments import moment_ns, span_ns
+
+    end_ns = moment_ns(at)
+    begin_ns = end_ns - span_ns(last)
+    step_s = max(1, span_ns(step, "--step") // 1_000_000_000)
+    params = {
+        "begin_ns": begin_ns,
+        "end_ns": end_ns,
+        "times": times,
+        "step_s": step_s,
+        "target": target or "",
+    }
+    with _session(lake, min(begin_ns, end_ns - span_ns(usual, "--usual")), end_ns) as session:
+        print_result(session.run("jobs/overload", params), format_, limit)
 
 
 @command.command("history", epilog=_HISTORY_EPILOG)

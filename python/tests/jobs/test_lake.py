@@ -106,6 +106,27 @@ class TestQuestions:
         assert text.startswith(f"job {job}\n")
         assert "in steps of" in text
 
+    def test_stretches_of_high_load_name_a_job(self, made: Path, call: Callable[..., Result]) -> None:
+        words = (
+            "jobs",
+            "overload",
+            "--lake",
+            made,
+            "--at",
+            "2026-01-01T02:00:00Z",
+            "--times",
+            "1.01",
+            "--format",
+            "json",
+        )
+        rows = json.loads(call(*words, "--step", "10m", "--last", "2h").stdout)
+        assert rows
+        assert all(row["times_usual"] >= 1.01 and 0 < row["job_share"] <= 1 for row in rows)
+        jobs = {row["job_id"] for row in top(made, call)}
+        assert {row["job_id"] for row in rows} <= jobs
+        before = json.loads(call(*words, "--step", "10m", "--last", "10m").stdout)
+        assert before == [row for row in rows if row["until_s"] > 6600]
+
     def test_a_job_that_is_not_there(self, made: Path, call: Callable[..., Result]) -> None:
         with pytest.raises(UserError, match="job 4711: the lake knows nothing of it"):
             call("jobs", "show", "4711", "--lake", made, "--at", "2026-01-01", "--last", "1h")
