@@ -62,6 +62,7 @@ MARKS = {
         "recording/test_write_faults.py",
         "probe/test_series.py",
         "load/",
+        "jobs/test_agent.py",
     ),
     "slow": (
         "report/test_report_browser.py",
@@ -70,6 +71,7 @@ MARKS = {
         "probe/",
         "cli/",
         "load/",
+        "jobs/test_agent.py",
         "docs/test_add_family.py",
         "docs/test_wheel.py",
         "docs/test_readme.py",

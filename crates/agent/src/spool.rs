@@ -97,6 +97,7 @@ impl Spool {
 
     /// What was kept; the batch that it holds is put among the others, as one that may have been sent. A state that is damaged is put aside.
     pub(crate) fn begin(&self) -> Result<Kept, AgentError> {
+        self.remove_unfinished()?;
         let mut text = Vec::new();
         match self.folder.open_file(STATE) {
             Ok(file) => drop(file.take(MOST_STATE).read_to_end(&mut text).map_err(|error| self.failed(STATE, error))?),
@@ -113,6 +114,16 @@ impl Spool {
             self.folder.replace(&name, batch.as_bytes()).map_err(|error| self.failed(&name, error))?;
         }
         Ok(kept)
+    }
+
+    /// What was being written when the agent was killed: the file that it was to replace is whole.
+    fn remove_unfinished(&self) -> Result<(), AgentError> {
+        for name in self.folder.names().map_err(|error| self.failed("", error))? {
+            if let Some(name) = name.to_str().filter(|name| name.ends_with(".new")) {
+                self.folder.remove(name).map_err(|error| self.failed(name, error))?;
+            }
+        }
+        Ok(())
     }
 
     /// Keep a batch, with the state after it. Where the disk is full, the oldest batches go.
@@ -249,9 +260,11 @@ mod tests {
         let agent = kept.agent.clone();
         drop(spool);
         // The next process.
+        fs::write(path.join("batch-0000000000000009.json.new"), "half").expect("written");
         let spool = Spool::open(&path, 1 << 20).expect("it is there");
         let kept = spool.begin().expect("as it was");
         assert_eq!((kept.agent, kept.sequence, numbers(&spool)), (agent, 3, vec![(2, false), (3, false)]));
+        assert!(!path.join("batch-0000000000000009.json.new").exists());
         // Killed after the state, before the file of the batch; or after that had landed, which nobody knows.
         spool.landed(&spool.waiting().expect("read")[1]).expect("it goes");
         spool.begin().expect("as it was");
