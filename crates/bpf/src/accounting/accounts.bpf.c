@@ -5,7 +5,7 @@
 #include "bpf/compat.h"
 #include "bpf/ids.h"
 #include "bpf/task.h"
-#include "families/paths/walk.h"
+#include "live/names.h"
 #include "live/lost.h"
 #include "accounts.h"
 #include <bpf/bpf_helpers.h>
@@ -479,18 +479,6 @@ static __always_inline u64 argument(struct pt_regs *regs, u8 index, bool is_32_b
 	}
 }
 
-static __always_inline struct file *file_of(struct task_struct *task, int fd)
-{
-	struct file *file = 0;
-
-	if (!task->files)
-		return 0;
-	struct fdtable *table = task->files->fdt;
-	if (fd >= 0 && (u32)fd < table->max_fds)
-		bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
-	return file;
-}
-
 // Which file it is. Returns whether it lies in a file system, or is a block device.
 static __always_inline bool identify(struct call *call, struct file *file)
 {
@@ -634,19 +622,10 @@ static __noinline int send_name(struct scratch *scratch, struct file *file, stru
 	if (!scratch || !key)
 		return 0;
 	struct name_and_path *out = &scratch->named;
-	struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
-	struct walk walk = { .dentry = dentry, .out = &out->path, .flags = PATH_CUT };
-	walk.mount = (struct mount *)((u64)BPF_CORE_READ(file, f_path.mnt) - bpf_core_field_offset(struct mount, mnt));
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
-		bpf_loop(PATH_NAMES, step, &walk, 0);
-	u32 length = walk.used;
+	out->name.key = *key;
+	u32 length = names_of(file, &out->path, &out->name.flags, &out->name.count);
 	if (length > PATH_BYTES)
 		length = PATH_BYTES;
-	out->name.key = *key;
-	out->name.flags = walk.flags;
-	if (!BPF_CORE_READ(dentry, d_hash.pprev) && BPF_CORE_READ(dentry, d_parent) != dentry)
-		out->name.flags |= PATH_DELETED;
-	out->name.count = walk.count;
 	out->name.length = length;
 	return !bpf_ringbuf_output(&names, out, sizeof(out->name) + length, BPF_RB_NO_WAKEUP);
 }

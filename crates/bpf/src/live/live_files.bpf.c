@@ -3,7 +3,7 @@
 #include "bpf/kernel.h"
 #include "bpf/ids.h"
 #include "bpf/task.h"
-#include "families/paths/walk.h"
+#include "names.h"
 #include "sums.h"
 #include "lost.h"
 #include <bpf/bpf_helpers.h>
@@ -104,16 +104,6 @@ int BPF_PROG(enter, struct pt_regs *regs, long number)
 	return 0;
 }
 
-static __always_inline struct file *file_of(struct task_struct *task, int fd)
-{
-	struct fdtable *table = task->files->fdt;
-	struct file *file = 0;
-
-	if (fd >= 0 && (u32)fd < table->max_fds)
-		bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
-	return file;
-}
-
 // Returns what kind of file it is.
 static __always_inline u32 identify(struct file_key *key, struct file *raw)
 {
@@ -138,19 +128,10 @@ static __noinline int send_name(struct file *file, struct file_key *key)
 
 	if (!out || !key)
 		return 0;
-	struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
-	struct walk walk = { .dentry = dentry, .out = &out->path, .flags = PATH_CUT };
-	walk.mount = (struct mount *)((u64)BPF_CORE_READ(file, f_path.mnt) - bpf_core_field_offset(struct mount, mnt));
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
-		bpf_loop(PATH_NAMES, step, &walk, 0);
-	u32 length = walk.used;
+	out->name.key = *key;
+	u32 length = names_of(file, &out->path, &out->name.flags, &out->name.count);
 	if (length > PATH_BYTES)
 		length = PATH_BYTES;
-	out->name.key = *key;
-	out->name.flags = walk.flags;
-	if (!BPF_CORE_READ(dentry, d_hash.pprev) && BPF_CORE_READ(dentry, d_parent) != dentry)
-		out->name.flags |= PATH_DELETED;
-	out->name.count = walk.count;
 	out->name.length = length;
 	return !bpf_ringbuf_output(&names, out, sizeof(out->name) + length, BPF_RB_NO_WAKEUP);
 }
