@@ -44,8 +44,8 @@ pub struct Options {
     pub target: Target,
 }
 
-/// What an agent has to say while it runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What an agent reports while it runs.
+#[derive(Debug)]
 pub enum Said {
     /// It counts; whether programs of an agent before it went on, and variables for which there is no room.
     Begun {
@@ -54,14 +54,12 @@ pub enum Said {
         /// Names.
         left_out: Vec<String>,
     },
-    /// Batches are in the lake.
-    Landed(usize),
     /// Batches cannot be sent; they wait.
-    Waits(String),
-    /// The lake takes a batch in no case; it was put aside.
+    Waits(AgentError),
+    /// A batch was refused, and put aside.
     Refused(String),
     /// A batch could not be kept, or the kernel could not be read: the next one has what this one would have had.
-    Missed(String),
+    Missed(AgentError),
 }
 
 /// One that counts.
@@ -128,7 +126,14 @@ impl Agent {
         let spool = self.spool.share()?;
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                sending::run(&mut way, &spool, every, &over, &|outcome| said(say(outcome)));
+                sending::run(&mut way, &spool, every, &over, &|outcome| {
+                    let what = match outcome {
+                        Ok(Outcome::Refused(why)) => Said::Refused(why),
+                        Ok(Outcome::Idle | Outcome::Landed) => return,
+                        Err(error) => Said::Waits(error),
+                    };
+                    said(what);
+                });
             });
             self.sample(&BTreeSet::new(), said);
             self.count(cancel, &questions, said);
@@ -203,7 +208,7 @@ impl Agent {
     /// Read, compare, keep.
     fn sample(&mut self, over: &BTreeSet<String>, said: &dyn Fn(Said)) {
         if let Err(error) = self.try_sample(over) {
-            said(Said::Missed(format!("{error:?}")));
+            said(Said::Missed(error));
         }
     }
 
@@ -216,7 +221,7 @@ impl Agent {
         let jobs = self.jobs(&reading);
         let origin = self.origin();
         let mut batch;
-        let (state, ended) = {
+        let (state, ended, counted) = {
             let moment = self.moment(&origin, &mounts, over, left_out);
             batch = Batch::new(&origin, moment.now_ns);
             let generation = self.accounting.generation();
@@ -235,11 +240,12 @@ impl Agent {
             let Sampled { samples, totals, files, ended, .. } = sampled;
             (batch.job_samples, batch.job_totals, batch.job_files) = (samples, totals, files);
             let (now_ns, interval_ns) = (moment.now_ns, moment.interval_ns);
-            batch.job_samples.extend(self.node.sample(&origin, now_ns, interval_ns));
-            (state, ended)
+            let (of_node, counted) = self.node.sample(&origin, now_ns, interval_ns);
+            batch.job_samples.extend(of_node);
+            (state, ended, counted)
         };
-        self.kept.state = Some(state);
-        self.spool.keep(&mut self.kept, &batch)?;
+        self.spool.keep(&mut self.kept, state, &batch)?;
+        self.node.keep(counted);
         self.files.clear();
         self.last = Some(now().1);
         self.is_resumed = false;
@@ -284,15 +290,6 @@ impl Agent {
             cpu_ns: own_cpu_ns().saturating_sub(self.cpu_ns) as i64,
             memory_bytes: own_memory_bytes() as i64,
         })
-    }
-}
-
-fn say(outcome: Result<Outcome, String>) -> Said {
-    match outcome {
-        Ok(Outcome::Landed(number)) => Said::Landed(number),
-        Ok(Outcome::Refused(why)) => Said::Refused(why),
-        Ok(Outcome::Idle) => Said::Landed(0),
-        Err(why) => Said::Waits(why),
     }
 }
 

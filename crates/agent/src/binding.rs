@@ -114,7 +114,7 @@ fn user_name(uid: u32) -> Option<String> {
     let mut buffer = vec![0; 16 << 10];
     let mut entry = std::mem::MaybeUninit::<libc::passwd>::uninit();
     let mut found = std::ptr::null_mut();
-    // SAFETY: the buffer and the entry live through the call, and are as long as it is told; the name lies in the buffer.
+    // SAFETY: the buffer and the entry live through the call and have the stated lengths; the name lies in the buffer.
     unsafe {
         let code = libc::getpwuid_r(uid, entry.as_mut_ptr(), buffer.as_mut_ptr(), buffer.len(), &raw mut found);
         if code != 0 || found.is_null() {

@@ -112,7 +112,7 @@ impl Collector {
     ///
     /// # Errors
     /// [`AgentError`]: the lake cannot be opened.
-    pub fn run(self, cancel: &Cancel, report: impl Fn(&AgentError) + Send + 'static) -> Result<(), AgentError> {
+    pub fn run(self, cancel: &Cancel, report: impl Fn(AgentError) + Send + 'static) -> Result<(), AgentError> {
         let lake = Lake::open(&self.options.lake, &writer_name())?;
         let counters = Arc::new(Counters::default());
         let (queue, received) = mpsc::sync_channel(QUEUE);
@@ -171,7 +171,7 @@ async fn serve<S: hyper::rt::Read + hyper::rt::Write + Unpin>(stream: S, shared:
     };
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEADERS);
-    // Whoever breaks off has to send again.
+    // A client that disconnects sends again.
     let _ = server.serve_connection(stream, service_fn(answer)).await;
 }
 

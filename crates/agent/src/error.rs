@@ -24,6 +24,8 @@ pub enum AgentError {
     Kernel(io::Error),
     /// The address to push to.
     Address(String),
+    /// The collector cannot be reached, or does not take batches.
+    Collector(String),
     /// A certificate or a key.
     Certificate(PathBuf, String),
     /// The lake is of a form that this version does not know.

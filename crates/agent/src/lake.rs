@@ -6,14 +6,14 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{self, File},
+    fs,
     path::{Path, PathBuf},
 };
 
 use chrono::DateTime;
 use serde::{Deserialize, Serialize};
 use sysdock_table::{
-    Access, Batch as Rows, Folder, LonePart, TableError, footer_value,
+    Access, Batch as Rows, Folder, LonePart, footer_value,
     rows::{AgentBatchesColumns, Columns, JobFilesColumns, JobSamplesColumns, JobTotalsColumns, Row},
 };
 
@@ -94,10 +94,9 @@ impl Lake {
     /// [`AgentError`]: it is somebody else's, of a newer form, or the disk refuses.
     pub fn open(path: &Path, writer: &str) -> Result<Lake, AgentError> {
         if !path.exists() {
-            drop(Folder::create(path, Access { shared: false, owner: None })?);
+            drop(Folder::create(path, Access::default())?);
         }
-        let number = 0;
-        let lake = Lake { path: path.into(), writer: writer.into(), number, footers: BTreeMap::new() };
+        let lake = Lake { path: path.into(), writer: writer.into(), number: 0, footers: BTreeMap::new() };
         let folder = lake.folder()?;
         let failed = |error| AgentError::Io(path.join(MARK), error);
         match fs::read(path.join(MARK)) {
@@ -136,16 +135,11 @@ impl Lake {
             by_partition.entry(Partition::of(batch)).or_default().push(batch);
         }
         for (partition, batches) in by_partition {
-            let rows = Tables {
-                samples: rows_of(&batches, |batch| &batch.job_samples),
-                totals: rows_of(&batches, |batch| &batch.job_totals),
-                files: rows_of(&batches, |batch| &batch.job_files),
-                agents: rows_of(&batches, |batch| &batch.agent_batches),
-            };
-            self.land_table::<JobSamplesColumns, _>(&partition, &batches, &rows.samples, is_in_time)?;
-            self.land_table::<JobTotalsColumns, _>(&partition, &batches, &rows.totals, is_in_time)?;
-            self.land_table::<JobFilesColumns, _>(&partition, &batches, &rows.files, is_in_time)?;
-            self.land_table::<AgentBatchesColumns, _>(&partition, &batches, &rows.agents, is_in_time)?;
+            let batches = &batches;
+            self.land_table(&partition, batches, &rows_of(batches, |batch| &batch.job_samples), is_in_time)?;
+            self.land_table(&partition, batches, &rows_of(batches, |batch| &batch.job_totals), is_in_time)?;
+            self.land_table(&partition, batches, &rows_of(batches, |batch| &batch.job_files), is_in_time)?;
+            self.land_table(&partition, batches, &rows_of(batches, |batch| &batch.agent_batches), is_in_time)?;
         }
         Ok(())
     }
@@ -206,7 +200,7 @@ impl Lake {
         Ok(Some(false))
     }
 
-    fn land_table<C: Columns, R: Row<Columns = C>>(
+    fn land_table<R: Row>(
         &mut self,
         partition: &Partition,
         batches: &[&Batch],
@@ -216,13 +210,13 @@ impl Lake {
         if rows.is_empty() {
             return Ok(());
         }
-        let folder = self.partition(partition, C::TABLE)?;
+        let folder = self.partition(partition, R::Columns::TABLE)?;
         self.number += 1;
         let unfinished = format!("_writing-{}-{}", self.writer, self.number);
-        let mut part = LonePart::create::<C>(&folder, &unfinished)?;
+        let mut part = LonePart::create::<R::Columns>(&folder, &unfinished)?;
         let mut landed: BTreeMap<&str, BTreeSet<i64>> = BTreeMap::new();
         for group in rows.chunks(ROWS_PER_GROUP) {
-            let mut columns = Rows::<C>::default();
+            let mut columns = Rows::<R::Columns>::default();
             for (batch, row) in group {
                 columns.push(*row);
                 landed.entry(&batches[*batch].agent).or_default().insert(batches[*batch].sequence);
@@ -255,13 +249,6 @@ impl Lake {
     }
 }
 
-struct Tables<'a> {
-    samples: Vec<(usize, &'a sysdock_table::rows::JobSamples<'static>)>,
-    totals: Vec<(usize, &'a sysdock_table::rows::JobTotals<'static>)>,
-    files: Vec<(usize, &'a sysdock_table::rows::JobFiles<'static>)>,
-    agents: Vec<(usize, &'a sysdock_table::rows::AgentBatches<'static>)>,
-}
-
 /// Rows with the place of their batch. One batch that is there twice counts once.
 fn rows_of<'b, R>(batches: &[&'b Batch], of: impl Fn(&'b Batch) -> &'b Vec<R>) -> Vec<(usize, &'b R)> {
     let mut seen = BTreeSet::new();
@@ -274,25 +261,13 @@ pub(crate) fn is_part(name: &str) -> bool {
     name.starts_with("part-") && name.ends_with(".parquet")
 }
 
-/// Whether a part is as its name says: `None`, or what is wrong.
-///
-/// # Errors
-/// [`TableError::Io`]: it cannot be read.
-pub fn damage(path: &Path) -> Result<Option<&'static str>, TableError> {
-    use sha2::{Digest, Sha256};
-    let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let Some(stated) = name.rsplit('-').next() else { return Ok(Some("its name states no hash")) };
-    let mut file = File::open(path).map_err(|error| TableError::Io(path.into(), error))?;
-    let mut hash = Sha256::new();
-    std::io::copy(&mut file, &mut hash).map_err(|error| TableError::Io(path.into(), error))?;
-    let found: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok((!found.starts_with(stated)).then_some("its content is not what its name says"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rows::{Origin, empty_sample};
+    use sha2::{Digest, Sha256};
+    use std::fs::File;
+    use sysdock_table::TableError;
 
     const NOW: i64 = 1_800_000_000_000_000_000;
 
@@ -301,6 +276,17 @@ mod tests {
         let mut batch = Batch::new(&origin, NOW + sequence);
         batch.job_samples = vec![empty_sample(&origin, NOW, 10, "files"); rows];
         batch
+    }
+
+    /// Whether a part is as its name says: `None`, or what is wrong.
+    fn damage(path: &Path) -> Result<Option<&'static str>, TableError> {
+        let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let Some(stated) = name.rsplit('-').next() else { return Ok(Some("its name states no hash")) };
+        let mut file = File::open(path).map_err(|error| TableError::Io(path.into(), error))?;
+        let mut hash = Sha256::new();
+        std::io::copy(&mut file, &mut hash).map_err(|error| TableError::Io(path.into(), error))?;
+        let found: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok((!found.starts_with(stated)).then_some("its content is not what its name says"))
     }
 
     fn parts(path: &Path) -> Vec<PathBuf> {

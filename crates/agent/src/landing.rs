@@ -2,9 +2,9 @@
 //!
 //! - A batch that was *never sent before* waits in memory until the next landing, and is answered when it is in the lake. If that takes longer than
 //!   [`Landing::limit`], it is not written any more.
-//! - A batch that *was sent before* may be on its way into the lake by another collector, or by this one. It is put into `_pending` under a name that
-//!   only it has, and answered. When it is so old that whoever had it before has written it or never will, whoever holds the lock looks into the
-//!   footers of the parts whether it is there, and writes it if it is not.
+//! - A batch that *was sent before* may be on its way into the lake through another collector, or through this one. It is put into `_pending` under a
+//!   name of its own, and answered. After twice the limit no collector can still be writing it. Then the collector that holds the lock reads the
+//!   footers of the parts, and writes the batch unless they name it.
 //!
 //! A collector that is killed at any time leaves a batch in the lake or not; the agent sends it again, and it takes the second way.
 
@@ -59,7 +59,7 @@ impl Lander {
     }
 
     /// Until all senders are gone; then all that waits lands.
-    pub(crate) fn run(mut self, received: &Receiver<Received>, report: &dyn Fn(&AgentError)) {
+    pub(crate) fn run(mut self, received: &Receiver<Received>, report: &dyn Fn(AgentError)) {
         let mut settled = Instant::now();
         self.lake.remove_unfinished(self.times.limit.max(Duration::from_secs(3600)));
         loop {
@@ -67,10 +67,8 @@ impl Lander {
             match received.recv_timeout(wait) {
                 Ok(one) if one.was_sent => {
                     let kept = one.batches.iter().try_for_each(|batch| self.pend(batch));
-                    if let Err(error) = &kept {
-                        report(error);
-                    }
                     (one.answer)(kept.is_ok());
+                    kept.unwrap_or_else(report);
                 }
                 Ok(one) => {
                     self.rows += one.batches.iter().map(Batch::rows).sum::<usize>();
@@ -87,15 +85,13 @@ impl Lander {
                 self.land(report);
             }
             if settled.elapsed() >= self.times.every {
-                if let Err(error) = self.settle() {
-                    report(&error);
-                }
+                self.settle().unwrap_or_else(report);
                 settled = Instant::now();
             }
         }
     }
 
-    fn land(&mut self, report: &dyn Fn(&AgentError)) {
+    fn land(&mut self, report: &dyn Fn(AgentError)) {
         let since = self.since.take().unwrap_or_else(Instant::now);
         self.rows = 0;
         let waiting = std::mem::take(&mut self.waiting);
@@ -107,10 +103,8 @@ impl Lander {
         }
         let limit = self.times.limit;
         let landed = self.lake.land(&batches, &|| since.elapsed() < limit);
-        if let Err(error) = &landed {
-            report(error);
-        }
         answers.into_iter().for_each(|answer| answer(landed.is_ok()));
+        landed.unwrap_or_else(report);
     }
 
     fn pend(&self, batch: &Batch) -> Result<(), AgentError> {

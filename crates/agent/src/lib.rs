@@ -26,7 +26,7 @@ pub use asking::{JobAnswer, ask};
 pub use batch::Batch;
 pub use collector::{Collector, CollectorOptions};
 pub use error::AgentError;
-pub use lake::{Lake, damage};
+pub use lake::Lake;
 pub use landing::Landing;
 pub use sending::{Target, Tokens};
 pub use settings::{Hidden, Settings, SettingsError, SettingsFile};

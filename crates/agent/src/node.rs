@@ -1,4 +1,4 @@
-//! The node's own counters: devices, network, NFS mounts, Lustre. The kernel keeps them; they are read, and told apart from those of jobs.
+//! The node's own counters: devices, network, NFS mounts, Lustre. The kernel keeps them; their rows are separate from those of jobs.
 
 use std::{
     collections::BTreeMap,
@@ -91,16 +91,19 @@ pub(crate) struct Counters {
 pub(crate) struct Node {
     /// `/`, but in tests.
     root: PathBuf,
-    before: BTreeMap<(&'static str, String, Option<String>), BTreeMap<&'static str, u64>>,
+    before: Counted,
 }
+
+/// Numbers as they were read, by group, target and job.
+pub(crate) type Counted = BTreeMap<(&'static str, String, Option<String>), BTreeMap<&'static str, u64>>;
 
 impl Node {
     pub(crate) fn new(root: &Path) -> Node {
         Node { root: root.into(), before: BTreeMap::new() }
     }
 
-    /// What was done since the last time; nothing the first time.
-    pub(crate) fn sample(&mut self, origin: &Origin, now_ns: i64, interval_ns: i64) -> Vec<JobSamples<'static>> {
+    /// What was done since the numbers that were kept last, nothing where there are none; and the numbers now.
+    pub(crate) fn sample(&self, origin: &Origin, now_ns: i64, interval_ns: i64) -> (Vec<JobSamples<'static>>, Counted) {
         let now = self.read();
         let key = |one: &Counters| (one.group, one.target.clone(), one.job.clone());
         let mut samples = Vec::new();
@@ -121,8 +124,12 @@ impl Node {
                 samples.push(sample);
             }
         }
-        self.before = now.into_iter().map(|one| (key(&one), one.numbers)).collect();
-        samples
+        (samples, now.into_iter().map(|one| (key(&one), one.numbers)).collect())
+    }
+
+    /// What came of these numbers is safe: the next ones are compared with them.
+    pub(crate) fn keep(&mut self, counted: Counted) {
+        self.before = counted;
     }
 
     fn read(&self) -> Vec<Counters> {
@@ -381,16 +388,21 @@ mod tests {
         };
         let mut node = Node::new(root.path());
         let origin = Origin::default();
+        let mut sample = |now_ns: i64| {
+            let (samples, counted) = node.sample(&origin, now_ns, 1);
+            node.keep(counted);
+            samples
+        };
         write(5, 100);
-        assert!(node.sample(&origin, 1, 1).is_empty(), "there is nothing to compare with");
+        assert!(sample(1).is_empty(), "there is nothing to compare with");
         write(9, 160);
-        let samples = node.sample(&origin, 2, 1);
+        let samples = sample(2);
         let of = |group: &str| samples.iter().find(|sample| sample.counter_group == group).expect("it changed");
         assert_eq!((samples.len(), of("device").reads, of("device").read_bytes), (2, Some(4), Some(0)));
         assert_eq!((of("network").target.as_deref(), of("network").read_bytes), (Some("eth0"), Some(60)));
         // Set back by a driver that was loaded anew.
         write(1, 160);
-        assert!(node.sample(&origin, 3, 1).is_empty());
+        assert!(sample(3).is_empty());
     }
 
     #[test]

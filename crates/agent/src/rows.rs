@@ -18,10 +18,6 @@ pub struct Origin {
     pub sequence: i64,
 }
 
-pub(crate) fn add(sum: &mut u64, more: u64) {
-    *sum = sum.saturating_add(more);
-}
-
 /// One without numbers.
 pub(crate) fn empty_sample(origin: &Origin, ts_ns: i64, interval_ns: i64, group: &'static str) -> JobSamples<'static> {
     JobSamples {

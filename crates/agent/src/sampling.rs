@@ -13,7 +13,7 @@ use sysdock_table::rows::{JobFiles, JobSamples, JobTotals};
 use crate::{
     binding::{Job, NO_JOB},
     node::Mounts,
-    rows::{Origin, add, empty_sample, file_counters, sample_of_use, total_of},
+    rows::{Origin, empty_sample, file_counters, sample_of_use, total_of},
     settings::{Hidden, Settings},
     sketch::Sketch,
 };
@@ -147,25 +147,26 @@ impl State {
         if before.is_none() {
             done.fresh.insert(id);
         }
-        let none = Use::default();
-        let change = used.since(before.as_ref().map_or(&none, |known| &known.used));
+        let last = before.as_ref().map(|known| known.used).unwrap_or_default();
+        let change = used.with(last, u64::saturating_sub);
         let mut calls = Vec::new();
         for ((_, device), counts) in reading.calls.range((id, 0)..=(id, u64::MAX)) {
             let then = before.iter().flat_map(|known| &known.calls).find(|(known, _)| known == device);
-            let change = counts.since(&then.map(|(_, counts)| *counts).unwrap_or_default());
+            let change = counts.with(then.map(|(_, counts)| *counts).unwrap_or_default(), u64::saturating_sub);
             calls.push((*device, *counts));
             if change != Calls::default() {
                 done.add_calls(job, moment.mounts.of(*device), &change);
                 add_calls(&mut self.life(reading, id, job, moment).calls, &change);
             }
         }
-        let known = Known { job: job.clone(), calls, used: used.max(before.map(|known| known.used).unwrap_or_default()) };
+        // A thread that ends is missing in one reading: sums that went down come back, and must not be counted twice.
+        let known = Known { job: job.clone(), calls, used: used.with(last, u64::max) };
         self.accounts.insert(id, known);
         if used.processes > 0 {
             done.alive.insert(id);
         }
         // One that has ended, and whose sums are still there.
-        if used.processes == 0 && !change.did_something() && !self.jobs.contains_key(&job.id) {
+        if used.processes == 0 && !did_something(&change) && !self.jobs.contains_key(&job.id) {
             return;
         }
         let life = self.life(reading, id, job, moment);
@@ -287,7 +288,7 @@ impl Done {
             file_counters(&mut sample, calls);
             samples.push(sample);
         }
-        for (job, used) in self.uses.iter().filter(|(_, used)| used.did_something()) {
+        for (job, used) in self.uses.iter().filter(|(_, used)| did_something(used)) {
             let mut sample = empty_sample(moment.origin, moment.now_ns, moment.interval_ns, "tasks");
             set_job(&mut sample, job);
             sample_of_use(&mut sample, used);
@@ -304,92 +305,19 @@ fn set_job(sample: &mut JobSamples<'static>, job: &Job) {
 }
 
 fn add_calls(sum: &mut Calls, more: &Calls) {
-    for (sum, more) in sum.calls.iter_mut().zip(more.calls) {
-        *sum += more;
-    }
-    add(&mut sum.read_bytes, more.read_bytes);
-    add(&mut sum.written_bytes, more.written_bytes);
-    add(&mut sum.errors, more.errors);
-    add(&mut sum.time_ns, more.time_ns);
-    add(&mut sum.wait_ns, more.wait_ns);
+    *sum = sum.with(*more, |sum, more| sum + more);
 }
 
-/// Numbers that grow are added; of those that do not, processes and memory are summed up, too, and the largest process is the largest.
+/// Numbers that grow are added; of those that do not, processes and memory are added, too, and the largest process is the largest.
 fn add_use(sum: &mut Use, more: &Use) {
-    sum.cpu_ns += more.cpu_ns;
-    sum.cpu_wait_ns += more.cpu_wait_ns;
-    sum.minor_faults += more.minor_faults;
-    sum.major_faults += more.major_faults;
-    sum.disk_read_bytes += more.disk_read_bytes;
-    sum.disk_written_bytes += more.disk_written_bytes;
-    sum.ended += more.ended;
+    *sum = sum.with(*more, |sum, more| sum + more);
     sum.processes += more.processes;
     sum.threads += more.threads;
     sum.resident_bytes += more.resident_bytes;
     sum.largest_bytes = sum.largest_bytes.max(more.largest_bytes);
 }
 
-/// Differences of sums.
-trait Since {
-    fn since(&self, before: &Self) -> Self;
-}
-
-impl Since for Calls {
-    fn since(&self, before: &Self) -> Self {
-        let mut calls = self.calls;
-        for (now, then) in calls.iter_mut().zip(before.calls) {
-            *now = now.saturating_sub(then);
-        }
-        Calls {
-            calls,
-            read_bytes: self.read_bytes.saturating_sub(before.read_bytes),
-            written_bytes: self.written_bytes.saturating_sub(before.written_bytes),
-            errors: self.errors.saturating_sub(before.errors),
-            time_ns: self.time_ns.saturating_sub(before.time_ns),
-            wait_ns: self.wait_ns.saturating_sub(before.wait_ns),
-        }
-    }
-}
-
-impl Since for Use {
-    /// What is a number of now stays.
-    fn since(&self, before: &Self) -> Self {
-        Use {
-            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
-            cpu_wait_ns: self.cpu_wait_ns.saturating_sub(before.cpu_wait_ns),
-            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
-            major_faults: self.major_faults.saturating_sub(before.major_faults),
-            disk_read_bytes: self.disk_read_bytes.saturating_sub(before.disk_read_bytes),
-            disk_written_bytes: self.disk_written_bytes.saturating_sub(before.disk_written_bytes),
-            ended: self.ended.saturating_sub(before.ended),
-            ..*self
-        }
-    }
-}
-
-trait Greatest {
-    fn max(&self, other: Self) -> Self;
-    fn did_something(&self) -> bool;
-}
-
-impl Greatest for Use {
-    /// A thread that ends is missing in one reading: sums that went down come back, and must not be counted twice.
-    fn max(&self, other: Self) -> Self {
-        Use {
-            cpu_ns: self.cpu_ns.max(other.cpu_ns),
-            cpu_wait_ns: self.cpu_wait_ns.max(other.cpu_wait_ns),
-            minor_faults: self.minor_faults.max(other.minor_faults),
-            major_faults: self.major_faults.max(other.major_faults),
-            disk_read_bytes: self.disk_read_bytes.max(other.disk_read_bytes),
-            disk_written_bytes: self.disk_written_bytes.max(other.disk_written_bytes),
-            ended: self.ended.max(other.ended),
-            ..*self
-        }
-    }
-
-    fn did_something(&self) -> bool {
-        let grown =
-            [self.cpu_ns, self.minor_faults, self.major_faults, self.disk_read_bytes, self.disk_written_bytes, self.ended];
-        grown.iter().any(|number| *number > 0)
-    }
+fn did_something(used: &Use) -> bool {
+    let grown = [used.cpu_ns, used.minor_faults, used.major_faults, used.disk_read_bytes, used.disk_written_bytes, used.ended];
+    grown.iter().any(|number| *number > 0)
 }

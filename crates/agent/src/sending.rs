@@ -93,8 +93,8 @@ pub(crate) struct Answer {
 pub(crate) enum Outcome {
     /// Nothing waits.
     Idle,
-    /// So many are in the lake.
-    Landed(usize),
+    /// Some are in the lake.
+    Landed,
     /// Some were refused.
     Refused(String),
 }
@@ -128,9 +128,8 @@ impl Way {
     }
 
     /// Send what waits, as much as fits.
-    pub(crate) fn send(&mut self, spool: &Spool) -> Result<Outcome, String> {
-        let text = |error: AgentError| format!("{error:?}");
-        let waiting = spool.waiting().map_err(text)?;
+    pub(crate) fn send(&mut self, spool: &Spool) -> Result<Outcome, AgentError> {
+        let waiting = spool.waiting()?;
         let Some(first) = waiting.first() else { return Ok(Outcome::Idle) };
         let mut bytes = 0;
         let fits = |one: &&Waiting| {
@@ -139,7 +138,7 @@ impl Way {
         };
         let chosen: Vec<Waiting> = waiting.iter().take_while(fits).cloned().collect();
         match self {
-            Way::Lake(lake) => into_lake(lake, spool, &chosen).map_err(text),
+            Way::Lake(lake) => into_lake(lake, spool, &chosen),
             Way::Push { agent, url, token } => push(agent, url, token, spool, &chosen),
         }
     }
@@ -167,22 +166,22 @@ fn into_lake(lake: &mut Lake, spool: &Spool, chosen: &[Waiting]) -> Result<Outco
     let (sent, batches): (Vec<&Waiting>, Vec<Batch>) = taken.into_iter().unzip();
     lake.land(&batches, &|| true)?;
     sent.iter().try_for_each(|waiting| spool.landed(waiting))?;
-    Ok(refused.map_or(Outcome::Landed(chosen.len()), Outcome::Refused))
+    Ok(refused.map_or(Outcome::Landed, Outcome::Refused))
 }
 
-fn push(agent: &ureq::Agent, url: &str, token: &str, spool: &Spool, chosen: &[Waiting]) -> Result<Outcome, String> {
-    let text = |error: AgentError| format!("{error:?}");
+fn push(agent: &ureq::Agent, url: &str, token: &str, spool: &Spool, chosen: &[Waiting]) -> Result<Outcome, AgentError> {
+    let unreachable = |error: ureq::Error| AgentError::Collector(error.to_string());
     // Where nobody listens, nothing was sent.
-    let ready = agent.get(format!("{url}/v1/ready")).call().map_err(|error| error.to_string())?;
+    let ready = agent.get(format!("{url}/v1/ready")).call().map_err(unreachable)?;
     if ready.status() != 200 {
-        return Err(format!("the collector is not ready: {}", ready.status()));
+        return Err(AgentError::Collector(format!("it is not ready: {}", ready.status())));
     }
     let mut body = Vec::new();
     for waiting in chosen {
-        body.extend(spool.line(waiting).map_err(text)?);
-        spool.about_to_send(waiting).map_err(text)?;
+        body.extend(spool.line(waiting)?);
+        spool.about_to_send(waiting)?;
     }
-    let packed = zstd::encode_all(&body[..], 1).map_err(|error| error.to_string())?;
+    let packed = zstd::encode_all(&body[..], 1).map_err(|error| AgentError::Collector(error.to_string()))?;
     let was_sent = chosen.first().is_some_and(|one| one.was_sent);
     let sent = agent
         .post(format!("{url}/v1/batches"))
@@ -190,23 +189,23 @@ fn push(agent: &ureq::Agent, url: &str, token: &str, spool: &Spool, chosen: &[Wa
         .header("content-encoding", "zstd")
         .header("x-sysdock-sent-before", if was_sent { "1" } else { "0" })
         .send(&packed[..]);
-    let mut answer = sent.map_err(|error| error.to_string())?;
+    let mut answer = sent.map_err(unreachable)?;
     let status = answer.status();
     let said = answer.body_mut().read_to_string().unwrap_or_default();
     if status != 200 {
-        return Err(format!("the collector answers {status}: {}", said.trim()));
+        return Err(AgentError::Collector(format!("it answers {status}: {}", said.trim())));
     }
     let Answer { refused } = serde_json::from_str(&said).unwrap_or_default();
     for (place, waiting) in chosen.iter().enumerate() {
         let is_refused = refused.iter().any(|(line, _)| *line == place);
         let waiting = Waiting { was_sent: true, ..waiting.clone() };
-        if is_refused { spool.refused(&waiting) } else { spool.landed(&waiting) }.map_err(text)?;
+        if is_refused { spool.refused(&waiting) } else { spool.landed(&waiting) }?;
     }
-    Ok(refused.into_iter().next().map_or(Outcome::Landed(chosen.len()), |(_, why)| Outcome::Refused(why)))
+    Ok(refused.into_iter().next().map_or(Outcome::Landed, |(_, why)| Outcome::Refused(why)))
 }
 
 /// Until it is cancelled; what waits then is tried once more.
-pub(crate) fn run(way: &mut Way, spool: &Spool, every: Duration, cancel: &Cancel, said: &dyn Fn(Result<Outcome, String>)) {
+pub(crate) fn run(way: &mut Way, spool: &Spool, every: Duration, cancel: &Cancel, said: &dyn Fn(Result<Outcome, AgentError>)) {
     let mut pause = offset(spool, every);
     let mut failures = 0u32;
     loop {
@@ -226,7 +225,7 @@ pub(crate) fn run(way: &mut Way, spool: &Spool, every: Duration, cancel: &Cancel
                 (Duration::from_secs(1) * 2u32.saturating_pow(failures.min(6))).min(LONGEST_PAUSE)
             }
         };
-        let is_idle = outcome == Ok(Outcome::Idle);
+        let is_idle = matches!(outcome, Ok(Outcome::Idle));
         let is_failed = outcome.is_err();
         if !is_idle {
             said(outcome);

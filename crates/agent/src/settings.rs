@@ -1,4 +1,5 @@
-//! What an agent is told: a file in TOML (`/etc/sysdock/agent.toml`), over which arguments win. Without one it knows the usual batch systems.
+//! Settings of an agent: a file in TOML (`/etc/sysdock/agent.toml`); command-line arguments take precedence. Without a file, the usual batch systems
+//! are recognized.
 
 use std::{collections::BTreeMap, fs, io, path::Path, time::Duration};
 

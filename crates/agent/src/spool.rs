@@ -43,6 +43,9 @@ pub(crate) struct Kept {
     pub(crate) state: Option<State>,
     /// The last batch, as a line.
     pub(crate) batch: Option<String>,
+    /// It has no file of its own yet: the disk refused.
+    #[serde(skip)]
+    needs_file: bool,
 }
 
 /// A batch in it.
@@ -126,21 +129,41 @@ impl Spool {
         Ok(())
     }
 
-    /// Keep a batch, with the state after it. Where the disk is full, the oldest batches go.
-    pub(crate) fn keep(&self, kept: &mut Kept, batch: &Batch) -> Result<(), AgentError> {
-        kept.batch = Some(String::from_utf8_lossy(&batch.to_line()).into_owned());
-        kept.sequence = batch.sequence;
+    /// Keep a batch, with the state after it. Where the disk is full, the oldest batches go. Where it refuses, `kept` is as it was: the next batch
+    /// has what this one would have had.
+    pub(crate) fn keep(&self, kept: &mut Kept, state: State, batch: &Batch) -> Result<(), AgentError> {
+        self.write_batch(kept)?;
         self.make_room(kept)?;
-        let mut written = self.write(kept, batch);
-        while written.as_ref().is_err_and(is_full) && self.drop_oldest(kept)? {
-            written = self.write(kept, batch);
+        let line = String::from_utf8_lossy(&batch.to_line()).into_owned();
+        let agent = kept.agent.clone();
+        let (sequence, state, batch) = (batch.sequence, Some(state), Some(line));
+        let mut next = Kept { agent, sequence, dropped: kept.dropped, state, batch, needs_file: true };
+        loop {
+            let text = serde_json::to_vec(&next).map_err(|error| self.failed(STATE, error.into()))?;
+            match self.folder.replace(STATE, &text) {
+                Ok(()) => break,
+                Err(error) if is_full(&error) && self.drop_oldest(&mut next)? => kept.dropped = next.dropped,
+                Err(error) => return Err(self.failed(STATE, error)),
+            }
         }
-        written.map_err(|error| self.failed(STATE, error))
+        // From here on it is part of the state, whatever becomes of its file.
+        *kept = next;
+        self.write_batch(kept)
     }
 
-    fn write(&self, kept: &Kept, batch: &Batch) -> io::Result<()> {
-        self.folder.replace(STATE, &serde_json::to_vec(kept).map_err(io::Error::other)?)?;
-        self.folder.replace(&Waiting::name(batch.sequence, false), &batch.to_line())
+    /// Give the last batch a file of its own, if it has none.
+    fn write_batch(&self, kept: &mut Kept) -> Result<(), AgentError> {
+        let Some(line) = kept.batch.as_ref().filter(|_| kept.needs_file) else { return Ok(()) };
+        let (name, line) = (Waiting::name(kept.sequence, false), line.clone().into_bytes());
+        loop {
+            match self.folder.replace(&name, &line) {
+                Ok(()) => break,
+                Err(error) if is_full(&error) && self.drop_oldest(kept)? => {}
+                Err(error) => return Err(self.failed(&name, error)),
+            }
+        }
+        kept.needs_file = false;
+        Ok(())
     }
 
     /// Keep to the limit.
@@ -250,7 +273,7 @@ mod tests {
         let mut kept = spool.begin().expect("it is empty");
         assert_eq!(kept.agent.len(), 16);
         for sequence in 1..=3 {
-            spool.keep(&mut kept, &batch(sequence)).expect("there is room");
+            spool.keep(&mut kept, State::default(), &batch(sequence)).expect("there is room");
         }
         assert!(matches!(Spool::open(&path, 1), Err(AgentError::InUse(_))));
         let waiting = spool.waiting().expect("it can be read");
@@ -272,13 +295,36 @@ mod tests {
     }
 
     #[test]
+    fn what_the_disk_refuses_changes_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("spool");
+        let spool = Spool::open(&path, 1 << 20).expect("it is made");
+        let mut kept = spool.begin().expect("it is empty");
+        spool.keep(&mut kept, State::default(), &batch(1)).expect("there is room");
+        // A folder cannot be replaced by a file.
+        fs::remove_file(path.join(STATE)).expect("it is there");
+        fs::create_dir(path.join(STATE)).expect("a folder");
+        assert!(spool.keep(&mut kept, State::default(), &batch(2)).is_err());
+        assert_eq!((kept.sequence, numbers(&spool)), (1, vec![(1, false)]));
+        fs::remove_dir(path.join(STATE)).expect("it is empty");
+        // The state is written, the file of the batch is not: that comes before the next one.
+        let taken = path.join(Waiting::name(2, false));
+        fs::create_dir(&taken).expect("a folder");
+        assert!(spool.keep(&mut kept, State::default(), &batch(2)).is_err());
+        assert_eq!(kept.sequence, 2);
+        fs::remove_dir(&taken).expect("it is empty");
+        spool.keep(&mut kept, State::default(), &batch(3)).expect("there is room");
+        assert_eq!(numbers(&spool), [(1, false), (2, false), (3, false)]);
+    }
+
+    #[test]
     fn the_oldest_go_where_there_are_too_many() {
         let folder = tempfile::tempdir().expect("a folder");
         let line = batch(1).to_line().len() as u64;
         let spool = Spool::open(&folder.path().join("spool"), line * 3).expect("it is made");
         let mut kept = spool.begin().expect("it is empty");
         for sequence in 1..=9 {
-            spool.keep(&mut kept, &batch(sequence)).expect("there is room");
+            spool.keep(&mut kept, State::default(), &batch(sequence)).expect("there is room");
         }
         assert_eq!((numbers(&spool).len(), kept.dropped), (4, 5));
         assert_eq!(numbers(&spool)[0], (6, false));
@@ -290,7 +336,7 @@ mod tests {
         let path = folder.path().join("spool");
         let spool = Spool::open(&path, 1 << 20).expect("it is made");
         let mut kept = spool.begin().expect("it is empty");
-        spool.keep(&mut kept, &batch(1)).expect("there is room");
+        spool.keep(&mut kept, State::default(), &batch(1)).expect("there is room");
         fs::write(path.join(STATE), "{\"agent\":").expect("damaged");
         let anew = spool.begin().expect("it begins");
         assert!(anew.agent != kept.agent && anew.sequence == 0);

@@ -121,10 +121,9 @@ fn say(said: Said) {
                 note(&format!("variable {name}: left out, its name is too long or there are too many"));
             }
         }
-        Said::Landed(_) => {}
-        Said::Waits(why) => note(&format!("batches wait in the spool: {why}")),
+        Said::Waits(error) => note(&format!("batches wait in the spool: {}", Message::from(error).text())),
         Said::Refused(why) => note(&format!("a batch was refused and put aside: {why}")),
-        Said::Missed(why) => note(&format!("this interval is added to the next one: {why}")),
+        Said::Missed(error) => note(&format!("this interval is added to the next one: {}", Message::from(error).text())),
     }
 }
 
@@ -169,7 +168,7 @@ fn text_of(answer: &JobAnswer) -> Option<String> {
     line("CPU time", format!("{}, {} waiting for a CPU", seconds(total.cpu_ns), seconds(total.cpu_wait_ns)));
     line("largest process", bytes(total.largest_process_bytes.unwrap_or(0)));
     if !total.is_whole {
-        line("", "the agent did not count from the job's begin on".into());
+        line("", "the agent was started after the job, or was interrupted: these numbers are too small".into());
     }
     if !answer.files.is_empty() {
         text.push_str("  files that took most time:\n");
@@ -239,6 +238,6 @@ pub(crate) fn collect(arguments: &Collect) -> Result<u8, Message> {
     if let Some(address) = collector.address() {
         note(&format!("listening on {address}"));
     }
-    collector.run(&cancel, |error| note(&format!("batches did not land: {error:?}")))?;
+    collector.run(&cancel, |error| note(&format!("batches were not written: {}", Message::from(error).text())))?;
     Ok(0)
 }

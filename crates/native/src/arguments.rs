@@ -123,7 +123,7 @@ pub(crate) struct AgentRun {
     /// File with the token for the collector.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Certificates (PEM) to believe, in place of those of public authorities.
+    /// CA certificates (PEM) to trust, in place of the public ones.
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
     /// Settings of the site, /etc/sysdock/agent.toml if it is there.

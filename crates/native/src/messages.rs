@@ -137,6 +137,7 @@ impl From<AgentError> for Message {
             ),
             AgentError::Kernel(error) => Message::bare(format!("what the kernel counted cannot be read: {error}")),
             AgentError::Address(url) => Message::new(format!("{url}: no address of a collector"), "write https://HOST:PORT"),
+            AgentError::Collector(why) => Message::bare(format!("the collector: {why}")),
             AgentError::Certificate(path, why) => {
                 Message::new(format!("{}: {why}", path.display()), "certificates and keys are read in PEM")
             }

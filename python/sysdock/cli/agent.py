@@ -56,7 +56,7 @@ def command() -> None:
     "--ca",
     type=click.Path(),
     metavar="FILE",
-    help="Certificates (PEM) to believe, in place of public authorities.",
+    help="CA certificates (PEM) to trust, in place of the public ones.",
 )
 @click.option(
     "--settings",

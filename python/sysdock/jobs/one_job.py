@@ -37,7 +37,7 @@ def about_job(session: Session, job: str, begin_ns: int, end_ns: int, step_s: in
     if "job_files" in held:
         found["files"] = session.run("jobs/files", {"job": job}).dicts()
     if not found["totals"] and not found["series"]:
-        hint = "`sysdock jobs top` lists the jobs of a time; --at and --last say which time is looked at"
+        hint = "choose the time by --at and --last; `sysdock jobs top` lists the jobs of a time"
         raise UserError(f"job {job}: the lake knows nothing of it in this time", hint)
     return found
 

@@ -1,7 +1,7 @@
 //! What jobs, units and containers use, added up in the kernel (`accounts.bpf.c`) for `sysdock agent`.
 //!
-//! Sums only grow: a reading changes nothing, and who reads takes differences. The maps may be pinned, so that programs go on counting while an
-//! agent that was killed is not there, and the next one finds the sums as they are.
+//! Sums only grow: a reading does not change them, and the reader takes differences. (Only the lists of files are emptied.) The maps may be pinned,
+//! so that the programs go on counting after an agent was killed, and the next one finds the sums as they are.
 
 mod pins;
 mod settings;
@@ -162,6 +162,28 @@ impl From<[u64; 12]> for Use {
     }
 }
 
+impl Calls {
+    /// Joined with others, number by number.
+    #[must_use]
+    pub fn with(self, other: Calls, join: impl Fn(u64, u64) -> u64) -> Calls {
+        let (all, others) = (<[u64; 17]>::from(self), <[u64; 17]>::from(other));
+        Calls::from(std::array::from_fn(|place| join(all[place], others[place])))
+    }
+}
+
+impl Use {
+    /// Numbers that only grow, in the order in which they are kept.
+    const GROWING: usize = 7;
+
+    /// Its numbers that only grow joined with others, number by number; those of this moment stay as they are here.
+    #[must_use]
+    pub fn with(self, other: Use, join: impl Fn(u64, u64) -> u64) -> Use {
+        let (all, others) = (<[u64; 12]>::from(self), <[u64; 12]>::from(other));
+        let one = |place| if place < Use::GROWING { join(all[place], others[place]) } else { all[place] };
+        Use::from(std::array::from_fn(one))
+    }
+}
+
 /// All sums at a time.
 #[derive(Debug, Default)]
 pub struct Reading {
@@ -199,6 +221,7 @@ pub struct Accounting {
     maps: FxHashMap<&'static str, MapHandle>,
     iterator: Link,
     _links: Vec<Link>,
+    _lock: Option<std::fs::File>,
     /// Which loading of the programs it is: sums of another one cannot be compared.
     generation: String,
     /// Whether they were loaded before this process began.
@@ -235,6 +258,7 @@ impl Accounting {
             maps: loaded.maps,
             iterator: loaded.iterator,
             _links: loaded.links,
+            _lock: loaded.lock,
             generation: loaded.generation,
             is_resumed: loaded.is_found,
             names,
@@ -386,7 +410,7 @@ impl Accounting {
         Ok(ended.map_or((0, 0), |ended| (ended.processes, ended.last_ns)))
     }
 
-    /// Give an account its key again. Where another one has it by now, both go on, and whoever reads sees two accounts of one job.
+    /// Give an account its key again. If another one has taken it, both remain, and a reader sees two accounts of one job.
     fn restore(&self, account: &Account) -> io::Result<()> {
         let mut bytes = vec![0; events::Account::BYTES];
         let (name, comm) = (text::<64>(&account.name), text::<16>(&account.command));

@@ -1,7 +1,12 @@
 //! Programs that go on when who loaded them is gone: links and maps in a folder of a BPF file system, named after the programs and their
 //! settings, so that others are never taken for these.
 
-use std::{fs, io, os::fd::AsFd, path::Path};
+use std::{
+    fs::{self, File},
+    io,
+    os::fd::{AsFd, AsRawFd},
+    path::Path,
+};
 
 use libbpf_rs::{Link, MapCore, MapHandle, Object};
 use rustc_hash::FxHashMap;
@@ -24,29 +29,49 @@ pub(super) struct Loaded {
     pub(super) links: Vec<Link>,
     pub(super) generation: String,
     pub(super) is_found: bool,
+    /// Held as long as somebody reads what is pinned.
+    pub(super) lock: Option<File>,
 }
 
 pub(super) fn load_or_find(settings: &[u8], pins: Option<&Path>) -> Result<Loaded, ProbeError> {
     let Some(pins) = pins else { return load(settings) };
     let folder = pins.join(format!("{PREFIX}{:08x}", crc32c::crc32c_append(crc32c::crc32c(OBJECT), settings)));
-    if let Ok(found) = find(&folder) {
-        return Ok(found);
+    let refused = |error: io::Error| ProbeError { step: "take over the programs of another agent", reason: error.to_string() };
+    if folder.exists() {
+        let lock = lock(&folder).map_err(refused)?;
+        if let Ok(found) = find(&folder) {
+            return Ok(Loaded { lock: Some(lock), ..found });
+        }
     }
     // Those of another version, or with other settings, or pinned in part.
-    remove(pins).map_err(|error| ProbeError { step: "remove programs of another agent", reason: error.to_string() })?;
+    remove(pins).map_err(refused)?;
     let loaded = load(settings)?;
     pin(loaded, &folder)
 }
 
-/// Remove what any agent has pinned in this folder: its programs end. Returns how many agents.
+/// What an agent has pinned, for this process alone. The kernel takes the lock back when the process ends.
+fn lock(folder: &Path) -> io::Result<File> {
+    let file = File::open(folder)?;
+    // SAFETY: takes numbers; the descriptor is open.
+    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
+        0 => Ok(file),
+        _ if io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock => {
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, "an agent is running on this node"))
+        }
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Remove what agents that have ended pinned in this folder: the programs end. Returns how many agents.
 ///
 /// # Errors
-/// A folder or a file cannot be removed.
+/// A folder or a file cannot be removed; [`io::ErrorKind::ResourceBusy`]: an agent is running.
 pub fn remove(pins: &Path) -> io::Result<usize> {
     let mut number = 0;
     for entry in fs::read_dir(pins)? {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            let _lock = lock(&entry.path())?;
             for pinned in fs::read_dir(entry.path())? {
                 fs::remove_file(pinned?.path())?;
             }
@@ -67,7 +92,7 @@ fn load(settings: &[u8]) -> Result<Loaded, ProbeError> {
     }
     let maps = handles(&object)?;
     let generation = generation(&maps["sums"]).map_err(|error| unknown_generation(&error))?;
-    Ok(Loaded { maps, iterator: iterator.expect("the object has it"), links, generation, is_found: false })
+    Ok(Loaded { maps, iterator: iterator.expect("the object has it"), links, generation, is_found: false, lock: None })
 }
 
 fn handles(object: &Object) -> Result<FxHashMap<&'static str, MapHandle>, ProbeError> {
@@ -87,12 +112,13 @@ fn find(folder: &Path) -> libbpf_rs::Result<Loaded> {
     // It is pinned last: what was pinned in part is not complete.
     fs::metadata(folder.join("complete"))?;
     let generation = generation(&maps["sums"])?;
-    Ok(Loaded { maps, iterator, links: Vec::new(), generation, is_found: true })
+    Ok(Loaded { maps, iterator, links: Vec::new(), generation, is_found: true, lock: None })
 }
 
 fn pin(mut loaded: Loaded, folder: &Path) -> Result<Loaded, ProbeError> {
     let refused = |error: io::Error| ProbeError { step: "keep the programs", reason: format!("{}: {error}", folder.display()) };
     fs::create_dir(folder).map_err(refused)?;
+    loaded.lock = Some(lock(folder).map_err(refused)?);
     for (name, map) in &mut loaded.maps {
         map.pin(folder.join(name)).map_err(failed("keep a map"))?;
     }

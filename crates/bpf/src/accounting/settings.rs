@@ -1,4 +1,4 @@
-//! What the programs are told before they are loaded: `struct settings`. Which call does what comes from the list of system calls.
+//! Settings of the programs, made before they are loaded: `struct settings`. What each call does comes from the list of system calls.
 
 use std::{fs, io, os::unix::fs::MetadataExt};
 

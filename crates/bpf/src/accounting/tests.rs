@@ -148,6 +148,10 @@ fn what_is_pinned_is_found_and_goes_on() {
     let (mut accounting, _) = Accounting::begin(&variables(), Some(folder.path())).expect("as above");
     assert!(accounting.is_resumed());
     assert_eq!(accounting.generation(), generation);
+    // A second agent would drop what this one has not read.
+    assert!(Accounting::begin(&variables(), Some(folder.path())).is_err());
+    assert!(Accounting::begin(&variables()[..1], Some(folder.path())).is_err());
+    assert!(remove_pins(folder.path()).is_err());
     let reading = accounting.read().expect("sums can be read");
     let written: u64 = of_job(&reading, "job-4").iter().map(|one| reading.calls[&(one.id, device)].written_bytes).sum();
     assert_eq!(written, 5);
