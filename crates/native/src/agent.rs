@@ -207,6 +207,9 @@ fn stop(arguments: &AgentStop) -> Result<u8, Message> {
     match remove_pins(&folder) {
         Ok(0) => note("no programs of an agent are left in the kernel"),
         Ok(number) => note(&format!("removed the programs of {number} agents")),
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+            return Err(Message::new(error.to_string(), "end it by SIGTERM: it removes its programs itself"));
+        }
         Err(error) => return Err(Message::new(format!("{}: {error}", folder.display()), "run as root")),
     }
     Ok(0)

@@ -3,7 +3,7 @@
 use std::{io, path::Path};
 
 use sysdock_agent::{AgentError, SettingsError};
-use sysdock_bpf::BpfError;
+use sysdock_bpf::{BpfError, accounting::RUNNING};
 use sysdock_disk::{DiskError, map::MapError};
 use sysdock_load::LoadError;
 use sysdock_measure::MeasureError;
@@ -126,6 +126,10 @@ impl From<AgentError> for Message {
                 Message::new(format!("{}: {error}", path.display()), "run as root")
             }
             AgentError::Io(path, error) => Message::bare(format!("{}: {error}", path.display())),
+            AgentError::Probe(error) if error.reason == RUNNING => Message::new(
+                RUNNING,
+                "one agent counts for the whole node; a second one for a trial needs --no-pin and its own --spool",
+            ),
             AgentError::Probe(error) => Message::new(
                 format!("cannot {}: {}", error.step, error.reason),
                 "programs in the kernel need root, or CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE; see docs/explain/kernel-recorder.md",

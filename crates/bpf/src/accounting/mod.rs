@@ -20,7 +20,7 @@ use crate::{
     probes::{ProbeError, failed},
 };
 
-pub use pins::remove as remove_pins;
+pub use pins::{RUNNING, remove as remove_pins};
 pub use settings::{Says, Variable};
 
 pub(crate) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/accounts.bpf.o"));

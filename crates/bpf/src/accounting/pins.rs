@@ -17,6 +17,8 @@ use crate::{
     probes::{ProbeError, failed},
 };
 
+/// Why programs cannot be taken over or removed.
+pub const RUNNING: &str = "an agent is running on this node";
 const PREFIX: &str = "sysdock-agent-";
 const ITERATOR: &str = "list_threads";
 const MAPS: [&str; 10] =
@@ -56,7 +58,7 @@ fn lock(folder: &Path) -> io::Result<File> {
     match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
         0 => Ok(file),
         _ if io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock => {
-            Err(io::Error::new(io::ErrorKind::ResourceBusy, "an agent is running on this node"))
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, RUNNING))
         }
         _ => Err(io::Error::last_os_error()),
     }
