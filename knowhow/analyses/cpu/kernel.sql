@@ -22,15 +22,18 @@ WITH used AS (
     GROUP BY s.call, k.entry, k.activity, k.function
 ), whole AS (
     SELECT sum(u.ns) AS ns FROM used AS u
+), ordered AS (
+    SELECT u.*, row_number() OVER (PARTITION BY u.entry, u.activity ORDER BY u.number DESC, u.function) AS place
+    FROM used AS u
 )
 SELECT
     u.entry,
     u.activity,
-    arg_max(u.function, u.number) AS function,
+    min(u.function) FILTER (WHERE u.place = 1) AS function,
     CAST(sum(u.ns) AS BIGINT) AS time_ns,
     round(1e0 * sum(u.ns) / max(w.ns), 4) AS share,
     CAST(sum(u.number) AS BIGINT) AS samples
-FROM used AS u
+FROM ordered AS u
 CROSS JOIN whole AS w
 GROUP BY u.entry, u.activity
 ORDER BY time_ns DESC, u.entry, u.activity

@@ -1,13 +1,13 @@
 -- Who used the file systems
--- What the jobs of each user did in all, by day or month, from the records of jobs that have ended.
--- needs:  job_totals, recording
+-- What the jobs of each user did, by day or month, from the sums by hour.
+-- needs:  job_hours, recording
 -- param:  days BIGINT = 1 > 0          Length of a step [days].
 -- param:  user VARCHAR = ''            Only this user; empty: all.
 -- column: from_s DOUBLE               Start of the step, since the start of the recording [s].
 -- column: until_s DOUBLE              Its end [s].
 -- column: cluster VARCHAR              The cluster.
 -- column: user VARCHAR                 Whose jobs.
--- column: jobs BIGINT                  Jobs that ended in it.
+-- column: jobs BIGINT                  Jobs that did something in it.
 -- column: bytes BIGINT                Read and written by calls on files [B].
 -- column: operations BIGINT           Calls on files.
 -- column: metadata_operations BIGINT  Of them, those about names and attributes.
@@ -17,11 +17,13 @@
 -- tags:   jobs, time, bytes
 WITH steps AS (
     SELECT
-        t.*,
-        (t.ended_ns - r.started_ns) // ($days * 86400000000000) AS step
-    FROM job_totals AS t
+        h.*,
+        (h.hour_ns - r.started_ns) // ($days * 86400000000000) AS step
+    FROM job_hours AS h
     CROSS JOIN recording AS r
-    WHERE $user = '' OR t."user" = $user
+    WHERE h.job_id IS NOT NULL
+        AND h.counter_group IN ('files', 'tasks')
+        AND ($user = '' OR h."user" = $user)
 )
 
 SELECT
@@ -30,11 +32,11 @@ SELECT
     s.cluster,
     s."user",
     count(DISTINCT s.job_id) AS jobs,
-    CAST(sum(s.bytes) AS BIGINT) AS bytes,
-    CAST(sum(s.operations) AS BIGINT) AS operations,
-    CAST(sum(s.metadata_operations) AS BIGINT) AS metadata_operations,
-    CAST(sum(s.io_wait_ns) AS BIGINT) AS io_wait_ns,
-    CAST(sum(s.cpu_ns) AS BIGINT) AS cpu_ns
+    CAST(coalesce(sum(s.bytes), 0) AS BIGINT) AS bytes,
+    CAST(coalesce(sum(s.operations), 0) AS BIGINT) AS operations,
+    CAST(coalesce(sum(s.metadata_operations), 0) AS BIGINT) AS metadata_operations,
+    CAST(coalesce(sum(s.io_wait_ns), 0) AS BIGINT) AS io_wait_ns,
+    CAST(coalesce(sum(s.cpu_ns), 0) AS BIGINT) AS cpu_ns
 FROM steps AS s
 GROUP BY s.step, s.cluster, s."user"
 ORDER BY s.step, s.cluster, sum(s.bytes) DESC, s."user"

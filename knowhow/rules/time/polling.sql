@@ -103,7 +103,7 @@ WITH path AS (
     SELECT s.*, coalesce(t.comm, '?') AS comm, t.process_id FROM sleeps AS s INNER JOIN processes AS t ON t.task_id = s.task_id
     -- Pauses of a script are programs: processes/one_after_another and processes/gaps have them.
     WHERE coalesce(t.comm, '') <> 'sleep'
-), between AS (
+), between_sleeps AS (
     -- Calls of the threads that sleep, while they do and just after: each may be the look at what they wait for, or work, as writing and measuring are.
     SELECT s.comm, s.call, s.is_long, c.call AS look, c.path_id, c.errno,
         CASE WHEN c.class IN ('write', 'copy') OR (c.class = 'read' AND regexp_extract(coalesce(o.path, ''), '^/(proc/[a-z]|sys/)') <> '') THEN 1 ELSE 0 END
@@ -116,7 +116,7 @@ WITH path AS (
         OR (c.class = 'lock' AND c.call <> 'futex' AND c.errno IS NOT NULL) OR (c.class IN ('write', 'copy') AND c.transferred_bytes > 0)
 ), counted AS (
     SELECT b.comm, b.call, b.is_long, b.look, b.path_id, b.errno, b.is_work, count(*) AS number
-    FROM between AS b
+    FROM between_sleeps AS b
     GROUP BY b.comm, b.call, b.is_long, b.look, b.path_id, b.errno, b.is_work
 ), checks AS (
     SELECT b.comm, b.call, b.is_long, sum(CASE WHEN b.is_work = 1 THEN 0 ELSE b.number END) AS number, sum(b.is_work * b.number) AS works,

@@ -21,7 +21,7 @@ from sysdock.analysis.rule_check import (
     sentence_problems,
     with_sentences,
 )
-from sysdock.analysis.session import Session
+from sysdock.analysis.session import Engine, Session
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Example, Experiment, Library, Page
 from sysdock.library.environment import parse_environment
@@ -348,7 +348,9 @@ def _check_example(
     return lines
 
 
-def run_example(library: Library, analysis: Analysis, example: Example) -> list[tuple[Any, ...]]:
+def run_example(
+    library: Library, analysis: Analysis, example: Example, engine: Engine | None = None
+) -> list[tuple[Any, ...]]:
     """Imports the log of an example, if it has one, adds its rows, and runs the analysis on it."""
     with tempfile.TemporaryDirectory(prefix="sysdock-check-") as folder:
         recording = Path(folder) / "rec"
@@ -360,7 +362,8 @@ def run_example(library: Library, analysis: Analysis, example: Example) -> list[
             begin_without_log(recording, library, example.rows)
         for table, added in example.rows.items():
             add_rows(recording, library, table, added)
-        with Session(Recording.open(recording), library, settings=_FOR_EXAMPLES) as session:
+        opened = Recording.open(recording)
+        with Session(opened, library, settings=_FOR_EXAMPLES, engine=engine) as session:
             result = session.run(analysis, example.params)
             rows = result.rows()
             return with_sentences(result, rows) if analysis.kind == "rule" else rows

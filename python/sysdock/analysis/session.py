@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import itertools
 from collections.abc import Mapping
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from sysdock.analysis.errors import engine_errors
 from sysdock.errors import UserError, did_you_mean
@@ -27,11 +27,22 @@ _MOST_KEPT = 2_000_000
 _KEPT_NUMBERS = itertools.count()
 
 
+class Engine(Protocol):
+    """What answers analyses in the place of DuckDB, for one session."""
+
+    def views(self, recording: Recording, library: Library, filters: Filters) -> Views:
+        """Views whose rows DuckDB is not asked for."""
+
+    def answer(self, session: Session, analysis: Analysis, values: Mapping[str, Any]) -> str:
+        """Runs an analysis; the name of a table of the session's connection that has its rows afterwards."""
+
+
 class Session:
     """A recording with a library and filters, on one connection of the engine.
 
     `notes` says in words where a filter does not apply or matches nothing. `checked`: whether an analysis is
-    held against its header before it is run; by default all are but those that come with sysdock.
+    held against its header before it is run; by default all are but those that come with sysdock. `engine`:
+    what answers analyses; by default DuckDB.
     """
 
     def __init__(
@@ -42,14 +53,19 @@ class Session:
         settings: dict[str, str] | None = None,
         *,
         checked: bool | None = None,
+        engine: Engine | None = None,
     ) -> None:
         self.recording = recording
+        self._engine = engine
         self.library = library or Library()
         self.filters = filters or Filters()
         # What comes with sysdock is checked by `sysdock check` and tests, not by everyone who runs it.
         self.checked = not self.library.is_own if checked is None else checked
         with engine_errors(str(recording.folder)):
-            self.views = Views(recording, self.library, self.filters, settings)
+            if engine:
+                self.views = engine.views(recording, self.library, self.filters)
+            else:
+                self.views = Views(recording, self.library, self.filters, settings)
         self._diagnosis: list[Finding] | None = None
 
     @property
@@ -98,7 +114,10 @@ class Session:
         if self.checked:
             self._refuse_foreign(analysis)
         values = values_of(analysis, params or {})
-        return Result(self, analysis, values)
+        result = Result(self, analysis, values)
+        if self._engine:
+            result.take(self._engine.answer(self, analysis, values))
+        return result
 
     def require(self, analysis: Analysis) -> None:
         """Raises a UserError where the recording lacks a table that `analysis` needs."""
@@ -134,8 +153,10 @@ class Session:
 
     def missing(self, analysis: Analysis) -> list[str]:
         """Tables that `analysis` needs, also behind summaries, and the recording lacks."""
-        needed = self.library.sources(analysis.needs)
         held = self.views.available
+        # Sums of a lake may be all that is left of its samples.
+        summed = [name for name in analysis.needs if name in held and self.recording.not_summed(name) == []]
+        needed = self.library.sources([name for name in analysis.needs if name not in summed])
         return [name for name in needed if name not in held and not self.library.table(name).sql]
 
     def answering(self, analysis: Analysis) -> Analysis | None:
@@ -296,8 +317,12 @@ class Result:
             if count > _MOST_KEPT:
                 connection.execute(f"DROP TABLE {name}")
                 return self
-        self.sql, self.bound, self._count, self._kept = f"SELECT * FROM {name}", {}, count, name
+        self.take(name, count)
         return self
+
+    def take(self, table: str, count: int | None = None) -> None:
+        """Goes on with the rows of a table of the connection, which has `count` rows."""
+        self.sql, self.bound, self._count, self._kept = f"SELECT * FROM {table}", {}, count, table
 
     def forget(self) -> None:
         """Frees the memory that `keep` took; nothing more can be asked."""

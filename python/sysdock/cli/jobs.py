@@ -190,7 +190,7 @@ def overload(
 @click.option("--limit", type=click.IntRange(min=0), default=0, help="Rows; 0, the default: all.")
 @format_option
 def history(lake: Path, at: str, last: str, step: str, user: str | None, limit: int, format_: str) -> None:
-    """Who used the file systems, by user and day or month: of jobs that have ended."""
+    """Who used the file systems, by user and day or month."""
     from sysdock.cli.output import print_result
     from sysdock.jobs.moments import moment_ns, span_ns
 

@@ -42,20 +42,31 @@ def command() -> None:
 @click.option(
     "--keep", type=click.IntRange(min=1), metavar="DAYS", help="Remove what is older. Default: keep all."
 )
+@click.option(
+    "--keep-hours",
+    type=click.IntRange(min=1),
+    metavar="DAYS",
+    help="The same of the sums by hour, which take little room. Default: keep all.",
+)
 @click.option("--memory", default="1GB", show_default=True, metavar="SIZE", help="Memory to sort in.")
-def compact(lake: Path, today: bool, keep: int | None, memory: str) -> None:
-    """Merge the small parts of each day into one that is sorted by job. Readers go on meanwhile."""
+def compact(lake: Path, today: bool, keep: int | None, keep_hours: int | None, memory: str) -> None:
+    """Merge the small parts of each day into one that is sorted by job, and add its samples up by hour.
+
+    Readers go on meanwhile.
+    """
     from sysdock.cli.output import remark
     from sysdock.recording.compacting import compact as merge
     from sysdock.recording.lake import Lake
     from sysdock.text import human_bytes
 
     Lake.open(lake)
-    done = merge(lake, today=today, keep_days=keep, memory=memory)
+    done = merge(lake, today=today, keep_days=keep, keep_sums_days=keep_hours, memory=memory)
     for path in done.damaged:
         remark(f"{path}: damaged, left as it is")
     sizes = f"{human_bytes(done.bytes_before)} to {human_bytes(done.bytes_after)}"
     print(f"{done.parts_before:,} parts became {done.parts_after:,}, {sizes}, {done.rows:,} rows")
+    if done.summed_days:
+        print(f"{done.summed_days:,} days were added up by hour")
     if done.doubled_rows:
         print(f"{done.doubled_rows:,} rows had come twice")
     if done.removed_days:

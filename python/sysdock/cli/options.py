@@ -13,8 +13,10 @@ from sysdock.errors import UserError
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
+    from sysdock.analysis.session import Engine
     from sysdock.recording import Filters, Recording
 
+DUCKDB = "duckdb"
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 recording_argument = click.argument(
@@ -118,14 +120,40 @@ def parse_params(pairs: tuple[str, ...]) -> dict[str, str]:
     return params
 
 
-def open_session(recording: Path, options: dict[str, Any] | None = None) -> Session:
+def engine_option(function: Function) -> Function:
+    """What computes: DuckDB in this process, or a Spark."""
+    option = click.option(
+        "--engine",
+        default=DUCKDB,
+        show_default=True,
+        metavar="duckdb|spark|spark://HOST:PORT",
+        envvar="SYSDOCK_ENGINE",
+        help="What computes; or set SYSDOCK_ENGINE. yarn and k8s://URL are further masters of Spark.",
+    )
+    return option(function)
+
+
+def engine_of(name: str) -> Engine | None:
+    """The engine of `--engine`; None: DuckDB."""
+    if name == DUCKDB:
+        return None
+    try:
+        from sysdock.spark import SparkEngine
+    except ImportError as error:
+        hint = "pip install 'sysdock[spark]', and Java 17 or newer"
+        raise UserError(f"Spark is not installed: {error}", hint, f"--engine {name}") from None
+    return SparkEngine(name)
+
+
+def open_session(recording: Path, options: dict[str, Any] | None = None, engine: str = DUCKDB) -> Session:
     """A session on the recording, with the filters among `options`."""
     from sysdock.library import Library
 
     [opened] = open_recordings(recording)
     from sysdock.analysis import Session
 
-    return Session(opened, Library(), take_filters(options) if options is not None else None)
+    filters = take_filters(options) if options is not None else None
+    return Session(opened, Library(), filters, engine=engine_of(engine))
 
 
 def open_recordings(*folders: Path) -> list[Recording]:

@@ -10,6 +10,7 @@ import click
 
 from sysdock.cli.options import (
     complete_analysis,
+    engine_option,
     filter_options,
     format_option,
     lang_option,
@@ -30,6 +31,7 @@ _EPILOG = """Example:
   sysdock show rec io/files --file '/usr/share/*' --format csv
   sysdock show rec io/calls_over_time -p interval_s=0.5 --plot calls.png
   sysdock show rec time/where --per 100000
+  sysdock show /data/lake jobs/history --engine spark://head:7077
 """
 
 
@@ -53,6 +55,7 @@ _EPILOG = """Example:
     metavar="N|requests",
     help="For a unit of work: divide calls, bytes and times by N, or by the number of requests recorded.",
 )
+@engine_option
 @format_option
 @raw_option
 @filter_options
@@ -64,6 +67,7 @@ def command(
     limit: int | None,
     plot: Path | None,
     per: str | None,
+    engine: str,
     format_: str,
     raw: bool,
     lang: str,
@@ -81,7 +85,7 @@ def command(
     from sysdock.cli.output import print_result, remark, remark_on
 
     params = parse_params(pairs)
-    with open_session(recording, options) as session:
+    with open_session(recording, options, engine) as session:
         found = session.library.analysis(analysis)
         if plot and per:
             raise UserError("--per is for tables, not for charts", "leave out one of --per and --plot")

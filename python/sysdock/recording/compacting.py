@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING
 
 from sysdock import to_disk
 from sysdock.errors import UserError
-from sysdock.recording.lake import PART, SWAP, LakePart, hash_of, parts_of, read_swap, scan
-from sysdock.recording.views import SETTINGS
+from sysdock.recording.hours import add_up, sums_folder
+from sysdock.recording.lake import PART, SAMPLES, SUMS, SWAP, LakePart, hash_of, parts_of, read_swap, scan
+from sysdock.recording.views import SETTINGS, literal
 
 if TYPE_CHECKING:
     import duckdb
@@ -59,6 +60,7 @@ class Done:
     bytes_after: int = 0
     rows: int = 0
     doubled_rows: int = 0
+    summed_days: int = 0
     removed_days: int = 0
     damaged: list[str] = field(default_factory=list)
 
@@ -68,14 +70,20 @@ def compact(
     *,
     today: bool = False,
     keep_days: int | None = None,
+    keep_sums_days: int | None = None,
     memory: str = "1GB",
     progress: Callable[[str], None] = lambda text: None,
 ) -> Done:
-    """Merges the parts of each day that is over, `today` of this one, too; keeps the last `keep_days`."""
+    """Merges the parts of each day that is over, `today` of this one, too, and adds its samples up by hour.
+
+    Keeps the last `keep_days` of all but the sums, and `keep_sums_days` of those.
+    """
     done = Done()
     now = datetime.datetime.now(datetime.UTC).date()
     if keep_days is not None:
-        _remove_days(lake, now - datetime.timedelta(days=keep_days), done)
+        _remove_days(lake, now - datetime.timedelta(days=keep_days), done, lambda table: table != SUMS)
+    if keep_sums_days is not None:
+        _remove_days(lake, now - datetime.timedelta(days=keep_sums_days), done, lambda table: table == SUMS)
     folders: dict[Path, LakePart] = {}
     for part in scan(lake):
         if part.table in ORDER and (today or part.date < now):
@@ -83,19 +91,21 @@ def compact(
     for folder, part in folders.items():
         progress(str(folder.relative_to(lake)))
         with _alone(folder) as is_alone:
-            if is_alone:
-                _compact_folder(part, folder, memory, done)
+            if is_alone and _compact_folder(part, folder, memory, done) and part.table == SAMPLES:
+                _remove_abandoned(sums_folder(lake, part))
+                done.summed_days += add_up(lake, part, memory)
     return done
 
 
-def _compact_folder(example: LakePart, folder: Path, memory: str, done: Done) -> None:
+def _compact_folder(example: LakePart, folder: Path, memory: str, done: Done) -> bool:
+    """Merges the parts of a folder; whether none of them is damaged."""
     finish_swap(folder)
     _remove_abandoned(folder)
     parts = list(parts_of(example.table, example.date, folder))
     whole = [part for part in parts if part.damage() is None]
     done.damaged += [str(part.path) for part in parts if part not in whole]
     if len(whole) < 2:
-        return
+        return len(whole) == len(parts)
     new, doubled = _merge(example.table, folder, whole, memory)
     add = new.name.removeprefix("_new-")
     swap = {"remove": [part.path.name for part in whole], "add": [add]}
@@ -108,6 +118,7 @@ def _compact_folder(example: LakePart, folder: Path, memory: str, done: Done) ->
     done.bytes_before += sum(part.bytes for part in whole)
     done.rows += int(PART.match(add)[4])  # type: ignore[index]
     done.doubled_rows += doubled
+    return len(whole) == len(parts)
 
 
 def _merge(table: str, folder: Path, parts: list[LakePart], memory: str) -> tuple[Path, int]:
@@ -122,7 +133,7 @@ def _merge(table: str, folder: Path, parts: list[LakePart], memory: str) -> tupl
         with duckdb.connect(config=config) as connection:
             held = {part.path.name: _batches(connection, part.path) for part in parts}
             doubled, ranges = _doubled(held)
-            files = ", ".join(_literal(str(part.path)) for part in parts)
+            files = ", ".join(literal(str(part.path)) for part in parts)
             source = f"read_parquet([{files}], filename=true, union_by_name=true, hive_partitioning=false)"
             connection.execute("CREATE TABLE doubled (filename VARCHAR, agent VARCHAR, sequence BIGINT)")
             if doubled:
@@ -133,12 +144,12 @@ def _merge(table: str, folder: Path, parts: list[LakePart], memory: str) -> tupl
             )
             select = f"SELECT t.* EXCLUDE (filename) FROM {source} AS t WHERE {where} ORDER BY {ORDER[table]}"
             connection.execute(
-                f"COPY ({select}) TO {_literal(str(unfinished))} (FORMAT parquet, COMPRESSION zstd,"
+                f"COPY ({select}) TO {literal(str(unfinished))} (FORMAT parquet, COMPRESSION zstd,"
                 f" PARQUET_VERSION v2, ROW_GROUP_SIZE {_ROWS_PER_GROUP},"
-                f" KV_METADATA {{{_literal(BATCHES)}: {_literal(json.dumps(ranges))}}})"
+                f" KV_METADATA {{{literal(BATCHES)}: {literal(json.dumps(ranges))}}})"
             )
             [(rows,)] = connection.execute(
-                f"SELECT count(*) FROM read_parquet({_literal(str(unfinished))})"
+                f"SELECT count(*) FROM read_parquet({literal(str(unfinished))})"
             ).fetchall()
         stated = sum(part.rows for part in parts)
         if not doubled and rows != stated:
@@ -156,7 +167,7 @@ def _merge(table: str, folder: Path, parts: list[LakePart], memory: str) -> tupl
 
 def _batches(connection: duckdb.DuckDBPyConnection, path: Path) -> Ranges:
     """The batches that a part holds."""
-    sql = f"SELECT value FROM parquet_kv_metadata({_literal(str(path))}) WHERE key = $key"
+    sql = f"SELECT value FROM parquet_kv_metadata({literal(str(path))}) WHERE key = $key"
     found = connection.execute(sql, {"key": BATCHES.encode()}).fetchall()
     return json.loads(found[0][0]) if found else {}
 
@@ -214,17 +225,18 @@ def _remove_abandoned(folder: Path) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def _remove_days(lake: Path, first: datetime.date, done: Done) -> None:
+def _remove_days(lake: Path, first: datetime.date, done: Done, is_meant: Callable[[str], bool]) -> None:
     old = {
         part.path.parent.parent
         for part in scan(lake, (datetime.date.min, first - datetime.timedelta(days=1)))
+        if is_meant(part.table)
     }
     for folder in sorted(old):
         # A name that no reader takes, in one step; then its content.
         aside = folder.with_name(f"_old-{folder.name}")
         os.rename(folder, aside)
         shutil.rmtree(aside)
-    done.removed_days = len({folder.name for folder in old})
+    done.removed_days += len({folder.name for folder in old})
 
 
 @contextmanager
@@ -237,7 +249,3 @@ def _alone(folder: Path) -> Iterator[bool]:
             yield False
             return
         yield True
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -4,6 +4,9 @@
 there are and begins the hash of the content, so that nothing needs to be opened to know what there is. Names
 that begin with `_` or `.` are no parts. While parts are merged, `_swap.json` in a folder says which are the
 old ones and which the new, so that a reader takes one of the two.
+
+`job_hours` has the sums of a day. The name of its part says of which parts of `job_samples` (`digest_of`).
+Sums of a day to which more has come since are not taken; its samples are counted when that is asked for.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import json
 import os
 import re
 import stat
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +30,7 @@ from sysdock.recording.writing import empty_capture, empty_manifest
 PART = re.compile(r"part-(\d+)-([0-9a-f]{8}|merged)-(\d+)-(\d+)-([0-9a-f]{16})\.parquet$")
 SWAP = "_swap.json"
 MARK = "lake.json"
+SAMPLES, SUMS = "job_samples", "job_hours"
 FORMAT = 1
 _DATE = re.compile(r"date=(\d{4}-\d{2}-\d{2})$")
 _DAY = datetime.timedelta(days=1)
@@ -40,6 +45,7 @@ class LakePart:
     date: datetime.date
     cluster: str
     path: Path
+    writer: str
     rows: int
     bytes: int
     hash: str
@@ -58,7 +64,7 @@ class Lake(Recording):
 
     def __init__(self, folder: Path, days: tuple[datetime.date, datetime.date] | None = None) -> None:
         _check_mark(folder)
-        self.lake_parts = list(scan(folder, days))
+        self.lake_parts, self._not_summed = _with_sums_that_hold(list(scan(folder, days)))
         super().__init__(folder, _manifest(folder, self.lake_parts))
 
     @classmethod
@@ -71,6 +77,10 @@ class Lake(Recording):
 
     def verify(self, tables: Iterable[str]) -> None:
         """Nothing: hashing a lake takes as long as reading it. `sysdock lake check` does it."""
+
+    def not_summed(self, table: str) -> list[Path] | None:
+        """The parts of `job_samples` that are not in the sums of their day."""
+        return self._not_summed if table == SUMS else super().not_summed(table)
 
     def damage(self) -> list[str]:
         """One line per part that is damaged: all are read."""
@@ -146,7 +156,7 @@ def parts_of(table: str, date: datetime.date, folder: Path) -> Iterable[LakePart
         if not stat.S_ISREG(status.st_mode):
             raise UserError("a part of the lake is not a plain file", _HINT, str(path))
         cluster = folder.name.removeprefix("cluster=")
-        yield LakePart(table, date, cluster, path, int(match[4]), status.st_size, match[5])
+        yield LakePart(table, date, cluster, path, match[2], int(match[4]), status.st_size, match[5])
 
 
 def read_swap(folder: Path) -> dict[str, list[str]] | None:
@@ -163,6 +173,33 @@ def read_swap(folder: Path) -> dict[str, list[str]] | None:
     if not names or not all(isinstance(name, str) and PART.match(name) for name in names):
         raise UserError("names of parts are missing", "`sysdock lake compact` repairs it", str(folder / SWAP))
     return {"remove": swap["remove"], "add": swap["add"]}
+
+
+def digest_of(parts: Iterable[LakePart]) -> str:
+    """What the name of a part of `job_hours` says of the parts whose rows it adds up."""
+    names = sorted(part.path.name.removeprefix("_new-") for part in parts)
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
+
+
+def _with_sums_that_hold(parts: list[LakePart]) -> tuple[list[LakePart], list[Path]]:
+    """Parts without sums that are out of date, and the paths of samples that are in none."""
+    samples: dict[tuple[datetime.date, str], list[LakePart]] = defaultdict(list)
+    for part in parts:
+        if part.table == SAMPLES:
+            samples[part.date, part.cluster].append(part)
+    digests = {day: digest_of(of_day) for day, of_day in samples.items()}
+    held, summed = [], set()
+    # Where a merge was interrupted, there may be two of one day.
+    for part in sorted(parts, key=lambda part: part.path, reverse=True):
+        day = part.date, part.cluster
+        # Of a day whose samples are gone the sums are all there is.
+        holds = part.table != SUMS or (digests.get(day) in (part.writer, None) and day not in summed)
+        if holds:
+            held.append(part)
+        if holds and part.table == SUMS:
+            summed.add(day)
+    waiting = [part.path for day, of_day in samples.items() if day not in summed for part in of_day]
+    return sorted(held, key=lambda part: part.path), waiting
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -186,6 +223,9 @@ def _manifest(folder: Path, parts: list[LakePart]) -> dict[str, Any]:
         entry["rows"] += part.rows
         file = str(part.path.relative_to(folder))
         entry["parts"].append({"file": file, "rows": part.rows, "bytes": part.bytes, "sha256": part.hash})
+    if SAMPLES in tables:
+        # Sums that are counted when they are asked for have no part.
+        tables.setdefault(SUMS, {"rows": 0, "parts": []})
     dates = sorted({part.date for part in parts}) or [datetime.date(1970, 1, 1)]
     start = int(datetime.datetime.combine(dates[0], datetime.time(), datetime.UTC).timestamp())
     seconds = int(((dates[-1] - dates[0]) + _DAY).total_seconds())

@@ -79,6 +79,8 @@ class Views:
         self._made: dict[str, frozenset[tuple[str, str, str]]] = {}
         self._summed: set[str] = set()
         self._counted: set[str] = set()
+        # Summaries of which some rows are stored, and the rest is counted.
+        self._added: set[str] = set()
         # Why a summary could not be counted: reported again to the next rule that needs it.
         self._failed: dict[str, Exception] = {}
         self._mentioned: dict[str, Mentions | None] = {}
@@ -129,7 +131,8 @@ class Views:
                 return self.library.table(name)
             self.recording.verify([name])
             parts = self.recording.parts(name)
-            columns = self._columns_of(_parquet(parts), name) if parts else []
+            stated = self.recording.rows(name)
+            columns = self._columns_of(_parquet(parts), name, stated) if parts else []
             self._undefined[name] = undefined_table(name, columns)
         return self._undefined[name]
 
@@ -167,8 +170,8 @@ class Views:
             if name not in self._made and name not in self.available:
                 table = self.table(name)
                 columns = (*table.columns, *table.derived, *table.joined)
-                empty = ", ".join(f"CAST(NULL AS {c.sql_type}) AS {_name(c.name)}" for c in columns)
-                self._create(name, f"SELECT {empty} WHERE false")
+                empty = ", ".join(f"CAST(NULL AS {c.sql_type}) AS {quoted(c.name)}" for c in columns)
+                self.create(name, f"SELECT {empty} WHERE false")
                 self._made[name] = frozenset()
 
     def _sum_up(self, table: Table) -> None:
@@ -182,7 +185,10 @@ class Views:
                 return
             self._summed.add(table.name)
             try:
-                if not self._is_counted_by_recorder(table):
+                waiting = self._waiting(table)
+                if waiting:
+                    self._count(table, self._of_parts(table, waiting))
+                elif waiting is None and not self._is_counted_by_recorder(table):
                     self._counted.add(table.name)
                     self._count(table, table.sql)
             except Exception as error:
@@ -192,9 +198,29 @@ class Views:
     def _count(self, table: Table, sql: str) -> None:
         self.add_empty(table.uses)
         self.prepare(sql)
-        typed = ", ".join(f"CAST({_name(c.name)} AS {c.sql_type}) AS {_name(c.name)}" for c in table.columns)
+        typed = ", ".join(
+            f"CAST({quoted(c.name)} AS {c.sql_type}) AS {quoted(c.name)}" for c in table.columns
+        )
+        self.keep_sum(table, f"SELECT {typed} FROM ({sql})")
+
+    def keep_sum(self, table: Table, select: str) -> None:
+        """Counts a summary by its SELECT and keeps the rows."""
         # No temporary table: those belong to one connection.
-        self.connection.execute(f"CREATE TABLE {_sum_of(table)} AS SELECT {typed} FROM ({sql})")
+        self.connection.execute(f"CREATE TABLE {sum_of(table)} AS {select}")
+
+    def _waiting(self, table: Table) -> list[Path] | None:
+        """Parts that the stored sums lack, where the recording can tell and no filter is set; else None."""
+        counted, *_ = table.needs
+        known = self.recording.not_summed(table.name) if table.stored else None
+        return known if not self._applied.conditions(self.table(counted)) else None
+
+    def _of_parts(self, table: Table, parts: list[Path]) -> str:
+        """The SELECT of a summary, of some parts; its rows are added to those that are stored."""
+        counted, *_ = table.needs
+        columns = ", ".join(quoted(column.name) for column in self.table(counted).columns)
+        rows = f"SELECT {columns} FROM {self._read(self.table(counted), _parquet(parts))}"
+        self._added.add(table.name)
+        return f"WITH {quoted(counted)} AS ({rows}) {table.sql}"
 
     def _is_counted_by_recorder(self, table: Table) -> bool:
         """Whether the recording holds what the summary's SELECT gives: nothing is missing or filtered."""
@@ -205,7 +231,7 @@ class Views:
         counted, *_ = table.needs
         if self._applied.conditions(self.table(counted)):
             return False
-        total = f"SELECT coalesce(sum({_name(str(table.adds_up_to))}), 0) FROM {self._stored(table.name)}"
+        total = f"SELECT coalesce(sum({quoted(str(table.adds_up_to))}), 0) FROM {self._stored(table.name)}"
         try:
             [(calls,)] = self.connection.execute(total).fetchall()
         except (duckdb.ConversionException, duckdb.OutOfRangeException):
@@ -218,7 +244,13 @@ class Views:
         beside = copy.copy(self)
         beside.recording, beside._from_parts = other, {}
         for name in tables:
-            self._create(f"{name}{suffix}", f"SELECT * FROM {beside._stored(name)}")
+            self.create(f"{name}{suffix}", f"SELECT * FROM {beside._stored(name)}")
+
+    def columns_of_files(self, patterns: Iterable[str]) -> list[tuple[str, str]]:
+        """Names and SQL types of the columns of Parquet files, which are named as in the FROM of a view."""
+        files = ", ".join(literal(pattern) for pattern in patterns)
+        described = self.connection.execute(f"DESCRIBE SELECT * FROM read_parquet([{files}])")
+        return [(row[0], row[1]) for row in described.fetchall()]
 
     def damage(self) -> list[str]:
         """One line per part or table that is not as recording.json states; the rows are not read."""
@@ -228,7 +260,7 @@ class Views:
         for name in self.recording.tables:
             try:
                 if parts := self.recording.parts(name):
-                    self._columns_of(_parquet(parts), name)
+                    self._columns_of(_parquet(parts), name, self.recording.rows(name))
             except UserError as error:
                 found.append(error.fact)
         return found
@@ -252,7 +284,7 @@ class Views:
         is_stored = table.stored and table.name not in self._counted
         if is_stored:
             self.recording.verify([table.name])
-        columns = [f"t.{_name(column.name)}" for column in table.columns]
+        columns = [f"t.{quoted(column.name)}" for column in table.columns]
         columns += [self._derived(table, column) for column in table.derived]
         sources = [f"{self._source(table)} AS t"]
         # One side table may be joined several times, by different keys.
@@ -262,12 +294,12 @@ class Views:
                 continue
             if column.join not in aliases:
                 alias = aliases[column.join] = f"s{len(aliases)}"
-                on = f"{alias}.{_name(column.other_key)} = t.{_name(column.key)}"
+                on = f"{alias}.{quoted(column.other_key)} = t.{quoted(column.key)}"
                 sources.append(f"LEFT JOIN {self._stored(column.table)} AS {alias} ON {on}")
-            columns.append(f"{aliases[column.join]}.{_name(column.column)} AS {_name(column.name)}")
+            columns.append(f"{aliases[column.join]}.{quoted(column.column)} AS {quoted(column.name)}")
         where = " AND ".join(self._applied.conditions(table)) if is_stored else ""
         sql = f"SELECT {', '.join(columns)} FROM {' '.join(sources)}"
-        self._create(table.name, f"{sql} WHERE {where}" if where else sql)
+        self.create(table.name, f"{sql} WHERE {where}" if where else sql)
 
     def _derived(self, table: Table, column: DerivedColumn) -> str:
         """A derived column, as an item of SELECT. Its SQL may be a stranger's: it sees one row only."""
@@ -281,10 +313,11 @@ class Views:
         if unknown:
             fact = f"column {column.name}: `{unknown[0]}` is no stored column of the table"
             raise UserError(fact, None, f"table {table.name}")
-        return f"CAST(({column.sql}\n) AS {column.sql_type}) AS {_name(column.name)}"
+        return f"CAST(({column.sql}\n) AS {column.sql_type}) AS {quoted(column.name)}"
 
-    def _create(self, name: str, select: str) -> None:
-        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {_name(name)} AS {select}")
+    def create(self, name: str, select: str) -> None:
+        """Makes the view `name`, in the place of an earlier one."""
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS {select}")
 
     def _stored(self, name: str) -> str:
         """The checked rows of a table, unfiltered, as a FROM item."""
@@ -294,18 +327,25 @@ class Views:
     def _source(self, table: Table) -> str:
         """The stored rows of a table, or of a summary, as a FROM item with all its columns in order."""
         if table.name in self._counted:
-            return _sum_of(table)
+            return sum_of(table)
         parts = self.recording.parts(table.name)
+        if not parts and table.name in self._added:
+            return sum_of(table)
         if not parts:
-            empty = ", ".join(f"CAST(NULL AS {c.sql_type}) AS {_name(c.name)}" for c in table.columns)
+            empty = ", ".join(f"CAST(NULL AS {c.sql_type}) AS {quoted(c.name)}" for c in table.columns)
             return f"(SELECT {empty} WHERE false)"
         if table.name not in self._from_parts:
-            self._from_parts[table.name] = self._read(table, _parquet(parts))
-        return self._from_parts[table.name]
+            stated = self.recording.rows(table.name)
+            self._from_parts[table.name] = self._read(table, _parquet(parts), stated)
+        stored = self._from_parts[table.name]
+        if table.name not in self._added:
+            return stored
+        columns = ", ".join(quoted(column.name) for column in table.columns)
+        return f"(SELECT {columns} FROM {stored} UNION ALL SELECT {columns} FROM {sum_of(table)})"
 
-    def _read(self, table: Table, source: str) -> str:
-        """Parts of a table as a FROM item with its columns."""
-        held = dict(self._columns_of(source, table.name))
+    def _read(self, table: Table, source: str, stated: int | None = None) -> str:
+        """Parts of a table as a FROM item with its columns; `stated`: how many rows they must have."""
+        held = dict(self._columns_of(source, table.name, stated))
         expected = {column.name: column.sql_type for column in table.columns}
         gaps = self._possible_gaps(table) if limits_of(self.recording) else frozenset()
         if held == expected and not gaps:
@@ -327,19 +367,19 @@ class Views:
         columns = []
         for column in table.columns:
             if column.name in held:
-                value = f"CAST({_name(column.name)} AS {column.sql_type})"
+                value = f"CAST({quoted(column.name)} AS {column.sql_type})"
                 if column.name in gaps:
                     value = f"coalesce({value}, error('{table.name}.{column.name}: a value is missing'))"
-                columns.append(f"{value} AS {_name(column.name)}")
+                columns.append(f"{value} AS {quoted(column.name)}")
             elif column.nullable:
-                columns.append(f"CAST(NULL AS {column.sql_type}) AS {_name(column.name)}")
+                columns.append(f"CAST(NULL AS {column.sql_type}) AS {quoted(column.name)}")
             else:
                 fact = f"table `{table.name}` has no column `{column.name}`"
                 hint = "the recording was made by another version of sysdock; import the log again"
                 raise UserError(fact, hint, str(self.recording.folder))
         return columns
 
-    def _columns_of(self, source: str, name: str) -> list[tuple[str, str]]:
+    def _columns_of(self, source: str, name: str, stated: int | None) -> list[tuple[str, str]]:
         import duckdb
 
         try:
@@ -349,8 +389,8 @@ class Views:
         except duckdb.Error as error:
             fact = f"table `{name}` cannot be read: {str(error).splitlines()[0]}"
             raise NotComputed(fact, place=str(self.recording.folder)) from None
-        if rows != self.recording.rows(name):
-            fact = f"table `{name}` has {rows:,} rows instead of the {self.recording.rows(name):,} stated"
+        if stated is not None and rows != stated:
+            fact = f"table `{name}` has {rows:,} rows instead of the {stated:,} stated"
             raise UserError(fact, DAMAGE_HINT, str(self.recording.folder))
         return [(entry[0], str(entry[1])) for entry in self.connection.description or []]
 
@@ -362,9 +402,9 @@ class Views:
             for column in table.columns:
                 variable = f"{table.name}_{number}_{column.name}"
                 self.set_variable(variable, row.get(column.name))
-                items.append(f"CAST(getvariable('{variable}') AS {column.sql_type}) AS {_name(column.name)}")
+                items.append(f"CAST(getvariable('{variable}') AS {column.sql_type}) AS {quoted(column.name)}")
             selects.append(f"SELECT {', '.join(items)}")
-        self._create(table.name, " UNION ALL ".join(selects))
+        self.create(table.name, " UNION ALL ".join(selects))
 
     def set_variable(self, name: str, value: Any) -> None:
         """Binds a value to a variable of the connection."""
@@ -395,14 +435,19 @@ def _captures(recording: Recording) -> list[dict[str, Any]]:
 _ROWS_OF_MANIFEST = {"recording": _whole, "captures": _captures}
 
 
-def _name(name: str) -> str:
+def quoted(name: str) -> str:
     """A name as SQL wants it."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def _sum_of(table: Table) -> str:
+def literal(text: str) -> str:
+    """A text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def sum_of(table: Table) -> str:
     """The temporary table that holds a summary."""
-    return _name(f"sysdock_sum_{table.name}")
+    return quoted(f"sysdock_sum_{table.name}")
 
 
 def _parquet(parts: Iterable[Path]) -> str:
@@ -412,5 +457,4 @@ def _parquet(parts: Iterable[Path]) -> str:
 
 def _file_literal(path: str) -> str:
     """A path as a literal for read_parquet, which would take it for a pattern."""
-    literal = re.sub(r"([\[*?])", r"[\1]", path)
-    return "'" + literal.replace("'", "''") + "'"
+    return literal(re.sub(r"([\[*?])", r"[\1]", path))

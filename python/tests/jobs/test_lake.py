@@ -21,6 +21,7 @@ from sysdock.recording import Recording, compacting
 from sysdock.recording.lake import Lake, days_between, is_lake
 
 NODES, STEPS = 6, 360
+HOURS = "job_hours/date=2026-01-01/cluster=made-up"
 FOLDER = "job_samples/date=2026-01-01/cluster=made-up"
 
 
@@ -54,7 +55,14 @@ def contents(lake: Path) -> tuple[int, int, int]:
     """Rows, bytes read and the sum of sequences, as any reader of the lake's own parts has them."""
     with Session(Lake.open(lake)) as session:
         [found] = session.fetch("SELECT count(*), sum(read_bytes), sum(sequence) FROM job_samples")
+        [by_hour] = session.fetch("SELECT sum(samples), sum(read_bytes) FROM job_hours")
+    assert by_hour == found[:2], "the sums by hour are those of the samples"
     return found
+
+
+def parts(lake: Path) -> list[str]:
+    """The tables of the parts that a reader takes."""
+    return [part.table for part in Lake.open(lake).lake_parts]
 
 
 def top(lake: Path, call: Callable[..., Result], *words: str) -> list[dict[str, object]]:
@@ -156,10 +164,12 @@ class TestMerging:
         done = compacting.compact(lake)
         assert (done.parts_before, done.parts_after, done.rows, done.doubled_rows) == (2, 1, before[0], 0)
         assert (contents(lake), top(lake, call)) == (before, rows)
-        [part] = Lake.open(lake).lake_parts
+        assert parts(lake) == ["job_hours", "job_samples"]
+        part = Lake.open(lake).lake_parts[1]
         order = duckdb.sql(f"SELECT job_id, node FROM read_parquet('{part.path}')").fetchall()
         assert order == sorted(order)
-        assert compacting.compact(lake).parts_before == 0, "there is nothing left to do"
+        again = compacting.compact(lake)
+        assert (again.parts_before, again.summed_days) == (0, 0), "there is nothing left to do"
 
     def test_what_came_twice_is_there_once(self, lake: Path) -> None:
         before = contents(lake)
@@ -170,7 +180,7 @@ class TestMerging:
         done = compacting.compact(lake)
         assert (done.doubled_rows, contents(lake)) == (NODES * STEPS, before)
 
-    @pytest.mark.parametrize("step", range(12))
+    @pytest.mark.parametrize("step", range(14))
     def test_broken_off_anywhere_it_can_be_read_and_goes_on(
         self, lake: Path, monkeypatch: pytest.MonkeyPatch, step: int
     ) -> None:
@@ -199,7 +209,34 @@ class TestMerging:
         compacting.compact(lake)
         assert contents(lake) == before
         assert [path.name for path in (lake / FOLDER).iterdir() if path.name.startswith("_swap")] == []
-        assert len(Lake.open(lake).lake_parts) == 1
+        assert parts(lake) == ["job_hours", "job_samples"]
+        assert len(list((lake / HOURS).glob("part-*"))) == 1
+
+    def test_sums_of_a_day_to_which_more_came_are_counted_anew(
+        self, lake: Path, call: Callable[..., Result]
+    ) -> None:
+        compacting.compact(lake)
+        generate(lake, nodes=1, jobs=1, hours=1, date="2026-01-02", seed=2)
+        first = contents(lake)[0]
+        [part] = (lake / FOLDER).glob("part-*")
+        shutil.copy(part, part.with_name(part.name.replace("-merged-", "-0000000b-")))
+        assert Lake.open(lake).not_summed("job_hours") == [
+            path
+            for day in ("01", "02")
+            for path in sorted((lake / FOLDER.replace("-01/", f"-{day}/")).glob("part*"))
+        ]
+        assert contents(lake)[0] == first + NODES * STEPS * 2
+        assert "1 parts" not in call("lake", "check", lake).stdout
+
+    def test_sums_outlive_the_samples(self, lake: Path, call: Callable[..., Result]) -> None:
+        words = ("jobs", "history", "--lake", lake, "--at", "2026-01-03", "--last", "3d", "--format", "json")
+        before = call(*words).stdout
+        compacting.compact(lake)
+        compacting.compact(lake, keep_days=10)
+        assert parts(lake) == ["job_hours"]
+        assert call(*words).stdout == before
+        assert compacting.compact(lake, keep_sums_days=10).removed_days == 1
+        assert parts(lake) == []
 
     def test_a_damaged_part_stays_and_is_said(self, lake: Path, call: Callable[..., Result]) -> None:
         parts = sorted((lake / FOLDER).iterdir())
@@ -208,6 +245,7 @@ class TestMerging:
         parts[0].write_bytes(content)
         generate_more(lake)
         done = call("lake", "compact", lake)
+        assert not (lake / HOURS).exists(), "sums are of whole parts only"
         assert "2 parts became 1" in done.stdout
         assert "damaged, left as it is" in done.stderr
         assert parts[0].exists()

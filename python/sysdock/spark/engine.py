@@ -1,0 +1,153 @@
+"""Answers analyses on Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from sysdock.analysis.portable import violations
+from sysdock.errors import NotComputed, UserError
+from sysdock.library import Analysis, Library
+from sysdock.recording import Filters, Recording
+from sysdock.recording.limits import OFF, SWITCH, limits_of
+from sysdock.spark.cluster import connect, said
+from sysdock.spark.translate import translated
+from sysdock.spark.views import SparkViews
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from sysdock.analysis.session import Session
+
+_TYPES = {
+    "BIGINT": "bigint",
+    "INTEGER": "int",
+    "DOUBLE": "double",
+    "VARCHAR": "string",
+    "BOOLEAN": "boolean",
+}
+
+
+class SparkEngine:
+    """Spark, as the engine of one session. `name`: as of `--engine`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._spark = connect(name)
+        self._made: dict[str, str] = {}
+        self._files: dict[tuple[str, ...], str] = {}
+        self._answers = 0
+
+    def views(self, recording: Recording, library: Library, filters: Filters) -> SparkViews:
+        """Views for the session; a UserError where it has limits, which Spark would not keep."""
+        if limits_of(recording):
+            hint = f"if you trust where it comes from, lift its limits: {SWITCH}={OFF} sysdock ..."
+            raise UserError("not made here: Spark does not read it", hint, str(recording.folder))
+        return SparkViews(recording, library, filters)
+
+    def answer(self, session: Session, analysis: Analysis, values: Mapping[str, Any]) -> str:
+        """Runs `analysis`; the name of a table of the session's connection that has its rows afterwards.
+
+        UserError, before anything runs: what it reads is not portable.
+        """
+        self._refuse_not_portable(session, analysis)
+        frame = self.frame(session, analysis.sql, {p.name: (values[p.name], p.type) for p in analysis.params})
+        try:
+            arrow = frame.toArrow()
+        except KeyboardInterrupt:
+            self._spark.sparkContext.cancelAllJobs()
+            raise
+        except Exception as error:  # what py4j passes on is of no common kind
+            raise NotComputed(f"Spark: {said(error)}", None, str(analysis.sql_path)) from None
+        connection = session.views.connection
+        self._answers += 1
+        name = f"sysdock_of_spark_{self._answers}"
+        connection.register(f"{name}_arrow", arrow)
+        columns = ", ".join(
+            f'CAST(a."{have}" AS {column.type}) AS "{column.name}"'
+            for have, column in zip(arrow.column_names, analysis.columns, strict=True)
+        )
+        connection.execute(f"CREATE TEMP TABLE {name} AS SELECT {columns} FROM {name}_arrow AS a")
+        connection.unregister(f"{name}_arrow")
+        return name
+
+    def frame(self, session: Session, sql: str, params: Mapping[str, tuple[Any, str]]) -> DataFrame:
+        """`sql` as a frame of Spark, not computed yet."""
+        session.views.prepare(sql)
+        return self._sql(session, sql, params)
+
+    def _refuse_not_portable(self, session: Session, analysis: Analysis) -> None:
+        """Raises a UserError where the analysis, or what it reads, is for DuckDB only."""
+        connection = session.views.connection
+        found = [] if analysis.portable else violations(connection, analysis.sql) or ["its header says so"]
+        for name in session.library.sources((*analysis.needs, *analysis.uses)):
+            table = session.library.table(name)
+            if table.sql:
+                found += [f"{what}, in the table {name}" for what in violations(connection, table.sql)]
+        if found:
+            fact = f"`{analysis.id}` is not portable ({found[0]})"
+            raise UserError(fact, "leave out --engine: DuckDB answers it", f"--engine {self.name}")
+
+    def _sql(
+        self, session: Session, sql: str, params: Mapping[str, tuple[Any, str]] | None = None
+    ) -> DataFrame:
+        views = session.views
+        assert isinstance(views, SparkViews)
+
+        def variable(name: str) -> tuple[Any, str]:
+            found = views.connection.execute(f"SELECT getvariable('{name}'), typeof(getvariable('{name}'))")
+            [(value, type_)] = found.fetchall()
+            return value, type_ if type_ in _TYPES else "VARCHAR"
+
+        text = translated(sql, params or {}, variable, lambda source: self._view(session, source))
+        try:
+            return self._spark.sql(text)
+        except Exception as error:  # what py4j passes on is of no common kind
+            raise NotComputed(f"Spark: {said(error)}") from None
+
+    def _view(self, session: Session, source: exp.Expr) -> str:
+        """The view on Spark of what stands in FROM."""
+        views = session.views
+        assert isinstance(views, SparkViews)
+        if isinstance(source, exp.ReadParquet):
+            [paths] = source.expressions
+            return self._parquet(session, tuple(item.name for item in paths.expressions))
+        name = source.name
+        select = views.selects.get(name)
+        if select is None:
+            return self._copied(session, name)
+        if self._made.get(name) != select:
+            # A plan refers to the plans of what it reads, so that views may be made anew.
+            frame = self._sql(session, select)
+            (frame.cache() if name.startswith("sysdock_sum_") else frame).createOrReplaceTempView(name)
+            self._made[name] = select
+        return name
+
+    def _parquet(self, session: Session, patterns: tuple[str, ...]) -> str:
+        """A view of files. DuckDB says which columns they have: Spark need not read a footer for that."""
+        if patterns not in self._files:
+            columns = session.views.columns_of_files(patterns)
+            schema = ", ".join(f"`{name}` {_TYPES[type_]}" for name, type_ in columns)
+            paths = [re.sub(r"\[(.)\]", r"\1", pattern) for pattern in patterns]
+            name = f"sysdock_files_{len(self._files)}"
+            frame = self._spark.read.schema(schema).parquet(*(_hadoop_path(path) for path in paths))
+            frame.createOrReplaceTempView(name)
+            self._files[patterns] = name
+        return self._files[patterns]
+
+    def _copied(self, session: Session, name: str) -> str:
+        """A small table of DuckDB, such as what filters keep, as a view on Spark."""
+        connection = session.views.connection
+        described = connection.execute(f'DESCRIBE "{name}"').fetchall()
+        schema = ", ".join(f"`{row[0]}` {_TYPES[row[1]]}" for row in described)
+        rows = connection.execute(f'SELECT * FROM "{name}"').fetchall()
+        self._spark.createDataFrame(rows, schema).createOrReplaceTempView(name)
+        return name
+
+
+def _hadoop_path(path: str) -> str:
+    """A path as Spark wants it, which would take it for a pattern."""
+    return "file://" + re.sub(r"([\\{}\[\]*?,])", r"\\\1", path)
