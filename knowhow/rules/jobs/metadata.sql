@@ -1,0 +1,80 @@
+-- Metadata load of jobs
+-- A job whose calls on files mostly ask for names and attributes, at a high rate.
+-- needs:  job_totals
+-- param:  min_operations BIGINT = 100000 > 0    A job with fewer metadata operations is not judged.
+-- param:  min_part DOUBLE = 0.5                 Least part of its calls on files that are about names and attributes.
+-- param:  min_per_s DOUBLE = 1000.0             Least metadata operations a second, of the whole job.
+-- column: subject VARCHAR       The job.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          Metadata operations a second, of the whole job.
+-- column: limit_value DOUBLE    From which on it is a finding.
+-- column: cost_ns BIGINT        Not known: threads of a job wait at the same time [ns].
+-- column: gain_ns BIGINT        Not known [ns].
+-- column: certainty VARCHAR     medium; low where agents did not count all of it.
+-- column: user VARCHAR          Whose it is.
+-- column: metadata BIGINT       Metadata operations.
+-- column: part DOUBLE           Part of its calls on files [%].
+-- column: opens BIGINT          Of them, opens.
+-- column: stats BIGINT          Of them, calls that ask for attributes.
+-- column: nodes BIGINT          Nodes on which it ran.
+-- says: finding en  Job {subject} of {user}: {metadata} operations on names and attributes, {value} a second and {part} of its calls on files, with {opens} opens and {stats} stats.
+-- says: finding ja  {user} のジョブ {subject}: メタデータ操作 {metadata} 回（毎秒 {value} 回、ファイルの呼び出しの {part}）、うち open {opens} 回、stat {stats} 回。
+-- says: ok en  The job with most metadata operations, {subject}, makes {value} a second.
+-- says: ok ja  メタデータ操作が最も多いジョブ {subject} は毎秒 {value} 回です。
+-- says: unknown en  No job with so many metadata operations has ended.
+-- says: unknown ja  メタデータ操作の多いジョブで終了したものがありません。
+-- evidence: jobs/files -p job={subject}
+-- tags:   jobs, time
+WITH jobs AS (
+    SELECT
+        t.job_id,
+        max(t."user") AS "user",
+        count(DISTINCT t.node) AS nodes,
+        max(t.ended_ns) - min(t.begun_ns) AS wall_ns,
+        min(CASE WHEN t.is_whole THEN 1 ELSE 0 END) = 1 AS is_whole,
+        CAST(sum(t.reads + t.writes) AS BIGINT) AS transfers,
+        CAST(sum(t.bytes) AS BIGINT) AS bytes,
+        CAST(sum(t.operations) AS BIGINT) AS operations,
+        CAST(sum(t.metadata_operations) AS BIGINT) AS metadata,
+        CAST(sum(t.opens + t.creates) AS BIGINT) AS opens,
+        CAST(sum(t.stats) AS BIGINT) AS stats,
+        CAST(sum(t.io_time_ns) AS BIGINT) AS io_time_ns,
+        CAST(sum(t.io_wait_ns) AS BIGINT) AS io_wait_ns,
+        CAST(sum(t.cpu_ns + t.cpu_wait_ns + t.io_wait_ns) AS BIGINT) AS active_ns
+    FROM job_totals AS t
+    WHERE t.job_id IS NOT NULL
+    GROUP BY t.job_id
+), judged AS (
+    SELECT
+        j.*,
+        round(1e9 * j.metadata / j.wall_ns, 1) AS per_s,
+        round(1e2 * j.metadata / j.operations, 2) AS part
+    FROM jobs AS j
+    WHERE j.metadata >= $min_operations AND j.wall_ns > 0
+), ranked AS (
+    SELECT
+        d.*,
+        d.per_s >= $min_per_s AND d.part >= 100 * $min_part AS is_found,
+        row_number() OVER (ORDER BY CASE WHEN d.per_s >= $min_per_s AND d.part >= 100 * $min_part THEN 0 ELSE 1 END, d.metadata DESC, d.job_id) AS place
+    FROM judged AS d
+), state AS (
+    SELECT count(*) AS jobs FROM ranked
+)
+
+SELECT
+    j.job_id AS subject,
+    CASE WHEN j.job_id IS NULL THEN 'unknown' WHEN j.is_found THEN 'finding' ELSE 'ok' END AS status,
+    CAST(j.per_s AS DOUBLE) AS value,
+    CAST($min_per_s AS DOUBLE) AS limit_value,
+    CAST(NULL AS BIGINT) AS cost_ns,
+    CAST(NULL AS BIGINT) AS gain_ns,
+    CASE WHEN j.is_found THEN CASE WHEN j.is_whole THEN 'medium' ELSE 'low' END END AS certainty,
+    j."user",
+    j.metadata,
+    j.part,
+    j.opens,
+    j.stats,
+    j.nodes
+FROM state AS s
+LEFT JOIN ranked AS j ON s.jobs > 0 AND (j.is_found OR j.place = 1)
+ORDER BY j.place
