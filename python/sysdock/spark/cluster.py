@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -58,6 +59,8 @@ def connect(engine: str) -> SparkSession:
         raise UserError(f"Spark does not start: {said(error)}", _EXTRA, f"--engine {engine}") from None
     except Exception as error:  # what py4j passes on is of no common kind
         raise UserError(f"Spark does not answer: {said(error)}", _HINT, f"--engine {engine}") from None
+    # It prints each error of a statement, which is raised as well.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     context = session.sparkContext
     context.setLogLevel("OFF")
     own = session.newSession()

@@ -46,7 +46,7 @@ class SparkEngine:
         if limits_of(recording):
             hint = f"if you trust where it comes from, lift its limits: {SWITCH}={OFF} sysdock ..."
             raise UserError("not made here: Spark does not read it", hint, str(recording.folder))
-        return SparkViews(recording, library, filters)
+        return SparkViews(recording, library, filters, self._named)
 
     def answer(self, session: Session, analysis: Analysis, values: Mapping[str, Any]) -> str:
         """Runs `analysis`; the name of a table of the session's connection that has its rows afterwards.
@@ -76,8 +76,10 @@ class SparkEngine:
 
     def frame(self, session: Session, sql: str, params: Mapping[str, tuple[Any, str]]) -> DataFrame:
         """`sql` as a frame of Spark, not computed yet."""
-        session.views.prepare(sql)
-        return self._sql(session, sql, params)
+        views = session.views
+        assert isinstance(views, SparkViews)
+        views.prepare(sql)
+        return self._sql(views, sql, params)
 
     def _refuse_not_portable(self, session: Session, analysis: Analysis) -> None:
         """Raises a UserError where the analysis, or what it reads, is for DuckDB only."""
@@ -92,44 +94,41 @@ class SparkEngine:
             raise UserError(fact, "leave out --engine: DuckDB answers it", f"--engine {self.name}")
 
     def _sql(
-        self, session: Session, sql: str, params: Mapping[str, tuple[Any, str]] | None = None
+        self, views: SparkViews, sql: str, params: Mapping[str, tuple[Any, str]] | None = None
     ) -> DataFrame:
-        views = session.views
-        assert isinstance(views, SparkViews)
-
         def variable(name: str) -> tuple[Any, str]:
             found = views.connection.execute(f"SELECT getvariable('{name}'), typeof(getvariable('{name}'))")
             [(value, type_)] = found.fetchall()
             return value, type_ if type_ in _TYPES else "VARCHAR"
 
-        text = translated(sql, params or {}, variable, lambda source: self._view(session, source))
+        text = translated(sql, params or {}, variable, lambda source: self._view(views, source))
         try:
             return self._spark.sql(text)
         except Exception as error:  # what py4j passes on is of no common kind
             raise NotComputed(f"Spark: {said(error)}") from None
 
-    def _view(self, session: Session, source: exp.Expr) -> str:
+    def _view(self, views: SparkViews, source: exp.Expr) -> str:
         """The view on Spark of what stands in FROM."""
-        views = session.views
-        assert isinstance(views, SparkViews)
         if isinstance(source, exp.ReadParquet):
             [paths] = source.expressions
-            return self._parquet(session, tuple(item.name for item in paths.expressions))
-        name = source.name
+            return self._parquet(views, tuple(item.name for item in paths.expressions))
+        return self._named(views, source.name)
+
+    def _named(self, views: SparkViews, name: str) -> str:
         select = views.selects.get(name)
         if select is None:
-            return self._copied(session, name)
+            return self._copied(views, name)
         if self._made.get(name) != select:
             # A plan refers to the plans of what it reads, so that views may be made anew.
-            frame = self._sql(session, select)
+            frame = self._sql(views, select)
             (frame.cache() if name.startswith("sysdock_sum_") else frame).createOrReplaceTempView(name)
             self._made[name] = select
         return name
 
-    def _parquet(self, session: Session, patterns: tuple[str, ...]) -> str:
+    def _parquet(self, views: SparkViews, patterns: tuple[str, ...]) -> str:
         """A view of files. DuckDB says which columns they have: Spark need not read a footer for that."""
         if patterns not in self._files:
-            columns = session.views.columns_of_files(patterns)
+            columns = views.columns_of_files(patterns)
             schema = ", ".join(f"`{name}` {_TYPES[type_]}" for name, type_ in columns)
             paths = [re.sub(r"\[(.)\]", r"\1", pattern) for pattern in patterns]
             name = f"sysdock_files_{len(self._files)}"
@@ -138,9 +137,9 @@ class SparkEngine:
             self._files[patterns] = name
         return self._files[patterns]
 
-    def _copied(self, session: Session, name: str) -> str:
+    def _copied(self, views: SparkViews, name: str) -> str:
         """A small table of DuckDB, such as what filters keep, as a view on Spark."""
-        connection = session.views.connection
+        connection = views.connection
         described = connection.execute(f'DESCRIBE "{name}"').fetchall()
         schema = ", ".join(f"`{row[0]}` {_TYPES[row[1]]}" for row in described)
         rows = connection.execute(f'SELECT * FROM "{name}"').fetchall()

@@ -6,16 +6,29 @@ views of Spark when a statement first reads them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sysdock.library import Library, Table
 from sysdock.recording import Filters, Recording, Views
 from sysdock.recording.views import quoted, sum_of
 
 
 class SparkViews(Views):
-    """Views whose rows DuckDB is not asked for. `selects`: the SELECT of each, by its name in SQL."""
+    """Views whose rows DuckDB is not asked for. `selects`: the SELECT of each, by its name in SQL.
 
-    def __init__(self, recording: Recording, library: Library, filters: Filters | None = None) -> None:
+    `count`: called with the name of a summary when its SELECT is there, before a view that it reads is
+    made anew with other columns.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        library: Library,
+        filters: Filters,
+        count: Callable[[SparkViews, str], object],
+    ) -> None:
         self.selects: dict[str, str] = {}
+        self._count_on_spark = count
         super().__init__(recording, library, filters)
 
     def create(self, name: str, select: str) -> None:
@@ -26,6 +39,7 @@ class SparkViews(Views):
     def keep_sum(self, table: Table, select: str) -> None:
         """A summary: DuckDB gets a table without rows, as it is Spark that counts."""
         name = sum_of(table)
-        self.selects[name.strip('"')] = select
+        self.selects[plain := name.strip('"')] = select
+        self._count_on_spark(self, plain)
         columns = ", ".join(f"{quoted(column.name)} {column.sql_type}" for column in table.columns)
         self.connection.execute(f"CREATE TABLE {name} ({columns})")
