@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,6 +35,12 @@ _SHOW_EPILOG = """Example:
   sysdock jobs show 4242 --lake /data/lake
   sysdock jobs show 4242 --lake /data/lake --at 2026-11-20 --last 7d --step 1h
 """
+_COMPARE_EPILOG = """Example:
+
+\b
+  sysdock jobs compare 4242 --lake /data/lake              with its earlier runs
+  sysdock jobs compare 4242 4100 --lake /data/lake         with another job
+"""
 _OVERLOAD_EPILOG = """Example:
 
 \b
@@ -55,6 +61,9 @@ _lake_option = click.option(
     metavar="DIR",
     envvar="SYSDOCK_LAKE",
     help="The lake; or set SYSDOCK_LAKE.",
+)
+_text_or_json = click.option(
+    "--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 _at_option = click.option(
     "--at", default="now", show_default=True, metavar="T", help="End of the time to look at: ISO time stamp."
@@ -113,7 +122,7 @@ def top(
 @_at_option
 @click.option("--last", default="1d", show_default=True, metavar="TIME", help="How much time until then.")
 @click.option("--step", metavar="TIME", help="Length of a step. Default: so that there are some 30.")
-@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@_text_or_json
 def show(job: str, lake: Path, at: str, last: str, step: str | None, format_: str) -> None:
     """What a job did: in all, over time, and the files that took most of its time."""
     from sysdock.jobs.moments import moment_ns, span_ns
@@ -124,14 +133,28 @@ def show(job: str, lake: Path, at: str, last: str, step: str | None, format_: st
     step_s = max(1, span_ns(step, "--step") // 1_000_000_000) if step else None
     with _session(lake, begin_ns, end_ns) as session:
         found = about_job(session, job, begin_ns, end_ns, step_s)
-    if format_ == "json":
-        import json
+    _print(found, lines_of(found), format_)
 
-        from sysdock.text import harmless_json
 
-        print(harmless_json(json.dumps(found, ensure_ascii=False)))
-    else:
-        print("\n".join(lines_of(found)))
+@command.command("compare", epilog=_COMPARE_EPILOG)
+@click.argument("job")
+@click.argument("other", required=False)
+@_lake_option
+@_at_option
+@click.option("--last", default="90d", show_default=True, metavar="TIME", help="How much time until then.")
+@_text_or_json
+def compare(job: str, other: str | None, lake: Path, at: str, last: str, format_: str) -> None:
+    """What is different in JOB from its earlier runs, or from OTHER, and how sure that is.
+
+    Runs of a job are those of the same user and name.
+    """
+    from sysdock.jobs.comparing import compare_jobs, lines_of
+    from sysdock.jobs.moments import moment_ns, span_ns
+
+    end_ns = moment_ns(at)
+    with _session(lake, end_ns - span_ns(last), end_ns) as session:
+        found = compare_jobs(session, job, other)
+    _print(found, lines_of(found), format_)
 
 
 @command.command("overload", epilog=_OVERLOAD_EPILOG)
@@ -201,6 +224,17 @@ def history(lake: Path, at: str, last: str, step: str, user: str | None, limit: 
     with _session(lake, end_ns - span_ns(last), end_ns) as session:
         params = {"days": days, "user": user or ""}
         print_result(session.run("jobs/history", params), format_, limit)
+
+
+def _print(found: dict[str, Any], lines: list[str], format_: str) -> None:
+    """What was found, as JSON or as `lines` for people."""
+    if format_ == "json":
+        import json
+
+        from sysdock.text import harmless_json
+
+        lines = [harmless_json(json.dumps(found, ensure_ascii=False))]
+    print("\n".join(lines))
 
 
 def _session(lake: Path, begin_ns: int, end_ns: int) -> Session:
