@@ -661,3 +661,22 @@ def sample_calls() -> list[dict[str, Any]]:
             "comm": "tar",
         },
     ]
+
+
+_COUNTS_OF_JOB = """reads writes opens creates closes stats readdirs removes renames makes attributes syncs errors
+    cpu_wait_ns minor_faults major_faults disk_read_bytes disk_written_bytes ended_processes left_out_calls"""
+
+
+def job_total(
+    number: int, *, wait_s: float, user: str = "alice", name: str | None = "cfd", **more: Any
+) -> dict[str, Any]:
+    """The record of job `number`, which began `number` hours after the start."""
+    begun_ns = STARTED_NS + number * 3600 * 10**9
+    return {
+        **{"cluster": "c", "node": "n1", "agent": "0" * 16, "sequence": number},
+        **{"job_id": str(number), "user": user, "name": name, "command": "solver", "is_whole": True},
+        **{"begun_ns": begun_ns, "ended_ns": begun_ns + 600 * 10**9 + number * 10**9},
+        **dict.fromkeys(_COUNTS_OF_JOB.split(), 5),
+        **{"read_bytes": 1 << 30, "written_bytes": 0, "io_time_ns": int(wait_s * 1e9), "io_wait_ns": int(wait_s * 1e9)},
+        **{"cpu_ns": 500 * 10**9, "memory_bytes": 1 << 30, "largest_process_bytes": 1 << 30, **more},
+    }  # fmt: skip

@@ -1,6 +1,7 @@
 -- Metadata load of jobs
 -- A job whose calls on files mostly ask for names and attributes, at a high rate.
 -- needs:  job_totals
+-- param:  job VARCHAR = ''                 Only this job; empty: all.
 -- param:  min_operations BIGINT = 100000 > 0    A job with fewer metadata operations is not judged.
 -- param:  min_part DOUBLE = 0.5                 Least part of its calls on files that are about names and attributes.
 -- param:  min_per_s DOUBLE = 1000.0             Least metadata operations a second, of the whole job.
@@ -43,6 +44,7 @@ WITH jobs AS (
         CAST(sum(t.cpu_ns + t.cpu_wait_ns + t.io_wait_ns) AS BIGINT) AS active_ns
     FROM job_totals AS t
     WHERE t.job_id IS NOT NULL
+        AND ($job = '' OR t.job_id = $job)
     GROUP BY t.job_id
 ), judged AS (
     SELECT

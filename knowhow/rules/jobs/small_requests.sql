@@ -1,6 +1,7 @@
 -- Small requests of jobs
 -- A job that moves its data in small pieces, and spends time in the calls.
 -- needs:  job_totals
+-- param:  job VARCHAR = ''                 Only this job; empty: all.
 -- param:  limit_bytes BIGINT = 65536 > 0        Calls that transfer less on average are small [B].
 -- param:  min_calls BIGINT = 100000 > 0         A job with fewer reads and writes is not judged.
 -- param:  min_share DOUBLE = 0.05               Least part of the time of its threads that its calls on files take.
@@ -42,6 +43,7 @@ WITH jobs AS (
         CAST(sum(t.cpu_ns + t.cpu_wait_ns + t.io_wait_ns) AS BIGINT) AS active_ns
     FROM job_totals AS t
     WHERE t.job_id IS NOT NULL
+        AND ($job = '' OR t.job_id = $job)
     GROUP BY t.job_id
 ), judged AS (
     SELECT

@@ -1,6 +1,7 @@
 -- Jobs that wait for files
 -- A job whose threads wait for files longer than they compute.
 -- needs:  job_totals
+-- param:  job VARCHAR = ''                 Only this job; empty: all.
 -- param:  min_wait_ns BIGINT = 60000000000 > 0  A job whose threads waited less, together, is not judged [ns].
 -- param:  min_part DOUBLE = 0.5                 Least part of the time in which its threads worked or waited for files.
 -- column: subject VARCHAR       The job.
@@ -42,6 +43,7 @@ WITH jobs AS (
         CAST(sum(t.cpu_ns + t.cpu_wait_ns + t.io_wait_ns) AS BIGINT) AS active_ns
     FROM job_totals AS t
     WHERE t.job_id IS NOT NULL
+        AND ($job = '' OR t.job_id = $job)
     GROUP BY t.job_id
 ), judged AS (
     SELECT

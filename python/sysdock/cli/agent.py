@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from sysdock.cli.options import lang_option
+
 _EPILOG = """Example:
 
 \b
@@ -130,12 +132,36 @@ def run(
 @click.option("--job", required=True, metavar="ID", help="The job.")
 @click.option("--over", is_flag=True, help="The job is over: its totals go into the lake.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--brief", is_flag=True, help="Without what the rules say of it, which takes about a second.")
+@lang_option
 @_spool_option
 @click.pass_context
-def print_(ctx: click.Context, /, job: str, over: bool, format_: str, spool: str) -> None:
-    """Print what a job has used on this node: for the epilogue of a batch system."""
-    words = [f"--job={job}", f"--format={format_}", f"--spool={spool}", *(["--over"] if over else [])]
-    _become(ctx, ["print", *words])
+def print_(
+    ctx: click.Context, /, job: str, over: bool, format_: str, brief: bool, lang: str, spool: str
+) -> None:
+    """Print what a job has used on this node, and what to do about it: for the epilogue of a batch system."""
+    words = [f"--job={job}", f"--spool={spool}", *(["--over"] if over else [])]
+    if brief or format_ == "json":
+        _become(ctx, ["print", f"--format={format_}", *words])
+    from sysdock.recording.native import become_native
+
+    code = become_native(["agent", "print", *words], beside=True)
+    if code == 0:
+        _print_findings(words, lang)
+    ctx.exit(code)
+
+
+def _print_findings(words: list[str], lang: str) -> None:
+    """What the rules say. An epilogue does not fail because that could not be computed."""
+    from sysdock.cli.output import remark
+    from sysdock.errors import UserError
+    from sysdock.jobs.epilogue import findings_of_job, lines_of
+
+    try:
+        for line in lines_of(findings_of_job(words, lang)):
+            print(line)
+    except (UserError, OSError) as error:
+        remark(f"the rules could not be asked: {error}")
 
 
 @command.command("stop", epilog=_STOP_EPILOG)

@@ -5,22 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from sysdock.analysis import Session
+from sysdock.analysis.diagnosis import diagnose_by
 from sysdock.errors import UserError
-from sysdock.text import human_bytes, human_count, human_ns, printable
+from sysdock.text import human_bytes, human_count, human_ns, printable, wrapped
 
 _STEPS = 30
 _INTERVAL_S = 10
 _MOST_FILES = 10
+_MOST_TARGETS = 8
+_WIDTH = 100
 
 Found = dict[str, Any]
 
 
 def about_job(session: Session, job: str, begin_ns: int, end_ns: int, step_s: int | None = None) -> Found:
-    """Its totals, series and files between two moments; a UserError where the lake knows nothing of it."""
-    found: Found = {"job_id": job, "totals": [], "series": [], "files": []}
+    """Its totals, series and files between two moments; a UserError where the lake knows nothing of it.
+
+    `nodes`: what its nodes and servers did meanwhile, in the same steps. `findings`: of the rules about it.
+    """
+    found: Found = {"job_id": job, "totals": [], "findings": [], "series": [], "nodes": [], "files": []}
     held = session.recording.tables
     if "job_totals" in held:
         found["totals"] = session.run("jobs/totals", {"job": job}).dicts()
+        found["findings"] = _findings(session, job) if found["totals"] else []
     if "job_samples" in held:
         sql = """SELECT min(ts_ns), max(ts_ns) FROM job_samples
             WHERE job_id = $job AND ts_ns > $begin_ns AND ts_ns <= $end_ns"""
@@ -28,11 +35,8 @@ def about_job(session: Session, job: str, begin_ns: int, end_ns: int, step_s: in
         if first_ns is not None:
             step_s = step_s or _step_s(first_ns, last_ns)
             params = {"job": job, "begin_ns": begin_ns, "end_ns": end_ns, "step_s": step_s}
-            started_ns = session.recording.started_ns
-            found["series"] = [
-                {"ts_ns": started_ns + round(row.pop("from_s") * 1e9), **row}
-                for row in session.run("jobs/series", params).dicts()
-            ]
+            found["series"] = _over_time(session, "jobs/series", params)
+            found["nodes"] = _over_time(session, "jobs/nodes", params)
             found["step_s"] = step_s
     if "job_files" in held:
         found["files"] = session.run("jobs/files", {"job": job}).dicts()
@@ -40,6 +44,21 @@ def about_job(session: Session, job: str, begin_ns: int, end_ns: int, step_s: in
         hint = "choose the time by --at and --last; `sysdock jobs top` lists the jobs of a time"
         raise UserError(f"job {job}: the lake knows nothing of it in this time", hint)
     return found
+
+
+def _over_time(session: Session, analysis: str, params: dict[str, Any]) -> list[Found]:
+    """Rows of an analysis with Unix time in the place of seconds since the start of the recording."""
+    started_ns = session.recording.started_ns
+    rows = session.run(analysis, params).dicts()
+    return [{"ts_ns": started_ns + round(row.pop("from_s") * 1e9), **row} for row in rows]
+
+
+def _findings(session: Session, job: str) -> list[Found]:
+    """What the rules about jobs say of this one."""
+    rules = [rule for rule in session.library.rules() if rule.needs == ("job_totals",)]
+    found = [finding for rule in rules for finding in diagnose_by(session, rule, {"job": job})]
+    keys = ("rule", "title", "reason", "certainty", "certainty_reason", "advice")
+    return [{key: getattr(finding, key) for key in keys} for finding in found if finding.status == "finding"]
 
 
 def _step_s(first_ns: int, last_ns: int) -> int:
@@ -64,8 +83,14 @@ def lines_of(found: Found) -> list[str]:
         ]
         if not total["is_whole"]:
             lines.append("  agents did not count all of it: these numbers are too small")
+    for finding in found["findings"]:
+        lines += ["", f"  {printable(finding['title'])}"]
+        lines += wrapped(printable(finding["reason"]), _WIDTH, "    ")
+        lines += wrapped(printable(finding["advice"]), _WIDTH, "    ")
     if found["series"]:
         lines += ["", *_series_lines(found)]
+    if found["nodes"]:
+        lines += ["", *_node_lines(found)]
     if found["files"]:
         lines += [
             "",
@@ -82,6 +107,28 @@ def lines_of(found: Found) -> list[str]:
             lines.append(
                 "  " + " ".join(f"{n:>9}" for n in numbers) + f" {calls:>8}  {printable(file['path'] or '?')}"
             )
+    return lines
+
+
+def _node_lines(found: Found) -> list[str]:
+    """What its nodes and servers did over all steps: devices, interfaces, network file systems."""
+    sums: dict[tuple[str, str], Found] = {}
+    for row in found["nodes"]:
+        names = (row["counter_group"], row["target"])
+        total = sums.setdefault(names, {"nodes": 0, "read": 0, "written": 0, "errors": 0, "busy": None})
+        total["nodes"] = max(total["nodes"], row["nodes"])
+        total["read"] += row["read_bytes"]
+        total["written"] += row["written_bytes"]
+        total["errors"] += row["errors"]
+        if row["busy"] is not None:
+            total["busy"] = max(total["busy"] or 0.0, row["busy"])
+    most = sorted(sums.items(), key=lambda item: (-item[1]["read"] - item[1]["written"], item[0]))
+    columns = f"{'nodes':>5} {'read':>9} {'written':>9} {'errors':>7} {'busiest':>8}"
+    lines = ["its nodes, and servers for it, in that time; busiest: of all steps", f"  {columns}  what"]
+    for (group, target), total in most[:_MOST_TARGETS]:
+        busy = "-" if total["busy"] is None else f"{total['busy']:.0%}"
+        numbers = f"{total['nodes']:>5} {human_bytes(total['read']):>9} {human_bytes(total['written']):>9}"
+        lines.append(f"  {numbers} {human_count(total['errors']):>7} {busy:>8}  {group} {printable(target)}")
     return lines
 
 

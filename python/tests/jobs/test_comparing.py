@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from make_recording import STARTED_NS, RecordingMaker
+from make_recording import STARTED_NS, RecordingMaker, job_total
 from sysdock.analysis import Session
 from sysdock.cli import sysdock
 from sysdock.errors import UserError
@@ -17,24 +17,7 @@ from sysdock.jobs.comparing import compare_jobs, lines_of
 from sysdock.library import Library
 from sysdock.recording import Recording
 
-COUNTS = """reads writes opens creates closes stats readdirs removes renames makes attributes syncs errors
-    cpu_wait_ns minor_faults major_faults disk_read_bytes disk_written_bytes ended_processes left_out_calls"""
 EARLIER = 12
-
-
-def total(
-    number: int, *, wait_s: float, user: str = "alice", name: str | None = "cfd", **more: Any
-) -> dict[str, Any]:
-    """The record of job `number`, which began `number` hours after the start."""
-    begun_ns = STARTED_NS + number * 3600 * 10**9
-    return {
-        **{"cluster": "c", "node": "n1", "agent": "0" * 16, "sequence": number},
-        **{"job_id": str(number), "user": user, "name": name, "command": "solver", "is_whole": True},
-        **{"begun_ns": begun_ns, "ended_ns": begun_ns + 600 * 10**9 + number * 10**9},
-        **dict.fromkeys(COUNTS.split(), 5),
-        **{"read_bytes": 1 << 30, "written_bytes": 0, "io_time_ns": int(wait_s * 1e9), "io_wait_ns": int(wait_s * 1e9)},
-        **{"cpu_ns": 500 * 10**9, "memory_bytes": 1 << 30, "largest_process_bytes": 1 << 30, **more},
-    }  # fmt: skip
 
 
 @pytest.fixture
@@ -52,11 +35,11 @@ def ask(maker: RecordingMaker, library: Library) -> Callable[..., dict[str, Any]
 
 def runs() -> list[dict[str, Any]]:
     """Twelve runs that wait for 90 to 101 s, the oldest least."""
-    return [total(number, wait_s=90 + number) for number in range(EARLIER)]
+    return [job_total(number, wait_s=90 + number) for number in range(EARLIER)]
 
 
 def test_what_is_far_from_all_earlier_runs_stands_out(ask: Callable[..., dict[str, Any]]) -> None:
-    found = ask([*runs(), total(20, wait_s=300)], "20")
+    found = ask([*runs(), job_total(20, wait_s=300)], "20")
     waited = found["measures"]["io_wait_ns"]
     assert (waited["value"], waited["reference"]) == (300 * 10**9, 95.5 * 10**9)
     assert waited["ratio"] == pytest.approx(300 / 95.5, abs=1e-4)
@@ -70,13 +53,13 @@ def test_what_is_far_from_all_earlier_runs_stands_out(ask: Callable[..., dict[st
 
 
 def test_a_value_like_the_others_does_not(ask: Callable[..., dict[str, Any]]) -> None:
-    waited = ask([*runs(), total(20, wait_s=97)], "20")["measures"]["io_wait_ns"]
+    waited = ask([*runs(), job_total(20, wait_s=97)], "20")["measures"]["io_wait_ns"]
     assert waited["as_far"] >= 8
 
 
 def test_with_many_runs_a_change_is_sure(ask: Callable[..., dict[str, Any]]) -> None:
-    many = [total(number, wait_s=90 + number % 12) for number in range(220)]
-    measures = ask([*many, total(300, wait_s=300)], "300")["measures"]
+    many = [job_total(number, wait_s=90 + number % 12) for number in range(220)]
+    measures = ask([*many, job_total(300, wait_s=300)], "300")["measures"]
     changed = {name for name, measure in measures.items() if measure["is_change"]}
     # The time grows from run to run, too, and this one comes long after.
     assert changed == {"io_wait_ns", "wait_per_call_ns", "wall_ns"}
@@ -84,31 +67,31 @@ def test_with_many_runs_a_change_is_sure(ask: Callable[..., dict[str, Any]]) -> 
 
 def test_only_whole_earlier_runs_of_this_user_and_name_count(ask: Callable[..., dict[str, Any]]) -> None:
     others = [
-        total(13, wait_s=1, user="bob"),
-        total(14, wait_s=1, name="fft"),
-        total(15, wait_s=1, is_whole=False),
-        total(30, wait_s=1),
+        job_total(13, wait_s=1, user="bob"),
+        job_total(14, wait_s=1, name="fft"),
+        job_total(15, wait_s=1, is_whole=False),
+        job_total(30, wait_s=1),
     ]
-    assert ask([*runs(), *others, total(20, wait_s=97)], "20")["against"]["runs"] == EARLIER
+    assert ask([*runs(), *others, job_total(20, wait_s=97)], "20")["against"]["runs"] == EARLIER
 
 
 def test_another_job_is_compared_by_the_distances_of_other_pairs(ask: Callable[..., dict[str, Any]]) -> None:
-    found = ask([*runs(), total(20, wait_s=300), total(21, wait_s=100)], "20", "21")
+    found = ask([*runs(), job_total(20, wait_s=300), job_total(21, wait_s=100)], "20", "21")
     waited = found["measures"]["io_wait_ns"]
     assert (waited["ratio"], waited["as_far"], waited["of"]) == (3.0, 0, EARLIER // 2)
     assert found["against"] == {"job_id": "21", "runs": EARLIER}
 
 
 def test_the_first_two_runs_say_nothing_of_how_sure(ask: Callable[..., dict[str, Any]]) -> None:
-    found = ask([total(1, wait_s=10), total(2, wait_s=30)], "2")
+    found = ask([job_total(1, wait_s=10), job_total(2, wait_s=30)], "2")
     waited = found["measures"]["io_wait_ns"]
     assert (waited["ratio"], waited["of"], waited["chance"], waited["is_change"]) == (3.0, 0, None, None)
     assert "not known" in "\n".join(lines_of(found))
 
 
 def test_nothing_is_divided_by_zero(ask: Callable[..., dict[str, Any]]) -> None:
-    rows = [total(number, wait_s=0, errors=0) for number in range(4)]
-    found = ask([*rows, total(9, wait_s=5, errors=7)], "9")["measures"]
+    rows = [job_total(number, wait_s=0, errors=0) for number in range(4)]
+    found = ask([*rows, job_total(9, wait_s=5, errors=7)], "9")["measures"]
     assert (found["errors"]["ratio"], found["errors"]["as_far"]) == (None, 0)
     assert found["io_wait_ns"]["as_far"] == 0
 
@@ -133,7 +116,7 @@ def test_files_are_averages_of_the_earlier_runs(ask: Callable[..., dict[str, Any
         file(20, "/scratch/b", 90),
         file(20, "/scratch/a", 15),
     ]
-    found = ask([*runs()[:2], total(20, wait_s=90)], "20", files=files)["files"]
+    found = ask([*runs()[:2], job_total(20, wait_s=90)], "20", files=files)["files"]
     assert found == [
         {"path": "/scratch/b", "io_time_ns": 90 * 10**9, "reference_ns": None},
         {"path": "/scratch/a", "io_time_ns": 15 * 10**9, "reference_ns": 15 * 10**9},

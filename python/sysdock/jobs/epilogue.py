@@ -1,0 +1,57 @@
+"""What the rules say of a job that has just ended, from what the agent of its node knows of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sysdock.analysis import Finding, Session
+from sysdock.errors import UserError
+from sysdock.library import Library
+from sysdock.recording import Recording
+from sysdock.recording.native import find_native
+from sysdock.recording.writing import add_part, empty_capture, empty_manifest, write_manifest
+from sysdock.text import printable, wrapped
+
+_COLUMNS = 100
+
+
+def findings_of_job(words: Sequence[str], lang: str = "en") -> list[Finding]:
+    """Findings about the job that `agent print` with `words` prints; UserError: the agent does not answer."""
+    command = [str(find_native()), "agent", "print", "--format=json", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise UserError(done.stderr.strip() or f"exit status {done.returncode}", place=command[0])
+    return judged(json.loads(done.stdout), lang)
+
+
+def judged(answer: dict[str, Any], lang: str = "en") -> list[Finding]:
+    """Findings about the job of an agent's answer: a row of `job_totals`, and some of `job_files`."""
+    if not answer["total"]:
+        return []
+    library = Library()
+    with tempfile.TemporaryDirectory(prefix="sysdock-") as made:
+        folder = Path(made)
+        write_manifest(folder, empty_manifest({}, empty_capture("agent", "samples", "jobs")), lasting=False)
+        for name, rows in (("job_totals", [answer["total"]]), ("job_files", answer["files"])):
+            columns = [column.name for column in library.table(name).columns]
+            # The agent leaves out what is NULL.
+            values = [[row.get(column) for column in columns] for row in rows]
+            add_part(folder, library, name, values, lasting=False)
+        with Session(Recording.open(folder), library) as session:
+            return [finding for finding in session.diagnose(lang) if finding.status == "finding"]
+
+
+def lines_of(findings: Sequence[Finding]) -> list[str]:
+    """The same for the output of a job."""
+    lines = []
+    for finding in findings:
+        certainty = f" ({finding.certainty}: {finding.certainty_reason})" if finding.certainty_reason else ""
+        lines.append(f"  {printable(finding.title)}")
+        lines += wrapped(f"{printable(finding.reason)}{certainty}", _COLUMNS, "    ")
+        lines += wrapped(printable(finding.advice), _COLUMNS, "    ")
+    return lines

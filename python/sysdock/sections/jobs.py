@@ -1,0 +1,93 @@
+"""What the jobs of a cluster did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sysdock.errors import NotComputed
+from sysdock.sections.section import Capture, Fact, ScreenTable, Section
+from sysdock.text import human_bytes, human_count, human_ns
+
+if TYPE_CHECKING:
+    from sysdock.analysis import Session
+
+_MOST_ROWS = 8
+# By the sums by hour, which are there also when samples are gone.
+_WHERE = "WHERE job_id IS NOT NULL AND counter_group IN ('files', 'tasks')"
+_BY_JOB = f"""
+    SELECT job_id, coalesce(sum(bytes), 0) AS bytes, coalesce(sum(operations), 0) AS operations,
+        coalesce(sum(metadata_operations), 0) AS metadata, coalesce(sum(io_wait_ns), 0) AS wait_ns
+    FROM job_hours {_WHERE} GROUP BY job_id ORDER BY wait_ns DESC, job_id LIMIT {_MOST_ROWS}
+"""
+_BY_FILE_SYSTEM = f"""
+    SELECT concat(target, ' ', coalesce(file_system, '')) AS name,
+        coalesce(sum(bytes), 0) AS bytes, coalesce(sum(operations), 0) AS operations,
+        coalesce(sum(metadata_operations), 0) AS metadata, coalesce(sum(io_wait_ns), 0) AS wait_ns
+    FROM job_hours {_WHERE} AND target IS NOT NULL AND target <> '(kernel)'
+    GROUP BY target, file_system ORDER BY wait_ns DESC, name LIMIT {_MOST_ROWS}
+"""
+_COLUMNS = (
+    ("transferred", "転送量"),
+    ("calls", "呼び出し"),
+    ("metadata", "メタデータ"),
+    ("waited", "待ち時間"),
+)
+
+
+def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
+    held = set(session.views.available)
+    facts = []
+    if "job_hours" in held:
+        sql = "SELECT count(DISTINCT job_id), count(DISTINCT hour_ns) FROM job_hours"
+        [(jobs, hours)] = session.fetch(sql)
+        facts.append(
+            Fact(("jobs", "ジョブ"), (f"{jobs:,} in {hours:,} hours", f"{hours:,} 時間に {jobs:,} 件"))
+        )
+        clusters = session.fetch("SELECT DISTINCT cluster FROM job_hours ORDER BY cluster")
+        names = ", ".join(str(name) for (name,) in clusters)
+        facts.append(Fact(("cluster", "クラスター"), (names, names)))
+    if "agent_batches" in held:
+        sql = """SELECT count(DISTINCT concat(b.node, ' ', b.agent)), count(DISTINCT b.node),
+            coalesce(max(b.lost), 0) FROM agent_batches AS b"""
+        [(agents, nodes, lost)] = session.fetch(sql)
+        words = (f"{agents:,} agents, {nodes:,} nodes", f"{nodes:,} ノードのエージェント {agents:,} 個")
+        facts.append(Fact(("counted by", "計測"), words))
+        if lost:
+            said = f"up to {lost:,} on a node: no room in its tables; `jobs/agents` says where"
+            facts.append(Fact(("lost", "欠落"), (said, f"1 ノードで最大 {lost:,} 件、`jobs/agents` を参照")))
+    return facts
+
+
+def _screen(session: Session) -> Sequence[ScreenTable]:
+    if "job_hours" not in session.views.available:
+        return []
+    tables = []
+    for title, sql in (
+        (("File systems", "ファイルシステム"), _BY_FILE_SYSTEM),
+        (("Jobs that waited longest for files", "ファイル待ちの長いジョブ"), _BY_JOB),
+    ):
+        try:
+            found = session.fetch(sql)
+        except NotComputed as error:
+            tables.append(ScreenTable(title, _COLUMNS, [], error.words))
+            continue
+        rows = [(str(name), _numbers(numbers)) for name, *numbers in found]
+        tables += [ScreenTable(title, _COLUMNS, rows)] if rows else []
+    return tables
+
+
+def _numbers(numbers: Sequence[int]) -> tuple[str, str, str, str]:
+    moved, operations, metadata, wait_ns = (int(number) for number in numbers)
+    return human_bytes(moved), human_count(operations), human_count(metadata), human_ns(wait_ns)
+
+
+SECTION = Section(
+    about="jobs",
+    order=90,
+    question="jobs/top",
+    needs=("job_hours",),
+    title=("jobs of a cluster", "クラスターのジョブ"),
+    coverage=_coverage,
+    screen=_screen,
+)
