@@ -72,9 +72,10 @@ WITH placed AS (
     UNION ALL
     SELECT a.request, 'cpu', NULL, NULL, sum(a.cpu_wait_ns) FROM absences AS a GROUP BY a.request
     UNION ALL
-    SELECT p.request, 'runs', NULL, NULL, sum(p.dur_ns) - coalesce((
-        SELECT sum(a.wait_ns + a.cpu_wait_ns) FROM absences AS a WHERE a.request = p.request), 0)
-    FROM picked AS p GROUP BY p.request
+    SELECT p.request, 'runs', NULL, NULL, sum(p.dur_ns) - coalesce(max(w.ns), 0)
+    FROM picked AS p
+    LEFT JOIN (SELECT a.request, sum(a.wait_ns + a.cpu_wait_ns) AS ns FROM absences AS a GROUP BY a.request) AS w ON w.request = p.request
+    GROUP BY p.request
 ), ranked AS (
     SELECT s.request, s.variant, s.cause, s.detail, s.ns, sum(s.ns) OVER (PARTITION BY s.request) AS all_ns,
         row_number() OVER (PARTITION BY s.request ORDER BY s.ns DESC, s.variant, s.cause, s.detail) AS place

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sysdock.cli.options import format_option
+from sysdock.cli.options import DUCKDB, engine_of, engine_option, format_option
 from sysdock.errors import UserError
 
 if TYPE_CHECKING:
@@ -89,9 +89,18 @@ def command() -> None:
 @click.option("--target", metavar="DIR", help="Only calls on the file system that is mounted there.")
 @click.option("--every", metavar="TIME", help="Again and again, until Ctrl-C.")
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Jobs; 0: all.")
+@engine_option
 @format_option
 def top(
-    lake: Path, at: str, last: str, by: str, target: str | None, every: str | None, limit: int, format_: str
+    lake: Path,
+    at: str,
+    last: str,
+    by: str,
+    target: str | None,
+    every: str | None,
+    limit: int,
+    engine: str,
+    format_: str,
 ) -> None:
     """Jobs by what they did, on all nodes together."""
     from sysdock.cli.output import print_result, remark
@@ -102,7 +111,7 @@ def top(
     while True:
         end_ns = moment_ns(at)
         begin_ns = end_ns - length_ns
-        with _session(lake, begin_ns, end_ns) as session:
+        with _session(lake, begin_ns, end_ns, engine) as session:
             params = {"begin_ns": begin_ns, "end_ns": end_ns, "by": by, "target": target or ""}
             result = session.run("jobs/top", params)
             if pause_s and sys.stdout.isatty():
@@ -174,6 +183,7 @@ def compare(job: str, other: str | None, lake: Path, at: str, last: str, format_
 @click.option("--step", default="1m", show_default=True, metavar="TIME", help="Length of a step.")
 @click.option("--target", metavar="DIR", help="Only the file system that is mounted there.")
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Steps; 0: all.")
+@engine_option
 @format_option
 def overload(
     lake: Path,
@@ -184,6 +194,7 @@ def overload(
     step: str,
     target: str | None,
     limit: int,
+    engine: str,
     format_: str,
 ) -> None:
     """When calls on a file system waited much longer than usual, and which job made most of them then."""
@@ -200,7 +211,7 @@ def overload(
         "step_s": step_s,
         "target": target or "",
     }
-    with _session(lake, min(begin_ns, end_ns - span_ns(usual, "--usual")), end_ns) as session:
+    with _session(lake, min(begin_ns, end_ns - span_ns(usual, "--usual")), end_ns, engine) as session:
         print_result(session.run("jobs/overload", params), format_, limit)
 
 
@@ -211,8 +222,11 @@ def overload(
 @click.option("--step", default="1d", show_default=True, metavar="TIME", help="Length of a step, in days.")
 @click.option("--user", metavar="NAME", help="Only this user.")
 @click.option("--limit", type=click.IntRange(min=0), default=0, help="Rows; 0, the default: all.")
+@engine_option
 @format_option
-def history(lake: Path, at: str, last: str, step: str, user: str | None, limit: int, format_: str) -> None:
+def history(
+    lake: Path, at: str, last: str, step: str, user: str | None, limit: int, engine: str, format_: str
+) -> None:
     """Who used the file systems, by user and day or month."""
     from sysdock.cli.output import print_result
     from sysdock.jobs.moments import moment_ns, span_ns
@@ -221,7 +235,7 @@ def history(lake: Path, at: str, last: str, step: str, user: str | None, limit: 
     days = span_ns(step, "--step") // 86_400_000_000_000
     if days < 1:
         raise UserError(f"--step {step}: shorter than a day", "write 1d, 7d or 30d")
-    with _session(lake, end_ns - span_ns(last), end_ns) as session:
+    with _session(lake, end_ns - span_ns(last), end_ns, engine) as session:
         params = {"days": days, "user": user or ""}
         print_result(session.run("jobs/history", params), format_, limit)
 
@@ -237,11 +251,11 @@ def _print(found: dict[str, Any], lines: list[str], format_: str) -> None:
     print("\n".join(lines))
 
 
-def _session(lake: Path, begin_ns: int, end_ns: int) -> Session:
+def _session(lake: Path, begin_ns: int, end_ns: int, engine: str = DUCKDB) -> Session:
     from sysdock.analysis import Session
     from sysdock.recording.lake import Lake, days_between
 
-    return Session(Lake.open(lake, days_between(begin_ns, end_ns)))
+    return Session(Lake.open(lake, days_between(begin_ns, end_ns)), engine=engine_of(engine))
 
 
 def _nothing_then(session: Session, begin_ns: int, end_ns: int) -> str:

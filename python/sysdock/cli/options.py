@@ -149,15 +149,16 @@ def open_session(recording: Path, options: dict[str, Any] | None = None, engine:
     """A session on the recording, with the filters among `options`."""
     from sysdock.library import Library
 
-    [opened] = open_recordings(recording)
+    # Java does not start within the limits of a process; what they would keep off, Spark refuses.
+    [opened] = open_recordings(recording, limited=engine == DUCKDB)
     from sysdock.analysis import Session
 
     filters = take_filters(options) if options is not None else None
     return Session(opened, Library(), filters, engine=engine_of(engine))
 
 
-def open_recordings(*folders: Path) -> list[Recording]:
-    """Opens recordings; where one was not made here, the verb goes on within limits.
+def open_recordings(*folders: Path, limited: bool = True) -> list[Recording]:
+    """Opens recordings; where one was not made here, the verb goes on within limits, unless not `limited`.
 
     Under sudo, this process goes on as the user who called it, for good.
     """
@@ -170,7 +171,8 @@ def open_recordings(*folders: Path) -> list[Recording]:
     opened = [Recording.open(folder) for folder in folders]
     for recording in opened:
         _say_what_waits(recording)
-    limit(opened)
+    if limited:
+        limit(opened)
     return opened
 
 

@@ -61,13 +61,17 @@ def limits_of(recording: Recording) -> Limits | None:
 
 def made_here(recording: Recording) -> bool:
     """Whether the folder belongs to this user or to root, and was written on this machine."""
-    try:
-        owner = os.stat(recording.folder).st_uid
-    except OSError:
-        return False
     written = (recording.manifest.get("host"), (recording.manifest.get("tool") or {}).get("host"))
     here = _this_host()
-    return owner in (os.geteuid(), 0) and here is not None and here in written
+    return is_owned(recording) and here is not None and here in written
+
+
+def is_owned(recording: Recording) -> bool:
+    """Whether the folder belongs to this user or to root."""
+    try:
+        return os.stat(recording.folder).st_uid in (os.geteuid(), 0)
+    except OSError:
+        return False
 
 
 def _this_host() -> str | None:

@@ -249,7 +249,9 @@ class Views:
     def columns_of_files(self, patterns: Iterable[str]) -> list[tuple[str, str]]:
         """Names and SQL types of the columns of Parquet files, which are named as in the FROM of a view."""
         files = ", ".join(literal(pattern) for pattern in patterns)
-        described = self.connection.execute(f"DESCRIBE SELECT * FROM read_parquet([{files}])")
+        described = self.connection.execute(
+            f"DESCRIBE SELECT * FROM read_parquet([{files}], hive_partitioning=false)"
+        )
         return [(row[0], row[1]) for row in described.fetchall()]
 
     def damage(self) -> list[str]:
@@ -452,7 +454,8 @@ def sum_of(table: Table) -> str:
 
 def _parquet(parts: Iterable[Path]) -> str:
     """Parquet files as a FROM item."""
-    return f"read_parquet([{', '.join(_file_literal(str(part)) for part in parts)}])"
+    # `date=` and `cluster=` in the paths of a lake are no columns of their own.
+    return f"read_parquet([{', '.join(_file_literal(str(part)) for part in parts)}], hive_partitioning=false)"
 
 
 def _file_literal(path: str) -> str:

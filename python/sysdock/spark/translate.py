@@ -13,6 +13,12 @@ from sqlglot import exp, parse_one
 
 # What stands in FROM is given to `source`, and gets the name of a view on Spark.
 Source = Callable[[exp.Expr], str]
+# What needs no rounding, or is no number.
+_EXACT = (
+    *(exp.Literal, exp.Null, exp.Boolean, exp.Sum, exp.Count, exp.Predicate, exp.Connector, exp.Not),
+    *(exp.RegexpExtract, exp.Substring),
+)
+_INTEGERS = (exp.DataType.Type.BIGINT, exp.DataType.Type.INT)
 _SPARK_TYPES = {
     "BIGINT": "BIGINT",
     "INTEGER": "INT",
@@ -42,6 +48,12 @@ def translated(
     for node in list(tree.find_all(exp.Anonymous)):
         if node.name.lower() == "getvariable":
             node.replace(literal(*variables(node.expressions[0].name)))
+        elif node.name.lower() == "error":
+            node.set("this", "raise_error")
+    for cast in list(tree.find_all(exp.Cast)):
+        if cast.to.this in _INTEGERS and not isinstance(cast.this, _EXACT):
+            # DuckDB rounds, to the even one of two that are as near; Spark cuts.
+            cast.set("this", exp.Anonymous(this="bround", expressions=[cast.this]))
     # The innermost first: what is around it takes it as it is then.
     for called in reversed(list(tree.find_all(exp.Round, exp.ArgMax, exp.ArgMin))):
         called.replace(_round(called) if isinstance(called, exp.Round) else _of_extreme(called))

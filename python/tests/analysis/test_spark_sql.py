@@ -45,6 +45,11 @@ def spark_sql(sql: str, **params: tuple[Any, str]) -> str:
             "WITH u AS (SELECT a FROM t) SELECT a FROM u JOIN v ON v.a = u.a",
             "WITH u AS (SELECT a FROM s_t AS t) SELECT a FROM u JOIN s_v AS v ON v.a = u.a",
         ),
+        # Rounds where Spark would cut; sums of integers are what they are.
+        (
+            "SELECT CAST(a / 2 AS BIGINT) AS b, CAST(sum(a) AS BIGINT) AS c FROM t",
+            "SELECT CAST(BROUND(a / 2) AS BIGINT) AS b, CAST(SUM(a) AS BIGINT) AS c FROM s_t AS t",
+        ),
         ("SELECT getvariable('from') FROM t", "SELECT CAST('FROM' AS STRING) FROM s_t AS t"),
     ],
 )
