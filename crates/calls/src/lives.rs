@@ -90,6 +90,8 @@ pub fn write_processes(recording: &mut Recording, lives: &[Life], sessions: &[St
             wchar_bytes: usage.map(|usage| usage.write_chars),
             device_read_bytes: usage.map(|usage| usage.device_read_bytes),
             device_write_bytes: usage.map(|usage| usage.device_write_bytes),
+            // Only `sysdock merge` knows several ranks.
+            rank: None,
         }
     }))
 }

@@ -89,8 +89,29 @@ pub(crate) fn of_this_machine(command: &[OsString], directory: Option<String>) -
         // SAFETY: getuid cannot fail.
         row("command", "user id", Some(unsafe { libc::getuid() }.to_string())),
     ];
+    rows.extend(place_in_job(|name| std::env::var(name).ok()));
     rows.extend(mounts());
     rows
+}
+
+/// What MPI and batch systems tell each process of a parallel job: its rank, and the number of ranks. The innermost comes first: a
+/// batch system tells an `mpirun` that it starts that it is process 0 of 1, and all ranks inherit that.
+const PLACE_IN_JOB: [&str; 9] = [
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "PMI_RANK",
+    "SLURM_PROCID",
+    "OMPI_COMM_WORLD_SIZE",
+    "MV2_COMM_WORLD_SIZE",
+    "PMI_SIZE",
+    "SLURM_NTASKS",
+];
+
+/// Those of the variables that hold a number; `sysdock merge` reads them.
+fn place_in_job(variable: impl Fn(&str) -> Option<String>) -> Vec<Row> {
+    let number = |name: &&str| variable(name).filter(|value| value.parse::<u32>().is_ok());
+    PLACE_IN_JOB.iter().filter_map(|name| Some(row("job", name, Some(number(name)?)))).collect()
 }
 
 /// How a file system was made and is used.
@@ -201,4 +222,22 @@ fn mounts() -> Vec<Row> {
 /// Whether /proc shows the processes by the numbers that they have here.
 pub(crate) fn proc_is_ours() -> bool {
     fs::read_link("/proc/self").is_ok_and(|own| own.to_str() == Some(&std::process::id().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rank_is_what_the_variables_of_mpi_say_and_no_text_that_is_no_number() {
+        let variable = |name: &str| match name {
+            "PMI_RANK" => Some("3".to_string()),
+            "SLURM_PROCID" => Some("0".to_string()),
+            "SLURM_NTASKS" => Some("4(x2)".to_string()),
+            _ => None,
+        };
+        let rows = place_in_job(variable);
+        let said: Vec<_> = rows.iter().map(|row| (row.section, row.name.as_str(), row.value.as_deref())).collect();
+        assert_eq!(said, [("job", "PMI_RANK", Some("3")), ("job", "SLURM_PROCID", Some("0"))]);
+    }
 }

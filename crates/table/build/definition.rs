@@ -16,6 +16,9 @@ pub(crate) struct Table {
     #[serde(default = "yes")]
     pub(crate) stored: bool,
     pub(crate) about: Option<String>,
+    /// Whether `sysdock merge` takes its rows over.
+    #[serde(default = "yes")]
+    pub(crate) merged: bool,
     /// Whether its rows go from one host to another before they are stored: as JSON.
     #[serde(default)]
     pub(crate) travels: bool,
@@ -46,6 +49,7 @@ fn yes() -> bool {
 /// One stored column.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "`id_of` is for the merge of recordings; that it is known is checked here all the same")]
 pub(crate) struct Column {
     pub(crate) name: String,
     #[serde(rename = "type")]
@@ -57,6 +61,8 @@ pub(crate) struct Column {
     pub(crate) dictionary: bool,
     #[serde(default)]
     pub(crate) delta: bool,
+    /// The table whose rows its values number, in one recording.
+    pub(crate) id_of: Option<String>,
     pub(crate) text: String,
 }
 

@@ -27,13 +27,18 @@ _HINT = "docs/reference/knowhow-files.md shows what a definition holds"
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of a table; `sql_type` is the type it has in a view."""
+    """A column of a table; `sql_type` is the type it has in a view.
+
+    `id_of`: its values number the rows of that table, within one recording; or `cpus`: CPUs of a host; or
+    `host`: they are names that a host gives to what it has. A merge of recordings keeps them apart.
+    """
 
     name: str
     type: str
     unit: str | None
     nullable: bool
     text: str
+    id_of: str | None = field(default=None, kw_only=True)
 
     @property
     def sql_type(self) -> str:
@@ -78,6 +83,8 @@ class Table:
     its column `adds_up_to` must add up to the rows of the first table in `needs`.
     `about` is the family of events that fills it, of those that the captures of a recording name; None for
     tables that captures of all families share.
+    `merged`: whether a merge of recordings takes its rows over; those of some tables mean nothing beside
+    rows of another recording.
     """
 
     name: str
@@ -92,6 +99,7 @@ class Table:
     uses: tuple[str, ...] = ()
     about: str | None = None
     adds_up_to: str | None = None
+    merged: bool = True
 
     @property
     def all_columns(self) -> tuple[TableColumn, ...]:
@@ -172,7 +180,8 @@ def parse_table(path: Path) -> Table:
         uses = tuple(data.get("uses", ()))
         head = data["name"], data["text"], data["order"], stored
         about, adds_up_to = data.get("about"), data.get("adds_up_to")
-        table = Table(*head, columns, derived, joined, sql, needs, uses, about, adds_up_to)
+        merged = bool(data.get("merged", True))
+        table = Table(*head, columns, derived, joined, sql, needs, uses, about, adds_up_to, merged)
     except KeyError as error:
         raise UserError(f"key {error} is missing", place=str(path)) from None
     except (TypeError, AttributeError) as error:
@@ -181,6 +190,7 @@ def parse_table(path: Path) -> Table:
     texts = [table.name, table.text, table.order, *needs, *uses, *filter(None, (sql, about, adds_up_to))]
     texts += [text for column in table.all_columns for text in (column.name, column.type, column.text)]
     texts += [column.unit for column in table.all_columns if column.unit is not None]
+    texts += [column.id_of for column in columns if column.id_of is not None]
     texts += [column.sql for column in derived]
     texts += [text for c in joined for text in (c.table, c.key, c.column, c.other_key)]
     if not all(isinstance(text, str) for text in texts):
@@ -209,4 +219,5 @@ def _column_fields(entry: dict[str, Any]) -> dict[str, Any]:
         "unit": entry.get("unit"),
         "nullable": nullable,
         "text": entry["text"],
+        "id_of": entry.get("id_of"),
     }
