@@ -52,8 +52,11 @@ def _least_saving_ns(session: Session) -> int:
 
 def _is_beyond(session: Session, rule: Analysis) -> bool:
     """Whether a rule asks for what nobody set out to record here: it has nothing to say."""
-    asked = {session.library.table(name).about for name in session.missing(rule)} - {None}
-    return not asked <= session.recording.families | session.contents
+    missing = [session.library.table(name) for name in session.missing(rule)]
+    if "ranks" in session.contents and not all(table.merged for table in missing):
+        # A merge leaves these out: they say something in the recording of each rank only.
+        return True
+    return not {table.about for table in missing} - {None} <= session.recording.families | session.contents
 
 
 def diagnose_by(session: Session, rule: Analysis, params: Mapping[str, Any]) -> list[Finding]:

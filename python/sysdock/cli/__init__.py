@@ -21,6 +21,7 @@ VERBS = {
     "record": ("record", "Record processes that run already, or a command."),
     "top": ("top", "What the machine does, live: by process, file, device, lock."),
     "flight": ("flight", "Keep the last minute; write it when something happens."),
+    "merge": ("merge", "Merge recordings of the ranks of a parallel job."),
     "salvage": ("salvage", "Read what a recorder that died has left."),
     "info": ("info", "What was recorded, when, where, how completely."),
     "diagnose": ("diagnose", "What is wrong, and what to do about it."),

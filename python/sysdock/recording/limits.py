@@ -62,7 +62,7 @@ def limits_of(recording: Recording) -> Limits | None:
 def made_here(recording: Recording) -> bool:
     """Whether the folder belongs to this user or to root, and was written on this machine."""
     written = (recording.manifest.get("host"), (recording.manifest.get("tool") or {}).get("host"))
-    here = _this_host()
+    here = this_host()
     return is_owned(recording) and here is not None and here in written
 
 
@@ -74,7 +74,7 @@ def is_owned(recording: Recording) -> bool:
         return False
 
 
-def _this_host() -> str | None:
+def this_host() -> str | None:
     """The name of this machine, as recorders write it."""
     try:
         return Path("/proc/sys/kernel/hostname").read_text("utf-8").strip()

@@ -1,0 +1,118 @@
+"""`sysdock merge`."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+import click
+
+from sysdock.cli.options import new_recording_option, open_recordings
+from sysdock.errors import UserError
+
+_EPILOG = """Example:
+
+\b
+  srun sh -c 'sysdock run -o rank.$SLURM_PROCID -- ./solver'
+  sysdock merge rank.* -o job
+  sysdock show job ranks/imbalance
+  sysdock merge --align node1/rec node2/rec -o job
+"""
+_NANOSECONDS = Decimal(10**9)
+
+
+@click.command("merge", epilog=_EPILOG)
+@click.argument(
+    "recordings",
+    nargs=-1,
+    required=True,
+    metavar="REC...",
+    type=click.Path(path_type=Path, readable=False),
+)
+@new_recording_option
+@click.option(
+    "--rank",
+    "ranks",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="Which rank a recording is: by its name, or a folder or dotted part of its path. Default: what MPI "
+    "or the batch system told its processes, else the order given.",
+)
+@click.option(
+    "--in-order", is_flag=True, help="Number the ranks in the order given, whatever they were told."
+)
+@click.option(
+    "--offset",
+    "offsets",
+    multiple=True,
+    metavar="NAME=SECONDS",
+    help="Seconds to add to the times of a recording, or of all on a host: a name as for --rank.",
+)
+@click.option(
+    "--align",
+    is_flag=True,
+    help="Estimate how far the clocks of hosts are apart, from files they share.",
+)
+def command(
+    recordings: tuple[Path, ...],
+    output: Path,
+    ranks: tuple[str, ...],
+    in_order: bool,
+    offsets: tuple[str, ...],
+    align: bool,
+) -> None:
+    """Merge recordings of the ranks of a parallel job into one, on one clock.
+
+    REC: recordings of commands, of system call logs, or of scans of disks; they stay as they are.
+    """
+    from sysdock.cli.output import remark
+    from sysdock.cli.progress import ProgressLine
+    from sysdock.library import Library
+
+    wishes_of = tuple(map(_rank, ranks)), tuple(map(_offset, offsets))
+    opened = open_recordings(*recordings)
+    from sysdock.recording.merging import Wishes, merge
+
+    line = ProgressLine()
+    try:
+        wishes = Wishes(*wishes_of, align=align, in_order=in_order)
+        merged = merge(opened, Library(), output, wishes, lambda table: line.show(f"sysdock: {table}"))
+    finally:
+        line.clear()
+    for text in merged.remarks:
+        remark(text)
+    recording = merged.recording
+    print(f"{output}: {recording.rows('ranks'):,} recordings, {_calls(recording.manifest['tables'])}")
+
+
+def _calls(tables: dict[str, dict[str, int]]) -> str:
+    """How much it holds, in one number that users know."""
+    name = "calls" if "calls" in tables else "inodes" if "inodes" in tables else "ranks"
+    return f"{tables[name]['rows']:,} rows of `{name}`"
+
+
+def _named(text: str, option: str, value: str) -> tuple[str, str]:
+    name, equals, number = text.rpartition("=")
+    if not equals or not name:
+        raise UserError(f"`{text}` is not NAME={value}", f"write {option} node2={_EXAMPLES[option]}", option)
+    return name, number
+
+
+_EXAMPLES = {"--rank": "3", "--offset": "-0.25"}
+
+
+def _rank(text: str) -> tuple[str, int]:
+    name, number = _named(text, "--rank", "NUMBER")
+    if not number.isascii() or not number.isdecimal():
+        raise UserError(f"`{number}` is no number of a rank", "ranks are counted from 0", "--rank")
+    return name, int(number)
+
+
+def _offset(text: str) -> tuple[str, int]:
+    name, seconds = _named(text, "--offset", "SECONDS")
+    try:
+        return name, int(Decimal(seconds) * _NANOSECONDS)
+    except (InvalidOperation, OverflowError, ValueError):
+        raise UserError(
+            f"`{seconds}` is no number of seconds", "write --offset node2=-0.25", "--offset"
+        ) from None
