@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from sysdock.library import Library
 from sysdock.recording import Recording, connect
+from sysdock.recording.merging import Wishes, merge
 
 DATA = Path(__file__).resolve().parents[3] / "testdata"
 PYTHON = [sys.executable, "-I", "-S"]
@@ -369,6 +370,26 @@ def test_align_finds_how_far_clocks_are_apart_from_files_that_logs_share(
     assert recorded[0] == 0
     assert abs(recorded[1] - offset * 1e9) <= 1000
     causes_come_first(tmp_path / "rec")
+
+
+def test_merge_compares_clocks_as_the_log_reader_does(
+    meeting: dict[str, str], native: Path, tmp_path: Path
+) -> None:
+    logs = [
+        node(tmp_path, "create", meeting["create"]),
+        node(tmp_path, "look", later(meeting["look"], 100.25)),
+    ]
+    done = run_import(native, tmp_path / "rec", *logs, "--align", check=True)
+    alone = [tmp_path / "one", tmp_path / "two"]
+    for log, recording in zip(logs, alone, strict=True):
+        run_import(native, recording, log, check=True)
+    opened = [Recording.open(recording) for recording in alone]
+    merged = merge(opened, Library(), tmp_path / "job", Wishes(align=True))
+    [remark] = [text for text in merged.remarks if "are added to its times" in text]
+    assert said(f"sysdock: {remark}")[1:] == said(done.stderr)[1:]
+    causes_come_first(tmp_path / "rec")
+    sql = "SELECT ts_ns, dur_ns, call FROM calls ORDER BY ALL"
+    assert rows(tmp_path / "job", sql) == rows(tmp_path / "rec", sql)
 
 
 def causes_come_first(recording: Path) -> None:
