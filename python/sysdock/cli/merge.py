@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from decimal import Decimal
 from pathlib import Path
 
@@ -84,6 +85,9 @@ def command(
         remark(text)
     recording = merged.recording
     print(f"{output}: {recording.rows('ranks'):,} recordings, {_calls(recording.manifest['tables'])}")
+    if "calls" in recording.tables:
+        folder = shlex.quote(str(output))
+        print(f"Next: sysdock show {folder} ranks/imbalance   sysdock diagnose {folder}")
 
 
 def _calls(tables: dict[str, dict[str, int]]) -> str:

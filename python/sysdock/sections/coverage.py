@@ -16,6 +16,7 @@ _UNITS_JA = {
     "files": "ファイル",
     "blocks": "ブロック",
     "samples": "サンプル",
+    "recordings": "記録",
 }
 
 
