@@ -66,6 +66,7 @@ def test_tables_of_the_checkout(library: Library) -> None:
         "pid",
         "tid",
         "process_id",
+        "rank",
         "path",
         "kind",
         "comm",
