@@ -78,7 +78,7 @@ class RecordingMaker:
         for table in ON_DEMAND:
             if table in manifest:
                 tables[table] = [self._event(entry, paths, lives) for entry in manifest.pop(table)]
-        for table in {"locks", "sockets"} & manifest.keys():
+        for table in {"locks", "sockets", "ranks"} & manifest.keys():
             tables[table] = manifest.pop(table)
         return self.write(tables, name, **manifest)
 
@@ -212,7 +212,7 @@ class RecordingMaker:
         return self.write(tables, name, recorder="experiment", about="experiment")
 
     def make_each_kind(self) -> list[Path]:
-        """Of calls, with times of waiting, of a disk, of an experiment, a series of probes, of a load, and of jobs."""
+        """Of calls, with times of waiting, of a disk, of an experiment, probes, of a load, of jobs and of ranks."""
         return [
             self.make(),
             self.make_waits(),
@@ -221,7 +221,42 @@ class RecordingMaker:
             self.make_probes(),
             self.make_load(),
             self.make_jobs(),
+            self.make_ranks(),
         ]
+
+    def make_ranks(self, name: str = "ranks") -> Path:
+        """Two ranks of a parallel job that write one file, as a merge has them."""
+        lives, calls, ranks = [], [], []
+        for rank in (0, 1):
+            life = {
+                "pid": 100 + rank,
+                "tid": 100 + rank,
+                "depth": 0,
+                "tree_order": rank,
+                "execs": 0,
+                "calls": 1,
+            }
+            lives.append({**life, "start_ts_ns": STARTED_NS, "log": f"rank.{rank}", "rank": rank})
+            write = {"call": "write", "path": "/scratch/out", "comm": "solver", "transferred_bytes": 4096}
+            calls.append(
+                {**write, "t": 0.01 * rank, "dur_ns": 20_000_000, "pid": 100 + rank, "tid": 100 + rank}
+            )
+            row = {
+                "rank": rank,
+                "name": f"rank.{rank}",
+                "rank_from": "order",
+                "host": "box",
+                "recorder": "strace",
+            }
+            row |= {"identity": f"{rank:064}", "start_ts_ns": STARTED_NS, "elapsed_ns": 30_000_000}
+            row |= {
+                "offset_ns": 0,
+                "offset_from": "same host" if rank else "first",
+                "complete": True,
+                "lost": 0,
+            }
+            ranks.append({**row, "first_cpu": 0, "inode_offset": 0, "device_offset": 0})
+        return self.make(calls, name, processes=lives, ranks=ranks)
 
     def make_jobs(self, name: str = "jobs") -> Path:
         """Two jobs on two nodes for a minute, as a lake has them."""
