@@ -3,9 +3,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     fs,
+    net::SocketAddr,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError, channel},
+    },
     time::{Duration, SystemTime},
 };
 
@@ -19,11 +23,13 @@ use crate::{
     asking::{self, JobAnswer, Question},
     batch::Batch,
     binding::{Binder, Job},
+    endpoint::{Endpoint, MetricsOptions, Page},
     error::AgentError,
+    exposition::{Destination, Exposition, Health},
     node::{Mounts, Node},
     rows::Origin,
     sampling::{Moment, Sampled, State},
-    sending::{self, Outcome, Target, Way},
+    sending::{self, Outcome, Progress, Target, Way},
     settings::Settings,
     spool::{Kept, Spool},
 };
@@ -42,6 +48,8 @@ pub struct Options {
     pub pins: Option<PathBuf>,
     /// Where batches go.
     pub target: Target,
+    /// Where sums of all jobs together are served; `None`: nowhere.
+    pub metrics: Option<MetricsOptions>,
 }
 
 /// What an agent reports while it runs.
@@ -53,6 +61,8 @@ pub enum Said {
         is_resumed: bool,
         /// Names.
         left_out: Vec<String>,
+        /// Where it serves metrics.
+        metrics: Option<SocketAddr>,
     },
     /// Batches cannot be sent; they wait.
     Waits(AgentError),
@@ -60,6 +70,19 @@ pub enum Said {
     Refused(String),
     /// A batch could not be kept, or the kernel could not be read: the next one has what this one would have had.
     Missed(AgentError),
+    /// Series of metrics that find no room from now on; what they count is added up under one name.
+    Dropped(usize),
+    /// Metrics are not served any more.
+    Unserved(AgentError),
+}
+
+/// What is published of the sums, and where.
+struct Published {
+    exposition: Exposition,
+    endpoint: Option<Endpoint>,
+    page: Page,
+    started_ns: i64,
+    missed: u64,
 }
 
 /// One that counts.
@@ -78,6 +101,8 @@ pub struct Agent {
     last: Option<Duration>,
     /// Files that were taken from the kernel, and are in no state yet.
     files: Vec<JobFile>,
+    published: Option<Published>,
+    progress: Arc<Progress>,
 }
 
 impl Agent {
@@ -87,6 +112,7 @@ impl Agent {
     /// [`AgentError`].
     pub fn begin(settings: Settings, options: Options) -> Result<Agent, AgentError> {
         let spool = Spool::open(&options.spool, options.spool_bytes)?;
+        let published = options.metrics.as_ref().map(Published::open).transpose()?;
         let kept = spool.begin()?;
         let (mut accounting, left_out) = Accounting::begin(&settings.variables, options.pins.as_deref())?;
         let binder = Binder::new(&settings);
@@ -108,6 +134,8 @@ impl Agent {
             cpu_ns: 0,
             last: None,
             files: Vec::new(),
+            published,
+            progress: Arc::default(),
         })
     }
 
@@ -119,7 +147,10 @@ impl Agent {
         let (send, questions) = channel();
         asking::listen(&self.options.spool, &send)?;
         let mut way = Way::open(&self.options.target, &self.kept.agent)?;
-        said(Said::Begun { is_resumed: self.is_resumed, left_out: self.left_out.clone() });
+        let endpoint = self.published.as_mut().and_then(|published| published.endpoint.take());
+        let metrics = endpoint.as_ref().and_then(Endpoint::address);
+        said(Said::Begun { is_resumed: self.is_resumed, left_out: self.left_out.clone(), metrics });
+        let progress = Arc::clone(&self.progress);
         let every = self.settings.interval;
         let over = Cancel::default();
         // A spool of its own for the thread: the same folder, without the lock.
@@ -127,6 +158,7 @@ impl Agent {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 sending::run(&mut way, &spool, every, &over, &|outcome| {
+                    progress.add(&outcome);
                     let what = match outcome {
                         Ok(Outcome::Refused(why)) => Said::Refused(why),
                         Ok(Outcome::Idle | Outcome::Landed) => return,
@@ -134,6 +166,11 @@ impl Agent {
                     };
                     said(what);
                 });
+            });
+            scope.spawn(|| {
+                if let Some(Err(error)) = endpoint.map(|endpoint| endpoint.serve(&over)) {
+                    said(Said::Unserved(error));
+                }
             });
             self.sample(&BTreeSet::new(), said);
             self.count(cancel, &questions, said);
@@ -207,9 +244,42 @@ impl Agent {
 
     /// Read, compare, keep.
     fn sample(&mut self, over: &BTreeSet<String>, said: &dyn Fn(Said)) {
+        let dropped = self.dropped_series();
         if let Err(error) = self.try_sample(over) {
             said(Said::Missed(error));
+            if let Some(published) = &mut self.published {
+                published.missed += 1;
+            }
         }
+        self.publish();
+        if dropped == 0 && self.dropped_series() > 0 {
+            said(Said::Dropped(self.dropped_series()));
+        }
+    }
+
+    fn dropped_series(&self) -> usize {
+        self.published.as_ref().map_or(0, |published| published.exposition.dropped())
+    }
+
+    fn publish(&self) {
+        let Some(published) = &self.published else { return };
+        let waiting = self.spool.waiting().unwrap_or_default();
+        let destination = Destination {
+            name: self.options.target.name(),
+            sent_ns: self.progress.sent_ns(),
+            failed: self.progress.failed(),
+            refused: self.spool.refused_number() as u64,
+            waiting: waiting.len() as u64,
+            waiting_bytes: waiting.iter().map(|one| one.bytes).sum(),
+            dropped: self.kept.dropped as u64,
+        };
+        let health = Health {
+            started_ns: published.started_ns,
+            missed: published.missed,
+            turned_away: published.page.turned_away(),
+            destinations: vec![destination],
+        };
+        published.page.set(published.exposition.text(&health));
     }
 
     fn try_sample(&mut self, over: &BTreeSet<String>) -> Result<(), AgentError> {
@@ -250,6 +320,9 @@ impl Agent {
         self.last = Some(now().1);
         self.is_resumed = false;
         self.cpu_ns = own_cpu_ns();
+        if let Some(published) = &mut self.published {
+            published.exposition.add(&batch);
+        }
         self.remember(batch);
         let last = |id: &u32| reading.uses.get(id).copied().unwrap_or_default();
         let over = ended.iter().filter_map(|(id, devices)| Some((reading.accounts.get(id)?, devices.as_slice(), last(id))));
@@ -290,6 +363,14 @@ impl Agent {
             cpu_ns: own_cpu_ns().saturating_sub(self.cpu_ns) as i64,
             memory_bytes: own_memory_bytes() as i64,
         })
+    }
+}
+
+impl Published {
+    fn open(options: &MetricsOptions) -> Result<Published, AgentError> {
+        let endpoint = Endpoint::open(options)?;
+        let (page, exposition) = (endpoint.page(), Exposition::new(options.series));
+        Ok(Published { exposition, endpoint: Some(endpoint), page, started_ns: now().0, missed: 0 })
     }
 }
 

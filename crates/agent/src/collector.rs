@@ -4,7 +4,6 @@
 //! `GET /v1/ready`. `GET /metrics`: how much came, without names of anything.
 
 use std::{
-    convert::Infallible,
     fs::File,
     io::{BufReader, Read},
     net::SocketAddr,
@@ -21,18 +20,16 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::{
     Method, Request, Response, StatusCode,
     body::{Bytes, Incoming},
-    header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE},
-    server::conn::http1,
-    service::service_fn,
+    header::CONTENT_ENCODING,
 };
-use hyper_util::rt::{TokioIo, TokioTimer};
 use sysdock_table::Cancel;
-use tokio::{net::TcpListener, sync::oneshot};
+use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
 use crate::{
     batch::Batch,
     error::AgentError,
+    http::{self, Limits, bearer, open_metrics, plain},
     lake::Lake,
     landing::{Lander, Landing, Received},
     sending::{Answer, Tokens},
@@ -43,7 +40,8 @@ const MOST_PACKED: usize = 16 << 20;
 const MOST_UNPACKED: u64 = 64 << 20;
 /// How long a request may take to come.
 const SLOWEST: Duration = Duration::from_secs(60);
-const HEADERS: Duration = Duration::from_secs(30);
+/// Thousands of agents keep their connections; how many there may be is a matter of descriptors.
+const LIMITS: Limits = Limits { connections: 1 << 20, head: Duration::from_secs(30), head_bytes: 400 << 10, whole: None };
 /// Requests that wait to be landed, or for room to.
 const QUEUE: usize = 20_000;
 
@@ -95,9 +93,7 @@ impl Collector {
     pub fn open(options: CollectorOptions) -> Result<Collector, AgentError> {
         let tokens = Tokens::read(&options.tokens)?;
         let tls = options.tls.as_ref().map(|(chain, key)| acceptor(chain, key)).transpose()?;
-        let address = |error| AgentError::Io(options.listen.to_string().into(), error);
-        let listener = std::net::TcpListener::bind(options.listen).map_err(address)?;
-        listener.set_nonblocking(true).map_err(address)?;
+        let listener = http::listen(options.listen)?;
         raise_files();
         Ok(Collector { listener, options, tokens, tls })
     }
@@ -125,60 +121,21 @@ impl Collector {
             });
         });
         let shared = Arc::new(Shared { tokens: self.tokens, queue, counters });
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| AgentError::Io("collector".into(), error))?;
-        runtime.block_on(accept(self.listener, self.tls, Arc::clone(&shared), cancel));
+        let served = http::serve(
+            self.listener,
+            self.tls,
+            LIMITS,
+            cancel,
+            move |request| {
+                let shared = Arc::clone(&shared);
+                async move { respond(request, &shared).await }
+            },
+            &|| {},
+        );
         // Requests that still wait are answered by the last landing.
-        drop(shared);
-        runtime.shutdown_timeout(Duration::from_secs(1));
         let _ = landing.join();
-        Ok(())
+        served
     }
-}
-
-async fn accept(listener: std::net::TcpListener, tls: Option<TlsAcceptor>, shared: Arc<Shared>, cancel: &Cancel) {
-    let Ok(listener) = TcpListener::from_std(listener) else { return };
-    while !cancel.requested() {
-        let next = tokio::time::timeout(Duration::from_millis(100), listener.accept()).await;
-        let stream = match next {
-            Ok(Ok((stream, _))) => stream,
-            // Out of descriptors: those that are there end some time.
-            Ok(Err(_)) => {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            }
-            Err(_) => continue,
-        };
-        let (shared, tls) = (Arc::clone(&shared), tls.clone());
-        tokio::spawn(async move {
-            let _ = stream.set_nodelay(true);
-            match tls {
-                None => serve(TokioIo::new(stream), shared).await,
-                Some(tls) => {
-                    if let Ok(Ok(stream)) = tokio::time::timeout(HEADERS, tls.accept(stream)).await {
-                        serve(TokioIo::new(stream), shared).await;
-                    }
-                }
-            }
-        });
-    }
-}
-
-async fn serve<S: hyper::rt::Read + hyper::rt::Write + Unpin>(stream: S, shared: Arc<Shared>) {
-    let answer = move |request| {
-        let shared = Arc::clone(&shared);
-        async move { Ok::<_, Infallible>(respond(request, &shared).await) }
-    };
-    let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HEADERS);
-    // A client that disconnects sends again.
-    let _ = server.serve_connection(stream, service_fn(answer)).await;
-}
-
-fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(text.into()));
-    *response.status_mut() = status;
-    response
 }
 
 async fn respond(request: Request<Incoming>, shared: &Shared) -> Response<Full<Bytes>> {
@@ -194,8 +151,7 @@ async fn take(request: Request<Incoming>, shared: &Shared) -> Response<Full<Byte
     let counters = &shared.counters;
     counters.requests.fetch_add(1, Ordering::Relaxed);
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_string);
-    let token = header(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer ").map(str::to_string));
-    let token = token.unwrap_or_default();
+    let token = bearer(&request).to_string();
     // Before anything is read of what a stranger sends.
     if shared.tokens.allows(&token, "").is_none() {
         counters.unauthorized.fetch_add(1, Ordering::Relaxed);
@@ -270,11 +226,7 @@ fn metrics(counters: &Counters) -> Response<Full<Bytes>> {
             "# HELP sysdock_collector_{name} {text}\n# TYPE sysdock_collector_{name} counter\nsysdock_collector_{name}_total {value}\n"
         )
     };
-    let text: String = all.map(family).concat() + "# EOF\n";
-    let mut response = plain(StatusCode::OK, text);
-    let kind = hyper::header::HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    response
+    open_metrics(all.map(family).concat() + "# EOF\n")
 }
 
 fn acceptor(chain: &PathBuf, key: &PathBuf) -> Result<TlsAcceptor, AgentError> {

@@ -3,14 +3,18 @@
 //! In the order in which numbers go: the kernel adds up by account (`sysdock_bpf::accounting`); `binding` says whose an account is; `sampling` takes
 //! differences and knows when a job has ended; `node` has the machine's own counters; `batch` is what travels; `spool` keeps it on disk until it has
 //! landed; `sending` brings it to a collector, or into a lake; `collector` gets it; `landing` sees to it that it lands once; `lake` writes it.
-//! `agent` is the loop on the node, and `asking` what an epilogue of a job asks it.
+//! `agent` is the loop on the node, and `asking` what an epilogue of a job asks it. Beside it, `sums` adds up what batches say, of all jobs together,
+//! `exposition` writes it as OpenMetrics, and `endpoint` serves it; `http` is what endpoint and collector share.
 
 mod agent;
 mod asking;
 mod batch;
 mod binding;
 mod collector;
+mod endpoint;
 mod error;
+mod exposition;
+mod http;
 mod lake;
 mod landing;
 mod node;
@@ -20,12 +24,15 @@ mod sending;
 mod settings;
 mod sketch;
 mod spool;
+mod sums;
 
 pub use agent::{Agent, Options, Said};
 pub use asking::{JobAnswer, ask};
 pub use batch::Batch;
 pub use collector::{Collector, CollectorOptions};
+pub use endpoint::MetricsOptions;
 pub use error::AgentError;
+pub use exposition::FEWEST_SERIES;
 pub use lake::Lake;
 pub use landing::Landing;
 pub use sending::{Target, Tokens};

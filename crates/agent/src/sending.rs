@@ -4,7 +4,10 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, AtomicU64, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
@@ -88,6 +91,38 @@ pub(crate) struct Answer {
     pub(crate) refused: Vec<(usize, String)>,
 }
 
+/// How sending goes, for those who look on from another thread.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    sent_ns: AtomicI64,
+    failed: AtomicU64,
+}
+
+impl Progress {
+    pub(crate) fn add(&self, outcome: &Result<Outcome, AgentError>) {
+        match outcome {
+            Ok(Outcome::Landed) => {
+                let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                self.sent_ns.store(since.as_nanos() as i64, Ordering::Relaxed);
+            }
+            Ok(Outcome::Idle | Outcome::Refused(_)) => {}
+            Err(_) => {
+                self.failed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// When batches were last taken [ns, Unix time], 0: never.
+    pub(crate) fn sent_ns(&self) -> i64 {
+        self.sent_ns.load(Ordering::Relaxed)
+    }
+
+    /// Attempts that failed.
+    pub(crate) fn failed(&self) -> u64 {
+        self.failed.load(Ordering::Relaxed)
+    }
+}
+
 /// How it went, once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -103,6 +138,16 @@ pub(crate) enum Outcome {
 pub(crate) enum Way {
     Lake(Lake),
     Push { agent: ureq::Agent, url: String, token: String },
+}
+
+impl Target {
+    /// What it is called in metrics.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Target::Lake(_) => "lake",
+            Target::Push { .. } => "collector",
+        }
+    }
 }
 
 impl Way {

@@ -7,7 +7,8 @@ use std::{
 };
 
 use sysdock_agent::{
-    Agent, AgentError, Collector, CollectorOptions, JobAnswer, Landing, Options, Said, Settings, SettingsFile, Target, ask,
+    Agent, AgentError, Collector, CollectorOptions, JobAnswer, Landing, MetricsOptions, Options, Said, Settings, SettingsFile,
+    Target, ask,
 };
 use sysdock_bpf::accounting::remove_pins;
 use sysdock_table::Cancel;
@@ -50,6 +51,7 @@ fn count(arguments: &AgentRun) -> Result<u8, Message> {
         spool_bytes: u64::from(arguments.spool_limit) << 20,
         pins: pins.clone(),
         target,
+        metrics: metrics(arguments)?,
     };
     let agent = Agent::begin(settings(arguments)?, options)?;
     agent.run(&cancel, &say)?;
@@ -57,6 +59,19 @@ fn count(arguments: &AgentRun) -> Result<u8, Message> {
         let _ = remove_pins(&pins);
     }
     Ok(0)
+}
+
+/// Names of mount points are nobody's business; on loopback, those who are on the machine see them anyway.
+fn metrics(arguments: &AgentRun) -> Result<Option<MetricsOptions>, Message> {
+    let Some(listen) = arguments.metrics else { return Ok(None) };
+    let tokens = arguments.metrics_token_file.clone();
+    if !listen.ip().is_loopback() && tokens.is_none() {
+        return Err(Message::new(
+            format!("--metrics {listen}: anybody in the network could read what this node does"),
+            "give --metrics-token-file FILE, or an address on loopback, such as 127.0.0.1:8405",
+        ));
+    }
+    Ok(Some(MetricsOptions { listen, tokens, series: arguments.metrics_series as usize }))
 }
 
 fn no_token() -> Message {
@@ -115,7 +130,10 @@ fn bpf_folder() -> Result<PathBuf, Message> {
 
 fn say(said: Said) {
     match said {
-        Said::Begun { is_resumed, left_out } => {
+        Said::Begun { is_resumed, left_out, metrics } => {
+            if let Some(address) = metrics {
+                note(&format!("metrics at http://{address}/metrics"));
+            }
             note(if is_resumed { "counting goes on where the agent before this one left it" } else { "counting" });
             for name in left_out {
                 note(&format!("variable {name}: left out, its name is too long or there are too many"));
@@ -123,6 +141,10 @@ fn say(said: Said) {
         }
         Said::Waits(error) => note(&format!("batches wait in the spool: {}", Message::from(error).text())),
         Said::Refused(why) => note(&format!("a batch was refused and put aside: {why}")),
+        Said::Dropped(series) => {
+            note(&format!("metrics: {series} series have no room and are added up as (other); --metrics-series sets the limit"));
+        }
+        Said::Unserved(error) => note(&format!("metrics are not served any more: {}", Message::from(error).text())),
         Said::Missed(error) => note(&format!("this interval is added to the next one: {}", Message::from(error).text())),
     }
 }

@@ -85,15 +85,18 @@ pub(crate) enum Verb {
     },
 }
 
+/// As clap wants it.
+const FEWEST_SERIES: i64 = sysdock_agent::FEWEST_SERIES as i64;
+
 /// What to do with an agent.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentVerb {
     /// Count until a signal comes. Jobs are those of Slurm, PBS, LSF, Flux, OAR and Grid Engine, units of systemd, containers, and what the
     /// settings name.
     #[command(
-        after_help = "Each system call of the machine takes 0.3 us longer while it runs, one on a file 0.6 to 0.9 us.\n\nExamples:\n  sysdock-native agent run --lake /data/lake\n  sysdock-native agent run --push https://collector:8404 --token-file /etc/sysdock/token"
+        after_help = "Each system call of the machine takes 0.3 us longer while it runs, one on a file 0.6 to 0.9 us.\n\nExamples:\n  sysdock-native agent run --lake /data/lake\n  sysdock-native agent run --push https://collector:8404 --token-file /etc/sysdock/token\n  sysdock-native agent run --lake /data/lake --metrics 127.0.0.1:8405"
     )]
-    Run(AgentRun),
+    Run(Box<AgentRun>),
     /// What a job has used on this node: for the epilogue script of a batch system.
     #[command(after_help = "Example, in an epilogue of Slurm:\n  sysdock-native agent print --job $SLURM_JOB_ID --over")]
     Print(AgentPrint),
@@ -144,6 +147,15 @@ pub(crate) struct AgentRun {
     /// Most that may wait in the spool [MiB]; the oldest goes then, and is counted.
     #[arg(long, value_name = "MIB", default_value_t = 1024)]
     pub(crate) spool_limit: u32,
+    /// Serve sums of all jobs together, in OpenMetrics, at http://ADDRESS/metrics. Other than on loopback it needs a token.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// File with tokens, of which a client that reads metrics must have one.
+    #[arg(long, value_name = "FILE", requires = "metrics")]
+    pub(crate) metrics_token_file: Option<PathBuf>,
+    /// Most series that are served; what is above is added up, and counted.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(FEWEST_SERIES..=100_000))]
+    pub(crate) metrics_series: u32,
     /// Do not leave programs in the kernel that go on counting while the agent is not there.
     #[arg(long)]
     pub(crate) no_pin: bool,

@@ -1,0 +1,123 @@
+//! `GET /metrics` of an agent: one text for all, made once for each interval, so that a client can neither make the agent work nor read more than
+//! everybody may.
+
+use std::{
+    net::SocketAddr,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use http_body_util::Full;
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    header::{ALLOW, HeaderValue},
+};
+use sysdock_table::Cancel;
+
+use crate::{
+    error::AgentError,
+    http::{self, Limits, bearer, open_metrics, plain},
+    sending::Tokens,
+};
+
+/// A scraper asks now and then, and reads fast.
+const LIMITS: Limits =
+    Limits { connections: 16, head: Duration::from_secs(5), head_bytes: 8 << 10, whole: Some(Duration::from_secs(10)) };
+
+/// Where metrics are served, and to whom.
+#[derive(Clone, Debug)]
+pub struct MetricsOptions {
+    /// Address and port; port 0: one that the system chooses.
+    pub listen: SocketAddr,
+    /// A file of tokens of which a client must have one; `None`: anybody who reaches the address may read.
+    pub tokens: Option<PathBuf>,
+    /// Series at most.
+    pub series: usize,
+}
+
+/// Listens.
+pub(crate) struct Endpoint {
+    listener: std::net::TcpListener,
+    tokens: Option<Arc<Tokens>>,
+    page: Page,
+}
+
+/// What is served; clones are the same page.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Page {
+    text: Arc<Mutex<Bytes>>,
+    turned_away: Arc<AtomicU64>,
+}
+
+impl Page {
+    pub(crate) fn set(&self, text: String) {
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text.into();
+    }
+
+    fn text(&self) -> Bytes {
+        self.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Connections that were closed at once, as there were too many.
+    pub(crate) fn turned_away(&self) -> u64 {
+        self.turned_away.load(Ordering::Relaxed)
+    }
+}
+
+impl Endpoint {
+    /// Listen.
+    ///
+    /// # Errors
+    /// [`AgentError`]: the address is taken, or the tokens cannot be used.
+    pub(crate) fn open(options: &MetricsOptions) -> Result<Endpoint, AgentError> {
+        let tokens = options.tokens.as_deref().map(Tokens::read).transpose()?.map(Arc::new);
+        Ok(Endpoint { listener: http::listen(options.listen)?, tokens, page: Page::default() })
+    }
+
+    /// Where it listens: the port that the system chose, too.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.listener.local_addr().ok()
+    }
+
+    /// What it serves.
+    pub(crate) fn page(&self) -> Page {
+        self.page.clone()
+    }
+
+    /// Answer until it is cancelled.
+    ///
+    /// # Errors
+    /// [`AgentError::Io`].
+    pub(crate) fn serve(self, cancel: &Cancel) -> Result<(), AgentError> {
+        let Endpoint { listener, tokens, page } = self;
+        let turned_away = Arc::clone(&page.turned_away);
+        let answer = move |request: Request<Incoming>| {
+            let response = respond(&request, tokens.as_deref(), &page);
+            async move { response }
+        };
+        let count = || {
+            turned_away.fetch_add(1, Ordering::Relaxed);
+        };
+        http::serve(listener, None, LIMITS, cancel, answer, &count)
+    }
+}
+
+fn respond(request: &Request<Incoming>, tokens: Option<&Tokens>, page: &Page) -> Response<Full<Bytes>> {
+    if tokens.is_some_and(|tokens| tokens.allows(bearer(request), "").is_none()) {
+        return plain(StatusCode::UNAUTHORIZED, "this token is not known\n");
+    }
+    match (request.method(), request.uri().path()) {
+        (&Method::GET | &Method::HEAD, "/metrics") => open_metrics(page.text()),
+        (_, "/metrics") => {
+            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "metrics can only be read\n");
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            response
+        }
+        _ => plain(StatusCode::NOT_FOUND, "there is /metrics\n"),
+    }
+}

@@ -1,0 +1,152 @@
+//! HTTP as this crate serves it, for the collector and for the metrics of an agent: connections are accepted within limits, so that no client can
+//! keep others from being answered, or take more memory than was meant for it.
+
+use std::{convert::Infallible, future::Future, net::SocketAddr, sync::Arc, time::Duration};
+
+use http_body_util::Full;
+use hyper::{
+    Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use sysdock_table::Cancel;
+use tokio::{net::TcpListener, sync::Semaphore};
+use tokio_rustls::TlsAcceptor;
+
+use crate::error::AgentError;
+
+/// What one client may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Connections at a time; more are closed at once.
+    pub(crate) connections: usize,
+    /// How long the head of a request, or a TLS handshake, may take.
+    pub(crate) head: Duration,
+    /// Bytes of the head of a request, at least 8 KiB.
+    pub(crate) head_bytes: usize,
+    /// How long a connection may last; such a connection has one request. `None`: as long as the client keeps it.
+    pub(crate) whole: Option<Duration>,
+}
+
+/// Listen at an address.
+///
+/// # Errors
+/// [`AgentError::Io`] with the address in place of a path.
+pub(crate) fn listen(address: SocketAddr) -> Result<std::net::TcpListener, AgentError> {
+    let failed = |error| AgentError::Io(address.to_string().into(), error);
+    let listener = std::net::TcpListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    Ok(listener)
+}
+
+/// Answer requests in this thread until it is cancelled. `turned_away` is called for each connection above the limit.
+///
+/// # Errors
+/// [`AgentError::Io`]: the system gives no event queue.
+pub(crate) fn serve<F, R>(
+    listener: std::net::TcpListener,
+    tls: Option<TlsAcceptor>,
+    limits: Limits,
+    cancel: &Cancel,
+    answer: F,
+    turned_away: &dyn Fn(),
+) -> Result<(), AgentError>
+where
+    F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
+    R: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+{
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| AgentError::Io("HTTP".into(), error))?;
+    runtime.block_on(accept(listener, tls, limits, cancel, answer, turned_away));
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    Ok(())
+}
+
+async fn accept<F, R>(
+    listener: std::net::TcpListener,
+    tls: Option<TlsAcceptor>,
+    limits: Limits,
+    cancel: &Cancel,
+    answer: F,
+    turned_away: &dyn Fn(),
+) where
+    F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
+    R: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+{
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    let room = Arc::new(Semaphore::new(limits.connections));
+    while !cancel.requested() {
+        let next = tokio::time::timeout(Duration::from_millis(100), listener.accept()).await;
+        let stream = match next {
+            Ok(Ok((stream, _))) => stream,
+            // Out of descriptors: those that are there end some time.
+            Ok(Err(_)) => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+            Err(_) => continue,
+        };
+        let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
+            turned_away();
+            continue;
+        };
+        let (answer, tls) = (answer.clone(), tls.clone());
+        tokio::spawn(async move {
+            let _place = place;
+            let _ = stream.set_nodelay(true);
+            match tls {
+                None => converse(TokioIo::new(stream), limits, answer).await,
+                Some(tls) => {
+                    if let Ok(Ok(stream)) = tokio::time::timeout(limits.head, tls.accept(stream)).await {
+                        converse(TokioIo::new(stream), limits, answer).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+async fn converse<S, F, R>(stream: S, limits: Limits, answer: F)
+where
+    S: hyper::rt::Read + hyper::rt::Write + Unpin,
+    F: Fn(Request<Incoming>) -> R,
+    R: Future<Output = Response<Full<Bytes>>>,
+{
+    let answer = move |request| {
+        let answered = answer(request);
+        async move { Ok::<_, Infallible>(answered.await) }
+    };
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(limits.head_bytes);
+    server.keep_alive(limits.whole.is_none());
+    let connection = server.serve_connection(stream, service_fn(answer));
+    // A client that disconnects, or that is too slow, asks again.
+    match limits.whole {
+        None => drop(connection.await),
+        Some(whole) => drop(tokio::time::timeout(whole, connection).await),
+    }
+}
+
+/// An answer of plain text.
+pub(crate) fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(text.into()));
+    *response.status_mut() = status;
+    response
+}
+
+/// An answer in OpenMetrics 1.0.
+pub(crate) fn open_metrics(text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = plain(StatusCode::OK, text);
+    let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+/// The token that a request brings; empty: none.
+pub(crate) fn bearer(request: &Request<Incoming>) -> &str {
+    let value = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    value.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default()
+}
