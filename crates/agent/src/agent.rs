@@ -27,6 +27,7 @@ use crate::{
     error::AgentError,
     exposition::{Destination, Exposition, Health},
     node::{Mounts, Node},
+    otlp::Done,
     rows::Origin,
     sampling::{Moment, Sampled, State},
     sending::{self, Outcome, Progress, Target, Way},
@@ -46,8 +47,8 @@ pub struct Options {
     pub spool_bytes: u64,
     /// A BPF file system in which the programs stay when the agent is killed; `None`: they go with it.
     pub pins: Option<PathBuf>,
-    /// Where batches go.
-    pub target: Target,
+    /// Where batches go: one place, or two of different kinds.
+    pub targets: Vec<Target>,
     /// Where sums of all jobs together are served; `None`: nowhere.
     pub metrics: Option<MetricsOptions>,
 }
@@ -72,8 +73,19 @@ pub enum Said {
     Missed(AgentError),
     /// Series of metrics that find no room from now on; what they count is added up under one name.
     Dropped(usize),
+    /// Points were refused by a receiver of OTLP, and are gone.
+    Rejected(String),
+    /// A batch could not be kept for the second destination, and is missing there.
+    Unkept(AgentError),
     /// Metrics are not served any more.
     Unserved(AgentError),
+}
+
+/// A way of batches: the first takes them from the spool itself, another one from a folder of its own there.
+struct Route {
+    name: &'static str,
+    spool: Spool,
+    progress: Arc<Progress>,
 }
 
 /// What is published of the sums, and where.
@@ -102,7 +114,8 @@ pub struct Agent {
     /// Files that were taken from the kernel, and are in no state yet.
     files: Vec<JobFile>,
     published: Option<Published>,
-    progress: Arc<Progress>,
+    /// Where batches go from here, in the order of [`Options::targets`].
+    routes: Vec<Route>,
 }
 
 impl Agent {
@@ -113,7 +126,8 @@ impl Agent {
     pub fn begin(settings: Settings, options: Options) -> Result<Agent, AgentError> {
         let spool = Spool::open(&options.spool, options.spool_bytes)?;
         let published = options.metrics.as_ref().map(Published::open).transpose()?;
-        let kept = spool.begin()?;
+        let mut kept = spool.begin()?;
+        let routes = routes(&options.targets, &spool, &mut kept)?;
         let (mut accounting, left_out) = Accounting::begin(&settings.variables, options.pins.as_deref())?;
         let binder = Binder::new(&settings);
         if !accounting.is_resumed() {
@@ -135,7 +149,7 @@ impl Agent {
             last: None,
             files: Vec::new(),
             published,
-            progress: Arc::default(),
+            routes,
         })
     }
 
@@ -146,27 +160,16 @@ impl Agent {
     pub fn run(mut self, cancel: &Cancel, said: &(dyn Fn(Said) + Sync)) -> Result<(), AgentError> {
         let (send, questions) = channel();
         asking::listen(&self.options.spool, &send)?;
-        let mut way = Way::open(&self.options.target, &self.kept.agent)?;
         let endpoint = self.published.as_mut().and_then(|published| published.endpoint.take());
         let metrics = endpoint.as_ref().and_then(Endpoint::address);
         said(Said::Begun { is_resumed: self.is_resumed, left_out: self.left_out.clone(), metrics });
-        let progress = Arc::clone(&self.progress);
         let every = self.settings.interval;
         let over = Cancel::default();
-        // A spool of its own for the thread: the same folder, without the lock.
-        let spool = self.spool.share()?;
+        let mut ways = self.ways()?;
         std::thread::scope(|scope| {
-            scope.spawn(|| {
-                sending::run(&mut way, &spool, every, &over, &|outcome| {
-                    progress.add(&outcome);
-                    let what = match outcome {
-                        Ok(Outcome::Refused(why)) => Said::Refused(why),
-                        Ok(Outcome::Idle | Outcome::Landed) => return,
-                        Err(error) => Said::Waits(error),
-                    };
-                    said(what);
-                });
-            });
+            for (way, spool, progress) in &mut ways {
+                scope.spawn(|| sending::run(way, spool, every, &over, progress, &|outcome| tell(outcome, said)));
+            }
             scope.spawn(|| {
                 if let Some(Err(error)) = endpoint.map(|endpoint| endpoint.serve(&over)) {
                     said(Said::Unserved(error));
@@ -178,6 +181,15 @@ impl Agent {
             over.request();
         });
         Ok(())
+    }
+
+    /// What a thread for each route needs: its spool is the same folder, without the lock.
+    fn ways(&self) -> Result<Vec<(Way, Spool, Arc<Progress>)>, AgentError> {
+        let way = |(target, route): (&Target, &Route)| {
+            let spool = route.spool.share()?;
+            Ok((Way::open(target, &self.kept.agent, &spool)?, spool, Arc::clone(&route.progress)))
+        };
+        self.options.targets.iter().zip(&self.routes).map(way).collect()
     }
 
     fn count(&mut self, cancel: &Cancel, questions: &Receiver<Question>, said: &dyn Fn(Said)) {
@@ -245,7 +257,7 @@ impl Agent {
     /// Read, compare, keep.
     fn sample(&mut self, over: &BTreeSet<String>, said: &dyn Fn(Said)) {
         let dropped = self.dropped_series();
-        if let Err(error) = self.try_sample(over) {
+        if let Err(error) = self.try_sample(over, said) {
             said(Said::Missed(error));
             if let Some(published) = &mut self.published {
                 published.missed += 1;
@@ -263,26 +275,33 @@ impl Agent {
 
     fn publish(&self) {
         let Some(published) = &self.published else { return };
-        let waiting = self.spool.waiting().unwrap_or_default();
-        let destination = Destination {
-            name: self.options.target.name(),
-            sent_ns: self.progress.sent_ns(),
-            failed: self.progress.failed(),
-            refused: self.spool.refused_number() as u64,
-            waiting: waiting.len() as u64,
-            waiting_bytes: waiting.iter().map(|one| one.bytes).sum(),
-            dropped: self.kept.dropped as u64,
-        };
         let health = Health {
             started_ns: published.started_ns,
             missed: published.missed,
             turned_away: published.page.turned_away(),
-            destinations: vec![destination],
+            destinations: self.destinations(),
         };
         published.page.set(published.exposition.text(&health));
     }
 
-    fn try_sample(&mut self, over: &BTreeSet<String>) -> Result<(), AgentError> {
+    fn destinations(&self) -> Vec<Destination> {
+        let dropped = [self.kept.dropped, self.kept.second_dropped];
+        let destination = |(route, dropped): (&Route, i64)| {
+            let waiting = route.spool.waiting().unwrap_or_default();
+            Destination {
+                name: route.name,
+                sent_ns: route.progress.sent_ns(),
+                failed: route.progress.failed(),
+                refused: route.spool.refused_number() as u64 + route.progress.refused(),
+                waiting: waiting.len() as u64,
+                waiting_bytes: waiting.iter().map(|one| one.bytes).sum(),
+                dropped: dropped as u64,
+            }
+        };
+        self.routes.iter().zip(dropped).map(destination).collect()
+    }
+
+    fn try_sample(&mut self, over: &BTreeSet<String>, said: &dyn Fn(Said)) -> Result<(), AgentError> {
         let mounts = Mounts::read().map_err(AgentError::Kernel)?;
         self.accounting.set_mounts(&mounts.points).map_err(AgentError::Kernel)?;
         let reading = self.accounting.read().map_err(AgentError::Kernel)?;
@@ -315,6 +334,12 @@ impl Agent {
             (state, ended, counted)
         };
         self.spool.keep(&mut self.kept, state, &batch)?;
+        for route in self.routes.iter().skip(1) {
+            // The lake has it, whatever becomes of this.
+            if let Err(error) = route.spool.keep_second(&mut self.kept) {
+                said(Said::Unkept(error));
+            }
+        }
         self.node.keep(counted);
         self.files.clear();
         self.last = Some(now().1);
@@ -364,6 +389,28 @@ impl Agent {
             memory_bytes: own_memory_bytes() as i64,
         })
     }
+}
+
+fn routes(targets: &[Target], spool: &Spool, kept: &mut Kept) -> Result<Vec<Route>, AgentError> {
+    let mut routes = Vec::new();
+    for (place, target) in targets.iter().enumerate() {
+        let spool = if place == 0 { spool.share()? } else { spool.second(target.name())? };
+        if place > 0 {
+            let was_answered = Done::read(spool.folder()).has(&kept.agent, kept.sequence);
+            spool.begin_second(kept, was_answered)?;
+        }
+        routes.push(Route { name: target.name(), spool, progress: Arc::default() });
+    }
+    Ok(routes)
+}
+
+fn tell(outcome: Result<Outcome, AgentError>, said: &dyn Fn(Said)) {
+    said(match outcome {
+        Ok(Outcome::Idle | Outcome::Landed) => return,
+        Ok(Outcome::Refused(why)) => Said::Refused(why),
+        Ok(Outcome::Rejected(why)) => Said::Rejected(why),
+        Err(error) => Said::Waits(error),
+    });
 }
 
 impl Published {

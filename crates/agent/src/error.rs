@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, time::Duration};
 
 use sysdock_bpf::ProbeError;
 use sysdock_table::TableError;
@@ -26,6 +26,8 @@ pub enum AgentError {
     Address(String),
     /// The collector cannot be reached, or does not take batches.
     Collector(String),
+    /// The receiver of OTLP cannot be reached, or wants to be asked later: after this time, if it says so.
+    Otlp(String, Option<Duration>),
     /// A certificate or a key.
     Certificate(PathBuf, String),
     /// The lake is of a form that this version does not know.

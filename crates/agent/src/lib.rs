@@ -4,7 +4,8 @@
 //! differences and knows when a job has ended; `node` has the machine's own counters; `batch` is what travels; `spool` keeps it on disk until it has
 //! landed; `sending` brings it to a collector, or into a lake; `collector` gets it; `landing` sees to it that it lands once; `lake` writes it.
 //! `agent` is the loop on the node, and `asking` what an epilogue of a job asks it. Beside it, `sums` adds up what batches say, of all jobs together,
-//! `exposition` writes it as OpenMetrics, and `endpoint` serves it; `http` is what endpoint and collector share.
+//! `exposition` writes it as OpenMetrics, and `endpoint` serves it; `http` is what endpoint and collector share; `otlp` sends batches to a receiver of
+//! OpenTelemetry.
 
 mod agent;
 mod asking;
@@ -18,6 +19,7 @@ mod http;
 mod lake;
 mod landing;
 mod node;
+mod otlp;
 mod rows;
 mod sampling;
 mod sending;

@@ -18,6 +18,7 @@ use crate::{
     batch::{Batch, DAY_NS},
     error::AgentError,
     lake::Lake,
+    otlp::{Done, Receiver},
     spool::{Spool, Waiting},
 };
 
@@ -38,6 +39,15 @@ pub enum Target {
         url: String,
         /// A file with the token.
         token_file: PathBuf,
+        /// Certificates that are believed, in place of the usual ones.
+        ca: Option<PathBuf>,
+    },
+    /// To a receiver of OTLP over HTTP.
+    Otlp {
+        /// Its address, without `/v1/metrics`.
+        url: String,
+        /// A file with the token, if it wants one.
+        token_file: Option<PathBuf>,
         /// Certificates that are believed, in place of the usual ones.
         ca: Option<PathBuf>,
     },
@@ -96,12 +106,13 @@ pub(crate) struct Answer {
 pub(crate) struct Progress {
     sent_ns: AtomicI64,
     failed: AtomicU64,
+    refused: AtomicU64,
 }
 
 impl Progress {
     pub(crate) fn add(&self, outcome: &Result<Outcome, AgentError>) {
         match outcome {
-            Ok(Outcome::Landed) => {
+            Ok(Outcome::Landed | Outcome::Rejected(_)) => {
                 let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
                 self.sent_ns.store(since.as_nanos() as i64, Ordering::Relaxed);
             }
@@ -117,6 +128,15 @@ impl Progress {
         self.sent_ns.load(Ordering::Relaxed)
     }
 
+    /// Points of OTLP that were refused.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_refused(&self, points: u64) {
+        self.refused.store(points, Ordering::Relaxed);
+    }
+
     /// Attempts that failed.
     pub(crate) fn failed(&self) -> u64 {
         self.failed.load(Ordering::Relaxed)
@@ -130,14 +150,37 @@ pub(crate) enum Outcome {
     Idle,
     /// Some are in the lake.
     Landed,
-    /// Some were refused.
+    /// Some were refused, and put aside.
     Refused(String),
+    /// Points of OTLP were refused, and are gone.
+    Rejected(String),
 }
 
 /// A way to the lake.
 pub(crate) enum Way {
     Lake(Lake),
     Push { agent: ureq::Agent, url: String, token: String },
+    Otlp(Receiver),
+}
+
+/// A client that speaks HTTPS, and believes these certificates or the usual ones.
+fn client(ca: Option<&Path>) -> Result<ureq::Agent, AgentError> {
+    let mut config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false);
+    if let Some(path) = ca {
+        let pem = fs::read(path).map_err(|error| AgentError::Io(path.into(), error))?;
+        let certificate =
+            ureq::tls::Certificate::from_pem(&pem).map_err(|error| AgentError::Certificate(path.into(), error.to_string()))?;
+        let roots = ureq::tls::RootCerts::Specific(Arc::new(vec![certificate]));
+        config = config.tls_config(ureq::tls::TlsConfig::builder().root_certs(roots).build());
+    }
+    Ok(config.build().new_agent())
+}
+
+fn address(url: &str) -> Result<String, AgentError> {
+    if !url.starts_with("http://") && !url.starts_with("https://") {
+        return Err(AgentError::Address(url.into()));
+    }
+    Ok(url.trim_end_matches('/').into())
 }
 
 impl Target {
@@ -146,28 +189,25 @@ impl Target {
         match self {
             Target::Lake(_) => "lake",
             Target::Push { .. } => "collector",
+            Target::Otlp { .. } => "otlp",
         }
     }
 }
 
 impl Way {
-    pub(crate) fn open(target: &Target, writer: &str) -> Result<Way, AgentError> {
+    /// `spool`: where the batches come from.
+    pub(crate) fn open(target: &Target, writer: &str, spool: &Spool) -> Result<Way, AgentError> {
         match target {
             Target::Lake(path) => Ok(Way::Lake(Lake::open(path, &writer[..8])?)),
             Target::Push { url, token_file, ca } => {
-                if !url.starts_with("http://") && !url.starts_with("https://") {
-                    return Err(AgentError::Address(url.clone()));
-                }
+                let url = address(url)?;
                 let token = Tokens::read(token_file)?.first().to_string();
-                let mut config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false);
-                if let Some(path) = ca {
-                    let pem = fs::read(path).map_err(|error| AgentError::Io(path.clone(), error))?;
-                    let certificate = ureq::tls::Certificate::from_pem(&pem)
-                        .map_err(|error| AgentError::Certificate(path.clone(), error.to_string()))?;
-                    let roots = ureq::tls::RootCerts::Specific(Arc::new(vec![certificate]));
-                    config = config.tls_config(ureq::tls::TlsConfig::builder().root_certs(roots).build());
-                }
-                Ok(Way::Push { agent: config.build().new_agent(), url: url.trim_end_matches('/').into(), token })
+                Ok(Way::Push { agent: client(ca.as_deref())?, url, token })
+            }
+            Target::Otlp { url, token_file, ca } => {
+                let url = address(url)?;
+                let token = token_file.as_deref().map(Tokens::read).transpose()?.map(|tokens| tokens.first().to_string());
+                Ok(Way::Otlp(Receiver { client: client(ca.as_deref())?, url, token, done: Done::read(spool.folder()) }))
             }
         }
     }
@@ -185,6 +225,7 @@ impl Way {
         match self {
             Way::Lake(lake) => into_lake(lake, spool, &chosen),
             Way::Push { agent, url, token } => push(agent, url, token, spool, &chosen),
+            Way::Otlp(receiver) => receiver.send(spool, first),
         }
     }
 }
@@ -249,13 +290,29 @@ fn push(agent: &ureq::Agent, url: &str, token: &str, spool: &Spool, chosen: &[Wa
     Ok(refused.into_iter().next().map_or(Outcome::Landed, |(_, why)| Outcome::Refused(why)))
 }
 
+/// For those who look on.
+fn note(way: &Way, outcome: &Result<Outcome, AgentError>, progress: &Progress) {
+    progress.add(outcome);
+    if let Way::Otlp(receiver) = way {
+        progress.set_refused(receiver.done.refused);
+    }
+}
+
 /// Until it is cancelled; what waits then is tried once more.
-pub(crate) fn run(way: &mut Way, spool: &Spool, every: Duration, cancel: &Cancel, said: &dyn Fn(Result<Outcome, AgentError>)) {
+pub(crate) fn run(
+    way: &mut Way,
+    spool: &Spool,
+    every: Duration,
+    cancel: &Cancel,
+    progress: &Progress,
+    said: &dyn Fn(Result<Outcome, AgentError>),
+) {
     let mut pause = offset(spool, every);
     let mut failures = 0u32;
     loop {
         let is_last = wait(pause, cancel);
         let outcome = way.send(spool);
+        note(way, &outcome, progress);
         pause = match &outcome {
             Ok(Outcome::Idle) => {
                 failures = 0;
@@ -265,9 +322,10 @@ pub(crate) fn run(way: &mut Way, spool: &Spool, every: Duration, cancel: &Cancel
                 failures = 0;
                 Duration::ZERO
             }
-            Err(_) => {
+            Err(error) => {
                 failures += 1;
-                (Duration::from_secs(1) * 2u32.saturating_pow(failures.min(6))).min(LONGEST_PAUSE)
+                let usual = (Duration::from_secs(1) * 2u32.saturating_pow(failures.min(6))).min(LONGEST_PAUSE);
+                if let AgentError::Otlp(_, Some(asked)) = error { *asked } else { usual }
             }
         };
         let is_idle = matches!(outcome, Ok(Outcome::Idle));

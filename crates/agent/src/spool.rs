@@ -40,6 +40,9 @@ pub(crate) struct Kept {
     pub(crate) sequence: i64,
     /// Batches that were removed unsent.
     pub(crate) dropped: i64,
+    /// The same, of the second destination.
+    #[serde(default)]
+    pub(crate) second_dropped: i64,
     pub(crate) state: Option<State>,
     /// The last batch, as a line.
     pub(crate) batch: Option<String>,
@@ -90,6 +93,15 @@ impl Spool {
         Ok(Spool { folder: Folder::open(self.folder.path(), Access::default())?, limit_bytes: self.limit_bytes, _lock: None })
     }
 
+    /// Batches for a second destination, in a folder of its own in this one.
+    pub(crate) fn second(&self, name: &str) -> Result<Spool, AgentError> {
+        Ok(Spool { folder: self.folder.subfolder(name)?, limit_bytes: self.limit_bytes, _lock: None })
+    }
+
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -133,16 +145,17 @@ impl Spool {
     /// has what this one would have had.
     pub(crate) fn keep(&self, kept: &mut Kept, state: State, batch: &Batch) -> Result<(), AgentError> {
         self.write_batch(kept)?;
-        self.make_room(kept)?;
+        self.make_room(&mut kept.dropped)?;
         let line = String::from_utf8_lossy(&batch.to_line()).into_owned();
         let agent = kept.agent.clone();
         let (sequence, state, batch) = (batch.sequence, Some(state), Some(line));
-        let mut next = Kept { agent, sequence, dropped: kept.dropped, state, batch, needs_file: true };
+        let (dropped, second_dropped) = (kept.dropped, kept.second_dropped);
+        let mut next = Kept { agent, sequence, dropped, second_dropped, state, batch, needs_file: true };
         loop {
             let text = serde_json::to_vec(&next).map_err(|error| self.failed(STATE, error.into()))?;
             match self.folder.replace(STATE, &text) {
                 Ok(()) => break,
-                Err(error) if is_full(&error) && self.drop_oldest(&mut next)? => kept.dropped = next.dropped,
+                Err(error) if is_full(&error) && self.drop_oldest(&mut next.dropped)? => kept.dropped = next.dropped,
                 Err(error) => return Err(self.failed(STATE, error)),
             }
         }
@@ -154,28 +167,50 @@ impl Spool {
     /// Give the last batch a file of its own, if it has none.
     fn write_batch(&self, kept: &mut Kept) -> Result<(), AgentError> {
         let Some(line) = kept.batch.as_ref().filter(|_| kept.needs_file) else { return Ok(()) };
-        let (name, line) = (Waiting::name(kept.sequence, false), line.clone().into_bytes());
-        loop {
-            match self.folder.replace(&name, &line) {
-                Ok(()) => break,
-                Err(error) if is_full(&error) && self.drop_oldest(kept)? => {}
-                Err(error) => return Err(self.failed(&name, error)),
-            }
-        }
+        self.write_line(kept.sequence, line.as_bytes(), &mut kept.dropped)?;
         kept.needs_file = false;
         Ok(())
     }
 
+    fn write_line(&self, sequence: i64, line: &[u8], dropped: &mut i64) -> Result<(), AgentError> {
+        let name = Waiting::name(sequence, false);
+        loop {
+            match self.folder.replace(&name, line) {
+                Ok(()) => return Ok(()),
+                Err(error) if is_full(&error) && self.drop_oldest(dropped)? => {}
+                Err(error) => return Err(self.failed(&name, error)),
+            }
+        }
+    }
+
+    /// Keep the last batch here too: this is the folder of a second destination. What does not fit is dropped and counted.
+    pub(crate) fn keep_second(&self, kept: &mut Kept) -> Result<(), AgentError> {
+        let Some(line) = &kept.batch else { return Ok(()) };
+        self.make_room(&mut kept.second_dropped)?;
+        let written = self.write_line(kept.sequence, line.as_bytes(), &mut kept.second_dropped);
+        if written.is_err() {
+            kept.second_dropped += 1;
+        }
+        written
+    }
+
+    /// After a start: the agent was killed before the last batch came here, unless `was_answered`.
+    pub(crate) fn begin_second(&self, kept: &mut Kept, was_answered: bool) -> Result<(), AgentError> {
+        self.remove_unfinished()?;
+        let is_there = self.waiting()?.iter().any(|waiting| waiting.sequence == kept.sequence);
+        if was_answered || is_there { Ok(()) } else { self.keep_second(kept) }
+    }
+
     /// Keep to the limit.
-    fn make_room(&self, kept: &mut Kept) -> Result<(), AgentError> {
-        while self.waiting()?.iter().map(|waiting| waiting.bytes).sum::<u64>() > self.limit_bytes && self.drop_oldest(kept)? {}
+    fn make_room(&self, dropped: &mut i64) -> Result<(), AgentError> {
+        while self.waiting()?.iter().map(|waiting| waiting.bytes).sum::<u64>() > self.limit_bytes && self.drop_oldest(dropped)? {}
         Ok(())
     }
 
-    fn drop_oldest(&self, kept: &mut Kept) -> Result<bool, AgentError> {
+    fn drop_oldest(&self, dropped: &mut i64) -> Result<bool, AgentError> {
         let Some(oldest) = self.waiting()?.into_iter().next() else { return Ok(false) };
         self.landed(&oldest)?;
-        kept.dropped += 1;
+        *dropped += 1;
         Ok(true)
     }
 

@@ -34,23 +34,12 @@ pub(crate) fn run(verb: &AgentVerb) -> Result<u8, Message> {
 fn count(arguments: &AgentRun) -> Result<u8, Message> {
     let cancel = Cancel::default();
     signals::cancel_on_signal(&cancel);
-    let target = match (&arguments.lake, &arguments.push) {
-        (Some(lake), _) => Target::Lake(lake.clone()),
-        (None, Some(url)) => Target::Push {
-            url: url.clone(),
-            token_file: arguments.token_file.clone().ok_or_else(no_token)?,
-            ca: arguments.ca.clone(),
-        },
-        (None, None) => {
-            return Err(Message::new("nothing says where the rows go", "give --lake DIR, or --push URL with --token-file FILE"));
-        }
-    };
     let pins = if arguments.no_pin { None } else { Some(bpf_folder()?) };
     let options = Options {
         spool: arguments.spool.spool.clone(),
         spool_bytes: u64::from(arguments.spool_limit) << 20,
         pins: pins.clone(),
-        target,
+        targets: targets(arguments)?,
         metrics: metrics(arguments)?,
     };
     let agent = Agent::begin(settings(arguments)?, options)?;
@@ -59,6 +48,25 @@ fn count(arguments: &AgentRun) -> Result<u8, Message> {
         let _ = remove_pins(&pins);
     }
     Ok(0)
+}
+
+fn targets(arguments: &AgentRun) -> Result<Vec<Target>, Message> {
+    let ca = || arguments.ca.clone();
+    let mut targets = Vec::new();
+    if let Some(lake) = &arguments.lake {
+        targets.push(Target::Lake(lake.clone()));
+    } else if let Some(url) = &arguments.push {
+        let token_file = arguments.token_file.clone().ok_or_else(no_token)?;
+        targets.push(Target::Push { url: url.clone(), token_file, ca: ca() });
+    }
+    if let Some(url) = &arguments.otlp {
+        targets.push(Target::Otlp { url: url.clone(), token_file: arguments.otlp_token_file.clone(), ca: ca() });
+    }
+    if targets.is_empty() {
+        let hint = "give --lake DIR, or --push URL with --token-file FILE, or --otlp URL";
+        return Err(Message::new("nothing says where the rows go", hint));
+    }
+    Ok(targets)
 }
 
 /// Names of mount points are nobody's business; on loopback, those who are on the machine see them anyway.
@@ -141,6 +149,10 @@ fn say(said: Said) {
         }
         Said::Waits(error) => note(&format!("batches wait in the spool: {}", Message::from(error).text())),
         Said::Refused(why) => note(&format!("a batch was refused and put aside: {why}")),
+        Said::Rejected(why) => note(&format!("the receiver of OTLP refused what is not sent again: {why}")),
+        Said::Unkept(error) => {
+            note(&format!("a batch is missing at the receiver of OTLP: {}", Message::from(error).text()));
+        }
         Said::Dropped(series) => {
             note(&format!("metrics: {series} series have no room and are added up as (other); --metrics-series sets the limit"));
         }

@@ -129,6 +129,12 @@ pub(crate) struct AgentRun {
     /// CA certificates (PEM) to trust, in place of the public ones.
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
+    /// Send what jobs did to this receiver of OTLP over HTTP, beside or in place of the lake; /v1/metrics is added.
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
+    /// File with the bearer token for it.
+    #[arg(long, value_name = "FILE", requires = "otlp")]
+    pub(crate) otlp_token_file: Option<PathBuf>,
     /// Settings of the site, /etc/sysdock/agent.toml if it is there.
     #[arg(long, value_name = "FILE")]
     pub(crate) settings: Option<PathBuf>,

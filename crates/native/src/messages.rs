@@ -140,8 +140,12 @@ impl From<AgentError> for Message {
                 "one agent counts for the whole node; give --spool to try a second one",
             ),
             AgentError::Kernel(error) => Message::bare(format!("what the kernel counted cannot be read: {error}")),
-            AgentError::Address(url) => Message::new(format!("{url}: no address of a collector"), "write https://HOST:PORT"),
+            AgentError::Address(url) => Message::new(format!("{url}: no address to send to"), "write https://HOST:PORT"),
             AgentError::Collector(why) => Message::bare(format!("the collector: {why}")),
+            AgentError::Otlp(why, None) => Message::bare(format!("the receiver of OTLP: {why}")),
+            AgentError::Otlp(why, Some(after)) => {
+                Message::bare(format!("the receiver of OTLP: {why}, and asks to wait {} s", after.as_secs()))
+            }
             AgentError::Certificate(path, why) => {
                 Message::new(format!("{}: {why}", path.display()), "certificates and keys are read in PEM")
             }

@@ -62,6 +62,17 @@ def command() -> None:
     help="CA certificates (PEM) to trust, in place of the public ones.",
 )
 @click.option(
+    "--otlp",
+    metavar="URL",
+    help="Send what jobs did to this receiver of OTLP over HTTP, alongside the lake or in place of it.",
+)
+@click.option(
+    "--otlp-token-file",
+    type=click.Path(),
+    metavar="FILE",
+    help="File with the bearer token for the receiver.",
+)
+@click.option(
     "--settings",
     type=click.Path(),
     metavar="FILE",
@@ -118,6 +129,8 @@ def run(
     push: str | None,
     token_file: str | None,
     ca: str | None,
+    otlp: str | None,
+    otlp_token_file: str | None,
     settings: str | None,
     cluster: str | None,
     node: str | None,
@@ -136,6 +149,8 @@ def run(
         "push": push,
         "token-file": token_file,
         "ca": ca,
+        "otlp": otlp,
+        "otlp-token-file": otlp_token_file,
         "settings": settings,
         "cluster": cluster,
         "node": node,
