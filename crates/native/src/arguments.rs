@@ -98,7 +98,7 @@ pub(crate) enum AgentVerb {
     )]
     Run(Box<AgentRun>),
     /// What a job has used on this node: for the epilogue script of a batch system.
-    #[command(after_help = "Example, in an epilogue of Slurm:\n  sysdock-native agent print --job $SLURM_JOB_ID --over")]
+    #[command(after_help = "Example, in an epilogue that runs as root:\n  sysdock-native agent print --job $SLURM_JOB_ID --over")]
     Print(AgentPrint),
     /// Remove from the kernel what an agent that was killed has left there. (One that is ended by a signal removes it itself.)
     Stop(AgentStop),

@@ -23,7 +23,7 @@ Jobs are those of Slurm, PBS, LSF, Flux, OAR and Grid Engine, units of systemd, 
 settings name. While it runs, each system call of the machine takes 0.3 us longer, on a file 0.6 to 0.9 us.
 Needs CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE (root has them).
 """
-_PRINT_EPILOG = """Example, in an epilogue script of Slurm:
+_PRINT_EPILOG = """Example, in an epilogue that runs as root (share/sysdock has those for Slurm and PBS):
 
 \b
   sysdock agent print --job "$SLURM_JOB_ID" --over

@@ -313,6 +313,7 @@ struct environment {
 	u32 markers;
 	u32 needs;
 	u32 is_found;
+	u32 is_outside;
 };
 
 static __always_inline u32 take_value(struct environment *environment, const volatile struct job_variable *variable)
@@ -320,7 +321,10 @@ static __always_inline u32 take_value(struct environment *environment, const vol
 	struct scratch *scratch = environment->scratch;
 	const void *value = (void *)environment->at + variable->length;
 
-	if (variable->meaning == MEANS_MARKER) {
+	if (variable->meaning == MEANS_OUTSIDE) {
+		// Users must not be able to leave their job.
+		environment->is_outside = scratch->key.uid == 0;
+	} else if (variable->meaning == MEANS_MARKER) {
 		environment->markers |= variable->scheduler;
 	} else if (variable->meaning == MEANS_NAME) {
 		bpf_probe_read_user_str(scratch->account.name, sizeof(scratch->account.name), value);
@@ -381,10 +385,10 @@ int BPF_PROG(exec, struct task_struct *task, int old_pid, struct linux_binprm *b
 	environment.end = BPF_CORE_READ(mm, env_end);
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
 		bpf_loop(ENVIRONMENT_STEPS, look_at_variable, &environment, 0);
-	process.has_job = environment.is_found && (environment.markers & environment.needs) == environment.needs;
+	process.has_job = !environment.is_outside && environment.is_found && (environment.markers & environment.needs) == environment.needs;
 	if (!process.has_job) {
 		// Programs of a job that cleared their environment are of it all the same.
-		if (before && before->has_job)
+		if (before && before->has_job && !environment.is_outside)
 			return 0;
 		begin_key(scratch, task);
 	}

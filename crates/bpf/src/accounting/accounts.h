@@ -107,4 +107,5 @@ struct job_variable {
 	unsigned int needs; // bits of `scheduler` of markers without which it means nothing
 };
 
-enum job_meaning { MEANS_NOTHING, MEANS_ID, MEANS_NAME, MEANS_MARKER };
+// MEANS_OUTSIDE: of a process of root, that it works for no job, whatever else its environment has: it is an epilogue.
+enum job_meaning { MEANS_NOTHING, MEANS_ID, MEANS_NAME, MEANS_MARKER, MEANS_OUTSIDE };

@@ -8,7 +8,7 @@ use crate::{
     config::CALLS,
     events::{
         JobVariable, KIND_ATTRIBUTE, KIND_CLOSE, KIND_COPY, KIND_MAKE, KIND_NONE, KIND_OPEN, KIND_READ, KIND_READDIR,
-        KIND_REMOVE, KIND_RENAME, KIND_STAT, KIND_SYNC, KIND_WRITE, Layout, MEANS_ID, MEANS_MARKER, MEANS_NAME,
+        KIND_REMOVE, KIND_RENAME, KIND_STAT, KIND_SYNC, KIND_WRITE, Layout, MEANS_ID, MEANS_MARKER, MEANS_NAME, MEANS_OUTSIDE,
     },
     families::calls::numbers,
 };
@@ -26,7 +26,12 @@ pub enum Says {
     Name,
     /// That a batch system started it: names of other variables are too common to be believed by themselves.
     Marker,
+    /// Of a process of root, that it works for no job: an epilogue has the variables of the job that it is about.
+    Outside,
 }
+
+/// Set by the epilogues that come with sysdock.
+const OUTSIDE: &str = "SYSDOCK_OUTSIDE_JOB";
 
 /// A variable that batch systems set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +50,11 @@ pub struct Variable {
 pub(super) fn bytes(variables: &[Variable]) -> io::Result<(Vec<u8>, Vec<String>)> {
     let mut out = fs::metadata("/proc/self/ns/mnt")?.ino().to_ne_bytes().to_vec();
     out.extend(kinds());
-    let (fit, left_out): (Vec<_>, Vec<_>) =
-        variables.iter().enumerate().partition(|(place, one)| *place < MOST_VARIABLES && one.name.len() < MOST_LETTERS);
+    let outside = Variable { name: OUTSIDE.into(), says: Says::Outside, scheduler: 0, needs_marker: false };
+    let (fit, left_out): (Vec<_>, Vec<_>) = std::iter::once(&outside)
+        .chain(variables)
+        .enumerate()
+        .partition(|(place, one)| *place < MOST_VARIABLES && one.name.len() < MOST_LETTERS);
     for place in 0..MOST_VARIABLES {
         let mut bytes = vec![0; JobVariable::BYTES];
         if let Some((_, variable)) = fit.get(place) {
@@ -74,6 +82,7 @@ fn layout_of(variable: &Variable) -> JobVariable {
             Says::Id => MEANS_ID,
             Says::Name => MEANS_NAME,
             Says::Marker => MEANS_MARKER,
+            Says::Outside => MEANS_OUTSIDE,
         },
         scheduler: bit,
         needs: if variable.needs_marker { bit } else { 0 },
@@ -134,7 +143,9 @@ mod tests {
         let (bytes, left_out) = bytes(&[of("SLURM_JOB_ID"), of("A_NAME_OF_MORE_THAN_23_LETTERS")]).expect("/proc is there");
         assert_eq!(bytes.len(), 8 + CALLS + MOST_VARIABLES * JobVariable::BYTES);
         assert_eq!(left_out, ["A_NAME_OF_MORE_THAN_23_LETTERS"]);
-        let first = JobVariable::read(&bytes[8 + CALLS..]).expect("it is there");
+        let at = |place: usize| JobVariable::read(&bytes[8 + CALLS + place * JobVariable::BYTES..]).expect("it is there");
+        assert_eq!((at(0).meaning, at(0).length as usize), (MEANS_OUTSIDE, OUTSIDE.len() + 1), "ours is never left out");
+        let first = at(1);
         assert_eq!((&first.name[0].to_ne_bytes(), &first.name[1].to_ne_bytes()[..5]), (b"SLURM_JO", &b"B_ID="[..]));
         assert_eq!((first.length, first.scheduler, first.needs), (13, 2, 0));
     }
