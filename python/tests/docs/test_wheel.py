@@ -85,6 +85,7 @@ def test_every_file_of_a_folder_is_in_it(
         "data/lib/systemd/system/sysdock-probe@.timer",
         "data/lib/systemd/system/sysdock-agent.service",
         "data/lib/systemd/system/sysdock-collect.service",
+        "data/share/sysdock/clickhouse/tables.sql",
         "data/share/sysdock/pbs/epilogue",
         "data/share/sysdock/slurm/epilog",
         "data/share/sysdock/grafana/sysdock-nodes.json",
