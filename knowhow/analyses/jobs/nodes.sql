@@ -19,21 +19,24 @@
 -- chart:  lines x=from_s x2=until_s y=busy color=target gaps=break title="Devices of the nodes of a job" title_ja="ジョブのノードのデバイス使用率"
 -- chart:  lines x=from_s x2=until_s y=read_bytes color=target gaps=break title="Read by nodes and servers" title_ja="ノードとサーバーの読み込み量"
 -- tags:   jobs, time, bytes
-WITH own AS (
-    SELECT DISTINCT s.node, s.ts_ns
-    FROM job_samples AS s
-    WHERE ($job = '' OR s.job_id = $job)
-        AND s.counter_group <> 'lustre_server'
-        AND s.ts_ns > $begin_ns
-        AND s.ts_ns <= $end_ns
-),
-
-chosen AS (
+WITH chosen AS (
     SELECT s.*
     FROM job_samples AS s
-    INNER JOIN own AS o ON o.node = s.node AND o.ts_ns = s.ts_ns
     WHERE s.job_id IS NULL
         AND s.counter_group IN ('device', 'network', 'nfs', 'lustre')
+        AND s.ts_ns > $begin_ns
+        AND s.ts_ns <= $end_ns
+        AND (
+            $job = ''
+            OR EXISTS (
+                SELECT 1
+                FROM job_samples AS o
+                WHERE o.job_id = $job
+                    AND o.counter_group <> 'lustre_server'
+                    AND o.node = s.node
+                    AND o.ts_ns = s.ts_ns
+            )
+        )
     UNION ALL
     SELECT s.*
     FROM job_samples AS s

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sysdock.errors import UserError
@@ -105,7 +105,10 @@ def _is_here(master: str | None) -> bool:
 
 
 def said(error: BaseException) -> str:
-    """The first line of what Spark says, without its Java classes."""
-    text = str(getattr(error, "java_exception", None) or error)
+    """The first line of what Spark says of the first cause, without its Java classes."""
+    found: Any = getattr(error, "java_exception", None)
+    while found is not None and found.getCause() is not None:
+        found = found.getCause()
+    text = str(found or error)
     line = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
     return re.sub(r"^([\w.$]+(Exception|Error): )+", "", line)[:300]
