@@ -62,6 +62,8 @@ class LakePart:
 class Lake(Recording):
     """The parts of a lake whose date lies within `days`, as a recording."""
 
+    is_of_many_hosts = True
+
     def __init__(self, folder: Path, days: tuple[datetime.date, datetime.date] | None = None) -> None:
         _check_mark(folder)
         self.lake_parts, self._not_summed = _with_sums_that_hold(list(scan(folder, days)))

@@ -63,10 +63,19 @@ def made_here(recording: Recording) -> bool:
     """Whether the folder belongs to this user or to root, and was written on this machine."""
     written = (recording.manifest.get("host"), (recording.manifest.get("tool") or {}).get("host"))
     here = this_host()
-    return is_owned(recording) and here is not None and here in written
+    return _is_owned(recording) and here is not None and here in written
 
 
-def is_owned(recording: Recording) -> bool:
+def is_trusted(recording: Recording) -> bool:
+    """Whether it needs no limits, or is a lake of this user or root.
+
+    A lake is large, and many machines write it: limits of time and memory stay, but its columns are read as
+    they are. To test each value for NULL would keep an engine from leaving out what a question does not need.
+    """
+    return limits_of(recording) is None or (recording.is_of_many_hosts and _is_owned(recording))
+
+
+def _is_owned(recording: Recording) -> bool:
     """Whether the folder belongs to this user or to root."""
     try:
         return os.stat(recording.folder).st_uid in (os.geteuid(), 0)

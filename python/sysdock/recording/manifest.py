@@ -102,7 +102,12 @@ class TableEntry(TypedDict):
 
 
 class Recording:
-    """A recording on disk: `folder`, and `manifest`, the content of its recording.json."""
+    """A recording on disk: `folder`, and `manifest`, the content of its recording.json.
+
+    `is_of_many_hosts`: that it was not written on this machine says nothing about it.
+    """
+
+    is_of_many_hosts = False
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder = folder

@@ -19,7 +19,7 @@ from sysdock.errors import NotComputed, UserError
 from sysdock.library import DerivedColumn, Library, Table, undefined_table
 from sysdock.recording.applied import AppliedFilters
 from sysdock.recording.filters import Filters
-from sysdock.recording.limits import limits_of
+from sysdock.recording.limits import is_trusted, limits_of
 from sysdock.recording.manifest import DAMAGE_HINT, Recording
 from sysdock.recording.mentions import Mentions, known_mentions, mentions
 
@@ -349,7 +349,7 @@ class Views:
         """Parts of a table as a FROM item with its columns; `stated`: how many rows they must have."""
         held = dict(self._columns_of(source, table.name, stated))
         expected = {column.name: column.sql_type for column in table.columns}
-        gaps = self._possible_gaps(table) if limits_of(self.recording) else frozenset()
+        gaps = frozenset() if is_trusted(self.recording) else self._possible_gaps(table)
         if held == expected and not gaps:
             return source
         return f"(SELECT {', '.join(self._adapted(table, held, gaps))} FROM {source})"

@@ -12,8 +12,7 @@ from sysdock.analysis.portable import violations
 from sysdock.errors import NotComputed, UserError
 from sysdock.library import Analysis, Library
 from sysdock.recording import Filters, Recording
-from sysdock.recording.lake import Lake
-from sysdock.recording.limits import OFF, SWITCH, is_owned, limits_of
+from sysdock.recording.limits import OFF, SWITCH, is_trusted
 from sysdock.spark.cluster import connect, said
 from sysdock.spark.translate import translated
 from sysdock.spark.views import SparkViews
@@ -47,8 +46,7 @@ class SparkEngine:
 
         A lake is written by many machines: it is enough that its owner is this user, or root.
         """
-        is_trusted = isinstance(recording, Lake) and is_owned(recording)
-        if limits_of(recording) and not is_trusted:
+        if not is_trusted(recording):
             hint = f"if you trust where it comes from, lift its limits: {SWITCH}={OFF} sysdock ..."
             raise UserError("not made here: Spark does not read it", hint, str(recording.folder))
         return SparkViews(recording, library, filters, self._named)
