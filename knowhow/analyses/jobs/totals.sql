@@ -1,6 +1,6 @@
 -- Jobs that have ended
 -- One row per job: how long it ran, and what it did in all, on all nodes together.
--- needs:  job_totals, recording
+-- needs:  ended_jobs, recording
 -- param:  job VARCHAR = ''             Only this job; empty: all.
 -- param:  name VARCHAR = ''            Only jobs of this name; empty: all.
 -- param:  user VARCHAR = ''            Only this user; empty: all.
@@ -22,24 +22,23 @@
 -- tags:   jobs, time, bytes
 SELECT
     t.job_id,
-    max(t."user") AS "user",
-    max(t.name) AS name,
-    arg_min(t.command, t.begun_ns) AS command,
-    count(DISTINCT t.node) AS nodes,
-    (min(t.begun_ns) - max(r.started_ns)) / 1e9 AS begun_s,
-    max(t.ended_ns) - min(t.begun_ns) AS wall_ns,
-    min(CASE WHEN t.is_whole THEN 1 ELSE 0 END) = 1 AS is_whole,
-    CAST(sum(t.bytes) AS BIGINT) AS bytes,
-    CAST(sum(t.operations) AS BIGINT) AS operations,
-    CAST(sum(t.metadata_operations) AS BIGINT) AS metadata_operations,
-    CAST(sum(t.errors) AS BIGINT) AS errors,
-    CAST(sum(t.io_wait_ns) AS BIGINT) AS io_wait_ns,
-    CAST(sum(t.cpu_ns) AS BIGINT) AS cpu_ns,
-    CAST(sum(t.memory_bytes) AS BIGINT) AS memory_bytes
-FROM job_totals AS t
+    t."user",
+    t.name,
+    t.command,
+    t.nodes,
+    (t.begun_ns - r.started_ns) / 1e9 AS begun_s,
+    t.wall_ns,
+    t.is_whole,
+    t.bytes,
+    t.operations,
+    t.metadata_operations,
+    t.errors,
+    t.io_wait_ns,
+    t.cpu_ns,
+    t.memory_bytes
+FROM ended_jobs AS t
 CROSS JOIN recording AS r
 WHERE ($job = '' OR t.job_id = $job)
     AND ($name = '' OR t.name = $name)
     AND ($user = '' OR t."user" = $user)
-GROUP BY t.job_id
-ORDER BY sum(t.io_wait_ns) DESC, t.job_id
+ORDER BY t.io_wait_ns DESC, t.job_id

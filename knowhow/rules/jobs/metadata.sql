@@ -1,6 +1,6 @@
 -- Metadata load of jobs
 -- A job whose calls on files mostly ask for names and attributes, at a high rate.
--- needs:  job_totals
+-- needs:  ended_jobs
 -- param:  job VARCHAR = ''                 Only this job; empty: all.
 -- param:  min_operations BIGINT = 100000 > 0    A job with fewer metadata operations is not judged.
 -- param:  min_part DOUBLE = 0.5                 Least part of its calls on files that are about names and attributes.
@@ -26,38 +26,20 @@
 -- says: unknown ja  メタデータ操作の多いジョブで終了したものがありません。
 -- evidence: jobs/files -p job={subject}
 -- tags:   jobs, time
-WITH jobs AS (
-    SELECT
-        t.job_id,
-        max(t."user") AS "user",
-        count(DISTINCT t.node) AS nodes,
-        max(t.ended_ns) - min(t.begun_ns) AS wall_ns,
-        min(CASE WHEN t.is_whole THEN 1 ELSE 0 END) = 1 AS is_whole,
-        CAST(sum(t.reads + t.writes) AS BIGINT) AS transfers,
-        CAST(sum(t.bytes) AS BIGINT) AS bytes,
-        CAST(sum(t.operations) AS BIGINT) AS operations,
-        CAST(sum(t.metadata_operations) AS BIGINT) AS metadata,
-        CAST(sum(t.opens + t.creates) AS BIGINT) AS opens,
-        CAST(sum(t.stats) AS BIGINT) AS stats,
-        CAST(sum(t.io_time_ns) AS BIGINT) AS io_time_ns,
-        CAST(sum(t.io_wait_ns) AS BIGINT) AS io_wait_ns,
-        CAST(sum(t.cpu_ns + t.cpu_wait_ns + t.io_wait_ns) AS BIGINT) AS active_ns
-    FROM job_totals AS t
-    WHERE t.job_id IS NOT NULL
-        AND ($job = '' OR t.job_id = $job)
-    GROUP BY t.job_id
-), judged AS (
+WITH judged AS (
     SELECT
         j.*,
-        round(1e9 * j.metadata / j.wall_ns, 1) AS per_s,
-        round(1e2 * j.metadata / j.operations, 2) AS part
-    FROM jobs AS j
-    WHERE j.metadata >= $min_operations AND j.wall_ns > 0
+        round(1e9 * j.metadata_operations / j.wall_ns, 1) AS per_s,
+        round(1e2 * j.metadata_operations / j.operations, 2) AS part
+    FROM ended_jobs AS j
+    WHERE j.job_id IS NOT NULL
+        AND ($job = '' OR j.job_id = $job)
+        AND j.metadata_operations >= $min_operations AND j.wall_ns > 0
 ), ranked AS (
     SELECT
         d.*,
         d.per_s >= $min_per_s AND d.part >= 100 * $min_part AS is_found,
-        row_number() OVER (ORDER BY CASE WHEN d.per_s >= $min_per_s AND d.part >= 100 * $min_part THEN 0 ELSE 1 END, d.metadata DESC, d.job_id) AS place
+        row_number() OVER (ORDER BY CASE WHEN d.per_s >= $min_per_s AND d.part >= 100 * $min_part THEN 0 ELSE 1 END, d.metadata_operations DESC, d.job_id) AS place
     FROM judged AS d
 ), state AS (
     SELECT count(*) AS jobs FROM ranked
@@ -72,7 +54,7 @@ SELECT
     CAST(NULL AS BIGINT) AS gain_ns,
     CASE WHEN j.is_found THEN CASE WHEN j.is_whole THEN 'medium' ELSE 'low' END END AS certainty,
     j."user",
-    j.metadata,
+    j.metadata_operations AS metadata,
     j.part,
     j.opens,
     j.stats,

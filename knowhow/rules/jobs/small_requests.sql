@@ -1,6 +1,6 @@
 -- Small requests of jobs
 -- A job that moves its data in small pieces, and spends time in the calls.
--- needs:  job_totals
+-- needs:  ended_jobs
 -- param:  job VARCHAR = ''                 Only this job; empty: all.
 -- param:  limit_bytes BIGINT = 65536 > 0        Calls that transfer less on average are small [B].
 -- param:  min_calls BIGINT = 100000 > 0         A job with fewer reads and writes is not judged.
@@ -25,33 +25,15 @@
 -- says: unknown ja  読み書きの多いジョブで終了したものがありません。
 -- evidence: jobs/files -p job={subject}
 -- tags:   jobs, time
-WITH jobs AS (
-    SELECT
-        t.job_id,
-        max(t."user") AS "user",
-        count(DISTINCT t.node) AS nodes,
-        max(t.ended_ns) - min(t.begun_ns) AS wall_ns,
-        min(CASE WHEN t.is_whole THEN 1 ELSE 0 END) = 1 AS is_whole,
-        CAST(sum(t.reads + t.writes) AS BIGINT) AS transfers,
-        CAST(sum(t.bytes) AS BIGINT) AS bytes,
-        CAST(sum(t.operations) AS BIGINT) AS operations,
-        CAST(sum(t.metadata_operations) AS BIGINT) AS metadata,
-        CAST(sum(t.opens + t.creates) AS BIGINT) AS opens,
-        CAST(sum(t.stats) AS BIGINT) AS stats,
-        CAST(sum(t.io_time_ns) AS BIGINT) AS io_time_ns,
-        CAST(sum(t.io_wait_ns) AS BIGINT) AS io_wait_ns,
-        CAST(sum(t.cpu_ns + t.cpu_wait_ns + t.io_wait_ns) AS BIGINT) AS active_ns
-    FROM job_totals AS t
-    WHERE t.job_id IS NOT NULL
-        AND ($job = '' OR t.job_id = $job)
-    GROUP BY t.job_id
-), judged AS (
+WITH judged AS (
     SELECT
         j.*,
         round(1e0 * j.bytes / j.transfers, 1) AS mean_bytes,
         round(CASE WHEN j.active_ns > 0 THEN 1e2 * j.io_time_ns / j.active_ns ELSE 0 END, 2) AS share
-    FROM jobs AS j
-    WHERE j.transfers >= $min_calls
+    FROM ended_jobs AS j
+    WHERE j.job_id IS NOT NULL
+        AND ($job = '' OR j.job_id = $job)
+        AND j.transfers >= $min_calls
 ), ranked AS (
     SELECT
         d.*,

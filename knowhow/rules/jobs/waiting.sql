@@ -1,6 +1,6 @@
 -- Jobs that wait for files
 -- A job whose threads wait for files longer than they compute.
--- needs:  job_totals
+-- needs:  ended_jobs
 -- param:  job VARCHAR = ''                 Only this job; empty: all.
 -- param:  min_wait_ns BIGINT = 60000000000 > 0  A job whose threads waited less, together, is not judged [ns].
 -- param:  min_part DOUBLE = 0.5                 Least part of the time in which its threads worked or waited for files.
@@ -25,33 +25,15 @@
 -- says: unknown ja  ファイルを長く待ったジョブで終了したものがありません。
 -- evidence: jobs/files -p job={subject}
 -- tags:   jobs, time
-WITH jobs AS (
-    SELECT
-        t.job_id,
-        max(t."user") AS "user",
-        count(DISTINCT t.node) AS nodes,
-        max(t.ended_ns) - min(t.begun_ns) AS wall_ns,
-        min(CASE WHEN t.is_whole THEN 1 ELSE 0 END) = 1 AS is_whole,
-        CAST(sum(t.reads + t.writes) AS BIGINT) AS transfers,
-        CAST(sum(t.bytes) AS BIGINT) AS bytes,
-        CAST(sum(t.operations) AS BIGINT) AS operations,
-        CAST(sum(t.metadata_operations) AS BIGINT) AS metadata,
-        CAST(sum(t.opens + t.creates) AS BIGINT) AS opens,
-        CAST(sum(t.stats) AS BIGINT) AS stats,
-        CAST(sum(t.io_time_ns) AS BIGINT) AS io_time_ns,
-        CAST(sum(t.io_wait_ns) AS BIGINT) AS io_wait_ns,
-        CAST(sum(t.cpu_ns + t.cpu_wait_ns + t.io_wait_ns) AS BIGINT) AS active_ns
-    FROM job_totals AS t
-    WHERE t.job_id IS NOT NULL
-        AND ($job = '' OR t.job_id = $job)
-    GROUP BY t.job_id
-), judged AS (
+WITH judged AS (
     SELECT
         j.*,
         round(1e2 * j.io_wait_ns / j.active_ns, 2) AS part,
         round(1e0 * j.io_wait_ns / j.operations, 1) AS per_call_ns
-    FROM jobs AS j
-    WHERE j.io_wait_ns >= $min_wait_ns AND j.active_ns > 0 AND j.operations > 0
+    FROM ended_jobs AS j
+    WHERE j.job_id IS NOT NULL
+        AND ($job = '' OR j.job_id = $job)
+        AND j.io_wait_ns >= $min_wait_ns AND j.active_ns > 0 AND j.operations > 0
 ), ranked AS (
     SELECT
         d.*,

@@ -55,7 +55,7 @@ def _over_time(session: Session, analysis: str, params: dict[str, Any]) -> list[
 
 def _findings(session: Session, job: str) -> list[Found]:
     """What the rules about jobs say of this one."""
-    rules = [rule for rule in session.library.rules() if rule.needs == ("job_totals",)]
+    rules = [rule for rule in session.library.rules() if rule.needs == ("ended_jobs",)]
     found = [finding for rule in rules for finding in diagnose_by(session, rule, {"job": job})]
     keys = ("rule", "title", "reason", "certainty", "certainty_reason", "advice")
     return [{key: getattr(finding, key) for key in keys} for finding in found if finding.status == "finding"]
