@@ -36,9 +36,8 @@ _SETTINGS: dict[str, bool | float | int | str | None] = {
 }
 
 
-def connect(engine: str) -> SparkSession:
+def connect(engine: str, master: str | None) -> SparkSession:
     """A session of its own on the Spark that `engine` names; a UserError where there is none."""
-    master = _master(engine)
     try:
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
@@ -86,8 +85,8 @@ def _quiet() -> Iterator[None]:
         os.close(nothing)
 
 
-def _master(engine: str) -> str | None:
-    """The master, or None: what Spark's own configuration says."""
+def master_of(engine: str) -> str | None:
+    """The master that `--engine` names; None: as Spark's own configuration says. UserError: there is none."""
     if engine == "spark":
         configured = (
             os.environ.get("MASTER") or os.environ.get("SPARK_HOME") or os.environ.get("SPARK_CONF_DIR")

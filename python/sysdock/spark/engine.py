@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -13,12 +14,12 @@ from sysdock.errors import NotComputed, UserError
 from sysdock.library import Analysis, Library
 from sysdock.recording import Filters, Recording
 from sysdock.recording.limits import OFF, SWITCH, is_trusted
-from sysdock.spark.cluster import connect, said
+from sysdock.spark.cluster import connect, master_of, said
 from sysdock.spark.translate import translated
 from sysdock.spark.views import SparkViews
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from sysdock.analysis.session import Session
 
@@ -32,14 +33,18 @@ _TYPES = {
 
 
 class SparkEngine:
-    """Spark, as the engine of one session. `name`: as of `--engine`."""
+    """Spark, as the engine of one session. `name`: as of `--engine`. It starts when there is something to do."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._spark = connect(name)
+        self._master = master_of(name)
         self._made: dict[str, str] = {}
         self._files: dict[tuple[str, ...], str] = {}
         self._answers = 0
+
+    @cached_property
+    def _spark(self) -> SparkSession:
+        return connect(self.name, self._master)
 
     def views(self, recording: Recording, library: Library, filters: Filters) -> SparkViews:
         """Views for the session; a UserError where it has limits, which Spark would not keep.

@@ -77,7 +77,7 @@ def test_all_that_is_portable_can_be_translated() -> None:
 
 @pytest.mark.parametrize("engine", ["sparc", "spark:", "http://h", "local[", ""])
 def test_an_engine_that_there_is_not_is_refused(engine: str, maker: RecordingMaker) -> None:
-    with pytest.raises(UserError, match=r"no such engine|Spark is not installed") as raised:
+    with pytest.raises(UserError, match="no such engine") as raised:
         CliRunner().invoke(
             sysdock,
             ["show", str(maker.make()), "io/summary", "--engine", engine],
@@ -85,3 +85,10 @@ def test_an_engine_that_there_is_not_is_refused(engine: str, maker: RecordingMak
             standalone_mode=False,
         )
     assert "spark" in str(raised.value)
+
+
+def test_what_is_not_portable_is_refused_before_a_spark_starts(maker: RecordingMaker) -> None:
+    words = ["show", str(maker.make()), "time/calls", "--engine", "spark://127.0.0.1:1"]
+    with pytest.raises(UserError, match=r"`time/calls` is not portable \(RECURSIVE CTE\)") as raised:
+        CliRunner().invoke(sysdock, words, catch_exceptions=False, standalone_mode=False)
+    assert raised.value.hint == "leave out --engine: DuckDB answers it"
