@@ -33,7 +33,7 @@ _TYPES = {
 
 
 class SparkEngine:
-    """Spark, as the engine of one session. `name`: as of `--engine`. It starts when there is something to do."""
+    """Spark, as the engine of one session. `name`: as of `--engine`. It starts when something is asked."""
 
     def __init__(self, name: str) -> None:
         self.name = name

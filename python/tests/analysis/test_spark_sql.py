@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -88,7 +89,8 @@ def test_an_engine_that_there_is_not_is_refused(engine: str, maker: RecordingMak
 
 
 def test_what_is_not_portable_is_refused_before_a_spark_starts(maker: RecordingMaker) -> None:
-    words = ["show", str(maker.make()), "time/calls", "--engine", "spark://127.0.0.1:1"]
+    folder = maker.make(host=os.uname().nodename)
+    words = ["show", str(folder), "time/calls", "--engine", "spark://127.0.0.1:1"]
     with pytest.raises(UserError, match=r"`time/calls` is not portable \(RECURSIVE CTE\)") as raised:
         CliRunner().invoke(sysdock, words, catch_exceptions=False, standalone_mode=False)
     assert raised.value.hint == "leave out --engine: DuckDB answers it"
