@@ -1,6 +1,7 @@
 -- Stretches of high load
 -- When calls on a file system took much longer than usual, for all jobs together, and which job did most then.
 -- needs:  job_samples, recording
+-- uses:   job_files
 -- param:  step_s BIGINT = 60 > 0           Length of a step [s].
 -- param:  times DOUBLE = 3.0 > 1           How many times the usual time of a call makes a step one of high load.
 -- param:  least_operations BIGINT = 100    Steps with fewer calls on a file system are left out.
@@ -18,6 +19,7 @@
 -- column: job_share DOUBLE            Its part of the calls.
 -- column: job_usual_share DOUBLE      Its part of the calls in all other steps.
 -- column: metadata_share DOUBLE       Part of its calls that are about names and attributes.
+-- column: file VARCHAR                The file that took most of the time of that job; empty: it has not ended.
 -- column: device_busy DOUBLE          Part of the time in which the busiest device of a node had a request; empty: not recorded.
 -- chart:  lines x=from_s x2=until_s y=wait_per_call_ns color=target gaps=break title="Wait per call in stretches of high load" title_ja="高負荷区間の呼び出し当たり待ち時間"
 -- tags:   jobs, time
@@ -73,6 +75,17 @@ jobs AS (
     FROM calls AS c
 ),
 
+file_sums AS (
+    SELECT f.job_id, f.file_path, sum(f.io_time_ns) AS time_ns
+    FROM job_files AS f
+    GROUP BY f.job_id, f.file_path
+),
+
+files AS (
+    SELECT f.job_id, f.file_path, row_number() OVER (PARTITION BY f.job_id ORDER BY f.time_ns DESC, f.file_path) AS place
+    FROM file_sums AS f
+),
+
 devices AS (
     SELECT
         d.step,
@@ -105,10 +118,12 @@ SELECT
             THEN round(CAST((j.of_job - j.operations) / (j.of_target - j.of_all) AS DOUBLE), 4)
     END AS job_usual_share,
     round(CAST(j.metadata / j.operations AS DOUBLE), 4) AS metadata_share,
+    f.file_path AS file,
     round(CAST(d.busy AS DOUBLE), 4) AS device_busy
 FROM ordered AS o
 JOIN usual AS u ON u.target = o.target
 JOIN jobs AS j ON j.step = o.step AND j.target = o.target AND j.place = 1
+LEFT JOIN files AS f ON f.job_id = j.job_id AND f.place = 1
 LEFT JOIN devices AS d ON d.step = o.step
 CROSS JOIN recording AS r
 WHERE u.usual_ns > 0
