@@ -193,18 +193,22 @@ def test_the_rules_of_the_library_answer(maker: RecordingMaker, open_session) ->
     rules = {rule.id for rule in session.library.rules()}
     of_disks = {rule for rule in rules if rule.startswith("disk/")}
     # They judge what a check-up is given, which no recording of a command or disk holds.
-    of_jobs = {rule for rule in rules if rule.startswith("checkup/")}
+    of_checkups = {rule for rule in rules if rule.startswith("checkup/")}
+    of_jobs = {rule for rule in rules if rule.startswith("jobs/")}
+    of_ranks = {rule for rule in rules if rule.startswith("ranks/")}
     of_loads = {rule for rule in rules if rule.startswith("load/")}
     of_kernel = {
         rule for rule in rules if rule.startswith(("time/", "memory/", "locks/", "block/", "requests/"))
     } - {"locks/file_locks"}
-    of_calls = rules - of_disks - of_jobs - of_loads - of_kernel
+    of_calls = rules - of_disks - of_checkups - of_jobs - of_ranks - of_loads - of_kernel
     assert {finding.rule for finding in found} == of_calls
     # What the scheduler and samples tell is asked where they were recorded.
     assert {finding.rule for finding in open_session(maker.make_waits()).diagnose()} == of_calls | of_kernel
     # A scan of a disk is asked by its own rules only.
     assert {finding.rule for finding in open_session(maker.make_scan()).diagnose()} == of_disks
     assert {finding.rule for finding in open_session(maker.make_load()).diagnose()} == of_loads
+    assert {finding.rule for finding in open_session(maker.make_jobs()).diagnose()} == of_jobs
+    assert {finding.rule for finding in open_session(maker.make_ranks()).diagnose()} == of_calls | of_ranks
     assert open_session(maker.make_experiment()).diagnose() == []
     # What was broken off before its first table is not beyond the rules of its kind: they could not tell.
     for about, asked in (("calls", of_calls), ("scan", of_disks)):

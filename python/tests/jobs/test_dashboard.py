@@ -10,7 +10,7 @@ from pathlib import Path
 import dashboards
 import pytest
 from agents import Agent, run_job, wait_for
-from test_metrics import port_of, scrape
+from test_open_metrics import port_of, scrape
 
 
 @pytest.mark.root
