@@ -68,6 +68,8 @@ class Lake(Recording):
         _check_mark(folder)
         self.lake_parts, self._not_summed = _with_sums_that_hold(list(scan(folder, days)))
         super().__init__(folder, _manifest(folder, self.lake_parts))
+        days_of = {table: {p.date for p in self.lake_parts if p.table == table} for table in (SAMPLES, SUMS)}
+        self.days_of_sums = len(days_of[SUMS] - days_of[SAMPLES])
 
     @classmethod
     def open(cls, path: Path | str, days: tuple[datetime.date, datetime.date] | None = None) -> Lake:

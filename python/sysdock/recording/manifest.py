@@ -104,10 +104,12 @@ class TableEntry(TypedDict):
 class Recording:
     """A recording on disk: `folder`, and `manifest`, the content of its recording.json.
 
-    `is_of_many_hosts`: that it was not written on this machine says nothing about it.
+    `is_of_many_hosts`: that it was not written on this machine says nothing about it. `days_of_sums`: days of
+    which it has no samples any more, only their sums.
     """
 
     is_of_many_hosts = False
+    days_of_sums = 0
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder = folder

@@ -212,7 +212,16 @@ class Views:
         """Parts that the stored sums lack, where the recording can tell and no filter is set; else None."""
         counted, *_ = table.needs
         known = self.recording.not_summed(table.name) if table.stored else None
-        return known if not self._applied.conditions(self.table(counted)) else None
+        if known is None or not self._applied.conditions(self.table(counted)):
+            return known
+        if counted not in self.recording.tables:
+            fact = f"filters need the table `{counted}`, of which only the sums are left"
+            raise UserError(fact, "leave out the filters", str(self.recording.folder))
+        if days := self.recording.days_of_sums:
+            self.notes.append(
+                f"left out: {days:,} days of which only sums are left, which cannot be filtered"
+            )
+        return None
 
     def _of_parts(self, table: Table, parts: list[Path]) -> str:
         """The SELECT of a summary, of some parts; its rows are added to those that are stored."""

@@ -235,6 +235,13 @@ class TestMerging:
         compacting.compact(lake, keep_days=10)
         assert parts(lake) == ["job_hours"]
         assert call(*words).stdout == before
+        with pytest.raises(UserError, match="only the sums are left"):
+            call("show", lake, "jobs/history", "--from", "0")
+        generate(lake, nodes=1, jobs=1, hours=1, date="2026-01-02", seed=2)
+        filtered = call("show", lake, "jobs/history", "--from", "0", "--format", "json")
+        assert len(json.loads(filtered.stdout)) == 1
+        assert "left out: 1 days of which only sums are left" in filtered.stderr
+        shutil.rmtree(lake / "job_samples")
         assert compacting.compact(lake, keep_sums_days=10).removed_days == 1
         assert parts(lake) == []
 
