@@ -38,10 +38,12 @@ _NANOSECONDS = Decimal(10**9)
     multiple=True,
     metavar="NAME=NUMBER",
     help="Which rank a recording is: by its name, or a folder or dotted part of its path. Default: what MPI "
-    "or the batch system told its processes, else the order given.",
+    "or the batch system set for its processes, else the order given.",
 )
 @click.option(
-    "--in-order", is_flag=True, help="Number the ranks in the order given, whatever they were told."
+    "--in-order",
+    is_flag=True,
+    help="Number the ranks in the order given, whatever MPI or the batch system set.",
 )
 @click.option(
     "--offset",

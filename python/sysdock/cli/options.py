@@ -137,11 +137,12 @@ def engine_of(name: str) -> Engine | None:
     """The engine of `--engine`; None: DuckDB."""
     if name == DUCKDB:
         return None
+    from sysdock.spark.cluster import EXTRA_HINT
+
     try:
-        from sysdock.spark import SparkEngine
+        from sysdock.spark.engine import SparkEngine
     except ImportError as error:
-        hint = "pip install 'sysdock[spark]', and Java 17 or newer"
-        raise UserError(f"Spark is not installed: {error}", hint, f"--engine {name}") from None
+        raise UserError(f"Spark is not installed: {error}", EXTRA_HINT, f"--engine {name}") from None
     return SparkEngine(name)
 
 

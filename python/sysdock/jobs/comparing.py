@@ -176,11 +176,8 @@ def lines_of(found: Found) -> list[str]:
         numbers = f"{written(measure['value']):>11} {written(measure['reference']):>11} {ratio:>7}  {far:>11}"
         lines.append(f"  {label:<18}{numbers}{'  changed' if measure['is_change'] else ''}")
     what = "pairs of other runs" if other else "earlier runs"
-    lines += [
-        "",
-        f"  as far: {what} that differ at least as much; `changed`: by chance in fewer than one of 20",
-    ]
-    lines[-1] += " comparisons"
+    lines += ["", f"  as far: {what} that differ at least as much"]
+    lines.append("  changed: fewer than one comparison in 20 would show such a number by chance")
     if found["files"]:
         lines += ["", "  files whose time changed most", f"  {'this job':>11} {'reference':>11}  file"]
     for file in found["files"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import tempfile
@@ -11,13 +12,11 @@ from typing import Any
 
 from sysdock.analysis import Finding, Session
 from sysdock.errors import UserError
+from sysdock.jobs.one_job import finding_lines
 from sysdock.library import Library
 from sysdock.recording import Recording
 from sysdock.recording.native import find_native
 from sysdock.recording.writing import add_part, empty_capture, empty_manifest, write_manifest
-from sysdock.text import printable, wrapped
-
-_COLUMNS = 100
 
 
 def findings_of_job(words: Sequence[str], lang: str = "en") -> list[Finding]:
@@ -48,10 +47,4 @@ def judged(answer: dict[str, Any], lang: str = "en") -> list[Finding]:
 
 def lines_of(findings: Sequence[Finding]) -> list[str]:
     """The same for the output of a job."""
-    lines = []
-    for finding in findings:
-        certainty = f" ({finding.certainty}: {finding.certainty_reason})" if finding.certainty_reason else ""
-        lines.append(f"  {printable(finding.title)}")
-        lines += wrapped(f"{printable(finding.reason)}{certainty}", _COLUMNS, "    ")
-        lines += wrapped(printable(finding.advice), _COLUMNS, "    ")
-    return lines
+    return [line for finding in findings for line in finding_lines(dataclasses.asdict(finding))]

@@ -55,7 +55,7 @@ def _over_time(session: Session, analysis: str, params: dict[str, Any]) -> list[
 
 def _findings(session: Session, job: str) -> list[Found]:
     """What the rules about jobs say of this one."""
-    rules = [rule for rule in session.library.rules() if rule.needs == ("ended_jobs",)]
+    rules = [rule for rule in session.library.rules() if any(param.name == "job" for param in rule.params)]
     found = [finding for rule in rules for finding in diagnose_by(session, rule, {"job": job})]
     keys = ("rule", "title", "reason", "certainty", "certainty_reason", "advice")
     return [{key: getattr(finding, key) for key in keys} for finding in found if finding.status == "finding"]
@@ -84,9 +84,7 @@ def lines_of(found: Found) -> list[str]:
         if not total["is_whole"]:
             lines.append("  agents did not count all of it: these numbers are too small")
     for finding in found["findings"]:
-        lines += ["", f"  {printable(finding['title'])}"]
-        lines += wrapped(printable(finding["reason"]), _WIDTH, "    ")
-        lines += wrapped(printable(finding["advice"]), _WIDTH, "    ")
+        lines += ["", *finding_lines(finding)]
     if found["series"]:
         lines += ["", *_series_lines(found)]
     if found["nodes"]:
@@ -108,6 +106,17 @@ def lines_of(found: Found) -> list[str]:
                 "  " + " ".join(f"{n:>9}" for n in numbers) + f" {calls:>8}  {printable(file['path'] or '?')}"
             )
     return lines
+
+
+def finding_lines(finding: Found) -> list[str]:
+    """A finding about a job for people: title, reason with how sure it is, and advice."""
+    reason = finding["certainty_reason"]
+    certainty = f" ({finding['certainty']}: {reason})" if reason else ""
+    return [
+        f"  {printable(finding['title'])}",
+        *wrapped(printable(finding["reason"] + certainty), _WIDTH, "    "),
+        *wrapped(printable(finding["advice"]), _WIDTH, "    "),
+    ]
 
 
 def _node_lines(found: Found) -> list[str]:

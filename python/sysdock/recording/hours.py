@@ -7,6 +7,7 @@ goes. A reader takes the one whose name says that it has the samples that are th
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -34,8 +35,7 @@ def add_up(lake: Path, example: LakePart, memory: str) -> bool:
     if any(part.writer == digest for part in old):
         return False
     new, rows = _write(folder, samples, memory)
-    first = int(time.time())
-    name = f"part-{first}-{digest}-{time.time_ns() // 1000}-{rows}-{hash_of(new)[:16]}.parquet"
+    name = f"part-{int(time.time())}-{digest}-{time.time_ns() // 1000}-{rows}-{hash_of(new)[:16]}.parquet"
     os.rename(new, folder / name)
     to_disk.sync(folder)
     for part in old:
@@ -52,14 +52,20 @@ def _write(folder: Path, samples: list[LakePart], memory: str) -> tuple[Path, in
     files = ", ".join(literal(str(part.path)) for part in samples)
     columns = ", ".join(f"CAST({quoted(c.name)} AS {c.sql_type}) AS {quoted(c.name)}" for c in table.columns)
     config = {**SETTINGS, "memory_limit": memory, "temp_directory": str(spill)}
-    with duckdb.connect(config=config) as connection:
-        connection.execute(
-            f"CREATE TEMP VIEW {SAMPLES} AS SELECT * FROM"
-            f" read_parquet([{files}], union_by_name=true, hive_partitioning=false)"
-        )
-        [(rows,)] = connection.execute(
-            f"COPY (SELECT {columns} FROM ({table.sql}) ORDER BY {_ORDER}) TO {literal(str(new))}"
-            " (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)"
-        ).fetchall()
-    to_disk.sync(new)
+    try:
+        with duckdb.connect(config=config) as connection:
+            connection.execute(
+                f"CREATE TEMP VIEW {SAMPLES} AS SELECT * FROM"
+                f" read_parquet([{files}], union_by_name=true, hive_partitioning=false)"
+            )
+            [(rows,)] = connection.execute(
+                f"COPY (SELECT {columns} FROM ({table.sql}) ORDER BY {_ORDER}) TO {literal(str(new))}"
+                " (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)"
+            ).fetchall()
+        to_disk.sync(new)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+    finally:
+        shutil.rmtree(spill, ignore_errors=True)
     return new, rows

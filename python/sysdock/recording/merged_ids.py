@@ -162,8 +162,8 @@ class Ids:
 
     def _note_local_paths(self, places: Sequence[int]) -> None:
         """Where several hosts are merged, which paths lie on file systems of one host."""
-        told = [place for place in places if self._has(place, "environment") and self._members[place].host]
-        if not self.several_hosts or not told:
+        known = [place for place in places if self._has(place, "environment") and self._members[place].host]
+        if not self.several_hosts or not known:
             self._connection.execute("CREATE TEMP TABLE local_paths (member INTEGER, path_id INTEGER)")
             return
         types = ", ".join(f"'{type_}'" for type_ in _LOCAL.split())
@@ -171,12 +171,12 @@ class Ids:
             f"SELECT {place} AS member, name AS point, CASE WHEN name = '/' THEN '/' ELSE concat(name, '/') "
             f"END AS below, bool_and(split_part(value, ' ', 1) IN ({types})) AS is_local "
             f"FROM environment_{place} WHERE section = 'mount' AND name LIKE '/%' GROUP BY ALL"
-            for place in told
+            for place in known
         )
         self._connection.execute(f"CREATE TEMP TABLE mounts AS {mounts}")
         paths = " UNION ALL ".join(
             f"SELECT {place} AS member, path_id, path FROM paths_{place} WHERE path LIKE '/%'"
-            for place in told
+            for place in known
         )
         self._connection.execute(_MOUNTED.format(paths=paths))
 

@@ -1,8 +1,8 @@
 """What is merged: recordings of the ranks of a parallel job, which rank each is, and what it is called.
 
-The number of a rank is what MPI or the batch system told its processes, where the recorder noted that (rows
-of the section `job` in `environment`), what the user says, or the order in which the recordings were given.
-It is never guessed: recordings that contradict each other are refused.
+The number of a rank is what MPI or the batch system set for its processes, where the recorder noted that
+(rows of the section `job` in `environment`), what the user says, or the order in which the recordings were
+given. It is never guessed: recordings that contradict each other are refused.
 """
 
 from __future__ import annotations

@@ -60,8 +60,6 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
 
 
 def _screen(session: Session) -> Sequence[ScreenTable]:
-    if "job_hours" not in session.views.available:
-        return []
     tables = []
     for title, sql in (
         (("File systems", "ファイルシステム"), _BY_FILE_SYSTEM),

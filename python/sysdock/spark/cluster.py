@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _HINT = (
     "write spark (as its own configuration says, else on this machine), spark://HOST:PORT, yarn or k8s://URL"
 )
-_EXTRA = "pip install 'sysdock[spark]', and Java 17 or newer"
+EXTRA_HINT = "pip install 'sysdock[spark]', and Java 17 or newer"
 _LOOPBACK = ("127.", "localhost", "[::1]")
 # Spark's default of 200 is for large clusters: on two cores a query mostly starts tasks.
 _SHUFFLE = "spark.sql.shuffle.partitions"
@@ -42,7 +42,7 @@ def connect(engine: str, master: str | None) -> SparkSession:
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError:
-        raise UserError("Spark is not installed", _EXTRA, f"--engine {engine}") from None
+        raise UserError("Spark is not installed", EXTRA_HINT, f"--engine {engine}") from None
     builder = SparkSession.builder.config(map=_SETTINGS)
     if master:
         builder = builder.master(master)
@@ -55,7 +55,7 @@ def connect(engine: str, master: str | None) -> SparkSession:
         with _quiet():
             session = builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
-        raise UserError(f"Spark does not start: {said(error)}", _EXTRA, f"--engine {engine}") from None
+        raise UserError(f"Spark does not start: {said(error)}", EXTRA_HINT, f"--engine {engine}") from None
     except Exception as error:  # what py4j passes on is of no common kind
         raise UserError(f"Spark does not answer: {said(error)}", _HINT, f"--engine {engine}") from None
     # It prints each error of a statement, which is raised as well.

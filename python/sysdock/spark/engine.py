@@ -15,21 +15,13 @@ from sysdock.library import Analysis, Library
 from sysdock.recording import Filters, Recording
 from sysdock.recording.limits import OFF, SWITCH, is_trusted
 from sysdock.spark.cluster import connect, master_of, said
-from sysdock.spark.translate import translated
+from sysdock.spark.translate import SPARK_TYPES, translated
 from sysdock.spark.views import SparkViews
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from sysdock.analysis.session import Session
-
-_TYPES = {
-    "BIGINT": "bigint",
-    "INTEGER": "int",
-    "DOUBLE": "double",
-    "VARCHAR": "string",
-    "BOOLEAN": "boolean",
-}
 
 
 class SparkEngine:
@@ -107,7 +99,7 @@ class SparkEngine:
         def variable(name: str) -> tuple[Any, str]:
             found = views.connection.execute(f"SELECT getvariable('{name}'), typeof(getvariable('{name}'))")
             [(value, type_)] = found.fetchall()
-            return value, type_ if type_ in _TYPES else "VARCHAR"
+            return value, type_ if type_ in SPARK_TYPES else "VARCHAR"
 
         text = translated(sql, params or {}, variable, lambda source: self._view(views, source))
         try:
@@ -129,7 +121,7 @@ class SparkEngine:
         if self._made.get(name) != select:
             # A plan refers to the plans of what it reads, so that views may be made anew.
             frame = self._sql(views, select)
-            (frame.cache() if name.startswith("sysdock_sum_") else frame).createOrReplaceTempView(name)
+            (frame.cache() if name in views.sums else frame).createOrReplaceTempView(name)
             self._made[name] = select
         return name
 
@@ -137,7 +129,7 @@ class SparkEngine:
         """A view of files. DuckDB says which columns they have: Spark need not read a footer for that."""
         if patterns not in self._files:
             columns = views.columns_of_files(patterns)
-            schema = ", ".join(f"`{name}` {_TYPES[type_]}" for name, type_ in columns)
+            schema = ", ".join(f"`{name}` {SPARK_TYPES[type_]}" for name, type_ in columns)
             paths = [re.sub(r"\[(.)\]", r"\1", pattern) for pattern in patterns]
             name = f"sysdock_files_{len(self._files)}"
             frame = self._spark.read.schema(schema).parquet(*(_hadoop_path(path) for path in paths))
@@ -149,7 +141,7 @@ class SparkEngine:
         """A small table of DuckDB, such as what filters keep, as a view on Spark."""
         connection = views.connection
         described = connection.execute(f'DESCRIBE "{name}"').fetchall()
-        schema = ", ".join(f"`{row[0]}` {_TYPES[row[1]]}" for row in described)
+        schema = ", ".join(f"`{row[0]}` {SPARK_TYPES[row[1]]}" for row in described)
         rows = connection.execute(f'SELECT * FROM "{name}"').fetchall()
         self._spark.createDataFrame(rows, schema).createOrReplaceTempView(name)
         return name

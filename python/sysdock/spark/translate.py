@@ -19,7 +19,8 @@ _EXACT = (
     *(exp.RegexpExtract, exp.Substring),
 )
 _INTEGERS = (exp.DataType.Type.BIGINT, exp.DataType.Type.INT)
-_SPARK_TYPES = {
+# Types of DuckDB, as Spark calls them.
+SPARK_TYPES = {
     "BIGINT": "BIGINT",
     "INTEGER": "INT",
     "DOUBLE": "DOUBLE",
@@ -94,7 +95,7 @@ def _of_extreme(node: exp.Expr) -> exp.Expr:
 def literal(value: Any, type_: str) -> exp.Expr:
     """A value as SQL: what the user gave becomes a constant, never a piece of the statement."""
     constant = exp.Null() if value is None else exp.convert(value)
-    return exp.cast(constant, _SPARK_TYPES[type_], dialect="spark")
+    return exp.cast(constant, SPARK_TYPES[type_], dialect="spark")
 
 
 def _round(node: exp.Expr) -> exp.Expr:

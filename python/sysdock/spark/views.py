@@ -14,7 +14,7 @@ from sysdock.recording.views import quoted, sum_of
 
 
 class SparkViews(Views):
-    """Views whose rows DuckDB is not asked for. `selects`: the SELECT of each, by its name in SQL.
+    """Views whose rows DuckDB is not asked for. `selects`: the SELECT of each; `sums`: summaries.
 
     `count`: called with the name of a summary when its SELECT is there, before a view that it reads is
     made anew with other columns.
@@ -28,6 +28,7 @@ class SparkViews(Views):
         count: Callable[[SparkViews, str], object],
     ) -> None:
         self.selects: dict[str, str] = {}
+        self.sums: set[str] = set()
         self._count_on_spark = count
         super().__init__(recording, library, filters)
 
@@ -39,7 +40,9 @@ class SparkViews(Views):
     def keep_sum(self, table: Table, select: str) -> None:
         """A summary: DuckDB gets a table without rows, as it is Spark that counts."""
         name = sum_of(table)
-        self.selects[plain := name.strip('"')] = select
+        plain = name.strip('"')
+        self.selects[plain] = select
+        self.sums.add(plain)
         self._count_on_spark(self, plain)
         columns = ", ".join(f"{quoted(column.name)} {column.sql_type}" for column in table.columns)
         self.connection.execute(f"CREATE TABLE {name} ({columns})")
