@@ -375,7 +375,7 @@ int BPF_PROG(exec, struct task_struct *task, int old_pid, struct linux_binprm *b
 	struct scratch *scratch = scratch_of_cpu();
 	struct mm_struct___accounts *mm = (void *)task->mm;
 	u32 pid = task->tgid;
-	struct process *before = bpf_map_lookup_elem(&processes, &pid), process = {};
+	struct process *known, before = {}, process = {};
 	struct environment environment = { .scratch = scratch };
 
 	if (!scratch || !mm)
@@ -387,13 +387,20 @@ int BPF_PROG(exec, struct task_struct *task, int old_pid, struct linux_binprm *b
 		bpf_loop(ENVIRONMENT_STEPS, look_at_variable, &environment, 0);
 	process.has_job = !environment.is_outside && environment.is_found && (environment.markers & environment.needs) == environment.needs;
 	if (!process.has_job) {
+		known = bpf_map_lookup_elem(&processes, &pid);
+		if (known)
+			before = *known;
 		// Programs of a job that cleared their environment are of it all the same.
-		if (before && before->has_job && !environment.is_outside)
+		if (before.has_job && !environment.is_outside)
 			return 0;
 		begin_key(scratch, task);
 	}
 	process.account = account_of_key(scratch, task);
-	if (process.account && bpf_map_update_elem(&processes, &pid, &process, BPF_ANY))
+	// An agent that starts may give the process its job just now, which is not to be replaced: nothing is written without need.
+	if (!process.account || (!process.has_job && !before.has_job && before.account == process.account))
+		return 0;
+	if (bpf_map_update_elem(&processes, &pid, &process, process.has_job || before.account ? BPF_ANY : BPF_NOEXIST) &&
+	    !bpf_map_lookup_elem(&processes, &pid))
 		count_lost();
 	return 0;
 }

@@ -353,6 +353,11 @@ impl Accounting {
     /// # Errors
     /// The kernel refuses; as for want of room.
     pub fn seed(&mut self, pid: u32, account: &Account) -> io::Result<()> {
+        let processes = self.map("processes");
+        let known = processes.lookup(&pid.to_ne_bytes(), MapFlags::ANY).map_err(io::Error::other)?;
+        if known.and_then(|bytes| ProcessAccount::read(&bytes)).is_some_and(|known| known.has_job != 0) {
+            return Ok(()); // It has called `execve` since its environment was read.
+        }
         let key = key_of(account);
         let accounts = self.map("accounts");
         let known = accounts.lookup(&key, MapFlags::ANY).map_err(io::Error::other)?;
@@ -367,8 +372,8 @@ impl Accounting {
             self.map("accounts").update(&key, &bytes, MapFlags::ANY).map_err(io::Error::other)?;
             id
         };
-        let has_job = u32::from(!account.job.is_empty());
-        let process = [id.to_ne_bytes(), has_job.to_ne_bytes()].concat();
+        let mut process = [0; ProcessAccount::BYTES];
+        ProcessAccount { account: id, has_job: u32::from(!account.job.is_empty()) }.write(&mut process);
         self.map("processes").update(&pid.to_ne_bytes(), &process, MapFlags::ANY).map_err(io::Error::other)
     }
 
@@ -387,7 +392,7 @@ impl Accounting {
         // A program that has found an account, and has not said yet that a process has it, takes microseconds.
         std::thread::sleep(std::time::Duration::from_millis(2));
         let used: std::collections::BTreeSet<u32> =
-            self.all::<u32, ProcessAccount>("processes")?.into_iter().map(|(_, one)| one.0).collect();
+            self.all::<u32, ProcessAccount>("processes")?.into_iter().map(|(_, one)| one.account).collect();
         for (account, devices, read) in accounts {
             if used.contains(&account.id) || self.ended(account.id)? != (read.ended, read.last_ns) {
                 self.restore(account)?;
@@ -451,17 +456,22 @@ impl Accounting {
 }
 
 /// What the map of processes holds: an account, and whether the environment named it.
-struct ProcessAccount(u32);
+struct ProcessAccount {
+    account: u32,
+    has_job: u32,
+}
 
 impl Layout for ProcessAccount {
     const BYTES: usize = 8;
 
     fn read(bytes: &[u8]) -> Option<Self> {
-        Some(ProcessAccount(u32::from_ne_bytes(*bytes.first_chunk()?)))
+        let (account, has_job) = (u32::from_ne_bytes(*bytes.first_chunk()?), u32::from_ne_bytes(*bytes.get(4..)?.first_chunk()?));
+        Some(ProcessAccount { account, has_job })
     }
 
     fn write(&self, out: &mut [u8]) {
-        out[..4].copy_from_slice(&self.0.to_ne_bytes());
+        out[..4].copy_from_slice(&self.account.to_ne_bytes());
+        out[4..8].copy_from_slice(&self.has_job.to_ne_bytes());
     }
 }
 

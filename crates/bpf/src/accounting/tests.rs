@@ -227,3 +227,25 @@ fn a_process_that_was_there_before_is_given_its_job() {
     assert!(of_job(&reading, "job-6").is_empty());
     assert!(!reading.uses.contains_key(&seeded.id));
 }
+
+/// A process that was made by `vfork` runs on in the kernel when its parent does: the two race for the map of processes.
+#[test]
+fn a_process_that_calls_execve_meanwhile_keeps_the_job_that_it_was_given() {
+    let Some(mut accounting) = begin() else { return };
+    let mut children = Vec::new();
+    for number in 0..300 {
+        let child = Command::new("cat").stdin(std::process::Stdio::piped()).spawn().expect("cat runs");
+        let account = Account { job: format!("early-{number}").into_bytes(), uid: 7, ..Account::default() };
+        accounting.seed(child.id(), &account).expect("there is room");
+        children.push(child);
+    }
+    let reading = accounting.read().expect("sums can be read");
+    let living =
+        |job: String| of_job(&reading, &job).iter().map(|one| reading.uses.get(&one.id).map_or(0, |used| used.processes)).sum();
+    let counted: Vec<u64> = (0..300).map(|number| living(format!("early-{number}"))).collect();
+    for mut child in children {
+        drop(child.stdin.take());
+        child.wait().expect("it ends");
+    }
+    assert_eq!(counted, [1; 300]);
+}
