@@ -76,14 +76,20 @@ def compact(
 ) -> Done:
     """Merges the parts of each day that is over, `today` of this one, too, and adds its samples up by hour.
 
-    Keeps the last `keep_days` of all but the sums, and `keep_sums_days` of those.
+    Keeps the last `keep_days` of all but the sums, and `keep_sums_days` of those. The samples of a day are
+    added up before they go.
     """
     done = Done()
     now = datetime.datetime.now(datetime.UTC).date()
-    if keep_days is not None:
-        _remove_days(lake, now - datetime.timedelta(days=keep_days), done, lambda table: table != SUMS)
+    first_sums = datetime.date.min
     if keep_sums_days is not None:
-        _remove_days(lake, now - datetime.timedelta(days=keep_sums_days), done, lambda table: table == SUMS)
+        first_sums = now - datetime.timedelta(days=keep_sums_days)
+    if keep_days is not None:
+        first = now - datetime.timedelta(days=keep_days)
+        _add_up_days(lake, (first_sums, first - datetime.timedelta(days=1)), memory, done)
+        _remove_days(lake, first, done, lambda table: table != SUMS)
+    if keep_sums_days is not None:
+        _remove_days(lake, first_sums, done, lambda table: table == SUMS)
     folders: dict[Path, LakePart] = {}
     for part in scan(lake):
         if part.table in ORDER and (today or part.date < now):
@@ -223,6 +229,16 @@ def _remove_abandoned(folder: Path) -> None:
     for path in folder.iterdir():
         if path.name.startswith(_UNFINISHED) and time.time() - path.stat().st_mtime > _ABANDONED_S:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _add_up_days(lake: Path, days: tuple[datetime.date, datetime.date], memory: str, done: Done) -> None:
+    """Adds the samples of days up whose sums are not there; those of damaged parts are lost, and reported."""
+    folders = {part.path.parent: part for part in scan(lake, days) if part.table == SAMPLES}
+    for folder, part in folders.items():
+        with _alone(folder) as is_alone:
+            if is_alone:
+                finish_swap(folder)
+                done.summed_days += add_up(lake, part, memory, done.damaged)
 
 
 def _remove_days(lake: Path, first: datetime.date, done: Done, is_meant: Callable[[str], bool]) -> None:

@@ -26,13 +26,22 @@ def sums_folder(lake: Path, samples: LakePart) -> Path:
     return folder
 
 
-def add_up(lake: Path, example: LakePart, memory: str) -> bool:
-    """Writes the sums of the day and cluster of `example`, a part of its samples; False: they are there."""
+def add_up(lake: Path, example: LakePart, memory: str, damaged: list[str] | None = None) -> bool:
+    """Writes the sums of the day and cluster of `example`, a part of its samples; False: they are there.
+
+    With a list `damaged`, damaged samples are left out, and named in it.
+    """
     folder = sums_folder(lake, example)
     samples = list(parts_of(SAMPLES, example.date, example.path.parent))
     digest = digest_of(samples)
     old = list(parts_of(SUMS, example.date, folder))
     if any(part.writer == digest for part in old):
+        return False
+    if damaged is not None:
+        whole = [part for part in samples if part.damage() is None]
+        damaged += [str(part.path) for part in samples if part not in whole]
+        samples, digest = whole, digest_of(whole)
+    if not samples:
         return False
     new, rows = _write(folder, samples, memory)
     name = f"part-{int(time.time())}-{digest}-{time.time_ns() // 1000}-{rows}-{hash_of(new)[:16]}.parquet"

@@ -346,6 +346,8 @@ class TestCollector:
         again = collector(port=one.port)
         wait_for(lambda: not started.waiting())
         started.end()
+        # What may have been sent before waits until no other collector can be writing it.
+        wait_for(lambda: not list(one.lake.glob("_pending/*.json")))
         again.end()
         sql = "SELECT sum(written_bytes) FROM job_samples WHERE job_id = 'away-1'"
         assert rows(one.lake, sql) == [(20_000,)]

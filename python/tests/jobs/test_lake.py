@@ -245,6 +245,25 @@ class TestMerging:
         assert compacting.compact(lake, keep_sums_days=10).removed_days == 1
         assert parts(lake) == []
 
+    def test_samples_are_added_up_before_they_go(self, lake: Path, call: Callable[..., Result]) -> None:
+        words = ("jobs", "history", "--lake", lake, "--at", "2026-01-03", "--last", "3d", "--format", "json")
+        before = call(*words).stdout
+        done = compacting.compact(lake, keep_days=10)
+        assert (done.summed_days, done.removed_days) == (1, 1)
+        assert parts(lake) == ["job_hours"]
+        assert call(*words).stdout == before
+
+    def test_damaged_samples_that_go_are_reported(self, lake: Path) -> None:
+        first = sorted((lake / FOLDER).glob("part-*"))[0]
+        first.write_bytes(first.read_bytes()[:-100])
+        done = compacting.compact(lake, keep_days=10)
+        assert done.damaged == [str(first)]
+        assert parts(lake) == ["job_hours"]
+
+    def test_sums_that_would_go_are_not_made(self, lake: Path) -> None:
+        done = compacting.compact(lake, keep_days=10, keep_sums_days=10)
+        assert (done.summed_days, parts(lake)) == (0, [])
+
     def test_a_damaged_part_stays_and_is_said(self, lake: Path, call: Callable[..., Result]) -> None:
         parts = sorted((lake / FOLDER).iterdir())
         content = bytearray(parts[0].read_bytes())
@@ -260,7 +279,7 @@ class TestMerging:
     def test_days_that_are_too_old_go(self, lake: Path) -> None:
         today = datetime.datetime.now(datetime.UTC).date()
         generate(lake, nodes=1, jobs=1, hours=1, date=str(today - datetime.timedelta(days=5)), seed=1)
-        done = compacting.compact(lake, keep_days=10)
+        done = compacting.compact(lake, keep_days=10, keep_sums_days=10)
         assert done.removed_days == 1
         assert contents(lake)[0] == STEPS
         assert not [path for path in (lake / "job_samples").iterdir() if "2026-01-01" in path.name]
