@@ -1,0 +1,122 @@
+//! ELF cores: of kdump (`/proc/vmcore`), and of qemu, whose program headers do not follow the ELF header.
+
+use std::path::Path;
+
+use super::{About, Physical, flattened::Bytes, take_notes, u32_at, u64_at};
+use crate::error::{DumpError, Fault};
+
+const HEADER_BYTES: usize = 64;
+const SEGMENT_BYTES: usize = 56;
+const CORE: u16 = 4;
+const X86_64: u16 = 62;
+const LOAD: u32 = 1;
+const NOTE: u32 = 4;
+/// `e_phnum` of a file with more segments: the number is in the first section header.
+const MANY: u16 = 0xffff;
+const PAGE: u64 = 4096;
+
+/// A piece of physical memory, and where it lies.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    start: u64,
+    length: u64,
+    offset: u64,
+}
+
+#[derive(Debug)]
+struct Elf {
+    bytes: Bytes,
+    /// Sorted, without overlaps.
+    segments: Vec<Segment>,
+}
+
+pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, About), DumpError> {
+    let damaged = |what: &str| DumpError::Damaged(path.into(), what.into());
+    let header = bytes.range(0, HEADER_BYTES as u64).ok_or_else(|| damaged("the ELF header is cut off"))?;
+    let short = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
+    if header[4] != 2 || header[5] != 1 || short(18) != X86_64 {
+        return Err(DumpError::NotReadable(path.into(), "an ELF file of another machine than x86-64".into()));
+    }
+    if short(16) != CORE {
+        return Err(DumpError::NoDump(path.into(), "an ELF program or library, no core".into()));
+    }
+    let place = u64_at(&header, 32);
+    let mut count = u64::from(short(56));
+    if count == u64::from(MANY) {
+        let section = bytes.range(u64_at(&header, 40), 64).ok_or_else(|| damaged("the number of segments is cut off"))?;
+        count = u64::from(u32_at(&section, 44));
+    }
+    let table = bytes.range(place, count * SEGMENT_BYTES as u64).ok_or_else(|| damaged("the table of segments is cut off"))?;
+    let mut about = About { format: if bytes.is_flattened() { "ELF, flattened" } else { "ELF" }, ..About::default() };
+    let mut segments = Vec::new();
+    for entry in table.chunks_exact(SEGMENT_BYTES) {
+        let (kind, offset, physical, length) = (u32_at(entry, 0), u64_at(entry, 8), u64_at(entry, 24), u64_at(entry, 32));
+        match kind {
+            NOTE => match bytes.range(offset, length) {
+                Some(content) => take_notes(&content, &mut about),
+                None => about.remarks.push("notes are cut off".into()),
+            },
+            LOAD => segments.push(Segment { start: physical, length, offset }),
+            _ => {}
+        }
+    }
+    let segments = checked(segments, bytes.end(), &mut about);
+    if segments.is_empty() {
+        return Err(DumpError::NoDump(path.into(), "an ELF core without memory".into()));
+    }
+    Ok((Box::new(Elf { bytes, segments }), about))
+}
+
+/// The segments in order, of what the file has.
+fn checked(mut segments: Vec<Segment>, file_end: u64, about: &mut About) -> Vec<Segment> {
+    segments.sort_by_key(|segment| segment.start);
+    let mut found: Vec<Segment> = Vec::new();
+    for mut segment in segments {
+        let there = file_end.saturating_sub(segment.offset);
+        if segment.length > there {
+            about
+                .remarks
+                .push(format!("memory from {:#x} on is cut off after {there} of {} bytes", segment.start, segment.length));
+            segment.length = there;
+        }
+        let end = segment.start.checked_add(segment.length);
+        let is_after = found.last().is_none_or(|last| last.start + last.length <= segment.start);
+        match end {
+            Some(_) if is_after && segment.length > 0 => found.push(segment),
+            Some(_) if segment.length == 0 => {}
+            _ => about.remarks.push(format!("memory from {:#x} on is there twice", segment.start)),
+        }
+    }
+    found
+}
+
+impl Elf {
+    fn segment_of(&self, address: u64) -> Option<&Segment> {
+        let next = self.segments.partition_point(|segment| segment.start <= address);
+        self.segments[..next].last().filter(|segment| address - segment.start < segment.length)
+    }
+}
+
+impl Physical for Elf {
+    fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Fault> {
+        let segment = self.segment_of(address).ok_or(Fault::NotInDump)?;
+        let inside = address - segment.start;
+        if segment.length - inside < out.len() as u64 || !self.bytes.read(segment.offset + inside, out) {
+            return Err(Fault::NotInDump);
+        }
+        Ok(())
+    }
+
+    fn pages(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.length / PAGE).sum()
+    }
+
+    fn next_page(&self, address: u64) -> Option<u64> {
+        let address = address.checked_next_multiple_of(PAGE)?;
+        if self.segment_of(address).is_some() {
+            return Some(address);
+        }
+        let next = self.segments.partition_point(|segment| segment.start < address);
+        self.segments.get(next).map(|segment| segment.start.next_multiple_of(PAGE))
+    }
+}

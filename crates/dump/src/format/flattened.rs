@@ -1,0 +1,135 @@
+//! The bytes of a dump file, and the *flattened* format: what makedumpfile writes where it cannot seek, and qemu always for kdump.
+//!
+//! Flattened: a header of 4096 bytes (`struct makedumpfile_header`: 16 bytes "makedumpfile", type and version as big-endian i64), then records of
+//! an offset and a length (big-endian i64) and that many bytes, and a record of -1 at the end. Source: `makedumpfile.h` of makedumpfile 1.7.
+
+use std::{fs::File, path::Path};
+
+use memmap2::Mmap;
+
+use crate::error::{DumpError, io_error};
+
+const SIGNATURE: &[u8] = b"makedumpfile\0\0\0\0";
+const HEADER_BYTES: usize = 4096;
+
+/// A file that is read at any place.
+#[derive(Debug)]
+pub(crate) struct Bytes {
+    map: Mmap,
+    /// Of a flattened file: where pieces belong, and where they lie. Sorted, and without overlaps.
+    pieces: Option<Vec<Piece>>,
+    /// Whether the record of the end is missing.
+    pub(crate) is_cut: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    offset: u64,
+    length: u64,
+    at: usize,
+}
+
+impl Bytes {
+    pub(crate) fn open(path: &Path) -> Result<Bytes, DumpError> {
+        let file = File::open(path).map_err(io_error(path))?;
+        let kind = file.metadata().map_err(io_error(path))?;
+        if !kind.is_file() {
+            return Err(DumpError::NoDump(path.into(), "not a regular file".into()));
+        }
+        // SAFETY: the map is only read, as bytes. If the file is truncated meanwhile, the kernel ends this process, which does nothing else.
+        let map = unsafe { Mmap::map(&file) }.map_err(io_error(path))?;
+        let mut bytes = Bytes { map, pieces: None, is_cut: false };
+        if bytes.map.starts_with(SIGNATURE) {
+            (bytes.pieces, bytes.is_cut) = {
+                let (pieces, is_cut) = pieces(&bytes.map);
+                (Some(pieces), is_cut)
+            };
+        }
+        Ok(bytes)
+    }
+
+    /// Fill `out` from this offset on; whether the file has all of it.
+    pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> bool {
+        let Some(pieces) = &self.pieces else {
+            let found = usize::try_from(offset).ok().and_then(|at| self.map.get(at..at.checked_add(out.len())?));
+            if let Some(found) = found {
+                out.copy_from_slice(found);
+            }
+            return found.is_some();
+        };
+        let (mut offset, mut rest) = (offset, out);
+        while !rest.is_empty() {
+            let next = pieces.partition_point(|piece| piece.offset <= offset);
+            let Some(piece) = next.checked_sub(1).map(|at| pieces[at]) else { return false };
+            let inside = offset - piece.offset;
+            if inside >= piece.length {
+                return false;
+            }
+            let length = rest.len().min(usize::try_from(piece.length - inside).unwrap_or(usize::MAX));
+            let at = piece.at + inside as usize;
+            let (now, later) = rest.split_at_mut(length);
+            now.copy_from_slice(&self.map[at..at + length]);
+            (offset, rest) = (offset + length as u64, later);
+        }
+        true
+    }
+
+    /// Bytes from this offset on, or fewer where they end; at most 64 MiB.
+    pub(crate) fn range(&self, offset: u64, length: u64) -> Option<Vec<u8>> {
+        let mut out = vec![0; usize::try_from(length).ok().filter(|length| *length <= 64 << 20)?];
+        self.read(offset, &mut out).then_some(out)
+    }
+
+    /// Where the last byte lies.
+    pub(crate) fn end(&self) -> u64 {
+        match &self.pieces {
+            None => self.map.len() as u64,
+            Some(pieces) => pieces.last().map_or(0, |piece| piece.offset + piece.length),
+        }
+    }
+
+    pub(crate) fn is_flattened(&self) -> bool {
+        self.pieces.is_some()
+    }
+}
+
+/// Where the records of a flattened file belong, and whether their end is missing.
+fn pieces(map: &[u8]) -> (Vec<Piece>, bool) {
+    let number = |at: usize| map.get(at..at + 8).and_then(|part| part.first_chunk()).map(|part| i64::from_be_bytes(*part));
+    let (mut at, mut found) = (HEADER_BYTES, Vec::new());
+    let is_cut = loop {
+        let (Some(offset), Some(length)) = (number(at), number(at + 8)) else { break true };
+        if offset < 0 {
+            break false;
+        }
+        at += 16;
+        let left = map.len().saturating_sub(at) as u64;
+        let (offset, length) = (offset.cast_unsigned(), length.max(0).cast_unsigned().min(left));
+        found.push(Piece { offset, length, at });
+        at += length as usize;
+    };
+    (without_overlaps(found), is_cut)
+}
+
+/// The pieces in order; of what was written twice, the later one counts.
+fn without_overlaps(pieces: Vec<Piece>) -> Vec<Piece> {
+    let mut placed = std::collections::BTreeMap::<u64, Piece>::new();
+    for piece in pieces.into_iter().filter(|piece| piece.length > 0) {
+        let Some(end) = piece.offset.checked_add(piece.length) else { continue };
+        let first = placed.range(..piece.offset).next_back().map_or(piece.offset, |(offset, _)| *offset);
+        let touched: Vec<Piece> = placed.range(first..end).map(|(_, old)| *old).collect();
+        for old in touched.into_iter().filter(|old| old.offset + old.length > piece.offset) {
+            placed.remove(&old.offset);
+            if old.offset < piece.offset {
+                placed.insert(old.offset, Piece { length: piece.offset - old.offset, ..old });
+            }
+            let old_end = old.offset + old.length;
+            if old_end > end {
+                let cut = end - old.offset;
+                placed.insert(end, Piece { offset: end, length: old_end - end, at: old.at + cut as usize });
+            }
+        }
+        placed.insert(piece.offset, piece);
+    }
+    placed.into_values().collect()
+}

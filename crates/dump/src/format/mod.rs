@@ -1,0 +1,108 @@
+//! The files that dumps come in: which page of the machine's memory lies where.
+
+mod elf;
+mod flattened;
+mod kdump;
+mod lzo;
+
+use std::path::Path;
+
+use crate::error::{DumpError, Fault};
+use flattened::Bytes;
+
+/// What a file says of itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct About {
+    /// As messages name the format.
+    pub(crate) format: &'static str,
+    /// What the kernel wrote down for readers of dumps, if the file has it.
+    pub(crate) vmcoreinfo: Option<Vec<u8>>,
+    /// Processors whose registers are in it.
+    pub(crate) registers: Vec<Registers>,
+    /// Which pages makedumpfile was to leave out (its option `-d`).
+    pub(crate) level: Option<i32>,
+    /// What is wrong with the file, and was not in the way.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// Registers of a processor when the dump was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Registers {
+    pub(crate) ip: u64,
+    pub(crate) sp: u64,
+    pub(crate) bp: u64,
+}
+
+/// Physical memory.
+pub(crate) trait Physical {
+    /// Fill `out` from this address on; it lies in one page.
+    fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Fault>;
+
+    /// Pages that are in the dump.
+    fn pages(&self) -> u64;
+
+    /// The address of the next page that is in the dump, from this address on.
+    fn next_page(&self, address: u64) -> Option<u64>;
+}
+
+/// Open a file, whatever of the known formats it has.
+pub(crate) fn open(path: &Path) -> Result<(Box<dyn Physical>, About), DumpError> {
+    let bytes = Bytes::open(path)?;
+    let mut magic = [0; 8];
+    if !bytes.read(0, &mut magic) {
+        return Err(DumpError::NoDump(path.into(), "shorter than the header of any dump".into()));
+    }
+    match &magic {
+        [0x7f, b'E', b'L', b'F', ..] => elf::open(bytes, path),
+        b"KDUMP   " | b"DISKDUMP" => kdump::open(bytes, path),
+        _ => Err(DumpError::NoDump(path.into(), "neither an ELF core nor a dump of makedumpfile".into())),
+    }
+}
+
+/// A number at a place of a header.
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(|part| part.first_chunk()).map_or(0, |part| u32::from_le_bytes(*part))
+}
+
+/// A number at a place of a header.
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).and_then(|part| part.first_chunk()).map_or(0, |part| u64::from_le_bytes(*part))
+}
+
+/// A note of an ELF file: name, type, content.
+pub(crate) type Note<'b> = (&'b [u8], u32, &'b [u8]);
+
+/// The notes in a segment of them; ends at the first that does not fit.
+pub(crate) fn notes(mut bytes: &[u8]) -> Vec<Note<'_>> {
+    let mut found = Vec::new();
+    let padded = |length: u32| (length as usize).next_multiple_of(4);
+    while bytes.len() >= 12 {
+        let (name_length, length, kind) = (u32_at(bytes, 0), u32_at(bytes, 4), u32_at(bytes, 8));
+        let (name_end, end) = (12 + padded(name_length), 12 + padded(name_length) + padded(length));
+        let (Some(name), Some(content)) =
+            (bytes.get(12..12 + name_length as usize), bytes.get(name_end..name_end + length as usize))
+        else {
+            break;
+        };
+        found.push((name.strip_suffix(b"\0").unwrap_or(name), kind, content));
+        bytes = bytes.get(end..).unwrap_or_default();
+    }
+    found
+}
+
+/// What the notes of a dump say.
+pub(crate) fn take_notes(bytes: &[u8], about: &mut About) {
+    const PRSTATUS: u32 = 1;
+    // Of `struct elf_prstatus` on x86-64: `pr_reg`, and in it `bp`, `ip`, `sp` (arch/x86/include/asm/user_64.h).
+    const REGISTERS: usize = 112;
+    for (name, kind, content) in notes(bytes) {
+        match name {
+            b"CORE" if kind == PRSTATUS => {
+                let register = |number: usize| u64_at(content, REGISTERS + 8 * number);
+                about.registers.push(Registers { ip: register(16), sp: register(19), bp: register(4) });
+            }
+            b"VMCOREINFO" => about.vmcoreinfo = Some(content.to_vec()),
+            _ => {}
+        }
+    }
+}

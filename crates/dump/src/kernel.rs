@@ -1,0 +1,152 @@
+//! A kernel as a dump shows it: its memory, its names, its types.
+
+use std::path::Path;
+
+use crate::{
+    btf::{Field, Types},
+    error::{DumpError, Fault},
+    format::{self, About, Registers},
+    memory::Memory,
+    symbols::Symbols,
+    vmcoreinfo::VmCoreInfo,
+};
+
+/// What a dump is of, as far as its headers and notes say.
+#[derive(Clone, Debug, Default)]
+pub struct Description {
+    /// Of the file.
+    pub format: &'static str,
+    /// The kernel's release, such as `6.1.0-56-cloud-amd64`.
+    pub release: Option<String>,
+    /// Its build, by which files of debug information are found.
+    pub build_id: Option<String>,
+    /// Pages of 4096 bytes in the file.
+    pub pages: u64,
+    /// Processors whose registers are in the file.
+    pub processors: usize,
+    /// What makedumpfile was to leave out (`-d`), if it made the file.
+    pub level: Option<i32>,
+    /// Symbols that the kernel names; 0: none could be read.
+    pub symbols: usize,
+    /// Types that the kernel describes; 0: none could be read.
+    pub types: usize,
+    /// What is wrong, or missing, and was not in the way.
+    pub remarks: Vec<String>,
+}
+
+/// A kernel whose memory was opened.
+pub struct Kernel {
+    pub(crate) memory: Memory,
+    pub(crate) info: VmCoreInfo,
+    pub(crate) symbols: Symbols,
+    pub(crate) types: Types,
+    pub(crate) registers: Vec<Registers>,
+    /// Where the variables of each processor begin, as far as it is known.
+    per_cpu: Vec<u64>,
+    description: Description,
+}
+
+impl Kernel {
+    /// Open a dump, and read names and types out of it.
+    ///
+    /// # Errors
+    /// [`DumpError`]: the file cannot be read, is no dump of a kernel, or one that is not understood.
+    pub fn open(path: &Path) -> Result<Kernel, DumpError> {
+        let (physical, about) = format::open(path)?;
+        let About { format, vmcoreinfo, registers, level, mut remarks } = about;
+        let given = vmcoreinfo.map(|bytes| VmCoreInfo::of(&bytes)).filter(|info| info.symbol("_stext").is_some());
+        let info = match given {
+            Some(info) => info,
+            None => {
+                remarks.push("the file has no VMCOREINFO: it was looked for in the memory".into());
+                VmCoreInfo::search(&*physical)
+                    .ok_or_else(|| DumpError::NoDump(path.into(), "no kernel has left its VMCOREINFO in it".into()))?
+            }
+        };
+        let pages = physical.pages();
+        let memory = Memory::new(physical, &info).ok_or_else(|| {
+            DumpError::NotReadable(path.into(), "VMCOREINFO does not say where the page table of the kernel lies".into())
+        })?;
+        let symbols = Symbols::read(&memory, &info).unwrap_or_else(|fault| {
+            remarks.push(format!("the names of the kernel (kallsyms) cannot be read: {}", fault.word()));
+            Symbols::default()
+        });
+        let types = types_of(&memory, &symbols).unwrap_or_else(|fault| {
+            remarks.push(format!("the types of the kernel (BTF) cannot be read: {}", fault.word()));
+            Types::default()
+        });
+        let description = Description {
+            format,
+            release: info.text("OSRELEASE").map(Into::into),
+            build_id: info.text("BUILD-ID").map(Into::into),
+            pages,
+            processors: registers.len(),
+            level,
+            symbols: symbols.len(),
+            types: types.len().saturating_sub(1),
+            remarks,
+        };
+        let per_cpu = per_cpu_offsets(&memory, &symbols).unwrap_or_default();
+        Ok(Kernel { memory, info, symbols, types, registers, per_cpu, description })
+    }
+
+    /// What the dump is of.
+    #[must_use]
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Where a member of a structure lies.
+    pub(crate) fn field(&self, structure: &str, path: &str) -> Result<Field, Fault> {
+        self.types.field(structure, path).ok_or(Fault::NoType)
+    }
+
+    /// The first of several members that this kernel has: names change from version to version.
+    pub(crate) fn any_field(&self, structure: &str, paths: &[&str]) -> Result<Field, Fault> {
+        paths.iter().find_map(|path| self.types.field(structure, path)).ok_or(Fault::NoType)
+    }
+
+    /// The address of a symbol.
+    pub(crate) fn symbol(&self, name: &str) -> Result<u64, Fault> {
+        self.symbols.address(name).ok_or(Fault::NoType)
+    }
+
+    /// The number in a member of the structure at this address.
+    pub(crate) fn number(&self, structure: u64, field: Field) -> Result<u64, Fault> {
+        let value = self.memory.number(structure.wrapping_add(field.offset), field.size.min(8))?;
+        Ok(match field.bits {
+            Some((first, count)) => value >> first & (1_u64.checked_shl(count).unwrap_or(0).wrapping_sub(1)),
+            None => value,
+        })
+    }
+
+    /// The text in a member, until its first NUL.
+    pub(crate) fn text(&self, structure: u64, field: Field) -> Result<String, Fault> {
+        let bytes = self.memory.bytes(structure.wrapping_add(field.offset), field.size as u64)?;
+        Ok(String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned())
+    }
+
+    /// How many processors may be there.
+    pub(crate) fn cpus(&self) -> usize {
+        self.per_cpu.len()
+    }
+
+    /// The address of the variable of a processor.
+    pub(crate) fn per_cpu(&self, address: u64, cpu: usize) -> Result<u64, Fault> {
+        self.per_cpu.get(cpu).map(|offset| address.wrapping_add(*offset)).ok_or(Fault::NoType)
+    }
+}
+
+fn per_cpu_offsets(memory: &Memory, symbols: &Symbols) -> Result<Vec<u64>, Fault> {
+    const MOST: u32 = 8192;
+    let place = |name: &str| symbols.address(name).ok_or(Fault::NoType);
+    let count = memory.u32(place("nr_cpu_ids")?)?.min(MOST);
+    let offsets = memory.bytes(place("__per_cpu_offset")?, u64::from(count) * 8)?;
+    Ok(offsets.chunks_exact(8).map(|eight| u64::from_le_bytes(*eight.first_chunk().expect("8 bytes"))).collect())
+}
+
+fn types_of(memory: &Memory, symbols: &Symbols) -> Result<Types, Fault> {
+    let (start, end) = (symbols.address("__start_BTF"), symbols.address("__stop_BTF"));
+    let (start, end) = start.zip(end).ok_or(Fault::NoType)?;
+    Types::of(memory.bytes(start, end.wrapping_sub(start))?).ok_or(Fault::Damaged)
+}

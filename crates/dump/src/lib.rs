@@ -1,0 +1,35 @@
+//! What a kernel was doing when it died: reads the memory that kdump, makedumpfile or qemu has written.
+//!
+//! No debug information is needed: names ([`symbols`]) and types ([`btf`]) are those that the kernel carries itself. Everything that is read may be
+//! damaged: each address that cannot be read becomes a [`Fault`] in its row, and each walk has an end.
+//!
+//! ```text
+//! format/  file -> physical pages      memory   kernel addresses -> physical      symbols, btf   names and types out of the memory
+//! kernel   all of these together       walk, tasks, stacks, log   what is asked     tables         rows
+//! ```
+
+mod btf;
+mod error;
+mod format;
+mod kernel;
+mod locks;
+mod log;
+mod memory;
+mod orc;
+mod stacks;
+mod symbols;
+mod tables;
+mod tasks;
+mod vmcoreinfo;
+mod walk;
+
+pub use error::{DumpError, Fault};
+pub use kernel::{Description, Kernel};
+pub use locks::{LockKind, LockWait};
+pub use log::{Log, LogRecord};
+pub use stacks::{Frame, Stacks};
+pub use tables::{Outcome, Part, write};
+pub use tasks::{Task, Tasks};
+
+/// What the tables of a capture of this kind are about.
+pub const ABOUT: &str = "dump";

@@ -1,0 +1,116 @@
+//! The kernel's own addresses: page tables of x86-64 with four or five levels.
+
+use std::cell::Cell;
+
+use crate::{error::Fault, format::Physical, vmcoreinfo::VmCoreInfo};
+
+const PAGE: u64 = 4096;
+const PRESENT: u64 = 1;
+const LARGE: u64 = 1 << 7;
+/// The physical address in an entry; the bits above are of protection keys and encryption.
+const FRAME: u64 = 0x000f_ffff_ffff_f000;
+/// Where the kernel's image is mapped (Documentation/arch/x86/x86_64/mm.rst).
+const IMAGE: u64 = 0xffff_ffff_8000_0000;
+const TRANSLATIONS: usize = 4096;
+
+/// Memory of the kernel.
+pub(crate) struct Memory {
+    pub(crate) physical: Box<dyn Physical>,
+    /// Where the kernel's page table lies.
+    table: u64,
+    levels: u32,
+    /// Bits that mark encrypted pages.
+    encrypted: u64,
+    /// Pages whose place is known: page number and place.
+    known: Vec<Cell<(u64, u64)>>,
+}
+
+impl Memory {
+    /// `None`: the kernel did not say where its page table lies.
+    pub(crate) fn new(physical: Box<dyn Physical>, info: &VmCoreInfo) -> Option<Memory> {
+        let table = info.symbol("init_top_pgt").or_else(|| info.symbol("swapper_pg_dir"))?;
+        let base = info.number("phys_base")?;
+        let table = table.checked_sub(IMAGE)?.checked_add_signed(base)?;
+        let levels = if info.number("pgtable_l5_enabled") == Some(1) { 5 } else { 4 };
+        let encrypted = info.number("sme_mask").unwrap_or(0).cast_unsigned();
+        Some(Memory { physical, table, levels, encrypted, known: vec![Cell::new((u64::MAX, 0)); TRANSLATIONS] })
+    }
+
+    /// Fill `out` from this address of the kernel on.
+    pub(crate) fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Fault> {
+        let (mut address, mut rest) = (address, out);
+        while !rest.is_empty() {
+            let here = rest.len().min((PAGE - address % PAGE) as usize);
+            let (now, later) = rest.split_at_mut(here);
+            self.physical.read(self.translate(address)?, now)?;
+            rest = later;
+            address = address.wrapping_add(here as u64);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn u64(&self, address: u64) -> Result<u64, Fault> {
+        let mut bytes = [0; 8];
+        self.read(address, &mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    pub(crate) fn u32(&self, address: u64) -> Result<u32, Fault> {
+        let mut bytes = [0; 4];
+        self.read(address, &mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    /// A number of 1 to 8 bytes.
+    pub(crate) fn number(&self, address: u64, size: usize) -> Result<u64, Fault> {
+        let mut bytes = [0; 8];
+        self.read(address, bytes.get_mut(..size).ok_or(Fault::NoType)?)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Bytes from this address on; at most 64 MiB, so that a wrong length is no danger.
+    pub(crate) fn bytes(&self, address: u64, length: u64) -> Result<Vec<u8>, Fault> {
+        let length = usize::try_from(length).ok().filter(|length| *length <= 64 << 20).ok_or(Fault::TooLong)?;
+        let mut out = vec![0; length];
+        self.read(address, &mut out)?;
+        Ok(out)
+    }
+
+    /// The physical address.
+    fn translate(&self, address: u64) -> Result<u64, Fault> {
+        let page = address / PAGE;
+        let known = &self.known[(page as usize ^ (page >> 12) as usize) % TRANSLATIONS];
+        let (known_page, frame) = known.get();
+        if known_page == page {
+            return Ok(frame | (address % PAGE));
+        }
+        let found = self.walk(address)?;
+        known.set((page, found & !(PAGE - 1)));
+        Ok(found)
+    }
+
+    fn walk(&self, address: u64) -> Result<u64, Fault> {
+        let width = 12 + 9 * self.levels;
+        // An address that is not the sign extension of its lower bits is none.
+        let shift = 64 - width;
+        if address.cast_signed() << shift >> shift != address.cast_signed() {
+            return Err(Fault::NotMapped);
+        }
+        let mut table = self.table;
+        for level in (0..self.levels).rev() {
+            let shift = 12 + 9 * level;
+            let mut bytes = [0; 8];
+            self.physical.read(table + (address >> shift & 511) * 8, &mut bytes)?;
+            let entry = u64::from_le_bytes(bytes) & !self.encrypted;
+            if entry & PRESENT == 0 {
+                return Err(Fault::NotMapped);
+            }
+            if level == 0 || (level <= 2 && entry & LARGE != 0) {
+                let inside = (1 << shift) - 1;
+                return Ok(entry & FRAME & !inside | address & inside);
+            }
+            table = entry & FRAME;
+        }
+        Err(Fault::NotMapped)
+    }
+}

@@ -1,0 +1,223 @@
+//! Kernel stacks of tasks: where each was called from. Of a task that ran, as far as the dump has the registers of its processor.
+
+use rustc_hash::FxHashMap;
+
+use crate::{
+    btf::Field,
+    error::Fault,
+    kernel::Kernel,
+    orc::{Base, Kind, Orc},
+    tasks::Task,
+};
+
+/// Deeper than any stack of 16 KiB.
+const MOST_FRAMES: usize = 512;
+const STACK_BYTES: u64 = 16 << 10;
+/// User addresses are below.
+const KERNEL: u64 = 1 << 63;
+
+/// A stack: return addresses from the innermost on, and why there are no more.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Stack {
+    pub(crate) addresses: Vec<u64>,
+    /// `None`: the last one is where the kernel was entered, or where the task began.
+    pub(crate) fault: Option<Fault>,
+}
+
+/// One line of a stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Where the execution goes on.
+    pub address: u64,
+    /// The function, and how far in it; `None`: no symbol lies there.
+    pub function: Option<(String, u64)>,
+}
+
+/// The different stacks, and which task has which.
+#[derive(Debug, Default)]
+pub struct Stacks {
+    /// Each once, in the order of the first task that has it; with why it breaks off.
+    pub stacks: Vec<(Vec<Frame>, Option<Fault>)>,
+    /// For each task the number of its stack; `None`: it was running, or has no stack any more.
+    pub of_tasks: Vec<Option<usize>>,
+    /// For each task the function that it waits in, as /proc/PID/wchan names it.
+    pub waits: Vec<Option<String>>,
+}
+
+/// What unwinding needs of the kernel's layout.
+struct Layout {
+    saved_bp: Field,
+    saved_ip: Field,
+    saved_bytes: u64,
+    registers: [Field; 4],
+    /// Code of the scheduler, which everybody waits in.
+    scheduler: Vec<(u64, u64)>,
+    on_cpu: Option<Field>,
+}
+
+impl Layout {
+    fn of(kernel: &Kernel) -> Result<Layout, Fault> {
+        let register = |name: &str| kernel.field("pt_regs", name);
+        let pair = |start: &str, end: &str| Some((kernel.symbols.address(start)?, kernel.symbols.address(end)?));
+        let scheduler = [pair("__sched_text_start", "__sched_text_end"), pair("__lock_text_start", "__lock_text_end")];
+        Ok(Layout {
+            saved_bp: kernel.field("inactive_task_frame", "bp")?,
+            saved_ip: kernel.field("inactive_task_frame", "ret_addr")?,
+            saved_bytes: kernel.types.size_of("inactive_task_frame").ok_or(Fault::NoType)?,
+            registers: [register("ip")?, register("sp")?, register("bp")?, register("cs")?],
+            scheduler: scheduler.into_iter().flatten().collect(),
+            on_cpu: kernel.field("task_struct", "on_cpu").ok(),
+        })
+    }
+}
+
+/// A stack that was copied out of the dump.
+struct Copied {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Copied {
+    fn u64(&self, address: u64) -> Result<u64, Fault> {
+        let at = address.checked_sub(self.start).and_then(|at| usize::try_from(at).ok()).ok_or(Fault::NotMapped)?;
+        let found = at.checked_add(8).and_then(|end| self.bytes.get(at..end)).ok_or(Fault::NotMapped)?;
+        Ok(u64::from_le_bytes(*found.first_chunk().expect("8 bytes")))
+    }
+}
+
+impl Kernel {
+    /// The stacks of these tasks.
+    ///
+    /// # Errors
+    /// A [`Fault`] where this kernel has no ORC tables, or they are not in the dump.
+    pub fn stacks(&self, tasks: &[Task]) -> Result<Stacks, Fault> {
+        let (orc, layout) = (Orc::read(self)?, Layout::of(self)?);
+        let mut known: FxHashMap<Stack, usize> = FxHashMap::default();
+        let mut waits: FxHashMap<u64, Option<String>> = FxHashMap::default();
+        let mut found = Stacks::default();
+        for task in tasks {
+            let stack = self.stack(task, &orc, &layout);
+            let waited = stack.as_ref().and_then(|stack| {
+                let outside = |address: &&u64| !layout.scheduler.iter().any(|(start, end)| (start..end).contains(address));
+                stack.addresses.iter().find(outside)
+            });
+            found.waits.push(waited.and_then(|address| {
+                let name = || self.symbols.function(address.wrapping_sub(1)).map(|(name, _)| name.to_string());
+                waits.entry(*address).or_insert_with(name).clone()
+            }));
+            found.of_tasks.push(stack.map(|stack| {
+                let next = known.len();
+                *known.entry(stack).or_insert_with_key(|stack| {
+                    found.stacks.push((self.frames(&stack.addresses), stack.fault));
+                    next
+                })
+            }));
+        }
+        Ok(found)
+    }
+
+    fn frames(&self, addresses: &[u64]) -> Vec<Frame> {
+        // A call may be the last instruction of its function: the address to return to lies in the next one.
+        let name = |address: u64| self.symbols.function(address.wrapping_sub(1)).map(|(name, far)| (name.to_string(), far + 1));
+        addresses.iter().map(|address| Frame { address: *address, function: name(*address) }).collect()
+    }
+
+    /// `None`: it has none any more, or it ran, and the dump does not say where.
+    fn stack(&self, task: &Task, orc: &Orc, layout: &Layout) -> Option<Stack> {
+        let runs = layout.on_cpu.and_then(|on_cpu| self.number(task.address, on_cpu).ok());
+        if task.stack == 0 {
+            return None;
+        }
+        let end = task.stack.wrapping_add(STACK_BYTES);
+        let is_here = |sp: u64| (task.stack..end).contains(&sp);
+        let registers = if runs == Some(1) { Some(self.registers.iter().find(|registers| is_here(registers.sp))?) } else { None };
+        let sp = registers.map_or(task.sp, |registers| registers.sp);
+        if !is_here(sp) {
+            return Some(Stack { addresses: Vec::new(), fault: Some(Fault::NotMapped) });
+        }
+        let mut stack = Stack::default();
+        let unwound = self.memory.bytes(sp, end - sp).and_then(|bytes| {
+            let copied = Copied { start: sp, bytes };
+            let first = match registers {
+                Some(registers) => Position { ip: registers.ip, sp, bp: registers.bp, is_exact: true },
+                None => Position::saved(&copied, sp, layout)?,
+            };
+            unwind(&copied, first, orc, layout, &mut stack.addresses)
+        });
+        stack.fault = unwound.err();
+        Some(stack)
+    }
+}
+
+/// Where an execution stands.
+struct Position {
+    ip: u64,
+    sp: u64,
+    bp: u64,
+    /// Whether `ip` was interrupted, and is no address to return to.
+    is_exact: bool,
+}
+
+impl Position {
+    /// Of a task that was taken from its processor: `switch_to` leaves a frame.
+    fn saved(stack: &Copied, sp: u64, layout: &Layout) -> Result<Position, Fault> {
+        let (bp, ip) = (stack.u64(sp + layout.saved_bp.offset)?, stack.u64(sp + layout.saved_ip.offset)?);
+        Ok(Position { ip, sp: sp + layout.saved_bytes, bp, is_exact: false })
+    }
+}
+
+/// From a position to where the kernel was entered, or where the task began.
+fn unwind(stack: &Copied, first: Position, orc: &Orc, layout: &Layout, addresses: &mut Vec<u64>) -> Result<(), Fault> {
+    let mut at = first;
+    while addresses.len() < MOST_FRAMES {
+        if at.ip < KERNEL {
+            return Ok(());
+        }
+        addresses.push(at.ip);
+        match caller(stack, &at, orc, layout)? {
+            Some(next) => at = next,
+            None => return Ok(()),
+        }
+    }
+    Err(Fault::TooLong)
+}
+
+/// The frame that called this one; `None`: there is none in the kernel.
+fn caller(stack: &Copied, at: &Position, orc: &Orc, layout: &Layout) -> Result<Option<Position>, Fault> {
+    const USER: u64 = 3;
+    let entry = orc.entry(if at.is_exact { at.ip } else { at.ip - 1 }).ok_or(Fault::NoType)?;
+    if entry.kind == Kind::End {
+        return Ok(None);
+    }
+    let above = match entry.sp {
+        (Base::Sp, offset) => at.sp.wrapping_add_signed(offset),
+        (Base::Bp, offset) => at.bp.wrapping_add_signed(offset),
+        (Base::AtSp, offset) => stack.u64(at.sp)?.wrapping_add_signed(offset),
+        (Base::AtBp, offset) => stack.u64(at.bp.wrapping_add_signed(offset))?,
+        (Base::Unknown | Base::Other | Base::Caller, _) => return Err(Fault::NoType),
+    };
+    let bp = match entry.bp {
+        (Base::Caller, offset) => stack.u64(above.wrapping_add_signed(offset))?,
+        (Base::Bp, offset) => stack.u64(at.bp.wrapping_add_signed(offset))?,
+        _ => at.bp,
+    };
+    let [ip, sp, saved_bp, cs] = layout.registers;
+    let is_of_user = |registers: u64| Ok::<bool, Fault>(stack.u64(registers.wrapping_add(cs.offset))? & USER == USER);
+    let next = match entry.kind {
+        Kind::Call => Position { ip: stack.u64(above.wrapping_sub(8))?, sp: above, bp, is_exact: false },
+        Kind::Registers if is_of_user(above)? => return Ok(None),
+        Kind::Registers => {
+            let read = |field: Field| stack.u64(above.wrapping_add(field.offset));
+            Position { ip: read(ip)?, sp: read(sp)?, bp: read(saved_bp)?, is_exact: true }
+        }
+        // The registers that an interrupt saves by itself: from `ip` on.
+        Kind::SomeRegisters if is_of_user(above.wrapping_sub(ip.offset))? => return Ok(None),
+        Kind::SomeRegisters => {
+            let start = above.wrapping_sub(ip.offset);
+            Position { ip: stack.u64(above)?, sp: stack.u64(start.wrapping_add(sp.offset))?, bp, is_exact: true }
+        }
+        Kind::End | Kind::Unknown => return Err(Fault::NoType),
+    };
+    // Stacks grow downwards: whoever called has more above him.
+    if next.sp <= at.sp { Err(Fault::Cycle) } else { Ok(Some(next)) }
+}

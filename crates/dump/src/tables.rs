@@ -1,0 +1,236 @@
+//! What was read, as rows.
+
+use std::path::Path;
+
+use sysdock_table::{Recording, TableError, readable, rows};
+
+use crate::{Fault, Frame, Kernel, LockWait, Log, Stacks, Task, Tasks};
+
+/// What is read of a dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Tasks with their times: `dump_tasks`.
+    Tasks,
+    /// Their stacks: `dump_stacks`, `dump_frames`, and two columns of `dump_tasks`.
+    Stacks,
+    /// Locks that they wait for: `dump_locks`.
+    Locks,
+    /// `dump_log`.
+    Log,
+}
+
+impl Part {
+    /// All.
+    pub const ALL: [Part; 4] = [Part::Tasks, Part::Stacks, Part::Locks, Part::Log];
+
+    /// The tables that it writes.
+    #[must_use]
+    pub fn tables(self) -> &'static [&'static str] {
+        match self {
+            Part::Tasks => &["dump_tasks"],
+            Part::Stacks => &["dump_tasks", "dump_stacks", "dump_frames"],
+            Part::Locks => &["dump_locks"],
+            Part::Log => &["dump_log"],
+        }
+    }
+}
+
+/// What was read, and what could not be.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Tasks.
+    pub tasks: u64,
+    /// Tasks that were read whole.
+    pub whole_tasks: u64,
+    /// Why the kernel stopped, in its own words.
+    pub panic: Option<String>,
+    /// A word of `import_issues.issue`, and what happened.
+    pub issues: Vec<(&'static str, String)>,
+}
+
+/// Words of `import_issues.issue`, explained in docs/reference/import-issues.md.
+const UNREADABLE: &str = "dump_unreadable";
+const REMARK: &str = "dump_remark";
+
+/// Read these parts of a kernel into a recording.
+///
+/// # Errors
+/// [`TableError`]: the recording cannot be written. What of the dump cannot be read is in the outcome, and in `import_issues`.
+pub fn write(kernel: &Kernel, path: &Path, parts: &[Part], recording: &mut Recording) -> Result<Outcome, TableError> {
+    let mut outcome = Outcome::default();
+    let remarks = kernel.description().remarks.iter();
+    outcome.issues.extend(remarks.map(|remark| (REMARK, remark.clone())));
+    let log = kernel.log();
+    if let Ok(log) = &log {
+        outcome.panic = panic_of(log);
+        if parts.contains(&Part::Log) {
+            write_log(log, recording)?;
+        }
+        if log.unread > 0 {
+            outcome.issues.push((UNREADABLE, format!("{} records of the log", log.unread)));
+        }
+    }
+    note(&mut outcome, "the log", log.as_ref().err());
+    write_tasks(kernel, parts, recording, &mut outcome)?;
+    let source = path.to_string_lossy();
+    recording.write_rows(outcome.issues.iter().map(|(issue, detail)| rows::ImportIssues {
+        source: source.as_ref().into(),
+        line: 0,
+        issue: (*issue).into(),
+        understood: *issue == REMARK,
+        detail: Some(detail.as_str().into()),
+        excerpt: None,
+    }))?;
+    write_description(kernel, path, &outcome, recording)?;
+    for table in parts.iter().flat_map(|part| part.tables()) {
+        recording.manifest.tables.entry((*table).into()).or_default();
+    }
+    Ok(outcome)
+}
+
+fn note(outcome: &mut Outcome, what: &str, fault: Option<&Fault>) {
+    outcome.issues.extend(fault.map(|fault| (UNREADABLE, format!("{what}: {}", fault.word()))));
+}
+
+/// Tasks, stacks and locks: each needs what comes before it.
+fn write_tasks(kernel: &Kernel, parts: &[Part], recording: &mut Recording, outcome: &mut Outcome) -> Result<(), TableError> {
+    if !parts.iter().any(|part| *part != Part::Log) {
+        return Ok(());
+    }
+    let found = kernel.tasks();
+    note(outcome, "the tasks", found.as_ref().err());
+    let Tasks { tasks, broken } = found.unwrap_or_default();
+    outcome.issues.extend(broken.iter().map(|(what, fault)| (UNREADABLE, format!("{what}: {}", fault.word()))));
+    outcome.tasks = tasks.len() as u64;
+    outcome.whole_tasks = tasks.iter().filter(|task| task.fault.is_none()).count() as u64;
+    let wants_stacks = parts.iter().any(|part| matches!(part, Part::Stacks | Part::Locks));
+    let mut stacks = Stacks::default();
+    if wants_stacks {
+        match kernel.stacks(&tasks) {
+            Ok(found) => stacks = found,
+            Err(fault) => note(outcome, "the stacks", Some(&fault)),
+        }
+    }
+    if parts.iter().any(|part| matches!(part, Part::Tasks | Part::Stacks)) {
+        let row = |(number, task)| task_row(task, stacks.of_tasks.get(number), stacks.waits.get(number));
+        recording.write_rows(tasks.iter().enumerate().map(row))?;
+    }
+    if parts.contains(&Part::Stacks) {
+        recording.write_rows(stack_rows(&stacks))?;
+        let frames = stacks.stacks.iter().enumerate().flat_map(|(number, (frames, fault))| frame_rows(number, frames, *fault));
+        recording.write_rows(frames)?;
+    }
+    if parts.contains(&Part::Locks) {
+        let locks = kernel.locks(&tasks, &stacks);
+        recording.write_rows(locks.iter().map(|lock| lock_row(lock, &tasks, &stacks)))?;
+    }
+    Ok(())
+}
+
+fn task_row<'t>(task: &'t Task, stack: Option<&Option<usize>>, wait: Option<&'t Option<String>>) -> rows::DumpTasks<'t> {
+    let signed = |value: Option<u64>| value.map(u64::cast_signed);
+    rows::DumpTasks {
+        pid: task.pid.map(u32::cast_signed),
+        tgid: task.tgid.map(u32::cast_signed),
+        ppid: task.ppid.map(u32::cast_signed),
+        comm: task.comm.as_deref().map(|comm| readable(comm.as_bytes())),
+        state: task.letter().map(|letter| letter.to_string().into()),
+        cpu: task.cpu.map(u32::cast_signed),
+        user_ns: signed(task.user_ns),
+        system_ns: signed(task.system_ns),
+        run_ns: signed(task.run_ns),
+        queue_ns: signed(task.queue_ns),
+        start_ns: signed(task.start_ns),
+        rss_bytes: signed(task.rss_bytes),
+        read_bytes: signed(task.read_bytes),
+        write_bytes: signed(task.write_bytes),
+        stack_id: stack.copied().flatten().map(|stack| stack as i32),
+        wait_function: wait.and_then(|wait| wait.as_deref()).map(Into::into),
+        address: task.address.cast_signed(),
+        status: task.fault.map_or("ok", Fault::word).into(),
+    }
+}
+
+fn stack_rows(stacks: &Stacks) -> impl Iterator<Item = rows::DumpStacks<'_>> {
+    let mut tasks = vec![0; stacks.stacks.len()];
+    stacks.of_tasks.iter().flatten().for_each(|stack| tasks[*stack] += 1);
+    stacks.stacks.iter().zip(tasks).enumerate().map(|(number, ((frames, fault), tasks))| {
+        let name = |frame: &Frame| frame.function.as_ref().map_or("?".into(), |(name, _)| name.clone());
+        let names: Vec<String> = frames.iter().map(name).collect();
+        rows::DumpStacks {
+            stack_id: number as i32,
+            tasks,
+            frames: names.join(" < ").into(),
+            status: fault.map_or("ok", Fault::word).into(),
+        }
+    })
+}
+
+fn frame_rows(number: usize, frames: &[Frame], fault: Option<Fault>) -> impl Iterator<Item = rows::DumpFrames<'_>> {
+    let why = fault.map_or("ok", Fault::word);
+    let row = move |place: usize, frame: Option<&'_ Frame>, status: &'static str| rows::DumpFrames {
+        stack_id: number as i32,
+        frame: place as i32,
+        function: frame.and_then(|frame| frame.function.as_ref()).map(|(name, _)| name.clone().into()),
+        offset: frame.and_then(|frame| frame.function.as_ref()).map(|(_, offset)| offset.cast_signed()),
+        address: frame.map(|frame| frame.address.cast_signed()),
+        status: status.into(),
+    };
+    let last = frames.len().saturating_sub(1);
+    let none = frames.is_empty().then(|| row(0, None, why));
+    let known =
+        frames.iter().enumerate().map(move |(place, frame)| row(place, Some(frame), if place == last { why } else { "ok" }));
+    none.into_iter().chain(known)
+}
+
+fn lock_row<'l>(lock: &LockWait, tasks: &[Task], stacks: &'l Stacks) -> rows::DumpLocks<'l> {
+    let pid = |task: usize| tasks[task].pid.map(u32::cast_signed);
+    let status = match lock {
+        LockWait { depth: None, .. } => "deadlock",
+        LockWait { is_of_readers: true, .. } => "held by readers",
+        LockWait { holder: None, .. } => "no holder",
+        _ => "ok",
+    };
+    rows::DumpLocks {
+        kind: lock.kind.word().into(),
+        lock: format!("{:016x}", lock.lock).into(),
+        holder_pid: lock.holder.and_then(pid),
+        waiter_pid: pid(lock.waiter),
+        wait_function: stacks.waits[lock.waiter].as_deref().map(Into::into),
+        depth: lock.depth.map(u32::cast_signed),
+        root_pid: lock.root.and_then(pid),
+        status: status.into(),
+    }
+}
+
+fn write_log(log: &Log, recording: &mut Recording) -> Result<(), TableError> {
+    recording.write_rows(log.records.iter().map(|record| rows::DumpLog {
+        sequence: record.sequence.cast_signed(),
+        after_boot_ns: record.after_boot_ns.cast_signed(),
+        level: i32::from(record.level),
+        text: readable(record.text.as_bytes()),
+    }))
+}
+
+/// What the kernel said when it stopped: the last record of this kind, for after a panic there may be others.
+fn panic_of(log: &Log) -> Option<String> {
+    const START: &str = "Kernel panic - not syncing: ";
+    let found = log.records.iter().rev().find_map(|record| record.text.strip_prefix(START))?;
+    Some(readable(found.as_bytes()).into_owned())
+}
+
+fn write_description(kernel: &Kernel, path: &Path, outcome: &Outcome, recording: &mut Recording) -> Result<(), TableError> {
+    let about = kernel.description();
+    recording.write_rows([rows::CrashDumps {
+        path: readable(path.as_os_str().as_encoded_bytes()),
+        format: about.format.into(),
+        release: about.release.as_deref().map(|text| readable(text.as_bytes())),
+        build_id: about.build_id.as_deref().map(|text| readable(text.as_bytes())),
+        pages_bytes: (about.pages * 4096).cast_signed(),
+        level: about.level,
+        processors: about.processors as i32,
+        symbols: about.symbols as i32,
+        types: about.types as i32,
+        panic: outcome.panic.as_deref().map(Into::into),
+    }])
+}

@@ -1,0 +1,303 @@
+//! The tasks of a kernel: processes and their threads, with their CPU time, memory and I/O.
+
+use rustc_hash::FxHashMap;
+
+use crate::{btf::Field, error::Fault, kernel::Kernel};
+
+/// A task. What could not be read is `None`, and `fault` says why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Task {
+    /// Where its `task_struct` lies.
+    pub address: u64,
+    /// Its own number, as `ps -L` has it.
+    pub pid: Option<u32>,
+    /// The number of its process.
+    pub tgid: Option<u32>,
+    /// The number of the parent process.
+    pub ppid: Option<u32>,
+    /// Its name, of 15 bytes at most.
+    pub comm: Option<String>,
+    /// The bits of its state.
+    pub state: Option<u32>,
+    /// The processor that it runs on, or ran on last.
+    pub cpu: Option<u32>,
+    /// CPU time as /proc/PID/stat shows it: sampled at ticks, and scaled to `run_ns`.
+    pub user_ns: Option<u64>,
+    /// The same in the kernel.
+    pub system_ns: Option<u64>,
+    /// CPU time as the scheduler measured it.
+    pub run_ns: Option<u64>,
+    /// Time in the run queue.
+    pub queue_ns: Option<u64>,
+    /// Memory in RAM, of the process.
+    pub rss_bytes: Option<u64>,
+    /// Bytes that it caused to be read from, and written to, storage.
+    pub read_bytes: Option<u64>,
+    /// See `read_bytes`.
+    pub write_bytes: Option<u64>,
+    /// When it was made, after the boot.
+    pub start_ns: Option<u64>,
+    /// Its kernel stack.
+    pub(crate) stack: u64,
+    /// Where its stack pointer was when it was taken from its processor.
+    pub(crate) sp: u64,
+    /// Why something is missing.
+    pub fault: Option<Fault>,
+}
+
+impl Task {
+    /// The letter of its state, as `ps` has it (fs/proc/array.c).
+    #[must_use]
+    pub fn letter(&self) -> Option<char> {
+        const NOLOAD: u32 = 0x400;
+        const UNINTERRUPTIBLE: u32 = 2;
+        let state = self.state?;
+        if state == UNINTERRUPTIBLE | NOLOAD {
+            return Some('I');
+        }
+        let letters = ['S', 'D', 'T', 't', 'X', 'Z', 'P'];
+        Some(letters.iter().enumerate().find(|(bit, _)| state >> bit & 1 == 1).map_or('R', |(_, letter)| *letter))
+    }
+}
+
+/// Where the members lie. Of those that a kernel lacks the tasks have none.
+struct Layout {
+    pid: Field,
+    tgid: Option<Field>,
+    comm: Option<Field>,
+    state: Option<Field>,
+    exit_state: Option<Field>,
+    cpu: Option<Field>,
+    parent: Option<Field>,
+    user: Option<Field>,
+    system: Option<Field>,
+    previous_user: Option<Field>,
+    previous_system: Option<Field>,
+    run: Option<Field>,
+    queue: Option<Field>,
+    read: Option<Field>,
+    written: Option<Field>,
+    start: Option<Field>,
+    mm: Option<Field>,
+    stack: Option<Field>,
+    sp: Option<Field>,
+    signal: Field,
+    thread_node: Field,
+    thread_head: Field,
+    rss: Option<Rss>,
+}
+
+/// Where `mm_struct` counts its pages: one number for each kind; since 6.2 with a part for each processor.
+struct Rss {
+    /// Of the first kind.
+    first: u64,
+    /// From kind to kind.
+    step: u64,
+    /// Of the sum in it.
+    sum: u64,
+    /// Where the parts lie.
+    parts: Option<u64>,
+    /// Of the part that each task keeps (before 6.2).
+    in_task: Option<(u64, u64)>,
+}
+
+/// Files, anonymous memory, shared memory (include/linux/mm_types_task.h); the third is what was swapped out.
+const IN_RAM: [u64; 3] = [0, 1, 3];
+
+impl Layout {
+    fn of(kernel: &Kernel) -> Result<Layout, Fault> {
+        let task = |paths: &[&str]| kernel.any_field("task_struct", paths).ok();
+        Ok(Layout {
+            pid: kernel.field("task_struct", "pid")?,
+            tgid: task(&["tgid"]),
+            comm: task(&["comm"]),
+            state: task(&["__state", "state"]),
+            exit_state: task(&["exit_state"]),
+            cpu: task(&["thread_info.cpu", "cpu"]),
+            parent: task(&["real_parent"]),
+            user: task(&["utime"]),
+            system: task(&["stime"]),
+            previous_user: task(&["prev_cputime.utime"]),
+            previous_system: task(&["prev_cputime.stime"]),
+            run: task(&["se.sum_exec_runtime"]),
+            queue: task(&["sched_info.run_delay"]),
+            read: task(&["ioac.read_bytes"]),
+            written: task(&["ioac.write_bytes"]),
+            start: task(&["start_boottime", "real_start_time"]),
+            mm: task(&["mm"]),
+            stack: task(&["stack"]),
+            sp: task(&["thread.sp"]),
+            signal: kernel.field("task_struct", "signal")?,
+            thread_node: kernel.field("task_struct", "thread_node")?,
+            thread_head: kernel.field("signal_struct", "thread_head")?,
+            rss: Rss::of(kernel),
+        })
+    }
+}
+
+impl Rss {
+    fn of(kernel: &Kernel) -> Option<Rss> {
+        if let Ok(array) = kernel.field("mm_struct", "rss_stat.count") {
+            let step = kernel.types.element_size(&array) as u64;
+            let in_task = kernel.field("task_struct", "rss_stat.count").ok();
+            let in_task = in_task.map(|array| (array.offset, kernel.types.element_size(&array) as u64));
+            return Some(Rss { first: array.offset, step, sum: 0, parts: None, in_task });
+        }
+        let array = kernel.field("mm_struct", "rss_stat").ok()?;
+        let (sum, parts) = (kernel.field("percpu_counter", "count").ok()?, kernel.field("percpu_counter", "counters").ok()?);
+        let step = kernel.types.element_size(&array) as u64;
+        Some(Rss { first: array.offset, step, sum: sum.offset, parts: Some(parts.offset), in_task: None })
+    }
+
+    /// Bytes in RAM, without what the tasks keep themselves.
+    fn bytes(&self, kernel: &Kernel, mm: u64) -> Result<i64, Fault> {
+        let mut pages = 0_i64;
+        for kind in IN_RAM {
+            let counter = mm.wrapping_add(self.first + kind * self.step);
+            pages = pages.wrapping_add(kernel.memory.u64(counter.wrapping_add(self.sum))?.cast_signed());
+            if let Some(parts) = self.parts {
+                let parts = kernel.memory.u64(counter.wrapping_add(parts))?;
+                for cpu in 0..kernel.cpus() {
+                    let part = kernel.memory.u32(kernel.per_cpu(parts, cpu)?)?.cast_signed();
+                    pages = pages.wrapping_add(i64::from(part));
+                }
+            }
+        }
+        Ok(pages.wrapping_mul(4096))
+    }
+
+    /// Bytes that a task keeps.
+    fn of_task(&self, kernel: &Kernel, task: u64) -> Result<i64, Fault> {
+        let Some((first, size)) = self.in_task else { return Ok(0) };
+        let count = |kind: u64| kernel.memory.u32(task.wrapping_add(first + kind * size));
+        IN_RAM.iter().try_fold(0, |sum, kind| Ok(sum + i64::from(count(*kind)?.cast_signed()) * 4096))
+    }
+}
+
+/// All tasks of a kernel, and how the walk to them went.
+#[derive(Debug, Default)]
+pub struct Tasks {
+    /// In the order of the kernel's list: each process with its threads. First the one that is idle on processor 0.
+    pub tasks: Vec<Task>,
+    /// Lists that could not be followed to their end: what they are of, and why.
+    pub broken: Vec<(String, Fault)>,
+}
+
+impl Kernel {
+    /// Read all tasks.
+    ///
+    /// # Errors
+    /// A [`Fault`] where the kernel's list of tasks, or its layout, is not known.
+    pub fn tasks(&self) -> Result<Tasks, Fault> {
+        let layout = Layout::of(self)?;
+        let first = self.symbol("init_task")?;
+        let list = self.field("task_struct", "tasks")?.offset;
+        let walk = self.list(first.wrapping_add(list), list);
+        let mut found = Tasks::default();
+        found.broken.extend(walk.fault.map(|fault| ("the list of processes".into(), fault)));
+        let mut rss = FxHashMap::default();
+        for leader in std::iter::once(first).chain(walk.entries) {
+            for address in self.threads(leader, &layout, &mut found.broken) {
+                found.tasks.push(self.task(address, &layout));
+            }
+        }
+        self.add_memory(&mut found.tasks, &layout, &mut rss);
+        Ok(found)
+    }
+
+    /// The threads of a process, itself first.
+    fn threads(&self, leader: u64, layout: &Layout, broken: &mut Vec<(String, Fault)>) -> Vec<u64> {
+        let Ok(signal) = self.number(leader, layout.signal) else { return vec![leader] };
+        let head = signal.wrapping_add(layout.thread_head.offset);
+        // Most have one: its node and the head point at each other.
+        let node = leader.wrapping_add(layout.thread_node.offset);
+        if self.memory.u64(head) == Ok(node) && self.memory.u64(node) == Ok(head) {
+            return vec![leader];
+        }
+        let walk = self.list(head, layout.thread_node.offset);
+        if let Some(fault) = walk.fault {
+            let pid = self.number(leader, layout.pid).map_or("?".into(), |pid| pid.to_string());
+            broken.push((format!("the threads of process {pid}"), fault));
+        }
+        let mut threads = vec![leader];
+        threads.extend(walk.entries.into_iter().filter(|thread| *thread != leader));
+        threads
+    }
+
+    fn task(&self, address: u64, layout: &Layout) -> Task {
+        let mut task = Task { address, ..Task::default() };
+        let mut fault = None;
+        let mut number = |field: Option<Field>| {
+            let read = self.number(address, field?);
+            read.inspect_err(|error| fault = fault.or(Some(*error))).ok()
+        };
+        let small = |number: Option<u64>| number.map(|number| number as u32);
+        task.pid = small(number(Some(layout.pid)));
+        task.tgid = small(number(layout.tgid));
+        task.cpu = small(number(layout.cpu));
+        let (state, exit_state) = (number(layout.state), number(layout.exit_state));
+        task.state = state.zip(exit_state).map(|(state, exit_state)| state as u32 | exit_state as u32);
+        task.run_ns = number(layout.run);
+        task.queue_ns = number(layout.queue);
+        task.read_bytes = number(layout.read);
+        task.write_bytes = number(layout.written);
+        task.start_ns = number(layout.start);
+        let times = [layout.user, layout.system, layout.previous_user, layout.previous_system].map(&mut number);
+        if let ([Some(user), Some(system), Some(before_user), Some(before_system)], Some(run)) = (times, task.run_ns) {
+            let (user, system) = as_proc_shows(run, (user, system), (before_user, before_system));
+            (task.user_ns, task.system_ns) = (Some(user), Some(system));
+        }
+        task.stack = number(layout.stack).unwrap_or(0);
+        task.sp = number(layout.sp).unwrap_or(0);
+        let parent = number(layout.parent).zip(layout.tgid);
+        task.ppid = parent.and_then(|(parent, tgid)| {
+            let read = self.number(parent, tgid);
+            read.inspect_err(|error| fault = fault.or(Some(*error))).ok().map(|tgid| tgid as u32)
+        });
+        let comm = layout.comm.map(|comm| self.text(address, comm));
+        task.comm = comm.and_then(|text| text.inspect_err(|error| fault = fault.or(Some(*error))).ok());
+        task.fault = fault;
+        task
+    }
+
+    /// Memory of processes, once for each: all threads share it, and each keeps a part of the count before 6.2.
+    fn add_memory(&self, tasks: &mut [Task], layout: &Layout, known: &mut FxHashMap<u64, Result<i64, Fault>>) {
+        let (Some(field), Some(rss)) = (layout.mm, &layout.rss) else { return };
+        let mut memories = Vec::with_capacity(tasks.len());
+        for task in tasks.iter() {
+            let mm = self.number(task.address, field).unwrap_or(0);
+            memories.push(mm);
+            if mm == 0 {
+                continue;
+            }
+            let kept = rss.of_task(self, task.address).unwrap_or(0);
+            let sum = known.entry(mm).or_insert_with(|| rss.bytes(self, mm));
+            if let Ok(sum) = sum {
+                *sum += kept;
+            }
+        }
+        for (task, mm) in tasks.iter_mut().zip(memories) {
+            match known.get(&mm) {
+                Some(Ok(bytes)) => task.rss_bytes = Some((*bytes).max(0).cast_unsigned()),
+                Some(Err(fault)) => task.fault = task.fault.or(Some(*fault)),
+                // Threads of the kernel, and zombies, have none.
+                None => task.rss_bytes = Some(0),
+            }
+        }
+    }
+}
+
+/// `cputime_adjust` of kernel/sched/cputime.c: the sampled times share what the scheduler measured, and neither ever falls.
+fn as_proc_shows(run: u64, (user, system): (u64, u64), (before_user, before_system): (u64, u64)) -> (u64, u64) {
+    if before_user.saturating_add(before_system) >= run {
+        return (before_user, before_system);
+    }
+    let system = match (user, system) {
+        (_, 0) => 0,
+        (0, _) => run,
+        (user, system) => (u128::from(system) * u128::from(run) / (u128::from(user) + u128::from(system))) as u64,
+    };
+    let system = system.max(before_system).min(run);
+    let user = run - system;
+    if user < before_user { (before_user, run.saturating_sub(before_user)) } else { (user, system) }
+}
