@@ -83,6 +83,12 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: Disk,
     },
+    /// What a kernel was doing when it died: reads crash dumps of kdump, makedumpfile and qemu, without debug information.
+    Dump {
+        /// What to do with it.
+        #[command(subcommand)]
+        verb: Dump,
+    },
 }
 
 /// As clap wants it.
@@ -344,6 +350,56 @@ pub(crate) enum Disk {
     /// Draw where files lie in what was scanned: a picture without words, and on standard output what it shows, as JSON.
     #[command(after_help = "Example:\n  sysdock-native disk map rec -o map.png --size 1024")]
     Map(Map),
+}
+
+/// What to do with a crash dump.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Dump {
+    /// Say what a dump is of: one JSON object on standard output.
+    #[command(after_help = "Example:\n  sysdock-native dump info /var/crash/202611271200/dump.202611271200")]
+    Info(DumpInfo),
+    /// Read a dump into a recording.
+    #[command(
+        after_help = "Examples:\n  sysdock-native dump run /var/crash/dump -o rec\n  sysdock-native dump run /var/crash/dump -o rec --part tasks"
+    )]
+    Run(DumpRun),
+}
+
+/// Arguments of `dump info`.
+#[derive(Debug, Args)]
+pub(crate) struct DumpInfo {
+    /// A crash dump: ELF, or compressed by makedumpfile, also flattened.
+    #[arg(value_name = "CORE")]
+    pub(crate) core: PathBuf,
+}
+
+/// Arguments of `dump run`.
+#[derive(Debug, Args)]
+pub(crate) struct DumpRun {
+    /// A crash dump: ELF, or compressed by makedumpfile, also flattened.
+    #[arg(value_name = "CORE")]
+    pub(crate) core: PathBuf,
+    /// Folder to make.
+    #[arg(short, long, value_name = "REC")]
+    pub(crate) output: PathBuf,
+    /// Only this part: tasks, stacks, locks or log. May be repeated.
+    #[arg(long = "part", value_name = "PART", value_parser = part)]
+    pub(crate) parts: Vec<sysdock_dump::Part>,
+    /// Let others read the recording. Otherwise only its owner may: it holds what the kernel knew.
+    #[arg(long)]
+    pub(crate) share: bool,
+    #[command(flatten)]
+    pub(crate) progress: Progress,
+}
+
+fn part(word: &str) -> Result<sysdock_dump::Part, String> {
+    match word {
+        "tasks" => Ok(sysdock_dump::Part::Tasks),
+        "stacks" => Ok(sysdock_dump::Part::Stacks),
+        "locks" => Ok(sysdock_dump::Part::Locks),
+        "log" => Ok(sysdock_dump::Part::Log),
+        _ => Err("one of tasks, stacks, locks, log".into()),
+    }
 }
 
 /// Arguments of `disk map`.

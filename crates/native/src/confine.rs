@@ -59,15 +59,20 @@ const REFUSED: [c_long; 38] = [
 
 /// Confine this thread, which parses what others made, and those that it starts from here on; returns what holds now, in words.
 pub(crate) fn parser(folder: &Folder) -> String {
-    to_folder(folder, &[libc::SYS_bpf])
+    to_folder(Some(folder), &[libc::SYS_bpf])
+}
+
+/// The same for one that writes no file.
+pub(crate) fn reader() -> String {
+    to_folder(None, &[libc::SYS_bpf])
 }
 
 /// The same for a thread that reads the maps of the programs that it has loaded into the kernel.
 pub(crate) fn recorder(folder: &Folder) -> String {
-    to_folder(folder, &[])
+    to_folder(Some(folder), &[])
 }
 
-fn to_folder(folder: &Folder, refused: &[c_long]) -> String {
+fn to_folder(folder: Option<&Folder>, refused: &[c_long]) -> String {
     let writing = match restrict(folder).map(|status| status.ruleset) {
         Ok(RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced) => "writes into its recording only (Landlock)".into(),
         Ok(RulesetStatus::NotEnforced) => "writes are not confined: this kernel has no Landlock".into(),
@@ -80,16 +85,18 @@ fn to_folder(folder: &Folder, refused: &[c_long]) -> String {
     format!("{writing}; {calling}")
 }
 
-fn restrict(folder: &Folder) -> Result<RestrictionStatus, RulesetError> {
+fn restrict(folder: Option<&Folder>) -> Result<RestrictionStatus, RulesetError> {
     let writes = AccessFs::from_write(RIGHTS);
-    // A folder that nothing comes of is removed: that is a change of the one above.
-    let above = PathFd::new(folder.path().parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."))).ok();
+    let above = |folder: &Folder| {
+        PathFd::new(folder.path().parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."))).ok()
+    };
     Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(writes | AccessFs::Execute)?
         .create()?
-        .add_rule(PathBeneath::new(folder, writes))?
-        .add_rules(above.map(|above| Ok::<_, RulesetError>(PathBeneath::new(above, AccessFs::RemoveDir))))?
+        .add_rules(folder.map(|folder| Ok::<_, RulesetError>(PathBeneath::new(folder, writes))))?
+        // A folder that nothing comes of is removed: that is a change of the one above.
+        .add_rules(folder.and_then(above).map(|above| Ok::<_, RulesetError>(PathBeneath::new(above, AccessFs::RemoveDir))))?
         .restrict_self()
 }
 

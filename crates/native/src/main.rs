@@ -11,6 +11,7 @@ mod by_strace;
 mod confine;
 mod disk;
 mod disk_map;
+mod dump;
 mod environment;
 mod flight;
 mod http_load;
@@ -39,6 +40,8 @@ fn main() -> ExitCode {
         arguments::Verb::Record(arguments) => record::run(&arguments),
         arguments::Verb::Disk { verb: arguments::Disk::Scan(arguments) } => disk::scan(&arguments).map(Exit::Code),
         arguments::Verb::Disk { verb: arguments::Disk::Map(arguments) } => disk_map::run(&arguments).map(Exit::Code),
+        arguments::Verb::Dump { verb: arguments::Dump::Info(arguments) } => dump::info(&arguments).map(Exit::Code),
+        arguments::Verb::Dump { verb: arguments::Dump::Run(arguments) } => dump::run(&arguments).map(Exit::Code),
         arguments::Verb::Load(arguments) => load::run(&arguments).map(Exit::Code),
         arguments::Verb::HttpLoad(arguments) => http_load::run(&arguments).map(Exit::Code),
         arguments::Verb::Measure(arguments) => measure::run(&arguments).map(Exit::Code),

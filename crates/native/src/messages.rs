@@ -5,6 +5,7 @@ use std::{io, path::Path};
 use sysdock_agent::{AgentError, SettingsError};
 use sysdock_bpf::{BpfError, accounting::RUNNING};
 use sysdock_disk::{DiskError, map::MapError};
+use sysdock_dump::DumpError;
 use sysdock_load::LoadError;
 use sysdock_measure::MeasureError;
 use sysdock_strace::{Estimate, ImportError, Sign, Tool};
@@ -194,6 +195,28 @@ impl From<DiskError> for Message {
                 "blkid tells what a device holds; a disk with partitions has a device for each",
             ),
             DiskError::Refused(path, why, hint) => Message::new(format!("{}: {why}", path.display()), hint),
+            other => Message::bare(other.to_string()),
+        }
+    }
+}
+
+impl From<DumpError> for Message {
+    fn from(error: DumpError) -> Self {
+        let fact = error.to_string();
+        match error {
+            DumpError::Table(error) => error.into(),
+            DumpError::Io(_, error) => match error.kind() {
+                io::ErrorKind::NotFound => Message::new(fact, "kdump writes dumps below /var/crash"),
+                io::ErrorKind::PermissionDenied => Message::new(fact, "run as root: a dump holds the memory of all"),
+                _ => Message::bare(fact),
+            },
+            DumpError::NoDump(..) => Message::new(
+                fact,
+                "give what kdump, makedumpfile or `dump-guest-memory` of qemu wrote; of a program that crashed, see `coredumpctl`",
+            ),
+            DumpError::Damaged(..) => {
+                Message::new(fact, "is the file complete? compare its size with that on the machine that wrote it")
+            }
             other => Message::bare(other.to_string()),
         }
     }

@@ -39,6 +39,7 @@ VERBS = {
     "collect": ("collect", "Receive what agents send, and write it into a lake."),
     "jobs": ("jobs", "Which job loads the file system, now and last year."),
     "lake": ("lake", "Merge and check what agents wrote."),
+    "dump": ("dump", "What a kernel was doing when it died: crash dumps."),
     "experiment": ("experiment", "Measure what something costs, in a way that can be repeated."),
     "export": ("export", "Write the tables as Parquet or CSV files."),
     "list": ("list_all", "List analyses, rules, charts, experiments, plans, products, tables."),

@@ -1,0 +1,96 @@
+//! `sysdock-native dump`: what a kernel was doing when it died.
+
+use std::{
+    io::{self, Write},
+    path::Path,
+    time::SystemTime,
+};
+
+use serde_json::{Value, json};
+use sysdock_dump::{Description, DumpError, Kernel, Outcome, Part};
+use sysdock_table::{Capture, Ending, Folder, Manifest, Recording};
+
+use crate::{
+    arguments, confine, environment, import,
+    messages::{self, Message},
+    privileges,
+};
+
+/// Say what a dump is of, as JSON; returns the exit status.
+pub(crate) fn info(arguments: &arguments::DumpInfo) -> Result<u8, Message> {
+    confine::reader();
+    let kernel = Kernel::open(&arguments.core)?;
+    let shown = described(&arguments.core, kernel.description());
+    writeln!(io::stdout(), "{shown}").map_err(|error| Message::bare(format!("standard output: {error}")))?;
+    Ok(0)
+}
+
+fn described(path: &Path, about: &Description) -> Value {
+    json!({
+        "path": path.to_string_lossy(), "format": about.format, "release": about.release, "build_id": about.build_id,
+        "pages_bytes": about.pages * 4096, "level": about.level, "processors": about.processors,
+        "symbols": about.symbols, "types": about.types, "remarks": about.remarks,
+    })
+}
+
+/// Read a dump into a recording; returns the exit status.
+pub(crate) fn run(arguments: &arguments::DumpRun) -> Result<u8, Message> {
+    let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
+    let mut recording = Recording::create_in(folder, manifest())?;
+    // A dump, and the names in it, may be a stranger's.
+    let confined = confine::parser(recording.folder());
+    let parts = if arguments.parts.is_empty() { Part::ALL.to_vec() } else { arguments.parts.clone() };
+    let read = Kernel::open(&arguments.core)
+        .and_then(|kernel| Ok((sysdock_dump::write(&kernel, &arguments.core, &parts, &mut recording)?, kernel)));
+    let (outcome, kernel) = match read {
+        Ok(read) => read,
+        Err(DumpError::Table(error)) => {
+            let _ = recording.finish(Ending::WriteError);
+            return Err(error.into());
+        }
+        Err(error) => {
+            recording.abandon();
+            return Err(error.into());
+        }
+    };
+    let mut rows = environment::of_this_machine(&std::env::args_os().collect::<Vec<_>>(), None);
+    rows.push(environment::of_its_limits(confined));
+    environment::add(&mut recording, &rows)?;
+    describe(&mut recording, &outcome);
+    say(kernel.description(), &outcome);
+    Ok(import::status(recording.finish(Ending::EndOfInput)?.capture().ended_by))
+}
+
+fn manifest() -> Manifest {
+    let mut capture = Capture::new("dump", "tasks", sysdock_dump::ABOUT);
+    capture.clock.kind = "boot".into();
+    let mut manifest = Manifest::of(capture);
+    manifest.started_ns = environment::epoch_ns(SystemTime::now());
+    manifest.host = environment::host_name();
+    manifest
+}
+
+fn describe(recording: &mut Recording, outcome: &Outcome) {
+    let capture = recording.manifest.capture_mut();
+    capture.total = outcome.tasks;
+    capture.understood = outcome.whole_tasks;
+    for (issue, _) in &outcome.issues {
+        *capture.issues.entry((*issue).into()).or_default() += 1;
+    }
+}
+
+fn say(about: &Description, outcome: &Outcome) {
+    let release = about.release.as_deref().unwrap_or("of an unknown release");
+    messages::note(&format!("{}: Linux {release}, {} of memory", about.format, mebibytes(about.pages * 4096)));
+    messages::note(&match &outcome.panic {
+        Some(panic) => format!("panic: {panic}"),
+        None => "the log of the kernel names no panic".into(),
+    });
+    for (_, detail) in &outcome.issues {
+        messages::note(&format!("not all could be read: {detail}"));
+    }
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", bytes >> 20)
+}

@@ -1,0 +1,23 @@
+-- Locks of a crashed kernel
+-- Which task waits for which lock, and who holds it.
+-- needs:  dump_locks
+-- column: kind VARCHAR            mutex, or rwsem: a semaphore of readers and writers.
+-- column: lock VARCHAR            Where the lock lies, hexadecimal.
+-- column: holder_pid INTEGER      Task that holds it; empty: nobody, or a task that is in no list.
+-- column: waiter_pid INTEGER      Task that waits.
+-- column: wait_function VARCHAR   Function of the kernel that it waits in.
+-- column: depth INTEGER           Locks from here to a task that waits for none; empty: a deadlock.
+-- column: root_pid INTEGER        Task at the end of the chain, which waits for none; empty: not known, or a deadlock.
+-- column: status VARCHAR          ok, held by readers, no holder, deadlock.
+-- tags:   locks, time
+SELECT
+    l.kind,
+    l.lock,
+    l.holder_pid,
+    l.waiter_pid,
+    l.wait_function,
+    l.depth,
+    l.root_pid,
+    l.status
+FROM dump_locks AS l
+ORDER BY coalesce(l.depth, 0), l.lock, l.waiter_pid

@@ -1,0 +1,40 @@
+-- Tasks of a crashed kernel
+-- What ran and what waited when the kernel stopped: one line per task, with its CPU time, memory and I/O.
+-- needs:  dump_tasks
+-- param:  state VARCHAR = ''          Only tasks in this state, such as D; empty: all.
+-- column: pid INTEGER               Number of the task.
+-- column: tgid INTEGER              Number of its process.
+-- column: ppid INTEGER              Number of the parent process.
+-- column: comm VARCHAR              Name.
+-- column: state VARCHAR             R running or ready, S sleeping, D waiting without being interruptible, I idle thread of the kernel, Z zombie.
+-- column: cpu INTEGER               Processor that it ran on last.
+-- column: user_ns BIGINT            CPU time in user code, as ps shows it [ns].
+-- column: system_ns BIGINT          CPU time in the kernel, as ps shows it [ns].
+-- column: run_ns BIGINT             CPU time that the scheduler measured [ns].
+-- column: rss_bytes BIGINT          Memory of its process in RAM [B].
+-- column: read_bytes BIGINT         Read from storage [B].
+-- column: write_bytes BIGINT        Written to storage [B].
+-- column: wait_function VARCHAR     Function of the kernel that it waits in; empty where it was running.
+-- column: status VARCHAR            ok, or why something could not be read.
+-- sums:   user_ns, system_ns, run_ns, read_bytes, write_bytes
+-- match:  comm, wait_function
+-- chart:  bars x=comm y=run_ns title="CPU time by task" title_ja="タスクごとの CPU 時間"
+-- tags:   time
+SELECT
+    t.pid,
+    t.tgid,
+    t.ppid,
+    t.comm,
+    t.state,
+    t.cpu,
+    t.user_ns,
+    t.system_ns,
+    t.run_ns,
+    t.rss_bytes,
+    t.read_bytes,
+    t.write_bytes,
+    t.wait_function,
+    t.status
+FROM dump_tasks AS t
+WHERE $state = '' OR t.state = $state
+ORDER BY coalesce(t.run_ns, 0) DESC, t.pid, t.address

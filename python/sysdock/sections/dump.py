@@ -1,0 +1,72 @@
+"""What a kernel was doing when it died."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sysdock.errors import NotComputed
+from sysdock.sections.section import Capture, Fact, ScreenTable, Section
+from sysdock.text import human_bytes, human_count, human_ns
+
+if TYPE_CHECKING:
+    from sysdock.analysis import Session
+
+_MOST_ROWS = 8
+_BY_NAME = f"""
+    SELECT comm, count(*) AS tasks, sum(CASE WHEN state = 'D' THEN 1 ELSE 0 END) AS waiting,
+        coalesce(sum(run_ns), 0) AS run_ns, coalesce(max(rss_bytes), 0) AS rss_bytes
+    FROM dump_tasks GROUP BY comm ORDER BY waiting DESC, run_ns DESC, comm LIMIT {_MOST_ROWS}
+"""
+
+
+def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
+    held = set(session.views.available)
+    facts = []
+    if "crash_dumps" in held:
+        sql = "SELECT release, panic, pages_bytes, format FROM crash_dumps"
+        for release, panic, size, form in session.fetch(sql):
+            kernel = f"Linux {release or '?'}"
+            facts.append(Fact(("kernel", "カーネル"), (kernel, kernel)))
+            facts.append(Fact(("panic", "パニック"), (panic or "not in its log", panic or "ログになし")))
+            memory = f"{human_bytes(size)}, {form}"
+            facts.append(Fact(("memory in the dump", "ダンプ内のメモリー"), (memory, memory)))
+    if "dump_tasks" in held:
+        sql = "SELECT count(*), sum(CASE WHEN status = 'ok' THEN 1 ELSE 0 END) FROM dump_tasks"
+        [(tasks, whole)] = session.fetch(sql)
+        words = (
+            f"{whole or 0:,} of {tasks:,} read whole",
+            f"{tasks:,} のうち {whole or 0:,} を完全に読み取り",
+        )
+        facts.append(Fact(("tasks", "タスク"), words))
+    return facts
+
+
+def _screen(session: Session) -> Sequence[ScreenTable]:
+    title = ("Tasks by name", "名前ごとのタスク")
+    columns = (
+        ("tasks", "タスク"),
+        ("state D", "状態 D"),
+        ("CPU time", "CPU 時間"),
+        ("largest", "最大メモリー"),
+    )
+    try:
+        found = session.fetch(_BY_NAME)
+    except NotComputed as error:
+        return [ScreenTable(title, columns, [], error.words)]
+    rows = [
+        (str(comm), (human_count(tasks), human_count(waiting), human_ns(run_ns), human_bytes(rss)))
+        for comm, tasks, waiting, run_ns, rss in found
+    ]
+    return [ScreenTable(title, columns, rows)] if rows else []
+
+
+SECTION = Section(
+    about="dump",
+    order=95,
+    question="dump/tasks",
+    needs=("crash_dumps",),
+    title=("crash dump", "クラッシュダンプ"),
+    coverage=_coverage,
+    screen=_screen,
+)
