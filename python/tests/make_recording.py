@@ -212,7 +212,7 @@ class RecordingMaker:
         return self.write(tables, name, recorder="experiment", about="experiment")
 
     def make_each_kind(self) -> list[Path]:
-        """Of calls, with times of waiting, of a disk, of an experiment, probes, of a load, of jobs and of ranks."""
+        """Of calls, with times of waiting, a disk, an experiment, probes, a load, jobs, ranks and a crash dump."""
         return [
             self.make(),
             self.make_waits(),
@@ -222,6 +222,7 @@ class RecordingMaker:
             self.make_load(),
             self.make_jobs(),
             self.make_ranks(),
+            self.make_dump(),
         ]
 
     def make_ranks(self, name: str = "ranks") -> Path:
@@ -307,6 +308,34 @@ class RecordingMaker:
             files.append({**sender, **job, **ended, **file, "io_time_ns": 10**9, "error_ns": 0})
         tables = {"job_samples": samples, "job_totals": totals, "job_files": files, "agent_batches": batches}
         return self.write(tables, name, recorder="agent", about="jobs")
+
+    def make_dump(self, name: str = "dump") -> Path:
+        """A kernel that was told to crash, with a task that holds a lock and one that waits for it."""
+        about = {"path": "core", "format": "ELF", "release": "6.1.0", "pages_bytes": 1 << 28, "processors": 2}
+        about |= {"symbols": 80_000, "types": 90_000, "panic": "sysrq triggered crash"}
+        tasks, stacks, frames = [], [], []
+        for number, (state, function) in enumerate((("S", "handle_userfault"), ("D", "pipe_write"))):
+            pid = {"pid": 218 + number, "tgid": 218 + number, "ppid": 1, "comm": f"task-{number}"}
+            times = dict.fromkeys(("user_ns", "system_ns", "queue_ns"), 10**6) | {"run_ns": 2 * 10**6}
+            used = {"rss_bytes": 1 << 18, "read_bytes": 0, "write_bytes": 0, "start_ns": 10**9}
+            place = {"state": state, "cpu": number, "stack_id": number, "wait_function": function}
+            tasks.append({**pid, **times, **used, **place, "address": -(1 << 40) + number, "status": "ok"})
+            stacks.append(
+                {"stack_id": number, "tasks": 1, "frames": f"schedule < {function}", "status": "ok"}
+            )
+            for frame, name_ in enumerate(("schedule", function)):
+                place = {"stack_id": number, "frame": frame, "function": name_, "offset": 8}
+                frames.append({**place, "address": -(1 << 30) + frame, "status": "ok"})
+        lock = {"kind": "mutex", "lock": "ffff8bd28d534800", "holder_pid": 218, "waiter_pid": 219}
+        lock |= {"wait_function": "pipe_write", "depth": 1, "root_pid": 218, "status": "ok"}
+        texts = ("sysrq: Trigger a crash", "Kernel panic - not syncing: sysrq triggered crash")
+        log = [
+            {"sequence": number, "after_boot_ns": 10**9 + number, "level": 0, "text": text}
+            for number, text in enumerate(texts)
+        ]
+        tables = {"crash_dumps": [about], "dump_tasks": tasks, "dump_stacks": stacks, "dump_frames": frames}
+        tables |= {"dump_locks": [lock], "dump_log": log}
+        return self.write(tables, name, recorder="dump", about="dump")
 
     def make_load(self, name: str = "load") -> Path:
         """A load: reads and writes of two lengths and creates, by one process and by four, for a second each."""

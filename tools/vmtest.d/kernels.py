@@ -37,10 +37,12 @@ def update_lists() -> None:
         say("apt-get update failed; trying with the old lists")
 
 
-def install_tools() -> None:
-    """Install what is missing of the tools."""
-    path = f"{os.environ['PATH']}:/sbin"
-    missing = [package for program, package in TOOLS.items() if not shutil.which(program, path=path)]
+def install_tools(more: dict[str, str] | None = None) -> None:
+    """Install what is missing of the tools, and of `more` programs with their packages."""
+    path = f"{os.environ['PATH']}:/sbin:/usr/sbin"
+    missing = [
+        package for program, package in (TOOLS | (more or {})).items() if not shutil.which(program, path=path)
+    ]
     if not missing:
         return
     say(f"installing {', '.join(missing)}")

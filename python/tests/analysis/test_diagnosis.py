@@ -196,11 +196,12 @@ def test_the_rules_of_the_library_answer(maker: RecordingMaker, open_session) ->
     of_checkups = {rule for rule in rules if rule.startswith("checkup/")}
     of_jobs = {rule for rule in rules if rule.startswith("jobs/")}
     of_ranks = {rule for rule in rules if rule.startswith("ranks/")}
+    of_dumps = {rule for rule in rules if rule.startswith("dump/")}
     of_loads = {rule for rule in rules if rule.startswith("load/")}
     of_kernel = {
         rule for rule in rules if rule.startswith(("time/", "memory/", "locks/", "block/", "requests/"))
     } - {"locks/file_locks"}
-    of_calls = rules - of_disks - of_checkups - of_jobs - of_ranks - of_loads - of_kernel
+    of_calls = rules - of_disks - of_checkups - of_jobs - of_ranks - of_dumps - of_loads - of_kernel
     assert {finding.rule for finding in found} == of_calls
     # What the scheduler and samples tell is asked where they were recorded.
     assert {finding.rule for finding in open_session(maker.make_waits()).diagnose()} == of_calls | of_kernel
@@ -208,6 +209,7 @@ def test_the_rules_of_the_library_answer(maker: RecordingMaker, open_session) ->
     assert {finding.rule for finding in open_session(maker.make_scan()).diagnose()} == of_disks
     assert {finding.rule for finding in open_session(maker.make_load()).diagnose()} == of_loads
     assert {finding.rule for finding in open_session(maker.make_jobs()).diagnose()} == of_jobs
+    assert {finding.rule for finding in open_session(maker.make_dump()).diagnose()} == of_dumps
     assert {finding.rule for finding in open_session(maker.make_ranks()).diagnose()} == of_calls | of_ranks
     assert open_session(maker.make_experiment()).diagnose() == []
     # What was broken off before its first table is not beyond the rules of its kind: they could not tell.

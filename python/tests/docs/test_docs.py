@@ -138,14 +138,16 @@ def test_every_analysis_rule_and_chart_is_described(library: Library) -> None:
 
 
 def test_every_import_issue_is_described() -> None:
-    """The words stand in `Issue::word` of crates/calls/src/issues.rs, those of disk scans in crates/disk/src, that of
-    logs of load in crates/native/src/import_load.rs."""
+    """The words stand in `Issue::word` of crates/calls/src/issues.rs, those of disk scans in crates/disk/src, of crash
+    dumps in crates/dump/src/tables.rs, that of logs of load in crates/native/src/import_load.rs."""
     code = (ROOT / "crates" / "calls" / "src" / "issues.rs").read_text("utf-8")
     words = re.findall(r'Issue::\w+ => "(\w+)"', code)
     assert len(words) >= 9
     for of_disks in ("fs/ext/issues.rs", "fs/btrfs/map.rs", "small_tables.rs", "usage.rs"):
         code_of_disks = (ROOT / "crates" / "disk" / "src" / of_disks).read_text("utf-8")
         words += re.findall(r'const \w+: &str = "(\w+)";', code_of_disks)
+    of_dumps = (ROOT / "crates" / "dump" / "src" / "tables.rs").read_text("utf-8")
+    words += re.findall(r'const \w+: &str = "(\w+)";', of_dumps)
     of_load = (ROOT / "crates" / "native" / "src" / "import_load.rs").read_text("utf-8")
     words += re.findall(r'const BROKEN_\w+: &str = "(\w+)";', of_load)
     page = (REFERENCE / "import-issues.md").read_text("utf-8")

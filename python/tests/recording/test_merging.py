@@ -383,7 +383,7 @@ def test_a_merge_of_recordings_from_elsewhere_keeps_their_limits(maker: Recordin
 
 def test_each_number_that_names_a_row_says_of_which_table(library: Library) -> None:
     spaces = {table.name for table in library.tables()} | {"cpus", "host"}
-    about = {"experiment", "load", "probe", "jobs", "job"}
+    about = {"experiment", "load", "probe", "jobs", "job", "dump"}
     for table in library.tables():
         for column in table.columns:
             assert column.id_of is None or column.id_of in spaces, (table.name, column.name)

@@ -1,0 +1,337 @@
+// The first process of a guest whose kernel is to panic: it starts tasks of which everything is known, writes what /proc
+// says of them to the second serial port, and makes the kernel panic in the way that the command line of the kernel asks for.
+//
+// Words of the command line: sleepers=N, panic_by=sysrq|null|hung|oom|lock. `KIND PID` lines come first, then `== PID FILE` and the content of
+// that file of /proc for each task, then `== end`.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+#include <dirent.h>
+
+static int truth = -1;
+
+// In one write: formatted output of the C library would ask the port for its position.
+static void say(const char *format, ...)
+{
+	char line[512];
+	va_list words;
+	va_start(words, format);
+	int length = vsnprintf(line, sizeof(line), format, words);
+	va_end(words);
+	if (write(truth, line, length) != length)
+		_exit(1);
+}
+
+static void sleep_ms(long ms)
+{
+	struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
+	nanosleep(&time, NULL);
+}
+
+static void burn_ms(long ms)
+{
+	struct timespec now;
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < ms);
+}
+
+static void wait_for_ever(void)
+{
+	for (;;)
+		pause();
+}
+
+// Starts a task with a name; `run` never returns.
+static pid_t start(const char *name, void (*run)(long), long argument)
+{
+	pid_t pid = fork();
+	if (!pid) {
+		prctl(PR_SET_NAME, name);
+		run(argument);
+		wait_for_ever();
+	}
+	if (pid > 0)
+		say("%s %d %ld\n", name, pid, argument);
+	return pid;
+}
+
+static int empty_pipe[2];
+
+static void sleeper(long number)
+{
+	static unsigned int word;
+	char byte;
+	switch (number % 4) {
+	case 0: for (;;) sleep(100000);
+	case 1: for (;;) pause();
+	case 2: for (;;) if (read(empty_pipe[0], &byte, 1) < 0) _exit(1);
+	default: for (;;) syscall(SYS_futex, &word, FUTEX_WAIT, 0, NULL, NULL, 0);
+	}
+}
+
+static void burner(long ms) { burn_ms(ms); }
+
+static void spinner(long unused) { (void)unused; for (;;); }
+
+static void resident(long bytes)
+{
+	char *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (long at = 0; at < bytes; at += 4096)
+		room[at] = 1;
+}
+
+static void opener(long files)
+{
+	char path[64];
+	for (long number = 0; number < files; number++) {
+		snprintf(path, sizeof(path), "/tmp/opened-%03ld", number);
+		if (open(path, O_RDWR | O_CREAT, 0600) < 0)
+			_exit(1);
+	}
+}
+
+static void writer(long bytes)
+{
+	static char block[65536];
+	int file = open("/tmp/written", O_RDWR | O_CREAT, 0600);
+	for (long done = 0; done < bytes; done += sizeof(block))
+		if (write(file, block, sizeof(block)) != sizeof(block))
+			_exit(1);
+}
+
+static void *thread(void *unused) { wait_for_ever(); return unused; }
+
+static void threads(long count)
+{
+	pthread_attr_t small;
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 65536);
+	pthread_t one;
+	for (long number = 1; number < count; number++)
+		pthread_create(&one, &small, thread, NULL);
+}
+
+static void parent_of_zombie(long unused)
+{
+	(void)unused;
+	if (!fork())
+		_exit(3);
+}
+
+// In state D: until its child, which shares its memory, calls execve or ends.
+static void vfork_parent(long unused)
+{
+	(void)unused;
+	if (!vfork())
+		for (;;)
+			syscall(SYS_pause);
+}
+
+// --- A chain of locks. Its head writes to a file from a page that nobody ever fills, and holds the lock of the inode for ever.
+
+#define CHAINED "/tmp/chained"
+static int chain_pipe[2];
+
+static void chain_head(long unused)
+{
+	(void)unused;
+	int fault = syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct uffdio_api api = { .api = UFFD_API };
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct uffdio_register range = { { (unsigned long)page, 4096 }, UFFDIO_REGISTER_MODE_MISSING, 0 };
+	int file = open(CHAINED, O_RDWR | O_CREAT, 0600);
+	if (fault < 0 || ioctl(fault, UFFDIO_API, &api) || ioctl(fault, UFFDIO_REGISTER, &range) || write(file, page, 4096) < 0)
+		_exit(1);
+}
+
+// Holds the lock of the pipe, and waits for that of the inode.
+static void chain_splicer(long unused)
+{
+	(void)unused;
+	int file = open(CHAINED, O_RDWR);
+	if (write(chain_pipe[1], "x", 1) != 1 || splice(chain_pipe[0], NULL, file, NULL, 1, 0) < 0)
+		_exit(1);
+}
+
+static void chain_pipe_writer(long unused)
+{
+	(void)unused;
+	if (write(chain_pipe[1], "x", 1) != 1)
+		_exit(1);
+}
+
+static void chain_file_writer(long unused)
+{
+	(void)unused;
+	if (write(open(CHAINED, O_RDWR), "x", 1) != 1)
+		_exit(1);
+}
+
+static void start_chain(void)
+{
+	if (pipe(chain_pipe))
+		return;
+	start("chain-head", chain_head, 0);
+	sleep_ms(300);
+	start("chain-splicer", chain_splicer, 0);
+	sleep_ms(300);
+	for (int number = 0; number < 5; number++)
+		start("chain-pipe", chain_pipe_writer, 0);
+	for (int number = 0; number < 3; number++)
+		start("chain-file", chain_file_writer, 0);
+}
+
+// --- What is written down
+
+static void copy_file(const char *path, const char *name, int pid)
+{
+	static char content[65536];
+	int file = open(path, O_RDONLY);
+	if (file < 0)
+		return;
+	ssize_t length = read(file, content, sizeof(content));
+	close(file);
+	if (length < 0)
+		return;
+	say("== %d %s\n", pid, name);
+	if (length && write(truth, content, length) != length)
+		_exit(1);
+	if (!length || content[length - 1] != '\n')
+		say("\n");
+}
+
+static void copy_task(int pid, int tid)
+{
+	static const char *names[] = { "stat", "io", "wchan", "schedstat" };
+	char path[128];
+	for (size_t number = 0; number < sizeof(names) / sizeof(*names); number++) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, names[number]);
+		copy_file(path, names[number], tid);
+	}
+	if (pid == tid) {
+		// Exact, unlike the sums in stat.
+		snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
+		copy_file(path, "smaps_rollup", tid);
+	}
+}
+
+static void write_truth(void)
+{
+	static const char *names[] = { "meminfo", "modules", "mounts", "uptime", "loadavg", "version", "stat", "slabinfo" };
+	char path[128];
+	DIR *tasks = opendir("/proc");
+	for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
+		int pid = atoi(entry->d_name);
+		if (pid <= 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task", pid);
+		DIR *threads = opendir(path);
+		for (struct dirent *one; threads && (one = readdir(threads));)
+			if (atoi(one->d_name) > 0)
+				copy_task(pid, atoi(one->d_name));
+		if (threads)
+			closedir(threads);
+	}
+	for (size_t number = 0; number < sizeof(names) / sizeof(*names); number++) {
+		snprintf(path, sizeof(path), "/proc/%s", names[number]);
+		copy_file(path, names[number], 0);
+	}
+	say("== end\n");
+	tcdrain(truth);
+}
+
+static void write_to(const char *path, const char *text)
+{
+	int file = open(path, O_WRONLY);
+	if (file < 0 || write(file, text, strlen(text)) < 0)
+		say("failed %s: %s\n", path, strerror(errno));
+}
+
+static long number_of(const char *words, const char *name, long otherwise)
+{
+	const char *place = strstr(words, name);
+	return place ? atol(place + strlen(name)) : otherwise;
+}
+
+static void load_modules(void)
+{
+	DIR *folder = opendir("/modules");
+	for (struct dirent *entry; folder && (entry = readdir(folder));) {
+		char path[300];
+		snprintf(path, sizeof(path), "/modules/%s", entry->d_name);
+		int file = entry->d_name[0] == '.' ? -1 : open(path, O_RDONLY);
+		if (file >= 0 && syscall(SYS_finit_module, file, "", 0))
+			say("failed %s: %s\n", path, strerror(errno));
+	}
+}
+
+static void fill_memory(void)
+{
+	for (;;)
+		resident(64 << 20);
+}
+
+int main(void)
+{
+	static char words[4096];
+	mkdir("/proc", 0755), mkdir("/dev", 0755), mkdir("/tmp", 0755), mkdir("/sys", 0755);
+	mount("proc", "/proc", "proc", 0, "");
+	mount("dev", "/dev", "devtmpfs", 0, "");
+	mount("tmp", "/tmp", "tmpfs", 0, "");
+	mount("sys", "/sys", "sysfs", 0, "");
+	truth = open("/dev/ttyS1", O_WRONLY | O_NOCTTY);
+	int given = open("/proc/cmdline", O_RDONLY);
+	if (truth < 0 || read(given, words, sizeof(words) - 1) < 0 || pipe(empty_pipe))
+		return 1;
+	load_modules();
+	struct rlimit most = { 65536, 65536 };
+	setrlimit(RLIMIT_NOFILE, &most);
+
+	for (long number = 0, count = number_of(words, "sleepers=", 100); number < count; number++)
+		start("sleeper", sleeper, number);
+	for (long number = 1; number <= 20; number++)
+		start("burner", burner, number * 10);
+	start("resident", resident, 64 << 20);
+	start("opener", opener, 300);
+	start("writer", writer, 8 << 20);
+	start("threads", threads, 50);
+	start("zombie", parent_of_zombie, 0);
+	for (int number = 0; number < 3; number++)
+		start("vfork", vfork_parent, 0);
+	start_chain();
+	sleep_ms(1500);
+	for (long number = 0, count = number_of(words, "spinners=", 0); number < count; number++)
+		start("spinner", spinner, 0);
+	write_truth();
+	if (strstr(words, "panic_by=null"))
+		write_to("/sys/kernel/debug/provoke-crash/DIRECT", "EXCEPTION");
+	if (strstr(words, "panic_by=hung"))
+		wait_for_ever();
+	if (strstr(words, "panic_by=oom")) {
+		write_to("/proc/sys/vm/panic_on_oom", "1");
+		fill_memory();
+	}
+	write_to("/proc/sysrq-trigger", "c");
+	wait_for_ever();
+}
