@@ -64,13 +64,16 @@ impl Kernel {
             }
         };
         let pages = physical.pages();
-        let memory = Memory::new(physical, &info).ok_or_else(|| {
+        let mut memory = Memory::new(physical, &info).ok_or_else(|| {
             DumpError::NotReadable(path.into(), "VMCOREINFO does not say where the page table of the kernel lies".into())
         })?;
         let symbols = Symbols::read(&memory, &info).unwrap_or_else(|fault| {
             remarks.push(format!("the names of the kernel (kallsyms) cannot be read: {}", fault.word()));
             Symbols::default()
         });
+        if let Some(start) = symbols.address("page_offset_base").and_then(|place| memory.u64(place).ok()) {
+            memory.set_direct_map(start);
+        }
         let types = types_of(&memory, &symbols).unwrap_or_else(|fault| {
             remarks.push(format!("the types of the kernel (BTF) cannot be read: {}", fault.word()));
             Types::default()

@@ -12,6 +12,8 @@ const FRAME: u64 = 0x000f_ffff_ffff_f000;
 /// Where the kernel's image is mapped (Documentation/arch/x86/x86_64/mm.rst).
 const IMAGE: u64 = 0xffff_ffff_8000_0000;
 const TRANSLATIONS: usize = 4096;
+/// As much physical memory as there can be with four levels.
+const DIRECT_MAP_BYTES: u64 = 1 << 46;
 
 /// Memory of the kernel.
 pub(crate) struct Memory {
@@ -21,6 +23,8 @@ pub(crate) struct Memory {
     levels: u32,
     /// Bits that mark encrypted pages.
     encrypted: u64,
+    /// Where all physical memory is mapped in one piece, once that is known.
+    direct_map: Option<u64>,
     /// Pages whose place is known: page number and place.
     known: Vec<Cell<(u64, u64)>>,
 }
@@ -33,7 +37,14 @@ impl Memory {
         let table = table.checked_sub(IMAGE)?.checked_add_signed(base)?;
         let levels = if info.number("pgtable_l5_enabled") == Some(1) { 5 } else { 4 };
         let encrypted = info.number("sme_mask").unwrap_or(0).cast_unsigned();
-        Some(Memory { physical, table, levels, encrypted, known: vec![Cell::new((u64::MAX, 0)); TRANSLATIONS] })
+        Some(Memory { physical, table, levels, encrypted, direct_map: None, known: vec![Cell::new((u64::MAX, 0)); TRANSLATIONS] })
+    }
+
+    /// Say where all physical memory is mapped (`page_offset_base`): most of what is read lies there, and needs no page table then. It is believed
+    /// where the page table agrees.
+    pub(crate) fn set_direct_map(&mut self, start: u64) {
+        let agrees = self.walk(start.wrapping_add(self.table)) == Ok(self.table);
+        self.direct_map = Some(start).filter(|_| agrees);
     }
 
     /// Fill `out` from this address of the kernel on.
@@ -78,6 +89,10 @@ impl Memory {
 
     /// The physical address.
     fn translate(&self, address: u64) -> Result<u64, Fault> {
+        if let Some(physical) = self.direct_map.and_then(|start| address.checked_sub(start)).filter(|far| *far < DIRECT_MAP_BYTES)
+        {
+            return Ok(physical);
+        }
         let page = address / PAGE;
         let known = &self.known[(page as usize ^ (page >> 12) as usize) % TRANSLATIONS];
         let (known_page, frame) = known.get();

@@ -151,16 +151,20 @@ impl Rss {
 
     /// Bytes in RAM, without what the tasks keep themselves.
     fn bytes(&self, kernel: &Kernel, mm: u64) -> Result<i64, Fault> {
+        let counter = |kind: u64| mm.wrapping_add(self.first + kind * self.step);
         let mut pages = 0_i64;
         for kind in IN_RAM {
-            let counter = mm.wrapping_add(self.first + kind * self.step);
-            pages = pages.wrapping_add(kernel.memory.u64(counter.wrapping_add(self.sum))?.cast_signed());
-            if let Some(parts) = self.parts {
-                let parts = kernel.memory.u64(counter.wrapping_add(parts))?;
-                for cpu in 0..kernel.cpus() {
-                    let part = kernel.memory.u32(kernel.per_cpu(parts, cpu)?)?.cast_signed();
-                    pages = pages.wrapping_add(i64::from(part));
-                }
+            pages = pages.wrapping_add(kernel.memory.u64(counter(kind).wrapping_add(self.sum))?.cast_signed());
+        }
+        let Some(offset) = self.parts else { return Ok(pages.wrapping_mul(4096)) };
+        let mut places = [0; IN_RAM.len()];
+        for (place, kind) in places.iter_mut().zip(IN_RAM) {
+            *place = kernel.memory.u64(counter(kind).wrapping_add(offset))?;
+        }
+        // The parts of a processor lie together: it is one page, mostly.
+        for cpu in 0..kernel.cpus() {
+            for place in places {
+                pages = pages.wrapping_add(i64::from(kernel.memory.u32(kernel.per_cpu(place, cpu)?)?.cast_signed()));
             }
         }
         Ok(pages.wrapping_mul(4096))
@@ -195,13 +199,12 @@ impl Kernel {
         let walk = self.list(first.wrapping_add(list), list);
         let mut found = Tasks::default();
         found.broken.extend(walk.fault.map(|fault| ("the list of processes".into(), fault)));
-        let mut rss = FxHashMap::default();
         for leader in std::iter::once(first).chain(walk.entries) {
             for address in self.threads(leader, &layout, &mut found.broken) {
                 found.tasks.push(self.task(address, &layout));
             }
         }
-        self.add_memory(&mut found.tasks, &layout, &mut rss);
+        self.add_memory(&mut found.tasks, &layout);
         Ok(found)
     }
 
@@ -261,8 +264,9 @@ impl Kernel {
     }
 
     /// Memory of processes, once for each: all threads share it, and each keeps a part of the count before 6.2.
-    fn add_memory(&self, tasks: &mut [Task], layout: &Layout, known: &mut FxHashMap<u64, Result<i64, Fault>>) {
+    fn add_memory(&self, tasks: &mut [Task], layout: &Layout) {
         let (Some(field), Some(rss)) = (layout.mm, &layout.rss) else { return };
+        let mut known: FxHashMap<u64, Result<i64, Fault>> = FxHashMap::default();
         let mut memories = Vec::with_capacity(tasks.len());
         for task in tasks.iter() {
             let mm = self.number(task.address, field).unwrap_or(0);

@@ -161,6 +161,16 @@ class TestFormats:
             assert one.fetch(f"FROM {table}") == other.fetch(f"FROM {table}"), table
         assert other.fetch("SELECT count(*) FROM import_issues") == [(0,)]
 
+    def test_notes_that_are_missing_are_found_in_the_memory(
+        self, dumps: dict[str, MadeDump], tmp_path: Path, read: Callable[..., Session]
+    ) -> None:
+        core = dumps["6.1"].core
+        with open(core, "rb") as file:
+            note = file.read(8192).index(b"VMCOREINFO\0")
+        session = read(patched(core, tmp_path, {note: b"XMCOREINFO"}))
+        assert session.fetch("SELECT issue, understood FROM import_issues") == [("dump_remark", True)]
+        assert session.fetch("FROM dump_locks") == read(core).fetch("FROM dump_locks")
+
     def test_one_question_writes_its_tables_only(
         self, dumps: dict[str, MadeDump], tmp_path: Path, call: Callable[..., Result]
     ) -> None:
