@@ -335,6 +335,16 @@ class RecordingMaker:
         ]
         tables = {"crash_dumps": [about], "dump_tasks": tasks, "dump_stacks": stacks, "dump_frames": frames}
         tables |= {"dump_locks": [lock], "dump_log": log}
+        tables["dump_memory"] = [{"name": "total", "bytes": 1 << 28}, {"name": "free", "bytes": 1 << 26}]
+        slab = {
+            "name": "dentry",
+            "object_bytes": 192,
+            "objects": 42,
+            "slabs": 2,
+            "bytes": 8192,
+            "status": "ok",
+        }
+        tables["dump_slabs"] = [slab]
         return self.write(tables, name, recorder="dump", about="dump")
 
     def make_load(self, name: str = "load") -> Path:

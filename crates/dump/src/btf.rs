@@ -164,6 +164,14 @@ impl Types {
         None
     }
 
+    /// The names and values of an enumeration of small numbers.
+    pub(crate) fn enumerators(&self, enumeration: &str) -> Vec<(String, u32)> {
+        let wanted = |number: &u32| self.kind(*number) == ENUM && self.name_at(self.word(*number, 0)) == enumeration.as_bytes();
+        let Some(number) = (1..self.starts.len() as u32).find(wanted) else { return Vec::new() };
+        let name = |at| String::from_utf8_lossy(self.name_at(self.word(number, at))).into_owned();
+        (0..self.count(number)).map(|place| (name(12 + 8 * place), self.word(number, 16 + 8 * place))).collect()
+    }
+
     /// How many bytes an element of an array has.
     pub(crate) fn element_size(&self, array: &Field) -> usize {
         let number = self.plain(array.of_type);

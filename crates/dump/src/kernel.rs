@@ -129,6 +129,18 @@ impl Kernel {
         Ok(String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned())
     }
 
+    /// The text at an address, of 256 bytes at most.
+    pub(crate) fn string(&self, address: u64) -> Result<String, Fault> {
+        const MOST: u64 = 256;
+        // Behind the end of the page there may be nothing.
+        let here = MOST.min(4096 - address % 4096);
+        let mut bytes = self.memory.bytes(address, here)?;
+        if !bytes.contains(&0) && here < MOST {
+            bytes.extend(self.memory.bytes(address.wrapping_add(here), MOST - here)?);
+        }
+        Ok(String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned())
+    }
+
     /// How many processors may be there.
     pub(crate) fn cpus(&self) -> usize {
         self.per_cpu.len()

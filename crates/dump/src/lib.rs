@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! format/  file -> physical pages      memory   kernel addresses -> physical      symbols, btf   names and types out of the memory
-//! kernel   all of these together       walk, tasks, stacks, log   what is asked     tables         rows
+//! kernel   all of these together       walk, tasks, stacks, locks, log, usage   what is asked     tables         rows
 //! ```
 
 mod btf;
@@ -20,6 +20,7 @@ mod stacks;
 mod symbols;
 mod tables;
 mod tasks;
+mod usage;
 mod vmcoreinfo;
 mod walk;
 
@@ -30,6 +31,7 @@ pub use log::{Log, LogRecord};
 pub use stacks::{Frame, Stacks};
 pub use tables::{Outcome, Part, write};
 pub use tasks::{Task, Tasks};
+pub use usage::{MemoryUse, Slab};
 
 /// What the tables of a capture of this kind are about.
 pub const ABOUT: &str = "dump";

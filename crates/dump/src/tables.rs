@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sysdock_table::{Recording, TableError, readable, rows};
 
-use crate::{Fault, Frame, Kernel, LockWait, Log, Stacks, Task, Tasks};
+use crate::{Fault, Frame, Kernel, LockWait, Log, MemoryUse, Stacks, Task, Tasks};
 
 /// What is read of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +17,13 @@ pub enum Part {
     Locks,
     /// `dump_log`.
     Log,
+    /// What filled the memory: `dump_memory` and `dump_slabs`.
+    Memory,
 }
 
 impl Part {
     /// All.
-    pub const ALL: [Part; 4] = [Part::Tasks, Part::Stacks, Part::Locks, Part::Log];
+    pub const ALL: [Part; 5] = [Part::Tasks, Part::Stacks, Part::Locks, Part::Log, Part::Memory];
 
     /// The tables that it writes.
     #[must_use]
@@ -31,6 +33,7 @@ impl Part {
             Part::Stacks => &["dump_tasks", "dump_stacks", "dump_frames"],
             Part::Locks => &["dump_locks"],
             Part::Log => &["dump_log"],
+            Part::Memory => &["dump_memory", "dump_slabs"],
         }
     }
 }
@@ -72,6 +75,9 @@ pub fn write(kernel: &Kernel, path: &Path, parts: &[Part], recording: &mut Recor
     }
     note(&mut outcome, "the log", log.as_ref().err());
     write_tasks(kernel, parts, recording, &mut outcome)?;
+    if parts.contains(&Part::Memory) {
+        write_memory(kernel, recording, &mut outcome)?;
+    }
     let source = path.to_string_lossy();
     recording.write_rows(outcome.issues.iter().map(|(issue, detail)| rows::ImportIssues {
         source: source.as_ref().into(),
@@ -94,7 +100,7 @@ fn note(outcome: &mut Outcome, what: &str, fault: Option<&Fault>) {
 
 /// Tasks, stacks and locks: each needs what comes before it.
 fn write_tasks(kernel: &Kernel, parts: &[Part], recording: &mut Recording, outcome: &mut Outcome) -> Result<(), TableError> {
-    if !parts.iter().any(|part| *part != Part::Log) {
+    if !parts.iter().any(|part| matches!(part, Part::Tasks | Part::Stacks | Part::Locks)) {
         return Ok(());
     }
     let found = kernel.tasks();
@@ -201,6 +207,25 @@ fn lock_row<'l>(lock: &LockWait, tasks: &[Task], stacks: &'l Stacks) -> rows::Du
         root_pid: lock.root.and_then(pid),
         status: status.into(),
     }
+}
+
+fn write_memory(kernel: &Kernel, recording: &mut Recording, outcome: &mut Outcome) -> Result<(), TableError> {
+    let used = kernel.memory_use();
+    note(outcome, "the counters of memory", used.as_ref().err());
+    let row = |used: MemoryUse| rows::DumpMemory { name: used.name.into(), bytes: used.bytes.cast_signed() };
+    recording.write_rows(used.unwrap_or_default().into_iter().map(row))?;
+    let slabs = kernel.slabs();
+    note(outcome, "the caches of objects", slabs.as_ref().err());
+    let (slabs, broken) = slabs.unwrap_or_default();
+    note(outcome, "the list of caches of objects", broken.as_ref());
+    recording.write_rows(slabs.iter().map(|slab| rows::DumpSlabs {
+        name: readable(slab.name.as_bytes()),
+        object_bytes: slab.object_bytes.cast_signed(),
+        objects: slab.objects.cast_signed(),
+        slabs: slab.slabs.cast_signed(),
+        bytes: slab.bytes.cast_signed(),
+        status: slab.fault.map_or("ok", Fault::word).into(),
+    }))
 }
 
 fn write_log(log: &Log, recording: &mut Recording) -> Result<(), TableError> {

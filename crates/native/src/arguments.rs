@@ -382,7 +382,7 @@ pub(crate) struct DumpRun {
     /// Folder to make.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
-    /// Only this part: tasks, stacks, locks or log. May be repeated.
+    /// Only this part: tasks, stacks, locks, log or memory. May be repeated.
     #[arg(long = "part", value_name = "PART", value_parser = part)]
     pub(crate) parts: Vec<sysdock_dump::Part>,
     /// Let others read the recording. Otherwise only its owner may: it holds what the kernel knew.
@@ -398,7 +398,8 @@ fn part(word: &str) -> Result<sysdock_dump::Part, String> {
         "stacks" => Ok(sysdock_dump::Part::Stacks),
         "locks" => Ok(sysdock_dump::Part::Locks),
         "log" => Ok(sysdock_dump::Part::Log),
-        _ => Err("one of tasks, stacks, locks, log".into()),
+        "memory" => Ok(sysdock_dump::Part::Memory),
+        _ => Err("one of tasks, stacks, locks, log, memory".into()),
     }
 }
 

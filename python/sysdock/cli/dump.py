@@ -42,6 +42,8 @@ _QUESTIONS = {
     "stacks-grouped": ("stacks",),
     "lock-graph": ("tasks", "stacks", "locks"),
     "log-tail": ("log",),
+    "mem-summary": ("memory",),
+    "slab-top": ("memory",),
 }
 _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -100,7 +102,7 @@ def run(
 ) -> None:
     """Read a dump into a recording.
 
-    QUESTION: ps-cpu, stacks-grouped, lock-graph or log-tail; without any, all of them.
+    QUESTION: ps-cpu, stacks-grouped, lock-graph, log-tail, mem-summary or slab-top; without any, all of them.
     """
     from sysdock.cli.recording import answer, load_ahead, run_with_progress
     from sysdock.errors import UserError, did_you_mean

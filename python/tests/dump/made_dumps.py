@@ -38,6 +38,8 @@ def read_truth(folder: Path) -> MadeDump:
         if found := re.match(r"== (\d+) (\w+)$", line):
             place = int(found[1]), found[2]
             made.files[place] = ""
+        elif line == "== end":
+            break
         elif place:
             made.files[place] += line + "\n"
         elif found := re.match(r"([\w-]+) (\d+) \d+$", line):

@@ -20,7 +20,7 @@ from sysdock.recording import Recording
 
 TICK_NS = 10**7
 VERSIONS = ["6.1", "6.12"]
-TABLES = ("dump_tasks", "dump_stacks", "dump_frames", "dump_locks", "dump_log")
+TABLES = ("dump_tasks", "dump_stacks", "dump_frames", "dump_locks", "dump_log", "dump_memory", "dump_slabs")
 
 
 @pytest.fixture
@@ -139,6 +139,25 @@ class TestTruth:
         assert "write_sysrq_trigger" in crash
         [(tasks, different)] = session.fetch("SELECT sum(tasks), count(*) FROM dump_stacks")
         assert tasks > 5 * different
+
+    def test_memory_and_its_caches_are_those_of_proc(
+        self, version: str, dumps: dict[str, MadeDump], read: Callable[..., Session]
+    ) -> None:
+        made = dumps[version]
+        session = read(made.core)
+        used = dict(session.fetch("SELECT name, bytes FROM dump_memory"))
+        lines = (line.split() for line in made.files[0, "meminfo"].splitlines())
+        said = {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines if len(words) > 1}
+        assert used["total"] == said["MemTotal"]
+        # The others change by some pages while the guest writes this down.
+        for name, other in (("free", "MemFree"), ("NR_ANON_MAPPED", "AnonPages"), ("NR_SHMEM", "Shmem")):
+            assert abs(used[name] - said[other]) < 1 << 20, name
+        slabs = {row[0]: row[1:] for row in session.fetch("SELECT name, objects, slabs FROM dump_slabs")}
+        rows = [line.split() for line in made.files[0, "slabinfo"].splitlines()[2:] if line]
+        differing = [row[0] for row in rows if slabs[row[0]] != (int(row[2]), int(row[14]))]
+        assert len(rows) > 100
+        assert len(differing) <= len(rows) // 10, differing
+        assert session.fetch("SELECT DISTINCT status FROM dump_slabs") == [("ok",)]
 
     def test_the_log_is_that_of_the_console(
         self, version: str, dumps: dict[str, MadeDump], read: Callable[..., Session]

@@ -210,10 +210,11 @@ static void copy_file(const char *path, const char *name, int pid)
 	int file = open(path, O_RDONLY);
 	if (file < 0)
 		return;
-	ssize_t length = read(file, content, sizeof(content));
+	// A read gives some lines at a time.
+	ssize_t length = 0, more;
+	while ((more = read(file, content + length, sizeof(content) - length)) > 0)
+		length += more;
 	close(file);
-	if (length < 0)
-		return;
 	say("== %d %s\n", pid, name);
 	if (length && write(truth, content, length) != length)
 		_exit(1);
