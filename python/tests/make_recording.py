@@ -345,6 +345,12 @@ class RecordingMaker:
             "status": "ok",
         }
         tables["dump_slabs"] = [slab]
+        place = {"position_bytes": 0, "size_bytes": 9, "inode": 12}
+        file = {"pid": 218, "fd": 3, "path": "/tmp/a", "kind": "file", **place, "status": "ok"}
+        mount = {"path": "/", "fs_type": "ext4", "source": "/dev/vda1", "read_only": False, "status": "ok"}
+        module = {"name": "loop", "bytes": 40960, "users": 2, "taints": 0, "status": "ok"}
+        cpu = {"cpu": 0, "current_pid": 0, "ready_tasks": 0, "clock_ns": 10**9, "status": "ok"}
+        tables |= {"dump_files": [file], "dump_mounts": [mount], "dump_modules": [module], "dump_cpus": [cpu]}
         return self.write(tables, name, recorder="dump", about="dump")
 
     def make_load(self, name: str = "load") -> Path:

@@ -10,12 +10,16 @@
 
 mod btf;
 mod error;
+mod files;
 mod format;
 mod kernel;
 mod locks;
 mod log;
 mod memory;
+mod mounts;
 mod orc;
+mod paths;
+mod processors;
 mod stacks;
 mod symbols;
 mod tables;
@@ -25,9 +29,12 @@ mod vmcoreinfo;
 mod walk;
 
 pub use error::{DumpError, Fault};
+pub use files::{OpenFile, OpenFiles};
 pub use kernel::{Description, Kernel};
 pub use locks::{LockKind, LockWait};
 pub use log::{Log, LogRecord};
+pub use mounts::{Module, Mount};
+pub use processors::Processor;
 pub use stacks::{Frame, Stacks};
 pub use tables::{Outcome, Part, write};
 pub use tasks::{Task, Tasks};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sysdock_table::{Recording, TableError, readable, rows};
 
-use crate::{Fault, Frame, Kernel, LockWait, Log, MemoryUse, Stacks, Task, Tasks};
+use crate::{Fault, Frame, Kernel, LockWait, Log, MemoryUse, OpenFile, OpenFiles, Processor, Stacks, Task, Tasks};
 
 /// What is read of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,11 +19,29 @@ pub enum Part {
     Log,
     /// What filled the memory: `dump_memory` and `dump_slabs`.
     Memory,
+    /// Open files: `dump_files`.
+    Files,
+    /// What is mounted: `dump_mounts`.
+    Mounts,
+    /// `dump_modules`.
+    Modules,
+    /// Processors: `dump_cpus`.
+    Processors,
 }
 
 impl Part {
     /// All.
-    pub const ALL: [Part; 5] = [Part::Tasks, Part::Stacks, Part::Locks, Part::Log, Part::Memory];
+    pub const ALL: [Part; 9] = [
+        Part::Tasks,
+        Part::Stacks,
+        Part::Locks,
+        Part::Log,
+        Part::Memory,
+        Part::Files,
+        Part::Mounts,
+        Part::Modules,
+        Part::Processors,
+    ];
 
     /// The tables that it writes.
     #[must_use]
@@ -34,6 +52,10 @@ impl Part {
             Part::Locks => &["dump_locks"],
             Part::Log => &["dump_log"],
             Part::Memory => &["dump_memory", "dump_slabs"],
+            Part::Files => &["dump_files"],
+            Part::Mounts => &["dump_mounts"],
+            Part::Modules => &["dump_modules"],
+            Part::Processors => &["dump_cpus"],
         }
     }
 }
@@ -78,6 +100,14 @@ pub fn write(kernel: &Kernel, path: &Path, parts: &[Part], recording: &mut Recor
     if parts.contains(&Part::Memory) {
         write_memory(kernel, recording, &mut outcome)?;
     }
+    if parts.contains(&Part::Processors) {
+        let found = kernel.processors();
+        note(&mut outcome, "processors", found.as_ref().err());
+        recording.write_rows(found.unwrap_or_default().iter().map(processor_row))?;
+    }
+    if parts.contains(&Part::Modules) {
+        write_modules(kernel, recording, &mut outcome)?;
+    }
     let source = path.to_string_lossy();
     recording.write_rows(outcome.issues.iter().map(|(issue, detail)| rows::ImportIssues {
         source: source.as_ref().into(),
@@ -100,13 +130,14 @@ fn note(outcome: &mut Outcome, what: &str, fault: Option<&Fault>) {
 
 /// Tasks, stacks and locks: each needs what comes before it.
 fn write_tasks(kernel: &Kernel, parts: &[Part], recording: &mut Recording, outcome: &mut Outcome) -> Result<(), TableError> {
-    if !parts.iter().any(|part| matches!(part, Part::Tasks | Part::Stacks | Part::Locks)) {
+    if parts.iter().all(|part| matches!(part, Part::Log | Part::Memory | Part::Modules | Part::Processors)) {
         return Ok(());
     }
     let found = kernel.tasks();
     note(outcome, "the tasks", found.as_ref().err());
     let Tasks { tasks, broken } = found.unwrap_or_default();
     outcome.issues.extend(broken.iter().map(|(what, fault)| (UNREADABLE, format!("{what}: {}", fault.word()))));
+    write_of_tasks(kernel, &tasks, parts, recording, outcome)?;
     outcome.tasks = tasks.len() as u64;
     outcome.whole_tasks = tasks.iter().filter(|task| task.fault.is_none()).count() as u64;
     let wants_stacks = parts.iter().any(|part| matches!(part, Part::Stacks | Part::Locks));
@@ -131,6 +162,100 @@ fn write_tasks(kernel: &Kernel, parts: &[Part], recording: &mut Recording, outco
         recording.write_rows(locks.iter().map(|lock| lock_row(lock, &tasks, &stacks)))?;
     }
     Ok(())
+}
+
+/// What is found through tasks: open files, mounts.
+fn write_of_tasks(
+    kernel: &Kernel,
+    tasks: &[Task],
+    parts: &[Part],
+    recording: &mut Recording,
+    outcome: &mut Outcome,
+) -> Result<(), TableError> {
+    if parts.contains(&Part::Files) {
+        let found = kernel.files(tasks);
+        note(outcome, "open files", found.as_ref().err());
+        let OpenFiles { files, broken } = found.unwrap_or_default();
+        for (task, fault) in broken {
+            note(outcome, &format!("open files of process {}", tasks[task].pid.unwrap_or(0)), Some(&fault));
+        }
+        recording.write_rows(files.iter().map(|file| file_row(file, tasks)))?;
+    }
+    if parts.contains(&Part::Mounts) {
+        let found = kernel.mounts(tasks);
+        note(outcome, "mounts", found.as_ref().err());
+        let (mounts, broken) = found.unwrap_or_default();
+        note(outcome, "the list of mounts", broken.as_ref());
+        recording.write_rows(mounts.iter().map(|mount| rows::DumpMounts {
+            path: readable(mount.path.as_bytes()),
+            fs_type: readable(mount.fs_type.as_bytes()),
+            source: readable(mount.source.as_bytes()),
+            read_only: mount.is_read_only,
+            status: mount.fault.map_or("ok", Fault::word).into(),
+        }))?;
+    }
+    Ok(())
+}
+
+fn file_row<'f>(file: &'f OpenFile, tasks: &[Task]) -> rows::DumpFiles<'f> {
+    let signed = |value: Option<u64>| value.map(u64::cast_signed);
+    rows::DumpFiles {
+        pid: tasks[file.task].tgid.map(u32::cast_signed),
+        fd: i32::try_from(file.descriptor).unwrap_or(i32::MAX),
+        path: file.path.as_deref().map(|path| readable(path.as_bytes())),
+        kind: file.mode.map(|mode| kind_of(mode).into()),
+        position_bytes: signed(file.position),
+        size_bytes: signed(file.size),
+        inode: signed(file.inode),
+        status: file.fault.map_or("ok", Fault::word).into(),
+    }
+}
+
+/// The kind of a file, by its mode.
+fn kind_of(mode: u64) -> &'static str {
+    match mode >> 12 & 15 {
+        1 => "pipe",
+        2 => "device",
+        4 => "directory",
+        6 => "block device",
+        8 => "file",
+        10 => "link",
+        12 => "socket",
+        _ => "other",
+    }
+}
+
+fn processor_row(processor: &Processor) -> rows::DumpCpus<'static> {
+    let time = |kind: &str| processor.time(kind).map(u64::cast_signed);
+    rows::DumpCpus {
+        cpu: processor.cpu as i32,
+        current_pid: processor.current_pid.map(u32::cast_signed),
+        ready_tasks: i32::try_from(processor.ready).unwrap_or(i32::MAX),
+        clock_ns: processor.clock_ns.cast_signed(),
+        user_ns: time("CPUTIME_USER"),
+        nice_ns: time("CPUTIME_NICE"),
+        system_ns: time("CPUTIME_SYSTEM"),
+        irq_ns: time("CPUTIME_IRQ"),
+        softirq_ns: time("CPUTIME_SOFTIRQ"),
+        idle_ns: time("CPUTIME_IDLE"),
+        iowait_ns: time("CPUTIME_IOWAIT"),
+        steal_ns: time("CPUTIME_STEAL"),
+        status: processor.fault.map_or("ok", Fault::word).into(),
+    }
+}
+
+fn write_modules(kernel: &Kernel, recording: &mut Recording, outcome: &mut Outcome) -> Result<(), TableError> {
+    let found = kernel.modules();
+    note(outcome, "modules", found.as_ref().err());
+    let (modules, broken) = found.unwrap_or_default();
+    note(outcome, "the list of modules", broken.as_ref());
+    recording.write_rows(modules.iter().map(|module| rows::DumpModules {
+        name: readable(module.name.as_bytes()),
+        bytes: module.bytes.cast_signed(),
+        users: module.users.cast_signed(),
+        taints: module.taints.cast_signed(),
+        status: module.fault.map_or("ok", Fault::word).into(),
+    }))
 }
 
 fn task_row<'t>(task: &'t Task, stack: Option<&Option<usize>>, wait: Option<&'t Option<String>>) -> rows::DumpTasks<'t> {

@@ -382,7 +382,7 @@ pub(crate) struct DumpRun {
     /// Folder to make.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
-    /// Only this part: tasks, stacks, locks, log or memory. May be repeated.
+    /// Only this part: tasks, stacks, locks, log, memory, files, mounts, modules or processors. May be repeated.
     #[arg(long = "part", value_name = "PART", value_parser = part)]
     pub(crate) parts: Vec<sysdock_dump::Part>,
     /// Let others read the recording. Otherwise only its owner may: it holds what the kernel knew.
@@ -399,7 +399,11 @@ fn part(word: &str) -> Result<sysdock_dump::Part, String> {
         "locks" => Ok(sysdock_dump::Part::Locks),
         "log" => Ok(sysdock_dump::Part::Log),
         "memory" => Ok(sysdock_dump::Part::Memory),
-        _ => Err("one of tasks, stacks, locks, log, memory".into()),
+        "files" => Ok(sysdock_dump::Part::Files),
+        "mounts" => Ok(sysdock_dump::Part::Mounts),
+        "modules" => Ok(sysdock_dump::Part::Modules),
+        "processors" => Ok(sysdock_dump::Part::Processors),
+        _ => Err("one of tasks, stacks, locks, log, memory, files, mounts, modules, processors".into()),
     }
 }
 

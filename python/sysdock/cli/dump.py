@@ -44,6 +44,10 @@ _QUESTIONS = {
     "log-tail": ("log",),
     "mem-summary": ("memory",),
     "slab-top": ("memory",),
+    "files-open": ("files",),
+    "mounts": ("mounts",),
+    "modules": ("modules",),
+    "cpu-use": ("processors",),
 }
 _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -102,7 +106,8 @@ def run(
 ) -> None:
     """Read a dump into a recording.
 
-    QUESTION: ps-cpu, stacks-grouped, lock-graph, log-tail, mem-summary or slab-top; without any, all of them.
+    QUESTION: ps-cpu, stacks-grouped, lock-graph, log-tail, mem-summary, slab-top, files-open, mounts, modules
+    or cpu-use; without any, all of them.
     """
     from sysdock.cli.recording import answer, load_ahead, run_with_progress
     from sysdock.errors import UserError, did_you_mean

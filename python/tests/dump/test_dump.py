@@ -20,7 +20,10 @@ from sysdock.recording import Recording
 
 TICK_NS = 10**7
 VERSIONS = ["6.1", "6.12"]
-TABLES = ("dump_tasks", "dump_stacks", "dump_frames", "dump_locks", "dump_log", "dump_memory", "dump_slabs")
+TABLES = (
+    *("dump_tasks", "dump_stacks", "dump_frames", "dump_locks", "dump_log", "dump_memory", "dump_slabs"),
+    *("dump_files", "dump_mounts", "dump_modules", "dump_cpus"),
+)
 
 
 @pytest.fixture
@@ -158,6 +161,46 @@ class TestTruth:
         assert len(rows) > 100
         assert len(differing) <= len(rows) // 10, differing
         assert session.fetch("SELECT DISTINCT status FROM dump_slabs") == [("ok",)]
+
+    def test_open_files_are_those_of_proc(
+        self, version: str, dumps: dict[str, MadeDump], read: Callable[..., Session]
+    ) -> None:
+        made = dumps[version]
+        session = read(made.core)
+        found: dict[int, dict[int, str]] = {}
+        for pid, fd, path, status in session.fetch("SELECT pid, fd, path, status FROM dump_files"):
+            assert status == "ok"
+            found.setdefault(pid, {})[fd] = path
+        compared = 0
+        for pids in made.started.values():
+            for pid in pids:
+                lines = (line.split(" ", 1) for line in made.files[pid, "fds"].splitlines())
+                assert found[pid] == {int(fd): path for fd, path in lines}
+                compared += len(found[pid])
+        assert compared > 1000
+        [writer] = made.started["writer"]
+        sql = f"SELECT path, kind, position_bytes, size_bytes FROM dump_files WHERE pid = {writer} AND kind = 'file'"
+        assert ("/tmp/written", "file", 8 << 20, 8 << 20) in session.fetch(sql)
+
+    def test_mounts_modules_and_processors_are_those_of_proc(
+        self, version: str, dumps: dict[str, MadeDump], read: Callable[..., Session]
+    ) -> None:
+        made = dumps[version]
+        session = read(made.core)
+        mounts = {tuple(line.split()[:3]) for line in made.files[0, "mounts"].splitlines() if line}
+        assert set(session.fetch("SELECT source, path, fs_type FROM dump_mounts")) == mounts
+        lines = (line.split() for line in made.files[0, "modules"].splitlines() if line)
+        modules = {(words[0], int(words[1]), int(words[2])) for words in lines}
+        assert set(session.fetch("SELECT name, bytes, users FROM dump_modules")) == modules
+        stat = (line.split() for line in made.files[0, "stat"].splitlines())
+        times = {words[0]: [int(number) for number in words[1:]] for words in stat if words}
+        for cpu, user_ns, idle_ns in session.fetch("SELECT cpu, user_ns, idle_ns FROM dump_cpus"):
+            user, _, _, idle = times[f"cpu{cpu}"][:4]
+            # It went on while the guest wrote this down, and user code does little meanwhile.
+            assert user * TICK_NS <= user_ns <= (user + 50) * TICK_NS
+            assert idle_ns >= idle * TICK_NS
+        assert session.fetch("SELECT count(*) FROM dump_cpus") == [(2,)]
+        assert session.fetch("SELECT count(*) FROM dump_cpus WHERE current_pid = 1") == [(1,)]
 
     def test_the_log_is_that_of_the_console(
         self, version: str, dumps: dict[str, MadeDump], read: Callable[..., Session]

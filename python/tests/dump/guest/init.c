@@ -222,6 +222,23 @@ static void copy_file(const char *path, const char *name, int pid)
 		say("\n");
 }
 
+// Which files a process has open.
+static void copy_links(int pid)
+{
+	char path[64], target[400];
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	DIR *folder = opendir(path);
+	if (!folder)
+		return;
+	say("== %d fds\n", pid);
+	for (struct dirent *entry; (entry = readdir(folder));) {
+		ssize_t length = readlinkat(dirfd(folder), entry->d_name, target, sizeof(target));
+		if (length > 0)
+			say("%s %.*s\n", entry->d_name, (int)length, target);
+	}
+	closedir(folder);
+}
+
 static void copy_task(int pid, int tid)
 {
 	static const char *names[] = { "stat", "io", "wchan", "schedstat" };
@@ -234,6 +251,7 @@ static void copy_task(int pid, int tid)
 		// Exact, unlike the sums in stat.
 		snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
 		copy_file(path, "smaps_rollup", tid);
+		copy_links(pid);
 	}
 }
 

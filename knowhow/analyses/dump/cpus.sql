@@ -1,0 +1,35 @@
+-- Processors of a crashed kernel
+-- What each processor ran, how many tasks were ready, and where its time went since the boot.
+-- needs:  dump_cpus, dump_tasks
+-- column: cpu INTEGER            Number.
+-- column: current_pid INTEGER    Task that it ran; 0: it was idle.
+-- column: comm VARCHAR           Name of that task.
+-- column: ready_tasks INTEGER    Tasks that ran on it or were ready to.
+-- column: user_ns BIGINT         In user code, niced tasks included [ns].
+-- column: system_ns BIGINT       In the kernel, for tasks [ns].
+-- column: irq_ns BIGINT          In interrupts and soft interrupts [ns].
+-- column: idle_ns BIGINT         Idle, waiting for I/O included [ns].
+-- column: behind_ns BIGINT       How long before the last of all its run queue was used: long for one that hangs, or was idle [ns].
+-- column: status VARCHAR         ok, or why something could not be read.
+-- tags:   cpu, time
+WITH last AS (
+    SELECT max(c.clock_ns) AS ns FROM dump_cpus AS c
+), names AS (
+    SELECT t.pid, min(t.comm) AS comm FROM dump_tasks AS t WHERE t.pid > 0 GROUP BY t.pid
+)
+
+SELECT
+    c.cpu,
+    c.current_pid,
+    CASE WHEN c.current_pid = 0 THEN 'idle' ELSE n.comm END AS comm,
+    c.ready_tasks,
+    coalesce(c.user_ns, 0) + coalesce(c.nice_ns, 0) AS user_ns,
+    c.system_ns,
+    coalesce(c.irq_ns, 0) + coalesce(c.softirq_ns, 0) AS irq_ns,
+    coalesce(c.idle_ns, 0) + coalesce(c.iowait_ns, 0) AS idle_ns,
+    l.ns - c.clock_ns AS behind_ns,
+    c.status
+FROM dump_cpus AS c
+CROSS JOIN last AS l
+LEFT JOIN names AS n ON n.pid = c.current_pid
+ORDER BY c.cpu

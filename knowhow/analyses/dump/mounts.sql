@@ -1,0 +1,17 @@
+-- Mounts of a crashed kernel
+-- What was mounted where, as the first process saw it.
+-- needs:  dump_mounts
+-- column: path VARCHAR         Where.
+-- column: fs_type VARCHAR      Kind of file system.
+-- column: source VARCHAR       What.
+-- column: read_only BOOLEAN    Whether nothing could be written through it.
+-- column: status VARCHAR       ok, or why something could not be read.
+-- tags:   files
+SELECT
+    m.path,
+    m.fs_type,
+    m.source,
+    m.read_only,
+    m.status
+FROM dump_mounts AS m
+ORDER BY m.path, m.source
