@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from sysdock import to_disk
 from sysdock.errors import UserError
-from sysdock.recording.hours import add_up, sums_folder
+from sysdock.recording.hours import add_up, is_added_up, sums_folder
 from sysdock.recording.lake import PART, SAMPLES, SUMS, SWAP, LakePart, hash_of, parts_of, read_swap, scan
 from sysdock.recording.views import SETTINGS, literal
 
@@ -236,9 +236,10 @@ def _add_up_days(lake: Path, days: tuple[datetime.date, datetime.date], memory: 
     folders = {part.path.parent: part for part in scan(lake, days) if part.table == SAMPLES}
     for folder, part in folders.items():
         with _alone(folder) as is_alone:
-            if is_alone:
-                finish_swap(folder)
-                done.summed_days += add_up(lake, part, memory, done.damaged)
+            if is_alone and not is_added_up(lake, part):
+                # Batches that landed twice are there once afterwards.
+                _compact_folder(part, folder, memory, done)
+                done.summed_days += add_up(lake, part, memory, without_damaged=True)
 
 
 def _remove_days(lake: Path, first: datetime.date, done: Done, is_meant: Callable[[str], bool]) -> None:

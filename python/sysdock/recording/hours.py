@@ -26,23 +26,24 @@ def sums_folder(lake: Path, samples: LakePart) -> Path:
     return folder
 
 
-def add_up(lake: Path, example: LakePart, memory: str, damaged: list[str] | None = None) -> bool:
-    """Writes the sums of the day and cluster of `example`, a part of its samples; False: they are there.
+def is_added_up(lake: Path, example: LakePart) -> bool:
+    """Whether the sums of the day and cluster of `example` are those of all samples that are there."""
+    digest = digest_of(list(parts_of(SAMPLES, example.date, example.path.parent)))
+    return any(part.writer == digest for part in parts_of(SUMS, example.date, sums_folder(lake, example)))
 
-    With a list `damaged`, damaged samples are left out, and named in it.
-    """
+
+def add_up(lake: Path, example: LakePart, memory: str, *, without_damaged: bool = False) -> bool:
+    """Writes the sums of the day and cluster of `example`, a part of its samples; False: they are there."""
+    if is_added_up(lake, example):
+        return False
     folder = sums_folder(lake, example)
     samples = list(parts_of(SAMPLES, example.date, example.path.parent))
-    digest = digest_of(samples)
-    old = list(parts_of(SUMS, example.date, folder))
-    if any(part.writer == digest for part in old):
-        return False
-    if damaged is not None:
-        whole = [part for part in samples if part.damage() is None]
-        damaged += [str(part.path) for part in samples if part not in whole]
-        samples, digest = whole, digest_of(whole)
+    if without_damaged:
+        samples = [part for part in samples if part.damage() is None]
     if not samples:
         return False
+    digest = digest_of(samples)
+    old = list(parts_of(SUMS, example.date, folder))
     new, rows = _write(folder, samples, memory)
     name = f"part-{int(time.time())}-{digest}-{time.time_ns() // 1000}-{rows}-{hash_of(new)[:16]}.parquet"
     os.rename(new, folder / name)

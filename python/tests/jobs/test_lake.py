@@ -253,6 +253,17 @@ class TestMerging:
         assert parts(lake) == ["job_hours"]
         assert call(*words).stdout == before
 
+    def test_what_came_twice_is_added_up_once_before_it_goes(
+        self, lake: Path, call: Callable[..., Result]
+    ) -> None:
+        words = ("jobs", "history", "--lake", lake, "--at", "2026-01-03", "--last", "3d", "--format", "json")
+        before = call(*words).stdout
+        first = sorted((lake / FOLDER).iterdir())[0]
+        shutil.copy(first, first.with_name(first.name.replace("-00000000-0-", "-0000000a-0-")))
+        done = compacting.compact(lake, keep_days=10)
+        assert (done.doubled_rows, parts(lake)) == (NODES * STEPS, ["job_hours"])
+        assert call(*words).stdout == before
+
     def test_damaged_samples_that_go_are_reported(self, lake: Path) -> None:
         first = sorted((lake / FOLDER).glob("part-*"))[0]
         first.write_bytes(first.read_bytes()[:-100])
