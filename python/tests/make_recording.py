@@ -310,7 +310,7 @@ class RecordingMaker:
         return self.write(tables, name, recorder="agent", about="jobs")
 
     def make_dump(self, name: str = "dump") -> Path:
-        """A kernel that was told to crash, with a task that holds a lock and one that waits for it."""
+        """A kernel that crashed on request, with a task that holds a lock and one that waits for it."""
         about = {"path": "core", "format": "ELF", "release": "6.1.0", "pages_bytes": 1 << 28, "processors": 2}
         about |= {"symbols": 80_000, "types": 90_000, "panic": "sysrq triggered crash"}
         tasks, stacks, frames = [], [], []

@@ -5,6 +5,7 @@ use rustc_hash::FxHashSet;
 use crate::{
     btf::Field,
     error::Fault,
+    format::u64_at,
     kernel::Kernel,
     paths::{Paths, Place},
     tasks::Task,
@@ -113,7 +114,7 @@ impl Kernel {
         let pointers = self.memory.bytes(array, most * 8)?;
         for (descriptor, pointer) in pointers.chunks_exact(8).enumerate() {
             // The lowest bits may be flags of the kernel.
-            let file = u64::from_le_bytes(*pointer.first_chunk().expect("8 bytes")) & !3;
+            let file = u64_at(pointer, 0) & !3;
             if file != 0 {
                 found.push(self.file(task, descriptor as u64, file, layout));
             }

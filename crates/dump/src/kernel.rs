@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::{
     btf::{Field, Types},
     error::{DumpError, Fault},
-    format::{self, About, Registers},
+    format::{self, About, PAGE, Registers, u64_at},
     memory::Memory,
     symbols::Symbols,
     vmcoreinfo::VmCoreInfo,
@@ -20,8 +20,8 @@ pub struct Description {
     pub release: Option<String>,
     /// Its build, by which files of debug information are found.
     pub build_id: Option<String>,
-    /// Pages of 4096 bytes in the file.
-    pub pages: u64,
+    /// Memory whose content is in the file.
+    pub bytes: u64,
     /// Processors whose registers are in the file.
     pub processors: usize,
     /// What makedumpfile was to leave out (`-d`), if it made the file.
@@ -58,7 +58,7 @@ impl Kernel {
         let info = match given {
             Some(info) => info,
             None => {
-                remarks.push("the file has no VMCOREINFO: it was looked for in the memory".into());
+                remarks.push("the file has no VMCOREINFO note; the copy in the memory of the kernel was used".into());
                 VmCoreInfo::search(&*physical)
                     .ok_or_else(|| DumpError::NoDump(path.into(), "no kernel has left its VMCOREINFO in it".into()))?
             }
@@ -82,7 +82,7 @@ impl Kernel {
             format,
             release: info.text("OSRELEASE").map(Into::into),
             build_id: info.text("BUILD-ID").map(Into::into),
-            pages,
+            bytes: pages * PAGE,
             processors: registers.len(),
             level,
             symbols: symbols.len(),
@@ -132,8 +132,8 @@ impl Kernel {
     /// The text at an address, of 256 bytes at most.
     pub(crate) fn string(&self, address: u64) -> Result<String, Fault> {
         const MOST: u64 = 256;
-        // Behind the end of the page there may be nothing.
-        let here = MOST.min(4096 - address % 4096);
+        // The next page may not be mapped.
+        let here = MOST.min(PAGE - address % PAGE);
         let mut bytes = self.memory.bytes(address, here)?;
         if !bytes.contains(&0) && here < MOST {
             bytes.extend(self.memory.bytes(address.wrapping_add(here), MOST - here)?);
@@ -157,7 +157,7 @@ fn per_cpu_offsets(memory: &Memory, symbols: &Symbols) -> Result<Vec<u64>, Fault
     let place = |name: &str| symbols.address(name).ok_or(Fault::NoType);
     let count = memory.u32(place("nr_cpu_ids")?)?.min(MOST);
     let offsets = memory.bytes(place("__per_cpu_offset")?, u64::from(count) * 8)?;
-    Ok(offsets.chunks_exact(8).map(|eight| u64::from_le_bytes(*eight.first_chunk().expect("8 bytes"))).collect())
+    Ok(offsets.chunks_exact(8).map(|eight| u64_at(eight, 0)).collect())
 }
 
 fn types_of(memory: &Memory, symbols: &Symbols) -> Result<Types, Fault> {

@@ -36,7 +36,7 @@ pub use log::{Log, LogRecord};
 pub use mounts::{Module, Mount};
 pub use processors::Processor;
 pub use stacks::{Frame, Stacks};
-pub use tables::{Outcome, Part, write};
+pub use tables::{Outcome, Part, UNREADABLE, write};
 pub use tasks::{Task, Tasks};
 pub use usage::{MemoryUse, Slab};
 

@@ -6,9 +6,14 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::{error::Fault, kernel::Kernel, stacks::Stacks, tasks::Task};
+use crate::{
+    error::Fault,
+    format::u64_at,
+    kernel::Kernel,
+    stacks::{STACK_BYTES, Stacks},
+    tasks::Task,
+};
 
-const STACK_BYTES: u64 = 16 << 10;
 /// More than any lock has that a kernel survives.
 const MOST_WAITERS: usize = 1 << 20;
 
@@ -122,7 +127,7 @@ impl Kernel {
         const READERS: u64 = 1;
         let stack = self.memory.bytes(task.sp, task.stack.wrapping_add(STACK_BYTES).wrapping_sub(task.sp))?;
         for (place, word) in stack.chunks_exact(8).enumerate() {
-            if u64::from_le_bytes(*word.first_chunk().expect("8 bytes")) != task.address {
+            if u64_at(word, 0) != task.address {
                 continue;
             }
             let waiter = task.sp.wrapping_add(8 * place as u64).wrapping_sub(layout.task);

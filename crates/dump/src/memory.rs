@@ -2,9 +2,12 @@
 
 use std::cell::Cell;
 
-use crate::{error::Fault, format::Physical, vmcoreinfo::VmCoreInfo};
+use crate::{
+    error::Fault,
+    format::{PAGE, Physical},
+    vmcoreinfo::VmCoreInfo,
+};
 
-const PAGE: u64 = 4096;
 const PRESENT: u64 = 1;
 const LARGE: u64 = 1 << 7;
 /// The physical address in an entry; the bits above are of protection keys and encryption.

@@ -11,7 +11,7 @@ pub struct Processor {
     pub current_pid: Option<u32>,
     /// Tasks that ran or were ready to.
     pub ready: u64,
-    /// When its run queue was looked at last, by the clock of the scheduler.
+    /// When its run queue was used last, by the clock of the scheduler.
     pub clock_ns: u64,
     /// Time by kind, in the order of the kernel's `cpu_usage_stat`: its name and how long.
     pub times: Vec<(String, u64)>,

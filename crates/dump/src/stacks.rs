@@ -12,7 +12,8 @@ use crate::{
 
 /// Deeper than any stack of 16 KiB.
 const MOST_FRAMES: usize = 512;
-const STACK_BYTES: u64 = 16 << 10;
+/// Of each task.
+pub(crate) const STACK_BYTES: u64 = 16 << 10;
 /// User addresses are below.
 const KERNEL: u64 = 1 << 63;
 
@@ -218,6 +219,6 @@ fn caller(stack: &Copied, at: &Position, orc: &Orc, layout: &Layout) -> Result<O
         }
         Kind::End | Kind::Unknown => return Err(Fault::NoType),
     };
-    // Stacks grow downwards: whoever called has more above him.
+    // Stacks grow downwards: the frame of the caller is at a higher address.
     if next.sp <= at.sp { Err(Fault::Cycle) } else { Ok(Some(next)) }
 }

@@ -73,8 +73,8 @@ pub struct Outcome {
     pub issues: Vec<(&'static str, String)>,
 }
 
-/// Words of `import_issues.issue`, explained in docs/reference/import-issues.md.
-const UNREADABLE: &str = "dump_unreadable";
+/// Of `import_issues.issue`: a part of the dump is missing or damaged. Explained in docs/reference/import-issues.md, as is the next one.
+pub const UNREADABLE: &str = "dump_unreadable";
 const REMARK: &str = "dump_remark";
 
 /// Read these parts of a kernel into a recording.
@@ -376,7 +376,7 @@ fn write_description(kernel: &Kernel, path: &Path, outcome: &Outcome, recording:
         format: about.format.into(),
         release: about.release.as_deref().map(|text| readable(text.as_bytes())),
         build_id: about.build_id.as_deref().map(|text| readable(text.as_bytes())),
-        pages_bytes: (about.pages * 4096).cast_signed(),
+        pages_bytes: about.bytes.cast_signed(),
         level: about.level,
         processors: about.processors as i32,
         symbols: about.symbols as i32,

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::{btf::Field, error::Fault, kernel::Kernel};
+use crate::{btf::Field, error::Fault, format::PAGE, kernel::Kernel};
 
 /// A task. What could not be read is `None`, and `fault` says why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -156,7 +156,7 @@ impl Rss {
         for kind in IN_RAM {
             pages = pages.wrapping_add(kernel.memory.u64(counter(kind).wrapping_add(self.sum))?.cast_signed());
         }
-        let Some(offset) = self.parts else { return Ok(pages.wrapping_mul(4096)) };
+        let Some(offset) = self.parts else { return Ok(pages.wrapping_mul(PAGE.cast_signed())) };
         let mut places = [0; IN_RAM.len()];
         for (place, kind) in places.iter_mut().zip(IN_RAM) {
             *place = kernel.memory.u64(counter(kind).wrapping_add(offset))?;
@@ -167,14 +167,14 @@ impl Rss {
                 pages = pages.wrapping_add(i64::from(kernel.memory.u32(kernel.per_cpu(place, cpu)?)?.cast_signed()));
             }
         }
-        Ok(pages.wrapping_mul(4096))
+        Ok(pages.wrapping_mul(PAGE.cast_signed()))
     }
 
     /// Bytes that a task keeps.
     fn of_task(&self, kernel: &Kernel, task: u64) -> Result<i64, Fault> {
         let Some((first, size)) = self.in_task else { return Ok(0) };
         let count = |kind: u64| kernel.memory.u32(task.wrapping_add(first + kind * size));
-        IN_RAM.iter().try_fold(0, |sum, kind| Ok(sum + i64::from(count(*kind)?.cast_signed()) * 4096))
+        IN_RAM.iter().try_fold(0, |sum, kind| Ok(sum + i64::from(count(*kind)?.cast_signed()) * PAGE.cast_signed()))
     }
 }
 

@@ -1,8 +1,7 @@
 //! What filled the memory: the counters of the kernel, and its caches of objects (SLUB).
 
-use crate::{error::Fault, kernel::Kernel};
+use crate::{error::Fault, format::PAGE, kernel::Kernel};
 
-const PAGE_BYTES: u64 = 4096;
 /// Objects in a slab, and its order, share a word (mm/slub.c, `oo_make`).
 const OBJECTS_BITS: u64 = 16;
 /// Nodes of memory that a kernel can have.
@@ -42,7 +41,7 @@ impl Kernel {
     pub fn memory_use(&self) -> Result<Vec<MemoryUse>, Fault> {
         let mut found = Vec::new();
         let total = self.memory.u64(self.symbol("_totalram_pages")?)?;
-        found.push(MemoryUse { name: "total".into(), bytes: total.saturating_mul(PAGE_BYTES) });
+        found.push(MemoryUse { name: "total".into(), bytes: total.saturating_mul(PAGE) });
         for (symbol, items) in [("vm_zone_stat", "zone_stat_item"), ("vm_node_stat", "node_stat_item")] {
             let counters = self.symbol(symbol)?;
             for (name, value) in self.types.enumerators(items) {
@@ -83,7 +82,7 @@ impl Kernel {
                 slab.slabs = slab.slabs.saturating_add(self.number(node, slabs)?);
                 slab.objects = slab.objects.saturating_add(self.number(node, objects)?);
             }
-            slab.bytes = slab.slabs.saturating_mul(PAGE_BYTES << order.min(16));
+            slab.bytes = slab.slabs.saturating_mul(PAGE << order.min(16));
             Ok(())
         })();
         slab.fault = read.err();
@@ -109,7 +108,7 @@ fn unit_of(name: &str) -> Option<u64> {
         | "NR_KERNEL_MISC_RECLAIMABLE"
         | "NR_PAGETABLE"
         | "NR_SECONDARY_PAGETABLE"
-        | "NR_SWAPCACHE" => Some(PAGE_BYTES),
+        | "NR_SWAPCACHE" => Some(PAGE),
         "NR_KERNEL_STACK_KB" => Some(1024),
         _ => None,
     }

@@ -28,7 +28,7 @@ pub(crate) fn info(arguments: &arguments::DumpInfo) -> Result<u8, Message> {
 fn described(path: &Path, about: &Description) -> Value {
     json!({
         "path": path.to_string_lossy(), "format": about.format, "release": about.release, "build_id": about.build_id,
-        "pages_bytes": about.pages * 4096, "level": about.level, "processors": about.processors,
+        "pages_bytes": about.bytes, "level": about.level, "processors": about.processors,
         "symbols": about.symbols, "types": about.types, "remarks": about.remarks,
     })
 }
@@ -81,13 +81,14 @@ fn describe(recording: &mut Recording, outcome: &Outcome) {
 
 fn say(about: &Description, outcome: &Outcome) {
     let release = about.release.as_deref().unwrap_or("of an unknown release");
-    messages::note(&format!("{}: Linux {release}, {} of memory", about.format, mebibytes(about.pages * 4096)));
+    messages::note(&format!("{}: Linux {release}, {} of memory", about.format, mebibytes(about.bytes)));
     messages::note(&match &outcome.panic {
         Some(panic) => format!("panic: {panic}"),
         None => "the log of the kernel names no panic".into(),
     });
-    for (_, detail) in &outcome.issues {
-        messages::note(&format!("not all could be read: {detail}"));
+    for (issue, detail) in &outcome.issues {
+        let prefix = if *issue == sysdock_dump::UNREADABLE { "could not be read: " } else { "" };
+        messages::note(&format!("{prefix}{detail}"));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{About, Physical, flattened::Bytes, take_notes, u32_at, u64_at};
+use super::{About, PAGE, Physical, flattened::Bytes, take_notes, u32_at, u64_at};
 use crate::error::{DumpError, Fault};
 
 const HEADER_BYTES: usize = 64;
@@ -13,7 +13,6 @@ const LOAD: u32 = 1;
 const NOTE: u32 = 4;
 /// `e_phnum` of a file with more segments: the number is in the first section header.
 const MANY: u16 = 0xffff;
-const PAGE: u64 = 4096;
 
 /// A piece of physical memory, and where it lies.
 #[derive(Clone, Copy, Debug)]

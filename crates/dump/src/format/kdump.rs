@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::{About, Physical, flattened::Bytes, take_notes, u32_at, u64_at};
 use crate::error::{DumpError, Fault};
 
-const PAGE: usize = 4096;
+const PAGE: usize = super::PAGE as usize;
 const HEADER_BYTES: u64 = 464;
 const SUB_HEADER_BYTES: u64 = 104;
 const DESCRIPTOR_BYTES: usize = 24;

@@ -33,6 +33,9 @@ pub(crate) struct Registers {
     pub(crate) bp: u64,
 }
 
+/// Bytes of a page.
+pub(crate) const PAGE: u64 = 4096;
+
 /// Physical memory.
 pub(crate) trait Physical {
     /// Fill `out` from this address on; it lies in one page.
