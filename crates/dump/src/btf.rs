@@ -11,6 +11,7 @@ const HEADER_BYTES: usize = 24;
 /// How deep structures without names, arrays and typedefs may lie in each other.
 const DEPTH: u32 = 32;
 
+const INTEGER: u32 = 1;
 const ARRAY: u32 = 3;
 const STRUCT: u32 = 4;
 const UNION: u32 = 5;
@@ -18,6 +19,9 @@ const ENUM: u32 = 6;
 /// Kinds that only lead to another type: typedef, volatile, const, restrict, and tags.
 const LEADING: [u32; 5] = [8, 9, 10, 11, 18];
 const POINTER: u32 = 2;
+const TYPEDEF: u32 = 8;
+const FORWARD: u32 = 7;
+const ENUM64: u32 = 19;
 
 /// A member of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,30 @@ pub(crate) struct Field {
     pub(crate) bits: Option<(u32, u32)>,
     /// The number of its type.
     pub(crate) of_type: u32,
+}
+
+/// What the bytes of a member mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Unsigned,
+    Signed,
+    Truth,
+    Pointer,
+    /// An array of `char`.
+    Text,
+    /// Numbers or pointers in a row: the bytes of each, and whether they have a sign.
+    Numbers(usize, bool),
+    /// A structure, or an array of others: it has a place, but no value of its own.
+    Place,
+}
+
+/// A member as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) field: Field,
+    /// As C writes it, such as `struct list_head`.
+    pub(crate) type_name: String,
 }
 
 /// All types of a kernel.
@@ -145,23 +173,148 @@ impl Types {
         if !matches!(self.kind(structure), STRUCT | UNION) {
             return None;
         }
-        let has_bits = self.word(structure, 4) >> 31 == 1;
         for place in 0..self.count(structure) {
-            let at = 12 + 12 * place;
-            let (own_name, of_type, offset) =
-                (self.word(structure, at), self.word(structure, at + 4), self.word(structure, at + 8));
-            let (bit, width) = if has_bits { (offset & 0xff_ffff, offset >> 24) } else { (offset, 0) };
-            let start = u64::from(bit / 8);
-            if own_name == 0 {
-                if let Some(inner) = self.member(self.plain(of_type), name, depth) {
-                    return Some(Field { offset: start + inner.offset, ..inner });
+            let (own_name, field) = self.own_member(structure, place);
+            if own_name.is_empty() {
+                if let Some(inner) = self.member(self.plain(field.of_type), name, depth) {
+                    return Some(Field { offset: field.offset + inner.offset, ..inner });
                 }
-            } else if self.name_at(own_name) == name {
-                let bits = (width > 0).then_some((bit % 8, width));
-                return Some(Field { offset: start, size: self.size(of_type, DEPTH), bits, of_type });
+            } else if own_name == name {
+                return Some(Field { size: self.size(field.of_type, DEPTH), ..field });
             }
         }
         None
+    }
+
+    /// The member at a place of a structure, with its name; its size is left out, for most are only passed by.
+    fn own_member(&self, structure: u32, place: usize) -> (&[u8], Field) {
+        let at = 12 + 12 * place;
+        let (name, of_type, offset) = (self.word(structure, at), self.word(structure, at + 4), self.word(structure, at + 8));
+        let has_bits = self.word(structure, 4) >> 31 == 1;
+        let (bit, width) = if has_bits { (offset & 0xff_ffff, offset >> 24) } else { (offset, 0) };
+        let bits = (width > 0).then_some((bit % 8, width));
+        (self.name_at(name), Field { offset: u64::from(bit / 8), size: 0, bits, of_type })
+    }
+
+    /// A structure or union by its name, also one that only a typedef names.
+    pub(crate) fn structure(&self, name: &str) -> Option<u32> {
+        let name = name.trim_start_matches("struct ").trim_start_matches("union ").as_bytes();
+        let alias = |number: &u32| self.kind(*number) == TYPEDEF && self.name_at(self.word(*number, 0)) == name;
+        let named = self.structures.get(name).copied();
+        let found = named.or_else(|| (1..self.starts.len() as u32).find(alias).map(|number| self.plain(number)))?;
+        matches!(self.kind(found), STRUCT | UNION).then_some(found)
+    }
+
+    /// Structures and unions whose name begins so, in the order of the alphabet.
+    pub(crate) fn named(&self, start: &str) -> Vec<String> {
+        let wanted = self.structures.keys().filter(|name| name.starts_with(start.as_bytes()));
+        let mut found: Vec<String> = wanted.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        found.sort();
+        found
+    }
+
+    /// A member of a structure by the number of its type.
+    pub(crate) fn member_of(&self, structure: u32, name: &str) -> Option<Field> {
+        self.member(self.plain(structure), name.as_bytes(), DEPTH)
+    }
+
+    /// An element of an array.
+    pub(crate) fn element(&self, array: Field, place: u64) -> Option<Field> {
+        let number = self.plain(array.of_type);
+        if self.kind(number) != ARRAY {
+            return None;
+        }
+        let of_type = self.word(number, 12);
+        let size = self.size(of_type, DEPTH);
+        let offset = place.checked_mul(size as u64)?.checked_add(array.offset)?;
+        Some(Field { offset, size, bits: None, of_type })
+    }
+
+    /// The type that a pointer leads to.
+    pub(crate) fn pointed(&self, pointer: u32) -> Option<u32> {
+        let number = self.plain(pointer);
+        (self.kind(number) == POINTER).then(|| self.word(number, 8))
+    }
+
+    /// What the bytes of a member mean.
+    pub(crate) fn shape(&self, field: Field) -> Shape {
+        const SIGNED: u32 = 1;
+        const TRUTH: u32 = 4;
+        let number = self.plain(field.of_type);
+        match self.kind(number) {
+            INTEGER => match self.word(number, 12) >> 24 & 7 {
+                found if found & TRUTH != 0 => Shape::Truth,
+                found if found & SIGNED != 0 => Shape::Signed,
+                _ => Shape::Unsigned,
+            },
+            ENUM | ENUM64 if self.word(number, 4) >> 31 == 1 => Shape::Signed,
+            ENUM | ENUM64 => Shape::Unsigned,
+            POINTER => Shape::Pointer,
+            ARRAY => self.shape_of_array(number),
+            _ => Shape::Place,
+        }
+    }
+
+    fn shape_of_array(&self, array: u32) -> Shape {
+        let element = self.word(array, 12);
+        let plain = self.plain(element);
+        if self.kind(plain) == INTEGER && self.name_at(self.word(plain, 0)) == b"char" {
+            return Shape::Text;
+        }
+        let field = Field { offset: 0, size: self.size(element, DEPTH), bits: None, of_type: element };
+        match self.shape(field) {
+            Shape::Signed => Shape::Numbers(field.size, true),
+            Shape::Unsigned | Shape::Truth | Shape::Pointer => Shape::Numbers(field.size, false),
+            _ => Shape::Place,
+        }
+    }
+
+    /// A type as C writes it.
+    pub(crate) fn type_name(&self, number: u32) -> String {
+        self.name_of(number, DEPTH)
+    }
+
+    fn name_of(&self, number: u32, depth: u32) -> String {
+        let Some(depth) = depth.checked_sub(1) else { return "...".into() };
+        let own = String::from_utf8_lossy(self.name_at(self.word(number, 0)));
+        let own = if own.is_empty() { "{...}".into() } else { own };
+        match self.kind(number) {
+            0 => "void".into(),
+            POINTER => format!("{} *", self.name_of(self.word(number, 8), depth)),
+            ARRAY => format!("{}[{}]", self.name_of(self.word(number, 12), depth), self.word(number, 20)),
+            STRUCT => format!("struct {own}"),
+            UNION => format!("union {own}"),
+            FORWARD => format!("struct {own}"),
+            ENUM | ENUM64 => format!("enum {own}"),
+            9..=11 | 18 => self.name_of(self.word(number, 8), depth),
+            13 => "function".into(),
+            _ => own.into_owned(),
+        }
+    }
+
+    /// All members of a structure, those of parts without names among them, in order.
+    pub(crate) fn members(&self, structure: u32) -> Vec<Named> {
+        let mut found = Vec::new();
+        self.add_members(structure, 0, &mut found, DEPTH);
+        found
+    }
+
+    fn add_members(&self, structure: u32, start: u64, found: &mut Vec<Named>, depth: u32) {
+        let structure = self.plain(structure);
+        if depth == 0 || !matches!(self.kind(structure), STRUCT | UNION) {
+            return;
+        }
+        for place in 0..self.count(structure) {
+            let (name, field) = self.own_member(structure, place);
+            let field = Field { offset: start + field.offset, ..field };
+            if name.is_empty() {
+                self.add_members(field.of_type, field.offset, found, depth - 1);
+            } else {
+                let name = String::from_utf8_lossy(name).into_owned();
+                let field = Field { size: self.size(field.of_type, DEPTH), ..field };
+                found.push(Named { name, field, type_name: self.type_name(field.of_type) });
+            }
+        }
     }
 
     /// The names and values of an enumeration of small numbers.

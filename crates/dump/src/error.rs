@@ -56,6 +56,8 @@ pub enum Fault {
     TooLong,
     /// A type or a member that this kernel does not have, or not under this name.
     NoType,
+    /// The page holds data of users, which were not asked for.
+    OfUser,
 }
 
 impl Fault {
@@ -69,6 +71,7 @@ impl Fault {
             Fault::Cycle => "cycle",
             Fault::TooLong => "too long",
             Fault::NoType => "unknown layout",
+            Fault::OfUser => "user memory",
         }
     }
 }

@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
+use serde_json::{Value, json};
+
 use crate::{
     btf::{Field, Types},
     error::{DumpError, Fault},
     format::{self, About, PAGE, Registers, u64_at},
     memory::Memory,
     symbols::Symbols,
+    users::UserPages,
     vmcoreinfo::VmCoreInfo,
 };
 
@@ -34,6 +37,18 @@ pub struct Description {
     pub remarks: Vec<String>,
 }
 
+impl Description {
+    /// As `sysdock dump info --format json` shows it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "format": self.format, "release": self.release, "build_id": self.build_id,
+            "pages_bytes": self.bytes, "level": self.level, "processors": self.processors,
+            "symbols": self.symbols, "types": self.types, "remarks": self.remarks,
+        })
+    }
+}
+
 /// A kernel whose memory was opened.
 pub struct Kernel {
     pub(crate) memory: Memory,
@@ -44,6 +59,8 @@ pub struct Kernel {
     /// Where the variables of each processor begin, as far as it is known.
     per_cpu: Vec<u64>,
     description: Description,
+    /// Pages that [`Kernel::answer`] does not show; `None`: it shows all.
+    pub(crate) users: Option<UserPages>,
 }
 
 impl Kernel {
@@ -90,7 +107,16 @@ impl Kernel {
             remarks,
         };
         let per_cpu = per_cpu_offsets(&memory, &symbols).unwrap_or_default();
-        Ok(Kernel { memory, info, symbols, types, registers, per_cpu, description })
+        Ok(Kernel { memory, info, symbols, types, registers, per_cpu, description, users: None })
+    }
+
+    /// From here on, [`Kernel::answer`] refuses data of users: the memory of processes and the content of files.
+    ///
+    /// # Errors
+    /// A [`Fault`]: this kernel does not say which pages these are.
+    pub fn hide_users(&mut self) -> Result<(), Fault> {
+        self.users = Some(UserPages::of(self)?);
+        Ok(())
     }
 
     /// What the dump is of.

@@ -20,11 +20,15 @@ mod mounts;
 mod orc;
 mod paths;
 mod processors;
+mod reading;
+mod requests;
+mod search;
 mod stacks;
 mod symbols;
 mod tables;
 mod tasks;
 mod usage;
+mod users;
 mod vmcoreinfo;
 mod walk;
 
@@ -35,8 +39,9 @@ pub use locks::{LockKind, LockWait};
 pub use log::{Log, LogRecord};
 pub use mounts::{Module, Mount};
 pub use processors::Processor;
+pub use requests::Request;
 pub use stacks::{Frame, Stacks};
-pub use tables::{Outcome, Part, UNREADABLE, write};
+pub use tables::{Outcome, Part, Sink, UNREADABLE, write};
 pub use tasks::{Task, Tasks};
 pub use usage::{MemoryUse, Slab};
 

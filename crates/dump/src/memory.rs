@@ -90,7 +90,16 @@ impl Memory {
         Ok(out)
     }
 
-    /// The physical address.
+    /// The physical address of one of the kernel.
+    pub(crate) fn physical_of(&self, address: u64) -> Result<u64, Fault> {
+        self.translate(address)
+    }
+
+    /// The address in the direct map of a physical one, if it is known where that map lies.
+    pub(crate) fn mapped(&self, physical: u64) -> Option<u64> {
+        self.direct_map.map(|start| start.wrapping_add(physical))
+    }
+
     fn translate(&self, address: u64) -> Result<u64, Fault> {
         if let Some(physical) = self.direct_map.and_then(|start| address.checked_sub(start)).filter(|far| *far < DIRECT_MAP_BYTES)
         {

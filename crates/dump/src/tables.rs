@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use sysdock_table::{Recording, TableError, readable, rows};
+use sysdock_table::{
+    Recording, TableError, readable,
+    rows::{self, Row},
+};
 
 use crate::{Fault, Frame, Kernel, LockWait, Log, MemoryUse, OpenFile, OpenFiles, Processor, Stacks, Task, Tasks};
 
@@ -43,6 +46,28 @@ impl Part {
         Part::Processors,
     ];
 
+    /// As it is named in commands and in scripts.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Part::Tasks => "tasks",
+            Part::Stacks => "stacks",
+            Part::Locks => "locks",
+            Part::Log => "log",
+            Part::Memory => "memory",
+            Part::Files => "files",
+            Part::Mounts => "mounts",
+            Part::Modules => "modules",
+            Part::Processors => "processors",
+        }
+    }
+
+    /// The part of that name.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Part> {
+        Part::ALL.into_iter().find(|part| part.word() == word)
+    }
+
     /// The tables that it writes.
     #[must_use]
     pub fn tables(self) -> &'static [&'static str] {
@@ -77,39 +102,38 @@ pub struct Outcome {
 pub const UNREADABLE: &str = "dump_unreadable";
 const REMARK: &str = "dump_remark";
 
+/// Where rows go.
+pub trait Sink {
+    /// Take rows of one table.
+    ///
+    /// # Errors
+    /// [`TableError`]: they cannot be written.
+    fn write_rows<R: Row>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), TableError>;
+
+    /// This table was read, even if it has no rows.
+    fn has(&mut self, table: &'static str);
+}
+
+impl Sink for Recording {
+    fn write_rows<R: Row>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), TableError> {
+        Recording::write_rows(self, rows)
+    }
+
+    fn has(&mut self, table: &'static str) {
+        self.manifest.tables.entry(table.into()).or_default();
+    }
+}
+
 /// Read these parts of a kernel into a recording.
 ///
 /// # Errors
 /// [`TableError`]: the recording cannot be written. What of the dump cannot be read is in the outcome, and in `import_issues`.
-pub fn write(kernel: &Kernel, path: &Path, parts: &[Part], recording: &mut Recording) -> Result<Outcome, TableError> {
-    let mut outcome = Outcome::default();
+pub fn write(kernel: &Kernel, path: &Path, parts: &[Part], out: &mut impl Sink) -> Result<Outcome, TableError> {
+    let mut outcome = write_parts(kernel, parts, out)?;
     let remarks = kernel.description().remarks.iter();
-    outcome.issues.extend(remarks.map(|remark| (REMARK, remark.clone())));
-    let log = kernel.log();
-    if let Ok(log) = &log {
-        outcome.panic = panic_of(log);
-        if parts.contains(&Part::Log) {
-            write_log(log, recording)?;
-        }
-        if log.unread > 0 {
-            outcome.issues.push((UNREADABLE, format!("{} records of the log", log.unread)));
-        }
-    }
-    note(&mut outcome, "the log", log.as_ref().err());
-    write_tasks(kernel, parts, recording, &mut outcome)?;
-    if parts.contains(&Part::Memory) {
-        write_memory(kernel, recording, &mut outcome)?;
-    }
-    if parts.contains(&Part::Processors) {
-        let found = kernel.processors();
-        note(&mut outcome, "processors", found.as_ref().err());
-        recording.write_rows(found.unwrap_or_default().iter().map(processor_row))?;
-    }
-    if parts.contains(&Part::Modules) {
-        write_modules(kernel, recording, &mut outcome)?;
-    }
+    outcome.issues.splice(..0, remarks.map(|remark| (REMARK, remark.clone())));
     let source = path.to_string_lossy();
-    recording.write_rows(outcome.issues.iter().map(|(issue, detail)| rows::ImportIssues {
+    out.write_rows(outcome.issues.iter().map(|(issue, detail)| rows::ImportIssues {
         source: source.as_ref().into(),
         line: 0,
         issue: (*issue).into(),
@@ -117,9 +141,38 @@ pub fn write(kernel: &Kernel, path: &Path, parts: &[Part], recording: &mut Recor
         detail: Some(detail.as_str().into()),
         excerpt: None,
     }))?;
-    write_description(kernel, path, &outcome, recording)?;
+    write_description(kernel, path, &outcome, out)?;
     for table in parts.iter().flat_map(|part| part.tables()) {
-        recording.manifest.tables.entry((*table).into()).or_default();
+        out.has(table);
+    }
+    Ok(outcome)
+}
+
+/// The tables of these parts, and nothing about the dump itself.
+pub(crate) fn write_parts(kernel: &Kernel, parts: &[Part], out: &mut impl Sink) -> Result<Outcome, TableError> {
+    let mut outcome = Outcome::default();
+    let log = kernel.log();
+    if let Ok(log) = &log {
+        outcome.panic = panic_of(log);
+        if parts.contains(&Part::Log) {
+            write_log(log, out)?;
+        }
+        if log.unread > 0 {
+            outcome.issues.push((UNREADABLE, format!("{} records of the log", log.unread)));
+        }
+    }
+    note(&mut outcome, "the log", log.as_ref().err());
+    write_tasks(kernel, parts, out, &mut outcome)?;
+    if parts.contains(&Part::Memory) {
+        write_memory(kernel, out, &mut outcome)?;
+    }
+    if parts.contains(&Part::Processors) {
+        let found = kernel.processors();
+        note(&mut outcome, "processors", found.as_ref().err());
+        out.write_rows(found.unwrap_or_default().iter().map(processor_row))?;
+    }
+    if parts.contains(&Part::Modules) {
+        write_modules(kernel, out, &mut outcome)?;
     }
     Ok(outcome)
 }
@@ -129,7 +182,7 @@ fn note(outcome: &mut Outcome, what: &str, fault: Option<&Fault>) {
 }
 
 /// Tasks, stacks and locks: each needs what comes before it.
-fn write_tasks(kernel: &Kernel, parts: &[Part], recording: &mut Recording, outcome: &mut Outcome) -> Result<(), TableError> {
+fn write_tasks(kernel: &Kernel, parts: &[Part], out: &mut impl Sink, outcome: &mut Outcome) -> Result<(), TableError> {
     if parts.iter().all(|part| matches!(part, Part::Log | Part::Memory | Part::Modules | Part::Processors)) {
         return Ok(());
     }
@@ -137,7 +190,7 @@ fn write_tasks(kernel: &Kernel, parts: &[Part], recording: &mut Recording, outco
     note(outcome, "the tasks", found.as_ref().err());
     let Tasks { tasks, broken } = found.unwrap_or_default();
     outcome.issues.extend(broken.iter().map(|(what, fault)| (UNREADABLE, format!("{what}: {}", fault.word()))));
-    write_of_tasks(kernel, &tasks, parts, recording, outcome)?;
+    write_of_tasks(kernel, &tasks, parts, out, outcome)?;
     outcome.tasks = tasks.len() as u64;
     outcome.whole_tasks = tasks.iter().filter(|task| task.fault.is_none()).count() as u64;
     let wants_stacks = parts.iter().any(|part| matches!(part, Part::Stacks | Part::Locks));
@@ -150,16 +203,16 @@ fn write_tasks(kernel: &Kernel, parts: &[Part], recording: &mut Recording, outco
     }
     if parts.iter().any(|part| matches!(part, Part::Tasks | Part::Stacks)) {
         let row = |(number, task)| task_row(task, stacks.of_tasks.get(number), stacks.waits.get(number));
-        recording.write_rows(tasks.iter().enumerate().map(row))?;
+        out.write_rows(tasks.iter().enumerate().map(row))?;
     }
     if parts.contains(&Part::Stacks) {
-        recording.write_rows(stack_rows(&stacks))?;
+        out.write_rows(stack_rows(&stacks))?;
         let frames = stacks.stacks.iter().enumerate().flat_map(|(number, (frames, fault))| frame_rows(number, frames, *fault));
-        recording.write_rows(frames)?;
+        out.write_rows(frames)?;
     }
     if parts.contains(&Part::Locks) {
         let locks = kernel.locks(&tasks, &stacks);
-        recording.write_rows(locks.iter().map(|lock| lock_row(lock, &tasks, &stacks)))?;
+        out.write_rows(locks.iter().map(|lock| lock_row(lock, &tasks, &stacks)))?;
     }
     Ok(())
 }
@@ -169,7 +222,7 @@ fn write_of_tasks(
     kernel: &Kernel,
     tasks: &[Task],
     parts: &[Part],
-    recording: &mut Recording,
+    out: &mut impl Sink,
     outcome: &mut Outcome,
 ) -> Result<(), TableError> {
     if parts.contains(&Part::Files) {
@@ -179,14 +232,14 @@ fn write_of_tasks(
         for (task, fault) in broken {
             note(outcome, &format!("open files of process {}", tasks[task].pid.unwrap_or(0)), Some(&fault));
         }
-        recording.write_rows(files.iter().map(|file| file_row(file, tasks)))?;
+        out.write_rows(files.iter().map(|file| file_row(file, tasks)))?;
     }
     if parts.contains(&Part::Mounts) {
         let found = kernel.mounts(tasks);
         note(outcome, "mounts", found.as_ref().err());
         let (mounts, broken) = found.unwrap_or_default();
         note(outcome, "the list of mounts", broken.as_ref());
-        recording.write_rows(mounts.iter().map(|mount| rows::DumpMounts {
+        out.write_rows(mounts.iter().map(|mount| rows::DumpMounts {
             path: readable(mount.path.as_bytes()),
             fs_type: readable(mount.fs_type.as_bytes()),
             source: readable(mount.source.as_bytes()),
@@ -244,12 +297,12 @@ fn processor_row(processor: &Processor) -> rows::DumpCpus<'static> {
     }
 }
 
-fn write_modules(kernel: &Kernel, recording: &mut Recording, outcome: &mut Outcome) -> Result<(), TableError> {
+fn write_modules(kernel: &Kernel, out: &mut impl Sink, outcome: &mut Outcome) -> Result<(), TableError> {
     let found = kernel.modules();
     note(outcome, "modules", found.as_ref().err());
     let (modules, broken) = found.unwrap_or_default();
     note(outcome, "the list of modules", broken.as_ref());
-    recording.write_rows(modules.iter().map(|module| rows::DumpModules {
+    out.write_rows(modules.iter().map(|module| rows::DumpModules {
         name: readable(module.name.as_bytes()),
         bytes: module.bytes.cast_signed(),
         users: module.users.cast_signed(),
@@ -334,16 +387,16 @@ fn lock_row<'l>(lock: &LockWait, tasks: &[Task], stacks: &'l Stacks) -> rows::Du
     }
 }
 
-fn write_memory(kernel: &Kernel, recording: &mut Recording, outcome: &mut Outcome) -> Result<(), TableError> {
+fn write_memory(kernel: &Kernel, out: &mut impl Sink, outcome: &mut Outcome) -> Result<(), TableError> {
     let used = kernel.memory_use();
     note(outcome, "the counters of memory", used.as_ref().err());
     let row = |used: MemoryUse| rows::DumpMemory { name: used.name.into(), bytes: used.bytes.cast_signed() };
-    recording.write_rows(used.unwrap_or_default().into_iter().map(row))?;
+    out.write_rows(used.unwrap_or_default().into_iter().map(row))?;
     let slabs = kernel.slabs();
     note(outcome, "the caches of objects", slabs.as_ref().err());
     let (slabs, broken) = slabs.unwrap_or_default();
     note(outcome, "the list of caches of objects", broken.as_ref());
-    recording.write_rows(slabs.iter().map(|slab| rows::DumpSlabs {
+    out.write_rows(slabs.iter().map(|slab| rows::DumpSlabs {
         name: readable(slab.name.as_bytes()),
         object_bytes: slab.object_bytes.cast_signed(),
         objects: slab.objects.cast_signed(),
@@ -353,8 +406,8 @@ fn write_memory(kernel: &Kernel, recording: &mut Recording, outcome: &mut Outcom
     }))
 }
 
-fn write_log(log: &Log, recording: &mut Recording) -> Result<(), TableError> {
-    recording.write_rows(log.records.iter().map(|record| rows::DumpLog {
+fn write_log(log: &Log, out: &mut impl Sink) -> Result<(), TableError> {
+    out.write_rows(log.records.iter().map(|record| rows::DumpLog {
         sequence: record.sequence.cast_signed(),
         after_boot_ns: record.after_boot_ns.cast_signed(),
         level: i32::from(record.level),
@@ -369,9 +422,9 @@ fn panic_of(log: &Log) -> Option<String> {
     Some(readable(found.as_bytes()).into_owned())
 }
 
-fn write_description(kernel: &Kernel, path: &Path, outcome: &Outcome, recording: &mut Recording) -> Result<(), TableError> {
+fn write_description(kernel: &Kernel, path: &Path, outcome: &Outcome, out: &mut impl Sink) -> Result<(), TableError> {
     let about = kernel.description();
-    recording.write_rows([rows::CrashDumps {
+    out.write_rows([rows::CrashDumps {
         path: readable(path.as_os_str().as_encoded_bytes()),
         format: about.format.into(),
         release: about.release.as_deref().map(|text| readable(text.as_bytes())),

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::{error::Fault, kernel::Kernel};
+use crate::{error::Fault, format::u64_at, kernel::Kernel};
 
 /// More entries than any list of a kernel has.
 const MOST: usize = 8_000_000;
@@ -13,6 +13,9 @@ pub(crate) struct Walk {
     pub(crate) entries: Vec<u64>,
     pub(crate) fault: Option<Fault>,
 }
+
+/// Indexes with their entries, and why the walk ended before all were seen.
+pub(crate) type Indexed = (Vec<(u64, u64)>, Option<Fault>);
 
 impl Kernel {
     /// Along a `list_head` at `head` to structures in which their own lies at `offset`.
@@ -36,6 +39,26 @@ impl Kernel {
             }
             walk.entries.push(at.wrapping_sub(offset));
         }
+    }
+
+    /// From a structure to the one that the pointer at `offset` in it leads to, and so on until a null pointer.
+    pub(crate) fn chain(&self, start: u64, offset: u64) -> Walk {
+        let mut walk = Walk { entries: Vec::new(), fault: None };
+        let mut seen = FxHashSet::default();
+        let mut at = start;
+        while at != 0 && walk.fault.is_none() {
+            if !seen.insert(at) {
+                walk.fault = Some(Fault::Cycle);
+                break;
+            }
+            walk.entries.push(at);
+            match self.memory.u64(at.wrapping_add(offset)) {
+                Ok(next) if seen.len() <= MOST => at = next,
+                Ok(_) => walk.fault = Some(Fault::TooLong),
+                Err(fault) => walk.fault = Some(fault),
+            }
+        }
+        walk
     }
 
     /// Over a red-black tree (`rb_root`) at `root`, in order, to structures in which their node lies at `offset`.
@@ -62,5 +85,43 @@ impl Kernel {
             }
         }
         Ok(walk)
+    }
+
+    /// The entries of an `xarray` at this address (or of what is made of one: `radix_tree_root`, `idr`), each with its index. Entries that are
+    /// numbers, not pointers, are left out.
+    pub(crate) fn xarray(&self, xarray: u64) -> Result<Indexed, Fault> {
+        let (head, shift, slots) =
+            (self.field("xarray", "xa_head")?, self.field("xa_node", "shift")?, self.field("xa_node", "slots")?);
+        let mut entries = Vec::new();
+        let mut seen = FxHashSet::default();
+        // What lies there, its first index, and how far apart entries of the level are [bits].
+        let mut waiting = vec![(self.number(xarray, head)?, 0_u64, u32::MAX)];
+        while let Some((entry, index, above)) = waiting.pop() {
+            match entry & 3 {
+                _ if entry == 0 => {}
+                0 => entries.push((index, entry)),
+                // An inner node; small numbers of this kind are marks of the xarray itself.
+                2 if entry > 4096 => {
+                    let node = entry - 2;
+                    let shift = match self.number(node, shift) {
+                        Ok(shift) if (shift as u32) < above.min(64) => shift as u32,
+                        Ok(_) => return Ok((entries, Some(Fault::Damaged))),
+                        Err(fault) => return Ok((entries, Some(fault))),
+                    };
+                    if !seen.insert(node) || seen.len() > MOST {
+                        return Ok((entries, Some(Fault::Cycle)));
+                    }
+                    let found = match self.memory.bytes(node.wrapping_add(slots.offset), slots.size as u64) {
+                        Ok(found) => found,
+                        Err(fault) => return Ok((entries, Some(fault))),
+                    };
+                    let children = found.chunks_exact(8).map(|slot| u64_at(slot, 0)).enumerate();
+                    let below = children.map(|(place, entry)| (entry, index.wrapping_add((place as u64) << shift), shift));
+                    waiting.extend(below.rev());
+                }
+                _ => {}
+            }
+        }
+        Ok((entries, None))
     }
 }

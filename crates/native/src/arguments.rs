@@ -363,6 +363,22 @@ pub(crate) enum Dump {
         after_help = "Examples:\n  sysdock-native dump run /var/crash/dump -o rec\n  sysdock-native dump run /var/crash/dump -o rec --part tasks"
     )]
     Run(DumpRun),
+    /// Answer questions about a dump: a JSON object on each line of standard input, and of standard output. For scripts.
+    #[command(
+        after_help = "Example:\n  echo '{\"op\": \"symbol\", \"name\": \"init_task\"}' | sysdock-native dump serve /var/crash/dump"
+    )]
+    Serve(DumpServe),
+}
+
+/// Arguments of `dump serve`.
+#[derive(Debug, Args)]
+pub(crate) struct DumpServe {
+    /// A crash dump: ELF, or compressed by makedumpfile, also flattened.
+    #[arg(value_name = "CORE")]
+    pub(crate) core: PathBuf,
+    /// Show also the memory of processes and the content of files.
+    #[arg(long)]
+    pub(crate) user_memory: bool,
 }
 
 /// Arguments of `dump info`.
@@ -393,18 +409,8 @@ pub(crate) struct DumpRun {
 }
 
 fn part(word: &str) -> Result<sysdock_dump::Part, String> {
-    match word {
-        "tasks" => Ok(sysdock_dump::Part::Tasks),
-        "stacks" => Ok(sysdock_dump::Part::Stacks),
-        "locks" => Ok(sysdock_dump::Part::Locks),
-        "log" => Ok(sysdock_dump::Part::Log),
-        "memory" => Ok(sysdock_dump::Part::Memory),
-        "files" => Ok(sysdock_dump::Part::Files),
-        "mounts" => Ok(sysdock_dump::Part::Mounts),
-        "modules" => Ok(sysdock_dump::Part::Modules),
-        "processors" => Ok(sysdock_dump::Part::Processors),
-        _ => Err("one of tasks, stacks, locks, log, memory, files, mounts, modules, processors".into()),
-    }
+    let words = || sysdock_dump::Part::ALL.map(sysdock_dump::Part::word).join(", ");
+    sysdock_dump::Part::named(word).ok_or_else(|| format!("one of {}", words()))
 }
 
 /// Arguments of `disk map`.

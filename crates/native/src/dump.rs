@@ -1,13 +1,12 @@
 //! `sysdock-native dump`: what a kernel was doing when it died.
 
 use std::{
-    io::{self, Write},
-    path::Path,
+    io::{self, BufRead, Write},
     time::SystemTime,
 };
 
-use serde_json::{Value, json};
-use sysdock_dump::{Description, DumpError, Kernel, Outcome, Part};
+use serde_json::json;
+use sysdock_dump::{Description, DumpError, Kernel, Outcome, Part, Request};
 use sysdock_table::{Capture, Ending, Folder, Manifest, Recording};
 
 use crate::{
@@ -20,17 +19,42 @@ use crate::{
 pub(crate) fn info(arguments: &arguments::DumpInfo) -> Result<u8, Message> {
     confine::reader();
     let kernel = Kernel::open(&arguments.core)?;
-    let shown = described(&arguments.core, kernel.description());
+    let mut shown = kernel.description().to_json();
+    shown["path"] = arguments.core.to_string_lossy().into();
     writeln!(io::stdout(), "{shown}").map_err(|error| Message::bare(format!("standard output: {error}")))?;
     Ok(0)
 }
 
-fn described(path: &Path, about: &Description) -> Value {
-    json!({
-        "path": path.to_string_lossy(), "format": about.format, "release": about.release, "build_id": about.build_id,
-        "pages_bytes": about.bytes, "level": about.level, "processors": about.processors,
-        "symbols": about.symbols, "types": about.types, "remarks": about.remarks,
-    })
+/// Answer questions, a line each, until there are no more; returns the exit status.
+pub(crate) fn serve(arguments: &arguments::DumpServe) -> Result<u8, Message> {
+    confine::reader();
+    let mut kernel = Kernel::open(&arguments.core)?;
+    if !arguments.user_memory {
+        kernel.hide_users().map_err(|fault| {
+            let what = "pages of users cannot be told from those of the kernel";
+            Message::bare(format!("{}: {what}: {}", arguments.core.display(), fault.word()))
+        })?;
+    }
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for line in io::stdin().lock().lines() {
+        let line = line.map_err(|error| Message::bare(format!("standard input: {error}")))?;
+        let answer = match serde_json::from_str::<Request>(&line) {
+            Ok(request) => kernel.answer(&request),
+            Err(error) => Err(format!("not a question: {error}")),
+        };
+        let shown = match answer {
+            Ok(answer) => json!({ "answer": answer }),
+            Err(sentence) => json!({ "error": sentence }),
+        };
+        let written = serde_json::to_writer(&mut out, &shown).map_err(io::Error::from).and_then(|()| writeln!(out));
+        match written.and_then(|()| out.flush()) {
+            Ok(()) => {}
+            // Whoever asked is gone.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
+            Err(error) => return Err(Message::bare(format!("standard output: {error}"))),
+        }
+    }
+    Ok(0)
 }
 
 /// Read a dump into a recording; returns the exit status.

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         arguments::Verb::Disk { verb: arguments::Disk::Map(arguments) } => disk_map::run(&arguments).map(Exit::Code),
         arguments::Verb::Dump { verb: arguments::Dump::Info(arguments) } => dump::info(&arguments).map(Exit::Code),
         arguments::Verb::Dump { verb: arguments::Dump::Run(arguments) } => dump::run(&arguments).map(Exit::Code),
+        arguments::Verb::Dump { verb: arguments::Dump::Serve(arguments) } => dump::serve(&arguments).map(Exit::Code),
         arguments::Verb::Load(arguments) => load::run(&arguments).map(Exit::Code),
         arguments::Verb::HttpLoad(arguments) => http_load::run(&arguments).map(Exit::Code),
         arguments::Verb::Measure(arguments) => measure::run(&arguments).map(Exit::Code),

@@ -2,8 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, types::Int32Type};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray,
+    cast::AsArray,
+    types::{Float64Type, Int32Type, Int64Type},
+};
+use arrow_schema::DataType;
 use rustc_hash::FxHashMap;
+use serde_json::Value;
 
 use crate::{
     rows::{Columns, Row},
@@ -36,6 +42,13 @@ impl<C: Columns> Batch<C> {
         self.rows == 0
     }
 
+    /// As JSON: each column with its values, in the order of the table's file. Starts anew.
+    pub fn take_values(&mut self) -> Vec<(String, Value)> {
+        let batch = self.take();
+        let names = batch.schema_ref().fields().iter().map(|field| field.name().clone());
+        names.zip(batch.columns().iter().map(values_of)).collect()
+    }
+
     /// As Arrow has them. Starts anew.
     pub(crate) fn take(&mut self) -> RecordBatch {
         self.rows = 0;
@@ -49,6 +62,26 @@ impl<R: Row> FromIterator<R> for Batch<R::Columns> {
         let mut batch = Batch::default();
         rows.into_iter().for_each(|row| batch.push(&row));
         batch
+    }
+}
+
+/// The values of a column as JSON.
+fn values_of(column: &ArrayRef) -> Value {
+    let known = |row: usize| column.is_valid(row);
+    let all = |value: &dyn Fn(usize) -> Value| {
+        Value::Array((0..column.len()).map(|row| if known(row) { value(row) } else { Value::Null }).collect())
+    };
+    match column.data_type() {
+        DataType::Int64 => all(&|row| column.as_primitive::<Int64Type>().value(row).into()),
+        DataType::Int32 => all(&|row| column.as_primitive::<Int32Type>().value(row).into()),
+        DataType::Float64 => all(&|row| column.as_primitive::<Float64Type>().value(row).into()),
+        DataType::Boolean => all(&|row| column.as_boolean().value(row).into()),
+        DataType::Utf8 => all(&|row| column.as_string::<i32>().value(row).into()),
+        _ => {
+            let coded = column.as_dictionary::<Int32Type>();
+            let words = coded.values().as_string::<i32>();
+            all(&|row| words.value(coded.keys().value(row) as usize).into())
+        }
     }
 }
 

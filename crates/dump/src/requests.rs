@@ -1,0 +1,269 @@
+//! Questions about a dump that is open, one at a time: what scripts and the shell ask.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sysdock_table::{Batch, TableError, rows::Row};
+
+use crate::{Kernel, Part, Sink, error::Fault, tables, walk::Walk};
+
+/// More bytes are not given at once.
+const MOST_BYTES: u64 = 16 << 20;
+/// More places of a search are not given.
+const MOST_PLACES: usize = 100_000;
+
+/// A question. Addresses are those of the kernel.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// What the dump is of.
+    Info,
+    /// All that is known of these parts, as the tables of a recording.
+    Tables {
+        /// The words of [`Part`].
+        parts: Vec<String>,
+    },
+    /// The address of a symbol.
+    Symbol {
+        /// Its name.
+        name: String,
+    },
+    /// The addresses of a variable of each processor.
+    PerCpu {
+        /// Its name.
+        name: String,
+    },
+    /// The function that an address lies in.
+    Function {
+        /// The address.
+        address: u64,
+    },
+    /// The members of a structure.
+    Type {
+        /// Its name.
+        name: String,
+    },
+    /// Names of structures.
+    Types {
+        /// How they begin.
+        start: String,
+    },
+    /// Members of structures, as columns.
+    Read {
+        /// The structure.
+        structure: String,
+        /// Where each lies.
+        addresses: Vec<u64>,
+        /// Paths such as `comm`, `mm->total_vm`, `rss_stat[0].count`.
+        members: Vec<String>,
+    },
+    /// Bytes.
+    Memory {
+        /// Where.
+        address: u64,
+        /// How many.
+        length: u64,
+    },
+    /// Text until its first NUL, of 256 bytes at most.
+    Text {
+        /// Where.
+        address: u64,
+    },
+    /// The structures of a list.
+    List {
+        /// Their type.
+        structure: String,
+        /// Where the head of the list lies, which is in no structure.
+        head: u64,
+        /// Their `list_head`.
+        member: String,
+    },
+    /// The structures of a red-black tree, in order.
+    Tree {
+        /// Their type.
+        structure: String,
+        /// Where its `rb_root` lies.
+        root: u64,
+        /// Their `rb_node`.
+        member: String,
+    },
+    /// A structure, the one that its member points to, and so on until a null pointer.
+    Chain {
+        /// Their type.
+        structure: String,
+        /// Where the first lies.
+        start: u64,
+        /// The pointer.
+        member: String,
+    },
+    /// The entries of an `xarray`, `radix_tree_root` or `idr`.
+    Xarray {
+        /// Where it lies.
+        address: u64,
+    },
+    /// Where bytes lie.
+    Search {
+        /// The bytes, in hexadecimal digits.
+        bytes: String,
+        /// How many places at most.
+        limit: usize,
+    },
+}
+
+impl Kernel {
+    /// Answer a question. Faults are in the answer, at the value or the walk that they concern; the error is a sentence about the question itself.
+    ///
+    /// # Errors
+    /// A sentence: there is no such symbol, type, member or part.
+    pub fn answer(&self, request: &Request) -> Result<Value, String> {
+        match request {
+            Request::Info => Ok(self.description().to_json()),
+            Request::Tables { parts } => self.answer_tables(parts),
+            Request::Symbol { name } => Ok(json!({ "address": self.named(name)? })),
+            Request::PerCpu { name } => {
+                let variable = self.named(name)?;
+                let places = (0..self.cpus()).map(|cpu| self.per_cpu(variable, cpu).ok());
+                Ok(json!({ "addresses": places.collect::<Vec<_>>() }))
+            }
+            Request::Function { address } => {
+                let found = self.symbols.function(*address);
+                Ok(json!({ "name": found.map(|(name, _)| name), "offset": found.map(|(_, offset)| offset) }))
+            }
+            Request::Type { name } => self.answer_type(name),
+            Request::Types { start } => Ok(json!({ "names": self.types.named(start) })),
+            Request::Read { structure, addresses, members } => self.answer_read(structure, addresses, members),
+            Request::Memory { address, length } => self.answer_memory(*address, *length),
+            Request::Text { address } => Ok(match self.visible(*address, 1).and_then(|()| self.string(*address)) {
+                Ok(text) => json!({ "text": text, "status": "ok" }),
+                Err(fault) => json!({ "text": null, "status": fault.word() }),
+            }),
+            Request::List { structure, head, member } => Ok(walked(&self.list(*head, self.offset(structure, member)?))),
+            Request::Tree { structure, root, member } => {
+                let offset = self.offset(structure, member)?;
+                let walk = self.tree(*root, offset).map_err(|fault| fault.word().to_owned())?;
+                Ok(walked(&walk))
+            }
+            Request::Chain { structure, start, member } => Ok(walked(&self.chain(*start, self.offset(structure, member)?))),
+            Request::Xarray { address } => {
+                let (entries, fault) = self.xarray(*address).unwrap_or_else(|fault| (Vec::new(), Some(fault)));
+                Ok(json!({ "entries": entries, "status": fault.map_or("ok", Fault::word) }))
+            }
+            Request::Search { bytes, limit } => self.answer_search(bytes, *limit),
+        }
+    }
+
+    fn named(&self, name: &str) -> Result<u64, String> {
+        self.symbols.address(name).ok_or_else(|| format!("no symbol {name:?}"))
+    }
+
+    fn offset(&self, structure: &str, member: &str) -> Result<u64, String> {
+        let number = self.types.structure(structure).ok_or_else(|| format!("no structure {structure:?}"))?;
+        let inside = |at: (u32, u64), name: &str| {
+            let field = self.types.member_of(at.0, name).ok_or_else(|| format!("no member {member:?} in {structure:?}"))?;
+            Ok::<_, String>((field.of_type, at.1 + field.offset))
+        };
+        member.split('.').try_fold((number, 0), inside).map(|(_, offset)| offset)
+    }
+
+    fn answer_tables(&self, words: &[String]) -> Result<Value, String> {
+        let named = |word: &String| Part::named(word).ok_or_else(|| format!("no part {word:?}"));
+        let parts = words.iter().map(named).collect::<Result<Vec<_>, _>>()?;
+        let mut found = Columns::default();
+        let outcome = tables::write_parts(self, &parts, &mut found).map_err(|error| error.to_string())?;
+        let issues = outcome.issues.iter().map(|(_, detail)| detail);
+        Ok(json!({ "tables": found.0, "issues": issues.collect::<Vec<_>>() }))
+    }
+
+    fn answer_type(&self, name: &str) -> Result<Value, String> {
+        let number = self.types.structure(name).ok_or_else(|| format!("no structure {name:?}"))?;
+        let members = self.types.members(number).into_iter().map(|member| {
+            let bits = member.field.bits.map(|(first, count)| [first, count]);
+            json!({ "name": member.name, "type": member.type_name, "offset": member.field.offset, "bytes": member.field.size, "bits": bits })
+        });
+        Ok(
+            json!({ "name": self.types.type_name(number), "bytes": self.types.size_of(name), "members": members.collect::<Vec<_>>() }),
+        )
+    }
+
+    fn answer_read(&self, structure: &str, addresses: &[u64], members: &[String]) -> Result<Value, String> {
+        let paths = members.iter().map(|member| self.path(structure, member)).collect::<Result<Vec<_>, _>>()?;
+        let mut columns = vec![Vec::with_capacity(addresses.len()); paths.len()];
+        let mut status = Vec::with_capacity(addresses.len());
+        for address in addresses {
+            let mut why = None;
+            for (path, column) in paths.iter().zip(&mut columns) {
+                column.push(self.value(*address, path).unwrap_or_else(|fault| {
+                    why = why.or(Some(fault));
+                    Value::Null
+                }));
+            }
+            status.push(why.map_or("ok", Fault::word));
+        }
+        Ok(json!({ "columns": columns, "status": status }))
+    }
+
+    fn answer_memory(&self, address: u64, length: u64) -> Result<Value, String> {
+        if length > MOST_BYTES {
+            return Err(format!("{length} bytes are more than can be read at once ({MOST_BYTES})"));
+        }
+        Ok(match self.visible(address, length).and_then(|()| self.memory.bytes(address, length)) {
+            Ok(bytes) => json!({ "bytes": in_digits(&bytes), "status": "ok" }),
+            Err(fault) => json!({ "bytes": null, "status": fault.word() }),
+        })
+    }
+
+    fn answer_search(&self, digits: &str, limit: usize) -> Result<Value, String> {
+        let wanted = from_digits(digits).filter(|bytes| !bytes.is_empty()).ok_or("the bytes to search for are none")?;
+        let found = self.search(&wanted, limit.min(MOST_PLACES));
+        let places =
+            found.places.iter().map(|physical| json!({ "physical": physical, "address": self.memory.mapped(*physical) }));
+        Ok(json!({
+            "places": places.collect::<Vec<_>>(), "has_more": found.has_more,
+            "unread_pages": found.unread_pages, "user_pages": found.user_pages,
+        }))
+    }
+}
+
+fn walked(walk: &Walk) -> Value {
+    json!({ "addresses": walk.entries, "status": walk.fault.map_or("ok", Fault::word) })
+}
+
+fn in_digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_digits(digits: &str) -> Option<Vec<u8>> {
+    let digit = |letter: u8| char::from(letter).to_digit(16);
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => Some((digit(*high)? << 4 | digit(*low)?) as u8),
+        _ => None,
+    };
+    digits.as_bytes().chunks(2).map(byte).collect()
+}
+
+/// Rows as columns of JSON: `[table, [[column, values], ...]]` for each table.
+#[derive(Default)]
+struct Columns(Vec<(&'static str, Vec<(String, Value)>)>);
+
+impl Sink for Columns {
+    fn write_rows<R: Row>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), TableError> {
+        let name = <R::Columns as sysdock_table::rows::Columns>::TABLE;
+        let mut batch: Batch<R::Columns> = rows.into_iter().collect();
+        self.0.push((name, batch.take_values()));
+        Ok(())
+    }
+
+    fn has(&mut self, _: &'static str) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_bytes() {
+        assert_eq!(from_digits("00ff7f"), Some(vec![0, 255, 127]));
+        assert_eq!(in_digits(&[0, 255, 127]), "00ff7f");
+        assert_eq!(from_digits("0"), None);
+        assert_eq!(from_digits("+1"), None);
+    }
+}
