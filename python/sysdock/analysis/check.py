@@ -24,10 +24,12 @@ from sysdock.analysis.rule_check import (
 from sysdock.analysis.session import Engine, Session
 from sysdock.errors import UserError
 from sysdock.library import Analysis, Example, Experiment, Library, Page
+from sysdock.library.dump_scripts import compile_script, parse_dump_script
 from sysdock.library.environment import parse_environment
 from sysdock.library.experiments import parse_experiment
 from sysdock.library.header import parse
 from sysdock.library.load_plan import parse_load_plan
+from sysdock.library.page import parse_page
 from sysdock.library.products import parse_product
 from sysdock.recording import Recording
 from sysdock.recording.mentions import mentions
@@ -41,6 +43,7 @@ _FOLDERS = {
     "health": "plan",
     "products": "product",
     "environment": "environment",
+    "dumps": "script",
 }
 _ENDINGS = {
     "analyses": (".sql", ".md"),
@@ -49,9 +52,11 @@ _ENDINGS = {
     "health": (".toml",),
     "products": (".toml",),
     "environment": (".toml",),
+    "dumps": (".py", ".md"),
 }
+_WRONG = "not an analysis, a rule, an experiment or a product, nor a plan of a load or a script"
 _HINT = (
-    "give an .sql or .md file below `analyses` or `rules`, "
+    "give an .sql or .md file below `analyses` or `rules`, a .py or .md file below `dumps`, "
     "or a .toml file below `experiments`, `health`, `products` or `environment`"
 )
 # An example is some lines: a statement that takes this long, or so much memory, does not end by itself.
@@ -135,6 +140,8 @@ def check(
             checker.check(f"environment {id_}", partial(_environment_problems, sql_path))
         elif kind == "plan":
             checker.check(f"plan {id_}", partial(_plan_problems, sql_path))
+        elif kind == "script":
+            _check_script(checker, found, sql_path)
         elif kind != "experiment":
             _check_file(checker, found, sql_path, id_, kind)
         elif experiment_problems:
@@ -148,18 +155,14 @@ def _targets(paths: list[Path], library: Library | None) -> list[tuple[Library, 
     libraries = {library.root.resolve(): library}
     files: dict[Path, tuple[Library, Path, str, str]] = {}
     for path in paths or [library.root]:
-        endings = ("*.sql", "*.md", "*.toml")
+        endings = ("*.sql", "*.py", "*.md", "*.toml")
         found = [file for end in endings for file in sorted(path.rglob(end))] if path.is_dir() else [path]
         for file in found:
             parts = file.resolve().parts
             folder = next((part for part in reversed(parts[:-1]) if part in _FOLDERS), None)
             if folder is None or file.suffix not in _ENDINGS[folder]:
                 if not path.is_dir():
-                    raise UserError(
-                        "not an analysis, a rule, an experiment or a product, nor a plan of a load",
-                        _HINT,
-                        str(file),
-                    )
+                    raise UserError(_WRONG, _HINT, str(file))
                 continue
             place = file.resolve().with_suffix(_ENDINGS[folder][0])
             cut = len(parts) - 1 - parts[::-1].index(folder)
@@ -180,6 +183,12 @@ def _check_file(checker: _Checker, library: Library, sql_path: Path, id_: str, k
         checker.failed(f"{kind} {id_}: header", str(error).splitlines())
         return
     checker.check(f"{kind} {id_}: header and columns", lambda: _header_problems(library, analysis))
+    _check_page(checker, library, analysis)
+
+
+def _check_page(checker: _Checker, library: Library, analysis: Analysis) -> None:
+    """Checks the page of an analysis, a rule or a script, and runs its examples."""
+    kind, id_ = analysis.kind, analysis.id
     try:
         page = library.page(analysis)
     except UserError as error:
@@ -194,6 +203,29 @@ def _check_file(checker: _Checker, library: Library, sql_path: Path, id_: str, k
     if checker.bless and text != page.path.read_text("utf-8"):
         page.path.write_text(text, "utf-8")
         checker.report(f"blessed  {page.path}", True)
+
+
+def _check_script(checker: _Checker, library: Library, path: Path) -> None:
+    """A script about dumps: its header and its page. `sysdock dump test` runs it."""
+    name = f"script {path.stem}"
+    checker.check(f"{name}: header and code", lambda: _script_problems(library, path))
+    if path.exists() and (script := parse_dump_script(path)).columns:
+        _check_page(checker, library, script.analysis)
+    else:
+        checker.check(
+            f"{name}: page", lambda: [] if parse_page(path.with_suffix(".md")).title else ["no title"]
+        )
+
+
+def _script_problems(library: Library, path: Path) -> list[str]:
+    script = parse_dump_script(path)
+    problems = [f"no rule `{name}`" for name in script.rules if name not in {r.id for r in library.rules()}]
+    library.analysis(script.shows)
+    if script.columns:
+        compile_script(script)
+        if script.table_name in {table.name for table in library.tables() if table != script.table}:
+            problems.append(f"there is a table {script.table_name} already: choose another name")
+    return problems
 
 
 def _check_experiment(

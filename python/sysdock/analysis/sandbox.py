@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
+from collections.abc import Iterable
 from pathlib import Path
 
 from sysdock.recording.process import lower_limit
@@ -50,7 +51,7 @@ class _PathBeneathAttr(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("parent_fd", ctypes.c_int32))
 
 
-def confine(memory_bytes: int, cpu_seconds: int, readable: Path, writable: Path) -> str | None:
+def confine(memory_bytes: int, cpu_seconds: int, readable: Iterable[Path], writable: Path) -> str | None:
     """Limits this process for good; returns why Landlock is not in force, or None where it is.
 
     memory_bytes: address space; cpu_seconds: CPU time of all threads; `readable` and `writable`: the only
@@ -78,17 +79,18 @@ def _call(libc: ctypes.CDLL, number: int, *arguments: object) -> int:
     return result
 
 
-def _landlock(libc: ctypes.CDLL, readable: Path, writable: Path) -> None:
+def _landlock(libc: ctypes.CDLL, readable: Iterable[Path], writable: Path) -> None:
     version = _call(libc, _CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_RULESET_VERSION))
     every_right = (1 << _RIGHTS.get(version, _RIGHTS_SINCE_5)) - 1
     attr = _RulesetAttr(every_right, 3 if version >= 4 else 0, 3 if version >= 6 else 0)
     size = 24 if version >= 6 else 16 if version >= 4 else 8
     ruleset = _call(libc, _CREATE_RULESET, ctypes.byref(attr), ctypes.c_size_t(size), ctypes.c_uint32(0))
     try:
-        _allow(libc, ruleset, readable, _READ_FILE | _READ_DIR)
+        for place in readable:
+            _allow(libc, ruleset, place, _READ_FILE | _READ_DIR)
         _allow(libc, ruleset, writable, every_right & _READ_AND_WRITE)
-        for place in filter(os.path.exists, _ABOUT_THE_MACHINE):
-            _allow(libc, ruleset, Path(place), _READ_FILE | (_READ_DIR if os.path.isdir(place) else 0))
+        for fact in filter(os.path.exists, _ABOUT_THE_MACHINE):
+            _allow(libc, ruleset, Path(fact), _READ_FILE | (_READ_DIR if os.path.isdir(fact) else 0))
         _call(libc, _RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))
     finally:
         os.close(ruleset)

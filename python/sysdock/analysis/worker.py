@@ -70,7 +70,7 @@ def _run(task: Task) -> dict[str, Any]:
     lacking = sandbox.confine(
         (2 * task.memory_mb + BASE_MEMORY_MB) << 20,
         task.seconds * task.threads + 5,
-        folder,
+        [folder],
         Path(task.spill),
     )
     views = _locked(task, recording, library, folder)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,43 +15,78 @@ from sysdock.cli.options import (
     format_option,
     lang_option,
     new_recording_option,
+    parse_params,
     report_option,
     share_option,
 )
 
-_EPILOG = """Example:
+if TYPE_CHECKING:
+    from sysdock.library import DumpScript, Library
+
+_CORE = "/var/crash/202611271200/dump.202611271200"
+_EPILOG = f"""Example:
 
 \b
-  sysdock dump run /var/crash/202611271200/dump.202611271200 -o rec
+  sysdock dump run {_CORE} -o rec
   sysdock show rec dump/locks
 """
-_INFO_EPILOG = """Example:
+_INFO_EPILOG = f"""Example:
 
 \b
-  sysdock dump info /var/crash/202611271200/dump.202611271200
+  sysdock dump info {_CORE}
 """
-_RUN_EPILOG = """Examples:
+_RUN_EPILOG = f"""Examples:
 
 \b
-  sysdock dump run /var/crash/202611271200/dump.202611271200 -o rec
+  sysdock dump run {_CORE} -o rec
   sysdock dump run ps-cpu core -o rec
   sysdock show rec dump/tasks --format json
   sysdock dump run lock-graph log-tail core -o rec
+  sysdock dump run find-text core -o rec -p text=nvme0n1
 """
-# A question, and the parts that the native program reads for it.
-_QUESTIONS = {
-    "ps-cpu": ("tasks", "stacks"),
-    "stacks-grouped": ("stacks",),
-    "lock-graph": ("tasks", "stacks", "locks"),
-    "log-tail": ("log",),
-    "mem-summary": ("memory",),
-    "slab-top": ("memory",),
-    "files-open": ("files",),
-    "mounts": ("mounts",),
-    "modules": ("modules",),
-    "cpu-use": ("processors",),
-}
+_LIST_EPILOG = """Examples:
+
+\b
+  sysdock dump list
+  sysdock dump list core
+"""
+_NEW_EPILOG = """Example:
+
+\b
+  sysdock dump new sessions --into my-pack
+"""
+_TEST_EPILOG = """Examples:
+
+\b
+  tools/make-dump 6.1 -o fixture
+  sysdock dump test fixture
+  sysdock dump test ps-cpu fixture
+"""
+_SHELL_EPILOG = """Example:
+
+\b
+  sysdock dump shell core
+  >>> tasks().where(lambda task: task.state == "D")
+  >>> dump.read("task_struct", tasks()[0].address, "comm", "real_parent->comm")
+  >>> %lock-graph
+  >>> %keep waiting
+"""
 _FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_CORE_ARGUMENT = click.argument("core", type=click.Path(path_type=Path))
+_TRUST = click.option("--trust", is_flag=True, help="Run scripts that do not come with sysdock.")
+_USER_MEMORY = click.option(
+    "--user-memory",
+    is_flag=True,
+    help="Let scripts read the memory of processes and the content of files, too.",
+)
+_INTO = click.option(
+    "--into",
+    type=click.Path(path_type=Path),
+    default=Path("knowhow"),
+    show_default=True,
+    metavar="DIR",
+    help="Know-how folder.",
+)
 
 
 @click.group("dump", epilog=_EPILOG)
@@ -91,6 +128,12 @@ def info(ctx: click.Context, /, core: Path, format_: str) -> None:
 @command.command("run", epilog=_RUN_EPILOG)
 @click.argument("words", nargs=-1, required=True, metavar="[QUESTION]... CORE")
 @new_recording_option
+@click.option("--all", "all_", is_flag=True, help="All questions, as without any.")
+@click.option(
+    "-p", "--param", "pairs", metavar="NAME=VALUE", multiple=True, help="A parameter of a question."
+)
+@_TRUST
+@_USER_MEMORY
 @share_option
 @report_option
 @lang_option
@@ -100,29 +143,189 @@ def run(
     /,
     words: tuple[str, ...],
     output: Path,
+    all_: bool,
+    pairs: tuple[str, ...],
+    trust: bool,
+    user_memory: bool,
     share: bool,
     with_report: bool,
     lang: str,
 ) -> None:
-    """Read a dump into a recording.
+    """Read a dump into a recording, and answer questions about it.
 
-    QUESTION: ps-cpu, stacks-grouped, lock-graph, log-tail, mem-summary, slab-top, files-open, mounts, modules
-    or cpu-use; without any, all of them.
+    QUESTION: see `sysdock dump list`; without any, all that need no parameter.
     """
+    from sysdock.cli.output import remark
     from sysdock.cli.recording import answer, load_ahead, run_with_progress
-    from sysdock.errors import UserError, did_you_mean
+    from sysdock.dump.running import bound, refuse_untrusted
+    from sysdock.errors import UserError
+    from sysdock.library import Library
     from sysdock.recording.native import refuse_existing
 
     *questions, core = words
-    for question in questions:
-        if question not in _QUESTIONS:
-            hint = did_you_mean(question, _QUESTIONS, f"one of {', '.join(_QUESTIONS)}")
-            raise UserError(f"no question {question!r}", hint)
+    if all_ and questions:
+        raise UserError("--all and questions", "leave out one of them", "--all")
+    library = Library()
+    scripts = _scripts(library, questions)
+    if not trust:
+        refuse_untrusted(scripts, library)
+    params = bound(scripts, parse_params(pairs))
     refuse_existing(output)
-    parts = dict.fromkeys(part for question in questions for part in _QUESTIONS[question])
+    parts = dict.fromkeys(part for script in scripts for part in script.reads)
+    if not parts:
+        # What the dump is of, and why the kernel stopped, belongs to each answer.
+        parts["log"] = None
     options = [f"--part={part}" for part in parts] + ["--share"] * share
     load_ahead()
     code = run_with_progress(["dump run", "-o", str(output), *options, "--", core], _FORWARD)
+    if code == 0:
+        for script in scripts:
+            if questions and not script.columns:
+                remark(f"{script.name}: sysdock show {output} {script.shows}")
+        _run_scripts(scripts, Path(core), params, output, library, user_memory=user_memory)
     if (output / "recording.json").exists():
         answer(output, sys.stdout, lang, with_report)
     ctx.exit(code)
+
+
+def _scripts(library: Library, questions: list[str]) -> list[DumpScript]:
+    """The scripts of these names; without any, all that need nothing from the user."""
+    if questions:
+        return [library.dump_script(question) for question in questions]
+    scripts = library.dump_scripts()
+    return [each for each in scripts if all(param.default is not None for param in each.params)]
+
+
+def _run_scripts(
+    scripts: list[DumpScript],
+    core: Path,
+    params: Mapping[str, Mapping[str, Any]],
+    output: Path,
+    library: Library,
+    *,
+    user_memory: bool,
+) -> None:
+    """Runs the functions of scripts, and says what each has found."""
+    from sysdock.cli.output import remark
+    from sysdock.dump.running import add_results, run_scripts
+
+    results = []
+    for result in run_scripts(scripts, core, params, user_memory=user_memory):
+        results.append(result)
+        ended = (
+            f"stopped: {result.stopped}" if result.stopped else f"sysdock show {output} {result.script.shows}"
+        )
+        remark(f"{result.script.name}: {len(result.rows)} rows; {ended}")
+        for lacking in result.lacking:
+            remark(f"{result.script.name}: {lacking}")
+    if results:
+        add_results(output, library, results)
+
+
+@command.command("report", epilog=f"Example:\n\n\b\n  sysdock dump report {_CORE} -o rec\n")
+@_CORE_ARGUMENT
+@new_recording_option
+@_TRUST
+@share_option
+@lang_option
+@click.pass_context
+def report(ctx: click.Context, /, core: Path, output: Path, trust: bool, share: bool, lang: str) -> None:
+    """Answer all questions about a dump, and write the report: `dump run --all --report`."""
+    ctx.invoke(
+        run,
+        words=(str(core),),
+        output=output,
+        all_=True,
+        pairs=(),
+        trust=trust,
+        user_memory=False,
+        share=share,
+        with_report=True,
+        lang=lang,
+    )
+
+
+@command.command("list", epilog=_LIST_EPILOG)
+@click.argument("core", required=False, type=click.Path(path_type=Path))
+@format_option
+def list_(core: Path | None, format_: str) -> None:
+    """List the questions; with CORE, whether that dump has what each needs."""
+    from sysdock.cli.output import print_rows, terminal_width
+    from sysdock.dump import Dump
+    from sysdock.dump.running import missing
+    from sysdock.library import Column, Library
+
+    scripts = Library().dump_scripts()
+    names = ["question", "cost", "title", "parameters"]
+    rows = [
+        [script.name, script.cost, script.title, ", ".join(param.name for param in script.params) or None]
+        for script in scripts
+    ]
+    if core is not None:
+        names.append("lacks")
+        with Dump.open(core) as dump:
+            for row, script in zip(rows, scripts, strict=True):
+                row.append(", ".join(missing(script, dump)) or None)
+    columns = [Column(name, "VARCHAR", None, "") for name in names]
+    print_rows(columns, rows, format_, terminal_width() if sys.stdout.isatty() else None)
+
+
+@command.command("new", epilog=_NEW_EPILOG)
+@click.argument("name")
+@_INTO
+def new(name: str, into: Path) -> None:
+    """Begin a script: writes NAME.py and NAME.md, which work as they are, for you to change."""
+    from sysdock.dump.skeleton import write_new
+
+    script, page = write_new(name, into)
+    print(f"{script}\n{page}")
+    print()
+    print("Next: change both to your question, then")
+    print(f"  SYSDOCK_KNOWHOW={into} sysdock dump run {name} CORE -o rec --trust")
+    print(f"  sysdock check --bless {script}     runs the example in the page, and writes its result")
+
+
+@command.command("test", epilog=_TEST_EPILOG)
+@click.argument("words", nargs=-1, required=True, metavar="[QUESTION]... FIXTURE")
+@_TRUST
+@click.pass_context
+def test(ctx: click.Context, /, words: tuple[str, ...], trust: bool) -> None:
+    """Compare answers with what a guest said of itself before it died.
+
+    FIXTURE: a folder that tools/make-dump made: `core` and `truth.log`. What must hold is in the page of a
+    question, as SQL that finds differences.
+    """
+    from sysdock.dump.running import refuse_untrusted
+    from sysdock.dump.testing import test_scripts
+    from sysdock.library import Library
+
+    *questions, fixture = words
+    library = Library()
+    scripts = _scripts(library, questions)
+    if not trust:
+        refuse_untrusted(scripts, library)
+    failed = 0
+    passed = 0
+    for name, differences in test_scripts(scripts, Path(fixture), library):
+        print(f"{'FAILED' if differences else 'ok':8} {name}")
+        for line in differences:
+            print(f"         {line}")
+        failed += bool(differences)
+        passed += not differences
+    print(f"{passed} passed, {failed} failed")
+    ctx.exit(int(failed > 0))
+
+
+@command.command("shell", epilog=_SHELL_EPILOG)
+@_CORE_ARGUMENT
+@_INTO
+@_TRUST
+@_USER_MEMORY
+def shell(core: Path, into: Path, trust: bool, user_memory: bool) -> None:
+    """Explore a dump in a Python shell, with completion; `%keep NAME` makes a script of what you tried."""
+    from sysdock.dump import Dump
+    from sysdock.dump.shell import run_shell
+    from sysdock.library import Library
+
+    with Dump.open(core, user_memory=user_memory) as dump:
+        run_shell(dump, Library(), into, trust=trust)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,11 +109,14 @@ class Dump:
         """Loaded modules: `dump_modules`."""
         return self._table("dump_modules", "modules")
 
+    def table(self, name: str, parts: Sequence[str]) -> Rows:
+        """A table that these parts of a dump fill (`reads` of a script)."""
+        return self._table(name, *parts)
+
     def _table(self, name: str, *parts: str) -> Rows:
         if name not in self._tables:
-            found = self._connection.ask("tables", parts=list(parts))["tables"]
-            for table, columns in found:
-                self._tables[table] = Rows.of_columns(columns, table)
+            found = self._connection.ask("tables", parts=[*parts])["tables"]
+            self._tables |= {table: Rows.of_columns(columns, table) for table, columns in found}
         return self._tables[name]
 
     # Names and layouts.

@@ -1,6 +1,7 @@
 """Finds, reads and checks know-how: analyses, rules, charts, experiments, plans, products and tables."""
 
 from sysdock.library.catalog import ChartTemplate, Library, default_root
+from sysdock.library.dump_scripts import DumpScript
 from sysdock.library.experiments import (
     Case,
     Claim,
@@ -35,6 +36,7 @@ __all__ = [
     "Claim",
     "Column",
     "DerivedColumn",
+    "DumpScript",
     "Example",
     "Experiment",
     "JoinedColumn",

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import sysdock
 from sysdock.errors import UserError, did_you_mean
+from sysdock.library.dump_scripts import DumpScript, parse_dump_script
 from sysdock.library.environment import EnvironmentSection, parse_environment
 from sysdock.library.experiments import Experiment, parse_experiment
 from sysdock.library.header import Analysis, parse
@@ -51,7 +52,7 @@ class ChartTemplate:
         return " ".join(map(str, text if isinstance(text, list) else [text]))
 
 
-_SHARED = ("tables", "charts", "products", "health", "environment")
+_SHARED = ("tables", "charts", "products", "health", "environment", "dumps")
 # What a file of the library was parsed to.
 _Parsed = TypeVar("_Parsed")
 
@@ -79,8 +80,10 @@ class Library:
         self._read: dict[Path, Any] = {}
 
     def analyses(self) -> list[Analysis]:
-        """All analyses, sorted by id."""
-        return [self._parsed("analysis", id_, path) for id_, path in self._analysis_files.items()]
+        """All analyses, sorted by id; what shows the rows of scripts about dumps is among them."""
+        found = [self._parsed("analysis", id_, path) for id_, path in self._analysis_files.items()]
+        of_scripts = [script.analysis for script in self.dump_scripts() if script.columns]
+        return sorted(found + of_scripts, key=lambda analysis: analysis.id)
 
     def rules(self) -> list[Analysis]:
         """All rules, sorted by id."""
@@ -106,9 +109,24 @@ class Library:
         """All plans of loads, sorted by name."""
         return [self._cached(path, parse_load_plan) for path in self._scan("health", ".toml").values()]
 
+    def dump_scripts(self) -> list[DumpScript]:
+        """All scripts about crash dumps, sorted by name."""
+        return [self._cached(path, parse_dump_script) for path in self._scan("dumps", ".py").values()]
+
+    def dump_script(self, name: str) -> DumpScript:
+        """The script of that name; UserError with near names where there is none."""
+        files = self._scan("dumps", ".py")
+        if name not in files:
+            raise UserError(
+                f"there is no question `{name}` about a dump",
+                did_you_mean(name, files, f"one of {', '.join(files)}"),
+            )
+        return self._cached(files[name], parse_dump_script)
+
     def tables(self) -> list[Table]:
-        """All tables, sorted by name."""
-        return [self._cached(path, parse_table) for path in self._table_files.values()]
+        """All tables, sorted by name; those of scripts about dumps are among them."""
+        found = [self._cached(path, parse_table) for path in self._table_files.values()]
+        return sorted(found + list(self._tables_of_scripts.values()), key=lambda table: table.name)
 
     def analysis(self, id_: str) -> Analysis:
         """The analysis of that id (an earlier one will do); UserError with near names where there is none."""
@@ -142,17 +160,24 @@ class Library:
     @property
     def is_own(self) -> bool:
         """Whether this is the know-how that comes with sysdock, not a pack of somebody else's."""
-        return self.root.resolve() == _own_root().resolve()
+        return self.root.resolve() == self.own_root.resolve()
+
+    @property
+    def own_root(self) -> Path:
+        """The folder of the know-how that comes with sysdock."""
+        return _own_root()
 
     def has_table(self, name: str) -> bool:
         """Whether a file defines a table of that name."""
-        return name in self._table_files
+        return name in self._table_files or name in self._tables_of_scripts
 
     def table(self, name: str) -> Table:
         """The table of that name; UserError with near names where there is none."""
-        if name not in self._table_files:
-            raise _unknown("table", name, self._table_files)
-        return self._cached(self._table_files[name], parse_table)
+        if name in self._table_files:
+            return self._cached(self._table_files[name], parse_table)
+        if name in self._tables_of_scripts:
+            return self._tables_of_scripts[name]
+        raise _unknown("table", name, self._table_files)
 
     def sources(self, names: Iterable[str]) -> list[str]:
         """The tables `names`, and those behind the summaries among them; each once."""
@@ -172,6 +197,12 @@ class Library:
     @cached_property
     def _analysis_files(self) -> dict[str, Path]:
         return self._scan("analyses", ".sql")
+
+    @cached_property
+    def _tables_of_scripts(self) -> dict[str, Table]:
+        """The tables that scripts about dumps fill, beside those that the native half does."""
+        tables = [script.table for script in self.dump_scripts() if script.columns]
+        return {table.name: table for table in tables if table.name not in self._table_files}
 
     @cached_property
     def _rule_files(self) -> dict[str, Path]:
@@ -211,7 +242,7 @@ class Library:
         if id_ in files:
             return self._parsed(kind, id_, files[id_])
         for analysis in every():
-            if id_ in analysis.was:
+            if id_ == analysis.id or id_ in analysis.was:
                 return analysis
         if kind == "analysis" and id_ in self._rule_files:
             raise UserError(f"`{id_}` is a rule, not an analysis", "see `sysdock diagnose REC`")

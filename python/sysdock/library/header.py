@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -148,23 +149,31 @@ def convert(text: str, type_: str) -> Any:
 
 def parse(sql_path: Path, id_: str, kind: str) -> Analysis:
     """Reads one `.sql` file of `kind` analysis or rule; a UserError names file and line of a mistake."""
-    try:
-        lines = sql_path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot be read: {error}", place=str(sql_path)) from None
-    header = _Header(sql_path)
-    length = 0
-    for length, line in enumerate(lines, 1):
-        if not line.startswith("--"):
-            length -= 1
-            break
-        header.take(length, line[2:].strip())
-    body = "\n".join(lines[length:]).strip()
+    header, body, length = read_header(sql_path, "--", KEYS)
     if not body:
-        raise header.error(len(lines), "there is no SELECT after the header")
+        raise header.error(length, "there is no SELECT after the header")
     if _depth(body) > _DEEPEST:
         raise header.error(length + 1, f"parentheses are nested deeper than {_DEEPEST}")
     return header.finish(id_, kind, body.rstrip("; \n\t"))
+
+
+def read_header(path: Path, mark: str, keys: Sequence[str]) -> tuple[Header, str, int]:
+    """The lines at the begin of a file that start with `mark`, the text after them, and how many they are.
+
+    UserError: the file cannot be read, or a line is none of a header with these keys.
+    """
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot be read: {error}", place=str(path)) from None
+    header = Header(path, keys)
+    length = 0
+    for line in lines:
+        if not line.startswith(mark):
+            break
+        length += 1
+        header.take(length, line[len(mark) :].strip())
+    return header, "\n".join(lines[length:]).strip(), length
 
 
 def _depth(sql: str) -> int:
@@ -173,13 +182,13 @@ def _depth(sql: str) -> int:
     return max(steps, default=0)
 
 
-class _Header:
+class Header:
     """Collects header lines; knows the file for its error messages."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, keys: Sequence[str] = KEYS) -> None:
         self.path = path
         self.prose: list[str] = []
-        self.lines: dict[str, list[tuple[int, str]]] = {key: [] for key in KEYS}
+        self.lines: dict[str, list[tuple[int, str]]] = {key: [] for key in keys}
         self.in_keys = False
 
     def error(self, line: int, fact: str, hint: str | None = None) -> UserError:
@@ -189,8 +198,8 @@ class _Header:
         match = _KEY_LINE.match(line)
         if match:
             key, value = match.group(1), (match.group(2) or "").strip()
-            if key not in KEYS:
-                hint = did_you_mean(key, KEYS, f"the keys are {', '.join(KEYS)}")
+            if key not in self.lines:
+                hint = did_you_mean(key, self.lines, f"the keys are {', '.join(self.lines)}")
                 raise self.error(number, f"unknown header key `{key}`", hint)
             if not value:
                 raise self.error(number, f"`{key}:` says nothing")
@@ -205,9 +214,19 @@ class _Header:
                 "title and description stand before the first key; each line after that begins with its key",
             )
 
-    def finish(self, id_: str, kind: str, body: str) -> Analysis:
+    def title(self, mark: str) -> str:
+        """What it says in its first line."""
         if not self.prose or not self.prose[0]:
-            raise self.error(1, "the first line is not a title", "begin the file with `-- Title`")
+            raise self.error(1, "the first line is not a title", f"begin the file with `{mark} Title`")
+        return self.prose[0].rstrip(".")
+
+    @property
+    def text(self) -> str:
+        """What it says below the title, as one line."""
+        return " ".join(line for line in self.prose[1:] if line)
+
+    def finish(self, id_: str, kind: str, body: str) -> Analysis:
+        title = self.title("--")
         params = tuple(self.param(*line) for line in self.lines["param"])
         columns = tuple(self.column(*line) for line in self.lines["column"])
         if kind == "rule":
@@ -219,8 +238,8 @@ class _Header:
         return Analysis(
             id=id_,
             kind=kind,
-            title=self.prose[0].rstrip("."),
-            text=" ".join(line for line in self.prose[1:] if line),
+            title=title,
+            text=self.text,
             needs=self.words("needs", required=True),
             uses=self.words("uses"),
             otherwise=self.single("else"),

@@ -137,6 +137,13 @@ def scan_quietly(target: Path, folder: Path) -> None:
     )
 
 
+def read_dump_quietly(core: Path, folder: Path, parts: Sequence[str]) -> None:
+    """Reads parts of a crash dump into `folder`; a UserError has the native program's words."""
+    options = [f"--part={part}" for part in parts]
+    words = ["dump", "run", "-o", str(folder), *options, "--", str(core)]
+    _quietly(words, folder, "it could not be read", core)
+
+
 def _quietly(arguments: Sequence[str], folder: Path, failed: str, place: Path) -> None:
     """Runs it to its end; a UserError at `place` says that it `failed` where no recording came of it."""
     done = subprocess.run(

@@ -43,6 +43,9 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
 
 
 def _screen(session: Session) -> Sequence[ScreenTable]:
+    if "dump_tasks" not in session.views.available:
+        # It was asked for something else.
+        return []
     title = ("Tasks by name", "名前ごとのタスク")
     columns = (
         ("tasks", "タスク"),

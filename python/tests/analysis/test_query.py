@@ -167,7 +167,7 @@ def test_only_the_recording_can_be_read(maker: RecordingMaker, tmp_path: Path) -
 
     code = (
         "import sys; from pathlib import Path; from sysdock.analysis import sandbox\n"
-        "lacking = sandbox.confine(1 << 34, 100, Path(sys.argv[1]), Path(sys.argv[2]))\n"
+        "lacking = sandbox.confine(1 << 34, 100, [Path(sys.argv[1])], Path(sys.argv[2]))\n"
         "print(lacking or 'confined')\n"
         "print(open(sys.argv[1] + '/recording.json').read(1))\n"
         "open(sys.argv[2] + '/spill', 'w').write('x')\n"
