@@ -1,8 +1,8 @@
 """The child process in which a script runs: `python -m sysdock.dump.worker`.
 
-Reads its task as JSON from standard input. Rows go to the file descriptor `out`, a JSON list of some rows on
-each line, after an empty object; the last line is an object that says how it ended. Started anew for each script: what one does
-to its interpreter is gone with it.
+Reads its task as JSON from standard input. To the file descriptor `out` go, one a line, an empty object where
+the script begins, JSON lists of some rows, and an object that says how it ended. Started anew for each
+script: what one does to its interpreter is gone with it.
 """
 
 from __future__ import annotations
