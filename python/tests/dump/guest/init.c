@@ -8,10 +8,14 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/userfaultfd.h>
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +24,10 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -202,6 +208,118 @@ static void start_chain(void)
 		start("chain-file", chain_file_writer, 0);
 }
 
+// --- A disk that hangs: it serves a megabyte, and no more.
+
+#define DISK "/dev/nvme0n1"
+#define DISK_READERS 3
+#define DISK_WRITER_BYTES 8192
+
+static void disk_task(int is_writer, long block, long bytes)
+{
+	char *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int disk = open(DISK, O_RDWR | O_DIRECT);
+	for (;;)
+		if (disk < 0 || (is_writer ? pwrite(disk, room, bytes, block * bytes) : pread(disk, room, bytes, block * bytes)) < 0)
+			_exit(1);
+}
+
+static void disk_reader(long block) { disk_task(0, block, 4096); }
+
+static void disk_writer(long block) { disk_task(1, block, DISK_WRITER_BYTES); }
+
+static ssize_t read_file(const char *path, char *content, size_t room)
+{
+	int file = open(path, O_RDONLY);
+	ssize_t length = file < 0 ? -1 : read(file, content, room - 1);
+	content[length > 0 ? length : 0] = 0;
+	if (file >= 0)
+		close(file);
+	return length;
+}
+
+// Until the disk has done nothing for half a second although everybody waits for it.
+static void start_disk_tasks(void)
+{
+	char before[256] = "", now[256], waits[64];
+	unsigned reads, writes;
+	if (access(DISK, R_OK))
+		return;
+	for (long number = 1; number <= DISK_READERS; number++)
+		start("disk-reader", disk_reader, number * 100);
+	start("disk-writer", disk_writer, 500);
+	for (int still = 0; still < 5;) {
+		sleep_ms(100);
+		read_file("/sys/block/nvme0n1/inflight", waits, sizeof(waits));
+		int all_wait = sscanf(waits, "%u %u", &reads, &writes) == 2 && reads == DISK_READERS && writes == 1;
+		// How many requests were done, which bytes: the first seven numbers. The others are times, which go on.
+		read_file("/sys/block/nvme0n1/stat", now, sizeof(now));
+		still = all_wait && !strncmp(before, now, 26) ? still + 1 : 0;
+		memcpy(before, now, sizeof(before));
+	}
+}
+
+// --- Sockets, with bytes in them that nobody reads
+
+static int bound(int family, int type, int port)
+{
+	int one = socket(family, type, 0);
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	int failed = family == AF_INET ? bind(one, (void *)&v4, sizeof(v4)) : bind(one, (void *)&v6, sizeof(v6));
+	if (failed || (type == SOCK_STREAM && listen(one, 5)))
+		_exit(1);
+	return one;
+}
+
+static int connected(int one, int port)
+{
+	struct sockaddr_in place = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	if (connect(one, (void *)&place, sizeof(place)))
+		_exit(1);
+	return one;
+}
+
+static void unix_listener(const char *name, int length)
+{
+	struct sockaddr_un place = { .sun_family = AF_UNIX };
+	int one = socket(AF_UNIX, SOCK_STREAM, 0);
+	memcpy(place.sun_path, name, length);
+	if (bind(one, (void *)&place, offsetof(struct sockaddr_un, sun_path) + length) || listen(one, 7))
+		_exit(1);
+}
+
+static void sockets(long unused)
+{
+	static char bytes[100];
+	int pair[2], first = bound(AF_INET, SOCK_STREAM, 7001), receiver;
+	(void)unused;
+	int sender = connected(socket(AF_INET, SOCK_STREAM, 0), 7001);
+	receiver = accept(first, NULL, NULL);
+	// This one is never accepted.
+	connected(socket(AF_INET, SOCK_STREAM, 0), 7001);
+	bound(AF_INET, SOCK_DGRAM, 7002);
+	int datagrams = connected(bound(AF_INET, SOCK_DGRAM, 7003), 7002);
+	bound(AF_INET6, SOCK_STREAM, 7004);
+	bound(AF_INET6, SOCK_DGRAM, 7005);
+	unix_listener("/tmp/socket", sizeof("/tmp/socket"));
+	unix_listener("\0sysdock", sizeof("\0sysdock") - 1);
+	socket(AF_NETLINK, SOCK_RAW, 0);
+	if (receiver < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) || write(pair[0], bytes, 10) != 10)
+		_exit(1);
+	if (write(sender, bytes, 100) != 100 || write(datagrams, bytes, 50) != 50)
+		_exit(1);
+}
+
+static void start_sockets(void)
+{
+	struct ifreq loop = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+	int any = socket(AF_INET, SOCK_DGRAM, 0);
+	if (any < 0 || ioctl(any, SIOCSIFFLAGS, &loop))
+		say("failed lo: %s\n", strerror(errno));
+	close(any);
+	start("sockets", sockets, 0);
+}
+
 // --- What is written down
 
 static void copy_file(const char *path, const char *name, int pid)
@@ -239,6 +357,28 @@ static void copy_links(int pid)
 	closedir(folder);
 }
 
+// When the task went from its processor last: the one line of /proc/PID/sched that is needed.
+static void copy_last_run(const char *path, int tid)
+{
+	char content[4096];
+	const char *line = read_file(path, content, sizeof(content)) > 0 ? strstr(content, "se.exec_start") : NULL;
+	if (line)
+		say("== %d sched\n%.*s\n", tid, (int)strcspn(line, "\n"), line);
+}
+
+static void write_clocks(const char *name)
+{
+	static const struct { const char *name; int number; } clocks[] = {
+		{ "realtime", CLOCK_REALTIME }, { "monotonic", CLOCK_MONOTONIC }, { "boottime", CLOCK_BOOTTIME },
+	};
+	say("== 0 %s\n", name);
+	for (size_t number = 0; number < sizeof(clocks) / sizeof(*clocks); number++) {
+		struct timespec now;
+		clock_gettime(clocks[number].number, &now);
+		say("%s %lld\n", clocks[number].name, now.tv_sec * 1000000000LL + now.tv_nsec);
+	}
+}
+
 static void copy_task(int pid, int tid)
 {
 	static const char *names[] = { "stat", "io", "wchan", "schedstat" };
@@ -247,6 +387,8 @@ static void copy_task(int pid, int tid)
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, names[number]);
 		copy_file(path, names[number], tid);
 	}
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/sched", pid, tid);
+	copy_last_run(path, tid);
 	if (pid == tid) {
 		// Exact, unlike the sums in stat.
 		snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
@@ -258,7 +400,9 @@ static void copy_task(int pid, int tid)
 static void write_truth(void)
 {
 	static const char *names[] = { "meminfo", "modules", "mounts", "uptime", "loadavg", "version", "stat", "slabinfo" };
+	static const char *of_net[] = { "tcp", "tcp6", "udp", "udp6", "unix" };
 	char path[128];
+	write_clocks("clocks_before");
 	DIR *tasks = opendir("/proc");
 	for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
 		int pid = atoi(entry->d_name);
@@ -276,6 +420,13 @@ static void write_truth(void)
 		snprintf(path, sizeof(path), "/proc/%s", names[number]);
 		copy_file(path, names[number], 0);
 	}
+	for (size_t number = 0; number < sizeof(of_net) / sizeof(*of_net); number++) {
+		snprintf(path, sizeof(path), "/proc/net/%s", of_net[number]);
+		copy_file(path, of_net[number], 0);
+	}
+	copy_file("/sys/kernel/debug/block/nvme0n1/hctx0/busy", "busy0", 0);
+	copy_file("/sys/kernel/debug/block/nvme0n1/hctx1/busy", "busy1", 0);
+	write_clocks("clocks_after");
 	say("== end\n");
 	tcdrain(truth);
 }
@@ -319,6 +470,7 @@ int main(void)
 	mount("dev", "/dev", "devtmpfs", 0, "");
 	mount("tmp", "/tmp", "tmpfs", 0, "");
 	mount("sys", "/sys", "sysfs", 0, "");
+	mount("debug", "/sys/kernel/debug", "debugfs", 0, "");
 	truth = open("/dev/ttyS1", O_WRONLY | O_NOCTTY);
 	int given = open("/proc/cmdline", O_RDONLY);
 	if (truth < 0 || read(given, words, sizeof(words) - 1) < 0 || pipe(empty_pipe))
@@ -346,6 +498,8 @@ int main(void)
 	for (int number = 0; number < 3; number++)
 		start("vfork", vfork_parent, 0);
 	start_chain();
+	start_sockets();
+	start_disk_tasks();
 	sleep_ms(1500);
 	for (long number = 0, count = number_of(words, "spinners=", 0); number < count; number++)
 		start("spinner", spinner, 0);
