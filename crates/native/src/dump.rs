@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::json;
-use sysdock_dump::{Description, DumpError, Kernel, Outcome, Part, Request};
+use sysdock_dump::{Description, DumpError, Kernel, Outcome, Part, Question};
 use sysdock_table::{Capture, Ending, Folder, Manifest, Recording};
 
 use crate::{
@@ -38,8 +38,8 @@ pub(crate) fn serve(arguments: &arguments::DumpServe) -> Result<u8, Message> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     for line in io::stdin().lock().lines() {
         let line = line.map_err(|error| Message::bare(format!("standard input: {error}")))?;
-        let answer = match serde_json::from_str::<Request>(&line) {
-            Ok(request) => kernel.answer(&request),
+        let answer = match serde_json::from_str::<Question>(&line) {
+            Ok(question) => kernel.answer(&question),
             Err(error) => Err(format!("not a question: {error}")),
         };
         let shown = match answer {

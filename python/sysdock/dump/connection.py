@@ -32,7 +32,7 @@ class Connection:
         return self._process.pid
 
     def ask(self, op: str, **question: Any) -> dict[str, Any]:
-        """The answer to one question (`Request` in crates/dump/src/requests.rs).
+        """The answer to one question (`Question` in crates/dump/src/questions.rs).
 
         UserError: the dump cannot be read, or there is nothing of that name in it.
         """

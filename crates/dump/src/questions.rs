@@ -14,7 +14,7 @@ const MOST_PLACES: usize = 100_000;
 /// A question. Addresses are those of the kernel.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Request {
+pub enum Question {
     /// What the dump is of.
     Info,
     /// All that is known of these parts, as the tables of a recording.
@@ -114,40 +114,40 @@ impl Kernel {
     ///
     /// # Errors
     /// A sentence: there is no such symbol, type, member or part.
-    pub fn answer(&self, request: &Request) -> Result<Value, String> {
-        match request {
-            Request::Info => Ok(self.description().to_json()),
-            Request::Tables { parts } => self.answer_tables(parts),
-            Request::Symbol { name } => Ok(json!({ "address": self.named(name)? })),
-            Request::PerCpu { name } => {
+    pub fn answer(&self, question: &Question) -> Result<Value, String> {
+        match question {
+            Question::Info => Ok(self.description().to_json()),
+            Question::Tables { parts } => self.answer_tables(parts),
+            Question::Symbol { name } => Ok(json!({ "address": self.named(name)? })),
+            Question::PerCpu { name } => {
                 let variable = self.named(name)?;
                 let places = (0..self.cpus()).map(|cpu| self.per_cpu(variable, cpu).ok());
                 Ok(json!({ "addresses": places.collect::<Vec<_>>() }))
             }
-            Request::Function { address } => {
+            Question::Function { address } => {
                 let found = self.symbols.function(*address);
                 Ok(json!({ "name": found.map(|(name, _)| name), "offset": found.map(|(_, offset)| offset) }))
             }
-            Request::Type { name } => self.answer_type(name),
-            Request::Types { start } => Ok(json!({ "names": self.types.named(start) })),
-            Request::Read { structure, addresses, members } => self.answer_read(structure, addresses, members),
-            Request::Memory { address, length } => self.answer_memory(*address, *length),
-            Request::Text { address } => Ok(match self.visible(*address, 1).and_then(|()| self.string(*address)) {
+            Question::Type { name } => self.answer_type(name),
+            Question::Types { start } => Ok(json!({ "names": self.types.named(start) })),
+            Question::Read { structure, addresses, members } => self.answer_read(structure, addresses, members),
+            Question::Memory { address, length } => self.answer_memory(*address, *length),
+            Question::Text { address } => Ok(match self.visible(*address, 1).and_then(|()| self.string(*address)) {
                 Ok(text) => json!({ "text": text, "status": "ok" }),
                 Err(fault) => json!({ "text": null, "status": fault.word() }),
             }),
-            Request::List { structure, head, member } => Ok(walked(&self.list(*head, self.offset(structure, member)?))),
-            Request::Tree { structure, root, member } => {
+            Question::List { structure, head, member } => Ok(walked(&self.list(*head, self.offset(structure, member)?))),
+            Question::Tree { structure, root, member } => {
                 let offset = self.offset(structure, member)?;
                 let walk = self.tree(*root, offset).map_err(|fault| fault.word().to_owned())?;
                 Ok(walked(&walk))
             }
-            Request::Chain { structure, start, member } => Ok(walked(&self.chain(*start, self.offset(structure, member)?))),
-            Request::Xarray { address } => {
+            Question::Chain { structure, start, member } => Ok(walked(&self.chain(*start, self.offset(structure, member)?))),
+            Question::Xarray { address } => {
                 let (entries, fault) = self.xarray(*address).unwrap_or_else(|fault| (Vec::new(), Some(fault)));
                 Ok(json!({ "entries": entries, "status": fault.map_or("ok", Fault::word) }))
             }
-            Request::Search { bytes, limit } => self.answer_search(bytes, *limit),
+            Question::Search { bytes, limit } => self.answer_search(bytes, *limit),
         }
     }
 
