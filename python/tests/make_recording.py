@@ -319,6 +319,7 @@ class RecordingMaker:
             times = dict.fromkeys(("user_ns", "system_ns", "queue_ns"), 10**6) | {"run_ns": 2 * 10**6}
             used = {"rss_bytes": 1 << 18, "read_bytes": 0, "write_bytes": 0, "start_ns": 10**9}
             place = {"state": state, "cpu": number, "stack_id": number, "wait_function": function}
+            place |= {"arrived_ts_ns": STARTED_NS + number, "wait_ns": 10**8, "start_ts_ns": STARTED_NS}
             tasks.append({**pid, **times, **used, **place, "address": -(1 << 40) + number, "status": "ok"})
             stacks.append(
                 {"stack_id": number, "tasks": 1, "frames": f"schedule < {function}", "status": "ok"}
@@ -330,7 +331,13 @@ class RecordingMaker:
         lock |= {"wait_function": "pipe_write", "depth": 1, "root_pid": 218, "status": "ok"}
         texts = ("sysrq: Trigger a crash", "Kernel panic - not syncing: sysrq triggered crash")
         log = [
-            {"sequence": number, "after_boot_ns": 10**9 + number, "level": 0, "text": text}
+            {
+                "sequence": number,
+                "ts_ns": STARTED_NS + number,
+                "after_boot_ns": 10**9 + number,
+                "level": 0,
+                "text": text,
+            }
             for number, text in enumerate(texts)
         ]
         tables = {"crash_dumps": [about], "dump_tasks": tasks, "dump_stacks": stacks, "dump_frames": frames}
@@ -351,7 +358,29 @@ class RecordingMaker:
         module = {"name": "loop", "bytes": 40960, "users": 2, "taints": 0, "status": "ok"}
         cpu = {"cpu": 0, "current_pid": 0, "ready_tasks": 0, "clock_ns": 10**9, "status": "ok"}
         tables |= {"dump_files": [file], "dump_mounts": [mount], "dump_modules": [module], "dump_cpus": [cpu]}
+        tables |= self._stopped()
+        tables["dump_scripts"] = [{"name": "workqueues", "rows": 1, "status": "ok"}]
+        found = {"place": 0, "address": "ffffffffc0251100", "members": "name=loop", "status": "ok"}
+        tables["dump_list_find"] = [found]
+        found = {"address": "ffff8bd28d534800", "physical": "000000000d534800", "around": "loop"}
+        tables["dump_find_text"] = [found]
+        pool = {"cpu": 0, "workers": 3, "idle": 3, "waiting": 0, "status": "ok"}
+        tables["dump_workqueues"] = [pool]
         return self.write(tables, name, recorder="dump", about="dump")
+
+    def _stopped(self) -> dict[str, list[dict[str, Any]]]:
+        """Where the kernel stopped, and what was under way then."""
+        panic = {"ts_ns": STARTED_NS + 10**8, "uptime_ns": 10**9, "cause": "sysrq", "sequence": 0, "taint": 0}
+        panic |= {"record": "sysrq: Trigger a crash", "cpu": 0, "pid": 1, "comm": "init", "status": "ok"}
+        register = {"cpu": 0, "pid": 1, "origin": "dump", "name": "ip", "value": "ffffffff975c3643"}
+        request = {"disk": "nvme0n1", "ts_ns": STARTED_NS, "age_ns": 10**8, "operation": "read"}
+        request |= {"sector": 8, "bytes": 4096, "state": "in flight", "tag": 1, "queue": 0, "status": "ok"}
+        socket = {"pid": 218, "fd": 4, "family": "inet", "kind": "stream", "protocol": "tcp", "inode": 12}
+        socket |= {"state": "listen", "local": "127.0.0.1", "local_port": 80, "unaccepted": 0, "status": "ok"}
+        count = {"name": "tasks in the list", "found": 2, "expected": 2, "against": "nr_threads"}
+        count |= {"status": "ok"}
+        rows = {"dump_panic": [panic], "dump_registers": [register], "dump_requests": [request]}
+        return rows | {"dump_sockets": [socket], "dump_counts": [count]}
 
     def make_load(self, name: str = "load") -> Path:
         """A load: reads and writes of two lengths and creates, by one process and by four, for a second each."""

@@ -21,6 +21,8 @@ const ANONYMOUS: u64 = 0x0904_1934;
 pub struct OpenFile {
     /// The number of the task in the list that was given: a process.
     pub task: usize,
+    /// Where its `file` lies.
+    pub(crate) address: u64,
     /// Its descriptor.
     pub descriptor: u64,
     /// As /proc/PID/fd shows it.
@@ -123,8 +125,17 @@ impl Kernel {
     }
 
     fn file(&self, task: usize, descriptor: u64, file: u64, layout: &Layout<'_>) -> OpenFile {
-        let mut open =
-            OpenFile { task, descriptor, path: None, mode: None, inode: None, position: None, size: None, fault: None };
+        let mut open = OpenFile {
+            task,
+            address: file,
+            descriptor,
+            path: None,
+            mode: None,
+            inode: None,
+            position: None,
+            size: None,
+            fault: None,
+        };
         let read = (|| {
             open.position = Some(self.number(file, layout.position)?);
             let place = Place { mount: self.number(file, layout.mount)?, entry: self.number(file, layout.entry)? };

@@ -149,6 +149,11 @@ impl Kernel {
         })
     }
 
+    /// The number in a member of the structure at this address; for what is read once, and not of thousands.
+    pub(crate) fn member(&self, address: u64, structure: &str, path: &str) -> Result<u64, Fault> {
+        self.number(address, self.field(structure, path)?)
+    }
+
     /// The text in a member, until its first NUL.
     pub(crate) fn text(&self, structure: u64, field: Field) -> Result<String, Fault> {
         let bytes = self.memory.bytes(structure.wrapping_add(field.offset), field.size as u64)?;

@@ -5,10 +5,13 @@
 //!
 //! ```text
 //! format/  file -> physical pages      memory   kernel addresses -> physical      symbols, btf   names and types out of the memory
-//! kernel   all of these together       walk, tasks, stacks, locks, log, usage   what is asked     tables         rows
+//! kernel   all of these together       clock    which time it was
+//! walk, tasks, stacks, locks, log, panic, requests, sockets, counts, usage   what is asked                     tables        rows
 //! ```
 
 mod btf;
+mod clock;
+mod counts;
 mod error;
 mod files;
 mod format;
@@ -18,11 +21,14 @@ mod log;
 mod memory;
 mod mounts;
 mod orc;
+mod panic;
 mod paths;
 mod processors;
 mod questions;
 mod reading;
+mod requests;
 mod search;
+mod sockets;
 mod stacks;
 mod symbols;
 mod tables;
@@ -32,14 +38,19 @@ mod users;
 mod vmcoreinfo;
 mod walk;
 
+pub use clock::{Clock, LogClock};
+pub use counts::Count;
 pub use error::{DumpError, Fault};
 pub use files::{OpenFile, OpenFiles};
 pub use kernel::{Description, Kernel};
 pub use locks::{LockKind, LockWait};
 pub use log::{Log, LogRecord};
 pub use mounts::{Module, Mount};
+pub use panic::{Cause, Moment, Panic, SavedRegisters, cause};
 pub use processors::Processor;
 pub use questions::Question;
+pub use requests::{Request, RequestState, Requests};
+pub use sockets::Socket;
 pub use stacks::{Frame, Stacks};
 pub use tables::{Outcome, Part, Sink, UNREADABLE, write};
 pub use tasks::{Task, Tasks};

@@ -28,6 +28,17 @@ impl Processor {
 }
 
 impl Kernel {
+    /// The task that a processor ran.
+    pub(crate) fn current(&self, cpu: usize) -> Result<u64, Fault> {
+        self.member(self.per_cpu(self.symbol("runqueues")?, cpu)?, "rq", "curr")
+    }
+
+    /// How far the clock of a processor's run queue is ahead of the one that its tasks are timed by: by what interrupts took, and the host.
+    pub(crate) fn task_clock_lag(&self, cpu: usize) -> Result<u64, Fault> {
+        let queue = self.per_cpu(self.symbol("runqueues")?, cpu)?;
+        Ok(self.member(queue, "rq", "clock")?.saturating_sub(self.member(queue, "rq", "clock_task")?))
+    }
+
     /// The processors that this kernel had room for and used.
     ///
     /// # Errors

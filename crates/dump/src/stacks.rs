@@ -97,7 +97,7 @@ impl Kernel {
         let mut waits: FxHashMap<u64, Option<String>> = FxHashMap::default();
         let mut found = Stacks::default();
         for task in tasks {
-            let stack = self.stack(task, &orc, &layout);
+            let stack = self.stack(task, &orc, &layout, &mut Vec::new());
             let waited = stack.as_ref().and_then(|stack| {
                 let outside = |address: &&u64| !layout.scheduler.iter().any(|(start, end)| (start..end).contains(address));
                 stack.addresses.iter().find(outside)
@@ -123,8 +123,15 @@ impl Kernel {
         addresses.iter().map(|address| Frame { address: *address, function: name(*address) }).collect()
     }
 
-    /// `None`: it has none any more, or it ran, and the dump does not say where.
-    fn stack(&self, task: &Task, orc: &Orc, layout: &Layout) -> Option<Stack> {
+    /// Where the registers lie that exceptions in the kernel have saved on the stack of a task, the innermost first.
+    pub(crate) fn exceptions(&self, task: &Task) -> Result<Vec<u64>, Fault> {
+        let mut passed = Vec::new();
+        self.stack(task, &Orc::read(self)?, &Layout::of(self)?, &mut passed);
+        Ok(passed)
+    }
+
+    /// `None`: it has none any more, or it ran, and the dump does not say where. `passed`: where exceptions have saved registers.
+    fn stack(&self, task: &Task, orc: &Orc, layout: &Layout, passed: &mut Vec<u64>) -> Option<Stack> {
         let runs = layout.on_cpu.and_then(|on_cpu| self.number(task.address, on_cpu).ok());
         if task.stack == 0 {
             return None;
@@ -140,10 +147,10 @@ impl Kernel {
         let unwound = self.memory.bytes(sp, end - sp).and_then(|bytes| {
             let copied = Copied { start: sp, bytes };
             let first = match registers {
-                Some(registers) => Position { ip: registers.ip, sp, bp: registers.bp, is_exact: true },
+                Some(registers) => Position { ip: registers.ip, sp, bp: registers.bp, is_exact: true, registers: None },
                 None => Position::saved(&copied, sp, layout)?,
             };
-            unwind(&copied, first, orc, layout, &mut stack.addresses)
+            unwind(&copied, first, orc, layout, (&mut stack.addresses, passed))
         });
         stack.fault = unwound.err();
         Some(stack)
@@ -157,24 +164,33 @@ struct Position {
     bp: u64,
     /// Whether `ip` was interrupted, and is no address to return to.
     is_exact: bool,
+    /// Where all registers lie, if they were saved.
+    registers: Option<u64>,
 }
 
 impl Position {
     /// Of a task that was taken from its processor: `switch_to` leaves a frame.
     fn saved(stack: &Copied, sp: u64, layout: &Layout) -> Result<Position, Fault> {
         let (bp, ip) = (stack.u64(sp + layout.saved_bp.offset)?, stack.u64(sp + layout.saved_ip.offset)?);
-        Ok(Position { ip, sp: sp + layout.saved_bytes, bp, is_exact: false })
+        Ok(Position { ip, sp: sp + layout.saved_bytes, bp, is_exact: false, registers: None })
     }
 }
 
 /// From a position to where the kernel was entered, or where the task began.
-fn unwind(stack: &Copied, first: Position, orc: &Orc, layout: &Layout, addresses: &mut Vec<u64>) -> Result<(), Fault> {
+fn unwind(
+    stack: &Copied,
+    first: Position,
+    orc: &Orc,
+    layout: &Layout,
+    (addresses, passed): (&mut Vec<u64>, &mut Vec<u64>),
+) -> Result<(), Fault> {
     let mut at = first;
     while addresses.len() < MOST_FRAMES {
         if at.ip < KERNEL {
             return Ok(());
         }
         addresses.push(at.ip);
+        passed.extend(at.registers);
         match caller(stack, &at, orc, layout)? {
             Some(next) => at = next,
             None => return Ok(()),
@@ -205,17 +221,17 @@ fn caller(stack: &Copied, at: &Position, orc: &Orc, layout: &Layout) -> Result<O
     let [ip, sp, saved_bp, cs] = layout.registers;
     let is_of_user = |registers: u64| Ok::<bool, Fault>(stack.u64(registers.wrapping_add(cs.offset))? & USER == USER);
     let next = match entry.kind {
-        Kind::Call => Position { ip: stack.u64(above.wrapping_sub(8))?, sp: above, bp, is_exact: false },
+        Kind::Call => Position { ip: stack.u64(above.wrapping_sub(8))?, sp: above, bp, is_exact: false, registers: None },
         Kind::Registers if is_of_user(above)? => return Ok(None),
         Kind::Registers => {
             let read = |field: Field| stack.u64(above.wrapping_add(field.offset));
-            Position { ip: read(ip)?, sp: read(sp)?, bp: read(saved_bp)?, is_exact: true }
+            Position { ip: read(ip)?, sp: read(sp)?, bp: read(saved_bp)?, is_exact: true, registers: Some(above) }
         }
         // The registers that an interrupt saves by itself: from `ip` on.
         Kind::SomeRegisters if is_of_user(above.wrapping_sub(ip.offset))? => return Ok(None),
         Kind::SomeRegisters => {
             let start = above.wrapping_sub(ip.offset);
-            Position { ip: stack.u64(above)?, sp: stack.u64(start.wrapping_add(sp.offset))?, bp, is_exact: true }
+            Position { ip: stack.u64(above)?, sp: stack.u64(start.wrapping_add(sp.offset))?, bp, is_exact: true, registers: None }
         }
         Kind::End | Kind::Unknown => return Err(Fault::NoType),
     };

@@ -1,5 +1,10 @@
 //! What was read, as rows.
 
+mod counts;
+mod panic;
+mod requests;
+mod sockets;
+
 use std::path::Path;
 
 use sysdock_table::{
@@ -7,7 +12,10 @@ use sysdock_table::{
     rows::{self, Row},
 };
 
-use crate::{Fault, Frame, Kernel, LockWait, Log, MemoryUse, OpenFile, OpenFiles, Processor, Stacks, Task, Tasks};
+use crate::{
+    Clock, Fault, Frame, Kernel, LockWait, Log, MemoryUse, OpenFile, OpenFiles, Processor, Stacks, Task, Tasks,
+    panic::{STOPS, stop_of},
+};
 
 /// What is read of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +38,19 @@ pub enum Part {
     Modules,
     /// Processors: `dump_cpus`.
     Processors,
+    /// Where and why the kernel stopped: `dump_panic` and `dump_registers`.
+    Panic,
+    /// Requests that disks had not completed: `dump_requests`.
+    Requests,
+    /// Sockets: `dump_sockets`.
+    Sockets,
+    /// Whether numbers agree that are kept twice: `dump_counts`.
+    Counts,
 }
 
 impl Part {
     /// All.
-    pub const ALL: [Part; 9] = [
+    pub const ALL: [Part; 13] = [
         Part::Tasks,
         Part::Stacks,
         Part::Locks,
@@ -44,6 +60,10 @@ impl Part {
         Part::Mounts,
         Part::Modules,
         Part::Processors,
+        Part::Panic,
+        Part::Requests,
+        Part::Sockets,
+        Part::Counts,
     ];
 
     /// As it is named in commands and in scripts.
@@ -59,6 +79,10 @@ impl Part {
             Part::Mounts => "mounts",
             Part::Modules => "modules",
             Part::Processors => "processors",
+            Part::Panic => "panic",
+            Part::Requests => "requests",
+            Part::Sockets => "sockets",
+            Part::Counts => "counts",
         }
     }
 
@@ -81,7 +105,18 @@ impl Part {
             Part::Mounts => &["dump_mounts"],
             Part::Modules => &["dump_modules"],
             Part::Processors => &["dump_cpus"],
+            Part::Panic => &["dump_panic", "dump_registers"],
+            Part::Requests => &["dump_requests"],
+            Part::Sockets => &["dump_sockets"],
+            Part::Counts => &["dump_counts"],
         }
+    }
+}
+
+impl Part {
+    /// Whether it is found through the tasks.
+    fn needs_tasks(self) -> bool {
+        !matches!(self, Part::Log | Part::Memory | Part::Modules | Part::Processors | Part::Panic | Part::Requests)
     }
 }
 
@@ -94,6 +129,10 @@ pub struct Outcome {
     pub whole_tasks: u64,
     /// Why the kernel stopped, in its own words.
     pub panic: Option<String>,
+    /// Its clocks; `None`: they cannot be read, and times are known since the boot only.
+    pub clock: Option<Clock>,
+    /// When it stopped, by the clock of the log.
+    pub stopped_ns: Option<u64>,
     /// A word of `import_issues.issue`, and what happened.
     pub issues: Vec<(&'static str, String)>,
 }
@@ -151,18 +190,28 @@ pub fn write(kernel: &Kernel, path: &Path, parts: &[Part], out: &mut impl Sink) 
 /// The tables of these parts, and nothing about the dump itself.
 pub(crate) fn write_parts(kernel: &Kernel, parts: &[Part], out: &mut impl Sink) -> Result<Outcome, TableError> {
     let mut outcome = Outcome::default();
+    let clock = kernel.clock();
+    note(&mut outcome, "the clocks", clock.as_ref().err());
+    outcome.clock = clock.ok();
     let log = kernel.log();
     if let Ok(log) = &log {
         outcome.panic = panic_of(log);
         if parts.contains(&Part::Log) {
-            write_log(log, out)?;
+            write_log(log, outcome.clock.as_ref(), out)?;
         }
         if log.unread > 0 {
             outcome.issues.push((UNREADABLE, format!("{} records of the log", log.unread)));
         }
     }
     note(&mut outcome, "the log", log.as_ref().err());
-    write_tasks(kernel, parts, out, &mut outcome)?;
+    outcome.stopped_ns = kernel.stopped_ns(log.as_ref().ok());
+    if parts.contains(&Part::Panic) {
+        panic::write(kernel, log.as_ref().ok(), &outcome, out)?;
+    }
+    write_tasks(kernel, parts, log.as_ref().ok(), out, &mut outcome)?;
+    if parts.contains(&Part::Requests) {
+        requests::write(kernel, out, &mut outcome)?;
+    }
     if parts.contains(&Part::Memory) {
         write_memory(kernel, out, &mut outcome)?;
     }
@@ -182,13 +231,23 @@ fn note(outcome: &mut Outcome, what: &str, fault: Option<&Fault>) {
 }
 
 /// Tasks, stacks and locks: each needs what comes before it.
-fn write_tasks(kernel: &Kernel, parts: &[Part], out: &mut impl Sink, outcome: &mut Outcome) -> Result<(), TableError> {
-    if parts.iter().all(|part| matches!(part, Part::Log | Part::Memory | Part::Modules | Part::Processors)) {
+fn write_tasks(
+    kernel: &Kernel,
+    parts: &[Part],
+    log: Option<&Log>,
+    out: &mut impl Sink,
+    outcome: &mut Outcome,
+) -> Result<(), TableError> {
+    if !parts.iter().any(|part| part.needs_tasks()) {
         return Ok(());
     }
     let found = kernel.tasks();
     note(outcome, "the tasks", found.as_ref().err());
-    let Tasks { tasks, broken } = found.unwrap_or_default();
+    let found = found.unwrap_or_default();
+    if parts.contains(&Part::Counts) {
+        counts::write(kernel, &found, log, out)?;
+    }
+    let Tasks { tasks, broken } = found;
     outcome.issues.extend(broken.iter().map(|(what, fault)| (UNREADABLE, format!("{what}: {}", fault.word()))));
     write_of_tasks(kernel, &tasks, parts, out, outcome)?;
     outcome.tasks = tasks.len() as u64;
@@ -202,7 +261,7 @@ fn write_tasks(kernel: &Kernel, parts: &[Part], out: &mut impl Sink, outcome: &m
         }
     }
     if parts.iter().any(|part| matches!(part, Part::Tasks | Part::Stacks)) {
-        let row = |(number, task)| task_row(task, stacks.of_tasks.get(number), stacks.waits.get(number));
+        let row = |(number, task)| task_row(task, outcome, stacks.of_tasks.get(number), stacks.waits.get(number));
         out.write_rows(tasks.iter().enumerate().map(row))?;
     }
     if parts.contains(&Part::Stacks) {
@@ -225,14 +284,19 @@ fn write_of_tasks(
     out: &mut impl Sink,
     outcome: &mut Outcome,
 ) -> Result<(), TableError> {
-    if parts.contains(&Part::Files) {
+    if parts.iter().any(|part| matches!(part, Part::Files | Part::Sockets)) {
         let found = kernel.files(tasks);
         note(outcome, "open files", found.as_ref().err());
         let OpenFiles { files, broken } = found.unwrap_or_default();
         for (task, fault) in broken {
             note(outcome, &format!("open files of process {}", tasks[task].pid.unwrap_or(0)), Some(&fault));
         }
-        out.write_rows(files.iter().map(|file| file_row(file, tasks)))?;
+        if parts.contains(&Part::Files) {
+            out.write_rows(files.iter().map(|file| file_row(file, tasks)))?;
+        }
+        if parts.contains(&Part::Sockets) {
+            sockets::write(kernel, (&files, tasks), out, outcome)?;
+        }
     }
     if parts.contains(&Part::Mounts) {
         let found = kernel.mounts(tasks);
@@ -311,8 +375,14 @@ fn write_modules(kernel: &Kernel, out: &mut impl Sink, outcome: &mut Outcome) ->
     }))
 }
 
-fn task_row<'t>(task: &'t Task, stack: Option<&Option<usize>>, wait: Option<&'t Option<String>>) -> rows::DumpTasks<'t> {
+fn task_row<'t>(
+    task: &'t Task,
+    outcome: &Outcome,
+    stack: Option<&Option<usize>>,
+    wait: Option<&'t Option<String>>,
+) -> rows::DumpTasks<'t> {
     let signed = |value: Option<u64>| value.map(u64::cast_signed);
+    let clock = outcome.clock;
     rows::DumpTasks {
         pid: task.pid.map(u32::cast_signed),
         tgid: task.tgid.map(u32::cast_signed),
@@ -325,6 +395,9 @@ fn task_row<'t>(task: &'t Task, stack: Option<&Option<usize>>, wait: Option<&'t 
         run_ns: signed(task.run_ns),
         queue_ns: signed(task.queue_ns),
         start_ns: signed(task.start_ns),
+        start_ts_ns: clock.zip(task.start_ns).map(|(clock, start)| clock.epoch_of_boot(start.cast_signed())),
+        arrived_ts_ns: clock.zip(task.arrived_ns).map(|(clock, arrived)| clock.epoch_of_log(arrived)),
+        wait_ns: outcome.stopped_ns.zip(task.left_ns).map(|(stopped, left)| stopped.saturating_sub(left).cast_signed()),
         rss_bytes: signed(task.rss_bytes),
         read_bytes: signed(task.read_bytes),
         write_bytes: signed(task.write_bytes),
@@ -406,8 +479,9 @@ fn write_memory(kernel: &Kernel, out: &mut impl Sink, outcome: &mut Outcome) -> 
     }))
 }
 
-fn write_log(log: &Log, out: &mut impl Sink) -> Result<(), TableError> {
+fn write_log(log: &Log, clock: Option<&Clock>, out: &mut impl Sink) -> Result<(), TableError> {
     out.write_rows(log.records.iter().map(|record| rows::DumpLog {
+        ts_ns: clock.map(|clock| clock.epoch_of_log(record.after_boot_ns)),
         sequence: record.sequence.cast_signed(),
         after_boot_ns: record.after_boot_ns.cast_signed(),
         level: i32::from(record.level),
@@ -415,10 +489,9 @@ fn write_log(log: &Log, out: &mut impl Sink) -> Result<(), TableError> {
     }))
 }
 
-/// What the kernel said when it stopped: the last record of this kind, for after a panic there may be others.
+/// What the kernel said when it stopped.
 fn panic_of(log: &Log) -> Option<String> {
-    const START: &str = "Kernel panic - not syncing: ";
-    let found = log.records.iter().rev().find_map(|record| record.text.strip_prefix(START))?;
+    let found = stop_of(log)?.text.strip_prefix(STOPS)?;
     Some(readable(found.as_bytes()).into_owned())
 }
 

@@ -37,6 +37,10 @@ pub struct Task {
     pub write_bytes: Option<u64>,
     /// When it was made, after the boot.
     pub start_ns: Option<u64>,
+    /// When it came onto a processor last, by the clock of the log; `None`: it never did.
+    pub arrived_ns: Option<u64>,
+    /// When it left its processor, by the same clock; `None`: it runs, or never ran.
+    pub left_ns: Option<u64>,
     /// Its kernel stack.
     pub(crate) stack: u64,
     /// Where its stack pointer was when it was taken from its processor.
@@ -78,6 +82,11 @@ struct Layout {
     read: Option<Field>,
     written: Option<Field>,
     start: Option<Field>,
+    arrived: Option<Field>,
+    timed: Option<Field>,
+    on_cpu: Option<Field>,
+    /// What to add to `timed`, for each processor.
+    lags: Vec<u64>,
     mm: Option<Field>,
     stack: Option<Field>,
     sp: Option<Field>,
@@ -124,6 +133,10 @@ impl Layout {
             read: task(&["ioac.read_bytes"]),
             written: task(&["ioac.write_bytes"]),
             start: task(&["start_boottime", "real_start_time"]),
+            arrived: task(&["sched_info.last_arrival"]),
+            timed: task(&["se.exec_start"]),
+            on_cpu: task(&["on_cpu"]),
+            lags: (0..kernel.cpus()).map(|cpu| kernel.task_clock_lag(cpu).unwrap_or(0)).collect(),
             mm: task(&["mm"]),
             stack: task(&["stack"]),
             sp: task(&["thread.sp"]),
@@ -245,6 +258,11 @@ impl Kernel {
         task.read_bytes = number(layout.read);
         task.write_bytes = number(layout.written);
         task.start_ns = number(layout.start);
+        task.arrived_ns = number(layout.arrived).filter(|arrived| *arrived > 0);
+        let lag = task.cpu.and_then(|cpu| layout.lags.get(cpu as usize)).unwrap_or(&0);
+        let timed = number(layout.timed).filter(|timed| *timed > 0).map(|timed| timed.saturating_add(*lag));
+        let runs = number(layout.on_cpu) == Some(1);
+        task.left_ns = timed.max(task.arrived_ns).filter(|_| !runs);
         let times = [layout.user, layout.system, layout.previous_user, layout.previous_system].map(&mut number);
         if let ([Some(user), Some(system), Some(before_user), Some(before_system)], Some(run)) = (times, task.run_ns) {
             let (user, system) = as_proc_shows(run, (user, system), (before_user, before_system));

@@ -398,7 +398,8 @@ pub(crate) struct DumpRun {
     /// Folder to make.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
-    /// Only this part: tasks, stacks, locks, log, memory, files, mounts, modules or processors. May be repeated.
+    /// Only this part: tasks, stacks, locks, log, memory, files, mounts, modules, processors, panic,
+    /// requests, sockets or counts. May be repeated.
     #[arg(long = "part", value_name = "PART", value_parser = part)]
     pub(crate) parts: Vec<sysdock_dump::Part>,
     /// Let others read the recording. Otherwise only its owner may: it holds what the kernel knew.

@@ -87,7 +87,8 @@ pub(crate) fn run(arguments: &arguments::DumpRun) -> Result<u8, Message> {
 
 fn manifest() -> Manifest {
     let mut capture = Capture::new("dump", "tasks", sysdock_dump::ABOUT);
-    capture.clock.kind = "boot".into();
+    // Until the kernel's clocks are known.
+    capture.clock.kind = "relative".into();
     let mut manifest = Manifest::of(capture);
     manifest.started_ns = environment::epoch_ns(SystemTime::now());
     manifest.host = environment::host_name();
@@ -98,8 +99,15 @@ fn describe(recording: &mut Recording, outcome: &Outcome) {
     let capture = recording.manifest.capture_mut();
     capture.total = outcome.tasks;
     capture.understood = outcome.whole_tasks;
+    if let Some(clock) = outcome.clock {
+        capture.clock.kind = "epoch".into();
+        capture.clock.note = Some(format!("the wall clock of the kernel when it stopped; {}", clock.log.words()));
+    }
     for (issue, _) in &outcome.issues {
         *capture.issues.entry((*issue).into()).or_default() += 1;
+    }
+    if let Some(clock) = outcome.clock {
+        recording.manifest.cover(clock.epoch_of_boot_ns, clock.epoch_of_boot(clock.last_tick_ns));
     }
 }
 

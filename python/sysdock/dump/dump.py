@@ -109,6 +109,18 @@ class Dump:
         """Loaded modules: `dump_modules`."""
         return self._table("dump_modules", "modules")
 
+    def panic(self) -> Rows:
+        """Where and why the kernel stopped: `dump_panic`."""
+        return self._table("dump_panic", "panic", "log")
+
+    def requests(self) -> Rows:
+        """Requests that disks had not completed: `dump_requests`."""
+        return self._table("dump_requests", "requests")
+
+    def sockets(self) -> Rows:
+        """Sockets of processes: `dump_sockets`."""
+        return self._table("dump_sockets", "sockets", "tasks")
+
     def table(self, name: str, parts: Sequence[str]) -> Rows:
         """A table that these parts of a dump fill (`reads` of a script)."""
         return self._table(name, *parts)

@@ -24,6 +24,7 @@ from sysdock.library.dump_scripts import compile_script
 # Methods of the dump that are asked so often that they go by their name alone.
 _SHORT = (
     *("tasks", "stacks", "locks", "log", "cpus", "memory", "slab", "files", "mounts", "modules"),
+    *("panic", "requests", "sockets"),
     *("read", "symbol", "function", "search", "walk", "tree", "xarray", "text"),
 )
 _BANNER = """\

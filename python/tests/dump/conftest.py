@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sysdock.analysis import Session
+from sysdock.recording import Recording
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from made_dumps import MadeDump, make
+
+
+@pytest.fixture
+def read(tmp_path: Path, native: Path) -> Callable[..., Session]:
+    """Reads a dump into a recording."""
+
+    def run(core: Path, *words: str) -> Session:
+        folder = tmp_path / f"rec-{len(list(tmp_path.iterdir()))}"
+        subprocess.run([native, "dump", "run", core, "-o", folder, *words], check=True, capture_output=True)
+        return Session(Recording.open(folder))
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -22,20 +22,9 @@ TICK_NS = 10**7
 VERSIONS = ["6.1", "6.12"]
 TABLES = (
     *("dump_tasks", "dump_stacks", "dump_frames", "dump_locks", "dump_log", "dump_memory", "dump_slabs"),
-    *("dump_files", "dump_mounts", "dump_modules", "dump_cpus"),
+    *("dump_files", "dump_mounts", "dump_modules", "dump_cpus", "dump_panic", "dump_requests"),
+    *("dump_sockets", "dump_counts"),
 )
-
-
-@pytest.fixture
-def read(tmp_path: Path, native: Path) -> Callable[..., Session]:
-    """Reads a dump into a recording."""
-
-    def run(core: Path, *words: str) -> Session:
-        folder = tmp_path / f"rec-{len(list(tmp_path.iterdir()))}"
-        subprocess.run([native, "dump", "run", core, "-o", folder, *words], check=True, capture_output=True)
-        return Session(Recording.open(folder))
-
-    return run
 
 
 @pytest.fixture

@@ -31,6 +31,8 @@ pub(crate) struct Registers {
     pub(crate) ip: u64,
     pub(crate) sp: u64,
     pub(crate) bp: u64,
+    /// All, as `elf_prstatus` has them: those of `pt_regs` first.
+    pub(crate) all: [u64; 27],
 }
 
 /// Bytes of a page.
@@ -102,7 +104,8 @@ pub(crate) fn take_notes(bytes: &[u8], about: &mut About) {
         match name {
             b"CORE" if kind == PRSTATUS => {
                 let register = |number: usize| u64_at(content, REGISTERS + 8 * number);
-                about.registers.push(Registers { ip: register(16), sp: register(19), bp: register(4) });
+                let all = std::array::from_fn(register);
+                about.registers.push(Registers { ip: register(16), sp: register(19), bp: register(4), all });
             }
             b"VMCOREINFO" => about.vmcoreinfo = Some(content.to_vec()),
             _ => {}

@@ -366,17 +366,18 @@ static void copy_last_run(const char *path, int tid)
 		say("== %d sched\n%.*s\n", tid, (int)strcspn(line, "\n"), line);
 }
 
+static long long clock_ns(int clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+// The wall clock twice: what is read in between lies between the two, however busy the machine is.
 static void write_clocks(const char *name)
 {
-	static const struct { const char *name; int number; } clocks[] = {
-		{ "realtime", CLOCK_REALTIME }, { "monotonic", CLOCK_MONOTONIC }, { "boottime", CLOCK_BOOTTIME },
-	};
-	say("== 0 %s\n", name);
-	for (size_t number = 0; number < sizeof(clocks) / sizeof(*clocks); number++) {
-		struct timespec now;
-		clock_gettime(clocks[number].number, &now);
-		say("%s %lld\n", clocks[number].name, now.tv_sec * 1000000000LL + now.tv_nsec);
-	}
+	long long before = clock_ns(CLOCK_REALTIME), boot = clock_ns(CLOCK_BOOTTIME), after = clock_ns(CLOCK_REALTIME);
+	say("== 0 %s\nrealtime %lld\nboottime %lld\nrealtime_then %lld\n", name, before, boot, after);
 }
 
 static void copy_task(int pid, int tid)
@@ -397,12 +398,22 @@ static void copy_task(int pid, int tid)
 	}
 }
 
+static void write_to(const char *path, const char *text)
+{
+	int file = open(path, O_WRONLY);
+	if (file < 0 || write(file, text, strlen(text)) < 0)
+		say("failed %s: %s\n", path, strerror(errno));
+}
+
 static void write_truth(void)
 {
 	static const char *names[] = { "meminfo", "modules", "mounts", "uptime", "loadavg", "version", "stat", "slabinfo" };
 	static const char *of_net[] = { "tcp", "tcp6", "udp", "udp6", "unix" };
 	char path[128];
+	// The log has a record whose time lies between two readings of the clocks.
 	write_clocks("clocks_before");
+	write_to("/dev/kmsg", "marked by the guest");
+	write_clocks("clocks_marked");
 	DIR *tasks = opendir("/proc");
 	for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
 		int pid = atoi(entry->d_name);
@@ -429,13 +440,6 @@ static void write_truth(void)
 	write_clocks("clocks_after");
 	say("== end\n");
 	tcdrain(truth);
-}
-
-static void write_to(const char *path, const char *text)
-{
-	int file = open(path, O_WRONLY);
-	if (file < 0 || write(file, text, strlen(text)) < 0)
-		say("failed %s: %s\n", path, strerror(errno));
 }
 
 static long number_of(const char *words, const char *name, long otherwise)

@@ -1,0 +1,17 @@
+-- Numbers that a crashed kernel keeps twice
+-- Whether lists, trees and counters of the kernel agree: where they do not, it, or the dump, is damaged.
+-- needs:  dump_counts
+-- column: name VARCHAR       What was counted.
+-- column: found BIGINT       How many there are; empty: it cannot be read.
+-- column: expected BIGINT    How many there should be; empty: it cannot be read.
+-- column: against VARCHAR    What it was compared with.
+-- column: status VARCHAR     ok; differs; or why one of them could not be read.
+-- tags:   errors
+SELECT
+    c.name,
+    c.found,
+    c.expected,
+    c.against,
+    c.status
+FROM dump_counts AS c
+ORDER BY c.name

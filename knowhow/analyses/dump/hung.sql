@@ -1,0 +1,42 @@
+-- Tasks that hang in a crashed kernel
+-- Tasks in state D: how long each had waited when the kernel stopped, in which function, for which lock, and whom it waits for in the end.
+-- needs:  dump_tasks
+-- uses:   dump_locks
+-- param:  min_wait_ns BIGINT = 0    Leave out tasks that had waited for less [ns].
+-- column: pid INTEGER              Task that waits.
+-- column: comm VARCHAR             Its name.
+-- column: wait_ns BIGINT           How long it had not run [ns].
+-- column: wait_function VARCHAR    Function of the kernel that it waits in.
+-- column: kind VARCHAR             Kind of the lock that it waits for; empty: it waits for something else, such as a disk.
+-- column: lock VARCHAR             Where the lock lies, hexadecimal.
+-- column: holder_pid INTEGER       Task that holds the lock.
+-- column: holder VARCHAR           Its name.
+-- column: depth INTEGER            Locks from here to a task that waits for none.
+-- column: root_pid INTEGER         Task at the end of the chain.
+-- column: root VARCHAR             Its name.
+-- column: root_function VARCHAR    Function that this one waits in; empty: it was running.
+-- column: status VARCHAR           ok, or why something of the task could not be read.
+-- sums:   wait_ns
+-- match:  comm, wait_function
+-- chart:  bars x=comm y=wait_ns title="Time waited" title_ja="待ち時間"
+-- tags:   time, locks
+SELECT
+    t.pid,
+    t.comm,
+    t.wait_ns,
+    t.wait_function,
+    l.kind,
+    l.lock,
+    l.holder_pid,
+    h.comm AS holder,
+    l.depth,
+    l.root_pid,
+    r.comm AS root,
+    r.wait_function AS root_function,
+    t.status
+FROM dump_tasks AS t
+LEFT JOIN dump_locks AS l ON l.waiter_pid = t.pid
+LEFT JOIN dump_tasks AS h ON h.pid = l.holder_pid
+LEFT JOIN dump_tasks AS r ON r.pid = l.root_pid
+WHERE t.state = 'D' AND coalesce(t.wait_ns, 0) >= $min_wait_ns
+ORDER BY coalesce(t.wait_ns, 0) DESC, t.pid, t.address

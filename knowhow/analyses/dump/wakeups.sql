@@ -1,0 +1,25 @@
+-- Last arrivals on the processors
+-- Which task came onto which processor last, and how long before the kernel stopped: the last of what happened.
+-- needs:  dump_tasks, dump_panic
+-- param:  last_ns BIGINT = 1000000000 > 0    How far before the end to look [ns].
+-- column: at_s DOUBLE              When it came onto its processor, before the end: a negative number [s].
+-- column: before_ns BIGINT         The same as a duration [ns].
+-- column: pid INTEGER              Task.
+-- column: comm VARCHAR             Its name.
+-- column: cpu INTEGER              Processor.
+-- column: state VARCHAR            Its state when the kernel stopped.
+-- column: wait_function VARCHAR    Function of the kernel that it waited in then; empty: it was running.
+-- chart:  points x=at_s y=cpu color=comm title="Last arrivals on the processors" title_ja="プロセッサーへの最後の到着"
+-- tags:   time, processes
+SELECT
+    round((t.arrived_ts_ns - p.ts_ns) / 1e9, 6) AS at_s,
+    p.ts_ns - t.arrived_ts_ns AS before_ns,
+    t.pid,
+    t.comm,
+    t.cpu,
+    t.state,
+    t.wait_function
+FROM dump_tasks AS t
+CROSS JOIN dump_panic AS p
+WHERE p.ts_ns - t.arrived_ts_ns <= $last_ns
+ORDER BY before_ns, t.pid, t.address

@@ -1,0 +1,6 @@
+# Sockets of processes
+# Sockets that processes had open, with addresses, states and bytes that nobody has read.
+# reads:   sockets, tasks
+# shows:   dump/sockets
+# kernels: 6.1, 6.12
+# cost:    low
