@@ -2,6 +2,8 @@
 //!
 //! Format: Documentation/bpf/btf.rst.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use crate::format::u32_at;
@@ -60,19 +62,32 @@ pub(crate) struct Named {
     pub(crate) type_name: String,
 }
 
-/// All types of a kernel.
+/// All types of a kernel, or those that a module adds to them.
 #[derive(Debug, Default)]
 pub(crate) struct Types {
     data: Vec<u8>,
     strings: usize,
-    /// Where each type begins; the first is `void`.
+    /// Where each type begins; the first of a kernel is `void`.
     starts: Vec<usize>,
     structures: FxHashMap<Vec<u8>, u32>,
+    /// Of a module: the types of the kernel, which have the numbers and the places of texts below those of the module.
+    kernel: Option<Arc<Types>>,
+    first: u32,
+    first_text: u32,
 }
 
 impl Types {
     /// `None`: this is no BTF.
     pub(crate) fn of(data: Vec<u8>) -> Option<Types> {
+        Types { starts: vec![0], ..Types::default() }.read(data)
+    }
+
+    /// The types of a module, whose numbers begin with `first`, and the places of its texts with `first_text`.
+    pub(crate) fn of_module(kernel: &Arc<Types>, data: Vec<u8>, first: u32, first_text: u32) -> Option<Types> {
+        Types { kernel: Some(kernel.clone()), first, first_text, ..Types::default() }.read(data)
+    }
+
+    fn read(self, data: Vec<u8>) -> Option<Types> {
         let magic = u32_at(&data, 0) & 0xffff;
         let header = u32_at(&data, 4) as usize;
         if magic != MAGIC || header < HEADER_BYTES {
@@ -84,9 +99,9 @@ impl Types {
         if end > data.len() || strings.checked_add(u32_at(&data, 20) as usize)? > data.len() {
             return None;
         }
-        let mut types = Types { data, strings, starts: vec![0], structures: FxHashMap::default() };
+        let mut types = Types { data, strings, ..self };
         while at + 12 <= end {
-            let number = u32::try_from(types.starts.len()).ok()?;
+            let number = types.first.checked_add(u32::try_from(types.starts.len()).ok()?)?;
             types.starts.push(at);
             let (kind, count) = (types.kind(number), types.count(number));
             if matches!(kind, STRUCT | UNION) {
@@ -109,7 +124,10 @@ impl Types {
     }
 
     fn word(&self, number: u32, at: usize) -> u32 {
-        self.starts.get(number as usize).filter(|_| number > 0).map_or(0, |start| u32_at(&self.data, start + at))
+        let Some(own) = number.checked_sub(self.first) else {
+            return self.kernel.as_ref().map_or(0, |kernel| kernel.word(number, at));
+        };
+        self.starts.get(own as usize).filter(|_| number > 0).map_or(0, |start| u32_at(&self.data, start + at))
     }
 
     fn kind(&self, number: u32) -> u32 {
@@ -121,7 +139,10 @@ impl Types {
     }
 
     fn name_at(&self, offset: u32) -> &[u8] {
-        let rest = self.data.get(self.strings + offset as usize..).unwrap_or_default();
+        let Some(own) = offset.checked_sub(self.first_text) else {
+            return self.kernel.as_ref().map_or(&[], |kernel| kernel.name_at(offset));
+        };
+        let rest = self.data.get(self.strings + own as usize..).unwrap_or_default();
         &rest[..rest.iter().position(|byte| *byte == 0).unwrap_or(0)]
     }
 
@@ -201,8 +222,14 @@ impl Types {
         let name = name.trim_start_matches("struct ").trim_start_matches("union ").as_bytes();
         let alias = |number: &u32| self.kind(*number) == TYPEDEF && self.name_at(self.word(*number, 0)) == name;
         let named = self.structures.get(name).copied();
-        let found = named.or_else(|| (1..self.starts.len() as u32).find(alias).map(|number| self.plain(number)))?;
+        let own = self.first.max(1)..self.first + self.starts.len() as u32;
+        let found = named.or_else(|| own.into_iter().find(alias).map(|number| self.plain(number)))?;
         matches!(self.kind(found), STRUCT | UNION).then_some(found)
+    }
+
+    /// How many bytes a structure has.
+    pub(crate) fn bytes_of(&self, structure: u32) -> u32 {
+        self.word(structure, 8)
     }
 
     /// Structures and unions whose name begins so, in the order of the alphabet.

@@ -1,6 +1,6 @@
 //! A kernel as a dump shows it: its memory, its names, its types.
 
-use std::path::Path;
+use std::{cell::OnceCell, ops::Range, path::Path, sync::Arc};
 
 use serde_json::{Value, json};
 
@@ -9,6 +9,7 @@ use crate::{
     error::{DumpError, Fault},
     format::{self, About, PAGE, Registers, u64_at},
     memory::Memory,
+    modules::Code,
     symbols::Symbols,
     users::UserPages,
     vmcoreinfo::VmCoreInfo,
@@ -54,11 +55,17 @@ pub struct Kernel {
     pub(crate) memory: Memory,
     pub(crate) info: VmCoreInfo,
     pub(crate) symbols: Symbols,
-    pub(crate) types: Types,
+    pub(crate) types: Arc<Types>,
     pub(crate) registers: Vec<Registers>,
     /// Where the variables of each processor begin, as far as it is known.
     per_cpu: Vec<u64>,
     description: Description,
+    /// Where the kernel's own code lies.
+    pub(crate) image: Range<u64>,
+    /// That of modules, once it was asked for.
+    pub(crate) code: OnceCell<Vec<Code>>,
+    /// Types of modules, once they were asked for.
+    pub(crate) module_types: OnceCell<Vec<Types>>,
     /// Pages that [`Kernel::answer`] does not show; `None`: it shows all.
     pub(crate) users: Option<UserPages>,
 }
@@ -106,8 +113,22 @@ impl Kernel {
             types: types.len().saturating_sub(1),
             remarks,
         };
+        let place = |name: &str| symbols.address(name).or_else(|| info.symbol(name));
+        let image = place("_stext").unwrap_or(0)..place("_end").unwrap_or(u64::MAX);
         let per_cpu = per_cpu_offsets(&memory, &symbols).unwrap_or_default();
-        Ok(Kernel { memory, info, symbols, types, registers, per_cpu, description, users: None })
+        Ok(Kernel {
+            memory,
+            info,
+            symbols,
+            types: Arc::new(types),
+            registers,
+            per_cpu,
+            description,
+            image,
+            code: OnceCell::new(),
+            module_types: OnceCell::new(),
+            users: None,
+        })
     }
 
     /// From here on, [`Kernel::answer`] refuses data of users: the memory of processes and the content of files.

@@ -19,6 +19,7 @@ mod kernel;
 mod locks;
 mod log;
 mod memory;
+mod modules;
 mod mounts;
 mod orc;
 mod panic;

@@ -44,37 +44,58 @@ pub(crate) struct Entry {
     pub(crate) kind: Kind,
 }
 
-/// The tables of a kernel.
-pub(crate) struct Orc {
+/// Entries of the kernel, or of one of its modules.
+pub(crate) struct Table {
     /// Where code begins that an entry is of. Sorted, as the kernel does when it starts.
     starts: Vec<u64>,
     entries: Vec<u8>,
-    /// Whether the kinds are those of before 6.4.
-    has_end: bool,
 }
 
-impl Orc {
-    pub(crate) fn read(kernel: &Kernel) -> Result<Orc, Fault> {
-        let range = |name: &str| -> Result<(u64, Vec<u8>), Fault> {
-            let (start, end) = (kernel.symbol(&format!("__start_{name}"))?, kernel.symbol(&format!("__stop_{name}"))?);
-            Ok((start, kernel.memory.bytes(start, end.wrapping_sub(start))?))
-        };
-        let (place, offsets) = range("orc_unwind_ip")?;
-        let (_, entries) = range("orc_unwind")?;
+impl Table {
+    /// So many entries, whose offsets lie at `place` and which lie at `entries`.
+    pub(crate) fn read(kernel: &Kernel, place: u64, entries: u64, count: u64) -> Result<Table, Fault> {
+        let offsets = kernel.memory.bytes(place, count * 4)?;
+        let entries = kernel.memory.bytes(entries, count * ENTRY_BYTES as u64)?;
         let start = |(number, four): (usize, &[u8])| {
             let offset = i32::from_le_bytes(*four.first_chunk().expect("4 bytes"));
             place.wrapping_add(4 * number as u64).wrapping_add_signed(i64::from(offset))
         };
         let starts: Vec<u64> = offsets.chunks_exact(4).enumerate().map(start).collect();
-        if starts.len() * ENTRY_BYTES != entries.len() || !starts.is_sorted() {
+        if starts.is_sorted() { Ok(Table { starts, entries }) } else { Err(Fault::Damaged) }
+    }
+
+    fn entry(&self, ip: u64) -> Option<&[u8]> {
+        let place = self.starts.partition_point(|start| *start <= ip).checked_sub(1)?;
+        self.entries.get(place * ENTRY_BYTES..(place + 1) * ENTRY_BYTES)
+    }
+}
+
+/// The tables of a kernel.
+pub(crate) struct Orc<'k> {
+    kernel: &'k Kernel,
+    table: Table,
+    /// Whether the kinds are those of before 6.4.
+    has_end: bool,
+}
+
+impl Orc<'_> {
+    pub(crate) fn read(kernel: &Kernel) -> Result<Orc<'_>, Fault> {
+        let range = |name: &str| -> Result<(u64, u64), Fault> {
+            let (start, end) = (kernel.symbol(&format!("__start_{name}"))?, kernel.symbol(&format!("__stop_{name}"))?);
+            Ok((start, end.wrapping_sub(start)))
+        };
+        let ((place, bytes), (entries, entry_bytes)) = (range("orc_unwind_ip")?, range("orc_unwind")?);
+        let count = bytes / 4;
+        if count.checked_mul(ENTRY_BYTES as u64) != Some(entry_bytes) {
             return Err(Fault::Damaged);
         }
-        Ok(Orc { starts, entries, has_end: kernel.types.field("orc_entry", "end").is_some() })
+        let table = Table::read(kernel, place, entries, count)?;
+        Ok(Orc { kernel, table, has_end: kernel.types.field("orc_entry", "end").is_some() })
     }
 
     pub(crate) fn entry(&self, ip: u64) -> Option<Entry> {
-        let place = self.starts.partition_point(|start| *start <= ip).checked_sub(1)?;
-        let bytes = self.entries.get(place * ENTRY_BYTES..(place + 1) * ENTRY_BYTES)?;
+        let table = if self.kernel.image.contains(&ip) { &self.table } else { self.kernel.code_at(ip)?.orc.as_ref()? };
+        let bytes = table.entry(ip)?;
         let short = |at: usize| i16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let word = short(4).cast_unsigned();
         let base = |register: u16| match register {

@@ -125,8 +125,9 @@ impl Kernel {
                 Ok(json!({ "addresses": places.collect::<Vec<_>>() }))
             }
             Question::Function { address } => {
-                let found = self.symbols.function(*address);
-                Ok(json!({ "name": found.map(|(name, _)| name), "offset": found.map(|(_, offset)| offset) }))
+                let found = self.function(*address);
+                let module = found.and_then(|(_, _, module)| module);
+                Ok(json!({ "name": found.map(|(name, ..)| name), "offset": found.map(|(_, far, _)| far), "module": module }))
             }
             Question::Type { name } => self.answer_type(name),
             Question::Types { start } => Ok(json!({ "names": self.types.named(start) })),
@@ -156,9 +157,10 @@ impl Kernel {
     }
 
     fn offset(&self, structure: &str, member: &str) -> Result<u64, String> {
-        let number = self.types.structure(structure).ok_or_else(|| format!("no structure {structure:?}"))?;
+        let types = self.types_with(structure).ok_or_else(|| format!("no structure {structure:?}"))?;
+        let number = types.structure(structure).unwrap_or_default();
         let inside = |at: (u32, u64), name: &str| {
-            let field = self.types.member_of(at.0, name).ok_or_else(|| format!("no member {member:?} in {structure:?}"))?;
+            let field = types.member_of(at.0, name).ok_or_else(|| format!("no member {member:?} in {structure:?}"))?;
             Ok::<_, String>((field.of_type, at.1 + field.offset))
         };
         member.split('.').try_fold((number, 0), inside).map(|(_, offset)| offset)
@@ -174,14 +176,13 @@ impl Kernel {
     }
 
     fn answer_type(&self, name: &str) -> Result<Value, String> {
-        let number = self.types.structure(name).ok_or_else(|| format!("no structure {name:?}"))?;
-        let members = self.types.members(number).into_iter().map(|member| {
+        let types = self.types_with(name).ok_or_else(|| format!("no structure {name:?}"))?;
+        let number = types.structure(name).unwrap_or_default();
+        let members = types.members(number).into_iter().map(|member| {
             let bits = member.field.bits.map(|(first, count)| [first, count]);
             json!({ "name": member.name, "type": member.type_name, "offset": member.field.offset, "bytes": member.field.size, "bits": bits })
         });
-        Ok(
-            json!({ "name": self.types.type_name(number), "bytes": self.types.size_of(name), "members": members.collect::<Vec<_>>() }),
-        )
+        Ok(json!({ "name": types.type_name(number), "bytes": types.bytes_of(number), "members": members.collect::<Vec<_>>() }))
     }
 
     fn answer_read(&self, structure: &str, addresses: &[u64], members: &[String]) -> Result<Value, String> {

@@ -64,8 +64,9 @@ impl Way<'_> {
 impl Kernel {
     /// Find a member. The error is a sentence about the path.
     pub(crate) fn path(&self, structure: &str, text: &str) -> Result<Path, String> {
-        let of_type = self.types.structure(structure).ok_or_else(|| format!("no structure {structure:?}"))?;
-        let mut way = Way { types: &self.types, pointers: Vec::new(), last: Field { offset: 0, size: 0, bits: None, of_type } };
+        let types = self.types_with(structure).ok_or_else(|| format!("no structure {structure:?}"))?;
+        let of_type = types.structure(structure).unwrap_or_default();
+        let mut way = Way { types, pointers: Vec::new(), last: Field { offset: 0, size: 0, bits: None, of_type } };
         let mut rest = text;
         let mut is_start = true;
         while is_start || !rest.is_empty() {
@@ -86,7 +87,7 @@ impl Kernel {
             way.enter_member(name)?;
             (rest, is_start) = (later, false);
         }
-        let shape = self.types.shape(way.last);
+        let shape = types.shape(way.last);
         Ok(Path { pointers: way.pointers, last: way.last, shape })
     }
 

@@ -32,6 +32,8 @@ pub struct Frame {
     pub address: u64,
     /// The function, and how far in it; `None`: no symbol lies there.
     pub function: Option<(String, u64)>,
+    /// The module that has it; `None`: the kernel itself.
+    pub module: Option<String>,
 }
 
 /// The different stacks, and which task has which.
@@ -103,7 +105,7 @@ impl Kernel {
                 stack.addresses.iter().find(outside)
             });
             found.waits.push(waited.and_then(|address| {
-                let name = || self.symbols.function(address.wrapping_sub(1)).map(|(name, _)| name.to_string());
+                let name = || self.function(address.wrapping_sub(1)).map(|(name, ..)| name.to_string());
                 waits.entry(*address).or_insert_with(name).clone()
             }));
             found.of_tasks.push(stack.map(|stack| {
@@ -119,8 +121,15 @@ impl Kernel {
 
     fn frames(&self, addresses: &[u64]) -> Vec<Frame> {
         // A call may be the last instruction of its function: the address to return to lies in the next one.
-        let name = |address: u64| self.symbols.function(address.wrapping_sub(1)).map(|(name, far)| (name.to_string(), far + 1));
-        addresses.iter().map(|address| Frame { address: *address, function: name(*address) }).collect()
+        let frame = |address: u64| {
+            let found = self.function(address.wrapping_sub(1));
+            Frame {
+                address,
+                function: found.map(|(name, far, _)| (name.to_string(), far + 1)),
+                module: found.and_then(|(_, _, module)| module.map(Into::into)),
+            }
+        };
+        addresses.iter().copied().map(frame).collect()
     }
 
     /// Where the registers lie that exceptions in the kernel have saved on the stack of a task, the innermost first.
@@ -131,7 +140,7 @@ impl Kernel {
     }
 
     /// `None`: it has none any more, or it ran, and the dump does not say where. `passed`: where exceptions have saved registers.
-    fn stack(&self, task: &Task, orc: &Orc, layout: &Layout, passed: &mut Vec<u64>) -> Option<Stack> {
+    fn stack(&self, task: &Task, orc: &Orc<'_>, layout: &Layout, passed: &mut Vec<u64>) -> Option<Stack> {
         let runs = layout.on_cpu.and_then(|on_cpu| self.number(task.address, on_cpu).ok());
         if task.stack == 0 {
             return None;
@@ -180,7 +189,7 @@ impl Position {
 fn unwind(
     stack: &Copied,
     first: Position,
-    orc: &Orc,
+    orc: &Orc<'_>,
     layout: &Layout,
     (addresses, passed): (&mut Vec<u64>, &mut Vec<u64>),
 ) -> Result<(), Fault> {
@@ -200,7 +209,7 @@ fn unwind(
 }
 
 /// The frame that called this one; `None`: there is none in the kernel.
-fn caller(stack: &Copied, at: &Position, orc: &Orc, layout: &Layout) -> Result<Option<Position>, Fault> {
+fn caller(stack: &Copied, at: &Position, orc: &Orc<'_>, layout: &Layout) -> Result<Option<Position>, Fault> {
     const USER: u64 = 3;
     let entry = orc.entry(if at.is_exact { at.ip } else { at.ip - 1 }).ok_or(Fault::NoType)?;
     if entry.kind == Kind::End {

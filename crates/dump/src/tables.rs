@@ -412,7 +412,11 @@ fn stack_rows(stacks: &Stacks) -> impl Iterator<Item = rows::DumpStacks<'_>> {
     let mut tasks = vec![0; stacks.stacks.len()];
     stacks.of_tasks.iter().flatten().for_each(|stack| tasks[*stack] += 1);
     stacks.stacks.iter().zip(tasks).enumerate().map(|(number, ((frames, fault), tasks))| {
-        let name = |frame: &Frame| frame.function.as_ref().map_or("?".into(), |(name, _)| name.clone());
+        let name = |frame: &Frame| match (&frame.function, &frame.module) {
+            (Some((name, _)), Some(module)) => format!("{name} [{module}]"),
+            (Some((name, _)), None) => name.clone(),
+            (None, _) => "?".into(),
+        };
         let names: Vec<String> = frames.iter().map(name).collect();
         rows::DumpStacks {
             stack_id: number as i32,
@@ -429,6 +433,7 @@ fn frame_rows(number: usize, frames: &[Frame], fault: Option<Fault>) -> impl Ite
         stack_id: number as i32,
         frame: place as i32,
         function: frame.and_then(|frame| frame.function.as_ref()).map(|(name, _)| name.clone().into()),
+        module: frame.and_then(|frame| frame.module.as_deref()).map(|name| readable(name.as_bytes()).into_owned().into()),
         offset: frame.and_then(|frame| frame.function.as_ref()).map(|(_, offset)| offset.cast_signed()),
         address: frame.map(|frame| frame.address.cast_signed()),
         status: status.into(),

@@ -146,7 +146,8 @@ class Dump:
     def function(self, address: int) -> str | None:
         """The function that an address lies in, such as `schedule+0x30`; None: in none."""
         found = self._connection.ask("function", address=_address(address))
-        return f"{found['name']}+{found['offset']:#x}" if found["name"] else None
+        whose = f" [{found['module']}]" if found["module"] else ""
+        return f"{found['name']}+{found['offset']:#x}{whose}" if found["name"] else None
 
     def type(self, name: str) -> Rows:
         """The members of a structure: where each lies [B], and what it is."""

@@ -52,7 +52,7 @@ class ChartTemplate:
         return " ".join(map(str, text if isinstance(text, list) else [text]))
 
 
-_SHARED = ("tables", "charts", "products", "health", "environment", "dumps")
+_SHARED = ("tables", "charts", "products", "health", "environment")
 # What a file of the library was parsed to.
 _Parsed = TypeVar("_Parsed")
 

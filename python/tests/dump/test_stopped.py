@@ -131,7 +131,9 @@ class TestTruth:
         waiting = {
             pid for name in ("chain-splicer", "chain-pipe", "chain-file") for pid in made.started[name]
         }
-        waiting |= {pid for name in ("vfork", "disk-reader", "disk-writer") for pid in made.started[name]}
+        waiting |= {
+            pid for name in ("vfork", "disk-reader", "disk-writer", "seeker") for pid in made.started[name]
+        }
         assert {row["pid"] for row in found} == waiting
         [pipe, *_] = [row for row in found if row["comm"] == "chain-pipe"]
         assert (pipe["holder"], pipe["root"], pipe["depth"]) == ("chain-splicer", "chain-head", 2)

@@ -31,7 +31,7 @@ fn panic_row<'p>(kernel: &'p Kernel, panic: &'p Panic, log: Option<&'p Log>, out
         cpu: panic.cpu.map(u32::cast_signed),
         pid: panic.pid.map(u32::cast_signed),
         comm: text(&panic.comm),
-        function: panic.address.and_then(|address| kernel.symbols.function(address)).map(|(name, _)| name.into()),
+        function: panic.address.and_then(|address| kernel.function(address)).map(|(name, ..)| name.into()),
         address: panic.address.map(u64::cast_signed),
         taint: panic.taint.map(u64::cast_signed),
         taint_letters: letters.map(Into::into),
@@ -48,15 +48,16 @@ fn register_rows<'r>(
     code: Range<u64>,
 ) -> impl Iterator<Item = rows::DumpRegisters<'r>> {
     saved.values.iter().map(move |(name, value)| {
-        let function = kernel.symbols.function(*value).filter(|_| code.contains(value));
+        let of_module = kernel.code_at(*value).is_some();
+        let function = kernel.function(*value).filter(|_| of_module || code.contains(value));
         rows::DumpRegisters {
             cpu: saved.cpu.map(u32::cast_signed),
             pid: saved.pid.map(u32::cast_signed),
             origin: saved.moment.word().into(),
             name: (*name).into(),
             value: format!("{value:016x}").into(),
-            function: function.map(|(name, _)| name.into()),
-            offset: function.map(|(_, offset)| offset.cast_signed()),
+            function: function.map(|(name, ..)| name.into()),
+            offset: function.map(|(_, offset, _)| offset.cast_signed()),
         }
     })
 }

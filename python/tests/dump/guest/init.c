@@ -320,6 +320,33 @@ static void start_sockets(void)
 	start("sockets", sockets, 0);
 }
 
+// --- A task that waits in the code of a module: for somebody to mount what it looks for
+
+static void seeker(long unused)
+{
+	(void)unused;
+	// Who is in the group of the daemon that mounts does not wait for it.
+	if (!setpgid(0, 0))
+		access("/auto/wanted", R_OK);
+	_exit(1);
+}
+
+static void start_autofs(void)
+{
+	char options[64];
+	int ends[2];
+	if (pipe(ends))
+		_exit(1);
+	snprintf(options, sizeof(options), "fd=%d,minproto=5,maxproto=5,indirect", ends[1]);
+	mkdir("/auto", 0755);
+	// Process 1 begins in no group.
+	if ((setpgid(0, 0) && errno != EPERM) || mount("auto", "/auto", "autofs", 0, options)) {
+		say("failed autofs: %s\n", strerror(errno));
+		return;
+	}
+	start("seeker", seeker, 0);
+}
+
 // --- What is written down
 
 static void copy_file(const char *path, const char *name, int pid)
@@ -503,6 +530,7 @@ int main(void)
 		start("vfork", vfork_parent, 0);
 	start_chain();
 	start_sockets();
+	start_autofs();
 	start_disk_tasks();
 	sleep_ms(1500);
 	for (long number = 0, count = number_of(words, "spinners=", 0); number < count; number++)
