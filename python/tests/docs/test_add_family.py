@@ -36,16 +36,20 @@ def test_a_family_needs_its_folder_its_table_and_one_line(tmp_path: Path) -> Non
     folder = "crates/bpf/src/families/migrations"
     expected = ["events.h", "migrations.bpf.c", "mod.rs"]
     assert names == ["knowhow/tables/migrations.toml", *(f"{folder}/{name}" for name in expected), LIST]
+    # Cargo tells packages apart by their places in their workspace. At the same places, these would take those of the checkout out of `target`.
+    copy = tmp_path / "copy"
     for part in ("crates", "knowhow/tables"):
-        shutil.copytree(ROOT / part, tmp_path / part)
-    for part in ("Cargo.toml", "Cargo.lock", "rustfmt.toml", ".cargo/config.toml"):
+        shutil.copytree(ROOT / part, copy / part)
+    for part in ("Cargo.lock", "rustfmt.toml", ".cargo/config.toml"):
         (tmp_path / part).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / part, tmp_path / part)
+    workspace = (ROOT / "Cargo.toml").read_text("utf-8")
+    (tmp_path / "Cargo.toml").write_text(workspace.replace('"crates/', '"copy/crates/'), "utf-8")
     for file, language, text in files:
-        place = tmp_path / file
+        place = copy / file
         place.parent.mkdir(exist_ok=True)
         place.write_text(apply(place.read_text("utf-8"), text) if language == "diff" else text, "utf-8")
-    sources = [str(tmp_path / folder / "mod.rs"), str(tmp_path / LIST)]
+    sources = [str(copy / folder / "mod.rs"), str(copy / LIST)]
     subprocess.run(["rustfmt", "--edition", "2024", "--check", *sources], check=True, cwd=tmp_path)
     # What other packages are made of is there already. Its own test takes some minutes to build, so it is run on demand only.
     whole = bool(os.environ.get("SYSDOCK_RUN_FAMILY"))
