@@ -111,8 +111,10 @@ def test_a_server_is_started_and_stopped_with_all_it_started(
 def test_a_server_starts_in_a_group_of_the_settings(state: State, tmp_path: Path) -> None:
     name = f"sysdock-test-{os.getpid()}"
     state.apply({f"cgroup:{name}/pids.max": "50"})
+    # It stops what it started; what is left is waited for first.
     script = (
-        f"sleep 1000 & cat /proc/$!/cgroup > {tmp_path}/groups; mv {tmp_path}/groups {tmp_path}/ready; wait"
+        "sleep 1000 & trap 'kill $!' TERM; "
+        f"cat /proc/$!/cgroup > {tmp_path}/groups; mv {tmp_path}/groups {tmp_path}/ready; wait"
     )
     state.server("one", ["sh", "-c", script], ready=f"file:{tmp_path}/ready", group=name)
     assert any(line.endswith(f"/{name}") for line in (tmp_path / "ready").read_text().splitlines())
