@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -595,9 +598,9 @@ class RecordingMaker:
         (folder / name).mkdir()
         file = folder / name / "part-0000.parquet"
         columns = self.library.table(name).columns
-        connection = duckdb.connect()
+        connection = _engine(os.getpid(), threading.get_ident())
         spec = ", ".join(f'"{column.name}" {column.sql_type}' for column in columns)
-        connection.execute(f"CREATE TABLE t ({spec})")
+        connection.execute(f"CREATE OR REPLACE TABLE t ({spec})")
         # One list per column: a statement per row would take seconds for some thousand rows.
         lists = {f"c{number}": [row.get(c.name) for row in rows] for number, c in enumerate(columns)}
         unnested = ", ".join(f"unnest(${name})" for name in lists)
@@ -605,8 +608,13 @@ class RecordingMaker:
         connection.execute(
             f"COPY t TO '{str(file).replace(chr(39), chr(39) * 2)}' (FORMAT parquet, COMPRESSION zstd)"
         )
-        connection.close()
         return {"rows": len(rows), "lost": 0, "parts": [part_entry(folder, file, len(rows))]}
+
+
+@functools.cache
+def _engine(_process: int, _thread: int) -> duckdb.DuckDBPyConnection:
+    """A connection for all tables that a thread writes: to open one takes longer than to write a table."""
+    return duckdb.connect()
 
 
 class _Lives:
