@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,16 @@ from power_cut import Cut, Disk, Replayed, State, cuts, fingerprint
 from sysdock.errors import UserError
 from sysdock.recording import Recording
 from traced_writes import Change, files_of, traced
-from writers import EXPERIMENT, SYSDOCK, TESTDATA, Rows, check_part_of, image_of_a_disk, rows_of
+from writers import (
+    EXPERIMENT,
+    SYSDOCK,
+    TESTDATA,
+    Rows,
+    check_part_of,
+    folder_in_memory,
+    image_of_a_disk,
+    rows_of,
+)
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "native"))
 from recorders import recorder_or_skip
@@ -74,12 +82,16 @@ class Written:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """The folder that loses power: in memory where that can be, as nothing that is synced there has to be waited for."""
-    if not os.access("/dev/shm", os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        yield Path(folder)
+    """The folder that loses power."""
+    with folder_in_memory(tmp_path) as folder:
+        yield folder
+
+
+@pytest.fixture
+def copies(tmp_path: Path) -> Iterator[Path]:
+    """Where folders are put into the states that a power cut leaves."""
+    with folder_in_memory(tmp_path) as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -140,11 +152,11 @@ def sampled(found: Iterator[Cut], key: Callable[[Cut], object]) -> list[Cut]:
 
 
 @pytest.fixture
-def check_recording(tmp_path: Path) -> Callable[[Written], list[Cut]]:
+def check_recording(copies: Path) -> Callable[[Written], list[Cut]]:
     """Looks at the recording in every state; gives the states."""
 
     def check(written: Written) -> list[Cut]:
-        reader = Reader(Replayed(tmp_path / "replayed"), {}, Counter())
+        reader = Reader(Replayed(copies / "replayed"), {}, Counter())
         allowed = written.allowed(MANIFEST)
         found = cuts(written.before, written.changes, written.after)
         states = sampled(found, lambda cut: tuple(map(id, allowed[cut.at])))
@@ -187,14 +199,14 @@ def test_strace_as_recorder(native: Path, disk: Path, writes: Callable, check_re
 
 
 def test_the_kernel_as_recorder(
-    native: Path, disk: Path, writes: Callable, check_recording: Callable, tmp_path: Path
+    native: Path, disk: Path, writes: Callable, check_recording: Callable, copies: Path
 ) -> None:
     script = "cat /etc/hostname; sleep 1.5; cat /etc/hostname"
     written = writes(*recorder_or_skip(native, "kernel").command(disk / "rec", "sh", "-c", script))
     states = check_recording(written)
     synced = next(at for at, change in enumerate(written.changes, 1) if change == Change("sync", "rec/spool"))
     assert all("rec/spool" in cut.state for cut in states if cut.at >= synced and not is_complete(cut.state))
-    salvaged = Replayed(tmp_path / "salvaged")
+    salvaged = Replayed(copies / "salvaged")
     whole = calls_of(disk / "rec")
     for cut in some_with_spool(states, written):
         salvaged.put(cut.state)
@@ -230,16 +242,14 @@ def some_with_spool(states: list[Cut], written: Written) -> Iterator[Cut]:
             yield cut
 
 
-def test_salvage(
-    native: Path, disk: Path, writes: Callable, check_recording: Callable, tmp_path: Path
-) -> None:
+def test_salvage(native: Path, disk: Path, writes: Callable, check_recording: Callable, copies: Path) -> None:
     """Wherever it is cut off, it can be done again, with the same result."""
     script = "cat /etc/hostname; sleep 1.5; kill -9 $PPID"
     recorder_or_skip(native, "kernel").record(disk / "rec", "sh", "-c", script)
     written = writes(native, "salvage", disk / "rec")
     states = check_recording(written)
     whole = rows_of(disk / "rec")
-    salvaged = Replayed(tmp_path / "salvaged")
+    salvaged = Replayed(copies / "salvaged")
     for cut in states:
         if cut.state[MANIFEST] == written.after[MANIFEST]:
             continue

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
+import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -38,6 +42,14 @@ def run(*, standalone_mode, prog_name):
 cli.sysdock.main = lambda _, **options: run(**options)
 sys.exit(cli.main())
 """
+
+
+@contextmanager
+def folder_in_memory(otherwise: Path) -> Iterator[Path]:
+    """A new folder: in memory where that can be, as nothing that is synced there has to be waited for."""
+    above = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else otherwise
+    with tempfile.TemporaryDirectory(dir=above) as folder:
+        yield Path(folder)
 
 
 def image_of_a_disk(folder: Path) -> Path:
