@@ -24,14 +24,19 @@ WITH_STRACE = [pair for pair in KNOWN if pair.language == "python" and "kernel" 
 
 
 def chosen(pairs: list[Pair]) -> set[str]:
-    """The names of one pair for each rule in each of two languages, which take turns from rule to rule."""
+    """The names of one pair for each rule in each of two languages, which take turns from rule to rule.
+
+    A rule that is asked about a pair in Python below strace has one of its two languages by that.
+    """
     by_rule: dict[str, dict[str, str]] = {}
     for pair in pairs:
         by_rule.setdefault(pair.rule, {}).setdefault(pair.language, pair.name)
+    below_strace = {pair.rule for pair in WITH_STRACE}
     names = set()
-    for number, languages in enumerate(by_rule.values()):
-        ordered = sorted(languages)
-        names |= {languages[ordered[(number + turn) % len(ordered)]] for turn in range(2)}
+    for number, (rule, languages) in enumerate(by_rule.items()):
+        ordered = sorted(languages.keys() - {"python"} if rule in below_strace else languages)
+        turns = 1 if rule in below_strace else 2
+        names |= {languages[ordered[(number + turn) % len(ordered)]] for turn in range(turns)}
     return names
 
 
