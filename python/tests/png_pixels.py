@@ -26,10 +26,27 @@ def pixels(png: bytes) -> tuple[int, int, Callable[[int, int], tuple[int, int, i
 
 
 def _unfiltered(kind: int, row: bytearray, above: bytes) -> bytes:
-    for at in range(len(row)):
-        left = row[at - 4] if at >= 4 else 0
-        corner = above[at - 4] if at >= 4 else 0
-        guess = left + above[at] - corner
-        nearest = min((left, above[at], corner), key=lambda value: abs(guess - value))
-        row[at] = (row[at] + (0, left, above[at], (left + above[at]) // 2, nearest)[kind]) & 255
+    """A row as it is: each byte was stored as its difference from what its neighbours let expect."""
+    match kind:
+        case 1:
+            for at in range(4, len(row)):
+                row[at] = (row[at] + row[at - 4]) & 255
+        case 2:
+            return bytes((here + over) & 255 for here, over in zip(row, above, strict=True))
+        case 3:
+            for at, over in enumerate(above):
+                row[at] = (row[at] + ((row[at - 4] if at >= 4 else 0) + over) // 2) & 255
+        case 4:
+            for at, over in enumerate(above):
+                left, corner = (row[at - 4], above[at - 4]) if at >= 4 else (0, 0)
+                by_left, by_above, by_corner = (
+                    abs(over - corner),
+                    abs(left - corner),
+                    abs(left + over - 2 * corner),
+                )
+                if by_left <= by_above and by_left <= by_corner:
+                    over = left
+                elif by_corner < by_above:
+                    over = corner
+                row[at] = (row[at] + over) & 255
     return bytes(row)
