@@ -87,6 +87,10 @@ def test_fragments_are_those_of_filefrag(variant: str, scan: Callable, tmp_path:
     check_against_debugfs(unmounted, image)
 
 
+# What a power cut leaves is in the image. What is read from the device comes from the kernel's memory, which also has what no transaction has
+# committed yet: whatever is written back just then.
+
+
 def test_files_in_a_journal_that_was_not_replayed_are_shown(scan: Callable, tmp_path: Path) -> None:
     needs_root()
     image, copy = tmp_path / "image", tmp_path / "copy"
@@ -96,7 +100,7 @@ def test_files_in_a_journal_that_was_not_replayed_are_shown(scan: Callable, tmp_
             with open(point / f"file{number}", "wb") as file:
                 file.write(b"f" * 5000)
                 os.fsync(file.fileno())
-        shutil.copy(device, copy)
+        shutil.copy(image, copy)
     assert "needs_recovery" in run("dumpe2fs", "-h", copy)
     recorded = scan(copy)
     assert recorded.issues() == {}
@@ -139,7 +143,7 @@ def test_a_replayed_journal_is_what_e2fsck_makes_of_it(variant: str, scan: Calla
             with open(point / f"data{turn}", "wb") as file:
                 file.write(b"\xc0\x3b\x39\x98" * 3000)
                 os.fsync(file.fileno())
-        shutil.copy(device, copy)
+        shutil.copy(image, copy)
     recorded = scan(copy)
     assert recorded.issues() == {}
     assert re.search(r"replayed in memory \([1-9]", recorded.one("SELECT reason FROM file_systems"))
@@ -160,7 +164,7 @@ def test_fast_commits_that_are_not_replayed_are_said(scan: Callable, tmp_path: P
             with open(point / f"file{number}", "wb") as file:
                 file.write(b"f" * 5000)
                 os.fsync(file.fileno())
-        shutil.copy(device, copy)
+        shutil.copy(image, copy)
     recorded = scan(copy)
     shown = recorded.one("SELECT count(*) FROM paths WHERE path LIKE '/file%'")
     assert shown == 20 or "not_replayed" in recorded.issues()
