@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -98,8 +99,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesOr
 
 def _place(item: pytest.Item) -> str:
     """The file of a test, in the folder of all tests."""
+    return _below_all(item.path)
+
+
+@functools.cache
+def _below_all(path: Path) -> str:
     here = Path(__file__).parent
-    return item.path.relative_to(here).as_posix() if item.path.is_relative_to(here) else ""
+    return path.relative_to(here).as_posix() if path.is_relative_to(here) else ""
 
 
 @pytest.fixture(scope="session")
