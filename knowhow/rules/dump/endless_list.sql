@@ -1,0 +1,42 @@
+-- List without end
+-- A list or tree of a crashed kernel that comes back to where it was, or goes on for longer than any that makes sense.
+-- needs:  crash_dumps, import_issues
+-- column: subject VARCHAR       The list.
+-- column: status VARCHAR        finding, ok or unknown.
+-- column: value DOUBLE          Lists of this kind.
+-- column: limit_value DOUBLE    Not used.
+-- column: cost_ns BIGINT        Not known [ns].
+-- column: gain_ns BIGINT        Not known [ns].
+-- column: certainty VARCHAR     high where it comes back to an entry; medium where it is only too long.
+-- column: why VARCHAR           cycle, or too long.
+-- says: finding en  {subject} does not end ({why}): a kernel that walks along it hangs.
+-- says: finding ja  {subject} に終わりがありません（{why}）。これをたどるカーネルは停止します。
+-- says: ok en  Every list of the kernel that was followed ends.
+-- says: ok ja  たどったカーネルのリストにはすべて終わりがあります。
+-- says: unknown en  No dump was read.
+-- says: unknown ja  ダンプを読み取っていません。
+-- tags:   errors
+WITH broken AS (
+    SELECT
+        regexp_extract(i.detail, '^(.*): (cycle|too long)$', 1) AS name,
+        regexp_extract(i.detail, '^(.*): (cycle|too long)$', 2) AS why,
+        count(*) AS times
+    FROM import_issues AS i
+    WHERE i.issue = 'dump_unreadable' AND (i.detail LIKE '%: cycle' OR i.detail LIKE '%: too long')
+    GROUP BY i.detail
+), state AS (
+    SELECT count(*) AS dumps FROM crash_dumps
+)
+
+SELECT
+    b.name AS subject,
+    CASE WHEN b.name IS NOT NULL THEN 'finding' WHEN s.dumps > 0 THEN 'ok' ELSE 'unknown' END AS status,
+    CAST(b.times AS DOUBLE) AS value,
+    CAST(NULL AS DOUBLE) AS limit_value,
+    CAST(NULL AS BIGINT) AS cost_ns,
+    CAST(NULL AS BIGINT) AS gain_ns,
+    CASE WHEN b.name IS NULL THEN NULL WHEN b.why = 'cycle' THEN 'high' ELSE 'medium' END AS certainty,
+    b.why
+FROM state AS s
+LEFT JOIN broken AS b ON s.dumps > 0
+ORDER BY b.name
