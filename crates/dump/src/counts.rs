@@ -1,5 +1,7 @@
 //! Numbers that a kernel keeps twice, or that can be counted: where they differ, it, or the dump, is damaged, or what was counted was being changed.
 
+use rustc_hash::FxHashSet;
+
 use crate::{error::Fault, kernel::Kernel, log::Log, tasks::Tasks};
 
 /// Entries of a tree (`xarray`) that are followed.
@@ -101,14 +103,14 @@ impl Kernel {
     fn numbered_tasks(&self) -> Result<u64, Fault> {
         let root = self.symbol("init_pid_ns")?.wrapping_add(self.field("pid_namespace", "idr.idr_rt.xa_head")?.offset);
         let tasks = self.field("pid", "tasks")?;
-        let mut entries = Vec::new();
-        self.entries_of(self.memory.u64(root)?, MOST_LEVELS, &mut entries)?;
+        let (mut entries, mut seen) = (Vec::new(), FxHashSet::default());
+        self.entries_of(self.memory.u64(root)?, MOST_LEVELS, (&mut entries, &mut seen))?;
         // A number may belong to a group or session whose first process has ended.
         entries.iter().try_fold(0, |sum, pid| Ok(sum + u64::from(self.memory.u64(pid.wrapping_add(tasks.offset))? != 0)))
     }
 
     /// The entries below one of an `xarray` (include/linux/xarray.h): nodes are marked by their lowest bits.
-    fn entries_of(&self, entry: u64, levels: u32, found: &mut Vec<u64>) -> Result<(), Fault> {
+    fn entries_of(&self, entry: u64, levels: u32, (found, seen): (&mut Vec<u64>, &mut FxHashSet<u64>)) -> Result<(), Fault> {
         const NODE: u64 = 2;
         const MARKS: u64 = 3;
         const FIRST_NODE: u64 = 4096;
@@ -116,10 +118,11 @@ impl Kernel {
             found.extend(Some(entry).filter(|entry| *entry != 0 && entry & MARKS == 0));
             return if found.len() > MOST_ENTRIES { Err(Fault::TooLong) } else { Ok(()) };
         }
-        let levels = levels.checked_sub(1).ok_or(Fault::Cycle)?;
+        // A node that is reached twice is in no tree, and could be followed for ever.
+        let levels = levels.checked_sub(1).filter(|_| seen.insert(entry)).ok_or(Fault::Cycle)?;
         let slots = self.field("xa_node", "slots")?;
         let bytes = self.memory.bytes((entry - NODE).wrapping_add(slots.offset), slots.size as u64)?;
-        bytes.chunks_exact(8).try_for_each(|slot| self.entries_of(crate::format::u64_at(slot, 0), levels, found))
+        bytes.chunks_exact(8).try_for_each(|slot| self.entries_of(crate::format::u64_at(slot, 0), levels, (found, seen)))
     }
 
     /// Slabs in the lists of caches, and how many each cache says that there are.

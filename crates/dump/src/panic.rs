@@ -10,6 +10,8 @@ use crate::{
 
 /// How the record begins that says that the kernel stops.
 pub(crate) const STOPS: &str = "Kernel panic - not syncing: ";
+/// The kernel reports all hung tasks at once, at most every ten seconds or so.
+const ROUND_NS: u64 = 5_000_000_000;
 /// Of a processor that is none.
 const NONE: i32 = -1;
 /// The registers of `elf_prstatus`; all but the last are those of `pt_regs`, in the same order (arch/x86/include/asm/user_64.h).
@@ -29,7 +31,7 @@ const TAINTS: [(char, &str); 20] = [
     ('M', "machine check"),
     ('B', "bad page"),
     ('U', "asked for by user space"),
-    ('D', "the kernel had died before"),
+    ('D', "oops or BUG before"),
     ('A', "ACPI table overridden"),
     ('W', "warning"),
     ('C', "staging driver"),
@@ -115,11 +117,7 @@ impl Kernel {
         let mut keep = |error: Fault| fault = fault.or(Some(error));
         let taint = self.symbol("tainted_mask").and_then(|place| self.memory.u64(place));
         found.taint = taint.map_err(&mut keep).ok();
-        let host = self.field("new_utsname", "nodename").and_then(|name| {
-            let inside = self.field("uts_namespace", "name")?.offset;
-            self.text(self.symbol("init_uts_ns")?.wrapping_add(inside), name)
-        });
-        found.host = host.map_err(&mut keep).ok();
+        found.host = self.host().map_err(&mut keep).ok();
         let version = self.symbol("linux_banner").and_then(|place| self.string(place));
         found.version = version.map_err(&mut keep).ok().map(|text| text.trim_end().into());
         found.cpu = self.stopped_by().map_err(&mut keep).unwrap_or(None);
@@ -141,6 +139,12 @@ impl Kernel {
             found.registers.extend(moments.into_iter().map(|(moment, values)| SavedRegisters { cpu, pid, moment, values }));
         }
         found
+    }
+
+    /// The name of the machine.
+    pub(crate) fn host(&self) -> Result<String, Fault> {
+        let inside = self.field("uts_namespace", "name")?.offset;
+        self.text(self.symbol("init_uts_ns")?.wrapping_add(inside), self.field("new_utsname", "nodename")?)
     }
 
     /// The processor that called `panic`, or that made the dump.
@@ -323,14 +327,19 @@ pub(crate) fn stop_of(log: &Log) -> Option<&LogRecord> {
     log.records.iter().rev().find(|record| record.text.starts_with(STOPS))
 }
 
-/// Why the kernel stopped, and the record that says what went wrong: the last of its kind before. `None`: the log names no panic.
+/// Why the kernel stopped, and the record that says what went wrong: the last of its kind before; of tasks that hang, the first that was found with
+/// it. `None`: the log names no panic.
 #[must_use]
 pub fn cause(log: &Log) -> Option<(Cause, Option<&LogRecord>)> {
     let stop = stop_of(log)?;
     let before = || log.records.iter().rev().skip_while(|record| record.sequence >= stop.sequence);
     let words = stop.text.strip_prefix(STOPS).unwrap_or_default();
     if let Some(cause) = Cause::of_panic(words) {
-        return Some((cause, before().find(|record| Cause::of_record(&record.text) == Some(cause))));
+        let mut records = before().filter(|record| Cause::of_record(&record.text) == Some(cause));
+        let last = records.next();
+        // The kernel looks at all tasks in the order in which they were made: the later ones mostly wait for the first.
+        let of_one_round = |record: &&LogRecord| cause == Cause::HungTask && record.after_boot_ns + ROUND_NS > stop.after_boot_ns;
+        return Some((cause, records.take_while(of_one_round).last().or(last)));
     }
     if !words.starts_with("Fatal exception") {
         return Some((Cause::Other, None));
@@ -402,6 +411,10 @@ mod tests {
         let stop = "Kernel panic - not syncing: Fatal exception";
         assert_eq!(cause_of(&[survived, last, stop]), Some((Cause::Bug, Some(last.into()))));
         assert_eq!(cause_of(&[survived]), None);
+        let [first, second] =
+            ["splicer:8", "writer:9"].map(|task| format!("INFO: task {task} blocked for more than 10 seconds."));
+        let stop = "Kernel panic - not syncing: hung_task: blocked tasks";
+        assert_eq!(cause_of(&[&first, &second, stop]), Some((Cause::HungTask, Some(first))));
         let other = "Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)";
         assert_eq!(cause_of(&[survived, other]), Some((Cause::Other, None)));
     }

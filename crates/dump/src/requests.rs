@@ -8,6 +8,8 @@ use crate::{btf::Field, error::Fault, format::u64_at, kernel::Kernel};
 /// Numbers of requests, and queues of a device, that make sense (block/blk-mq.h, `BLK_MQ_MAX_DEPTH`, and a queue for each processor).
 const MOST_TAGS: u64 = 1 << 16;
 const MOST_QUEUES: u64 = 1 << 13;
+/// Disks that a machine can have and be of use.
+const MOST_DISKS: usize = 1 << 14;
 
 /// How far a request has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +158,10 @@ impl Kernel {
                 Ok(Some(Disk { name: self.text(disk, name)?, queue: self.number(disk, queue)? }))
             });
             match read {
+                Ok(_) if found.len() == MOST_DISKS => {
+                    broken.push(("the list of disks".into(), Fault::TooLong));
+                    break;
+                }
                 Ok(disk) => found.extend(disk),
                 Err(fault) => broken.push(("a disk".into(), fault)),
             }

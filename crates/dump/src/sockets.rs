@@ -2,6 +2,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use rustc_hash::FxHashSet;
+
 use crate::{btf::Field, error::Fault, files::OpenFile, kernel::Kernel};
 
 const UNIX: u64 = 1;
@@ -30,7 +32,7 @@ const STATES: [&str; 13] = [
     "new syn received",
 ];
 /// Packets in a queue that are added up.
-const MOST_PACKETS: usize = 1 << 20;
+const MOST_PACKETS: usize = 1 << 16;
 
 /// A socket that a process has open. What could not be read is `None`, and `fault` says why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -242,10 +244,13 @@ impl Kernel {
 
     fn bytes_in(&self, queue: u64) -> Result<u64, Fault> {
         let (next, length) = (self.field("sk_buff", "next")?, self.field("sk_buff", "len")?);
-        let (mut at, mut sum) = (self.number(queue, next)?, 0_u64);
-        for _ in 0..MOST_PACKETS {
+        let (mut at, mut sum, mut seen) = (self.number(queue, next)?, 0_u64, FxHashSet::default());
+        while seen.len() < MOST_PACKETS {
             if at == queue || at == 0 {
                 return Ok(sum);
+            }
+            if !seen.insert(at) {
+                return Err(Fault::Cycle);
             }
             sum = sum.saturating_add(self.number(at, length)?);
             at = self.number(at, next)?;

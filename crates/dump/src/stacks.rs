@@ -195,11 +195,12 @@ fn unwind(
 ) -> Result<(), Fault> {
     let mut at = first;
     while addresses.len() < MOST_FRAMES {
+        // Also where the kernel itself went on at an address that is none of its own.
+        passed.extend(at.registers);
         if at.ip < KERNEL {
             return Ok(());
         }
         addresses.push(at.ip);
-        passed.extend(at.registers);
         match caller(stack, &at, orc, layout)? {
             Some(next) => at = next,
             None => return Ok(()),

@@ -129,6 +129,8 @@ pub struct Outcome {
     pub whole_tasks: u64,
     /// Why the kernel stopped, in its own words.
     pub panic: Option<String>,
+    /// The name of the machine, if it had one.
+    pub host: Option<String>,
     /// Its clocks; `None`: they cannot be read, and times are known since the boot only.
     pub clock: Option<Clock>,
     /// When it stopped, by the clock of the log.
@@ -171,6 +173,9 @@ pub fn write(kernel: &Kernel, path: &Path, parts: &[Part], out: &mut impl Sink) 
     let mut outcome = write_parts(kernel, parts, out)?;
     let remarks = kernel.description().remarks.iter();
     outcome.issues.splice(..0, remarks.map(|remark| (REMARK, remark.clone())));
+    // A machine without a name calls itself so.
+    let host = kernel.host().ok().filter(|host| !host.is_empty() && host != "(none)");
+    outcome.host = host.map(|host| readable(host.as_bytes()).into_owned());
     let source = path.to_string_lossy();
     out.write_rows(outcome.issues.iter().map(|(issue, detail)| rows::ImportIssues {
         source: source.as_ref().into(),

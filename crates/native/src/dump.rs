@@ -91,11 +91,12 @@ fn manifest() -> Manifest {
     capture.clock.kind = "relative".into();
     let mut manifest = Manifest::of(capture);
     manifest.started_ns = environment::epoch_ns(SystemTime::now());
-    manifest.host = environment::host_name();
+    manifest.tool.host = environment::host_name();
     manifest
 }
 
 fn describe(recording: &mut Recording, outcome: &Outcome) {
+    recording.manifest.host.clone_from(&outcome.host);
     let capture = recording.manifest.capture_mut();
     capture.total = outcome.tasks;
     capture.understood = outcome.whole_tasks;

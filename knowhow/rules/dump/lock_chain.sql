@@ -6,7 +6,7 @@
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Tasks that wait.
 -- column: limit_value DOUBLE    From which on it is a finding.
--- column: cost_ns BIGINT        Not known: a dump does not say since when they wait [ns].
+-- column: cost_ns BIGINT        What they have waited, added up; empty: the kernel does not say [ns].
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     high; medium where readers hold a lock of the chain: only the last of them is known.
 -- column: locks BIGINT          Locks that they wait for.
@@ -27,8 +27,10 @@ WITH chains AS (
         count(DISTINCT l.lock) AS locks,
         coalesce(max(l.depth), 0) AS depth,
         min(CASE WHEN l.status = 'deadlock' THEN l.waiter_pid ELSE l.root_pid END) AS pid,
-        max(CASE WHEN l.status = 'held by readers' THEN 1 ELSE 0 END) AS readers
+        max(CASE WHEN l.status = 'held by readers' THEN 1 ELSE 0 END) AS readers,
+        sum(w.wait_ns) AS wait_ns
     FROM dump_locks AS l
+    LEFT JOIN dump_tasks AS w ON w.pid = l.waiter_pid
     WHERE l.status = 'deadlock' OR l.root_pid IS NOT NULL
     GROUP BY CASE WHEN l.status = 'deadlock' THEN -1 ELSE l.root_pid END
 ), found AS (
@@ -42,7 +44,7 @@ SELECT
     CASE WHEN f.pid IS NOT NULL THEN 'finding' WHEN s.tasks > 0 THEN 'ok' ELSE 'unknown' END AS status,
     CAST(f.waiters AS DOUBLE) AS value,
     CAST($min_waiters AS DOUBLE) AS limit_value,
-    CAST(NULL AS BIGINT) AS cost_ns,
+    CAST(f.wait_ns AS BIGINT) AS cost_ns,
     CAST(NULL AS BIGINT) AS gain_ns,
     CASE WHEN f.pid IS NULL THEN NULL WHEN f.readers = 1 THEN 'medium' ELSE 'high' END AS certainty,
     f.locks,

@@ -16,6 +16,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from made_dumps import MadeDump, make
 
 
+@pytest.fixture(scope="session")
+def panics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, MadeDump]:
+    """Dumps of kernels that did not stop because somebody asked them to."""
+    folder = tmp_path_factory.mktemp("panics")
+    kinds = {"hung": "6.1", "oom": "6.12", "null": "6.1"}
+    return {kind: make(folder / kind, version, "--panic", kind) for kind, version in kinds.items()}
+
+
 @pytest.fixture
 def read(tmp_path: Path, native: Path) -> Callable[..., Session]:
     """Reads a dump into a recording."""

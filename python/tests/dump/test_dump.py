@@ -321,6 +321,10 @@ class TestDamage:
         assert [detail for detail in issues if detail.startswith(issue)], issues
         [(tasks,)] = session.fetch("SELECT count(DISTINCT tgid) FROM dump_tasks WHERE status = 'ok'")
         assert tasks >= 51
+        findings = {finding.rule: finding for finding in session.diagnose()}
+        assert findings["dump/damaged"].status == "finding"
+        ends = "finding" if any(detail.endswith(": cycle") for detail in issues) else "ok"
+        assert findings["dump/endless_list"].status == ends
 
     @pytest.mark.parametrize("share", [0.0, 1e-5, 0.02, 0.3, 0.9])
     @pytest.mark.parametrize("name", ["core", "core.lzo", "core.flat"])

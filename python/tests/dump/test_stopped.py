@@ -64,6 +64,7 @@ class TestTruth:
         [capture] = content["captures"]
         assert capture["clock"]["kind"] == "epoch"
         assert capture["clock"]["note"]
+        assert content["host"] == "crashing"
         first, last = boot_of(made)
         assert first <= content["started_ns"] <= last
 
@@ -74,7 +75,7 @@ class TestTruth:
         session = read(made.core)
         names = "cause, record, pid, comm, taint, taint_letters, host, status"
         [found] = session.fetch(f"SELECT {names} FROM dump_panic")
-        assert found == ("sysrq", "sysrq: Trigger a crash", 1, "init", 0, "", "(none)", "ok")
+        assert found == ("sysrq", "sysrq: Trigger a crash", 1, "init", 0, "", "crashing", "ok")
         [(text,)] = session.fetch("SELECT version FROM dump_panic")
         assert text == made.files[0, "version"].strip()
         # The kernel writes which processor and task it is in.

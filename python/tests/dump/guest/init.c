@@ -1,7 +1,7 @@
 // The first process of a guest whose kernel is to panic: it starts tasks of which everything is known, writes what /proc
 // says of them to the second serial port, and makes the kernel panic in the way that the command line of the kernel asks for.
 //
-// Words of the command line: sleepers=N, spinners=N, panic_by=sysrq|hung|oom. `KIND PID N` lines come first, then `== PID FILE` and the content of
+// Words of the command line: sleepers=N, spinners=N, panic_by=sysrq|hung|oom|null. `KIND PID N` lines come first, then `== PID FILE` and the content of
 // that file of /proc for each task, then `== end`. With more than 20,000 sleepers, nothing of tasks is written: the port is slow.
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -493,6 +494,24 @@ static void fill_memory(void)
 		resident(64 << 20);
 }
 
+// On the second processor, most of the time in the kernel: tools/make-dump moves its instruction pointer there.
+static void stay_in_kernel(void)
+{
+	size_t bytes = 16 << 20;
+	char *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int zeros = open("/dev/zero", O_RDONLY);
+	cpu_set_t second;
+	CPU_ZERO(&second);
+	CPU_SET(1, &second);
+	sched_setaffinity(0, sizeof(second), &second);
+	write_to("/proc/sys/kernel/panic_on_oops", "1");
+	say("== ready\n");
+	tcdrain(truth);
+	for (;;)
+		if (read(zeros, room, bytes) < 0)
+			_exit(1);
+}
+
 int main(void)
 {
 	static char words[4096];
@@ -503,6 +522,7 @@ int main(void)
 	mount("sys", "/sys", "sysfs", 0, "");
 	mount("debug", "/sys/kernel/debug", "debugfs", 0, "");
 	truth = open("/dev/ttyS1", O_WRONLY | O_NOCTTY);
+	sethostname("crashing", 8);
 	int given = open("/proc/cmdline", O_RDONLY);
 	if (truth < 0 || read(given, words, sizeof(words) - 1) < 0 || pipe(empty_pipe))
 		return 1;
@@ -543,6 +563,8 @@ int main(void)
 		write_to("/proc/sys/vm/panic_on_oom", "1");
 		fill_memory();
 	}
+	if (strstr(words, "panic_by=null"))
+		stay_in_kernel();
 	write_to("/proc/sysrq-trigger", "c");
 	wait_for_ever();
 }
