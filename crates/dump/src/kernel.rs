@@ -1,13 +1,13 @@
 //! A kernel as a dump shows it: its memory, its names, its types.
 
-use std::{cell::OnceCell, ops::Range, path::Path, sync::Arc};
+use std::{cell::OnceCell, ops::Range, sync::Arc};
 
 use serde_json::{Value, json};
 
 use crate::{
     btf::{Field, Types},
     error::{DumpError, Fault},
-    format::{self, About, PAGE, Registers, u64_at},
+    format::{self, About, PAGE, Registers, Source, u64_at},
     memory::Memory,
     modules::Code,
     symbols::Symbols,
@@ -75,14 +75,18 @@ impl Kernel {
     ///
     /// # Errors
     /// [`DumpError`]: the file cannot be read, is no dump of a kernel, or one that is not understood.
-    pub fn open(path: &Path) -> Result<Kernel, DumpError> {
-        let (physical, about) = format::open(path)?;
+    pub fn open(source: Source) -> Result<Kernel, DumpError> {
+        let is_file = matches!(source, Source::File(_));
+        let path = &source.path().to_path_buf();
+        let (physical, about) = format::open(source)?;
         let About { format, vmcoreinfo, registers, level, mut remarks } = about;
         let given = vmcoreinfo.map(|bytes| VmCoreInfo::of(&bytes)).filter(|info| info.symbol("_stext").is_some());
         let info = match given {
             Some(info) => info,
             None => {
-                remarks.push("the file has no VMCOREINFO note; the copy in the memory of the kernel was used".into());
+                if is_file {
+                    remarks.push("the file has no VMCOREINFO note; the copy in the memory of the kernel was used".into());
+                }
                 VmCoreInfo::search(&*physical)
                     .ok_or_else(|| DumpError::NoDump(path.into(), "no kernel has left its VMCOREINFO in it".into()))?
             }

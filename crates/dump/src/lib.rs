@@ -43,6 +43,7 @@ pub use clock::{Clock, LogClock};
 pub use counts::Count;
 pub use error::{DumpError, Fault};
 pub use files::{OpenFile, OpenFiles};
+pub use format::{Guest, Source};
 pub use kernel::{Description, Kernel};
 pub use locks::{LockKind, LockWait};
 pub use log::{Log, LogRecord};

@@ -373,7 +373,7 @@ pub(crate) enum Dump {
 /// Arguments of `dump serve`.
 #[derive(Debug, Args)]
 pub(crate) struct DumpServe {
-    /// A crash dump: ELF, or compressed by makedumpfile, also flattened.
+    /// A crash dump: ELF, or compressed by makedumpfile, also flattened. Or a guest of qemu that runs: qmp:SOCKET of its monitor.
     #[arg(value_name = "CORE")]
     pub(crate) core: PathBuf,
     /// Show also the memory of processes and the content of files.
@@ -384,7 +384,7 @@ pub(crate) struct DumpServe {
 /// Arguments of `dump info`.
 #[derive(Debug, Args)]
 pub(crate) struct DumpInfo {
-    /// A crash dump: ELF, or compressed by makedumpfile, also flattened.
+    /// A crash dump: ELF, or compressed by makedumpfile, also flattened. Or a guest of qemu that runs: qmp:SOCKET of its monitor.
     #[arg(value_name = "CORE")]
     pub(crate) core: PathBuf,
 }
@@ -392,7 +392,7 @@ pub(crate) struct DumpInfo {
 /// Arguments of `dump run`.
 #[derive(Debug, Args)]
 pub(crate) struct DumpRun {
-    /// A crash dump: ELF, or compressed by makedumpfile, also flattened.
+    /// A crash dump: ELF, or compressed by makedumpfile, also flattened. Or a guest of qemu that runs: qmp:SOCKET of its monitor.
     #[arg(value_name = "CORE")]
     pub(crate) core: PathBuf,
     /// Folder to make.

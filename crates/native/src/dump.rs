@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::json;
-use sysdock_dump::{Description, DumpError, Kernel, Outcome, Part, Question};
+use sysdock_dump::{Description, DumpError, Kernel, Outcome, Part, Question, Source};
 use sysdock_table::{Capture, Ending, Folder, Manifest, Recording};
 
 use crate::{
@@ -17,8 +17,9 @@ use crate::{
 
 /// Say what a dump is of, as JSON; returns the exit status.
 pub(crate) fn info(arguments: &arguments::DumpInfo) -> Result<u8, Message> {
+    let source = Source::named(&arguments.core)?;
     confine::reader();
-    let kernel = Kernel::open(&arguments.core)?;
+    let kernel = Kernel::open(source)?;
     let mut shown = kernel.description().to_json();
     shown["path"] = arguments.core.to_string_lossy().into();
     writeln!(io::stdout(), "{shown}").map_err(|error| Message::bare(format!("standard output: {error}")))?;
@@ -27,8 +28,9 @@ pub(crate) fn info(arguments: &arguments::DumpInfo) -> Result<u8, Message> {
 
 /// Answer questions, a line each, until there are no more; returns the exit status.
 pub(crate) fn serve(arguments: &arguments::DumpServe) -> Result<u8, Message> {
+    let source = Source::named(&arguments.core)?;
     confine::reader();
-    let mut kernel = Kernel::open(&arguments.core)?;
+    let mut kernel = Kernel::open(source)?;
     if !arguments.user_memory {
         kernel.hide_users().map_err(|fault| {
             let what = "pages of users cannot be told from those of the kernel";
@@ -59,12 +61,13 @@ pub(crate) fn serve(arguments: &arguments::DumpServe) -> Result<u8, Message> {
 
 /// Read a dump into a recording; returns the exit status.
 pub(crate) fn run(arguments: &arguments::DumpRun) -> Result<u8, Message> {
+    let source = Source::named(&arguments.core)?;
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
     let mut recording = Recording::create_in(folder, manifest())?;
     // A dump, and the names in it, may be a stranger's.
     let confined = confine::parser(recording.folder());
     let parts = if arguments.parts.is_empty() { Part::ALL.to_vec() } else { arguments.parts.clone() };
-    let read = Kernel::open(&arguments.core)
+    let read = Kernel::open(source)
         .and_then(|kernel| Ok((sysdock_dump::write(&kernel, &arguments.core, &parts, &mut recording)?, kernel)));
     let (outcome, kernel) = match read {
         Ok(read) => read,

@@ -43,6 +43,7 @@ _RUN_EPILOG = f"""Examples:
   sysdock show rec dump/tasks --format json
   sysdock dump run lock-graph log-tail core -o rec
   sysdock dump run find-text core -o rec -p text=nvme0n1
+  sysdock dump run qmp:/run/guest.qmp -o rec
 """
 _LIST_EPILOG = """Examples:
 
@@ -93,7 +94,8 @@ _INTO = click.option(
 def command() -> None:
     """What a kernel was doing when it died: crash dumps, read without debug information.
 
-    Dumps of kdump, makedumpfile and qemu, of x86-64 and Linux 6.0 or newer.
+    Dumps of kdump, makedumpfile and qemu, of x86-64 and Linux 6.0 or newer. In place of a dump, qmp:SOCKET is
+    a guest that runs: the socket of its qemu's monitor (QMP).
     """
 
 

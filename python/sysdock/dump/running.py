@@ -129,7 +129,7 @@ def _run_in(
 ) -> Result:
     read_end, write_end = os.pipe()
     task = Task(
-        core=str(core.resolve()),
+        core=str(core),
         path=str(script.path.resolve()),
         folder=str(folder),
         params=dict(params),

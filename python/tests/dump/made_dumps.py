@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,3 +47,22 @@ def make(folder: Path, *words: str) -> MadeDump:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 0, done.stdout
     return MadeDump(folder, read_truth(folder / "truth.log"))
+
+
+@contextlib.contextmanager
+def live_guest(folder: Path, version: str) -> Iterator[str]:
+    """A guest that has written down what it says of itself, and runs on; then its dump is made."""
+    command = [ROOT / "tools" / "make-dump", version, "--panic", "none", "-o", folder]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as maker:
+        try:
+            lines: list[str] = []
+            for line in maker.stdout or ():
+                lines.append(line)
+                if line.startswith("live: "):
+                    yield line.removeprefix("live: ").strip()
+                    break
+            else:
+                raise AssertionError("".join(lines))
+        finally:
+            maker.communicate()
+    assert maker.returncode == 0

@@ -2,7 +2,12 @@
 
 use std::path::Path;
 
-use super::{About, PAGE, Physical, flattened::Bytes, take_notes, u32_at, u64_at};
+use super::{
+    About, Physical,
+    flattened::Bytes,
+    segments::{Segment, Segments},
+    take_notes, u32_at, u64_at,
+};
 use crate::error::{DumpError, Fault};
 
 const HEADER_BYTES: usize = 64;
@@ -14,19 +19,10 @@ const NOTE: u32 = 4;
 /// `e_phnum` of a file with more segments: the number is in the first section header.
 const MANY: u16 = 0xffff;
 
-/// A piece of physical memory, and where it lies.
-#[derive(Clone, Copy, Debug)]
-struct Segment {
-    start: u64,
-    length: u64,
-    offset: u64,
-}
-
 #[derive(Debug)]
 struct Elf {
     bytes: Bytes,
-    /// Sorted, without overlaps.
-    segments: Vec<Segment>,
+    segments: Segments,
 }
 
 pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, About), DumpError> {
@@ -66,11 +62,9 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
     Ok((Box::new(Elf { bytes, segments }), about))
 }
 
-/// The segments in order, of what the file has.
-fn checked(mut segments: Vec<Segment>, file_end: u64, about: &mut About) -> Vec<Segment> {
-    segments.sort_by_key(|segment| segment.start);
-    let mut found: Vec<Segment> = Vec::new();
-    for mut segment in segments {
+/// The segments, of what the file has.
+fn checked(mut segments: Vec<Segment>, file_end: u64, about: &mut About) -> Segments {
+    for segment in &mut segments {
         let there = file_end.saturating_sub(segment.offset);
         if segment.length > there {
             about
@@ -78,44 +72,23 @@ fn checked(mut segments: Vec<Segment>, file_end: u64, about: &mut About) -> Vec<
                 .push(format!("memory from {:#x} on is cut off after {there} of {} bytes", segment.start, segment.length));
             segment.length = there;
         }
-        let end = segment.start.checked_add(segment.length);
-        let is_after = found.last().is_none_or(|last| last.start + last.length <= segment.start);
-        match end {
-            Some(_) if is_after && segment.length > 0 => found.push(segment),
-            Some(_) if segment.length == 0 => {}
-            _ => about.remarks.push(format!("memory from {:#x} on is there twice", segment.start)),
-        }
     }
+    let (found, twice) = Segments::of(segments);
+    about.remarks.extend(twice.iter().map(|segment| format!("memory from {:#x} on is there twice", segment.start)));
     found
-}
-
-impl Elf {
-    fn segment_of(&self, address: u64) -> Option<&Segment> {
-        let next = self.segments.partition_point(|segment| segment.start <= address);
-        self.segments[..next].last().filter(|segment| address - segment.start < segment.length)
-    }
 }
 
 impl Physical for Elf {
     fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Fault> {
-        let segment = self.segment_of(address).ok_or(Fault::NotInDump)?;
-        let inside = address - segment.start;
-        if segment.length - inside < out.len() as u64 || !self.bytes.read(segment.offset + inside, out) {
-            return Err(Fault::NotInDump);
-        }
-        Ok(())
+        let place = self.segments.place(address, out.len() as u64).ok_or(Fault::NotInDump)?;
+        if self.bytes.read(place, out) { Ok(()) } else { Err(Fault::NotInDump) }
     }
 
     fn pages(&self) -> u64 {
-        self.segments.iter().map(|segment| segment.length / PAGE).sum()
+        self.segments.pages()
     }
 
     fn next_page(&self, address: u64) -> Option<u64> {
-        let address = address.checked_next_multiple_of(PAGE)?;
-        if self.segment_of(address).is_some() {
-            return Some(address);
-        }
-        let next = self.segments.partition_point(|segment| segment.start < address);
-        self.segments.get(next).map(|segment| segment.start.next_multiple_of(PAGE))
+        self.segments.next_page(address)
     }
 }

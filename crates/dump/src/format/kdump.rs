@@ -253,7 +253,7 @@ mod tests {
     fn opened(content: &[u8]) -> Result<(Box<dyn Physical>, About), DumpError> {
         let mut file = tempfile::NamedTempFile::new().expect("a file");
         file.write_all(content).expect("room");
-        super::super::open(file.path())
+        super::super::open_file(file.path())
     }
 
     #[test]

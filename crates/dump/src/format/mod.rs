@@ -1,14 +1,17 @@
-//! The files that dumps come in: which page of the machine's memory lies where.
+//! What memory comes in: files of several formats, or a guest that runs. Which page of it lies where.
 
 mod elf;
 mod flattened;
+mod guest;
 mod kdump;
 mod lzo;
+mod segments;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{DumpError, Fault};
 use flattened::Bytes;
+pub use guest::Guest;
 
 /// What a file says of itself.
 #[derive(Clone, Debug, Default)]
@@ -50,8 +53,47 @@ pub(crate) trait Physical {
     fn next_page(&self, address: u64) -> Option<u64>;
 }
 
+/// What memory is read from.
+#[derive(Debug)]
+pub enum Source {
+    /// A file.
+    File(PathBuf),
+    /// A guest that runs.
+    Guest(Box<Guest>),
+}
+
+impl Source {
+    /// What a word of the command line names: a file, or `qmp:SOCKET`. A file is not opened yet; a guest is asked where its memory lies.
+    ///
+    /// # Errors
+    /// See [`Guest::connect`].
+    pub fn named(word: &Path) -> Result<Source, DumpError> {
+        match word.to_str().and_then(|word| word.strip_prefix("qmp:")) {
+            Some(socket) => Guest::connect(Path::new(socket)).map(|guest| Source::Guest(Box::new(guest))),
+            None => Ok(Source::File(word.into())),
+        }
+    }
+
+    /// The file, or the socket of the guest.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Source::File(path) => path,
+            Source::Guest(guest) => guest.socket(),
+        }
+    }
+}
+
+/// Open what it is.
+pub(crate) fn open(source: Source) -> Result<(Box<dyn Physical>, About), DumpError> {
+    match source {
+        Source::File(path) => open_file(&path),
+        Source::Guest(guest) => Ok(guest.into_memory()),
+    }
+}
+
 /// Open a file, whatever of the known formats it has.
-pub(crate) fn open(path: &Path) -> Result<(Box<dyn Physical>, About), DumpError> {
+fn open_file(path: &Path) -> Result<(Box<dyn Physical>, About), DumpError> {
     let bytes = Bytes::open(path)?;
     let mut magic = [0; 8];
     if !bytes.read(0, &mut magic) {

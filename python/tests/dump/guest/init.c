@@ -557,7 +557,7 @@ int main(void)
 		start("spinner", spinner, 0);
 	if (sleepers <= 20000)
 		write_truth();
-	if (strstr(words, "panic_by=hung"))
+	if (strstr(words, "panic_by=hung") || strstr(words, "panic_by=none"))
 		wait_for_ever();
 	if (strstr(words, "panic_by=oom")) {
 		write_to("/proc/sys/vm/panic_on_oom", "1");

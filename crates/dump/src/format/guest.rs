@@ -1,0 +1,261 @@
+//! The memory of a guest of qemu that runs. Its monitor (QMP) says where it lies in the memory of qemu, from which it is then read.
+//!
+//! Protocol: qemu's docs/interop/qmp-spec.rst. Addresses and registers have no command of their own there, only words for people
+//! (`info mtree -f`, `gpa2hva`, `info registers -a`).
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Write},
+    mem,
+    os::{fd::AsRawFd, unix::fs::FileExt, unix::net::UnixStream},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    About, Physical, Registers,
+    segments::{Segment, Segments},
+};
+use crate::error::{DumpError, Fault, io_error};
+
+/// A monitor serves one client at a time, and does not answer others.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Of `elf_prstatus`: the place of each register that qemu names.
+const REGISTERS: [(&str, usize); 18] = [
+    ("R15", 0),
+    ("R14", 1),
+    ("R13", 2),
+    ("R12", 3),
+    ("RBP", 4),
+    ("RBX", 5),
+    ("R11", 6),
+    ("R10", 7),
+    ("R9", 8),
+    ("R8", 9),
+    ("RAX", 10),
+    ("RCX", 11),
+    ("RDX", 12),
+    ("RSI", 13),
+    ("RDI", 14),
+    ("RIP", 16),
+    ("RFL", 18),
+    ("RSP", 19),
+];
+const CODE_SEGMENT: usize = 17;
+
+/// A guest that runs.
+#[derive(Debug)]
+pub struct Guest {
+    socket: PathBuf,
+    memory: File,
+    segments: Segments,
+    registers: Vec<Registers>,
+}
+
+impl Guest {
+    /// Ask the monitor at this socket where the memory of its guest lies. The guest runs on, and the monitor is free again afterwards.
+    ///
+    /// # Errors
+    /// [`DumpError`]: nobody listens there, or it is no monitor, or the memory of qemu may not be read.
+    pub fn connect(socket: &Path) -> Result<Guest, DumpError> {
+        let mut monitor = Monitor::open(socket)?;
+        let pid = monitor.pid().map_err(io_error(socket))?;
+        let tree = monitor.say("info mtree -f")?;
+        let mut segments = Vec::new();
+        for (start, length) in ranges(&tree) {
+            let answer = monitor.say(&format!("gpa2hva {start:#x}"))?;
+            segments.extend(host_address(&answer).map(|offset| Segment { start, length, offset }));
+        }
+        let (segments, _) = Segments::of(segments);
+        if segments.is_empty() {
+            return Err(DumpError::NoDump(socket.into(), "the monitor names no memory of a guest".into()));
+        }
+        let registers = registers(&monitor.say("info registers -a")?);
+        let memory = format!("/proc/{pid}/mem");
+        let memory = File::open(&memory).map_err(io_error(Path::new(&memory)))?;
+        Ok(Guest { socket: socket.into(), memory, segments, registers })
+    }
+
+    pub(super) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    pub(super) fn into_memory(mut self) -> (Box<dyn Physical>, About) {
+        let registers = mem::take(&mut self.registers);
+        let remark = "the guest ran while it was read: what changed meanwhile may contradict itself".into();
+        let about = About { format: "qemu guest", registers, remarks: vec![remark], ..About::default() };
+        (Box::new(self), about)
+    }
+}
+
+impl Physical for Guest {
+    fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Fault> {
+        let place = self.segments.place(address, out.len() as u64).ok_or(Fault::NotInDump)?;
+        self.memory.read_exact_at(out, place).map_err(|_| Fault::NotInDump)
+    }
+
+    fn pages(&self) -> u64 {
+        self.segments.pages()
+    }
+
+    fn next_page(&self, address: u64) -> Option<u64> {
+        self.segments.next_page(address)
+    }
+}
+
+struct Monitor<'s> {
+    socket: &'s Path,
+    stream: UnixStream,
+    lines: BufReader<UnixStream>,
+}
+
+impl Monitor<'_> {
+    fn open(socket: &Path) -> Result<Monitor<'_>, DumpError> {
+        let stream = UnixStream::connect(socket).map_err(io_error(socket))?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(io_error(socket))?;
+        let lines = BufReader::new(stream.try_clone().map_err(io_error(socket))?);
+        let mut monitor = Monitor { socket, stream, lines };
+        if monitor.line()?.get("QMP").is_none() {
+            return Err(DumpError::NoDump(socket.into(), "no monitor of qemu (QMP) answers there".into()));
+        }
+        monitor.ask(&json!({ "execute": "qmp_capabilities" }))?;
+        Ok(monitor)
+    }
+
+    fn line(&mut self) -> Result<Value, DumpError> {
+        let mut line = String::new();
+        let read = self.lines.read_line(&mut line).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => {
+                let what = "the monitor does not answer: it serves one client at a time";
+                DumpError::NotReadable(self.socket.into(), what.into())
+            }
+            _ => io_error(self.socket)(error),
+        })?;
+        let parsed = serde_json::from_str(&line).ok().filter(|_| read > 0);
+        parsed.ok_or_else(|| DumpError::NoDump(self.socket.into(), "no monitor of qemu (QMP) answers there".into()))
+    }
+
+    fn ask(&mut self, question: &Value) -> Result<Value, DumpError> {
+        writeln!(self.stream, "{question}").map_err(io_error(self.socket))?;
+        loop {
+            let mut answer = self.line()?;
+            if let Some(error) = answer.get("error") {
+                return Err(DumpError::NotReadable(self.socket.into(), format!("the monitor refuses: {}", error["desc"])));
+            }
+            // Events come at any time.
+            if let Some(found) = answer.get_mut("return") {
+                return Ok(found.take());
+            }
+        }
+    }
+
+    /// A command for people, and its answer.
+    fn say(&mut self, command: &str) -> Result<String, DumpError> {
+        let answer = self.ask(&json!({
+            "execute": "human-monitor-command", "arguments": { "command-line": command },
+        }))?;
+        Ok(answer.as_str().unwrap_or_default().into())
+    }
+
+    /// The process at the other end.
+    fn pid(&self) -> io::Result<i32> {
+        let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+        // SAFETY: the kernel fills at most so many bytes of what is ours.
+        let status = unsafe {
+            libc::getsockopt(
+                self.stream.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERCRED,
+                (&raw mut found).cast(),
+                &raw mut length,
+            )
+        };
+        if status == 0 { Ok(found.pid) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+/// Start and length of the memory in what `info mtree -f` says: of the view of all memory, what is RAM, and what of it is write-protected.
+fn ranges(tree: &str) -> Vec<(u64, u64)> {
+    let mut found = Vec::new();
+    let mut is_wanted = false;
+    for line in tree.lines() {
+        if line.starts_with("FlatView") {
+            is_wanted = false;
+        }
+        is_wanted |= line.trim_start().starts_with("AS \"memory\"");
+        let is_memory = line.contains(", ram): ") || line.contains(", rom): ");
+        let range = line.trim_start().split_once(' ').and_then(|(range, _)| range.split_once('-'));
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        let ends = range.and_then(|(start, end)| Some((number(start)?, number(end)?)));
+        if let Some((start, end)) = ends.filter(|(start, end)| is_wanted && is_memory && start <= end) {
+            found.push((start, (end - start).saturating_add(1)));
+        }
+    }
+    found
+}
+
+/// The address in `Host virtual address for 0x0 (pc.ram) is 0x7f2a14000000`.
+fn host_address(answer: &str) -> Option<u64> {
+    u64::from_str_radix(answer.trim().rsplit_once(" is 0x")?.1, 16).ok()
+}
+
+/// The registers of each processor in what `info registers -a` says.
+fn registers(text: &str) -> Vec<Registers> {
+    let mut found = Vec::<Registers>::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("CPU#") {
+            found.push(Registers::default());
+        }
+        let Some(last) = found.last_mut() else { continue };
+        // A name of two letters is followed by a blank: `R8 =0000000000000000`.
+        let line = line.replace(" =", "=");
+        for (name, value) in line.split_whitespace().filter_map(|word| word.split_once('=')) {
+            let place = REGISTERS.iter().find(|(known, _)| *known == name).map(|(_, place)| *place);
+            let place = place.or((name == "CS").then_some(CODE_SEGMENT));
+            if let (Some(place), Ok(value)) = (place, u64::from_str_radix(value, 16)) {
+                last.all[place] = value;
+            }
+        }
+        (last.ip, last.sp, last.bp) = (last.all[16], last.all[19], last.all[4]);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_what_the_view_of_all_memory_names() {
+        let tree = "FlatView #0\n AS \"I/O\", root: io\n Root memory region: io\n  0000000000000000-0000000000000007 (prio 0, i/o): dma\n\n\
+             FlatView #1\n AS \"memory\", root: system\n AS \"cpu-memory-0\", root: system\n Root memory region: system\n\
+             \x20 0000000000000000-000000000009ffff (prio 0, ram): pc.ram\n  00000000000a0000-00000000000bffff (prio 1, i/o): vga\n\
+             \x20 00000000000c0000-00000000000cffff (prio 1, rom): pc.ram @00000000000c0000\n\
+             \x20 0000000100000000-000000013fffffff (prio 0, ram): pc.ram @00000000c0000000 KVM\n\nFlatView #2\n\
+             \x20 0000000000000000-000000000000ffff (prio 0, ram): other\n";
+        assert_eq!(ranges(tree), [(0, 0xa0000), (0xc0000, 0x10000), (1 << 32, 1 << 30)]);
+    }
+
+    #[test]
+    fn an_address_is_the_last_word() {
+        assert_eq!(host_address("Host virtual address for 0xc0000 (pc.ram) is 0x7f2a140c0000\r\n"), Some(0x7f2a_140c_0000));
+        assert_eq!(host_address("No memory is mapped at address 0xa0000"), None);
+    }
+
+    #[test]
+    fn registers_of_each_processor_are_read() {
+        let text = "\r\nCPU#0\r\nRAX=0000000000000001 RBX=0000000000000002 RCX=0000000000000003 RDX=0000000000000004\r\n\
+            RSI=0000000000000005 RDI=0000000000000006 RBP=0000000000000007 RSP=ffffc90000003f58\r\n\
+            R8 =0000000000000008 R9 =0000000000000009 R10=000000000000000a R11=000000000000000b\r\n\
+            RIP=ffffffff81c0d3ab RFL=00000246 [---Z-P-] CPL=0 II=0 A20=1 SMM=0 HLT=1\r\nCS =0010 0000000000000000 ffffffff 00af9b00\r\n\
+            CPU#1\r\nRIP=ffffffff81000000 RFL=00000002\r\n";
+        let found = registers(text);
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].ip, found[0].sp, found[0].bp), (0xffff_ffff_81c0_d3ab, 0xffff_c900_0000_3f58, 7));
+        assert_eq!((found[0].all[9], found[0].all[CODE_SEGMENT], found[0].all[18]), (8, 0x10, 0x246));
+        assert_eq!(found[1].ip, 0xffff_ffff_8100_0000);
+    }
+}

@@ -1,0 +1,60 @@
+//! Pieces of physical memory, and where each lies in what holds them.
+
+use super::PAGE;
+
+/// A piece of physical memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+    /// Where it lies.
+    pub(crate) offset: u64,
+}
+
+/// Pieces in order, without overlaps.
+#[derive(Debug)]
+pub(crate) struct Segments(Vec<Segment>);
+
+impl Segments {
+    /// The pieces in order; those that lie in another are left out, and counted.
+    pub(crate) fn of(mut segments: Vec<Segment>) -> (Segments, Vec<Segment>) {
+        segments.sort_by_key(|segment| segment.start);
+        let (mut found, mut twice) = (Vec::<Segment>::new(), Vec::new());
+        for segment in segments.into_iter().filter(|segment| segment.length > 0) {
+            let is_after = found.last().is_none_or(|last| last.start + last.length <= segment.start);
+            let fits = segment.start.checked_add(segment.length).is_some();
+            if is_after && fits { found.push(segment) } else { twice.push(segment) }
+        }
+        (Segments(found), twice)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Where so many bytes from a physical address on lie; `None`: not all of them are in one piece.
+    pub(crate) fn place(&self, address: u64, length: u64) -> Option<u64> {
+        let segment = self.with(address)?;
+        let inside = address - segment.start;
+        (segment.length - inside >= length).then(|| segment.offset + inside)
+    }
+
+    fn with(&self, address: u64) -> Option<&Segment> {
+        let next = self.0.partition_point(|segment| segment.start <= address);
+        self.0[..next].last().filter(|segment| address - segment.start < segment.length)
+    }
+
+    pub(crate) fn pages(&self) -> u64 {
+        self.0.iter().map(|segment| segment.length / PAGE).sum()
+    }
+
+    /// The address of the next page, from this address on.
+    pub(crate) fn next_page(&self, address: u64) -> Option<u64> {
+        let address = address.checked_next_multiple_of(PAGE)?;
+        if self.with(address).is_some() {
+            return Some(address);
+        }
+        let next = self.0.partition_point(|segment| segment.start < address);
+        self.0.get(next).map(|segment| segment.start.next_multiple_of(PAGE))
+    }
+}
