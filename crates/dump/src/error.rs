@@ -17,6 +17,8 @@ pub enum DumpError {
     Damaged(PathBuf, String),
     /// A dump of a machine or a kernel that is not read: why.
     NotReadable(PathBuf, String),
+    /// Debug information of another build than the kernel's: the file, its build, and that of the dump.
+    OtherBuild(PathBuf, String, String),
     /// The recording cannot be written.
     Table(TableError),
 }
@@ -33,6 +35,9 @@ impl fmt::Display for DumpError {
             DumpError::Io(path, error) => write!(f, "{}: {error}", path.display()),
             DumpError::NoDump(path, what) | DumpError::Damaged(path, what) | DumpError::NotReadable(path, what) => {
                 write!(f, "{}: {what}", path.display())
+            }
+            DumpError::OtherBuild(path, found, wanted) => {
+                write!(f, "{}: debug information of build {found}, but the dump is of build {wanted}", path.display())
             }
             DumpError::Table(error) => error.fmt(f),
         }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     btf::{Field, Types},
+    debug_info::DebugInfo,
     error::{DumpError, Fault},
     format::{self, About, PAGE, Registers, Source, u64_at},
     memory::Memory,
@@ -66,6 +67,8 @@ pub struct Kernel {
     pub(crate) code: OnceCell<Vec<Code>>,
     /// Types of modules, once they were asked for.
     pub(crate) module_types: OnceCell<Vec<Types>>,
+    /// Of a file of debug information, where one is used.
+    pub(crate) debug_info: Option<DebugInfo>,
     /// Pages that [`Kernel::answer`] does not show; `None`: it shows all.
     pub(crate) users: Option<UserPages>,
 }
@@ -131,6 +134,7 @@ impl Kernel {
             image,
             code: OnceCell::new(),
             module_types: OnceCell::new(),
+            debug_info: None,
             users: None,
         })
     }

@@ -12,6 +12,7 @@
 mod btf;
 mod clock;
 mod counts;
+mod debug_info;
 mod error;
 mod files;
 mod format;

@@ -7,6 +7,7 @@ mod sockets;
 
 use std::path::Path;
 
+use rustc_hash::FxHashMap;
 use sysdock_table::{
     Recording, TableError, readable,
     rows::{self, Row},
@@ -14,6 +15,7 @@ use sysdock_table::{
 
 use crate::{
     Clock, Fault, Frame, Kernel, LockWait, Log, MemoryUse, OpenFile, OpenFiles, Processor, Stacks, Task, Tasks,
+    debug_info::Line,
     panic::{STOPS, stop_of},
 };
 
@@ -271,8 +273,9 @@ fn write_tasks(
     }
     if parts.contains(&Part::Stacks) {
         out.write_rows(stack_rows(&stacks))?;
-        let frames = stacks.stacks.iter().enumerate().flat_map(|(number, (frames, fault))| frame_rows(number, frames, *fault));
-        out.write_rows(frames)?;
+        let lines = &lines_of(kernel, &stacks);
+        let each = stacks.stacks.iter().enumerate();
+        out.write_rows(each.flat_map(|(number, (frames, fault))| frame_rows(number, frames, *fault, lines)))?;
     }
     if parts.contains(&Part::Locks) {
         let locks = kernel.locks(&tasks, &stacks);
@@ -432,8 +435,26 @@ fn stack_rows(stacks: &Stacks) -> impl Iterator<Item = rows::DumpStacks<'_>> {
     })
 }
 
-fn frame_rows(number: usize, frames: &[Frame], fault: Option<Fault>) -> impl Iterator<Item = rows::DumpFrames<'_>> {
+/// Source lines of the frames of the kernel itself, each address once; none without debug information.
+fn lines_of(kernel: &Kernel, stacks: &Stacks) -> FxHashMap<u64, Line> {
+    let Some(debug_info) = &kernel.debug_info else { return FxHashMap::default() };
+    let frames = stacks.stacks.iter().flat_map(|(frames, _)| frames);
+    let mut addresses: Vec<u64> = frames.filter(|frame| frame.module.is_none()).map(|frame| frame.address).collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    // The line of the call, not of what comes after it.
+    let calls: Vec<u64> = addresses.iter().map(|address| address.wrapping_sub(1)).collect();
+    addresses.into_iter().zip(debug_info.lines(&calls)).collect()
+}
+
+fn frame_rows<'f>(
+    number: usize,
+    frames: &'f [Frame],
+    fault: Option<Fault>,
+    lines: &'f FxHashMap<u64, Line>,
+) -> impl Iterator<Item = rows::DumpFrames<'f>> {
     let why = fault.map_or("ok", Fault::word);
+    let line = |frame: Option<&Frame>| frame.and_then(|frame| lines.get(&frame.address));
     let row = move |place: usize, frame: Option<&'_ Frame>, status: &'static str| rows::DumpFrames {
         stack_id: number as i32,
         frame: place as i32,
@@ -441,6 +462,8 @@ fn frame_rows(number: usize, frames: &[Frame], fault: Option<Fault>) -> impl Ite
         module: frame.and_then(|frame| frame.module.as_deref()).map(|name| readable(name.as_bytes()).into_owned().into()),
         offset: frame.and_then(|frame| frame.function.as_ref()).map(|(_, offset)| offset.cast_signed()),
         address: frame.map(|frame| frame.address.cast_signed()),
+        source: line(frame).and_then(|line| line.place.as_deref()).map(|place| readable(place.as_bytes())),
+        inlined: line(frame).filter(|line| !line.inlined.is_empty()).map(|line| line.inlined.join(" < ").into()),
         status: status.into(),
     };
     let last = frames.len().saturating_sub(1);

@@ -370,6 +370,17 @@ pub(crate) enum Dump {
     Serve(DumpServe),
 }
 
+/// Debug information of the kernel of a dump.
+#[derive(Debug, Args)]
+pub(crate) struct DebugInfo {
+    /// Debug information of the kernel, for source lines and inlined functions in stacks. It has to be of the same build.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vmlinux: Option<PathBuf>,
+    /// Use debug information of another build.
+    #[arg(long, requires = "vmlinux")]
+    pub(crate) force: bool,
+}
+
 /// Arguments of `dump serve`.
 #[derive(Debug, Args)]
 pub(crate) struct DumpServe {
@@ -379,6 +390,8 @@ pub(crate) struct DumpServe {
     /// Show also the memory of processes and the content of files.
     #[arg(long)]
     pub(crate) user_memory: bool,
+    #[command(flatten)]
+    pub(crate) debug_info: DebugInfo,
 }
 
 /// Arguments of `dump info`.
@@ -402,6 +415,8 @@ pub(crate) struct DumpRun {
     /// requests, sockets or counts. May be repeated.
     #[arg(long = "part", value_name = "PART", value_parser = part)]
     pub(crate) parts: Vec<sysdock_dump::Part>,
+    #[command(flatten)]
+    pub(crate) debug_info: DebugInfo,
     /// Let others read the recording. Otherwise only its owner may: it holds what the kernel knew.
     #[arg(long)]
     pub(crate) share: bool,

@@ -26,11 +26,19 @@ pub(crate) fn info(arguments: &arguments::DumpInfo) -> Result<u8, Message> {
     Ok(0)
 }
 
+fn open(source: Source, debug_info: &arguments::DebugInfo) -> Result<Kernel, DumpError> {
+    let mut kernel = Kernel::open(source)?;
+    if let Some(path) = &debug_info.vmlinux {
+        kernel.use_debug_info(path, debug_info.force)?;
+    }
+    Ok(kernel)
+}
+
 /// Answer questions, a line each, until there are no more; returns the exit status.
 pub(crate) fn serve(arguments: &arguments::DumpServe) -> Result<u8, Message> {
     let source = Source::named(&arguments.core)?;
     confine::reader();
-    let mut kernel = Kernel::open(source)?;
+    let mut kernel = open(source, &arguments.debug_info)?;
     if !arguments.user_memory {
         kernel.hide_users().map_err(|fault| {
             let what = "pages of users cannot be told from those of the kernel";
@@ -67,7 +75,7 @@ pub(crate) fn run(arguments: &arguments::DumpRun) -> Result<u8, Message> {
     // A dump, and the names in it, may be a stranger's.
     let confined = confine::parser(recording.folder());
     let parts = if arguments.parts.is_empty() { Part::ALL.to_vec() } else { arguments.parts.clone() };
-    let read = Kernel::open(source)
+    let read = open(source, &arguments.debug_info)
         .and_then(|kernel| Ok((sysdock_dump::write(&kernel, &arguments.core, &parts, &mut recording)?, kernel)));
     let (outcome, kernel) = match read {
         Ok(read) => read,

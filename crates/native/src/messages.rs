@@ -217,6 +217,10 @@ impl From<DumpError> for Message {
             DumpError::Damaged(..) => {
                 Message::new(fact, "is the file complete? compare its size with that on the machine that wrote it")
             }
+            DumpError::OtherBuild(..) => Message::new(
+                fact,
+                "install the debug information of that very kernel; --force uses this one, whose lines may be wrong",
+            ),
             other => Message::bare(other.to_string()),
         }
     }

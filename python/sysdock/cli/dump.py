@@ -44,6 +44,7 @@ _RUN_EPILOG = f"""Examples:
   sysdock dump run lock-graph log-tail core -o rec
   sysdock dump run find-text core -o rec -p text=nvme0n1
   sysdock dump run qmp:/run/guest.qmp -o rec
+  sysdock dump run core -o rec --vmlinux /usr/lib/debug/boot/vmlinux-6.1.0-56-cloud-amd64
 """
 _LIST_EPILOG = """Examples:
 
@@ -80,6 +81,13 @@ _USER_MEMORY = click.option(
     is_flag=True,
     help="Let scripts read the memory of processes and the content of files, too.",
 )
+_VMLINUX = click.option(
+    "--vmlinux",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Debug information of the same kernel, for source lines and inlined functions.",
+)
+_FORCE = click.option("--force", is_flag=True, help="Use debug information of another build.")
 _INTO = click.option(
     "--into",
     type=click.Path(path_type=Path),
@@ -134,6 +142,8 @@ def info(ctx: click.Context, /, core: Path, format_: str) -> None:
 @click.option(
     "-p", "--param", "pairs", metavar="NAME=VALUE", multiple=True, help="A parameter of a question."
 )
+@_VMLINUX
+@_FORCE
 @_TRUST
 @_USER_MEMORY
 @share_option
@@ -147,6 +157,8 @@ def run(
     output: Path,
     all_: bool,
     pairs: tuple[str, ...],
+    vmlinux: Path | None,
+    force: bool,
     trust: bool,
     user_memory: bool,
     share: bool,
@@ -159,6 +171,7 @@ def run(
     """
     from sysdock.cli.output import remark
     from sysdock.cli.recording import answer, load_ahead, run_with_progress
+    from sysdock.dump.dump import debug_options
     from sysdock.dump.running import bound, refuse_untrusted
     from sysdock.errors import UserError
     from sysdock.library import Library
@@ -177,7 +190,7 @@ def run(
     if not parts:
         # What the dump is of, and why the kernel stopped, belongs to each answer.
         parts["log"] = None
-    options = [f"--part={part}" for part in parts] + ["--share"] * share
+    options = [f"--part={part}" for part in parts] + ["--share"] * share + debug_options(vmlinux, force)
     load_ahead()
     code = run_with_progress(["dump run", "-o", str(output), *options, "--", core], _FORWARD)
     if code == 0:
@@ -239,6 +252,8 @@ def report(ctx: click.Context, /, core: Path, output: Path, trust: bool, share: 
         output=output,
         all_=True,
         pairs=(),
+        vmlinux=None,
+        force=False,
         trust=trust,
         user_memory=False,
         share=share,
@@ -321,13 +336,15 @@ def test(ctx: click.Context, /, words: tuple[str, ...], trust: bool) -> None:
 @command.command("shell", epilog=_SHELL_EPILOG)
 @_CORE_ARGUMENT
 @_INTO
+@_VMLINUX
+@_FORCE
 @_TRUST
 @_USER_MEMORY
-def shell(core: Path, into: Path, trust: bool, user_memory: bool) -> None:
+def shell(core: Path, into: Path, vmlinux: Path | None, force: bool, trust: bool, user_memory: bool) -> None:
     """Explore a dump in a Python shell, with completion; `%keep NAME` makes a script of what you tried."""
     from sysdock.dump import Dump
     from sysdock.dump.shell import run_shell
     from sysdock.library import Library
 
-    with Dump.open(core, user_memory=user_memory) as dump:
+    with Dump.open(core, user_memory=user_memory, vmlinux=vmlinux, force=force) as dump:
         run_shell(dump, Library(), into, trust=trust)

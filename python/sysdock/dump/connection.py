@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -18,9 +19,10 @@ class Connection:
     UserError: the dump cannot be read.
     """
 
-    def __init__(self, path: Path, *, user_memory: bool = False) -> None:
+    def __init__(self, path: Path, *, user_memory: bool = False, debug_options: Sequence[str] = ()) -> None:
         self.path = path
-        command = [str(find_native()), "dump", "serve", *["--user-memory"] * user_memory, "--", str(path)]
+        options = ["--user-memory"] * user_memory + [*debug_options]
+        command = [str(find_native()), "dump", "serve", *options, "--", str(path)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )

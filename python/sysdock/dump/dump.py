@@ -26,19 +26,29 @@ _LEFT_OUT = ("pages of zeros", "cache", "private cache", "user memory", "free pa
 class Dump:
     """A crash dump. `Dump.open("core")` opens one; it ends with the program, or as a context."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, vmlinux: Path | None = None) -> None:
         self._connection = connection
+        self._vmlinux = vmlinux
         self._tables: dict[str, Rows] = {}
         self._prog: drgn.Program | None = None
 
     @classmethod
-    def open(cls, path: Path | str, *, user_memory: bool = False) -> Dump:
-        """Opens a dump: ELF or kdump, of makedumpfile or qemu, also flattened.
+    def open(
+        cls,
+        path: Path | str,
+        *,
+        user_memory: bool = False,
+        vmlinux: Path | None = None,
+        force: bool = False,
+    ) -> Dump:
+        """Opens a dump: ELF or kdump, of makedumpfile or qemu, also flattened; or a guest, `qmp:SOCKET`.
 
-        user_memory: show the memory of processes and the content of files, too.
+        user_memory: show the memory of processes and the content of files, too. vmlinux: debug information,
+        for the lines of `frames()` and for `prog`; of the same build, unless `force`.
         UserError: no dump, or one that cannot be read.
         """
-        return cls(Connection(Path(path), user_memory=user_memory))
+        options = debug_options(vmlinux, force)
+        return cls(Connection(Path(path), user_memory=user_memory, debug_options=options), vmlinux)
 
     def close(self) -> None:
         """Closes it."""
@@ -75,6 +85,10 @@ class Dump:
         frames = {row.stack_id: row.frames for row in stacks}
         rows = [(task.pid, task.comm, frames.get(task.stack_id), task.status) for task in self.tasks()]
         return Rows(("pid", "comm", "frames", "status"), rows)
+
+    def frames(self) -> Rows:
+        """The frames of each stack, with source lines where there is debug information: `dump_frames`."""
+        return self._table("dump_frames", "tasks", "stacks")
 
     def locks(self) -> Rows:
         """Who waits for which lock, and who holds it: `dump_locks`."""
@@ -279,8 +293,16 @@ class Dump:
                 raise UserError("drgn is not installed", "`pip install drgn` installs it") from None
             program = drgn.Program()
             program.set_core_dump(str(self._connection.path))
+            if self._vmlinux is not None:
+                program.load_debug_info([str(self._vmlinux)])
             self._prog = program
         return self._prog
+
+
+def debug_options(vmlinux: Path | None, force: bool) -> builtins.list[str]:
+    """Which debug information is used, as the native program takes it."""
+    options = [] if vmlinux is None else ["--vmlinux", str(vmlinux)]
+    return options + ["--force"] * force
 
 
 def _addresses(given: Any) -> builtins.list[int]:
