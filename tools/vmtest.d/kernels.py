@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import os
 import re
@@ -70,16 +71,25 @@ def kernel_of(version: str) -> Path:
         hint = "Debian 12's archive has 6.1, its security and backports archives have 6.12: see /etc/apt/sources.list.d"
         fail(f"apt knows no kernel {version} (linux-image-{version}.*-cloud-amd64)", hint)
     folder = WORK / package
-    if not folder.exists():
-        say(f"downloading {package}")
-        for old in WORK.glob(f"{package}_*.deb"):
-            old.unlink()
-        download = ["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", package]
-        if subprocess.run(download, cwd=WORK).returncode:
-            fail(f"{package}: cannot be downloaded", "apt-get update, and try again")
-        (archive,) = WORK.glob(f"{package}_*.deb")
-        new = folder.with_name(f"{package}.new")
-        subprocess.run(["dpkg-deb", "-x", archive, new], check=True)
-        new.rename(folder)
-        archive.unlink()
+    WORK.mkdir(parents=True, exist_ok=True)
+    with open(WORK / f"{package}.lock", "w") as lock:
+        # Tests that run side by side want the same one.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            download_to(folder, package)
     return folder
+
+
+def download_to(folder: Path, package: str) -> None:
+    """Download a package of the archive, and unpack it there."""
+    say(f"downloading {package}")
+    for old in WORK.glob(f"{package}_*.deb"):
+        old.unlink()
+    download = ["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", package]
+    if subprocess.run(download, cwd=WORK).returncode:
+        fail(f"{package}: cannot be downloaded", "apt-get update, and try again")
+    (archive,) = WORK.glob(f"{package}_*.deb")
+    new = folder.with_name(f"{package}.new")
+    subprocess.run(["dpkg-deb", "-x", archive, new], check=True)
+    new.rename(folder)
+    archive.unlink()

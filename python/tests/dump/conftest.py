@@ -13,15 +13,16 @@ from sysdock.recording import Recording
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from made_dumps import MadeDump, make
+from made_dumps import MadeDump, make_once
 
 
 @pytest.fixture(scope="session")
 def panics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, MadeDump]:
     """Dumps of kernels that did not stop because somebody asked them to."""
-    folder = tmp_path_factory.mktemp("panics")
     kinds = {"hung": "6.1", "oom": "6.12", "null": "6.1"}
-    return {kind: make(folder / kind, version, "--panic", kind) for kind, version in kinds.items()}
+    return {
+        kind: make_once(tmp_path_factory, kind, version, "--panic", kind) for kind, version in kinds.items()
+    }
 
 
 @pytest.fixture
@@ -39,8 +40,7 @@ def read(tmp_path: Path, native: Path) -> Callable[..., Session]:
 @pytest.fixture(scope="session")
 def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, MadeDump]:
     """A dump of each kernel; that of 6.1 also as makedumpfile writes it, that of 6.12 without random addresses."""
-    folder = tmp_path_factory.mktemp("dumps")
     return {
-        "6.1": make(folder / "6.1", "6.1", "--compressed"),
-        "6.12": make(folder / "6.12", "6.12", "--no-kaslr"),
+        "6.1": make_once(tmp_path_factory, "6.1", "6.1", "--compressed"),
+        "6.12": make_once(tmp_path_factory, "6.12", "6.12", "--no-kaslr"),
     }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
 import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from sysdock.dump.testing import Truth, read_truth
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -39,6 +42,20 @@ class MadeDump:
         """What the kernel wrote to its console, without times."""
         lines = (self.folder / "console.log").read_text("utf-8", errors="replace").splitlines()
         return [found[1] for line in lines if (found := re.match(r"\[ *\d+\.\d+\] (.*)", line.rstrip()))]
+
+
+def make_once(factory: pytest.TempPathFactory, name: str, *words: str) -> MadeDump:
+    """The dump of that name: made by the first test that wants it, also if others run beside it."""
+    root = factory.getbasetemp()
+    folder = (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / "dumps" / name
+    folder.parent.mkdir(exist_ok=True)
+    with open(folder.with_name(f"{name}.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (folder / "made").exists():
+            return MadeDump(folder, read_truth(folder / "truth.log"))
+        made = make(folder, *words)
+        (folder / "made").touch()
+        return made
 
 
 def make(folder: Path, *words: str) -> MadeDump:
