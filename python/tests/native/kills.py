@@ -284,7 +284,8 @@ def _kill(trial: Trial, victim: int) -> None:
         return
     signal.pidfd_send_signal(victim, signal.SIGKILL)
     trial.before_its_end = not trial.done.exists()
-    trial.killed = True
+    # One that was about to end had its status by then, and ends with that.
+    trial.killed = trial.kind.victim != "parent" or trial.process.wait() == -signal.SIGKILL
 
 
 def _wait_until_over(trial: Trial) -> None:

@@ -39,10 +39,18 @@ def work():
 threads = [threading.Thread(target=work) for _ in range(4)]
 for thread in threads:
     thread.start()
+def be_on(*cpus):
+    # However busy they are: what is to be seen there runs there.
+    os.sched_setaffinity(0, cpus)
+    time.sleep(0.05)
+be_on(0)
+be_on(1)
+be_on(0, 1)
 for state in ("0", "1"):
     time.sleep(0.3)
     open({str(CPU)!r}, "w").write(state)
     print(time.time_ns(), flush=True)
+be_on(1)
 time.sleep(0.3)
 over.set()
 """
