@@ -57,6 +57,8 @@ pub use families::{
 };
 pub use flight::{
     Dump, Flight, Flying, Held,
+    recovery::{Elements, RINGS_MAP, Recovered, recover},
+    store::MAP as FLIGHT_MAP,
     triggers::{Cause, Trigger},
 };
 pub use gate::Gate;

@@ -20,6 +20,11 @@ pub(crate) struct Code {
 }
 
 impl Code {
+    /// Its functions, in the order of their addresses.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.functions.iter().map(|(address, name)| (*address, name.as_str()))
+    }
+
     /// The function that an address lies in, and how far.
     pub(crate) fn function(&self, address: u64) -> Option<(&str, u64)> {
         let end = self.functions.partition_point(|(start, _)| *start <= address);

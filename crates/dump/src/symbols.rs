@@ -105,6 +105,15 @@ impl Symbols {
         Some((std::str::from_utf8(self.name_of(symbol)).ok()?, address - symbol.address))
     }
 
+    /// All of them, a line each, in the form of /proc/kallsyms.
+    pub(crate) fn lines(&self) -> String {
+        let line = |symbol: &Symbol| {
+            let name = String::from_utf8_lossy(self.name_of(symbol));
+            format!("{:016x} {} {name}\n", symbol.address, char::from(symbol.kind))
+        };
+        self.symbols.iter().map(line).collect()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.symbols.len()
     }

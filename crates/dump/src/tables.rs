@@ -48,11 +48,13 @@ pub enum Part {
     Sockets,
     /// Whether numbers agree that are kept twice: `dump_counts`.
     Counts,
+    /// What a flight recorder held, which whoever calls makes the tables of: see [`Kernel::bpf_arrays`].
+    Flight,
 }
 
 impl Part {
     /// All.
-    pub const ALL: [Part; 13] = [
+    pub const ALL: [Part; 14] = [
         Part::Tasks,
         Part::Stacks,
         Part::Locks,
@@ -66,6 +68,7 @@ impl Part {
         Part::Requests,
         Part::Sockets,
         Part::Counts,
+        Part::Flight,
     ];
 
     /// As it is named in commands and in scripts.
@@ -85,6 +88,7 @@ impl Part {
             Part::Requests => "requests",
             Part::Sockets => "sockets",
             Part::Counts => "counts",
+            Part::Flight => "flight",
         }
     }
 
@@ -111,6 +115,7 @@ impl Part {
             Part::Requests => &["dump_requests"],
             Part::Sockets => &["dump_sockets"],
             Part::Counts => &["dump_counts"],
+            Part::Flight => &[],
         }
     }
 }

@@ -411,8 +411,8 @@ pub(crate) struct DumpRun {
     /// Folder to make.
     #[arg(short, long, value_name = "REC")]
     pub(crate) output: PathBuf,
-    /// Only this part: tasks, stacks, locks, log, memory, files, mounts, modules, processors, panic,
-    /// requests, sockets or counts. May be repeated.
+    /// Only this part: tasks, stacks, locks, log, memory, files, mounts, modules, processors, panic, requests, sockets, counts or flight (what a
+    /// flight recorder held). May be repeated.
     #[arg(long = "part", value_name = "PART", value_parser = part)]
     pub(crate) parts: Vec<sysdock_dump::Part>,
     #[command(flatten)]

@@ -6,8 +6,9 @@ use std::{
 };
 
 use serde_json::json;
-use sysdock_dump::{Description, DumpError, Kernel, Outcome, Part, Question, Source};
-use sysdock_table::{Capture, Ending, Folder, Manifest, Recording};
+use sysdock_bpf::{BpfError, Elements, KernelNames, Recovered};
+use sysdock_dump::{BpfArray, Description, DumpError, Kernel, Outcome, Part, Question, Source};
+use sysdock_table::{Cancel, Capture, Ending, Folder, Manifest, Recording};
 
 use crate::{
     arguments, confine, environment, import,
@@ -93,7 +94,70 @@ pub(crate) fn run(arguments: &arguments::DumpRun) -> Result<u8, Message> {
     environment::add(&mut recording, &rows)?;
     describe(&mut recording, &outcome);
     say(kernel.description(), &outcome);
-    Ok(import::status(recording.finish(Ending::EndOfInput)?.capture().ended_by))
+    let status = import::status(recording.finish(Ending::EndOfInput)?.capture().ended_by);
+    if parts.contains(&Part::Flight) {
+        add_flight(arguments, &kernel, &outcome)?;
+    }
+    Ok(status)
+}
+
+/// Add what a flight recorder held when the kernel stopped, as a capture of its own.
+fn add_flight(arguments: &arguments::DumpRun, kernel: &Kernel, outcome: &Outcome) -> Result<(), Message> {
+    let Some(store) = kernel.bpf_arrays(sysdock_bpf::FLIGHT_MAP).unwrap_or_default().into_iter().max_by_key(|array| array.id)
+    else {
+        return Ok(());
+    };
+    // A recorder makes its rings before its store.
+    let rings = kernel.bpf_arrays(sysdock_bpf::RINGS_MAP).unwrap_or_default().into_iter();
+    let rings = rings.filter(|array| array.id < store.id).max_by_key(|array| array.id);
+    let stopped = outcome.clock.zip(outcome.stopped_ns).and_then(|(clock, stopped)| {
+        let monotonic_ns = u64::try_from(clock.boot_of_log(stopped) - clock.boot_of_monotonic_ns).ok()?;
+        Some((monotonic_ns, outcome.panic.clone().unwrap_or_else(|| "the dump was made".into())))
+    });
+    let folder = Folder::open(&arguments.output, privileges::access(arguments.share))?;
+    let found = write_spool(&folder, kernel, &store, rings.as_ref(), stopped)?;
+    let Some(found) = found else {
+        messages::note("a flight recorder ran, but what it held cannot be read");
+        return folder.remove(sysdock_bpf::SPOOL).map_err(|error| spool_error(&folder, error));
+    };
+    let mut recording = Recording::extend(folder, sysdock_bpf::manifest().captures.remove(0))?;
+    let names = KernelNames::of_recorded(kernel.kallsyms());
+    let ending = sysdock_bpf::convert_own(&mut recording, names, &Cancel::default(), &mut |_| {})?;
+    let capture = sysdock_bpf::finish_converted(recording, ending)?.capture().clone();
+    let damaged = if found.damaged > 0 { format!("; {} parts cannot be read", found.damaged) } else { String::new() };
+    let lost = if capture.lost > 0 { format!("; {} found no room in its rings", capture.lost) } else { String::new() };
+    messages::note(&format!("a flight recorder ran: {} events until the kernel stopped{lost}{damaged}", capture.total));
+    Ok(())
+}
+
+fn write_spool(
+    folder: &Folder,
+    kernel: &Kernel,
+    store: &BpfArray,
+    rings: Option<&BpfArray>,
+    stopped: Option<(u64, String)>,
+) -> Result<Option<Recovered>, Message> {
+    let reader = |array: &BpfArray| {
+        let array = *array;
+        move |at: u64, out: &mut [u8]| {
+            kernel.read_array(&array, at, out);
+        }
+    };
+    let failed = |error| spool_error(folder, error);
+    let mut out = io::BufWriter::new(folder.create_appended(sysdock_bpf::SPOOL).map_err(failed)?);
+    let elements = |array: &BpfArray| (array.stride, array.elements);
+    let of_store = reader(store);
+    let of_rings = rings.map(|rings| (elements(rings), reader(rings)));
+    let rings = of_rings.as_ref().map(|((stride, count), read)| Elements { stride: *stride, count: *count, read });
+    let store = Elements { stride: store.stride, count: store.elements, read: &of_store };
+    let found = sysdock_bpf::recover(&store, rings.as_ref(), stopped, &mut out).map_err(failed)?;
+    out.flush().map_err(failed)?;
+    Ok(found)
+}
+
+fn spool_error(folder: &Folder, error: io::Error) -> Message {
+    let path = folder.path().join(sysdock_bpf::SPOOL);
+    BpfError::spool(&path, error).into()
 }
 
 fn manifest() -> Manifest {

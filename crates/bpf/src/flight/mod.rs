@@ -6,6 +6,7 @@
 //! side forgets which paths and stacks it has reported, so that each segment with those behind it can be read without those before.
 
 pub(crate) mod known;
+pub(crate) mod recovery;
 pub(crate) mod store;
 pub(crate) mod triggers;
 
@@ -204,6 +205,9 @@ impl Flight {
         self.probes.forget();
         let known = self.known.begin_segment(&self.probes.images());
         let mut beginning = Spool::of(Vec::new(), Path::new("memory"));
+        // Also for who finds it in the memory of a kernel that has stopped.
+        let (families, since_ns) = (self.probes.families.clone(), Some(begun_ns));
+        beginning.note(&Note::Start(Box::new(Start { families, since_ns, ..self.flying.start.clone() })))?;
         beginning.note(&clock_note())?;
         beginning.append(NO_CPU, &known)?;
         for sums in &self.probes.sums {
@@ -273,9 +277,7 @@ impl Flight {
         let Some(Segment { position, begun_ns, lost }) = first else {
             return Err(BpfError::spool(Path::new("memory"), io::ErrorKind::OutOfMemory.into()));
         };
-        let (families, since_ns) = (self.probes.families.clone(), Some(*begun_ns));
-        let mut notes = vec![Note::Start(Box::new(Start { families, since_ns, ..self.flying.start.clone() }))];
-        notes.extend(lost_since(&self.probes.rings, lost, *begun_ns));
+        let mut notes = lost_since(&self.probes.rings, lost, *begun_ns);
         notes.push(Note::Mark { monotonic_ns: cause.at_ns, tid: cause.tid, text: cause.text.clone() });
         let (position, begun_ns) = (*position, *begun_ns);
         Ok(Dump { notes, records: self.spool.sink().copy(position), time_ns: monotonic_ns().saturating_sub(begun_ns) })

@@ -24,23 +24,23 @@ use libbpf_rs::{MapHandle, MapType};
 
 use crate::transport::spool::{HEADER as FRAME_HEADER, Sink, monotonic_ns};
 
-const MAGIC: [u8; 8] = *b"\xf5sdfligh";
+pub(super) const MAGIC: [u8; 8] = *b"\xf5sdfligh";
 const RECORD: [u8; 8] = *b"\xf5sdrecrd";
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 /// Bytes before the area.
-const HEAD: usize = 4096;
+pub(super) const HEAD: usize = 4096;
 /// Bytes of a record before what is packed.
-const HEADER: usize = 48;
+pub(super) const HEADER: usize = 48;
 const CHECKED: usize = 40;
 /// Places in the head.
-const OLDEST: usize = 24;
-const NEWEST: usize = 32;
+pub(super) const OLDEST: usize = 24;
+pub(super) const NEWEST: usize = 32;
 /// A segment begins here.
-const BEGINS: u32 = 1;
+pub(super) const BEGINS: u32 = 1;
 /// Fast; of events of system calls a seventh is left.
 const LEVEL: i32 = 1;
 /// What the kernel and crash dumps call the map.
-pub(crate) const MAP: &str = "sysdock_flight";
+pub const MAP: &str = "sysdock_flight";
 /// Entries of the map: a value has no more than 2 GiB.
 const ENTRY: usize = 1 << 20;
 
@@ -107,13 +107,13 @@ impl Drop for Mapping {
 
 /// A record's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Header {
-    packed: u32,
-    unpacked: u32,
-    flags: u32,
-    crc: u32,
-    position: u64,
-    time_ns: u64,
+pub(super) struct Header {
+    pub(super) packed: u32,
+    pub(super) unpacked: u32,
+    pub(super) flags: u32,
+    pub(super) crc: u32,
+    pub(super) position: u64,
+    pub(super) time_ns: u64,
 }
 
 impl Header {
@@ -131,7 +131,7 @@ impl Header {
     }
 
     /// `None`: there is no record here.
-    fn parse(bytes: &[u8; HEADER]) -> Option<Header> {
+    pub(super) fn parse(bytes: &[u8; HEADER]) -> Option<Header> {
         let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let is_one = bytes[..8] == RECORD && u32_at(40) == crc32c::crc32c(&bytes[..CHECKED]);
@@ -146,7 +146,7 @@ impl Header {
     }
 
     /// Bytes that the record takes.
-    fn length(&self) -> u64 {
+    pub(super) fn length(&self) -> u64 {
         (HEADER as u64 + u64::from(self.packed)).next_multiple_of(8)
     }
 }
@@ -324,12 +324,25 @@ impl Records {
 }
 
 #[cfg(test)]
+impl Store {
+    /// In memory of this process.
+    pub(super) fn in_memory(bytes: usize) -> Store {
+        Store::of(Mapping::new(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, None).unwrap()).unwrap()
+    }
+
+    /// All of its memory, with the head.
+    pub(super) fn memory(&self) -> &[u8] {
+        self.mapping.slice(0, self.mapping.bytes)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::Random;
 
     fn store(bytes: usize) -> Store {
-        Store::of(Mapping::new(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, None).unwrap()).unwrap()
+        Store::in_memory(bytes)
     }
 
     fn unpacked(store: &Store, from: u64) -> Vec<Vec<u8>> {

@@ -32,13 +32,15 @@ pub struct KernelNames {
     with_made_code: bool,
     /// Some 20 MB.
     read: OnceCell<Lines>,
+    /// Whether they are those of the recording, whatever this machine has started since.
+    of_any_boot: bool,
 }
 
 impl KernelNames {
     /// Not yet read: that takes some 60 ms, and is done only for a recording that has functions of the kernel.
     #[must_use]
     pub fn open() -> Self {
-        KernelNames { file: File::open(SYMBOLS).ok(), with_made_code: true, read: OnceCell::new() }
+        KernelNames { file: File::open(SYMBOLS).ok(), with_made_code: true, read: OnceCell::new(), of_any_boot: false }
     }
 
     /// For a recording that ended some time ago: without the code that the kernel makes as it runs, as of programs of BPF. Where one of
@@ -48,16 +50,23 @@ impl KernelNames {
         KernelNames { with_made_code: false, ..Self::open() }
     }
 
+    /// Those of the kernel that was recorded, in the form of /proc/kallsyms, out of its own memory.
+    #[must_use]
+    pub fn of_recorded(text: String) -> Self {
+        let read = OnceCell::from(Lines::new(text));
+        KernelNames { file: None, with_made_code: true, read, of_any_boot: true }
+    }
+
     /// The function at each of these addresses; none where it is not known: the machine was started again since, or shows no addresses.
     pub(crate) fn symbols(&self, addresses: &[u64], of_boot: Option<&str>) -> Vec<Vec<Symbol>> {
-        let is_this = is_this_boot(of_boot);
+        let is_this = self.of_any_boot || is_this_boot(of_boot);
         let found = |address: &u64| is_this.then(|| self.symbol(*address)).flatten().into_iter().collect();
         addresses.iter().map(found).collect()
     }
 
     /// The variable at each of these addresses, with how far behind its start the address is.
     pub(crate) fn variables(&self, addresses: &[u64], of_boot: Option<&str>) -> Vec<Option<(String, u64)>> {
-        let is_this = is_this_boot(of_boot);
+        let is_this = self.of_any_boot || is_this_boot(of_boot);
         addresses.iter().map(|address| is_this.then(|| self.variable(*address)).flatten()).collect()
     }
 
@@ -202,5 +211,17 @@ mod tests {
         let twice = [(); 2].map(|()| names.symbols(&addresses, boot.as_deref()).iter().flatten().count());
         assert_eq!(twice, [addresses.len(); 2]);
         assert_eq!((named(None), named(Some("another"))), (0, 0));
+    }
+
+    #[test]
+    fn names_of_the_recorded_kernel_need_no_boot() {
+        let text =
+            "ffffffff81000000 T _stext\nffffffff81000100 t do_work\nffffffff82000000 T _etext\nffffffffc0000000 t help\t[loop]\n";
+        let names = KernelNames::of_recorded(text.into());
+        let found = names.symbols(&[0xffff_ffff_8100_0110, 0xffff_ffff_c000_0008], None);
+        let named =
+            |place: usize| (found[place][0].function.as_deref(), found[place][0].object.as_deref(), found[place][0].offset);
+        assert_eq!(named(0), (Some("do_work"), None, Some(16)));
+        assert_eq!(named(1), (Some("help"), Some("[loop]"), Some(8)));
     }
 }

@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
-use crate::transport::spool::FRAME_BYTES;
+use crate::transport::spool::{FRAME_BYTES, LONGEST};
 
 /// What stands before the events of a ring, and room behind its end for the rest of the last one [B].
 const HEADER: usize = 4096;
@@ -120,6 +120,44 @@ impl Ring {
         let first = self.word(FIRST_DROP).load(Ordering::Relaxed);
         (first > 0).then(|| (first, self.word(FIRST_DROP + 8).load(Ordering::Relaxed)))
     }
+}
+
+/// The events that are left in a ring of a kernel that has stopped, from a position on (by default, those that nobody has taken), and where
+/// they begin. What was taken lies there until it is overwritten. `number` and `read` give what lies at an offset of the ring.
+pub(crate) fn left_in(
+    stride: u64,
+    from: Option<u64>,
+    number: impl Fn(u64) -> u64,
+    read: impl Fn(u64, &mut [u8]),
+) -> (u64, Vec<u8>) {
+    let bytes = stride.saturating_sub((HEADER + SLACK) as u64);
+    let (head, tail) = (number(0), number(TAIL as u64));
+    let makes_sense = bytes.is_power_of_two() && bytes <= u64::from(LONGEST) && head >= tail && head - tail <= bytes;
+    let start = from.filter(|from| *from <= head && head - from <= bytes).unwrap_or(tail);
+    let mut events = Vec::new();
+    let mut at = start;
+    while makes_sense && at < head {
+        let place = HEADER as u64 + (at & (bytes - 1));
+        let mut first = [0; 8];
+        read(place, &mut first);
+        let first = u64::from_le_bytes(first);
+        let length = usize::from((first >> 32) as u16);
+        if first as u32 != at as u32 || length < 8 || !length.is_multiple_of(8) {
+            break;
+        }
+        let held = events.len();
+        events.resize(held + length, 0);
+        read(place, &mut events[held..]);
+        at += length as u64;
+    }
+    (start, events)
+}
+
+/// Of a ring of a kernel that has stopped: events by kind that found no room since the recorder was started, and when the first and the last
+/// of them came. `None`: all found room.
+pub(crate) fn dropped_in(number: impl Fn(u64) -> u64) -> Option<([u64; KINDS], u64, u64)> {
+    let (first, last) = (number(FIRST_DROP as u64), number(FIRST_DROP as u64 + 8));
+    (first > 0).then(|| (std::array::from_fn(|kind| number((DROPPED + 8 * kind) as u64)), first, last))
 }
 
 /// How full a ring is. What it refers to stays until the process ends.
