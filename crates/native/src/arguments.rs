@@ -384,7 +384,8 @@ pub(crate) struct DebugInfo {
 /// Arguments of `dump serve`.
 #[derive(Debug, Args)]
 pub(crate) struct DumpServe {
-    /// A crash dump: ELF, or compressed by makedumpfile, also flattened. Or a guest of qemu that runs: qmp:SOCKET of its monitor.
+    /// A crash dump: ELF, or compressed by makedumpfile, also flattened. Or a kernel that runs: /proc/kcore, or qmp:SOCKET, the monitor of a
+    /// guest of qemu.
     #[arg(value_name = "CORE")]
     pub(crate) core: PathBuf,
     /// Show also the memory of processes and the content of files.
@@ -397,7 +398,8 @@ pub(crate) struct DumpServe {
 /// Arguments of `dump info`.
 #[derive(Debug, Args)]
 pub(crate) struct DumpInfo {
-    /// A crash dump: ELF, or compressed by makedumpfile, also flattened. Or a guest of qemu that runs: qmp:SOCKET of its monitor.
+    /// A crash dump: ELF, or compressed by makedumpfile, also flattened. Or a kernel that runs: /proc/kcore, or qmp:SOCKET, the monitor of a
+    /// guest of qemu.
     #[arg(value_name = "CORE")]
     pub(crate) core: PathBuf,
 }
@@ -405,7 +407,8 @@ pub(crate) struct DumpInfo {
 /// Arguments of `dump run`.
 #[derive(Debug, Args)]
 pub(crate) struct DumpRun {
-    /// A crash dump: ELF, or compressed by makedumpfile, also flattened. Or a guest of qemu that runs: qmp:SOCKET of its monitor.
+    /// A crash dump: ELF, or compressed by makedumpfile, also flattened. Or a kernel that runs: /proc/kcore, or qmp:SOCKET, the monitor of a
+    /// guest of qemu.
     #[arg(value_name = "CORE")]
     pub(crate) core: PathBuf,
     /// Folder to make.

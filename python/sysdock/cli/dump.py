@@ -102,8 +102,8 @@ _INTO = click.option(
 def command() -> None:
     """What a kernel was doing when it died: crash dumps, read without debug information.
 
-    Dumps of kdump, makedumpfile and qemu, of x86-64 and Linux 6.0 or newer. In place of a dump, qmp:SOCKET is
-    a guest that runs: the socket of its qemu's monitor (QMP).
+    Dumps of kdump, makedumpfile and qemu, of x86-64 and Linux 6.0 or newer. In place of a dump, /proc/kcore
+    is the kernel that runs, and qmp:SOCKET a guest that runs: the socket of its qemu's monitor (QMP).
     """
 
 

@@ -88,6 +88,31 @@ def test_tasks_of_both_are_the_same(flown: MadeDump, recording: Path) -> None:
         assert read[0][0] > 10
 
 
+def test_the_kernel_that_runs_is_read_as_its_dump(flown: MadeDump, recording: Path) -> None:
+    """The guest asked about /proc/kcore shortly before it died."""
+    about, tables = (json.loads(line)["answer"] for line in flown.files[0, "kcore"].splitlines())
+    assert (about["format"], about["release"][:4]) == ("kcore", "6.1.")
+    assert about["remarks"] == [
+        "the kernel ran while it was read: what changed meanwhile may contradict itself"
+    ]
+    found = {name: dict(columns) for name, columns in tables["tables"]}
+    with Session(Recording.open(recording)) as session:
+        locks = session.fetch("SELECT kind, holder_pid, waiter_pid, depth, root_pid FROM dump_locks")
+        waits = session.fetch("SELECT pid, comm, wait_function FROM dump_tasks WHERE state = 'D'")
+    names = ("kind", "holder_pid", "waiter_pid", "depth", "root_pid")
+    assert sorted(zip(*(found["dump_locks"][name] for name in names), strict=True)) == sorted(locks)
+    tasks = found["dump_tasks"]
+    read = zip(tasks["pid"], tasks["comm"], tasks["wait_function"], tasks["state"], strict=True)
+    # Those that hang do so for good.
+    hanging = {
+        pid for name in ("chain-splicer", "chain-pipe", "chain-file", "seeker") for pid in flown.started[name]
+    }
+    assert {row[:3] for row in read if row[0] in hanging and row[3] == "D"} == {
+        row for row in waits if row[0] in hanging
+    }
+    assert len(hanging) == 10
+
+
 def test_only_what_was_asked_for_is_read(flown: MadeDump, tmp_path: Path) -> None:
     done = CliRunner().invoke(sysdock, ["dump", "run", "ps-cpu", str(flown.core), "-o", str(tmp_path / "a")])
     assert done.exit_code == 0, done.output

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    About, Physical,
+    About, Physical, RUNS,
     flattened::Bytes,
     segments::{Segment, Segments},
     take_notes, u32_at, u64_at,
@@ -42,7 +42,15 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
         count = u64::from(u32_at(&section, 44));
     }
     let table = bytes.range(place, count * SEGMENT_BYTES as u64).ok_or_else(|| damaged("the table of segments is cut off"))?;
-    let mut about = About { format: if bytes.is_flattened() { "ELF, flattened" } else { "ELF" }, ..About::default() };
+    let format = match (bytes.is_kcore(), bytes.is_flattened()) {
+        (true, _) => "kcore",
+        (_, true) => "ELF, flattened",
+        _ => "ELF",
+    };
+    let mut about = About { format, ..About::default() };
+    if bytes.is_kcore() {
+        about.remarks.push(RUNS.into());
+    }
     let mut segments = Vec::new();
     for entry in table.chunks_exact(SEGMENT_BYTES) {
         let (kind, offset, physical, length) = (u32_at(entry, 0), u64_at(entry, 8), u64_at(entry, 24), u64_at(entry, 32));
@@ -51,6 +59,8 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
                 Some(content) => take_notes(&content, &mut about),
                 None => about.remarks.push("notes are cut off".into()),
             },
+            // Of kcore, what lies in no piece of physical memory: it is found by the tables of pages.
+            LOAD if physical == u64::MAX => {}
             LOAD => segments.push(Segment { start: physical, length, offset }),
             _ => {}
         }
@@ -74,6 +84,8 @@ fn checked(mut segments: Vec<Segment>, file_end: u64, about: &mut About) -> Segm
         }
     }
     let (found, twice) = Segments::of(segments);
+    // The code of a kernel that runs is in its memory, too.
+    let twice = twice.iter().filter(|_| about.format != "kcore").collect::<Vec<_>>();
     about.remarks.extend(twice.iter().map(|segment| format!("memory from {:#x} on is there twice", segment.start)));
     found
 }

@@ -3,7 +3,7 @@
 //! Flattened: a header of 4096 bytes (`struct makedumpfile_header`: 16 bytes "makedumpfile", type and version as big-endian i64), then records of
 //! an offset and a length (big-endian i64) and that many bytes, and a record of -1 at the end. Source: `makedumpfile.h` of makedumpfile 1.7.
 
-use std::{fs::File, path::Path};
+use std::{fs::File, os::unix::fs::FileExt, path::Path};
 
 use memmap2::Mmap;
 
@@ -11,15 +11,32 @@ use crate::error::{DumpError, io_error};
 
 const SIGNATURE: &[u8] = b"makedumpfile\0\0\0\0";
 const HEADER_BYTES: usize = 4096;
+const KCORE: &str = "/proc/kcore";
 
 /// A file that is read at any place.
 #[derive(Debug)]
 pub(crate) struct Bytes {
-    map: Mmap,
+    content: Content,
     /// Of a flattened file: where pieces belong, and where they lie. Sorted, and without overlaps.
     pieces: Option<Vec<Piece>>,
     /// Whether the record of the end is missing.
     pub(crate) is_cut: bool,
+}
+
+#[derive(Debug)]
+enum Content {
+    Map(Mmap),
+    /// The memory of the kernel that runs (proc(5), kcore), which cannot be mapped.
+    Kcore(File),
+}
+
+impl Content {
+    fn map(&self) -> &[u8] {
+        match self {
+            Content::Map(map) => map,
+            Content::Kcore(_) => &[],
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,22 +53,28 @@ impl Bytes {
         if !kind.is_file() {
             return Err(DumpError::NoDump(path.into(), "not a regular file".into()));
         }
+        if path == Path::new(KCORE) {
+            return Ok(Bytes { content: Content::Kcore(file), pieces: None, is_cut: false });
+        }
         // SAFETY: the map is only read, as bytes. If the file is truncated meanwhile, the kernel ends this process, which does nothing else.
         let map = unsafe { Mmap::map(&file) }.map_err(io_error(path))?;
-        let mut bytes = Bytes { map, pieces: None, is_cut: false };
-        if bytes.map.starts_with(SIGNATURE) {
-            (bytes.pieces, bytes.is_cut) = {
-                let (pieces, is_cut) = pieces(&bytes.map);
-                (Some(pieces), is_cut)
-            };
-        }
-        Ok(bytes)
+        let (pieces, is_cut) = if map.starts_with(SIGNATURE) {
+            let (pieces, is_cut) = pieces(&map);
+            (Some(pieces), is_cut)
+        } else {
+            (None, false)
+        };
+        Ok(Bytes { content: Content::Map(map), pieces, is_cut })
     }
 
     /// Fill `out` from this offset on; whether the file has all of it.
     pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> bool {
+        if let Content::Kcore(file) = &self.content {
+            return file.read_exact_at(out, offset).is_ok();
+        }
+        let map = self.content.map();
         let Some(pieces) = &self.pieces else {
-            let found = usize::try_from(offset).ok().and_then(|at| self.map.get(at..at.checked_add(out.len())?));
+            let found = usize::try_from(offset).ok().and_then(|at| map.get(at..at.checked_add(out.len())?));
             if let Some(found) = found {
                 out.copy_from_slice(found);
             }
@@ -68,7 +91,7 @@ impl Bytes {
             let length = rest.len().min(usize::try_from(piece.length - inside).unwrap_or(usize::MAX));
             let at = piece.at + inside as usize;
             let (now, later) = rest.split_at_mut(length);
-            now.copy_from_slice(&self.map[at..at + length]);
+            now.copy_from_slice(&map[at..at + length]);
             (offset, rest) = (offset + length as u64, later);
         }
         true
@@ -83,9 +106,15 @@ impl Bytes {
     /// Where the last byte lies.
     pub(crate) fn end(&self) -> u64 {
         match &self.pieces {
-            None => self.map.len() as u64,
+            None if self.is_kcore() => u64::MAX,
+            None => self.content.map().len() as u64,
             Some(pieces) => pieces.last().map_or(0, |piece| piece.offset + piece.length),
         }
+    }
+
+    /// Whether it is the memory of a kernel that runs.
+    pub(crate) fn is_kcore(&self) -> bool {
+        matches!(self.content, Content::Kcore(_))
     }
 
     pub(crate) fn is_flattened(&self) -> bool {

@@ -15,7 +15,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    About, Physical, Registers,
+    About, Physical, RUNS, Registers,
     segments::{Segment, Segments},
 };
 use crate::error::{DumpError, Fault, io_error};
@@ -84,8 +84,7 @@ impl Guest {
 
     pub(super) fn into_memory(mut self) -> (Box<dyn Physical>, About) {
         let registers = mem::take(&mut self.registers);
-        let remark = "the guest ran while it was read: what changed meanwhile may contradict itself".into();
-        let about = About { format: "qemu guest", registers, remarks: vec![remark], ..About::default() };
+        let about = About { format: "qemu guest", registers, remarks: vec![RUNS.into()], ..About::default() };
         (Box::new(self), about)
     }
 }

@@ -38,6 +38,9 @@ pub(crate) struct Registers {
     pub(crate) all: [u64; 27],
 }
 
+/// What is said of memory that is read while its kernel uses it.
+pub(crate) const RUNS: &str = "the kernel ran while it was read: what changed meanwhile may contradict itself";
+
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4096;
 
