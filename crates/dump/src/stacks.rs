@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::{
     btf::Field,
     error::Fault,
+    format::Registers,
     kernel::Kernel,
     orc::{Base, Kind, Orc},
     tasks::Task,
@@ -159,10 +160,35 @@ impl Kernel {
                 Some(registers) => Position { ip: registers.ip, sp, bp: registers.bp, is_exact: true, registers: None },
                 None => Position::saved(&copied, sp, layout)?,
             };
-            unwind(&copied, first, orc, layout, (&mut stack.addresses, passed))
+            let unwound = unwind(&copied, first, orc, layout, (&mut stack.addresses, &mut *passed));
+            match registers {
+                Some(registers) if unwound.is_err() => self.caller_of_kexec(&copied, registers, orc, layout).map(|found| {
+                    stack.addresses.truncate(1);
+                    stack.addresses.extend(found);
+                }),
+                _ => unwound,
+            }
         });
         stack.fault = unwound.err();
         Some(stack)
+    }
+
+    /// Where a kernel that starts another one noted its registers, they need not fit to each other (`crash_setup_regs`): the caller is the first
+    /// address on the stack from which all is found up to where the kernel was entered.
+    fn caller_of_kexec(&self, stack: &Copied, registers: &Registers, orc: &Orc<'_>, layout: &Layout) -> Result<Vec<u64>, Fault> {
+        let is_kexec = self.function(registers.ip).is_some_and(|(name, ..)| name == "__crash_kexec");
+        let places = (registers.sp..stack.start + stack.bytes.len() as u64).step_by(8).filter(|_| is_kexec);
+        for place in places {
+            let ip = stack.u64(place)?;
+            if self.image.contains(&ip) && self.function(ip).is_some() {
+                let first = Position { ip, sp: place + 8, bp: registers.bp, is_exact: false, registers: None };
+                let mut addresses = Vec::new();
+                if unwind(stack, first, orc, layout, (&mut addresses, &mut Vec::new())).is_ok() && addresses.len() > 1 {
+                    return Ok(addresses);
+                }
+            }
+        }
+        Err(Fault::NoType)
     }
 }
 

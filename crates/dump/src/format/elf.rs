@@ -84,9 +84,9 @@ fn checked(mut segments: Vec<Segment>, file_end: u64, about: &mut About) -> Segm
         }
     }
     let (found, twice) = Segments::of(segments);
-    // The code of a kernel that runs is in its memory, too.
-    let twice = twice.iter().filter(|_| about.format != "kcore").collect::<Vec<_>>();
-    about.remarks.extend(twice.iter().map(|segment| format!("memory from {:#x} on is there twice", segment.start)));
+    // kdump and kcore name the code of the kernel once more, with its other address.
+    let twice = twice.iter().filter(|segment| found.place(segment.start, segment.length).is_none());
+    about.remarks.extend(twice.map(|segment| format!("memory from {:#x} on is there twice", segment.start)));
     found
 }
 

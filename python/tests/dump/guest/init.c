@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/kexec.h>
 #include <linux/userfaultfd.h>
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -24,6 +25,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/reboot.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -536,6 +538,33 @@ static void start_flight(void)
 		say("failed flight\n");
 }
 
+// The kernel that saves the memory of this one when it panics
+static void load_crash_kernel(void)
+{
+	static const char line[] = "console=ttyS0 nr_cpus=1 reset_devices save=1";
+	int kernel = open("/crash/kernel", O_RDONLY), first = open("/crash/initrd", O_RDONLY);
+	if (kernel < 0 || first < 0 || syscall(SYS_kexec_file_load, kernel, first, sizeof(line), line, KEXEC_FILE_ON_CRASH))
+		say("failed kexec: %s\n", strerror(errno));
+}
+
+// What it does: the memory goes onto the disk, its length before it.
+static void save_memory(void)
+{
+	static char piece[1 << 20];
+	struct stat about;
+	ssize_t length = -1;
+	int from = open("/proc/vmcore", O_RDONLY), to = open(DISK, O_WRONLY);
+	if (from >= 0 && to >= 0 && !fstat(from, &about)) {
+		snprintf(piece, sizeof(piece), "%lld", (long long)about.st_size);
+		length = write(to, piece, 4096);
+		while (length > 0 && (length = read(from, piece, sizeof(piece))) > 0)
+			length = write(to, piece, length) == length ? length : -1;
+		fsync(to);
+	}
+	fprintf(stderr, "saved: %s\n", length ? strerror(errno) : "all");
+	reboot(RB_POWER_OFF);
+}
+
 // What sysdock reads of the kernel that runs: its tasks, as one line of JSON.
 static void copy_kcore(void)
 {
@@ -575,7 +604,11 @@ int main(void)
 	int given = open("/proc/cmdline", O_RDONLY);
 	if (truth < 0 || read(given, words, sizeof(words) - 1) < 0 || pipe(empty_pipe))
 		return 1;
+	if (strstr(words, "save=1"))
+		save_memory();
 	load_modules();
+	if (strstr(words, "kdump=1"))
+		load_crash_kernel();
 	struct rlimit most = { 65536, 65536 }, all = { RLIM_INFINITY, RLIM_INFINITY };
 	setrlimit(RLIMIT_NOFILE, &most);
 	setrlimit(RLIMIT_NPROC, &all);
@@ -603,7 +636,8 @@ int main(void)
 	start_chain();
 	start_sockets();
 	start_autofs();
-	start_disk_tasks();
+	if (!strstr(words, "kdump=1"))
+		start_disk_tasks();
 	sleep_ms(1500);
 	for (long number = 0, count = number_of(words, "spinners=", 0); number < count; number++)
 		start("spinner", spinner, 0);
