@@ -122,7 +122,10 @@ class TestTruth:
         assert compared == 16
         for pid, (wait_ns, arrived, start) in found.items():
             if arrived is not None:
-                assert start - TICK_NS <= arrived <= end - wait_ns + TICK_NS, pid
+                assert start - TICK_NS <= arrived, pid
+            # Other processors go on until they are told to stop: what left one after the panic has not waited.
+            if arrived is not None and wait_ns > 0:
+                assert arrived <= end - wait_ns + TICK_NS, pid
 
     def test_who_hangs_is_shown_with_whom_it_waits_for(
         self, version: str, dumps: dict[str, MadeDump], read: Callable[..., Session]

@@ -120,12 +120,16 @@ def test_the_same_seed_makes_the_same_load(server: Served) -> None:
 def load_a_server_that_stands_still(server: Served, rate: int, connections: int) -> tuple[dict, float]:
     """What the load saw of a server that stands still for a second, and for how long it did [s]."""
     server.requests.clear()
+    server.stalled = None
 
     def stall() -> None:
         while not server.requests:
             time.sleep(0.01)
         time.sleep(0.5)
         server.stall(1.0)
+        # It does so once it comes to it, on a busy machine perhaps behind the load: then that is tried again.
+        while not server.stalled:
+            time.sleep(0.01)
 
     thread = threading.Thread(target=stall)
     thread.start()
@@ -143,8 +147,9 @@ def test_a_server_that_stands_still_delays_all_that_was_due(server: Served, conn
         result, stood_s = load_a_server_that_stands_still(server, rate, connections)
         # A request that is due when the server has stood still for a part of that time waits for the rest.
         late = {part: (slower_than(result, part), rate * (stood_s - part)) for part in (0.25, 0.5, 0.75)}
-        # A busy machine delays others, too: then it is tried again.
-        if tries == 1 or all(number < 2 * expected for number, expected in late.values()):
+        # A busy machine delays others, too, or the server until the load is over: then it is tried again.
+        is_seen = result["latency"]["max_ns"] / 1e9 > stood_s - 0.1
+        if tries == 1 or (is_seen and all(number < 2 * expected for number, expected in late.values())):
             break
     assert result["answered"] == result["due"]
     for part, (number, expected) in late.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -267,7 +268,11 @@ def started(native: Path, out: Path, script: str) -> tuple[subprocess.Popen, int
 def children_of(recorder: subprocess.Popen, name: str | None = None) -> list[int]:
     """Children of the recorder with this name, or all but the one that stands for its process group."""
     pids = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text().split()
-    names = {int(pid): Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids}
+    names = {}
+    for pid in pids:
+        # One that ends meanwhile is no child any more.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            names[int(pid)] = Path(f"/proc/{pid}/comm").read_text().strip()
     return [pid for pid in names if names[pid] == (name or names[pid]) != "sysdock-witness"]
 
 
