@@ -33,7 +33,7 @@ pub enum LogClock {
 }
 
 impl LogClock {
-    /// What it means for whoever reads times of the log.
+    /// What it means for times of the log, as a note in the recording.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {

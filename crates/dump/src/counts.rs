@@ -1,13 +1,6 @@
 //! Numbers that a kernel keeps twice, or that can be counted: where they differ, it, or the dump, is damaged, or what was counted was being changed.
 
-use rustc_hash::FxHashSet;
-
 use crate::{error::Fault, kernel::Kernel, log::Log, tasks::Tasks};
-
-/// Entries of a tree (`xarray`) that are followed.
-const MOST_ENTRIES: usize = 8_000_000;
-/// Deeper than any: each node has 64 places.
-const MOST_LEVELS: u32 = 11;
 
 /// A number, and what it was compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,28 +94,14 @@ impl Kernel {
 
     /// Tasks that the tree of the numbers of processes leads to.
     fn numbered_tasks(&self) -> Result<u64, Fault> {
-        let root = self.symbol("init_pid_ns")?.wrapping_add(self.field("pid_namespace", "idr.idr_rt.xa_head")?.offset);
+        let tree = self.symbol("init_pid_ns")?.wrapping_add(self.field("pid_namespace", "idr.idr_rt")?.offset);
         let tasks = self.field("pid", "tasks")?;
-        let (mut entries, mut seen) = (Vec::new(), FxHashSet::default());
-        self.entries_of(self.memory.u64(root)?, MOST_LEVELS, (&mut entries, &mut seen))?;
-        // A number may belong to a group or session whose first process has ended.
-        entries.iter().try_fold(0, |sum, pid| Ok(sum + u64::from(self.memory.u64(pid.wrapping_add(tasks.offset))? != 0)))
-    }
-
-    /// The entries below one of an `xarray` (include/linux/xarray.h): nodes are marked by their lowest bits.
-    fn entries_of(&self, entry: u64, levels: u32, (found, seen): (&mut Vec<u64>, &mut FxHashSet<u64>)) -> Result<(), Fault> {
-        const NODE: u64 = 2;
-        const MARKS: u64 = 3;
-        const FIRST_NODE: u64 = 4096;
-        if entry & MARKS != NODE || entry <= FIRST_NODE {
-            found.extend(Some(entry).filter(|entry| *entry != 0 && entry & MARKS == 0));
-            return if found.len() > MOST_ENTRIES { Err(Fault::TooLong) } else { Ok(()) };
+        let (entries, fault) = self.xarray(tree)?;
+        if let Some(fault) = fault {
+            return Err(fault);
         }
-        // A node that is reached twice is in no tree, and could be followed for ever.
-        let levels = levels.checked_sub(1).filter(|_| seen.insert(entry)).ok_or(Fault::Cycle)?;
-        let slots = self.field("xa_node", "slots")?;
-        let bytes = self.memory.bytes((entry - NODE).wrapping_add(slots.offset), slots.size as u64)?;
-        bytes.chunks_exact(8).try_for_each(|slot| self.entries_of(crate::format::u64_at(slot, 0), levels, (found, seen)))
+        // A number may belong to a group or session whose first process has ended.
+        entries.iter().try_fold(0, |sum, (_, pid)| Ok(sum + u64::from(self.memory.u64(pid.wrapping_add(tasks.offset))? != 0)))
     }
 
     /// Slabs in the lists of caches, and how many each cache says that there are.

@@ -18,7 +18,7 @@ pub enum RequestState {
     Waiting,
     /// The driver has it.
     InFlight,
-    /// It is done, and nobody has been told.
+    /// It is done, but its completion has not been reported.
     Complete,
 }
 

@@ -48,7 +48,7 @@ pub enum Part {
     Sockets,
     /// Whether numbers agree that are kept twice: `dump_counts`.
     Counts,
-    /// What a flight recorder held, which whoever calls makes the tables of: see [`Kernel::bpf_arrays`].
+    /// What a flight recorder held; the caller makes its tables: see [`Kernel::bpf_arrays`].
     Flight,
 }
 

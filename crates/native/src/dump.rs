@@ -42,7 +42,7 @@ pub(crate) fn serve(arguments: &arguments::DumpServe) -> Result<u8, Message> {
     let mut kernel = open(source, &arguments.debug_info)?;
     if !arguments.user_memory {
         kernel.hide_users().map_err(|fault| {
-            let what = "pages of users cannot be told from those of the kernel";
+            let what = "cannot distinguish user pages from kernel pages (--user-memory reads both)";
             Message::bare(format!("{}: {what}: {}", arguments.core.display(), fault.word()))
         })?;
     }
@@ -60,7 +60,7 @@ pub(crate) fn serve(arguments: &arguments::DumpServe) -> Result<u8, Message> {
         let written = serde_json::to_writer(&mut out, &shown).map_err(io::Error::from).and_then(|()| writeln!(out));
         match written.and_then(|()| out.flush()) {
             Ok(()) => {}
-            // Whoever asked is gone.
+            // The reader closed its end.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
             Err(error) => return Err(Message::bare(format!("standard output: {error}"))),
         }
@@ -122,11 +122,23 @@ fn add_flight(arguments: &arguments::DumpRun, kernel: &Kernel, outcome: &Outcome
     };
     let mut recording = Recording::extend(folder, sysdock_bpf::manifest().captures.remove(0))?;
     let names = KernelNames::of_recorded(kernel.kallsyms());
-    let ending = sysdock_bpf::convert_own(&mut recording, names, &Cancel::default(), &mut |_| {})?;
+    let ending = match sysdock_bpf::convert_own(&mut recording, names, &Cancel::default(), &mut |_| {}) {
+        Ok(ending) => ending,
+        Err(error) => {
+            // What was read of the dump itself stays as it is.
+            recording.abandon();
+            return Err(error.into());
+        }
+    };
     let capture = sysdock_bpf::finish_converted(recording, ending)?.capture().clone();
     let damaged = if found.damaged > 0 { format!("; {} parts cannot be read", found.damaged) } else { String::new() };
     let lost = if capture.lost > 0 { format!("; {} found no room in its rings", capture.lost) } else { String::new() };
-    messages::note(&format!("a flight recorder ran: {} events until the kernel stopped{lost}{damaged}", capture.total));
+    let incomplete =
+        if found.incomplete > 0 { format!("; {} bytes of its rings are incomplete", found.incomplete) } else { String::new() };
+    messages::note(&format!(
+        "a flight recorder ran: {} events until the kernel stopped{lost}{damaged}{incomplete}",
+        capture.total
+    ));
     Ok(())
 }
 

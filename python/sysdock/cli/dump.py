@@ -13,6 +13,7 @@ import click
 
 from sysdock.cli.options import (
     format_option,
+    into_option,
     lang_option,
     new_recording_option,
     parse_params,
@@ -88,14 +89,6 @@ _VMLINUX = click.option(
     help="Debug information of the same kernel, for source lines and inlined functions.",
 )
 _FORCE = click.option("--force", is_flag=True, help="Use debug information of another build.")
-_INTO = click.option(
-    "--into",
-    type=click.Path(path_type=Path),
-    default=Path("knowhow"),
-    show_default=True,
-    metavar="DIR",
-    help="Know-how folder.",
-)
 
 
 @click.group("dump", epilog=_EPILOG)
@@ -289,7 +282,7 @@ def list_(core: Path | None, format_: str) -> None:
 
 @command.command("new", epilog=_NEW_EPILOG)
 @click.argument("name")
-@_INTO
+@into_option
 def new(name: str, into: Path) -> None:
     """Begin a script: writes NAME.py and NAME.md, which work as they are, for you to change."""
     from sysdock.dump.skeleton import write_new
@@ -335,7 +328,7 @@ def test(ctx: click.Context, /, words: tuple[str, ...], trust: bool) -> None:
 
 @command.command("shell", epilog=_SHELL_EPILOG)
 @_CORE_ARGUMENT
-@_INTO
+@into_option
 @_VMLINUX
 @_FORCE
 @_TRUST

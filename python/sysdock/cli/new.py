@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from sysdock.cli.options import into_option
+
 _EPILOG = """Example:
 
 \b
@@ -17,14 +19,7 @@ _EPILOG = """Example:
 @click.command("new", epilog=_EPILOG)
 @click.argument("kind", type=click.Choice(["analysis", "rule"]))
 @click.argument("name", metavar="NAME")
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path),
-    default=Path("knowhow"),
-    show_default=True,
-    metavar="DIR",
-    help="Know-how folder.",
-)
+@into_option
 def command(kind: str, name: str, into: Path) -> None:
     """Begin an analysis or a rule: writes NAME.sql and NAME.md, which work as they are, for you to change."""
     from sysdock.library.skeleton import write_skeleton

@@ -196,6 +196,19 @@ def complete_analysis(_ctx: click.Context, _param: click.Parameter, incomplete: 
     return [analysis.id for analysis in Library().analyses() if analysis.id.startswith(incomplete)]
 
 
+def into_option(function: Function) -> Function:
+    """The know-how folder that gets new files."""
+    option = click.option(
+        "--into",
+        type=click.Path(path_type=Path),
+        default=Path("knowhow"),
+        show_default=True,
+        metavar="DIR",
+        help="Know-how folder.",
+    )
+    return option(function)
+
+
 def share_option(function: Function) -> Function:
     """Who may read the recording."""
     option = click.option(

@@ -28,11 +28,6 @@ class Connection:
         )
         self.info: dict[str, Any] = self.ask("info")
 
-    @property
-    def pid(self) -> int:
-        """The process that has the dump open."""
-        return self._process.pid
-
     def ask(self, op: str, **question: Any) -> dict[str, Any]:
         """The answer to one question (`Question` in crates/dump/src/questions.rs).
 

@@ -53,6 +53,8 @@ pub struct Recovered {
     pub damaged: u64,
     /// Bytes of events that only the rings had.
     pub of_rings: u64,
+    /// Bytes in the rings that are no complete events: what was being written when the kernel stopped, or is not in the dump.
+    pub incomplete: u64,
 }
 
 /// Write what a store and its rings hold as a spool. `None`: there is no store, or nothing that can be read by itself.
@@ -90,7 +92,7 @@ pub fn recover(
         return Ok(None);
     }
     if let Some(rings) = rings {
-        found.of_rings = rest_of(rings, &next, out)?;
+        (found.of_rings, found.incomplete) = rest_of(rings, &next, out)?;
     }
     let mut notes = rings.map(|rings| drops(rings, since_ns)).unwrap_or_default();
     notes.extend(stopped.map(|(monotonic_ns, text)| Note::Mark { monotonic_ns, tid: 0, text }));
@@ -149,7 +151,7 @@ impl Area<'_> {
             (at < self.newest).then(|| {
                 let header = self.header(at);
                 let place = at;
-                at = header.map_or((at / self.capacity + 1) * self.capacity, |header| at + header.length());
+                at = Header::next(header.as_ref(), at, self.capacity);
                 match header {
                     Some(header) => self.unpacked(place, header).map(|frames| Some((header, frames))),
                     None => Some(None),
@@ -189,12 +191,12 @@ fn positions(frames: &[u8], next: &mut BTreeMap<u32, u64>) {
 }
 
 /// Write events of the rings that came after `next`: what was not read yet, and what was read and had not reached the store. Returns how
-/// many bytes.
-fn rest_of(rings: &Elements<'_>, next: &BTreeMap<u32, u64>, out: &mut impl Write) -> io::Result<u64> {
-    let mut bytes = 0;
+/// many bytes these are, and how many are of no complete event.
+fn rest_of(rings: &Elements<'_>, next: &BTreeMap<u32, u64>, out: &mut impl Write) -> io::Result<(u64, u64)> {
+    let (mut bytes, mut incomplete) = (0, 0);
     for cpu in 0..rings.count {
         let start = next.get(&(cpu as u32)).copied();
-        let (position, events) = ring::left_in(
+        let (position, events, left) = ring::left_in(
             rings.stride,
             start,
             |at| rings.u64(cpu * rings.stride + at),
@@ -202,6 +204,7 @@ fn rest_of(rings: &Elements<'_>, next: &BTreeMap<u32, u64>, out: &mut impl Write
                 (rings.read)(cpu * rings.stride + at, out);
             },
         );
+        incomplete += left;
         if events.is_empty() {
             continue;
         }
@@ -211,7 +214,7 @@ fn rest_of(rings: &Elements<'_>, next: &BTreeMap<u32, u64>, out: &mut impl Write
         out.write_all(&events)?;
         bytes += events.len() as u64;
     }
-    Ok(bytes)
+    Ok((bytes, incomplete))
 }
 
 #[cfg(test)]
@@ -288,7 +291,7 @@ mod tests {
     fn a_store_is_read_from_its_first_segment_on() {
         let store = written();
         let (found, out) = recovered(store.memory(), None);
-        assert_eq!(found, Some(Recovered { records: 13, damaged: 0, of_rings: 0 }));
+        assert_eq!(found, Some(Recovered { records: 13, damaged: 0, of_rings: 0, incomplete: 0 }));
         let mut next = BTreeMap::new();
         positions(&out, &mut next);
         assert_eq!(next, BTreeMap::from([(1, RING + 12 * 32)]));
@@ -320,6 +323,11 @@ mod tests {
             let out = recovered(store.memory(), Some(&memory)).1;
             assert_eq!(out.windows(12).any(|window| window == b"\"count\":70,\""), lost);
         }
+        // An event that was not complete ends what can be read; what comes after it is counted.
+        let mut memory = rings(&[(RING + 160, RING), (known, known)]);
+        memory[4096 + 64] ^= 1;
+        let found = recovered(store.memory(), Some(&memory)).0.unwrap();
+        assert_eq!((found.of_rings, found.incomplete), (64, 96));
         // A ring that makes no sense gives nothing.
         for (head, tail) in [(RING, RING + 16), (u64::MAX, 0), (0, 0)] {
             assert_eq!(recovered(store.memory(), Some(&rings(&[(RING, RING), (head, tail)]))).0.unwrap().of_rings, 0);

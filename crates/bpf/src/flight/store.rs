@@ -145,8 +145,13 @@ impl Header {
         })
     }
 
+    /// The position after the record at one; where there is none, that of the beginning of the area.
+    pub(super) fn next(header: Option<&Header>, position: u64, capacity: u64) -> u64 {
+        header.map_or((position / capacity + 1) * capacity, |header| position + header.length())
+    }
+
     /// Bytes that the record takes.
-    pub(super) fn length(&self) -> u64 {
+    fn length(&self) -> u64 {
         (HEADER as u64 + u64::from(self.packed)).next_multiple_of(8)
     }
 }
@@ -261,9 +266,9 @@ impl Store {
         Header::parse(self.mapping.slice(HEAD + offset, HEADER).first_chunk()?).filter(|header| header.position == position)
     }
 
-    /// The position behind the record here; where none is, of the beginning of the area.
+    /// The position of the next record.
     fn behind(&self, position: u64) -> u64 {
-        self.header(position).map_or((position / self.capacity + 1) * self.capacity, |header| position + header.length())
+        Header::next(self.header(position).as_ref(), position, self.capacity)
     }
 
     /// All records from a position on.

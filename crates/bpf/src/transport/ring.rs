@@ -122,14 +122,15 @@ impl Ring {
     }
 }
 
-/// The events that are left in a ring of a kernel that has stopped, from a position on (by default, those that nobody has taken), and where
-/// they begin. What was taken lies there until it is overwritten. `number` and `read` give what lies at an offset of the ring.
+/// The events that are left in a ring of a kernel that has stopped, from a position on (by default, those that were not taken); where they
+/// begin; and how many bytes after them are of no complete event. What was taken lies there until it is overwritten. `number` and `read` give
+/// what lies at an offset of the ring.
 pub(crate) fn left_in(
     stride: u64,
     from: Option<u64>,
     number: impl Fn(u64) -> u64,
     read: impl Fn(u64, &mut [u8]),
-) -> (u64, Vec<u8>) {
+) -> (u64, Vec<u8>, u64) {
     let bytes = stride.saturating_sub((HEADER + SLACK) as u64);
     let (head, tail) = (number(0), number(TAIL as u64));
     let makes_sense = bytes.is_power_of_two() && bytes <= u64::from(LONGEST) && head >= tail && head - tail <= bytes;
@@ -150,7 +151,7 @@ pub(crate) fn left_in(
         read(place, &mut events[held..]);
         at += length as u64;
     }
-    (start, events)
+    (start, events, if makes_sense { head.saturating_sub(at) } else { 0 })
 }
 
 /// Of a ring of a kernel that has stopped: events by kind that found no room since the recorder was started, and when the first and the last

@@ -1,6 +1,6 @@
 //! The memory of a guest of qemu that runs. Its monitor (QMP) says where it lies in the memory of qemu, from which it is then read.
 //!
-//! Protocol: qemu's docs/interop/qmp-spec.rst. Addresses and registers have no command of their own there, only words for people
+//! Protocol: qemu's docs/interop/qmp-spec.rst. It has no command for addresses and registers, only the text of the human monitor
 //! (`info mtree -f`, `gpa2hva`, `info registers -a`).
 
 use std::{
@@ -150,7 +150,7 @@ impl Monitor<'_> {
         }
     }
 
-    /// A command for people, and its answer.
+    /// A command of the human monitor, and its text.
     fn say(&mut self, command: &str) -> Result<String, DumpError> {
         let answer = self.ask(&json!({
             "execute": "human-monitor-command", "arguments": { "command-line": command },
