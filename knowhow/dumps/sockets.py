@@ -1,5 +1,5 @@
 # Sockets of processes
-# Sockets that processes had open, with addresses, states and bytes that nobody has read.
+# Sockets that processes had open, with addresses, states and unread bytes.
 # reads:   sockets, tasks
 # shows:   dump/sockets
 # kernels: 6.1, 6.12

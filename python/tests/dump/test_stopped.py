@@ -123,7 +123,7 @@ class TestTruth:
         for pid, (wait_ns, arrived, start) in found.items():
             if arrived is not None:
                 assert start - TICK_NS <= arrived, pid
-            # Other processors go on until they are told to stop: what left one after the panic has not waited.
+            # Other processors run on until the stop interrupt: a task that left one after the panic has not waited.
             if arrived is not None and wait_ns > 0:
                 assert arrived <= end - wait_ns + TICK_NS, pid
 
