@@ -144,10 +144,11 @@ def test_a_probe_that_is_killed_half_way_takes_nothing_with_it(
         [sys.executable, "-c", code, str(measuring.find_native()), str(series)],
         env={**os.environ, "PYTHONPATH": str(package)},
     )
-    child = _child_of(process.pid)
+    child = _generator_of(process.pid)
     process.kill()
     process.wait()
     os.killpg(child, signal.SIGKILL)
+    _wait_until_dead(child)
     # As a writer leaves it that is killed before recording.json lists its part.
     shutil.copy(
         next((series / "probe_results").iterdir()), series / "probe_results" / "part-000099-0.parquet"
@@ -160,15 +161,24 @@ def test_a_probe_that_is_killed_half_way_takes_nothing_with_it(
     assert not (series / "probe_results" / "part-000099-0.parquet").exists()
 
 
-def _child_of(pid: int) -> int:
-    """The first child of a process, when there is one."""
+def _generator_of(pid: int) -> int:
+    """The first child of a process, when it runs the generator: before that it holds the lock, too."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        if found:
+        lines = [Path(f"/proc/{each}/cmdline").read_bytes() for each in (pid, *found[:1])]
+        if len(lines) == 2 and lines[1] not in (b"", lines[0]):
             return int(found[0])
         time.sleep(0.05)
     raise AssertionError("it started nothing")
+
+
+def _wait_until_dead(pid: int) -> None:
+    """What a process holds is free when it is a zombie or gone; this one is no child of ours."""
+    state = Path(f"/proc/{pid}/stat")
+    with suppress(FileNotFoundError, ProcessLookupError):
+        while state.read_text().rpartition(")")[2].split()[0] not in "ZX":
+            time.sleep(0.01)
 
 
 @needs_root
