@@ -38,6 +38,23 @@ def running(script: str) -> Iterator[subprocess.Popen]:
         shell.communicate()
 
 
+def below(pid: int) -> list[int]:
+    """Processes that a process has made, and those that they have made."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except FileNotFoundError:
+        return []
+    return [each for child in map(int, children) for each in (child, *below(child))]
+
+
+def words_of(pid: int) -> list[str]:
+    """The command line of a process."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
 def watch(kernel: Recorder, out: Path, *options: str) -> str:
     """Records what runs for half a second; returns what was said."""
     words = [kernel.native, "record", "-o", out, *options, "--for", "500ms"]
@@ -52,6 +69,8 @@ def test_children_that_run_already_are_recorded(
     # Workers below a master that does nothing itself, as web servers have them; one is a grandchild.
     worker = "while :; do cat /etc/hostname >/dev/null; sleep 0.02; done"
     with running(f"({worker}) & (sh -c '{worker}' & wait) & echo ready; read stop") as shell:
+        while ["sh", "-c", worker] not in map(words_of, below(shell.pid)):
+            time.sleep(0.01)
         said = watch(kernel, tmp_path / "rec", "-p", str(shell.pid))
     found = query(
         tmp_path / "rec",

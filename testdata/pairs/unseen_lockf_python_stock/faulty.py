@@ -4,9 +4,9 @@ import fcntl
 import hashlib
 import sys
 
-for number in range(5):
+for number in range(12):
     sign = hashlib.pbkdf2_hmac("sha256", b"till 7", str(number).encode(), 10000).hex()
     with open(sys.argv[1], "a") as stock:
         fcntl.lockf(stock, fcntl.LOCK_EX)
         stock.write(f"{number} sold {sign}\n")
-print("5 sold")
+print("12 sold")
