@@ -10,6 +10,7 @@ mod interrupted;
 mod issues;
 mod lives;
 mod names;
+pub mod numbers;
 mod object_use;
 mod objects;
 mod rows;

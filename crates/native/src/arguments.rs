@@ -89,6 +89,80 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: Dump,
     },
+    /// Every instruction that a program executes, and every access to memory.
+    Itrace {
+        /// What to do with it.
+        #[command(subcommand)]
+        verb: Itrace,
+    },
+}
+
+/// What to do with a trace of instructions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Itrace {
+    /// Execute a process, or a command, instruction by instruction, and record each one. What the kernel does is not recorded.
+    #[command(
+        after_help = "The process runs some thousand times slower meanwhile.\n\nExamples:\n  sysdock-native itrace attach -o rec -- ls\n  sysdock-native itrace attach -o rec --limit 1000000 4711"
+    )]
+    Attach(ItraceAttach),
+    /// Make the tables of a recording of an event file (trace.sdit) in its folder.
+    #[command(after_help = "Example:\n  sysdock-native itrace convert guest-trace -o rec")]
+    Convert(ItraceConvert),
+    /// Print the events of a recording, one a line: blocks of instructions, loads, stores, system calls.
+    #[command(after_help = "Example:\n  sysdock-native itrace decode rec | head")]
+    Decode(ItraceDecode),
+}
+
+/// Arguments of `itrace attach`.
+#[derive(Debug, Args)]
+pub(crate) struct ItraceAttach {
+    /// A process that runs; all its threads are traced, and what they start.
+    #[arg(value_name = "PID", required_unless_present = "command", conflicts_with = "command")]
+    pub(crate) pid: Option<i32>,
+    /// Folder to make.
+    #[arg(short, long, value_name = "REC")]
+    pub(crate) output: PathBuf,
+    /// Let the process go after so many instructions.
+    #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
+    pub(crate) limit: u64,
+    /// Let others read the recording. Otherwise only its owner may: it shows what the process did.
+    #[arg(long)]
+    pub(crate) share: bool,
+    #[command(flatten)]
+    pub(crate) progress: Progress,
+    /// The command to run.
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Arguments of `itrace convert`.
+#[derive(Debug, Args)]
+pub(crate) struct ItraceConvert {
+    /// Folder with trace.sdit and, where its recorder wrote them, facts.json and the files that it names.
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+    /// Folder to make.
+    #[arg(short, long, value_name = "REC")]
+    pub(crate) output: PathBuf,
+    /// Let others read the recording.
+    #[arg(long)]
+    pub(crate) share: bool,
+    #[command(flatten)]
+    pub(crate) progress: Progress,
+}
+
+/// Arguments of `itrace decode`.
+#[derive(Debug, Args)]
+pub(crate) struct ItraceDecode {
+    /// Folder of a recording, or of an event file.
+    #[arg(value_name = "REC")]
+    pub(crate) folder: PathBuf,
+    /// Print from this step on.
+    #[arg(long, value_name = "STEP", default_value_t = 0)]
+    pub(crate) first_step: u64,
+    /// Print at most so many lines; 0: all.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) limit: u64,
 }
 
 /// As clap wants it.

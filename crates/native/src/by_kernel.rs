@@ -6,6 +6,7 @@
 
 use std::{
     env,
+    ffi::OsString,
     io::{self, Write},
     os::{
         fd::{AsRawFd, FromRawFd, OwnedFd},
@@ -161,7 +162,7 @@ pub(crate) fn options(arguments: &arguments::Record) -> Vec<String> {
 
 /// Everything that may be refused.
 pub(crate) fn prepare(arguments: &arguments::Record) -> Result<Prepared, Refusal> {
-    let gate = if arguments.command.is_empty() { None } else { Some(close_gate(arguments)?) };
+    let gate = if arguments.command.is_empty() { None } else { Some(gate_of(arguments)?) };
     let group = match &arguments.target.cgroup {
         Some(path) => Some(Group::at(path).map_err(|error| {
             let hint = "give its folder, such as /sys/fs/cgroup/system.slice/nginx.service";
@@ -250,13 +251,16 @@ fn names_places(arguments: &arguments::Record) -> bool {
     !arguments.probe.is_empty() || !arguments.request.is_empty()
 }
 
-/// Make the process of the command. It gets the rights that whoever asked for the recording has.
-fn close_gate(arguments: &arguments::Record) -> Result<Gate, Message> {
-    let program = &arguments.command[0];
+fn gate_of(arguments: &arguments::Record) -> Result<Gate, Message> {
+    close_gate(&arguments.command, if arguments.as_root { None } else { Caller::find() })
+}
+
+/// Make the process of a command, which waits. It gets the rights of the caller, where there is one.
+pub(crate) fn close_gate(words: &[OsString], caller: Option<Caller>) -> Result<Gate, Message> {
+    let program = &words[0];
     // Found here, as strace does: looking for it along PATH is not the program's doing.
-    let mut command = Command::new(record::find_command(arguments).unwrap_or_else(|| program.into()));
-    command.arg0(program).args(&arguments.command[1..]);
-    let caller = if arguments.as_root { None } else { Caller::find() };
+    let mut command = Command::new(record::find_command(words, caller.as_ref()).unwrap_or_else(|| program.into()));
+    command.arg0(program).args(&words[1..]);
     command.envs(caller.iter().flat_map(Caller::variables).map(|(name, value)| (name, value)));
     let cannot =
         |error| Message::new(format!("cannot start a process: {error}"), "is the limit of processes (ulimit -u) reached?");

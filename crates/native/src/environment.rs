@@ -119,6 +119,19 @@ pub(crate) fn of_file_system(facts: &[(String, String)]) -> impl Iterator<Item =
     facts.iter().map(|(name, value)| row("file system", name, Some(value.clone())))
 }
 
+/// Where instructions were traced, and by whom.
+pub(crate) fn of_trace(facts: &sysdock_itrace::TraceFacts) -> Vec<Row> {
+    let rows = [
+        ("backend", Some(facts.backend.clone())),
+        ("cpu model", facts.cpu.clone()),
+        ("kernel", facts.kernel.clone()),
+        ("mitigations", facts.mitigations.clone()),
+        ("qemu", facts.qemu.clone()),
+        ("path of requests", facts.path.clone()),
+    ];
+    rows.into_iter().filter(|(_, value)| value.is_some()).map(|(name, value)| row("trace", name, value)).collect()
+}
+
 /// What a request costs the device that was scanned; the rules and analyses about disks read these names.
 pub(crate) fn of_device(name: &str, cost: &Result<Cost, String>) -> [Row; 4] {
     let cost = cost.as_ref();

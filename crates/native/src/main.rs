@@ -18,6 +18,7 @@ mod http_load;
 mod import;
 mod import_load;
 mod inherited;
+mod itrace;
 mod left_behind;
 mod load;
 mod measure;
@@ -43,6 +44,9 @@ fn main() -> ExitCode {
         arguments::Verb::Dump { verb: arguments::Dump::Info(arguments) } => dump::info(&arguments).map(Exit::Code),
         arguments::Verb::Dump { verb: arguments::Dump::Run(arguments) } => dump::run(&arguments).map(Exit::Code),
         arguments::Verb::Dump { verb: arguments::Dump::Serve(arguments) } => dump::serve(&arguments).map(Exit::Code),
+        arguments::Verb::Itrace { verb: arguments::Itrace::Attach(arguments) } => itrace::attach(&arguments),
+        arguments::Verb::Itrace { verb: arguments::Itrace::Convert(arguments) } => itrace::convert(&arguments).map(Exit::Code),
+        arguments::Verb::Itrace { verb: arguments::Itrace::Decode(arguments) } => itrace::decode(&arguments).map(Exit::Code),
         arguments::Verb::Load(arguments) => load::run(&arguments).map(Exit::Code),
         arguments::Verb::HttpLoad(arguments) => http_load::run(&arguments).map(Exit::Code),
         arguments::Verb::Measure(arguments) => measure::run(&arguments).map(Exit::Code),

@@ -6,6 +6,8 @@ use sysdock_agent::{AgentError, SettingsError};
 use sysdock_bpf::{BpfError, accounting::RUNNING};
 use sysdock_disk::{DiskError, map::MapError};
 use sysdock_dump::DumpError;
+use sysdock_itrace::ItraceError;
+use sysdock_itrace_file::FileError;
 use sysdock_load::LoadError;
 use sysdock_measure::MeasureError;
 use sysdock_strace::{Estimate, ImportError, Sign, Tool};
@@ -222,6 +224,31 @@ impl From<DumpError> for Message {
                 "install the debug information of that very kernel; --force uses this one, whose lines may be wrong",
             ),
             other => Message::bare(other.to_string()),
+        }
+    }
+}
+
+impl From<ItraceError> for Message {
+    fn from(error: ItraceError) -> Self {
+        match error {
+            ItraceError::Table(error) => error.into(),
+            ItraceError::Facts(path, error) => Message::bare(format!("{}: {error}", path.display())),
+            ItraceError::File(path, error) => {
+                let path = path.display();
+                match error {
+                    FileError::Io(error) if error.kind() == io::ErrorKind::NotFound => Message::new(
+                        format!("{path}: {error}"),
+                        "a recording of instructions is made by: sysdock itrace attach -o REC -- CMD",
+                    ),
+                    FileError::Io(error) => Message::bare(format!("{path}: {error}")),
+                    FileError::NoEventFile => Message::bare(format!("{path}: no event file of an instruction trace")),
+                    FileError::Version(version) => Message::new(
+                        format!("{path}: version {version} of the format is not known"),
+                        "a newer sysdock wrote it: use that one",
+                    ),
+                    FileError::Damaged(offset) => Message::bare(format!("{path}: damaged at byte {offset}")),
+                }
+            }
         }
     }
 }

@@ -42,7 +42,8 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Message> {
         return Err(Message::new("/proc is not mounted, or shows the processes of another PID namespace", hint));
     }
     if let Some(program) = arguments.command.first() {
-        check_command(program, find_command(arguments).is_some())?;
+        let caller = if arguments.as_root { None } else { Caller::find() };
+        check_command(program, find_command(&arguments.command, caller.as_ref()).is_some())?;
     } else if arguments.target.is_empty() {
         return Err(Message::new("nothing to record", "give a command behind --, or -p PID, --cgroup PATH or -a"));
     }
@@ -68,10 +69,9 @@ pub(crate) fn run(arguments: &arguments::Record) -> Result<Exit, Message> {
 }
 
 /// Where the command lies: looked for along the PATH that it is going to have.
-pub(crate) fn find_command(arguments: &arguments::Record) -> Option<PathBuf> {
-    let caller = if arguments.as_root { None } else { Caller::find() };
-    let path = caller.as_ref().and_then(Caller::path).map(OsStr::to_os_string).or_else(|| env::var_os("PATH"));
-    find_along(arguments.command.first()?, path)
+pub(crate) fn find_command(words: &[OsString], caller: Option<&Caller>) -> Option<PathBuf> {
+    let path = caller.and_then(Caller::path).map(OsStr::to_os_string).or_else(|| env::var_os("PATH"));
+    find_along(words.first()?, path)
 }
 
 /// Where a program lies that is started by name.
@@ -88,7 +88,7 @@ fn find_along(program: &OsStr, folders: Option<OsString>) -> Option<PathBuf> {
 }
 
 /// Refuse a command that cannot be started before anything is made for it.
-fn check_command(program: &OsStr, is_found: bool) -> Result<(), Message> {
+pub(crate) fn check_command(program: &OsStr, is_found: bool) -> Result<(), Message> {
     if is_found {
         return Ok(());
     }

@@ -4,7 +4,7 @@ mod aio;
 pub(crate) mod compat;
 pub(crate) mod events;
 pub(crate) mod meanings;
-pub(crate) mod numbers;
+pub(crate) use sysdock_calls::numbers;
 mod rows;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -43,10 +43,11 @@ const HIGH: &str = "\
 
 const HIGH_FROM: usize = 424;
 /// A call that only 32-bit programs have.
-pub(crate) const WITHOUT_NAME: usize = 510;
+pub const WITHOUT_NAME: usize = 510;
 
 /// The names in order of their numbers; empty where there is none.
-pub(crate) fn names() -> Vec<&'static str> {
+#[must_use]
+pub fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> = LOW.split_ascii_whitespace().collect();
     names.resize(HIGH_FROM, "");
     names.extend(HIGH.split_ascii_whitespace());

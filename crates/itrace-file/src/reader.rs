@@ -1,0 +1,191 @@
+//! Reads an event file, also one that is damaged or was not finished.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use crate::coding::{STREAMS, decode};
+use crate::{BLOCKS, Block, EVENTS, FACTS, Facts, FileError, HEADER, INDEX, Indexed, MAGIC, SECTION_EVENTS, dictionary};
+
+/// More than any writer puts in one section without compression.
+const MOST_BYTES: u64 = 1 << 30;
+const HEAD: u64 = 24;
+/// Five numbers, and two lengths for each stream.
+const EVENTS_HEAD: usize = 8 * (5 + 2 * STREAMS);
+
+/// The numbers before the streams of a section of events.
+pub type EventsHead = Indexed;
+
+/// An event file.
+pub struct Reader {
+    file: File,
+    /// What was known when recording began.
+    pub header: Facts,
+    /// What is known since.
+    pub facts: Facts,
+    /// The code that was executed.
+    pub blocks: Vec<Block>,
+    /// The sections of events, in order.
+    pub sections: Vec<Indexed>,
+    complete: bool,
+    damaged: Vec<u64>,
+}
+
+struct Head {
+    kind: u32,
+    crc: u32,
+    length: u64,
+    plain: u64,
+}
+
+impl Reader {
+    /// Reads all but the events.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`]; sections that are damaged are no error here, but listed in [`Reader::damaged`].
+    pub fn open(file: File) -> Result<Reader, FileError> {
+        let length = file.metadata()?.len();
+        let mut magic = [0; 8];
+        if file.read_exact_at(&mut magic, 0).is_err() || magic[..4] != MAGIC[..4] {
+            return Err(FileError::NoEventFile);
+        }
+        if magic != MAGIC {
+            return Err(FileError::Version(u32::from_le_bytes([magic[4], magic[5], magic[6], magic[7]])));
+        }
+        let mut reader = Reader {
+            file,
+            header: Facts::new(),
+            facts: Facts::new(),
+            blocks: Vec::new(),
+            sections: Vec::new(),
+            complete: false,
+            damaged: Vec::new(),
+        };
+        let mut offset = MAGIC.len() as u64;
+        while offset < length {
+            let Some(head) = reader.head(offset, length) else {
+                reader.complete = false;
+                reader.damaged.push(offset);
+                break;
+            };
+            if reader.take(offset, &head).is_err() {
+                reader.damaged.push(offset);
+                if head.kind == BLOCKS {
+                    // Numbers of all later blocks would be wrong.
+                    reader.complete = false;
+                    break;
+                }
+            }
+            offset += HEAD + head.length;
+        }
+        Ok(reader)
+    }
+
+    /// Whether its writer ended it.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Where sections begin that are not as they were written, or are cut off.
+    #[must_use]
+    pub fn damaged(&self) -> &[u64] {
+        &self.damaged
+    }
+
+    /// Appends the words of a section.
+    ///
+    /// # Errors
+    ///
+    /// It is damaged, or cannot be read. Nothing is appended then.
+    pub fn events(&self, section: &Indexed, words: &mut Vec<u64>) -> Result<(), FileError> {
+        let before = words.len();
+        let damaged = || FileError::Damaged(section.offset);
+        let length = self.file.metadata()?.len();
+        let head = self.head(section.offset, length).ok_or_else(damaged)?;
+        let payload = self.payload(section.offset, &head)?;
+        let streams = unpack(&payload).ok_or_else(damaged)?;
+        let slices = std::array::from_fn(|index| streams[index].as_slice());
+        words.reserve(section.events as usize);
+        decode(&slices, section.events, words).map_err(|_| {
+            words.truncate(before);
+            damaged()
+        })
+    }
+
+    fn take(&mut self, offset: u64, head: &Head) -> Result<(), FileError> {
+        let damaged = || FileError::Damaged(offset);
+        if head.kind == EVENTS {
+            let section = self.events_head(offset, head).ok_or_else(damaged)?;
+            self.sections.push(section);
+            return Ok(());
+        }
+        let payload = self.payload(offset, head)?;
+        match head.kind {
+            HEADER => self.header = serde_json::from_slice(&payload).map_err(|_| damaged())?,
+            FACTS => self.facts = serde_json::from_slice(&payload).map_err(|_| damaged())?,
+            INDEX => self.complete = true,
+            BLOCKS => {
+                let plain = zstd::bulk::decompress(&payload, head.plain as usize).map_err(|_| damaged())?;
+                dictionary::decode(&plain, &mut self.blocks).map_err(|_| damaged())?;
+            }
+            // Of a later version; what is known can be read without it.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn head(&self, offset: u64, length: u64) -> Option<Head> {
+        let mut bytes = [0; HEAD as usize];
+        self.file.read_exact_at(&mut bytes, offset).ok()?;
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        let head = Head { kind: word(0), crc: word(4), length: long(8), plain: long(16) };
+        let end = offset.checked_add(HEAD)?.checked_add(head.length)?;
+        (end <= length && head.length <= MOST_BYTES && head.plain <= MOST_BYTES).then_some(head)
+    }
+
+    fn payload(&self, offset: u64, head: &Head) -> Result<Vec<u8>, FileError> {
+        let mut payload = vec![0; head.length as usize];
+        self.file.read_exact_at(&mut payload, offset + HEAD)?;
+        if crc32c::crc32c(&payload) == head.crc { Ok(payload) } else { Err(FileError::Damaged(offset)) }
+    }
+
+    /// The numbers of a section of events, which its checksum covers only together with its streams: checked where they are used.
+    fn events_head(&self, offset: u64, head: &Head) -> Option<Indexed> {
+        let mut bytes = [0; EVENTS_HEAD];
+        if head.length < EVENTS_HEAD as u64 {
+            return None;
+        }
+        self.file.read_exact_at(&mut bytes, offset + HEAD).ok()?;
+        let [first_event, events, first_step, steps, blocks] = numbers(&bytes);
+        // Only the last block of a section may go beyond its limit, by what one block accesses.
+        (events <= 2 * SECTION_EVENTS).then_some(Indexed {
+            offset,
+            first_event,
+            events,
+            first_step,
+            steps,
+            blocks: u32::try_from(blocks).ok()?,
+        })
+    }
+}
+
+fn numbers<const COUNT: usize>(bytes: &[u8]) -> [u64; COUNT] {
+    std::array::from_fn(|index| u64::from_le_bytes(bytes[8 * index..8 * index + 8].try_into().unwrap()))
+}
+
+fn unpack(payload: &[u8]) -> Option<[Vec<u8>; STREAMS]> {
+    let lengths: [u64; 2 * STREAMS] = numbers(payload.get(40..EVENTS_HEAD)?);
+    let mut rest = &payload[EVENTS_HEAD..];
+    let mut streams = <[Vec<u8>; STREAMS]>::default();
+    for (stream, pair) in streams.iter_mut().zip(lengths.chunks_exact(2)) {
+        let (packed, tail) = rest.split_at_checked(usize::try_from(pair[0]).ok()?)?;
+        rest = tail;
+        if pair[1] > MOST_BYTES {
+            return None;
+        }
+        *stream = zstd::bulk::decompress(packed, pair[1] as usize).ok()?;
+    }
+    Some(streams)
+}

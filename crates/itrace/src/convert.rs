@@ -1,0 +1,155 @@
+//! From an event file to tables.
+
+use std::{fs::File, path::Path, path::PathBuf, sync::mpsc, thread};
+
+use iced_x86::InstructionInfoFactory;
+use sysdock_itrace_file::{FileError, Reader};
+use sysdock_table::{Cancel, Recording, TableError};
+
+use crate::{Mapping, TaskFact, TraceFacts, code::Code, following::Follower, images::Images, tables::Tables};
+
+/// Name of the event file in a recording.
+pub const EVENTS: &str = "trace.sdit";
+/// Name of the file beside it with what its recorder knows.
+pub const FACTS: &str = "facts.json";
+
+/// Why a trace cannot be read.
+#[derive(Debug)]
+pub enum ItraceError {
+    /// The event file.
+    File(PathBuf, FileError),
+    /// The facts beside it.
+    Facts(PathBuf, String),
+    /// The recording cannot be written.
+    Table(TableError),
+}
+
+impl From<TableError> for ItraceError {
+    fn from(error: TableError) -> ItraceError {
+        ItraceError::Table(error)
+    }
+}
+
+/// What a trace had.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What its recorder knew.
+    pub facts: TraceFacts,
+    /// Words of the file that were read.
+    pub events: u64,
+    /// Steps, each iteration of a repeated string instruction as one, and each such instruction as one.
+    pub steps: [u64; 2],
+    /// Sections that are damaged, and what was lost with them.
+    pub damaged: u64,
+    /// Whether the recorder ended the file.
+    pub complete: bool,
+    /// Returns in the kernel whose call was in the trace: found, and not.
+    pub kernel_returns: [u64; 2],
+    /// Whether the caller broke it off.
+    pub cancelled: bool,
+}
+
+/// An event file, and what is known beside it.
+pub(crate) struct Trace {
+    pub(crate) reader: Reader,
+    pub(crate) facts: TraceFacts,
+}
+
+impl Trace {
+    /// `folder` holds the event file.
+    pub(crate) fn open(folder: &Path) -> Result<Trace, ItraceError> {
+        let path = folder.join(EVENTS);
+        let failed = |error: FileError| ItraceError::File(path.clone(), error);
+        let reader = Reader::open(File::open(&path).map_err(|error| failed(error.into()))?).map_err(failed)?;
+        let mut all = reader.header.clone();
+        all.extend(reader.facts.clone());
+        let beside = folder.join(FACTS);
+        if let Ok(text) = std::fs::read_to_string(&beside) {
+            let more: sysdock_itrace_file::Facts =
+                serde_json::from_str(&text).map_err(|error| ItraceError::Facts(beside.clone(), error.to_string()))?;
+            all.extend(more);
+        }
+        let facts = serde_json::from_value(serde_json::Value::Object(all))
+            .map_err(|error| ItraceError::Facts(beside, error.to_string()))?;
+        Ok(Trace { reader, facts })
+    }
+
+    pub(crate) fn codes(&self) -> Vec<Code> {
+        let mut factory = InstructionInfoFactory::new();
+        self.reader.blocks.iter().map(|block| Code::of(block, &mut factory)).collect()
+    }
+
+    /// Calls `take` with the words of each section in turn, while another thread decodes the next one. Returns the number of sections that
+    /// are damaged. False ends it.
+    pub(crate) fn sections(&self, mut take: impl FnMut(&[u64]) -> bool) -> u64 {
+        let mut damaged = self.reader.damaged().len() as u64;
+        thread::scope(|scope| {
+            let (send, receive) = mpsc::sync_channel(1);
+            scope.spawn(move || {
+                for section in &self.reader.sections {
+                    let mut words = Vec::new();
+                    let decoded = self.reader.events(section, &mut words).map(|()| words);
+                    if send.send(decoded).is_err() {
+                        break;
+                    }
+                }
+            });
+            for decoded in receive {
+                match decoded {
+                    Ok(words) if !take(&words) => break,
+                    Ok(_) => {}
+                    Err(_) => damaged += 1,
+                }
+            }
+        });
+        damaged
+    }
+}
+
+/// Make the tables of the event file in the folder of a recording. `report` gets the number of events so far, and of all.
+///
+/// # Errors
+/// [`ItraceError`]. Damage of single sections is no error, but counted.
+pub fn convert(
+    folder: &Path,
+    recording: &mut Recording,
+    cancel: &Cancel,
+    report: &mut dyn FnMut(u64, u64),
+) -> Result<Outcome, ItraceError> {
+    let trace = Trace::open(folder)?;
+    let codes = trace.codes();
+    let all: u64 = trace.reader.sections.iter().map(|section| section.events).sum();
+    let steps: u64 = trace.reader.sections.iter().map(|section| section.steps).sum();
+    let mut tables = Tables::new(recording, &trace.facts, steps);
+    let mut follower = Follower::new(&trace.reader.blocks, &codes, Images::new(&trace.facts, folder), &trace.facts);
+    let mut cancelled = false;
+    let damaged = trace.sections(|words| {
+        for &word in words {
+            follower.take(word, &mut tables);
+        }
+        report(follower.events, all);
+        cancelled = cancel.requested();
+        !cancelled
+    });
+    follower.finish(&mut tables);
+    tables.finish(&follower)?;
+    Ok(Outcome {
+        events: follower.events,
+        steps: [follower.steps.single, follower.steps.collapsed],
+        damaged,
+        complete: trace.reader.is_complete(),
+        kernel_returns: follower.kernel_returns,
+        cancelled,
+        facts: trace.facts.clone(),
+    })
+}
+
+/// What a stepper learned, as the facts of its event file.
+#[must_use]
+pub fn facts_of(tasks: &[TaskFact], mappings: &[Mapping], unread: u64) -> sysdock_itrace_file::Facts {
+    let mut facts = sysdock_itrace_file::Facts::new();
+    facts.insert("tasks".into(), serde_json::to_value(tasks).unwrap_or_default());
+    facts.insert("mappings".into(), serde_json::to_value(mappings).unwrap_or_default());
+    facts.insert("unread".into(), unread.into());
+    facts
+}

@@ -1,0 +1,660 @@
+//! Goes through the events of a trace: which task executes, in which mode and function, and who called whom.
+//!
+//! A task has a stack of frames. Blocks follow each other by the last instruction of the one before:
+//!
+//! * a call pushes a frame; a return goes back to the frame whose call lies before the address that it returns to;
+//! * a jump to another function ends one frame and begins another with the same caller (a tail call);
+//! * where user code is followed by kernel code, or a block begins an entry of the kernel that nobody has jumped to, an entry frame is pushed: a
+//!   system call, an interrupt or a fault. Leaving the kernel goes back below it;
+//! * code of mitigations that stands in for a return or an indirect jump (*thunks*) has a frame of its own, and what it does to the stack is
+//!   what the instruction it stands for would have done.
+//!
+//! Frames that were there before the first event are not known: a return that goes beyond them begins a frame anew.
+
+use rustc_hash::FxHashMap;
+use sysdock_itrace_file::{Access, Block, Event, Note};
+
+use crate::{
+    TraceFacts,
+    code::{Code, Exit},
+    images::{Images, Mode, Role},
+};
+
+/// How a frame came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// It was there before, or nobody saw how.
+    Window,
+    Call,
+    /// Without a new place to return to.
+    Jump,
+    SystemCall,
+    Interrupt,
+    Exception,
+    /// A handler of a signal.
+    Signal,
+}
+
+impl How {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            How::Window => "before",
+            How::Call => "call",
+            How::Jump => "jump",
+            How::SystemCall => "system_call",
+            How::Interrupt => "interrupt",
+            How::Exception => "exception",
+            How::Signal => "signal",
+        }
+    }
+}
+
+/// A function that ran once, or a part of that.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    pub(crate) call: u64,
+    pub(crate) caller: Option<u64>,
+    pub(crate) function: u32,
+    pub(crate) how: How,
+    pub(crate) first_step: u64,
+    pub(crate) own: u64,
+    pub(crate) total: u64,
+    /// Its function and those that led to it, in [`Follower::paths`].
+    pub(crate) path: u32,
+    /// Whether no other call of the function is under way around it.
+    pub(crate) outermost: bool,
+    return_to: Option<u64>,
+    is_entry: bool,
+    thunk: Option<Role>,
+    /// Where a repeated string instruction was left that may go on.
+    repeating: Option<u64>,
+    /// The system call, once its function is known.
+    pub(crate) entered: Option<u32>,
+}
+
+/// A function, and the path of calls that led to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Path {
+    pub(crate) parent: Option<u32>,
+    pub(crate) task: u32,
+    pub(crate) function: u32,
+}
+
+/// What a block is in an address space.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    function: u32,
+    image: u32,
+    mode: Mode,
+    role: Role,
+    /// Whether it is the first block of its function.
+    is_start: bool,
+}
+
+/// A task, and where it is.
+#[derive(Debug)]
+pub(crate) struct Task {
+    /// Address of its `task_struct`, where that says who executes.
+    pub(crate) address: Option<u64>,
+    /// Its number among the facts.
+    pub(crate) fact: Option<usize>,
+    /// Its process, as far as known: whose mappings count.
+    tgid: i32,
+    frames: Vec<Frame>,
+    last: Option<Last>,
+    pub(crate) steps: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    block: u32,
+    whole: bool,
+    mode: Mode,
+}
+
+/// Steps in a block, in both ways of counting.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Steps {
+    /// Each iteration of a repeated string instruction counts.
+    pub(crate) single: u64,
+    /// Each such instruction counts once.
+    pub(crate) collapsed: u64,
+}
+
+/// Gets what happened. Steps are counted from the beginning of the trace.
+pub(crate) trait Sink {
+    /// A block was executed.
+    fn block(&mut self, at: At, block: &Code, executed: u32, steps: Steps);
+    /// Memory was accessed.
+    fn access(&mut self, at: At, access: &Access);
+    /// Another function executes now.
+    fn transition(&mut self, task: u32, step: u64, from: u32, to: u32, how: Transition, depth: u32);
+    /// A frame ended; `returned`: and not only the trace or the request.
+    fn ended(&mut self, task: u32, frame: &Frame, depth: u32, returned: bool);
+    /// Another task executes now.
+    fn switched(&mut self, from: u32, to: u32, step: u64);
+    /// The kernel was entered, and nothing of what it did there is in the trace.
+    fn untraced(&mut self, task: u32, step: u64, number: u32);
+    /// A signal was delivered.
+    fn signal(&mut self, task: u32, step: u64, number: u32);
+    /// Whether a request begins or ends with a marker: then frames begin anew before it is said.
+    fn is_cut(&self, value: u32) -> bool;
+    /// The program executed a marker.
+    fn marker(&mut self, value: u32);
+}
+
+/// Who executes, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct At {
+    pub(crate) task: u32,
+    pub(crate) mode: Mode,
+    pub(crate) image: u32,
+    pub(crate) step: u64,
+}
+
+/// How one function is followed by another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transition {
+    Call,
+    Return,
+    Jump,
+    /// Into the kernel.
+    Enter,
+    /// Out of it.
+    Leave,
+}
+
+impl Transition {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Transition::Call => "call",
+            Transition::Return => "return",
+            Transition::Jump => "jump",
+            Transition::Enter => "enter",
+            Transition::Leave => "leave",
+        }
+    }
+}
+
+/// The block that is being executed.
+#[derive(Clone, Copy)]
+struct Current {
+    block: u32,
+    place: Place,
+    left: Option<u32>,
+    repeated: Option<u32>,
+    /// Accesses of its repeated string instruction.
+    repeats: u32,
+    switch_to: Option<u64>,
+}
+
+/// Follows tasks.
+pub(crate) struct Follower<'b> {
+    blocks: &'b [Block],
+    codes: &'b [Code],
+    pub(crate) images: Images,
+    pub(crate) tasks: Vec<Task>,
+    by_address: FxHashMap<u64, u32>,
+    task: u32,
+    /// What each block is, by process; the kernel's under 0.
+    places: FxHashMap<i32, Vec<Option<Place>>>,
+    current: Option<Current>,
+    next_call: u64,
+    /// Paths of calls that were taken.
+    pub(crate) paths: Vec<Path>,
+    known_paths: FxHashMap<Path, u32>,
+    pub(crate) steps: Steps,
+    pub(crate) events: u64,
+    /// Returns in the kernel that found their frame, and those that did not though it began in the trace.
+    pub(crate) kernel_returns: [u64; 2],
+    facts: &'b TraceFacts,
+}
+
+impl<'b> Follower<'b> {
+    pub(crate) fn new(blocks: &'b [Block], codes: &'b [Code], images: Images, facts: &'b TraceFacts) -> Follower<'b> {
+        let mut follower = Follower {
+            blocks,
+            codes,
+            images,
+            tasks: Vec::new(),
+            by_address: FxHashMap::default(),
+            task: 0,
+            places: FxHashMap::default(),
+            current: None,
+            next_call: 0,
+            paths: Vec::new(),
+            known_paths: FxHashMap::default(),
+            steps: Steps::default(),
+            events: 0,
+            kernel_returns: [0; 2],
+            facts,
+        };
+        if facts.tasks.iter().any(|task| task.id.is_some()) {
+            for index in 0..facts.tasks.len() {
+                follower.add_task(None, Some(index));
+            }
+        } else {
+            // Who executes first is known when the first other task does.
+            follower.add_task(None, None);
+        }
+        follower
+    }
+
+    pub(crate) fn take(&mut self, word: u64, sink: &mut impl Sink) {
+        match Event::unpack(word) {
+            Some(Event::Block(block)) => {
+                self.end_block(sink);
+                self.enter(block, sink);
+            }
+            Some(Event::Access(access)) => self.access(&access, sink),
+            Some(Event::Note(Note::Left(count))) => {
+                self.current = self.current.map(|current| Current { left: Some(u32::from(count)), ..current })
+            }
+            Some(Event::Note(Note::Repeated(times))) => {
+                self.current = self.current.map(|current| Current { repeated: Some(times), ..current })
+            }
+            Some(Event::Note(note)) => {
+                self.end_block(sink);
+                self.note(note, sink);
+            }
+            None => {}
+        }
+        self.events += 1;
+    }
+
+    /// Nothing comes any more.
+    pub(crate) fn finish(&mut self, sink: &mut impl Sink) {
+        self.end_block(sink);
+        self.end_frames(sink);
+    }
+
+    fn note(&mut self, note: Note, sink: &mut impl Sink) {
+        match note {
+            Note::Task(task) if (task as usize) < self.tasks.len() => self.switch(task, sink),
+            Note::Untraced(number) => sink.untraced(self.task, self.steps.single, number),
+            Note::Signal(number) => sink.signal(self.task, self.steps.single, number),
+            Note::Marker(value) => {
+                if sink.is_cut(value) {
+                    self.end_frames(sink);
+                }
+                sink.marker(value);
+            }
+            _ => {}
+        }
+    }
+
+    fn access(&mut self, access: &Access, sink: &mut impl Sink) {
+        let Some(current) = &mut self.current else { return };
+        let at = At { task: self.task, mode: current.place.mode, image: current.place.image, step: self.steps.single };
+        let code = &self.codes[current.block as usize];
+        if code.repeat.is_some_and(|repeat| repeat.instruction == access.instruction) {
+            current.repeats += 1;
+        }
+        if let Some((_, offset)) = code.switch.filter(|(instruction, _)| *instruction == access.instruction && !access.store) {
+            current.switch_to = Some(access.address.wrapping_sub(offset));
+        } else if let Some((_, offset)) =
+            code.switch.filter(|(instruction, _)| *instruction == access.instruction + 1 && access.store)
+        {
+            // The store just before says whom the processor leaves.
+            let task = &mut self.tasks[self.task as usize];
+            if task.address.is_none() && task.fact.is_none() {
+                let address = access.address.wrapping_sub(offset);
+                task.address = Some(address);
+                self.by_address.insert(address, self.task);
+                self.name_task(self.task);
+            }
+        }
+        sink.access(at, access);
+    }
+
+    /// Counts the block that was executed.
+    fn end_block(&mut self, sink: &mut impl Sink) {
+        let Some(current) = self.current.take() else { return };
+        let code = &self.codes[current.block as usize];
+        let executed = current.left.map_or(code.count, |left| left.min(code.count));
+        let task = &mut self.tasks[self.task as usize];
+        let Some(frame) = task.frames.last_mut() else { return };
+        let mut steps = Steps { single: u64::from(executed), collapsed: u64::from(executed) };
+        match code.repeat.filter(|repeat| executed > u32::from(repeat.instruction)) {
+            Some(repeat) => {
+                let iterations = u64::from(current.repeated.unwrap_or(current.repeats / repeat.accesses));
+                let goes_on = repeat.instruction == 0 && frame.repeating == Some(code.end);
+                if goes_on {
+                    steps.single += iterations;
+                    steps.single -= 1;
+                    steps.collapsed -= 1;
+                } else {
+                    steps.single += iterations.max(1) - 1;
+                }
+                frame.repeating = Some(code.end);
+            }
+            None => frame.repeating = None,
+        }
+        frame.own += steps.single;
+        frame.total += steps.single;
+        task.steps += steps.single;
+        task.last = Some(Last { block: current.block, whole: executed == code.count, mode: current.place.mode });
+        let at = At { task: self.task, mode: current.place.mode, image: current.place.image, step: self.steps.single };
+        sink.block(at, code, executed, steps);
+        self.steps.single += steps.single;
+        self.steps.collapsed += steps.collapsed;
+        if let Some(address) = current.switch_to {
+            let next = self.by_address.get(&address).copied().unwrap_or_else(|| self.add_task(Some(address), None));
+            self.switch(next, sink);
+        }
+    }
+
+    fn add_task(&mut self, address: Option<u64>, fact: Option<usize>) -> u32 {
+        let number = self.tasks.len() as u32;
+        self.tasks.push(Task { address, fact, tgid: 0, frames: Vec::new(), last: None, steps: 0 });
+        if let Some(address) = address {
+            self.by_address.insert(address, number);
+        }
+        self.name_task(number);
+        number
+    }
+
+    /// Finds who a task is.
+    fn name_task(&mut self, number: u32) {
+        let task = &mut self.tasks[number as usize];
+        if let Some(address) = task.address {
+            let is_it = |text: &String| u64::from_str_radix(text.trim_start_matches("0x"), 16) == Ok(address);
+            task.fact = self.facts.tasks.iter().position(|fact| fact.address.as_ref().is_some_and(is_it));
+        }
+        // Processes that nobody knows have code of their own.
+        task.tgid = task.fact.map_or(-1 - number as i32, |fact| self.facts.tasks[fact].tgid);
+    }
+
+    fn switch(&mut self, next: u32, sink: &mut impl Sink) {
+        if next != self.task {
+            sink.switched(self.task, next, self.steps.single);
+            self.task = next;
+        }
+    }
+
+    fn place(&mut self, block: u32) -> Place {
+        let code = &self.codes[block as usize];
+        let tgid = if code.is_kernel() { 0 } else { self.tasks[self.task as usize].tgid };
+        let places = self.places.entry(tgid).or_default();
+        if places.len() <= block as usize {
+            places.resize(self.codes.len(), None);
+        }
+        if let Some(place) = places[block as usize] {
+            return place;
+        }
+        let function = self.images.function_of(&self.blocks[block as usize], tgid, self.events);
+        let known = &self.images.functions[function as usize];
+        let place = Place {
+            function,
+            image: known.image,
+            mode: self.images.images[known.image as usize].mode,
+            role: known.role,
+            is_start: known.start == code.address,
+        };
+        self.places.entry(tgid).or_default()[block as usize] = Some(place);
+        place
+    }
+
+    /// A block begins.
+    fn enter(&mut self, block: u32, sink: &mut impl Sink) {
+        let place = self.place(block);
+        let from = self.tasks[self.task as usize].frames.last().map(|frame| frame.function);
+        let how = self.move_frames(block, place, sink);
+        let depth = self.tasks[self.task as usize].frames.len() as u32;
+        if let (Some(from), Some(how)) = (from, how) {
+            sink.transition(self.task, self.steps.single, from, self.top().function, how, depth);
+        }
+        // The first function in the table of system calls names the call.
+        if place.mode == Mode::Kernel && place.is_start {
+            self.name_entry(place.function);
+        }
+        self.current = Some(Current { block, place, left: None, repeated: None, repeats: 0, switch_to: None });
+    }
+
+    fn name_entry(&mut self, function: u32) {
+        let name = &self.images.functions[function as usize].name;
+        if !name.starts_with("__x64_sys_") && !name.starts_with("__ia32_sys_") && !name.starts_with("__do_sys_ni") {
+            return;
+        }
+        let frames = &mut self.tasks[self.task as usize].frames;
+        if let Some(entry) = frames.iter_mut().rev().find(|frame| frame.is_entry) {
+            entry.entered.get_or_insert(function);
+        }
+    }
+
+    fn top(&self) -> &Frame {
+        self.tasks[self.task as usize].frames.last().expect("a block has a frame")
+    }
+
+    fn move_frames(&mut self, block: u32, place: Place, sink: &mut impl Sink) -> Option<Transition> {
+        let address = self.codes[block as usize].address;
+        let Some(last) = self.tasks[self.task as usize].last.filter(|_| !self.tasks[self.task as usize].frames.is_empty()) else {
+            self.push(place, How::Window, None);
+            return None;
+        };
+        let code = &self.codes[last.block as usize];
+        let (exit, end) = (if last.whole { code.exit } else { Exit::Next }, code.end);
+        if place.mode == Mode::Kernel && last.mode != Mode::Kernel {
+            self.push(place, entry_of(place.role), None);
+            return Some(Transition::Enter);
+        }
+        if place.mode != Mode::Kernel && last.mode == Mode::Kernel {
+            self.leave(place, sink);
+            return Some(Transition::Leave);
+        }
+        if place.mode == Mode::Kernel {
+            let is_entry = matches!(place.role, Role::Interrupt | Role::Exception) && place.is_start;
+            if is_entry && (!last.whole || !matches!(exit, Exit::Call | Exit::Jump))
+                || is_entry && self.top().function != place.function && exit == Exit::Jump && address != end
+            {
+                self.push(place, entry_of(place.role), None);
+                return Some(Transition::Enter);
+            }
+            if exit == Exit::Leave {
+                self.pop_entry(sink);
+                return Some(self.settle(place, sink).unwrap_or(Transition::Leave));
+            }
+        }
+        self.within(exit, end, address, place, sink)
+    }
+
+    /// Both blocks are of the kernel, or neither.
+    fn within(&mut self, exit: Exit, end: u64, address: u64, place: Place, sink: &mut impl Sink) -> Option<Transition> {
+        let is_thunk = matches!(place.role, Role::ReturnThunk | Role::IndirectThunk);
+        match (self.top().thunk, is_thunk) {
+            (Some(_), true) => return None,
+            (Some(Role::ReturnThunk), false) => {
+                self.pop(sink, true);
+                return self.go_back(address, place, sink);
+            }
+            (Some(_), false) => {
+                self.replace(place, sink);
+                return Some(Transition::Jump);
+            }
+            (None, true) if exit == Exit::Call => {
+                self.push(place, How::Call, Some(end));
+                self.mark_thunk(place.role);
+                return Some(Transition::Call);
+            }
+            (None, true) if place.role == Role::ReturnThunk => {
+                self.push(place, How::Jump, None);
+                self.mark_thunk(place.role);
+                return Some(Transition::Jump);
+            }
+            (None, true) => {
+                self.replace(place, sink);
+                self.mark_thunk(place.role);
+                return Some(Transition::Jump);
+            }
+            (None, false) => {}
+        }
+        match exit {
+            // A call of what comes next only asks for its own address.
+            Exit::Call if address != end || place.is_start => {
+                self.push(place, How::Call, Some(end));
+                Some(Transition::Call)
+            }
+            Exit::Return => self.go_back(address, place, sink),
+            _ => self.settle(place, sink),
+        }
+    }
+
+    fn mark_thunk(&mut self, role: Role) {
+        if let Some(frame) = self.tasks[self.task as usize].frames.last_mut() {
+            frame.thunk = Some(role);
+        }
+    }
+
+    /// A return to an address.
+    fn go_back(&mut self, address: u64, place: Place, sink: &mut impl Sink) -> Option<Transition> {
+        let frames = &self.tasks[self.task as usize].frames;
+        let within = frames.iter().rev().take_while(|frame| !frame.is_entry);
+        let found = within.clone().position(|frame| frame.return_to == Some(address));
+        let in_window = within.clone().last().is_some_and(|frame| frame.how == How::Window);
+        if place.mode == Mode::Kernel && (found.is_some() || !in_window) {
+            self.kernel_returns[usize::from(found.is_none())] += 1;
+        }
+        match found {
+            Some(above) => {
+                for _ in 0..=above {
+                    self.pop(sink, true);
+                }
+                if self.tasks[self.task as usize].frames.is_empty() {
+                    self.push(place, How::Window, None);
+                }
+                self.settle(place, sink);
+            }
+            // Beyond what the trace has seen; or a return that is used as a jump.
+            None if self.top().function != place.function => {
+                let how = if in_window && !self.top().is_entry { How::Window } else { How::Jump };
+                let (return_to, is_entry) = (self.top().return_to, self.top().is_entry);
+                if is_entry {
+                    self.push(place, how, None);
+                } else {
+                    self.pop(sink, true);
+                    self.push(place, how, return_to);
+                }
+            }
+            None => {}
+        }
+        Some(Transition::Return)
+    }
+
+    /// The function that executes is that of the frame; where it is not, one was left by a jump.
+    fn settle(&mut self, place: Place, sink: &mut impl Sink) -> Option<Transition> {
+        if self.top().function == place.function {
+            return None;
+        }
+        if self.top().is_entry {
+            self.push(place, How::Jump, None);
+        } else {
+            self.replace(place, sink);
+        }
+        Some(Transition::Jump)
+    }
+
+    fn replace(&mut self, place: Place, sink: &mut impl Sink) {
+        let (return_to, is_entry, how) = (self.top().return_to, self.top().is_entry, self.top().how);
+        self.pop(sink, true);
+        self.push(place, if how == How::Window { How::Window } else { How::Jump }, return_to);
+        if let Some(frame) = self.tasks[self.task as usize].frames.last_mut() {
+            frame.is_entry = is_entry;
+        }
+    }
+
+    /// Goes back below the last entry of the kernel.
+    fn pop_entry(&mut self, sink: &mut impl Sink) {
+        while let Some(frame) = self.tasks[self.task as usize].frames.last() {
+            let is_entry = frame.is_entry;
+            self.pop(sink, true);
+            if is_entry {
+                break;
+            }
+        }
+        if self.tasks[self.task as usize].frames.is_empty() {
+            // It was entered before the trace began.
+            self.tasks[self.task as usize].last = None;
+        }
+    }
+
+    /// The kernel is left for user code.
+    fn leave(&mut self, place: Place, sink: &mut impl Sink) {
+        let is_kernel = |follower: &Self, frame: &Frame| {
+            let image = follower.images.functions[frame.function as usize].image;
+            follower.images.images[image as usize].mode == Mode::Kernel
+        };
+        while self.tasks[self.task as usize].frames.last().is_some_and(|frame| is_kernel(self, frame)) {
+            self.pop(sink, true);
+        }
+        let frames = &self.tasks[self.task as usize].frames;
+        match frames.iter().rev().position(|frame| frame.function == place.function) {
+            Some(0) => {}
+            // A handler of a signal is over, or `longjmp` was called by one.
+            Some(above) => (0..above).for_each(|_| self.pop(sink, true)),
+            None if frames.is_empty() => self.push(place, How::Window, None),
+            None => self.push(place, How::Signal, None),
+        }
+    }
+
+    fn push(&mut self, place: Place, how: How, return_to: Option<u64>) {
+        let frames = &mut self.tasks[self.task as usize].frames;
+        let path = Path { parent: frames.last().map(|frame| frame.path), task: self.task, function: place.function };
+        let path = *self.known_paths.entry(path).or_insert_with(|| {
+            self.paths.push(path);
+            self.paths.len() as u32 - 1
+        });
+        frames.push(Frame {
+            path,
+            outermost: frames.iter().all(|frame| frame.function != place.function),
+            call: self.next_call,
+            caller: frames.last().map(|frame| frame.call),
+            function: place.function,
+            how,
+            first_step: self.steps.single,
+            own: 0,
+            total: 0,
+            return_to,
+            is_entry: matches!(how, How::SystemCall | How::Interrupt | How::Exception),
+            thunk: None,
+            repeating: None,
+            entered: None,
+        });
+        self.next_call += 1;
+    }
+
+    fn pop(&mut self, sink: &mut impl Sink, returned: bool) {
+        let task = &mut self.tasks[self.task as usize];
+        let Some(frame) = task.frames.pop() else { return };
+        if let Some(caller) = task.frames.last_mut() {
+            caller.total += frame.total;
+        }
+        sink.ended(self.task, &frame, task.frames.len() as u32, returned);
+    }
+
+    /// Ends all frames without a return, and begins them anew.
+    fn end_frames(&mut self, sink: &mut impl Sink) {
+        for number in 0..self.tasks.len() as u32 {
+            let mut kept = self.tasks[number as usize].frames.clone();
+            let current = std::mem::replace(&mut self.task, number);
+            while !self.tasks[number as usize].frames.is_empty() {
+                self.pop(sink, false);
+            }
+            self.task = current;
+            for (index, frame) in kept.iter_mut().enumerate() {
+                frame.call = self.next_call + index as u64;
+                frame.caller = index.checked_sub(1).map(|before| self.next_call + before as u64);
+                (frame.own, frame.total, frame.first_step) = (0, 0, self.steps.single);
+            }
+            self.next_call += kept.len() as u64;
+            self.tasks[number as usize].frames = kept;
+        }
+    }
+}
+
+fn entry_of(role: Role) -> How {
+    match role {
+        Role::SystemCall => How::SystemCall,
+        Role::Interrupt => How::Interrupt,
+        _ => How::Exception,
+    }
+}

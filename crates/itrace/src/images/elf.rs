@@ -1,0 +1,159 @@
+//! Functions of an ELF file: named by its symbols (its own, those of a separate debug file, those that it exports, and those it calls through its
+//! procedure linkage table), and bounded by them or by `.eh_frame`, which stripped files have, too.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    path::{Path, PathBuf},
+};
+
+use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
+use memmap2::Mmap;
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SymbolKind};
+
+/// A file and its functions.
+#[derive(Debug)]
+pub(crate) struct ElfImage {
+    map: Mmap,
+    /// Offset in the file, length, address.
+    segments: Vec<(u64, u64, u64)>,
+    /// By start: name if any, and end.
+    functions: BTreeMap<u64, (Option<String>, u64)>,
+    pub(crate) build_id: Option<String>,
+    symbols: &'static str,
+}
+
+impl ElfImage {
+    /// None: it cannot be read as ELF. Debug files are looked for below `root` and on this machine.
+    pub(crate) fn open(path: &Path, root: Option<&Path>) -> Option<ElfImage> {
+        let map = map(path)?;
+        let file = object::File::parse(&*map).ok()?;
+        let segments =
+            file.segments().map(|segment| (segment.file_range().0, segment.file_range().1, segment.address())).collect();
+        let build_id =
+            file.build_id().ok().flatten().map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        let mut functions = BTreeMap::new();
+        add_frames(&file, &mut functions);
+        add_symbols(file.dynamic_symbols(), &mut functions);
+        add_linkage(&file, &mut functions);
+        let mut symbols = "dynsym";
+        if file.symbols().next().is_some() {
+            add_symbols(file.symbols(), &mut functions);
+            symbols = "symtab";
+        } else if let Some(debug) = build_id.as_ref().and_then(|id| debug_file(id, root)) {
+            if let Ok(debug) = object::File::parse(&*debug) {
+                add_symbols(debug.symbols(), &mut functions);
+                symbols = "debug file";
+            }
+        }
+        Some(ElfImage { segments, functions, build_id, symbols, map })
+    }
+
+    pub(crate) fn symbols(&self) -> &'static str {
+        self.symbols
+    }
+
+    /// Whether the file has these bytes there.
+    pub(crate) fn has(&self, offset: u64, bytes: &[u8]) -> bool {
+        usize::try_from(offset).ok().and_then(|offset| self.map.get(offset..offset + bytes.len())) == Some(bytes)
+    }
+
+    /// The address, as the file states it, of what lies at an offset.
+    pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
+        let (start, _, address) = self.segments.iter().find(|(start, length, _)| (*start..start + length).contains(&offset))?;
+        Some(offset - start + address)
+    }
+
+    /// Start of the function at an address, and its name. Without one, its bounds are still those of `.eh_frame`, or the gap between
+    /// functions that have names.
+    pub(crate) fn function(&self, address: u64) -> (u64, Option<&str>) {
+        match self.functions.range(..=address).next_back() {
+            Some((&start, (name, end))) if address < *end || *end <= start => (start, name.as_deref()),
+            Some((_, (_, end))) => (*end, None),
+            None => (0, None),
+        }
+    }
+}
+
+fn map(path: &Path) -> Option<Mmap> {
+    let file = File::open(path).ok()?;
+    // SAFETY: the map is only read, as bytes. If the file is truncated meanwhile, the kernel ends this process.
+    let map = unsafe { Mmap::map(&file) }.ok()?;
+    map.starts_with(b"\x7fELF").then_some(map)
+}
+
+fn debug_file(build_id: &str, root: Option<&Path>) -> Option<Mmap> {
+    let (first, rest) = build_id.split_at_checked(2)?;
+    let name = format!("usr/lib/debug/.build-id/{first}/{rest}.debug");
+    let places = [root.map(|root| root.join(&name)), Some(PathBuf::from("/").join(&name))];
+    places.into_iter().flatten().find_map(|path| map(&path))
+}
+
+type Functions = BTreeMap<u64, (Option<String>, u64)>;
+
+fn add_symbols<'d, S: ObjectSymbol<'d>>(symbols: impl Iterator<Item = S>, functions: &mut Functions) {
+    for symbol in symbols {
+        if symbol.kind() != SymbolKind::Text || !symbol.is_definition() || symbol.address() == 0 {
+            continue;
+        }
+        let Ok(name) = symbol.name() else { continue };
+        if name.is_empty() {
+            continue;
+        }
+        let whole = name.split(".cold").next().unwrap_or(name);
+        let entry = functions.entry(symbol.address()).or_insert((None, symbol.address() + symbol.size()));
+        // Several names of one function: the one with the fewest underscores in front is the one that people call.
+        let underscores = |name: &str| name.len() - name.trim_start_matches('_').len();
+        if entry.0.as_ref().is_none_or(|known| underscores(whole) < underscores(known)) {
+            entry.0 = Some(whole.to_owned());
+        }
+        entry.1 = entry.1.max(symbol.address() + symbol.size());
+    }
+}
+
+/// Bounds of functions, from the table by which stacks are unwound.
+fn add_frames(file: &object::File<'_>, functions: &mut Functions) {
+    let Some(section) = file.section_by_name(".eh_frame") else { return };
+    let Ok(data) = section.data() else { return };
+    let mut bases = BaseAddresses::default().set_eh_frame(section.address());
+    if let Some(text) = file.section_by_name(".text") {
+        bases = bases.set_text(text.address());
+    }
+    let frames = EhFrame::new(data, LittleEndian);
+    let mut entries = frames.entries(&bases);
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
+        // The whole linkage table has one entry; its parts have names of their own.
+        functions.insert(fde.initial_address(), (None, fde.initial_address() + fde.len()));
+    }
+}
+
+/// Entries of the procedure linkage table, named by the function that they jump to.
+fn add_linkage(file: &object::File<'_>, functions: &mut Functions) {
+    let (Some(symbols), Some(relocations)) = (file.dynamic_symbol_table(), file.dynamic_relocations()) else { return };
+    // R_X86_64_JUMP_SLOT and GLOB_DAT: the address of the entry of the table of offsets, and whose address is put there.
+    let names: std::collections::HashMap<u64, String> = relocations
+        .filter_map(|(address, relocation)| {
+            let RelocationTarget::Symbol(index) = relocation.target() else { return None };
+            Some((address, symbols.symbol_by_index(index).ok()?.name().ok()?.to_owned()))
+        })
+        .collect();
+    for section in file.sections().filter(|section| section.name().is_ok_and(|name| name.starts_with(".plt"))) {
+        let Ok(data) = section.data() else { continue };
+        let size = if section.name() == Ok(".plt.got") { 8 } else { 16 };
+        functions.remove(&section.address());
+        for (index, entry) in data.chunks(size).enumerate() {
+            let address = section.address() + (index * size) as u64;
+            let name = slot_of(entry, address).and_then(|slot| names.get(&slot)).map(|name| format!("{name}@plt"));
+            functions.insert(address, (name, address + size as u64));
+        }
+    }
+}
+
+/// The address that an entry jumps through: `jmp *slot(%rip)`, after `endbr64` or a `bnd` prefix where there is one.
+fn slot_of(entry: &[u8], address: u64) -> Option<u64> {
+    let at = entry.windows(2).position(|pair| pair == [0xff, 0x25])?;
+    let distance = i32::from_le_bytes(entry.get(at + 2..at + 6)?.try_into().ok()?);
+    Some((address + at as u64 + 6).wrapping_add_signed(i64::from(distance)))
+}

@@ -1,0 +1,249 @@
+//! `sysdock-native itrace`: every instruction.
+
+use std::{
+    ffi::OsString,
+    io,
+    os::unix::process::ExitStatusExt,
+    path::Path,
+    process::ExitStatus,
+    time::{Instant, SystemTime},
+};
+
+use sysdock_itrace::{EVENTS, Filter, ItraceError, Outcome, facts_of, stepping};
+use sysdock_itrace_file::{Facts, FileError, Writer};
+use sysdock_table::{Cancel, Capture, Ending, Folder, Manifest, Progress, Recording};
+
+use crate::{
+    arguments, by_kernel, confine, environment, import,
+    messages::{self, Message},
+    privileges::{self, Caller},
+    progress::Reporter,
+    record::{self, Exit},
+    signals,
+};
+
+/// Step through a process; ends as its command did.
+pub(crate) fn attach(arguments: &arguments::ItraceAttach) -> Result<Exit, Message> {
+    let cancel = Cancel::default();
+    signals::cancel_on_signal(&cancel);
+    let caller = Caller::find();
+    if let Some(program) = arguments.command.first() {
+        record::check_command(program, record::find_command(&arguments.command, caller.as_ref()).is_some())?;
+    }
+    let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
+    let started = (Instant::now(), SystemTime::now());
+    let mut manifest = manifest(started.1);
+    manifest.command = arguments.command.first().map(|_| environment::command_text(&arguments.command));
+    let mut recording = Recording::create_in(folder, manifest)?;
+    let stepped = match step(arguments, recording.folder(), caller, &cancel) {
+        Ok(stepped) => stepped,
+        Err(message) => {
+            recording.abandon();
+            return Err(message);
+        }
+    };
+    let (exit, ending) = match stepped.1 {
+        stepping::End::Exited(status) => (Exit::from(ExitStatus::from_raw(status)), Ending::EndOfInput),
+        stepping::End::Limit => (Exit::Code(0), Ending::EndOfInput),
+        stepping::End::Cancelled => (Exit::Code(messages::EXIT_INTERRUPTED), Ending::Interrupted),
+    };
+    recording.manifest.duration_ns = started.0.elapsed().as_nanos() as i64;
+    say_how(&stepped.1);
+    let status = make_tables(&arguments.output, recording, &arguments.progress, ending, &Cancel::default())?;
+    // Without a command, there is nothing else to end as.
+    let own = arguments.command.is_empty() || !matches!(stepped.1, stepping::End::Exited(_));
+    Ok(if own || status == messages::EXIT_ERROR { Exit::Code(status) } else { exit })
+}
+
+fn step(
+    arguments: &arguments::ItraceAttach,
+    folder: &Folder,
+    caller: Option<Caller>,
+    cancel: &Cancel,
+) -> Result<(stepping::Stepped, stepping::End), Message> {
+    let path = arguments.output.join(EVENTS);
+    let cannot_write = |error: io::Error| Message::bare(format!("{}: {error}", path.display()));
+    let file = folder.create_file(EVENTS).map_err(cannot_write)?;
+    let facts_file = file.try_clone().map_err(cannot_write)?;
+    let writer = Writer::create(file, &header()).map_err(cannot_write)?;
+    let gate = match arguments.command.is_empty() {
+        true => None,
+        false => Some(by_kernel::close_gate(&arguments.command, caller)?),
+    };
+    let pid = gate.as_ref().map_or(arguments.pid, |gate| i32::try_from(gate.pid()).ok()).unwrap_or(-1);
+    let stepper = stepping::Stepper::seize(pid, writer).map_err(|error| cannot_trace(pid, &error))?;
+    // The child is waited for by the stepper, as all that it traces.
+    let child = match gate {
+        Some(gate) => Some(gate.open().map_err(|error| Message::bare(format!("cannot run the command: {error}")))?),
+        None => {
+            stepper.interrupt();
+            None
+        }
+    };
+    let mut reporter = Reporter::new(&arguments.progress);
+    let flag = cancel.flag();
+    let stepped = stepper.run(arguments.limit, &flag, |steps| {
+        reporter.report(Progress { bytes_done: 0, bytes_total: None, lines: steps });
+    });
+    drop(child);
+    let stepped = stepped.map_err(cannot_write)?;
+    let facts = facts_of(&stepped.0.tasks, &stepped.0.mappings, stepped.0.unread);
+    Writer::append_facts(facts_file, &facts).map_err(cannot_write)?;
+    Ok(stepped)
+}
+
+fn cannot_trace(pid: i32, error: &io::Error) -> Message {
+    let fact = format!("process {pid}: {error}");
+    match error.raw_os_error() {
+        Some(libc::ESRCH) => Message::new(fact, "ps shows the processes that run"),
+        Some(libc::EPERM) => match tracer_of(pid) {
+            Some(tracer) => Message::new(
+                format!("process {pid} is traced by process {tracer} already"),
+                "a process can be traced by one tracer at a time: end that strace or debugger first",
+            ),
+            None => Message::new(
+                fact,
+                "run as root, or as the user of the process where /proc/sys/kernel/yama/ptrace_scope is 0; it can start the process itself: itrace attach -- CMD",
+            ),
+        },
+        _ => Message::bare(fact),
+    }
+}
+
+fn tracer_of(pid: i32) -> Option<i32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")?.trim().parse().ok())?;
+    (tracer != 0).then_some(tracer)
+}
+
+/// What is known of this machine before the first instruction.
+fn header() -> Facts {
+    let read = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
+    let model =
+        cpuinfo.lines().find_map(|line| Some(line.strip_prefix("model name")?.trim_start_matches(['\t', ' ', ':']).to_owned()));
+    let mut header = Facts::new();
+    header.insert("backend".into(), "attach".into());
+    for (name, value) in [("cpu", model), ("kernel", read("/proc/sys/kernel/osrelease"))] {
+        if let Some(value) = value {
+            header.insert(name.into(), value.into());
+        }
+    }
+    header
+}
+
+fn say_how(end: &stepping::End) {
+    match end {
+        stepping::End::Limit => messages::note("the limit of instructions is reached: the process goes on untraced"),
+        stepping::End::Cancelled => messages::note("interrupted: the process goes on untraced"),
+        stepping::End::Exited(_) => {}
+    }
+}
+
+/// Make tables of the event file in a folder.
+pub(crate) fn convert(arguments: &arguments::ItraceConvert) -> Result<u8, Message> {
+    let cancel = Cancel::default();
+    signals::cancel_on_signal(&cancel);
+    let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
+    let recording = Recording::create_in(folder, manifest(SystemTime::now()))?;
+    let copied = copy_events(&arguments.folder, recording.folder());
+    if let Err(error) = copied {
+        recording.abandon();
+        return Err(error);
+    }
+    make_tables(&arguments.folder, recording, &arguments.progress, Ending::EndOfInput, &cancel)
+}
+
+/// The events belong to the recording.
+fn copy_events(from: &Path, to: &Folder) -> Result<(), Message> {
+    let path = from.join(EVENTS);
+    let failed = |error: io::Error| ItraceError::File(path.clone(), FileError::Io(error));
+    let mut source = std::fs::File::open(&path).map_err(failed)?;
+    let mut copy = to.create_file(EVENTS).map_err(failed)?;
+    io::copy(&mut source, &mut copy).map_err(failed)?;
+    Ok(())
+}
+
+fn make_tables(
+    folder: &Path,
+    mut recording: Recording,
+    progress: &arguments::Progress,
+    ending: Ending,
+    cancel: &Cancel,
+) -> Result<u8, Message> {
+    let mut reporter = Reporter::new(progress);
+    let report = &mut |done, all| reporter.report(Progress { bytes_done: 8 * done, bytes_total: Some(8 * all), lines: done });
+    let outcome = match sysdock_itrace::convert(folder, &mut recording, cancel, report) {
+        Ok(outcome) => outcome,
+        Err(ItraceError::Table(error)) => {
+            let _ = recording.finish(Ending::WriteError);
+            return Err(error.into());
+        }
+        Err(error) => {
+            recording.abandon();
+            return Err(error.into());
+        }
+    };
+    let mut rows = environment::of_this_machine(&std::env::args_os().collect::<Vec<OsString>>(), None);
+    rows.extend(environment::of_trace(&outcome.facts));
+    environment::add(&mut recording, &rows)?;
+    describe(&mut recording, &outcome);
+    say(&outcome);
+    let ending = if outcome.cancelled { Ending::Interrupted } else { ending };
+    Ok(import::status(recording.finish(ending)?.capture().ended_by))
+}
+
+fn manifest(started: SystemTime) -> Manifest {
+    let mut capture = Capture::new("itrace", "instructions", sysdock_itrace::ABOUT);
+    // Steps are its clock.
+    capture.clock.kind = "relative".into();
+    capture.clock.note = Some("instructions have no time of their own: they are numbered".into());
+    let mut manifest = Manifest::of(capture);
+    manifest.started_ns = environment::epoch_ns(started);
+    manifest.tool.host = environment::host_name();
+    manifest
+}
+
+fn describe(recording: &mut Recording, outcome: &Outcome) {
+    let capture = recording.manifest.capture_mut();
+    capture.total = outcome.steps[0];
+    capture.understood = outcome.steps[0];
+    capture.lost = outcome.damaged;
+}
+
+fn say(outcome: &Outcome) {
+    let facts = &outcome.facts;
+    let model = facts.cpu.as_ref().map(|cpu| format!(" on {cpu}")).unwrap_or_default();
+    let repeated = outcome.steps[0] - outcome.steps[1];
+    messages::note(&format!(
+        "{} steps{model} ({repeated} of them repeat a string instruction), backend {}",
+        outcome.steps[0], facts.backend
+    ));
+    let [found, missing] = outcome.kernel_returns;
+    if missing > 0 {
+        messages::note(&format!("{missing} of {} returns in the kernel found no call", found + missing));
+    }
+    if facts.backend == "attach" {
+        messages::note("what the kernel does for system calls is not traced");
+    }
+    if facts.unread > 0 {
+        messages::note(&format!("{} accesses by vector addresses (gathers) are not recorded", facts.unread));
+    }
+    if outcome.damaged > 0 {
+        messages::note(&format!("{} sections of the event file are damaged, and missing", outcome.damaged));
+    }
+    if !outcome.complete {
+        messages::note("the event file was not ended by its recorder: its last part may be missing");
+    }
+}
+
+/// Print events.
+pub(crate) fn decode(arguments: &arguments::ItraceDecode) -> Result<u8, Message> {
+    let filter = Filter { first_step: arguments.first_step, limit: arguments.limit };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    confine::reader();
+    sysdock_itrace::print_lines(&arguments.folder, &filter, &mut out)?;
+    // A reader that has enough closes its end.
+    let _ = io::Write::flush(&mut out);
+    Ok(0)
+}

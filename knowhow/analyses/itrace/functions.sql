@@ -1,0 +1,47 @@
+-- Functions by steps
+-- Which functions executed the instructions of a request, how often each was called, and what it costs with all that it calls.
+-- needs:  function_calls, traced_functions, images
+-- param:  request INTEGER = 0           Only this request; 0: all.
+-- column: image VARCHAR                 The file that the code is of.
+-- column: function VARCHAR              Name; the file and its first address in it, where no symbol names it.
+-- column: times BIGINT                  How often it was entered.
+-- column: min_steps BIGINT              Fewest own steps of one time.
+-- column: avg_steps DOUBLE              Own steps of one time on average.
+-- column: max_steps BIGINT              Most own steps of one time.
+-- column: total_steps BIGINT            Own steps of all times.
+-- column: inclusive_steps BIGINT        Those and the steps of all that it called, interrupts included; calls of itself count once.
+-- column: part DOUBLE                   Part of all steps that are its own [%].
+-- match:  image, function
+-- chart:  bars x=function y=total_steps title="Functions by their own steps" title_ja="関数ごとの自身のステップ数"
+-- tags:   cpu
+WITH sums AS (
+    SELECT
+        c.function_id,
+        count(*) AS times,
+        min(c.steps) AS min_steps,
+        avg(c.steps) AS avg_steps,
+        max(c.steps) AS max_steps,
+        CAST(sum(c.steps) AS BIGINT) AS total_steps,
+        CAST(sum(CASE WHEN c.outermost THEN c.steps_inclusive ELSE 0 END) AS BIGINT) AS inclusive_steps
+    FROM function_calls AS c
+    WHERE $request = 0 OR c.request_id = $request
+    GROUP BY c.function_id
+), whole AS (
+    SELECT sum(u.total_steps) AS steps FROM sums AS u
+)
+
+SELECT
+    i.path AS image,
+    f.name AS function,
+    u.times,
+    u.min_steps,
+    round(u.avg_steps, 2) AS avg_steps,
+    u.max_steps,
+    u.total_steps,
+    u.inclusive_steps,
+    CASE WHEN w.steps > 0 THEN round(1e2 * u.total_steps / w.steps, 2) END AS part
+FROM sums AS u
+CROSS JOIN whole AS w
+INNER JOIN traced_functions AS f ON f.function_id = u.function_id
+INNER JOIN images AS i ON i.image_id = f.image_id
+ORDER BY u.total_steps DESC, i.path, f.name

@@ -1,0 +1,50 @@
+-- Steps by task and image
+-- Where the instructions of a request were executed: in the program, in its libraries, or in the kernel.
+-- needs:  trace_segments, traced_tasks, images
+-- param:  request INTEGER = 0           Only this request; 0: all.
+-- column: request INTEGER               Number of the request, from 1.
+-- column: task VARCHAR                  Name of the task; NULL: not known.
+-- column: pid INTEGER                   Its number.
+-- column: mode VARCHAR                  user (a program), library or kernel.
+-- column: image VARCHAR                 The file that the code is of.
+-- column: steps BIGINT                  Steps; each iteration of a repeated string instruction (REP) counts.
+-- column: steps_collapsed BIGINT        Steps; a repeated string instruction counts once.
+-- column: part DOUBLE                   Part of the steps of the request [%].
+-- column: loads BIGINT                  Accesses to memory that read.
+-- column: stores BIGINT                 Accesses to memory that write.
+-- match:  task, mode, image
+-- chart:  bars x=image y=steps color=mode title="Where instructions were executed" title_ja="命令が実行された場所"
+-- tags:   cpu, processes
+WITH sums AS (
+    SELECT
+        s.request_id,
+        s.task_id,
+        s.mode,
+        s.image_id,
+        CAST(sum(s.steps) AS BIGINT) AS steps,
+        CAST(sum(s.steps_collapsed) AS BIGINT) AS steps_collapsed,
+        CAST(sum(s.loads) AS BIGINT) AS loads,
+        CAST(sum(s.stores) AS BIGINT) AS stores
+    FROM trace_segments AS s
+    WHERE $request = 0 OR s.request_id = $request
+    GROUP BY s.request_id, s.task_id, s.mode, s.image_id
+), whole AS (
+    SELECT u.request_id, sum(u.steps) AS steps FROM sums AS u GROUP BY u.request_id
+)
+
+SELECT
+    u.request_id AS request,
+    t.comm AS task,
+    t.pid,
+    u.mode,
+    i.path AS image,
+    u.steps,
+    u.steps_collapsed,
+    round(1e2 * u.steps / w.steps, 2) AS part,
+    u.loads,
+    u.stores
+FROM sums AS u
+INNER JOIN whole AS w ON w.request_id = u.request_id
+INNER JOIN traced_tasks AS t ON t.task_id = u.task_id
+INNER JOIN images AS i ON i.image_id = u.image_id
+ORDER BY u.request_id, u.steps DESC, i.path, t.pid
