@@ -226,6 +226,7 @@ class RecordingMaker:
             self.make_jobs(),
             self.make_ranks(),
             self.make_dump(),
+            self.make_itrace(),
         ]
 
     def make_ranks(self, name: str = "ranks") -> Path:
@@ -311,6 +312,59 @@ class RecordingMaker:
             files.append({**sender, **job, **ended, **file, "io_time_ns": 10**9, "error_ns": 0})
         tables = {"job_samples": samples, "job_totals": totals, "job_files": files, "agent_batches": batches}
         return self.write(tables, name, recorder="agent", about="jobs")
+
+    def make_itrace(self, name: str = "itrace") -> Path:
+        """The instructions of a request: a program that calls a library, and the kernel."""
+        kernel = {"request_id": 1, "task_id": 0, "mode": "kernel", "image_id": 0}
+        user = {**kernel, "mode": "user", "image_id": 1}
+        once = {"request_id": 1, "task_id": 0, "depth": 0, "times": 1, "steps": 100}
+        call = {"request_id": 1, "task_id": 0, "first_step": 0, "returned": True, "outermost": True}
+        call |= {"steps": 100, "steps_inclusive": 100}
+        page = {"interval": 0, "interval_steps": 256, "times": 100}
+        tables = {
+            "traced_requests": [
+                {"request_id": 1, "name": "/", "first_step": 0, "steps": 200, "steps_collapsed": 190}
+            ],
+            "traced_tasks": [
+                {"task_id": number, "pid": 81 + number, "tgid": 81, "comm": f"task-{number}", "steps": 200}
+                for number in range(2)
+            ],
+            "images": [
+                {"image_id": 0, "path": "[kernel]", "mode": "kernel", "symbols": "kallsyms"},
+                {"image_id": 1, "path": "/usr/sbin/apache2", "mode": "user", "symbols": "dynsym"},
+            ],
+            "traced_functions": [
+                {"function_id": 0, "image_id": 1, "name": "main", "start": 4096},
+                {"function_id": 1, "image_id": 0, "name": "entry_SYSCALL_64", "start": 8192},
+            ],
+            "trace_segments": [
+                {**where, "first_step": first, "steps": 100, "steps_collapsed": 95, "loads": 9, "stores": 5}
+                for where, first in ((user, 0), (kernel, 100))
+            ],
+            "function_calls": [
+                {**call, "call_id": 0, "function_id": 0, "how": "before", "depth": 0},
+                {**call, "call_id": 1, "caller_id": 0, "function_id": 1, "how": "system_call", "depth": 1},
+            ],
+            "call_paths": [
+                {**once, "path_id": 0, "function_id": 0, "path": "main", "steps_inclusive": 200},
+                {**once, "path_id": 1, "parent_id": 0, "function_id": 1, "path": "main;entry_SYSCALL_64"}
+                | {"steps_inclusive": 100},
+            ],
+            "function_transitions": [
+                {"request_id": 1, "task_id": 0, "step": 100, "previous_function_id": 0, "function_id": 1}
+                | {"how": "enter", "depth": 2}
+            ],
+            "page_references": [
+                {**where, **page, "kind": "instruction", "page": number}
+                for number, where in enumerate((user, kernel))
+            ],
+            "kernel_entries": [
+                {"request_id": 1, "task_id": 0, "call_id": 1, "step": 100, "kind": "system_call"}
+                | {"name": "read", "steps": 100}
+            ],
+            "task_switches": [{"request_id": 1, "step": 150, "previous_task_id": 0, "task_id": 1}],
+        }
+        return self.write(tables, name, recorder="itrace", about="itrace")
 
     def make_dump(self, name: str = "dump") -> Path:
         """A kernel that crashed on request, with a task that holds a lock and one that waits for it."""

@@ -124,7 +124,14 @@ impl Reader {
         match head.kind {
             HEADER => self.header = serde_json::from_slice(&payload).map_err(|_| damaged())?,
             FACTS => self.facts = serde_json::from_slice(&payload).map_err(|_| damaged())?,
-            INDEX => self.complete = true,
+            INDEX => {
+                let listed: Vec<Indexed> = serde_json::from_slice(&payload).map_err(|_| damaged())?;
+                // A section whose kind or numbers are damaged is not among those that were found as they were written.
+                let lost = listed.iter().filter(|entry| !self.sections.contains(entry)).map(|entry| entry.offset);
+                let lost: Vec<u64> = lost.filter(|offset| !self.damaged.contains(offset)).collect();
+                self.damaged.extend(lost);
+                self.complete = true;
+            }
             BLOCKS => {
                 let plain = zstd::bulk::decompress(&payload, head.plain as usize).map_err(|_| damaged())?;
                 dictionary::decode(&plain, &mut self.blocks).map_err(|_| damaged())?;

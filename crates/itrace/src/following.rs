@@ -247,12 +247,8 @@ impl<'b> Follower<'b> {
                 self.enter(block, sink);
             }
             Some(Event::Access(access)) => self.access(&access, sink),
-            Some(Event::Note(Note::Left(count))) => {
-                self.current = self.current.map(|current| Current { left: Some(u32::from(count)), ..current })
-            }
-            Some(Event::Note(Note::Repeated(times))) => {
-                self.current = self.current.map(|current| Current { repeated: Some(times), ..current })
-            }
+            Some(Event::Note(Note::Left(count))) => self.note_of_block(|current| current.left = Some(u32::from(count))),
+            Some(Event::Note(Note::Repeated(times))) => self.note_of_block(|current| current.repeated = Some(times)),
             Some(Event::Note(note)) => {
                 self.end_block(sink);
                 self.note(note, sink);
@@ -260,6 +256,12 @@ impl<'b> Follower<'b> {
             None => {}
         }
         self.events += 1;
+    }
+
+    fn note_of_block(&mut self, note: impl FnOnce(&mut Current)) {
+        if let Some(current) = &mut self.current {
+            note(current);
+        }
     }
 
     /// Nothing comes any more.
@@ -465,7 +467,7 @@ impl<'b> Follower<'b> {
             (Some(_), true) => return None,
             (Some(Role::ReturnThunk), false) => {
                 self.pop(sink, true);
-                return self.go_back(address, place, sink);
+                return Some(self.go_back(address, place, sink));
             }
             (Some(_), false) => {
                 self.replace(place, sink);
@@ -494,7 +496,7 @@ impl<'b> Follower<'b> {
                 self.push(place, How::Call, Some(end));
                 Some(Transition::Call)
             }
-            Exit::Return => self.go_back(address, place, sink),
+            Exit::Return => Some(self.go_back(address, place, sink)),
             _ => self.settle(place, sink),
         }
     }
@@ -506,7 +508,7 @@ impl<'b> Follower<'b> {
     }
 
     /// A return to an address.
-    fn go_back(&mut self, address: u64, place: Place, sink: &mut impl Sink) -> Option<Transition> {
+    fn go_back(&mut self, address: u64, place: Place, sink: &mut impl Sink) -> Transition {
         let frames = &self.tasks[self.task as usize].frames;
         let within = frames.iter().rev().take_while(|frame| !frame.is_entry);
         let found = within.clone().position(|frame| frame.return_to == Some(address));
@@ -537,7 +539,7 @@ impl<'b> Follower<'b> {
             }
             None => {}
         }
-        Some(Transition::Return)
+        Transition::Return
     }
 
     /// The function that executes is that of the frame; where it is not, one was left by a jump.

@@ -357,8 +357,8 @@ impl Sink for Tables<'_> {
             request_id: self.request,
             task_id: task as i32,
             step: step as i64,
-            from_function_id: from as i32,
-            to_function_id: to as i32,
+            previous_function_id: from as i32,
+            function_id: to as i32,
             how: how.word().into(),
             depth: depth as i32,
         });
@@ -414,8 +414,8 @@ impl Sink for Tables<'_> {
         self.switches.push(&rows::TaskSwitches {
             request_id: self.request,
             step: step as i64,
-            from_task_id: from as i32,
-            to_task_id: to as i32,
+            previous_task_id: from as i32,
+            task_id: to as i32,
         });
     }
 

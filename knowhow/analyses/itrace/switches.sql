@@ -14,8 +14,8 @@ WITH ordered AS (
     SELECT
         s.request_id,
         s.step,
-        s.from_task_id,
-        s.to_task_id,
+        s.previous_task_id,
+        s.task_id,
         lead(s.step) OVER (PARTITION BY s.request_id ORDER BY s.step) AS next_step
     FROM task_switches AS s
     WHERE $request = 0 OR s.request_id = $request
@@ -30,6 +30,6 @@ SELECT
     coalesce(o.next_step, r.first_step + r.steps) - o.step AS steps
 FROM ordered AS o
 INNER JOIN traced_requests AS r ON r.request_id = o.request_id
-INNER JOIN traced_tasks AS f ON f.task_id = o.from_task_id
-INNER JOIN traced_tasks AS t ON t.task_id = o.to_task_id
+INNER JOIN traced_tasks AS f ON f.task_id = o.previous_task_id
+INNER JOIN traced_tasks AS t ON t.task_id = o.task_id
 ORDER BY o.step, t.pid

@@ -20,8 +20,8 @@ SELECT
     g.name AS to_function
 FROM function_transitions AS x
 INNER JOIN traced_tasks AS t ON t.task_id = x.task_id
-INNER JOIN traced_functions AS f ON f.function_id = x.from_function_id
-INNER JOIN traced_functions AS g ON g.function_id = x.to_function_id
+INNER JOIN traced_functions AS f ON f.function_id = x.previous_function_id
+INNER JOIN traced_functions AS g ON g.function_id = x.function_id
 WHERE ($request = 0 OR x.request_id = $request) AND x.step >= $first_step
 ORDER BY x.step, x.depth DESC, g.name
 LIMIT $most

@@ -40,6 +40,7 @@ VERBS = {
     "jobs": ("jobs", "Which job loads the file system, now and last year."),
     "lake": ("lake", "Merge and check what agents wrote."),
     "dump": ("dump", "What a kernel was doing when it died: crash dumps."),
+    "itrace": ("itrace", "Every instruction of a program: functions, calls, memory."),
     "experiment": ("experiment", "Measure what something costs, in a way that can be repeated."),
     "export": ("export", "Write the tables as Parquet or CSV files."),
     "list": ("list_all", "List analyses, rules, charts, experiments, plans, products, tables."),

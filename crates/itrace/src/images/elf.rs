@@ -40,11 +40,11 @@ impl ElfImage {
         if file.symbols().next().is_some() {
             add_symbols(file.symbols(), &mut functions);
             symbols = "symtab";
-        } else if let Some(debug) = build_id.as_ref().and_then(|id| debug_file(id, root)) {
-            if let Ok(debug) = object::File::parse(&*debug) {
-                add_symbols(debug.symbols(), &mut functions);
-                symbols = "debug file";
-            }
+        } else if let Some(debug) = build_id.as_ref().and_then(|id| debug_file(id, root))
+            && let Ok(debug) = object::File::parse(&*debug)
+        {
+            add_symbols(debug.symbols(), &mut functions);
+            symbols = "debug file";
         }
         Some(ElfImage { segments, functions, build_id, symbols, map })
     }

@@ -107,7 +107,7 @@ impl Stepper {
                 self.let_go();
                 return Err(error);
             }
-            if self.recorder.steps() % 16384 == 0 {
+            if self.recorder.steps().is_multiple_of(16384) {
                 report(self.recorder.steps());
             }
         };
@@ -122,7 +122,7 @@ impl Stepper {
             Stop::Step => {
                 if let Some(registers) = thread.registers() {
                     self.recorder.completed(thread, &registers)?;
-                    self.recorder.next(thread, &registers)?;
+                    self.recorder.next(thread, &registers);
                 }
             }
             Stop::Signal(number) => {

@@ -115,13 +115,13 @@ impl Recorder {
         if is_call {
             let thread = self.threads.entry(tracee.tid).or_default();
             thread.remapped |= MAPPING_CALLS.contains(&next.number_of_call);
-            self.note(Note::Untraced(next.number_of_call as u32))?;
+            self.note(Note::Untraced(next.number_of_call as u32));
         }
         Ok(())
     }
 
     /// The thread stands before an instruction.
-    pub(super) fn next(&mut self, tracee: &Tracee, registers: &user_regs_struct) -> io::Result<()> {
+    pub(super) fn next(&mut self, tracee: &Tracee, registers: &user_regs_struct) {
         self.task_of(tracee);
         let mut bytes = [0; LONGEST];
         let read = tracee.read(registers.rip, &mut bytes);
@@ -134,7 +134,6 @@ impl Recorder {
         let thread = self.threads.entry(tracee.tid).or_default();
         // One that is no instruction is a fault to come; so is one that cannot be read.
         thread.next = (!instruction.is_invalid()).then_some(Next { instruction, bytes, accesses, number_of_call: registers.rax });
-        Ok(())
     }
 
     /// A signal comes instead of, or after, the instruction that was to come.
@@ -150,7 +149,8 @@ impl Recorder {
             self.completed(tracee, registers)?;
         }
         self.end_block(tracee)?;
-        self.note(Note::Signal(signal as u32))
+        self.note(Note::Signal(signal as u32));
+        Ok(())
     }
 
     /// The thread runs another program.
@@ -184,7 +184,7 @@ impl Recorder {
         // A file that cannot be written is reported by what comes next, or by `finish`.
         let _ = self.put_block(&mut thread);
         if let Some(number) = number_of_call {
-            let _ = self.note(Note::Untraced(number as u32));
+            self.note(Note::Untraced(number as u32));
         }
     }
 
@@ -257,9 +257,8 @@ impl Recorder {
         if self.words.len() >= 4096 { self.flush() } else { Ok(()) }
     }
 
-    fn note(&mut self, note: Note) -> io::Result<()> {
+    fn note(&mut self, note: Note) {
         self.words.push(Event::Note(note).pack());
-        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {

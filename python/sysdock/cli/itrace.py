@@ -1,0 +1,126 @@
+"""`sysdock itrace`: every instruction."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from sysdock.cli.options import lang_option, new_recording_option, report_option, share_option
+
+_EPILOG = """Examples:
+
+\b
+  sysdock itrace attach -o rec -- ls /
+  sysdock show rec itrace/functions
+"""
+_ATTACH_EPILOG = """Examples:
+
+\b
+  sysdock itrace attach -o rec -- ls /
+  sysdock itrace attach -o rec --limit 1000000 4711
+  sysdock show rec itrace/steps --format json
+"""
+_CONVERT_EPILOG = """Example:
+
+\b
+  sysdock itrace convert guest-trace -o rec
+"""
+_DECODE_EPILOG = """Examples:
+
+\b
+  sysdock itrace decode rec
+  sysdock itrace decode rec --first-step 1000 --limit 20
+"""
+_FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@click.group("itrace", epilog=_EPILOG)
+def command() -> None:
+    """Every instruction that was executed, and every access to memory.
+
+    A step is an instruction; of one with a REP prefix, each iteration is a step.
+    """
+
+
+@command.command("attach", epilog=_ATTACH_EPILOG)
+@click.argument("words", nargs=-1, required=True, metavar="PID | -- CMD...", type=click.UNPROCESSED)
+@new_recording_option
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Let it go after N instructions.")
+@share_option
+@report_option
+@lang_option
+@click.pass_context
+def attach(
+    ctx: click.Context,
+    /,
+    words: tuple[str, ...],
+    output: Path,
+    limit: int | None,
+    share: bool,
+    with_report: bool,
+    lang: str,
+) -> None:
+    """Execute a process, or a command, instruction by instruction.
+
+    All threads are traced, and the processes that they start. The kernel's side of system calls is not: see
+    `sysdock itrace vm`. The process runs some thousand times slower meanwhile.
+    """
+    from sysdock.cli.recording import answer, load_ahead, run_with_progress
+    from sysdock.recording.native import refuse_existing
+
+    refuse_existing(output)
+    options = ["--share"] * share + (["--limit", str(limit)] if limit else [])
+    target = list(words) if len(words) == 1 and words[0].isdecimal() else ["--", *words]
+    load_ahead()
+    code = run_with_progress(["itrace", "attach", "-o", str(output), *options, *target], _FORWARD)
+    if (output / "recording.json").exists():
+        answer(output, sys.stdout, lang, with_report)
+    ctx.exit(code)
+
+
+@command.command("convert", epilog=_CONVERT_EPILOG)
+@click.argument("folder", type=click.Path(path_type=Path))
+@new_recording_option
+@share_option
+@report_option
+@lang_option
+@click.pass_context
+def convert(
+    ctx: click.Context, /, folder: Path, output: Path, share: bool, with_report: bool, lang: str
+) -> None:
+    """Make a recording of an event file (trace.sdit) in FOLDER, and what its recorder wrote beside it."""
+    from sysdock.cli.recording import answer, load_ahead, run_with_progress
+    from sysdock.recording.native import refuse_existing
+
+    refuse_existing(output)
+    load_ahead()
+    options = ["--share"] * share
+    code = run_with_progress(["itrace", "convert", "-o", str(output), *options, "--", str(folder)], _FORWARD)
+    if (output / "recording.json").exists():
+        answer(output, sys.stdout, lang, with_report)
+    ctx.exit(code)
+
+
+@command.command("decode", epilog=_DECODE_EPILOG)
+@click.argument("rec", type=click.Path(path_type=Path))
+@click.option("--first-step", type=click.IntRange(0), metavar="STEP", default=0, help="Begin at this step.")
+@click.option("--limit", type=click.IntRange(0), metavar="N", default=0, help="At most N lines; 0: all.")
+@click.pass_context
+def decode(ctx: click.Context, /, rec: Path, first_step: int, limit: int) -> None:
+    """Print the events of a recording, one a line.
+
+    block ADDRESS INSTRUCTIONS, load or store ADDRESS BYTES INSTRUCTION (its number in the block), and notes.
+    """
+    import subprocess
+
+    from sysdock.recording.native import find_native
+
+    options = ["--first-step", str(first_step), "--limit", str(limit)]
+    ctx.exit(
+        subprocess.run(
+            [str(find_native()), "itrace", "decode", *options, "--", str(rec)], check=False
+        ).returncode
+    )

@@ -1,0 +1,65 @@
+"""Which instructions were executed, where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sysdock.errors import NotComputed
+from sysdock.sections.section import Capture, Fact, ScreenTable, Section
+from sysdock.text import human_count
+
+if TYPE_CHECKING:
+    from sysdock.analysis import Session
+
+_MOST_ROWS = 8
+_REQUESTS = "SELECT count(*), coalesce(sum(steps), 0), coalesce(sum(steps_collapsed), 0) FROM traced_requests"
+_BY_IMAGE = f"""
+    SELECT i.path, sum(s.steps) AS steps, sum(s.loads) AS loads, sum(s.stores) AS stores,
+        count(DISTINCT s.task_id) AS tasks
+    FROM trace_segments AS s JOIN images AS i ON i.image_id = s.image_id
+    GROUP BY i.path ORDER BY steps DESC, i.path LIMIT {_MOST_ROWS}
+"""
+
+
+def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
+    if "traced_requests" not in session.views.available:
+        return []
+    [(requests, steps, collapsed)] = session.fetch(_REQUESTS)
+    words = (
+        f"{steps:,} in {requests:,} requests; {collapsed:,} where a repeated string instruction counts once",
+        f"{requests:,} 件のリクエストで {steps:,}、繰り返し命令を 1 回と数えると {collapsed:,}",
+    )
+    return [Fact(("steps", "ステップ数"), words)]
+
+
+def _screen(session: Session) -> Sequence[ScreenTable]:
+    if not {"trace_segments", "images"} <= set(session.views.available):
+        return []
+    title = ("Steps by file", "ファイルごとのステップ数")
+    columns = (
+        ("steps", "ステップ数"),
+        ("loads", "ロード"),
+        ("stores", "ストア"),
+        ("tasks", "タスク"),
+    )
+    try:
+        found = session.fetch(_BY_IMAGE)
+    except NotComputed as error:
+        return [ScreenTable(title, columns, [], error.words)]
+    rows = [
+        (str(path), (human_count(steps), human_count(loads), human_count(stores), human_count(tasks)))
+        for path, steps, loads, stores, tasks in found
+    ]
+    return [ScreenTable(title, columns, rows)] if rows else []
+
+
+SECTION = Section(
+    about="itrace",
+    order=96,
+    question="itrace/steps",
+    needs=("trace_segments",),
+    title=("instruction trace", "命令トレース"),
+    coverage=_coverage,
+    screen=_screen,
+)
