@@ -57,7 +57,7 @@ pub(crate) struct Trace {
 
 impl Trace {
     /// `folder` holds the event file.
-    pub(crate) fn open(folder: &Path) -> Result<Trace, ItraceError> {
+    pub(crate) fn open(folder: &Path, known: Option<&sysdock_itrace_file::Facts>) -> Result<Trace, ItraceError> {
         let path = folder.join(EVENTS);
         let failed = |error: FileError| ItraceError::File(path.clone(), error);
         let reader = Reader::open(File::open(&path).map_err(|error| failed(error.into()))?).map_err(failed)?;
@@ -69,6 +69,7 @@ impl Trace {
                 serde_json::from_str(&text).map_err(|error| ItraceError::Facts(beside.clone(), error.to_string()))?;
             all.extend(more);
         }
+        all.extend(known.cloned().unwrap_or_default());
         let facts = serde_json::from_value(serde_json::Value::Object(all))
             .map_err(|error| ItraceError::Facts(beside, error.to_string()))?;
         Ok(Trace { reader, facts })
@@ -106,17 +107,19 @@ impl Trace {
     }
 }
 
-/// Make the tables of the event file in the folder of a recording. `report` gets the number of events so far, and of all.
+/// Make the tables of the event file in the folder of a recording. `known`: facts that could not be written there. `report` gets the number
+/// of events so far, and of all.
 ///
 /// # Errors
 /// [`ItraceError`]. Damage of single sections is no error, but counted.
 pub fn convert(
     folder: &Path,
+    known: Option<&sysdock_itrace_file::Facts>,
     recording: &mut Recording,
     cancel: &Cancel,
     report: &mut dyn FnMut(u64, u64),
 ) -> Result<Outcome, ItraceError> {
-    let trace = Trace::open(folder)?;
+    let trace = Trace::open(folder, known)?;
     let codes = trace.codes();
     let all: u64 = trace.reader.sections.iter().map(|section| section.events).sum();
     let steps: u64 = trace.reader.sections.iter().map(|section| section.steps).sum();

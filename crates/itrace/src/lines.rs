@@ -20,7 +20,7 @@ pub struct Filter {
 /// # Errors
 /// [`ItraceError`]; an error of the output ends it without one.
 pub fn print_lines(folder: &Path, filter: &Filter, out: &mut dyn Write) -> Result<(), ItraceError> {
-    let trace = Trace::open(folder)?;
+    let trace = Trace::open(folder, None)?;
     let mut step = 0;
     let mut lines = 0;
     trace.sections(|words| {

@@ -35,24 +35,43 @@ pub(crate) fn attach(arguments: &arguments::ItraceAttach) -> Result<Exit, Messag
     let mut manifest = manifest(started.1);
     manifest.command = arguments.command.first().map(|_| environment::command_text(&arguments.command));
     let mut recording = Recording::create_in(folder, manifest)?;
-    let stepped = match step(arguments, recording.folder(), caller, &cancel) {
+    let (stepped, end) = match step(arguments, recording.folder(), caller, &cancel) {
         Ok(stepped) => stepped,
         Err(message) => {
+            let _ = recording.folder().remove(EVENTS);
             recording.abandon();
             return Err(message);
         }
     };
-    let (exit, ending) = match stepped.1 {
-        stepping::End::Exited(status) => (Exit::from(ExitStatus::from_raw(status)), Ending::EndOfInput),
-        stepping::End::Limit => (Exit::Code(0), Ending::EndOfInput),
-        stepping::End::Cancelled => (Exit::Code(messages::EXIT_INTERRUPTED), Ending::Interrupted),
-    };
     recording.manifest.duration_ns = started.0.elapsed().as_nanos() as i64;
-    say_how(&stepped.1);
-    let status = make_tables(&arguments.output, recording, &arguments.progress, ending, &Cancel::default())?;
-    // Without a command, there is nothing else to end as.
-    let own = arguments.command.is_empty() || !matches!(stepped.1, stepping::End::Exited(_));
-    Ok(if own || status == messages::EXIT_ERROR { Exit::Code(status) } else { exit })
+    let ending = ending_of(&end, &arguments.output);
+    let facts = facts_of(&stepped.tasks, &stepped.mappings, stepped.unread);
+    let status = make_tables(&arguments.output, Some(&facts), recording, &arguments.progress, ending, &Cancel::default())?;
+    Ok(match end {
+        // Without a command, there is nothing else to end as.
+        stepping::End::Exited(how) if !arguments.command.is_empty() && status == 0 => Exit::from(ExitStatus::from_raw(how)),
+        _ => Exit::Code(status),
+    })
+}
+
+/// Says why it ended, where the process goes on.
+fn ending_of(end: &stepping::End, output: &Path) -> Ending {
+    match end {
+        stepping::End::Exited(_) => Ending::EndOfInput,
+        stepping::End::Limit => {
+            messages::note("the limit of instructions is reached: the process goes on untraced");
+            Ending::EndOfInput
+        }
+        stepping::End::Cancelled => {
+            messages::note("interrupted: the process goes on untraced");
+            Ending::Interrupted
+        }
+        stepping::End::Failed(error) => {
+            let path = output.join(EVENTS);
+            messages::note(&format!("{}: {error}; the process goes on untraced", path.display()));
+            Ending::WriteError
+        }
+    }
 }
 
 fn step(
@@ -82,14 +101,15 @@ fn step(
     };
     let mut reporter = Reporter::new(&arguments.progress);
     let flag = cancel.flag();
-    let stepped = stepper.run(arguments.limit, &flag, |steps| {
+    let (stepped, end) = stepper.run(arguments.limit, &flag, |steps| {
         reporter.report(Progress { bytes_done: 0, bytes_total: None, lines: steps });
     });
     drop(child);
-    let stepped = stepped.map_err(cannot_write)?;
-    let facts = facts_of(&stepped.0.tasks, &stepped.0.mappings, stepped.0.unread);
-    Writer::append_facts(facts_file, &facts).map_err(cannot_write)?;
-    Ok(stepped)
+    if !matches!(end, stepping::End::Failed(_)) {
+        let facts = facts_of(&stepped.tasks, &stepped.mappings, stepped.unread);
+        Writer::append_facts(facts_file, &facts).map_err(cannot_write)?;
+    }
+    Ok((stepped, end))
 }
 
 fn cannot_trace(pid: i32, error: &io::Error) -> Message {
@@ -132,14 +152,6 @@ fn header() -> Facts {
     header
 }
 
-fn say_how(end: &stepping::End) {
-    match end {
-        stepping::End::Limit => messages::note("the limit of instructions is reached: the process goes on untraced"),
-        stepping::End::Cancelled => messages::note("interrupted: the process goes on untraced"),
-        stepping::End::Exited(_) => {}
-    }
-}
-
 /// Make tables of the event file in a folder.
 pub(crate) fn convert(arguments: &arguments::ItraceConvert) -> Result<u8, Message> {
     let cancel = Cancel::default();
@@ -151,7 +163,7 @@ pub(crate) fn convert(arguments: &arguments::ItraceConvert) -> Result<u8, Messag
         recording.abandon();
         return Err(error);
     }
-    make_tables(&arguments.folder, recording, &arguments.progress, Ending::EndOfInput, &cancel)
+    make_tables(&arguments.folder, None, recording, &arguments.progress, Ending::EndOfInput, &cancel)
 }
 
 /// The events belong to the recording.
@@ -166,6 +178,7 @@ fn copy_events(from: &Path, to: &Folder) -> Result<(), Message> {
 
 fn make_tables(
     folder: &Path,
+    known: Option<&Facts>,
     mut recording: Recording,
     progress: &arguments::Progress,
     ending: Ending,
@@ -173,7 +186,7 @@ fn make_tables(
 ) -> Result<u8, Message> {
     let mut reporter = Reporter::new(progress);
     let report = &mut |done, all| reporter.report(Progress { bytes_done: 8 * done, bytes_total: Some(8 * all), lines: done });
-    let outcome = match sysdock_itrace::convert(folder, &mut recording, cancel, report) {
+    let outcome = match sysdock_itrace::convert(folder, known, &mut recording, cancel, report) {
         Ok(outcome) => outcome,
         Err(ItraceError::Table(error)) => {
             let _ = recording.finish(Ending::WriteError);

@@ -24,7 +24,7 @@ use sysdock_itrace_file::Writer;
 use tracee::{Stop, Tracee};
 
 /// What ends the recording of a process that goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum End {
     /// All its threads have ended; the status of the first process, as `wait` gives it.
     Exited(i32),
@@ -32,6 +32,8 @@ pub enum End {
     Limit,
     /// The caller asked for it.
     Cancelled,
+    /// The event file cannot be written; what was written before is there.
+    Failed(io::Error),
 }
 
 /// Processes that are stepped through.
@@ -80,9 +82,8 @@ impl Stepper {
 
     /// Step until the process ends, `limit` instructions were executed, or `cancel` is set; then let it go.
     ///
-    /// # Errors
-    /// Where the event file cannot be written: the process goes on, and what was written stays.
-    pub fn run(mut self, limit: u64, cancel: &AtomicBool, mut report: impl FnMut(u64)) -> io::Result<(Stepped, End)> {
+    /// Whatever ends it, the process goes on.
+    pub fn run(mut self, limit: u64, cancel: &AtomicBool, mut report: impl FnMut(u64)) -> (Stepped, End) {
         let mut status = None;
         let end = loop {
             if self.threads.is_empty() {
@@ -94,7 +95,11 @@ impl Stepper {
             if self.recorder.steps() >= limit {
                 break End::Limit;
             }
-            let Some((tid, stop)) = tracee::wait()? else { continue };
+            let (tid, stop) = match tracee::wait() {
+                Ok(Some(found)) => found,
+                Ok(None) => continue,
+                Err(error) => break End::Failed(error),
+            };
             if let Stop::Exited(how) = stop {
                 if tid == self.leader {
                     status = Some(how);
@@ -104,15 +109,15 @@ impl Stepper {
                 continue;
             }
             if let Err(error) = self.stopped(tid, stop) {
-                self.let_go();
-                return Err(error);
+                break End::Failed(error);
             }
             if self.recorder.steps().is_multiple_of(16384) {
                 report(self.recorder.steps());
             }
         };
         self.let_go();
-        self.recorder.finish().map(|stepped| (stepped, end))
+        let (stepped, failure) = self.recorder.finish();
+        (stepped, failure.map_or(end, End::Failed))
     }
 
     fn stopped(&mut self, tid: i32, stop: Stop) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::{fs, io};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction};
 use libc::user_regs_struct;
 use rustc_hash::FxHashMap;
-use sysdock_itrace_file::{Access, Block, Event, Note, Summary, Writer};
+use sysdock_itrace_file::{Access, Block, Event, Note, Writer};
 
 use super::{
     operands::{Operands, has_repeat},
@@ -23,8 +23,6 @@ const MAPPING_CALLS: [u64; 9] = [9, 10, 11, 25, 59, 322, 30, 67, 329];
 /// What came of it.
 #[derive(Debug)]
 pub struct Stepped {
-    /// What was written.
-    pub summary: Summary,
     /// Threads that executed something.
     pub tasks: Vec<TaskFact>,
     /// What lay where in their processes.
@@ -188,13 +186,12 @@ impl Recorder {
         }
     }
 
-    pub(super) fn finish(mut self) -> io::Result<Stepped> {
-        for (_, mut thread) in std::mem::take(&mut self.threads) {
-            self.put_block(&mut thread)?;
-        }
-        self.flush()?;
-        let summary = self.writer.finish()?;
-        Ok(Stepped { summary, tasks: self.tasks, mappings: self.mappings, unread: self.operands.unread })
+    /// What is known, and why not all of it is in the event file.
+    pub(super) fn finish(mut self) -> (Stepped, Option<io::Error>) {
+        let rest = std::mem::take(&mut self.threads);
+        let written = rest.into_values().try_for_each(|mut thread| self.put_block(&mut thread)).and_then(|()| self.flush());
+        let failure = written.and_then(|()| self.writer.finish().map(|_| ())).err();
+        (Stepped { tasks: self.tasks, mappings: self.mappings, unread: self.operands.unread }, failure)
     }
 
     /// Makes sure that the task and what it has mapped are known.

@@ -1,0 +1,266 @@
+"""Single steps of programs whose instructions are known."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sysdock.analysis import Session
+from sysdock.library import Library
+from sysdock.recording import Recording
+
+HERE = Path(__file__).parent
+Trace = Callable[..., "Traced"]
+NOBODY = 65534
+FUNCTIONS = """
+    SELECT name AS function, count(*) AS times, min(steps) AS min_steps, max(steps) AS max_steps,
+        sum(steps) AS total_steps, sum(steps_inclusive) AS inclusive_steps
+    FROM function_calls JOIN traced_functions USING (function_id) GROUP BY name
+"""
+
+
+class Traced:
+    """A recording of `itrace attach`, and what was said."""
+
+    def __init__(self, native: Path, folder: Path, done: subprocess.CompletedProcess[str]) -> None:
+        self.native, self.folder, self.done = native, folder, done
+
+    def fetch(self, sql: str) -> list[Any]:
+        with Session(Recording.open(self.folder), Library()) as session:
+            return session.fetch(sql)
+
+    def lines(self) -> list[str]:
+        words = [self.native, "itrace", "decode", self.folder]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Callable[..., Path]:
+    """A program from a file of this folder."""
+
+    def build(name: str, *options: str) -> Path:
+        program = tmp_path / name.partition(".")[0]
+        subprocess.run(["cc", "-g", *options, "-o", program, HERE / name], check=True)
+        return program
+
+    return build
+
+
+@pytest.fixture
+def trace(native: Path, tmp_path: Path) -> Trace:
+    """Steps through a command."""
+
+    def run(*command: Path | str, options: tuple[str, ...] = (), **more: Any) -> Traced:
+        folder = tmp_path / "rec"
+        words = [native, "itrace", "attach", "-o", folder, *options, "--", *command]
+        more = {"capture_output": True, "text": True, "timeout": 300} | more
+        return Traced(native, folder, subprocess.run(words, check=False, **more))
+
+    return run
+
+
+@contextmanager
+def running(*command: Path | str) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_every_instruction_of_a_known_program_is_counted(built: Callable[..., Path], trace: Trace) -> None:
+    traced = trace(built("known.S", "-nostdlib", "-static"))
+    assert traced.done.returncode == 0, traced.done.stderr
+    assert traced.fetch("SELECT steps, steps_collapsed FROM traced_requests") == [(20_108, 20_009)]
+    assert traced.fetch("SELECT sum(steps), sum(stores), sum(loads) FROM trace_segments") == [
+        (20_108, 100, 0)
+    ]
+    assert traced.fetch("SELECT kind, name FROM kernel_entries") == [("system_call", "exit")]
+    lines = traced.lines()
+    assert sum(line.startswith("store ") for line in lines) == 100
+    stores = [int(line.split()[1], 16) for line in lines if line.startswith("store ")]
+    assert stores == list(range(stores[0], stores[0] + 100))
+    assert "20108 steps" in traced.done.stderr
+
+
+def test_an_instruction_that_faults_is_executed_when_it_succeeds(
+    built: Callable[..., Path], trace: Trace
+) -> None:
+    traced = trace(built("faults.S", "-nostdlib", "-static"))
+    assert traced.done.returncode == 0, traced.done.stderr
+    assert traced.fetch("SELECT steps, steps_collapsed FROM traced_requests") == [(20, 20)]
+    entries = traced.fetch("SELECT kind, name FROM kernel_entries ORDER BY step, kind")
+    assert entries == [
+        ("system_call", "rt_sigaction"),
+        ("signal", "signal 11"),
+        ("system_call", "rt_sigreturn"),
+        ("system_call", "exit"),
+    ]
+
+
+def test_threads_and_children_have_steps_and_calls_of_their_own(
+    built: Callable[..., Path], trace: Trace
+) -> None:
+    traced = trace(built("threads.c", "-O1", "-pthread"))
+    assert traced.done.returncode == 3, traced.done.stderr
+    called = traced.fetch(
+        "SELECT task_id, count(*) FROM function_calls JOIN traced_functions USING (function_id)"
+        " WHERE name = 'work' AND how = 'call' GROUP BY task_id ORDER BY count(*)"
+    )
+    assert [count for _, count in called] == [5, 10, 20, 30]
+    tasks = traced.fetch("SELECT pid, tgid FROM traced_tasks ORDER BY task_id")
+    assert len(tasks) == 4
+    assert len({pid for pid, _ in tasks}) == 4
+    assert len({tgid for _, tgid in tasks}) == 2
+    each = (
+        "SELECT times, min_steps = max_steps, total_steps = times * min_steps, inclusive_steps = total_steps"
+    )
+    assert traced.fetch(f"{each} FROM ({FUNCTIONS}) WHERE function = 'work'") == [(65, True, True, True)]
+
+
+def test_sums_agree(trace: Trace) -> None:
+    traced = trace("/bin/true")
+    [(steps, collapsed)] = traced.fetch("SELECT steps, steps_collapsed FROM traced_requests")
+    assert steps > 10_000
+    for table in ("trace_segments", "function_calls", "call_paths"):
+        assert traced.fetch(f"SELECT sum(steps) FROM {table}") == [(steps,)]
+    assert traced.fetch("SELECT sum(steps_collapsed) FROM trace_segments") == [(collapsed,)]
+    pages = "SELECT kind, sum(times) FROM page_references GROUP BY kind ORDER BY kind"
+    [(_, data), (_, instructions)] = traced.fetch(pages)
+    assert instructions == steps
+    assert traced.fetch("SELECT sum(loads) + sum(stores) FROM trace_segments") == [(data,)]
+    outermost = "SELECT sum(steps_inclusive) FROM function_calls WHERE caller_id IS NULL"
+    assert traced.fetch(outermost) == [(steps,)]
+    assert traced.fetch("SELECT mode FROM images WHERE path = '/usr/bin/true'") == [("user",)]
+    lines = traced.lines()
+    blocks = [line.split() for line in lines if line.startswith("block ")]
+    assert sum(int(count) for _, _, count in blocks) == steps
+    assert sum(line.split()[0] in ("load", "store") for line in lines) == data
+
+
+def test_the_kernels_own_counts_of_calls_agree(trace: Trace, tmp_path: Path) -> None:
+    command = ["ls", "/etc"]
+    traced = trace(*command, stdout=subprocess.DEVNULL, capture_output=False)
+    subprocess.run(["strace", "-o", tmp_path / "log", *command], stdout=subprocess.DEVNULL, check=True)
+    names = re.findall(r"^(\w+)\(", (tmp_path / "log").read_text(), re.M)
+    found = traced.fetch("SELECT name FROM kernel_entries WHERE kind = 'system_call' ORDER BY step")
+    # Executing the program itself is before the first step.
+    assert [name for (name,) in found] == names[1:]
+
+
+def test_a_process_that_runs_goes_on_after_the_limit(native: Path, tmp_path: Path) -> None:
+    with running("sh", "-c", "while :; do :; done") as process:
+        words = [native, "itrace", "attach", "-o", tmp_path / "rec", "--limit", "5000", str(process.pid)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "the limit of instructions is reached" in done.stderr
+        assert process.poll() is None
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        assert "TracerPid:\t0" in status
+        assert "State:\tR" in status
+    traced = Traced(native, tmp_path / "rec", done)
+    assert traced.fetch("SELECT steps FROM traced_requests") == [(5000,)]
+    assert traced.fetch("SELECT comm, pid FROM traced_tasks") == [("sh", process.pid)]
+
+
+def test_interrupted_it_keeps_what_it_has(native: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "rec"
+    with running("sh", "-c", "while :; do :; done") as process:
+        words = [native, "itrace", "attach", "-o", folder, "--progress", str(process.pid)]
+        tracer = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+        assert tracer.stderr is not None
+        # It steps.
+        assert json.loads(tracer.stderr.readline())["event"] == "progress"
+        tracer.send_signal(signal.SIGINT)
+        said = tracer.communicate()[1]
+        assert tracer.returncode == 130, said
+        assert process.poll() is None
+    assert "interrupted: the process goes on untraced" in said
+    manifest = json.loads((folder / "recording.json").read_text())
+    assert manifest["captures"][0]["ended_by"] == "interrupted"
+    with Session(Recording.open(folder), Library()) as session:
+        [(steps,)] = session.fetch("SELECT sum(steps) FROM trace_segments")
+    assert steps >= 16384
+
+
+def test_a_killed_tracer_leaves_the_process_running(native: Path, tmp_path: Path) -> None:
+    with running("sh", "-c", "while :; do :; done") as process:
+        words = [native, "itrace", "attach", "-o", tmp_path / "rec", "--progress", str(process.pid)]
+        tracer = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+        assert tracer.stderr is not None
+        tracer.stderr.readline()
+        tracer.kill()
+        tracer.communicate()
+        assert process.poll() is None
+        while "TracerPid:\t0" not in (status := Path(f"/proc/{process.pid}/status").read_text()):
+            time.sleep(0.01)
+        assert "State:\tZ" not in status
+
+
+def test_a_process_that_is_traced_already(native: Path, tmp_path: Path) -> None:
+    with (
+        running("sleep", "60") as process,
+        running("strace", "-o", "/dev/null", "-p", str(process.pid)) as strace,
+    ):
+        while "TracerPid:\t0" in Path(f"/proc/{process.pid}/status").read_text():
+            time.sleep(0.01)
+        words = [native, "itrace", "attach", "-o", tmp_path / "rec", str(process.pid)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert f"process {process.pid} is traced by process {strace.pid} already" in done.stderr
+    assert not (tmp_path / "rec").exists()
+
+
+def test_a_process_that_is_not_there(native: Path, tmp_path: Path) -> None:
+    words = [native, "itrace", "attach", "-o", tmp_path / "rec", "2147483646"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, (tmp_path / "rec").exists()) == (2, False)
+    assert "process 2147483646: No such process" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be another user")
+def test_a_process_of_somebody_else(native: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    for parent in tmp_path.parents:
+        if parent.owner() == "root" and parent not in (Path("/"), Path("/tmp")):
+            parent.chmod(0o755)
+    copy = tmp_path / "sysdock-native"
+    copy.write_bytes(native.read_bytes())
+    copy.chmod(0o755)
+    with running("sleep", "60") as process:
+        words = [copy, "itrace", "attach", "-o", tmp_path / "rec", str(process.pid)]
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=60, check=False, user=NOBODY, group=NOBODY
+        )
+    assert done.returncode == 2
+    assert "Operation not permitted" in done.stderr
+    assert "hint: run as root" in done.stderr
+
+
+def test_no_such_command(trace: Trace) -> None:
+    traced = trace("no-such-command")
+    assert traced.done.returncode == 2
+    assert "no-such-command" in traced.done.stderr
+    assert not traced.folder.exists()
+
+
+def test_no_room_for_events(trace: Trace) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, 1 << 14))
+
+    traced = trace("/bin/true", preexec_fn=limit)
+    assert traced.done.returncode == 2
+    assert "trace.sdit: File too large (os error 27); the process goes on untraced" in traced.done.stderr
+    manifest = json.loads((traced.folder / "recording.json").read_text())
+    assert manifest["captures"][0]["ended_by"] == "write error"
