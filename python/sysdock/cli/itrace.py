@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from sysdock.cli.itrace_vm import vm
 from sysdock.cli.options import lang_option, new_recording_option, report_option, share_option
 
 _EPILOG = """Examples:
@@ -15,6 +16,8 @@ _EPILOG = """Examples:
 \b
   sysdock itrace attach -o rec -- ls /
   sysdock show rec itrace/functions
+  sysdock itrace vm build apache2 -o guest
+  sysdock itrace vm run guest -o trace
 """
 _ATTACH_EPILOG = """Examples:
 
@@ -43,6 +46,9 @@ def command() -> None:
 
     A step is an instruction; of one with a REP prefix, each iteration is a step.
     """
+
+
+command.add_command(vm)
 
 
 @command.command("attach", epilog=_ATTACH_EPILOG)

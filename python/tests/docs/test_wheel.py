@@ -78,6 +78,9 @@ def test_every_file_of_a_folder_is_in_it(
     [
         "scripts/sysdock-native",
         "scripts/sysdock",
+        "data/lib/sysdock/libsysdock_itrace_plugin.so",
+        "data/lib/sysdock/itrace-guest-init",
+        "sysdock/itrace/services/apache.toml",
         "data/lib/systemd/system/sysdock-disk@.service",
         "data/lib/systemd/system/sysdock-disk@.timer",
         "data/lib/systemd/system/sysdock-flight.service",

@@ -1,0 +1,97 @@
+//! What was asked for: `-plugin libsysdock_itrace_plugin.so,out=trace.sdit,...`.
+
+use std::path::PathBuf;
+
+/// Options, each `key=value`.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Options {
+    /// `out=FILE`: the event file. What became of it is said in FILE.status.
+    pub(crate) out: PathBuf,
+    /// `header=FILE`: JSON for the header of the event file.
+    pub(crate) header: Option<PathBuf>,
+    /// `from=marker|start`: recording begins at the first marker, or at once.
+    pub(crate) from_start: bool,
+    /// `first=N`, `last=N`: values of the markers at which recording begins and ends: 1 and 2.
+    pub(crate) first: u32,
+    /// See `first`.
+    pub(crate) last: u32,
+    /// `limit=N`: recording ends after so many instructions.
+    pub(crate) limit: u64,
+    /// `count-only=on`: instructions are counted and nothing is written, to measure what that takes.
+    pub(crate) count_only: bool,
+    /// `control-flow=on`: no accesses.
+    pub(crate) control_flow: bool,
+}
+
+impl Options {
+    /// # Errors
+    ///
+    /// What is wrong with one of them.
+    pub(crate) fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Result<Options, String> {
+        let mut options = Options {
+            out: PathBuf::new(),
+            header: None,
+            from_start: false,
+            first: 1,
+            last: 2,
+            limit: u64::MAX,
+            count_only: false,
+            control_flow: false,
+        };
+        for word in words {
+            let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}`: key=value is expected"))?;
+            let wrong = || format!("`{word}`: the value is not understood");
+            match key {
+                "out" => options.out = value.into(),
+                "header" => options.header = Some(value.into()),
+                "from" if value == "start" || value == "marker" => options.from_start = value == "start",
+                "first" => options.first = value.parse().map_err(|_| wrong())?,
+                "last" => options.last = value.parse().map_err(|_| wrong())?,
+                "limit" => options.limit = value.parse().map_err(|_| wrong())?,
+                "count-only" => options.count_only = switch(value).ok_or_else(wrong)?,
+                "control-flow" => options.control_flow = switch(value).ok_or_else(wrong)?,
+                "from" => return Err(wrong()),
+                _ => return Err(format!("`{key}`: no such option")),
+            }
+        }
+        if options.out.as_os_str().is_empty() {
+            return Err("out=FILE is missing".into());
+        }
+        Ok(options)
+    }
+}
+
+/// As qemu writes them.
+fn switch(value: &str) -> Option<bool> {
+    match value {
+        "on" | "true" | "yes" => Some(true),
+        "off" | "false" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_understood() {
+        let words = ["out=a", "from=start", "limit=5", "control-flow=on", "last=4"];
+        let options = Options::parse(words.into_iter()).unwrap();
+        assert_eq!(options.out, PathBuf::from("a"));
+        assert!(options.from_start);
+        assert!(options.control_flow);
+        assert!(!options.count_only);
+        assert_eq!((options.first, options.last, options.limit), (1, 4, 5));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_said() {
+        let said = |words: &[&str]| Options::parse(words.iter().copied()).unwrap_err();
+        assert_eq!(said(&[]), "out=FILE is missing");
+        assert_eq!(said(&["out=a", "limit=x"]), "`limit=x`: the value is not understood");
+        assert_eq!(said(&["out=a", "from=end"]), "`from=end`: the value is not understood");
+        assert_eq!(said(&["out=a", "more=1"]), "`more`: no such option");
+        assert_eq!(said(&["out"]), "`out`: key=value is expected");
+    }
+}

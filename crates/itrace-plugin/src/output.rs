@@ -1,0 +1,161 @@
+//! The thread that encodes and writes what the guest's processor did, so that it can go on meanwhile.
+//!
+//! Batches go to it through a queue of [`QUEUE`]; where that is full, the processor waits, so nothing is lost. If the file cannot be written, the
+//! rest is thrown away and the guest goes on: it is said in the status.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use sysdock_itrace_file::{Block, Facts, Writer};
+
+/// Words in a batch.
+pub(crate) const BATCH: usize = 1 << 20;
+/// Batches that may wait: 64 MB.
+const QUEUE: usize = 8;
+/// The status is this long, so that it still has its place where the disk has become full.
+const STATUS_BYTES: usize = 4096;
+
+enum Message {
+    /// Blocks that are new, then words that may refer to them.
+    Batch(Vec<Block>, Vec<u64>),
+    /// No more words; what to say about the end.
+    End(Facts),
+}
+
+/// The processor's side.
+pub(crate) struct Output {
+    queue: SyncSender<Message>,
+    emptied: Receiver<Vec<u64>>,
+    failed: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    /// How long the processor has waited for the queue.
+    pub(crate) waited_ns: u64,
+}
+
+impl Output {
+    /// Creates the files and starts the thread.
+    pub(crate) fn start(out: &Path, header: &Facts) -> std::io::Result<Output> {
+        let mut status = Status::create(out)?;
+        let writer = Writer::create(File::create(out)?, header)?;
+        let (queue, messages) = sync_channel(QUEUE);
+        let (give_back, emptied) = channel();
+        let failed = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&failed);
+        let run = move || {
+            let facts = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| write(writer, &messages, &give_back, &seen)));
+            seen.store(true, Ordering::Relaxed);
+            status.put("done", &facts.unwrap_or_else(|_| error("the writer failed")));
+            // Until nobody sends any more.
+            messages.iter().for_each(drop);
+        };
+        let thread = std::thread::Builder::new().name("itrace".into()).spawn(run)?;
+        Ok(Output { queue, emptied, failed, thread: Some(thread), waited_ns: 0 })
+    }
+
+    /// Whether it is of no use to go on.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Hands over a batch; returns an empty one.
+    pub(crate) fn send(&mut self, blocks: Vec<Block>, words: Vec<u64>) -> Vec<u64> {
+        let before = Instant::now();
+        // An error means that the thread has ended, which is said elsewhere.
+        let _ = self.queue.send(Message::Batch(blocks, words));
+        self.waited_ns += before.elapsed().as_nanos() as u64;
+        self.emptied.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH))
+    }
+
+    /// Says that this is all.
+    pub(crate) fn end(&mut self, facts: Facts) {
+        let _ = self.queue.send(Message::End(facts));
+    }
+
+    /// Waits until all is written.
+    pub(crate) fn join(mut self) {
+        drop(self.queue);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn error(text: &str) -> Facts {
+    json!({ "error": text }).as_object().cloned().unwrap_or_default()
+}
+
+fn write(
+    mut writer: Writer,
+    messages: &Receiver<Message>,
+    give_back: &std::sync::mpsc::Sender<Vec<u64>>,
+    failed: &AtomicBool,
+) -> Facts {
+    for message in messages {
+        match message {
+            Message::Batch(blocks, mut words) => {
+                for block in &blocks {
+                    writer.define(block);
+                }
+                if let Err(said) = writer.push(&words) {
+                    failed.store(true, Ordering::Relaxed);
+                    return error(&said.to_string());
+                }
+                words.clear();
+                let _ = give_back.send(words);
+            }
+            Message::End(mut facts) => {
+                match writer.finish() {
+                    Ok(summary) => {
+                        if let Ok(Value::Object(summary)) = serde_json::to_value(summary) {
+                            facts.extend(summary);
+                        }
+                    }
+                    Err(said) => facts.extend(error(&said.to_string())),
+                }
+                return facts;
+            }
+        }
+    }
+    error("the recording was not ended")
+}
+
+/// A file of JSON that is written over in place.
+pub(crate) struct Status(File);
+
+impl Status {
+    /// That of an event file.
+    pub(crate) fn create(out: &Path) -> std::io::Result<Status> {
+        let mut name = out.as_os_str().to_owned();
+        name.push(".status");
+        let file = OpenOptions::new().create(true).truncate(true).write(true).open(name)?;
+        let mut status = Status(file);
+        status.put("waiting", &Facts::new());
+        Ok(status)
+    }
+
+    pub(crate) fn put(&mut self, state: &str, facts: &Facts) {
+        let mut all = facts.clone();
+        all.insert("state".into(), state.into());
+        let mut text = serde_json::to_vec(&all).unwrap_or_default();
+        text.resize(STATUS_BYTES.max(text.len()), b' ');
+        if let Err(said) = self.0.write_all_at(&text, 0) {
+            say(&format!("the status cannot be written: {said}"));
+        }
+        if let Some(said) = facts.get("error").and_then(Value::as_str) {
+            say(said);
+        }
+    }
+}
+
+/// To standard error of qemu: there is no `native` that could form a text.
+#[allow(clippy::print_stderr)]
+pub(crate) fn say(text: &str) {
+    eprintln!("sysdock-itrace: {text}");
+}

@@ -1,0 +1,191 @@
+"""`sysdock itrace vm`: requests in a guest, with its kernel."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from sysdock.cli.options import lang_option, report_option, share_option
+
+_EPILOG = """Examples:
+
+\b
+  sysdock itrace vm build apache -o guest
+  sysdock itrace vm run guest -o rec
+  sysdock itrace vm run guest -o large --request /41518.html
+  sysdock compare rec large
+"""
+_BUILD_EPILOG = """Examples:
+
+\b
+  sysdock itrace vm build apache -o guest
+  sysdock itrace vm build shop.toml -o guest --kernel /boot/vmlinuz-6.1.0-56-cloud-amd64 --warm 100
+"""
+_RUN_EPILOG = """Examples:
+
+\b
+  sysdock itrace vm run guest -o rec
+  sysdock itrace vm run guest -o rec --request /cgi/shell --path virtio-net
+"""
+_QEMU = click.option("--qemu", metavar="PROGRAM", help="Which qemu-system-x86_64: 7.2 or newer.")
+
+
+@click.group("vm", epilog=_EPILOG)
+def vm() -> None:
+    """Requests to a service in a guest: its code, libraries and kernel, each instruction and address.
+
+    The guest runs under qemu without KVM, with one processor whose clock is the number of its instructions:
+    so it notices nothing of being traced.
+    """
+
+
+@vm.command("build", epilog=_BUILD_EPILOG)
+@click.argument("service")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="GUEST",
+    required=True,
+    help="Folder to make; new.",
+)
+@click.option(
+    "--kernel",
+    metavar="KERNEL",
+    help="An image, an unpacked package, or a package by name. Default: linux-image-cloud-amd64.",
+)
+@_QEMU
+@click.option(
+    "--memory", type=click.IntRange(128), default=512, show_default=True, metavar="MB", help="Of the guest."
+)
+@click.option(
+    "--warm",
+    type=click.IntRange(0),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Requests before the snapshot.",
+)
+@click.option("--cache", type=click.Path(path_type=Path), metavar="FOLDER", help="Where packages are kept.")
+def build(
+    service: str,
+    output: Path,
+    kernel: str | None,
+    qemu: str | None,
+    memory: int,
+    warm: int,
+    cache: Path | None,
+) -> None:
+    """Make a guest: its files, its kernel, and a snapshot in which the service is warm.
+
+    SERVICE: a file of TOML that names packages of Debian, a tree or an export of a container, and a
+    command; or apache, nginx, busybox.
+    """
+    from sysdock.itrace import building
+    from sysdock.itrace.kernel import find_kernel
+    from sysdock.itrace.qemu import find_qemu
+    from sysdock.itrace.service import read_service
+    from sysdock.recording.native import refuse_existing
+
+    refuse_existing(output)
+    wanted = read_service(service)
+    program = find_qemu(qemu)
+    place = cache or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sysdock" / "packages"
+    found = find_kernel(kernel, place)
+    building.build(wanted, found, output, place, qemu=program, memory_mb=memory, warm=warm, say=_say)
+    print(f"{output}: a guest with {found.release}; next: sysdock itrace vm run {output} -o rec")
+
+
+@vm.command("run", epilog=_RUN_EPILOG)
+@click.argument("guest", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="REC",
+    required=True,
+    help="Folder to make; new.",
+)
+@click.option(
+    "--request", metavar="PATH", help="What is requested. Default: what the guest was warmed up with."
+)
+@click.option(
+    "--path",
+    type=click.Choice(["loopback", "virtio-net"]),
+    default="loopback",
+    show_default=True,
+    help="Whether the client runs in the guest or on this machine.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    default=1_000_000_000,
+    metavar="N",
+    help="End after N instructions; 10^9.",
+)
+@click.option("--control-flow", is_flag=True, help="Without addresses of memory: twice as fast.")
+@click.option("--events", is_flag=True, help="REC is no recording: events, and what is known beside them.")
+@_QEMU
+@share_option
+@report_option
+@lang_option
+@click.pass_context
+def run(
+    ctx: click.Context,
+    /,
+    guest: Path,
+    output: Path,
+    request: str | None,
+    path: str,
+    limit: int,
+    control_flow: bool,
+    events: bool,
+    qemu: str | None,
+    share: bool,
+    with_report: bool,
+    lang: str,
+) -> None:
+    """Trace one request of a guest, from its snapshot."""
+    from tempfile import TemporaryDirectory
+
+    from sysdock.itrace import tracing
+    from sysdock.itrace.building import read_built
+    from sysdock.itrace.qemu import find_qemu
+    from sysdock.recording.native import refuse_existing
+
+    refuse_existing(output)
+    built = read_built(guest)
+    asked = tracing.Asked(request or built.request, path, limit, control_flow)
+    program = find_qemu(qemu)
+    if events:
+        tracing.run(guest, output, asked, qemu=program, say=_say)
+        return
+    output.absolute().parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="sysdock-", dir=output.absolute().parent) as name:
+        tracing.run(guest, Path(name), asked, qemu=program, say=_say)
+        _convert(ctx, Path(name), output, share, with_report, lang)
+
+
+def _convert(
+    ctx: click.Context, folder: Path, output: Path, share: bool, with_report: bool, lang: str
+) -> None:
+    import signal
+
+    from sysdock.cli.recording import answer, load_ahead, run_with_progress
+
+    load_ahead()
+    words = ["itrace", "convert", "-o", str(output), *["--share"] * share, "--", str(folder)]
+    code = run_with_progress(words, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    if (output / "recording.json").exists():
+        answer(output, sys.stdout, lang, with_report)
+    if code:
+        ctx.exit(code)
+
+
+def _say(text: str) -> None:
+    from sysdock.cli.output import remark
+
+    remark(text)

@@ -1,0 +1,236 @@
+"""A guest under qemu: its command line, its monitor, and the port of its first process."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from sysdock.errors import UserError
+
+CPU = "EPYC"
+# Addresses are the same in each run, and a guest that panics ends qemu.
+KERNEL_WORDS = "console=ttyS0 quiet nokaslr norandmaps panic=-1"
+# How long qemu may say nothing before it counts as dead.
+PATIENCE_S = 120.0
+_ENDED = "see its console above, if there is one; more memory: --memory"
+
+
+@dataclass
+class Machine:
+    """What a guest is made of, the same for each start: a snapshot fits no other."""
+
+    qemu: Path
+    folder: Path
+    memory_mb: int
+
+    def command(self, sockets: Path, console: Path, forward: str = "") -> list[str]:
+        """The command that starts it, stopped; `forward` is added to its network."""
+        words: list[str | Path] = [
+            "-M",
+            "pc",
+            "-cpu",
+            CPU,
+            "-smp",
+            "1",
+            "-m",
+            str(self.memory_mb),
+            "-accel",
+            "tcg",
+        ]
+        words += ["-icount", "shift=0", "-nodefaults", "-display", "none", "-no-reboot", "-S"]
+        words += ["-kernel", self.folder / "kernel", "-initrd", self.folder / "initramfs"]
+        words += ["-append", KERNEL_WORDS, "-serial", f"file:{console}"]
+        words += ["-chardev", f"socket,id=port,path={sockets / 'port'},server=on,wait=off"]
+        words += ["-device", "virtio-serial-pci", "-device", "virtserialport,chardev=port,nr=1"]
+        words += ["-netdev", f"user,id=net,restrict=on{forward}"]
+        words += ["-device", "virtio-net-pci,netdev=net,romfile="]
+        words += ["-qmp", f"unix:{sockets / 'monitor'},server=on,wait=off"]
+        words += ["-qmp", f"unix:{sockets / 'memory'},server=on,wait=off"]
+        words += ["-L", self.qemu.parent.parent / "share" / "qemu", "-L", "/usr/share/seabios"]
+        return [str(self.qemu), *map(str, words)]
+
+
+def find_qemu(name: str | None) -> Path:
+    """The program that runs guests. UserError: there is none."""
+    found = shutil.which(name or "qemu-system-x86_64")
+    if not found:
+        hint = "apt-get install qemu-system-x86 (7.2 or newer), or name the program with --qemu"
+        raise UserError(f"{name or 'qemu-system-x86_64'}: not found", hint)
+    return Path(found).absolute()
+
+
+def version_of(qemu: Path) -> str:
+    """As `7.2.22`. UserError: it does not say so."""
+    try:
+        done = subprocess.run([qemu, "--version"], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise UserError(str(error.strerror), "name a program of qemu with --qemu", str(qemu)) from None
+    if not (said := re.search(r"version (\d+(?:\.\d+)+)", done.stdout)):
+        raise UserError("does not say which version of qemu it is", "name another with --qemu", str(qemu))
+    return said[1]
+
+
+class Guest:
+    """A guest that was started."""
+
+    def __init__(self, process: subprocess.Popen[bytes], sockets: Path, console: Path, said: Path) -> None:
+        self._process = process
+        self._console = console
+        self._said = said
+        self.memory_socket = sockets / "memory"
+        self._monitor = self._connect(sockets / "monitor")
+        self._lines = self._monitor.makefile("rb")
+        greeting = self._line()
+        version = greeting["QMP"]["version"]["qemu"]
+        self.qemu_version = f"{version['major']}.{version['minor']}.{version['micro']}"
+        self.ask("qmp_capabilities")
+        self._port = self._connect(sockets / "port")
+        self._answers = self._port.makefile("rb")
+
+    def ask(self, command: str, **arguments: Any) -> Any:
+        """What the monitor answers. UserError: it refuses, or qemu ended."""
+        text = (
+            json.dumps({"execute": command, "arguments": arguments})
+            if arguments
+            else json.dumps({"execute": command})
+        )
+        try:
+            self._monitor.sendall(text.encode() + b"\n")
+        except OSError:
+            raise self.ended() from None
+        while "event" in (line := self._line()):
+            pass
+        if "error" in line:
+            raise UserError(f"qemu refuses {command}: {line['error'].get('desc')}", None)
+        return line["return"]
+
+    def order(self, command: str) -> None:
+        """Has the guest's first process do something."""
+        try:
+            self._port.sendall(command.encode() + b"\n")
+        except OSError:
+            raise self.ended() from None
+
+    def answer(self) -> bytes:
+        """What it answers."""
+        return b"".join(iter(self._piece, b""))
+
+    def do(self, command: str) -> bytes:
+        """Both."""
+        self.order(command)
+        return self.answer()
+
+    def ended(self) -> UserError:
+        """Why qemu is not there any more, with the last lines of the guest's console."""
+        try:
+            status = self._process.wait(2)
+        except subprocess.TimeoutExpired:
+            return UserError("qemu does not answer", "try again on a machine that is less busy")
+        console = self.console()
+        said = self._said.read_text(errors="replace").strip()
+        if "Kernel panic" in console:
+            return UserError(f"the guest's kernel panicked:\n{_last(console)}", "more memory: --memory")
+        return UserError(
+            f"qemu ended with status {status}:\n{_last(said or console)}", plugin_hint(said) or _ENDED
+        )
+
+    def console(self) -> str:
+        """All that the guest has written to its console."""
+        return self._console.read_text(errors="replace") if self._console.exists() else ""
+
+    def last_of_console(self) -> str:
+        """The end of it."""
+        return _last(self.console())
+
+    def is_running(self) -> bool:
+        """Whether qemu still runs."""
+        return self._process.poll() is None
+
+    def _piece(self) -> bytes:
+        try:
+            head = self._answers.readline()
+            content = self._answers.read(int(head)) if head.strip() else None
+        except (OSError, ValueError):
+            content = None
+        if content is None:
+            raise self.ended()
+        return content
+
+    def _line(self) -> dict[str, Any]:
+        try:
+            line = self._lines.readline()
+        except OSError:
+            line = b""
+        if not line:
+            raise self.ended()
+        content: dict[str, Any] = json.loads(line)
+        return content
+
+    def _connect(self, place: Path) -> socket.socket:
+        for _ in range(int(PATIENCE_S / 0.01)):
+            connection = socket.socket(socket.AF_UNIX)
+            try:
+                connection.connect(str(place))
+            except OSError:
+                connection.close()
+                if not self.is_running():
+                    raise self.ended() from None
+                time.sleep(0.01)
+                continue
+            connection.settimeout(PATIENCE_S)
+            return connection
+        raise self.ended()
+
+
+def plugin_hint(said: str) -> str | None:
+    """What to do about a plugin that qemu does not take."""
+    if "plugin API version" in said or "requires a plugin" in said:
+        return "this version of qemu is not supported: 7.2 to 8.2, and 9.2 and newer are"
+    if "-plugin" in said and ("invalid option" in said or "not supported" in said or "not enabled" in said):
+        return "this qemu was built without plugins: those of Debian have them"
+    return None
+
+
+def _last(text: str, lines: int = 15) -> str:
+    return "\n".join(f"  {line.rstrip()}" for line in text.strip().splitlines()[-lines:])
+
+
+@contextmanager
+def started(machine: Machine, work: Path, more: Sequence[str] = (), forward: str = "") -> Iterator[Guest]:
+    """A guest that runs for so long; `work` is for sockets and what it says."""
+    console, said = work / "console.log", work / "qemu.log"
+    for name in ("monitor", "memory", "port"):
+        (work / name).unlink(missing_ok=True)
+    command = [*machine.command(work, console, forward), *more]
+    with open(said, "wb") as errors:
+        process = start(command, errors)
+        try:
+            yield Guest(process, work, console, said)
+        finally:
+            stop(process)
+
+
+def start(command: list[str], errors: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Starts it in a session of its own: an interrupt from the terminal is for this program."""
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, start_new_session=True
+    )
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Ends qemu, first as it wants to be ended."""
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
