@@ -16,8 +16,8 @@ _EPILOG = """Examples:
 \b
   sysdock itrace attach -o rec -- ls /
   sysdock show rec itrace/functions
-  sysdock itrace vm build apache2 -o guest
-  sysdock itrace vm run guest -o trace
+  sysdock itrace vm build apache -o guest
+  sysdock itrace vm run guest -o rec2
 """
 _ATTACH_EPILOG = """Examples:
 
