@@ -6,7 +6,7 @@
 //! ```text
 //! format/  file -> physical pages      memory   kernel addresses -> physical      symbols, btf   names and types out of the memory
 //! kernel   all of these together       clock    which time it was
-//! walk, tasks, stacks, locks, log, panic, requests, sockets, counts, usage   what is asked                     tables        rows
+//! walk, tasks, threads, stacks, locks, log, panic, requests, sockets, counts, usage   what is asked                     tables        rows
 //! ```
 
 mod btf;
@@ -36,6 +36,7 @@ mod stacks;
 mod symbols;
 mod tables;
 mod tasks;
+mod threads;
 mod usage;
 mod users;
 mod vmcoreinfo;

@@ -133,7 +133,7 @@ impl Kernel {
         if let Some(address) = task {
             let by_exception = log.and_then(cause).is_some_and(|(cause, _)| cause.is_exception());
             let (cpu, pid) = (found.cpu, found.pid);
-            let moments = self.registers_of_task(address, by_exception).unwrap_or_default();
+            let moments = self.registers_of_task(address, cpu, by_exception).unwrap_or_default();
             let exception = moments.iter().find(|(moment, _)| *moment == Moment::Exception);
             found.address = exception.and_then(|(_, values)| values.get(IP)).map(|(_, ip)| *ip);
             found.registers.extend(moments.into_iter().map(|(moment, values)| SavedRegisters { cpu, pid, moment, values }));
@@ -186,7 +186,7 @@ impl Kernel {
     }
 
     /// Those that lie on the stack of the task that stopped the kernel: of the exception, and of where it entered the kernel.
-    fn registers_of_task(&self, address: u64, by_exception: bool) -> Result<Vec<(Moment, Values)>, Fault> {
+    fn registers_of_task(&self, address: u64, cpu: Option<u32>, by_exception: bool) -> Result<Vec<(Moment, Values)>, Fault> {
         const OF_USER: u64 = 3;
         let stack = self.member(address, "task_struct", "stack")?;
         let sp = self.member(address, "task_struct", "thread.sp")?;
@@ -197,8 +197,8 @@ impl Kernel {
         };
         let mut found = Vec::new();
         if by_exception {
-            let task = Task { address, stack, sp, ..Task::default() };
-            // The innermost is that of the exception: what the kernel does afterwards takes none.
+            let task = Task { address, stack, sp, cpu, ..Task::default() };
+            // The innermost is that of the exception: what the kernel does until it stops takes none.
             for place in self.exceptions(&task)?.into_iter().take(1) {
                 found.push((Moment::Exception, saved(place)?));
             }

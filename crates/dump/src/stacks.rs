@@ -1,4 +1,7 @@
-//! Kernel stacks of tasks: where each was called from. Of a task that ran, as far as the dump has the registers of its processor.
+//! Kernel stacks of tasks: where each was called from. Of a task that ran, as far as the dump has the registers of its processor: from an interrupt
+//! that was handled on a stack of the processor, on to what it had interrupted.
+
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
@@ -75,17 +78,50 @@ impl Layout {
     }
 }
 
-/// A stack that was copied out of the dump.
-struct Copied {
+/// A piece of memory that was copied out of the dump.
+struct Piece {
     start: u64,
     bytes: Vec<u8>,
 }
 
+impl Piece {
+    fn of(kernel: &Kernel, range: Range<u64>) -> Result<Piece, Fault> {
+        let bytes = kernel.memory.bytes(range.start, range.end.wrapping_sub(range.start))?;
+        Ok(Piece { start: range.start, bytes })
+    }
+
+    fn u64(&self, address: u64) -> Option<u64> {
+        let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
+        self.bytes.get(at..at.checked_add(8)?)?.first_chunk().map(|eight| u64::from_le_bytes(*eight))
+    }
+
+    /// Whether a stack pointer belongs to it: that of an empty stack is its end.
+    fn holds(&self, sp: u64) -> bool {
+        sp.checked_sub(self.start).is_some_and(|far| far <= self.bytes.len() as u64)
+    }
+}
+
+/// The stack of a task, and those that its processor handles interrupts on.
+struct Copied {
+    own: Piece,
+    /// Only of tasks that ran.
+    others: Vec<Piece>,
+}
+
 impl Copied {
     fn u64(&self, address: u64) -> Result<u64, Fault> {
-        let at = address.checked_sub(self.start).and_then(|at| usize::try_from(at).ok()).ok_or(Fault::NotMapped)?;
-        let found = at.checked_add(8).and_then(|end| self.bytes.get(at..end)).ok_or(Fault::NotMapped)?;
-        Ok(u64::from_le_bytes(*found.first_chunk().expect("8 bytes")))
+        let found = self.own.u64(address).or_else(|| self.others.iter().find_map(|piece| piece.u64(address)));
+        found.ok_or(Fault::NotMapped)
+    }
+
+    /// Which of the pieces a stack pointer belongs to; 0: to the task's own.
+    fn piece(&self, sp: u64) -> Option<usize> {
+        if self.own.holds(sp) { Some(0) } else { self.others.iter().position(|piece| piece.holds(sp)).map(|place| place + 1) }
+    }
+
+    /// Where the bytes of the task's own stack end.
+    fn end(&self) -> u64 {
+        self.own.start + self.own.bytes.len() as u64
     }
 }
 
@@ -136,38 +172,76 @@ impl Kernel {
     /// Where the registers lie that exceptions in the kernel have saved on the stack of a task, the innermost first.
     pub(crate) fn exceptions(&self, task: &Task) -> Result<Vec<u64>, Fault> {
         let mut passed = Vec::new();
-        self.stack(task, &Orc::read(self)?, &Layout::of(self)?, &mut passed);
-        Ok(passed)
+        let stack = self.stack(task, &Orc::read(self)?, &Layout::of(self)?, &mut passed).unwrap_or_default();
+        // Since 6.14 it only calls the other one.
+        let panics = |address: &u64| self.function(address.wrapping_sub(1)).is_some_and(|(name, ..)| matches!(name, "panic" | "vpanic"));
+        // A processor that stopped the kernel still takes interrupts: those came later.
+        let later = stack.addresses.iter().rposition(panics).unwrap_or(0);
+        Ok(passed.into_iter().filter(|(frames, _)| *frames > later).map(|(_, place)| place).collect())
     }
 
-    /// `None`: it has none any more, or it ran, and the dump does not say where. `passed`: where exceptions have saved registers.
-    fn stack(&self, task: &Task, orc: &Orc<'_>, layout: &Layout, passed: &mut Vec<u64>) -> Option<Stack> {
+    /// The stacks on which a processor handles interrupts and exceptions, as far as the kernel says where they lie.
+    fn stacks_of_processor(&self, cpu: usize) -> Vec<Range<u64>> {
+        const EXCEPTIONS: [&str; 6] = ["DF_stack", "NMI_stack", "DB_stack", "MCE_stack", "VC_stack", "VC2_stack"];
+        let variable = |name: &str| self.per_cpu(self.symbol(name)?, cpu);
+        // From 6.2 to 6.14 it is a member of a structure.
+        let top = variable("hardirq_stack_ptr").or_else(|_| {
+            Ok::<u64, Fault>(variable("pcpu_hot")?.wrapping_add(self.field("pcpu_hot", "hardirq_stack_ptr")?.offset))
+        });
+        // It points to the last word, in which the stack pointer is kept that it was entered with.
+        let end = top.and_then(|place| self.memory.u64(place)).map(|top| top.wrapping_add(8));
+        let mut found: Vec<Range<u64>> = end.iter().map(|end| end.wrapping_sub(STACK_BYTES)..*end).collect();
+        if let Ok(start) = variable("cea_exception_stacks").and_then(|place| self.memory.u64(place)) {
+            let fields = EXCEPTIONS.into_iter().filter_map(|name| self.field("cea_exception_stacks", name).ok());
+            let range = |field: Field| start.wrapping_add(field.offset)..start.wrapping_add(field.offset + field.size as u64);
+            found.extend(fields.map(range));
+        }
+        found.retain(|range| range.start >= KERNEL && range.start < range.end);
+        found
+    }
+
+    /// `None`: it has none any more, or it ran, and the dump does not say where. `passed`: where exceptions have saved registers, and of how many
+    /// frames they were called.
+    fn stack(&self, task: &Task, orc: &Orc<'_>, layout: &Layout, passed: &mut Vec<(usize, u64)>) -> Option<Stack> {
         let runs = layout.on_cpu.and_then(|on_cpu| self.number(task.address, on_cpu).ok());
         if task.stack == 0 {
             return None;
         }
+        if runs == Some(1) {
+            return self.stack_of_running(task, orc, layout, passed);
+        }
         let end = task.stack.wrapping_add(STACK_BYTES);
-        let is_here = |sp: u64| (task.stack..end).contains(&sp);
-        let registers = if runs == Some(1) { Some(self.registers.iter().find(|registers| is_here(registers.sp))?) } else { None };
-        let sp = registers.map_or(task.sp, |registers| registers.sp);
-        if !is_here(sp) {
+        if !(task.stack..end).contains(&task.sp) {
             return Some(Stack { addresses: Vec::new(), fault: Some(Fault::NotMapped) });
         }
         let mut stack = Stack::default();
-        let unwound = self.memory.bytes(sp, end - sp).and_then(|bytes| {
-            let copied = Copied { start: sp, bytes };
-            let first = match registers {
-                Some(registers) => Position { ip: registers.ip, sp, bp: registers.bp, is_exact: true, registers: None },
-                None => Position::saved(&copied, sp, layout)?,
-            };
-            let unwound = unwind(&copied, first, orc, layout, (&mut stack.addresses, &mut *passed));
-            match registers {
-                Some(registers) if unwound.is_err() => self.caller_of_kexec(&copied, registers, orc, layout).map(|found| {
-                    stack.addresses.truncate(1);
-                    stack.addresses.extend(found);
-                }),
-                _ => unwound,
-            }
+        let unwound = Piece::of(self, task.sp..end).and_then(|own| {
+            let copied = Copied { own, others: Vec::new() };
+            let first = Position::saved(&copied, task.sp, layout)?;
+            unwind(&copied, first, orc, layout, (&mut stack.addresses, passed))
+        });
+        stack.fault = unwound.err();
+        Some(stack)
+    }
+
+    /// Of a task that ran: from the registers of its processor on.
+    fn stack_of_running(&self, task: &Task, orc: &Orc<'_>, layout: &Layout, passed: &mut Vec<(usize, u64)>) -> Option<Stack> {
+        let own = task.stack..task.stack.wrapping_add(STACK_BYTES);
+        let others = task.cpu.map_or_else(Vec::new, |cpu| self.stacks_of_processor(cpu as usize));
+        let is_here = |sp: u64| own.contains(&sp) || others.iter().any(|other| other.contains(&sp));
+        let registers = self.registers.iter().find(|registers| is_here(registers.sp))?;
+        let mut stack = Stack::default();
+        let unwound = Piece::of(self, own.clone()).and_then(|own| {
+            // Not all of them exist on each machine.
+            let others = others.iter().filter_map(|other| Piece::of(self, other.clone()).ok()).collect();
+            let copied = Copied { own, others };
+            let first = Position { ip: registers.ip, sp: registers.sp, bp: registers.bp, is_exact: true, registers: None };
+            unwind(&copied, first, orc, layout, (&mut stack.addresses, &mut *passed)).or_else(|_| {
+                let found = self.caller_of_kexec(&copied, registers, orc, layout)?;
+                stack.addresses.truncate(1);
+                stack.addresses.extend(found);
+                Ok(())
+            })
         });
         stack.fault = unwound.err();
         Some(stack)
@@ -177,7 +251,7 @@ impl Kernel {
     /// address on the stack from which all is found up to where the kernel was entered.
     fn caller_of_kexec(&self, stack: &Copied, registers: &Registers, orc: &Orc<'_>, layout: &Layout) -> Result<Vec<u64>, Fault> {
         let is_kexec = self.function(registers.ip).is_some_and(|(name, ..)| name == "__crash_kexec");
-        let places = (registers.sp..stack.start + stack.bytes.len() as u64).step_by(8).filter(|_| is_kexec);
+        let places = (registers.sp..stack.end()).step_by(8).filter(|_| is_kexec);
         for place in places {
             let ip = stack.u64(place)?;
             if self.image.contains(&ip) && self.function(ip).is_some() {
@@ -217,22 +291,39 @@ fn unwind(
     first: Position,
     orc: &Orc<'_>,
     layout: &Layout,
-    (addresses, passed): (&mut Vec<u64>, &mut Vec<u64>),
+    (addresses, passed): (&mut Vec<u64>, &mut Vec<(usize, u64)>),
 ) -> Result<(), Fault> {
     let mut at = first;
+    let mut left = Vec::new();
     while addresses.len() < MOST_FRAMES {
         // Also where the kernel itself went on at an address that is none of its own.
-        passed.extend(at.registers);
+        passed.extend(at.registers.map(|place| (addresses.len(), place)));
         if at.ip < KERNEL {
             return Ok(());
         }
         addresses.push(at.ip);
         match caller(stack, &at, orc, layout)? {
-            Some(next) => at = next,
+            Some(next) => {
+                check_order(stack, at.sp, next.sp, &mut left)?;
+                at = next;
+            }
             None => return Ok(()),
         }
     }
     Err(Fault::TooLong)
+}
+
+/// Stacks grow downwards: the frame of the caller is at a higher address, or on a stack that no frame was on before.
+fn check_order(stack: &Copied, at: u64, next: u64, left: &mut Vec<usize>) -> Result<(), Fault> {
+    let (here, there) = (stack.piece(at), stack.piece(next));
+    let is_further = match there {
+        Some(other) if here.is_some() && here != there => {
+            left.extend(here);
+            !left.contains(&other)
+        }
+        _ => next > at,
+    };
+    if is_further { Ok(()) } else { Err(Fault::Cycle) }
 }
 
 /// The frame that called this one; `None`: there is none in the kernel.
@@ -271,6 +362,5 @@ fn caller(stack: &Copied, at: &Position, orc: &Orc<'_>, layout: &Layout) -> Resu
         }
         Kind::End | Kind::Unknown => return Err(Fault::NoType),
     };
-    // Stacks grow downwards: the frame of the caller is at a higher address.
-    if next.sp <= at.sp { Err(Fault::Cycle) } else { Ok(Some(next)) }
+    Ok(Some(next))
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::{btf::Field, error::Fault, format::PAGE, kernel::Kernel};
+use crate::{btf::Field, error::Fault, format::PAGE, kernel::Kernel, threads::Threads};
 
 /// A task. What could not be read is `None`, and `fault` says why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Task {
     pub ppid: Option<u32>,
     /// Its name, of 15 bytes at most.
     pub comm: Option<String>,
+    /// As /proc/PID/comm shows it: names of threads of the kernel may be longer, and those of workers name what they work on.
+    pub full_name: Option<String>,
     /// The bits of its state.
     pub state: Option<u32>,
     /// The processor that it runs on, or ran on last.
@@ -94,6 +96,7 @@ struct Layout {
     thread_node: Field,
     thread_head: Field,
     rss: Option<Rss>,
+    threads: Option<Threads>,
 }
 
 /// Where `mm_struct` counts its pages: one number for each kind; since 6.2 with a part for each processor.
@@ -144,6 +147,7 @@ impl Layout {
             thread_node: kernel.field("task_struct", "thread_node")?,
             thread_head: kernel.field("signal_struct", "thread_head")?,
             rss: Rss::of(kernel),
+            threads: Threads::of(kernel).ok(),
         })
     }
 }
@@ -277,6 +281,13 @@ impl Kernel {
         });
         let comm = layout.comm.map(|comm| self.text(address, comm));
         task.comm = comm.and_then(|text| text.inspect_err(|error| fault = fault.or(Some(*error))).ok());
+        task.full_name = match (&task.comm, &layout.threads) {
+            (Some(comm), Some(threads)) => {
+                let name = threads.name(self, address, comm);
+                name.inspect_err(|error| fault = fault.or(Some(*error))).ok()
+            }
+            (comm, _) => comm.clone(),
+        };
         task.fault = fault;
         task
     }
