@@ -55,7 +55,7 @@ impl Description {
 pub struct Kernel {
     pub(crate) memory: Memory,
     pub(crate) info: VmCoreInfo,
-    pub(crate) symbols: Symbols,
+    pub(crate) symbols: Arc<Symbols>,
     pub(crate) types: Arc<Types>,
     pub(crate) registers: Vec<Registers>,
     /// Where the variables of each processor begin, as far as it is known.
@@ -126,12 +126,30 @@ impl Kernel {
         Ok(Kernel {
             memory,
             info,
-            symbols,
+            symbols: Arc::new(symbols),
             types: Arc::new(types),
             registers,
             per_cpu,
             description,
             image,
+            code: OnceCell::new(),
+            module_types: OnceCell::new(),
+            debug_info: None,
+            users: None,
+        })
+    }
+
+    /// The same kernel for another thread; `None`: one thread reads its memory.
+    pub(crate) fn twin(&self) -> Option<Kernel> {
+        Some(Kernel {
+            memory: self.memory.twin()?,
+            info: self.info.clone(),
+            symbols: Arc::clone(&self.symbols),
+            types: Arc::clone(&self.types),
+            registers: self.registers.clone(),
+            per_cpu: self.per_cpu.clone(),
+            description: self.description.clone(),
+            image: self.image.clone(),
             code: OnceCell::new(),
             module_types: OnceCell::new(),
             debug_info: None,

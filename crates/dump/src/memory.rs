@@ -50,6 +50,11 @@ impl Memory {
         self.direct_map = Some(start).filter(|_| agrees);
     }
 
+    /// The same for another thread: with an own list of known pages. `None`: one thread reads this memory.
+    pub(crate) fn twin(&self) -> Option<Memory> {
+        Some(Memory { physical: self.physical.twin()?, known: vec![Cell::new((u64::MAX, 0)); TRANSLATIONS], ..*self })
+    }
+
     /// Fill `out` from this address of the kernel on.
     pub(crate) fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Fault> {
         let (mut address, mut rest) = (address, out);

@@ -174,7 +174,8 @@ impl Kernel {
         let mut passed = Vec::new();
         let stack = self.stack(task, &Orc::read(self)?, &Layout::of(self)?, &mut passed).unwrap_or_default();
         // Since 6.14 it only calls the other one.
-        let panics = |address: &u64| self.function(address.wrapping_sub(1)).is_some_and(|(name, ..)| matches!(name, "panic" | "vpanic"));
+        let panics =
+            |address: &u64| self.function(address.wrapping_sub(1)).is_some_and(|(name, ..)| matches!(name, "panic" | "vpanic"));
         // A processor that stopped the kernel still takes interrupts: those came later.
         let later = stack.addresses.iter().rposition(panics).unwrap_or(0);
         Ok(passed.into_iter().filter(|(frames, _)| *frames > later).map(|(_, place)| place).collect())

@@ -1,5 +1,15 @@
 //! The tasks of a kernel: processes and their threads, with their CPU time, memory and I/O.
 
+use std::{
+    mem::take,
+    num::NonZero,
+    sync::{
+        Mutex,
+        mpsc::{Receiver, channel},
+    },
+    thread::{Builder, available_parallelism, scope},
+};
+
 use rustc_hash::FxHashMap;
 
 use crate::{btf::Field, error::Fault, format::PAGE, kernel::Kernel, threads::Threads};
@@ -204,25 +214,98 @@ pub struct Tasks {
     pub broken: Vec<(String, Fault)>,
 }
 
+/// Processes that a thread reads at a time.
+const CHUNK: usize = 512;
+/// Chunks that are read by one thread alone: others cost more than they gain.
+const FEW_CHUNKS: usize = 4;
+/// More do not help: all wait for the same memory.
+const MOST_THREADS: usize = 8;
+
+/// What a thread knows of the memory of processes.
+type KnownMemory = FxHashMap<u64, Result<i64, Fault>>;
+
+/// Processes that were read.
+#[derive(Default)]
+struct Chunk {
+    /// Which part of the list it is.
+    number: usize,
+    tasks: Vec<Task>,
+    broken: Vec<(String, Fault)>,
+    /// Of each task, where its memory is described, and how much of it the task counts itself.
+    memories: Vec<(u64, i64)>,
+}
+
+/// What threads that read tasks have to do, and what they have done.
+struct Work {
+    waiting: Mutex<Receiver<(usize, Vec<u64>)>>,
+    done: Mutex<Vec<Chunk>>,
+    memory: Mutex<KnownMemory>,
+}
+
+impl Work {
+    /// Read chunks until there are no more to come.
+    fn read(&self, kernel: &Kernel, layout: &Layout) {
+        let mut known = KnownMemory::default();
+        loop {
+            let next = self.waiting.lock().map(|waiting| waiting.recv());
+            let Ok(Ok((number, leaders))) = next else { break };
+            let chunk = kernel.chunk(number, &leaders, layout, &mut known);
+            if let Ok(mut done) = self.done.lock() {
+                done.push(chunk);
+            }
+        }
+        if let Ok(mut memory) = self.memory.lock() {
+            memory.extend(known);
+        }
+    }
+}
+
 impl Kernel {
     /// Read all tasks.
     ///
     /// # Errors
     /// A [`Fault`] where the kernel's list of tasks, or its layout, is not known.
     pub fn tasks(&self) -> Result<Tasks, Fault> {
-        let layout = Layout::of(self)?;
+        let layout = &Layout::of(self)?;
         let first = self.symbol("init_task")?;
         let list = self.field("task_struct", "tasks")?.offset;
-        let walk = self.list(first.wrapping_add(list), list);
-        let mut found = Tasks::default();
-        found.broken.extend(walk.fault.map(|fault| ("the list of processes".into(), fault)));
-        for leader in std::iter::once(first).chain(walk.entries) {
-            for address in self.threads(leader, &layout, &mut found.broken) {
-                found.tasks.push(self.task(address, &layout));
+        let (send, waiting) = channel();
+        let work = &Work { waiting: Mutex::new(waiting), done: Mutex::default(), memory: Mutex::default() };
+        let helpers = available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS) - 1;
+        let fault = scope(|scope| {
+            let (mut chunk, mut chunks) = (vec![first], 0);
+            let fault = self.each_of_list(first.wrapping_add(list), list, |leader| {
+                chunk.push(leader);
+                if chunk.len() < CHUNK {
+                    return;
+                }
+                // The other end is open as long as `work` is there.
+                let _ = send.send((chunks, take(&mut chunk)));
+                chunks += 1;
+                for twin in (chunks == FEW_CHUNKS).then_some(0..helpers).into_iter().flatten().map_while(|_| self.twin()) {
+                    // Where no thread can be started, this one reads all.
+                    let _ = Builder::new().spawn_scoped(scope, move || work.read(&twin, layout));
+                }
+            });
+            let _ = send.send((chunks, chunk));
+            drop(send);
+            work.read(self, layout);
+            fault
+        });
+        let broken = fault.map(|fault| ("the list of processes".into(), fault));
+        Ok(put_together(work, layout, broken.into_iter().collect()))
+    }
+
+    /// The tasks of these processes.
+    fn chunk(&self, number: usize, leaders: &[u64], layout: &Layout, known: &mut KnownMemory) -> Chunk {
+        let mut chunk = Chunk { number, ..Chunk::default() };
+        for leader in leaders {
+            for address in self.threads(*leader, layout, &mut chunk.broken) {
+                chunk.tasks.push(self.task(address, layout));
+                chunk.memories.push(self.memory_of(address, layout, known));
             }
         }
-        self.add_memory(&mut found.tasks, &layout);
-        Ok(found)
+        chunk
     }
 
     /// The threads of a process, itself first.
@@ -292,32 +375,45 @@ impl Kernel {
         task
     }
 
-    /// Memory of processes, once for each: all threads share it, and each keeps a part of the count before 6.2.
-    fn add_memory(&self, tasks: &mut [Task], layout: &Layout) {
-        let (Some(field), Some(rss)) = (layout.mm, &layout.rss) else { return };
-        let mut known: FxHashMap<u64, Result<i64, Fault>> = FxHashMap::default();
-        let mut memories = Vec::with_capacity(tasks.len());
-        for task in tasks.iter() {
-            let mm = self.number(task.address, field).unwrap_or(0);
-            memories.push(mm);
-            if mm == 0 {
-                continue;
-            }
-            let kept = rss.of_task(self, task.address).unwrap_or(0);
-            let sum = known.entry(mm).or_insert_with(|| rss.bytes(self, mm));
-            if let Ok(sum) = sum {
-                *sum += kept;
-            }
+    /// Where the memory of a task is described, and how much of it the task counts itself; `known` gets what the description says.
+    fn memory_of(&self, task: u64, layout: &Layout, known: &mut KnownMemory) -> (u64, i64) {
+        let (Some(field), Some(rss)) = (layout.mm, &layout.rss) else { return (0, 0) };
+        let mm = self.number(task, field).unwrap_or(0);
+        if mm == 0 {
+            return (0, 0);
         }
-        for (task, mm) in tasks.iter_mut().zip(memories) {
+        known.entry(mm).or_insert_with(|| rss.bytes(self, mm));
+        (mm, rss.of_task(self, task).unwrap_or(0))
+    }
+}
+
+/// All that was read, in the order of the kernel's list. Memory of processes counts once for each: all threads share it, and each keeps a part of the
+/// count before 6.2.
+fn put_together(work: &Work, layout: &Layout, broken: Vec<(String, Fault)>) -> Tasks {
+    let mut chunks = work.done.lock().map(|mut done| take(&mut *done)).unwrap_or_default();
+    let mut known = work.memory.lock().map(|mut memory| take(&mut *memory)).unwrap_or_default();
+    chunks.sort_by_key(|chunk| chunk.number);
+    let kept = chunks.iter().flat_map(|chunk| &chunk.memories).filter(|(_, kept)| *kept != 0);
+    for (mm, kept) in kept {
+        if let Some(Ok(sum)) = known.get_mut(mm) {
+            *sum += kept;
+        }
+    }
+    let counts_memory = layout.mm.is_some() && layout.rss.is_some();
+    let mut found = Tasks { tasks: Vec::with_capacity(chunks.len() * CHUNK), broken };
+    for chunk in chunks {
+        found.broken.extend(chunk.broken);
+        for (mut task, (mm, _)) in chunk.tasks.into_iter().zip(chunk.memories) {
             match known.get(&mm) {
                 Some(Ok(bytes)) => task.rss_bytes = Some((*bytes).max(0).cast_unsigned()),
                 Some(Err(fault)) => task.fault = task.fault.or(Some(*fault)),
                 // Threads of the kernel, and zombies, have none.
-                None => task.rss_bytes = Some(0),
+                None => task.rss_bytes = counts_memory.then_some(0),
             }
+            found.tasks.push(task);
         }
     }
+    found
 }
 
 /// `cputime_adjust` of kernel/sched/cputime.c: the sampled times share what the scheduler measured, and neither ever falls.

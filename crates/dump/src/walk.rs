@@ -20,24 +20,28 @@ pub(crate) type Indexed = (Vec<(u64, u64)>, Option<Fault>);
 impl Kernel {
     /// Along a `list_head` at `head` to structures in which their own lies at `offset`.
     pub(crate) fn list(&self, head: u64, offset: u64) -> Walk {
-        let mut walk = Walk { entries: Vec::new(), fault: None };
+        let mut entries = Vec::new();
+        let fault = self.each_of_list(head, offset, |entry| entries.push(entry));
+        Walk { entries, fault }
+    }
+
+    /// The same: each structure is given away as soon as it is found. Returns why the walk ended before the list did.
+    pub(crate) fn each_of_list(&self, head: u64, offset: u64, mut take: impl FnMut(u64)) -> Option<Fault> {
         let mut seen = FxHashSet::default();
         let mut at = head;
         loop {
             at = match self.memory.u64(at) {
-                Ok(next) if next == head => return walk,
+                Ok(next) if next == head => return None,
                 Ok(next) => next,
-                Err(fault) => {
-                    walk.fault = Some(fault);
-                    return walk;
-                }
+                Err(fault) => return Some(fault),
             };
-            let fault = if !seen.insert(at) { Some(Fault::Cycle) } else { (seen.len() > MOST).then_some(Fault::TooLong) };
-            if fault.is_some() {
-                walk.fault = fault;
-                return walk;
+            if !seen.insert(at) {
+                return Some(Fault::Cycle);
             }
-            walk.entries.push(at.wrapping_sub(offset));
+            if seen.len() > MOST {
+                return Some(Fault::TooLong);
+            }
+            take(at.wrapping_sub(offset));
         }
     }
 

@@ -1,6 +1,6 @@
 //! ELF cores: of kdump (`/proc/vmcore`), and of qemu, whose program headers do not follow the ELF header.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use super::{
     About, Physical, RUNS,
@@ -19,9 +19,9 @@ const NOTE: u32 = 4;
 /// `e_phnum` of a file with more segments: the number is in the first section header.
 const MANY: u16 = 0xffff;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Elf {
-    bytes: Bytes,
+    bytes: Arc<Bytes>,
     segments: Segments,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
     if segments.is_empty() {
         return Err(DumpError::NoDump(path.into(), "an ELF core without memory".into()));
     }
-    Ok((Box::new(Elf { bytes, segments }), about))
+    Ok((Box::new(Elf { bytes: Arc::new(bytes), segments }), about))
 }
 
 /// The segments, of what the file has.
@@ -102,5 +102,9 @@ impl Physical for Elf {
 
     fn next_page(&self, address: u64) -> Option<u64> {
         self.segments.next_page(address)
+    }
+
+    fn twin(&self) -> Option<Box<dyn Physical>> {
+        Some(Box::new(self.clone()))
     }
 }

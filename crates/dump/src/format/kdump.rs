@@ -3,7 +3,7 @@
 //! Blocks: header, sub-header, a bitmap of the pages that exist, one of those that are in the file; then a descriptor of 24 bytes for each of the
 //! latter, in order, and the pages. Source: `diskdump_mod.h` and `diskdump.h` of makedumpfile 1.7 and crash 8.
 
-use std::{cell::RefCell, path::Path};
+use std::{cell::RefCell, io, path::Path, sync::Arc};
 
 use rustc_hash::FxHashMap;
 
@@ -23,6 +23,12 @@ const SNAPPY: u32 = 4;
 const ZSTD: u32 = 0x20;
 
 struct Kdump {
+    file: Arc<File>,
+    state: RefCell<State>,
+}
+
+/// What all threads share that read it.
+struct File {
     bytes: Bytes,
     /// A bit for each page that is in the file.
     bitmap: Vec<u64>,
@@ -30,7 +36,6 @@ struct Kdump {
     before: Vec<u32>,
     /// Where descriptors begin.
     descriptors: u64,
-    state: RefCell<State>,
 }
 
 /// Pages that were read.
@@ -81,9 +86,9 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
     if bytes.is_cut {
         about.remarks.push("the flattened file has no end: it was cut off".into());
     }
-    let zstd = zstd::bulk::Decompressor::new().map_err(|error| DumpError::Io(path.into(), error))?;
-    let state = State { slots: FxHashMap::default(), pages: Vec::new(), hand: 0, zlib: flate2::Decompress::new(true), zstd };
-    Ok((Box::new(Kdump { bytes, bitmap, before, descriptors, state: RefCell::new(state) }), about))
+    let state = State::new().map_err(|error| DumpError::Io(path.into(), error))?;
+    let file = Arc::new(File { bytes, bitmap, before, descriptors });
+    Ok((Box::new(Kdump { file, state: RefCell::new(state) }), about))
 }
 
 /// What the kernel wrote down, and the registers of its processors.
@@ -108,7 +113,7 @@ fn read_sub_header(bytes: &Bytes, at: u64, version: u32, about: &mut About) {
     }
 }
 
-impl Kdump {
+impl File {
     /// The number of a page among those in the file.
     fn place_of(&self, page: u64) -> Option<u64> {
         let word = usize::try_from(page / 64).ok()?;
@@ -158,7 +163,7 @@ impl Physical for Kdump {
             Some(slot) => *slot,
             None => {
                 let mut content = Box::new([0; PAGE]);
-                self.read_page(page, state, &mut content)?;
+                self.file.read_page(page, state, &mut content)?;
                 state.keep(page, content)
             }
         };
@@ -167,20 +172,30 @@ impl Physical for Kdump {
     }
 
     fn pages(&self) -> u64 {
-        self.bitmap.iter().map(|word| u64::from(word.count_ones())).sum()
+        self.file.bitmap.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
     fn next_page(&self, address: u64) -> Option<u64> {
         let first = address.div_ceil(PAGE as u64);
         let start = usize::try_from(first / 64).ok()?;
-        self.bitmap.iter().enumerate().skip(start).find_map(|(word, bits)| {
+        self.file.bitmap.iter().enumerate().skip(start).find_map(|(word, bits)| {
             let bits = if word == start { bits >> (first % 64) << (first % 64) } else { *bits };
             (bits != 0).then(|| (word as u64 * 64 + u64::from(bits.trailing_zeros())) * PAGE as u64)
         })
     }
+
+    fn twin(&self) -> Option<Box<dyn Physical>> {
+        let state = RefCell::new(State::new().ok()?);
+        Some(Box::new(Kdump { file: Arc::clone(&self.file), state }))
+    }
 }
 
 impl State {
+    fn new() -> io::Result<State> {
+        let (zlib, zstd) = (flate2::Decompress::new(true), zstd::bulk::Decompressor::new()?);
+        Ok(State { slots: FxHashMap::default(), pages: Vec::new(), hand: 0, zlib, zstd })
+    }
+
     /// Keep a page in the place of one that came long ago; the number of its slot.
     fn keep(&mut self, page: u64, content: Box<[u8; PAGE]>) -> usize {
         let slot = if self.pages.len() < KEPT_PAGES {

@@ -45,7 +45,7 @@ pub(crate) const RUNS: &str = "the kernel ran while it was read: what changed me
 pub(crate) const PAGE: u64 = 4096;
 
 /// Physical memory.
-pub(crate) trait Physical {
+pub(crate) trait Physical: Send {
     /// Fill `out` from this address on; it lies in one page.
     fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Fault>;
 
@@ -54,6 +54,11 @@ pub(crate) trait Physical {
 
     /// The address of the next page that is in the dump, from this address on.
     fn next_page(&self, address: u64) -> Option<u64>;
+
+    /// The same memory for another thread; `None`: one thread reads it.
+    fn twin(&self) -> Option<Box<dyn Physical>> {
+        None
+    }
 }
 
 /// What memory is read from.

@@ -12,7 +12,7 @@ pub(crate) struct Segment {
 }
 
 /// Pieces in order, without overlaps.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Segments(Vec<Segment>);
 
 impl Segments {
