@@ -401,7 +401,7 @@ fn task_row<'t>(
         tgid: task.tgid.map(u32::cast_signed),
         ppid: task.ppid.map(u32::cast_signed),
         comm: task.comm.as_deref().map(|comm| readable(comm.as_bytes())),
-        full_name: task.full_name.as_deref().map(|name| readable(name.as_bytes())),
+        full_name: task.name().map(|name| readable(name.as_bytes())),
         state: task.letter().map(|letter| letter.to_string().into()),
         cpu: task.cpu.map(u32::cast_signed),
         user_ns: signed(task.user_ns),

@@ -27,7 +27,7 @@ pub struct Task {
     pub ppid: Option<u32>,
     /// Its name, of 15 bytes at most.
     pub comm: Option<String>,
-    /// As /proc/PID/comm shows it: names of threads of the kernel may be longer, and those of workers name what they work on.
+    /// As /proc/PID/comm shows it, where that is not `comm`: names of threads of the kernel may be longer, and those of workers name what they work on.
     pub full_name: Option<String>,
     /// The bits of its state.
     pub state: Option<u32>,
@@ -62,6 +62,22 @@ pub struct Task {
 }
 
 impl Task {
+    /// As /proc/PID/comm shows it.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.full_name.as_deref().or(self.comm.as_deref())
+    }
+
+    /// What is known of the memory at `mm` is known of the task.
+    fn take_memory(&mut self, mm: u64, layout: &Layout, known: &KnownMemory) {
+        match known.get(&mm) {
+            Some(Ok(bytes)) => self.rss_bytes = Some((*bytes).max(0).cast_unsigned()),
+            Some(Err(fault)) => self.fault = self.fault.or(Some(*fault)),
+            // Threads of the kernel, and zombies, have none.
+            None => self.rss_bytes = (layout.mm.is_some() && layout.rss.is_some()).then_some(0),
+        }
+    }
+
     /// The letter of its state, as `ps` has it (fs/proc/array.c).
     #[must_use]
     pub fn letter(&self) -> Option<char> {
@@ -231,7 +247,7 @@ struct Chunk {
     number: usize,
     tasks: Vec<Task>,
     broken: Vec<(String, Fault)>,
-    /// Of each task, where its memory is described, and how much of it the task counts itself.
+    /// Of each task, where its memory is described, and how much of it the task counts itself. Empty: no task counts any.
     memories: Vec<(u64, i64)>,
 }
 
@@ -301,8 +317,15 @@ impl Kernel {
         let mut chunk = Chunk { number, ..Chunk::default() };
         for leader in leaders {
             for address in self.threads(*leader, layout, &mut chunk.broken) {
-                chunk.tasks.push(self.task(address, layout));
-                chunk.memories.push(self.memory_of(address, layout, known));
+                let mut task = self.task(address, layout);
+                let (mm, kept) = self.memory_of(address, layout, known);
+                // Before 6.2 the sum is known when all are read.
+                if layout.rss.as_ref().is_some_and(|rss| rss.in_task.is_some()) {
+                    chunk.memories.push((mm, kept));
+                } else {
+                    task.take_memory(mm, layout, known);
+                }
+                chunk.tasks.push(task);
             }
         }
         chunk
@@ -364,13 +387,12 @@ impl Kernel {
         });
         let comm = layout.comm.map(|comm| self.text(address, comm));
         task.comm = comm.and_then(|text| text.inspect_err(|error| fault = fault.or(Some(*error))).ok());
-        task.full_name = match (&task.comm, &layout.threads) {
-            (Some(comm), Some(threads)) => {
-                let name = threads.name(self, address, comm);
-                name.inspect_err(|error| fault = fault.or(Some(*error))).ok()
+        if let (Some(comm), Some(threads)) = (&task.comm, &layout.threads) {
+            match threads.name(self, address, comm) {
+                Ok(name) => task.full_name = name,
+                Err(error) => fault = fault.or(Some(error)),
             }
-            (comm, _) => comm.clone(),
-        };
+        }
         task.fault = fault;
         task
     }
@@ -399,19 +421,13 @@ fn put_together(work: &Work, layout: &Layout, broken: Vec<(String, Fault)>) -> T
             *sum += kept;
         }
     }
-    let counts_memory = layout.mm.is_some() && layout.rss.is_some();
     let mut found = Tasks { tasks: Vec::with_capacity(chunks.len() * CHUNK), broken };
-    for chunk in chunks {
-        found.broken.extend(chunk.broken);
-        for (mut task, (mm, _)) in chunk.tasks.into_iter().zip(chunk.memories) {
-            match known.get(&mm) {
-                Some(Ok(bytes)) => task.rss_bytes = Some((*bytes).max(0).cast_unsigned()),
-                Some(Err(fault)) => task.fault = task.fault.or(Some(*fault)),
-                // Threads of the kernel, and zombies, have none.
-                None => task.rss_bytes = counts_memory.then_some(0),
-            }
-            found.tasks.push(task);
+    for mut chunk in chunks {
+        for (task, (mm, _)) in chunk.tasks.iter_mut().zip(chunk.memories) {
+            task.take_memory(mm, layout, &known);
         }
+        found.broken.append(&mut chunk.broken);
+        found.tasks.append(&mut chunk.tasks);
     }
     found
 }

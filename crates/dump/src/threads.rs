@@ -67,24 +67,22 @@ impl Threads {
         })
     }
 
-    /// The name of the task at an address that calls itself `comm`.
-    pub(crate) fn name(&self, kernel: &Kernel, task: u64, comm: &str) -> Result<String, Fault> {
+    /// The name of the task at an address that calls itself `comm`, where it has another one.
+    pub(crate) fn name(&self, kernel: &Kernel, task: u64, comm: &str) -> Result<Option<String>, Fault> {
         let flags = kernel.number(task, self.flags)?;
         if flags & OF_KERNEL == 0 {
-            return Ok(comm.into());
+            return Ok(None);
         }
         // The idle task of a processor has none, and who ends has given it back.
         let thread = kernel.number(task, self.private)?;
-        if thread == 0 {
-            return Ok(comm.into());
-        }
         match (&self.workers, self.full_name) {
-            (Some(workers), _) if flags & WORKER != 0 => workers.name(kernel, thread, comm),
+            _ if thread == 0 => Ok(None),
+            (Some(workers), _) if flags & WORKER != 0 => workers.name(kernel, thread, comm).map(Some),
             (_, Some(full_name)) if flags & WORKER == 0 => match kernel.number(thread, full_name)? {
-                0 => Ok(comm.into()),
-                name => kernel.string(name),
+                0 => Ok(None),
+                name => kernel.string(name).map(Some),
             },
-            _ => Ok(comm.into()),
+            _ => Ok(None),
         }
     }
 }

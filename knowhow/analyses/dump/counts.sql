@@ -6,6 +6,8 @@
 -- column: expected BIGINT    How many there should be; empty: it cannot be read.
 -- column: against VARCHAR    What it was compared with.
 -- column: status VARCHAR     ok; differs; or why one of them could not be read.
+-- sums:   found
+-- match:  name
 -- tags:   errors
 SELECT
     c.name,

@@ -11,11 +11,13 @@
 -- column: idle_ns BIGINT         Idle, waiting for I/O included [ns].
 -- column: behind_ns BIGINT       How long before the last of all its run queue was used: long for one that hangs, or was idle [ns].
 -- column: status VARCHAR         ok, or why something could not be read.
+-- sums:   user_ns, system_ns, irq_ns, idle_ns
+-- match:  cpu
 -- tags:   cpu, time
 WITH last AS (
     SELECT max(c.clock_ns) AS ns FROM dump_cpus AS c
 ), names AS (
-    SELECT t.pid, min(t.comm) AS comm FROM dump_tasks AS t WHERE t.pid > 0 GROUP BY t.pid
+    SELECT t.pid, min(coalesce(t.full_name, t.comm)) AS comm FROM dump_tasks AS t WHERE t.pid > 0 GROUP BY t.pid
 )
 
 SELECT

@@ -22,7 +22,7 @@
 -- tags:   time, locks
 SELECT
     t.pid,
-    t.comm,
+    coalesce(t.full_name, t.comm) AS comm,
     t.wait_ns,
     t.wait_function,
     l.kind,

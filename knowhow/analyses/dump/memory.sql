@@ -4,6 +4,7 @@
 -- column: name VARCHAR          total, free, or the kernel's name of the counter.
 -- column: bytes BIGINT          How much it is [B].
 -- column: part DOUBLE           Part of the total [%].
+-- match:  name
 -- tags:   size
 WITH whole AS (
     SELECT max(CASE WHEN m.name = 'total' THEN m.bytes END) AS bytes FROM dump_memory AS m

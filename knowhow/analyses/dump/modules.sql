@@ -7,6 +7,7 @@
 -- column: taints BIGINT      Bits of why it taints the kernel; 0: it does not.
 -- column: status VARCHAR     ok, or why something could not be read.
 -- sums:   bytes
+-- match:  name
 -- tags:   size
 SELECT
     m.name,

@@ -12,7 +12,7 @@
 -- chart:  bars x=comm y=tasks title="Tasks by stack" title_ja="スタックごとのタスク数"
 -- tags:   time
 WITH held AS (
-    SELECT t.stack_id, sum(CASE WHEN t.state = 'D' THEN 1 ELSE 0 END) AS waiting, min(t.comm) AS comm
+    SELECT t.stack_id, sum(CASE WHEN t.state = 'D' THEN 1 ELSE 0 END) AS waiting, min(coalesce(t.full_name, t.comm)) AS comm
     FROM dump_tasks AS t
     WHERE t.stack_id IS NOT NULL
     GROUP BY t.stack_id

@@ -15,7 +15,7 @@ SELECT
     round((t.arrived_ts_ns - p.ts_ns) / 1e9, 6) AS at_s,
     p.ts_ns - t.arrived_ts_ns AS before_ns,
     t.pid,
-    t.comm,
+    coalesce(t.full_name, t.comm) AS comm,
     t.cpu,
     t.state,
     t.wait_function

@@ -233,11 +233,23 @@ def _run_scripts(
 @command.command("report", epilog=f"Example:\n\n\b\n  sysdock dump report {_CORE} -o rec\n")
 @_CORE_ARGUMENT
 @new_recording_option
+@_VMLINUX
+@_FORCE
 @_TRUST
 @share_option
 @lang_option
 @click.pass_context
-def report(ctx: click.Context, /, core: Path, output: Path, trust: bool, share: bool, lang: str) -> None:
+def report(
+    ctx: click.Context,
+    /,
+    core: Path,
+    output: Path,
+    vmlinux: Path | None,
+    force: bool,
+    trust: bool,
+    share: bool,
+    lang: str,
+) -> None:
     """Answer all questions about a dump, and write the report: `dump run --all --report`."""
     ctx.invoke(
         run,
@@ -245,8 +257,8 @@ def report(ctx: click.Context, /, core: Path, output: Path, trust: bool, share: 
         output=output,
         all_=True,
         pairs=(),
-        vmlinux=None,
-        force=False,
+        vmlinux=vmlinux,
+        force=force,
         trust=trust,
         user_memory=False,
         share=share,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sysdock.errors import NotComputed
-from sysdock.sections.section import Capture, Fact, ScreenTable, Section
+from sysdock.sections.section import Capture, Fact, ScreenTable, Section, Total
 from sysdock.text import human_bytes, human_count, human_ns
 
 if TYPE_CHECKING:
@@ -18,6 +18,43 @@ _BY_NAME = f"""
         coalesce(sum(run_ns), 0) AS run_ns, coalesce(max(rss_bytes), 0) AS rss_bytes
     FROM dump_tasks GROUP BY comm ORDER BY waiting DESC, run_ns DESC, comm LIMIT {_MOST_ROWS}
 """
+
+# What two dumps are compared by: the table, what is added up of it, its name, and the unit.
+_TOTALS = {
+    "tasks": ("dump_tasks", "count(*)", ("tasks", "タスク"), None),
+    "waiting_tasks": (
+        "dump_tasks",
+        "sum(CASE WHEN state = 'D' THEN 1 ELSE 0 END)",
+        ("tasks in state D", "状態 D のタスク"),
+        None,
+    ),
+    "run_ns": ("dump_tasks", "sum(run_ns)", ("CPU time of tasks", "タスクの CPU 時間"), "ns"),
+    "lock_waits": ("dump_locks", "count(*)", ("waits for locks", "ロック待ち"), None),
+    "free_bytes": (
+        "dump_memory",
+        "sum(CASE WHEN name = 'free' THEN bytes ELSE 0 END)",
+        ("free memory", "空きメモリー"),
+        "B",
+    ),
+    "slab_bytes": (
+        "dump_slabs",
+        "sum(bytes)",
+        ("memory of kernel objects", "カーネルオブジェクトのメモリー"),
+        "B",
+    ),
+    "open_files": ("dump_files", "count(*)", ("open files", "開いているファイル"), None),
+    "requests": ("dump_requests", "count(*)", ("requests of disks", "ディスクへの要求"), None),
+}
+
+
+def _totals(session: Session) -> dict[str, Total]:
+    """What was counted of the tables that the recording has."""
+    found = {}
+    for key, (table, counted, name, unit) in _TOTALS.items():
+        if table in session.views.available:
+            [(value,)] = session.fetch(f"SELECT coalesce({counted}, 0) FROM {table}")
+            found[key] = Total(int(value), name, unit)
+    return found
 
 
 def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
@@ -72,4 +109,5 @@ SECTION = Section(
     title=("crash dump", "クラッシュダンプ"),
     coverage=_coverage,
     screen=_screen,
+    totals=_totals,
 )

@@ -65,6 +65,22 @@ class TestTruth:
         assert [each for each in differing if each[0] in of_user] == []
         assert len(differing) <= len(known) // 50, differing
 
+    def test_names_of_threads_of_the_kernel_are_those_of_proc(
+        self, version: str, dumps: dict[str, MadeDump], read: Callable[..., Session]
+    ) -> None:
+        made = dumps[version]
+        rows = read(made.core).fetch("SELECT pid, comm, full_name, run_ns FROM dump_tasks WHERE pid <> 0")
+        compared = {}
+        for pid, comm, full_name, run_ns in rows:
+            # Who ran on may have worked on something else since.
+            if int(made.files[pid, "schedstat"].split()[0]) == run_ns:
+                text = made.files[pid, "stat"]
+                assert full_name == text[text.index("(") + 1 : text.rindex(")")], pid
+                compared[full_name] = comm
+        assert compared["sleeper"] == "sleeper"
+        assert compared["rcu_tasks_kthread"] == "rcu_tasks_kthre"
+        assert [name for name in compared if name.startswith("kworker/") and "-" in name]
+
     def test_cpu_times_are_within_a_tick(
         self, version: str, dumps: dict[str, MadeDump], read: Callable[..., Session]
     ) -> None:

@@ -412,7 +412,8 @@ static void write_clocks(const char *name)
 
 static void copy_task(int pid, int tid)
 {
-	static const char *names[] = { "stat", "io", "wchan", "schedstat" };
+	// First how long it had run: where that did not change, all that follows is as it was until the end.
+	static const char *names[] = { "schedstat", "stat", "io", "wchan" };
 	char path[128];
 	for (size_t number = 0; number < sizeof(names) / sizeof(*names); number++) {
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, names[number]);
