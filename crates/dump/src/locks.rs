@@ -125,12 +125,13 @@ impl Kernel {
     /// The lock that a task waits for, and who holds it.
     fn lock_of(&self, task: &Task, layout: &Layout, index: &Index) -> Result<Option<(u64, Option<usize>, bool)>, Fault> {
         const READERS: u64 = 1;
-        let stack = self.memory.bytes(task.sp, task.stack.wrapping_add(STACK_BYTES).wrapping_sub(task.sp))?;
+        let sp = self.member(task.address, "task_struct", "thread.sp")?;
+        let stack = self.memory.bytes(sp, task.stack.wrapping_add(STACK_BYTES).wrapping_sub(sp))?;
         for (place, word) in stack.chunks_exact(8).enumerate() {
             if u64_at(word, 0) != task.address {
                 continue;
             }
-            let waiter = task.sp.wrapping_add(8 * place as u64).wrapping_sub(layout.task);
+            let waiter = sp.wrapping_add(8 * place as u64).wrapping_sub(layout.task);
             let Some(head) = self.head_of(waiter.wrapping_add(layout.node), layout, index) else { continue };
             let lock = head.wrapping_sub(layout.list);
             let owner = self.memory.u64(lock.wrapping_add(layout.owner))?;

@@ -5,7 +5,7 @@ use std::{
     num::NonZero,
     sync::{
         Mutex,
-        mpsc::{Receiver, channel},
+        mpsc::{Receiver, TrySendError, sync_channel},
     },
     thread::{Builder, available_parallelism, scope},
 };
@@ -55,8 +55,6 @@ pub struct Task {
     pub left_ns: Option<u64>,
     /// Its kernel stack.
     pub(crate) stack: u64,
-    /// Where its stack pointer was when it was taken from its processor.
-    pub(crate) sp: u64,
     /// Why something is missing.
     pub fault: Option<Fault>,
 }
@@ -117,7 +115,6 @@ struct Layout {
     lags: Vec<u64>,
     mm: Option<Field>,
     stack: Option<Field>,
-    sp: Option<Field>,
     signal: Field,
     thread_node: Field,
     thread_head: Field,
@@ -168,7 +165,6 @@ impl Layout {
             lags: (0..kernel.cpus()).map(|cpu| kernel.task_clock_lag(cpu).unwrap_or(0)).collect(),
             mm: task(&["mm"]),
             stack: task(&["stack"]),
-            sp: task(&["thread.sp"]),
             signal: kernel.field("task_struct", "signal")?,
             thread_node: kernel.field("task_struct", "thread_node")?,
             thread_head: kernel.field("signal_struct", "thread_head")?,
@@ -234,6 +230,8 @@ pub struct Tasks {
 const CHUNK: usize = 512;
 /// Chunks that are read by one thread alone: others cost more than they gain.
 const FEW_CHUNKS: usize = 4;
+/// Chunks that wait for a thread: not many, for what was just found is still in caches.
+const WAITING_CHUNKS: usize = 2;
 /// More do not help: all wait for the same memory.
 const MOST_THREADS: usize = 8;
 
@@ -252,23 +250,27 @@ struct Chunk {
 }
 
 /// What threads that read tasks have to do, and what they have done.
-struct Work {
+struct Work<'l> {
+    layout: &'l Layout,
     waiting: Mutex<Receiver<(usize, Vec<u64>)>>,
     done: Mutex<Vec<Chunk>>,
     memory: Mutex<KnownMemory>,
 }
 
-impl Work {
+impl Work<'_> {
+    fn read(&self, kernel: &Kernel, (number, leaders): (usize, Vec<u64>), known: &mut KnownMemory) {
+        let chunk = kernel.chunk(number, &leaders, self.layout, known);
+        if let Ok(mut done) = self.done.lock() {
+            done.push(chunk);
+        }
+    }
+
     /// Read chunks until there are no more to come.
-    fn read(&self, kernel: &Kernel, layout: &Layout) {
-        let mut known = KnownMemory::default();
+    fn read_all(&self, kernel: &Kernel, mut known: KnownMemory) {
         loop {
             let next = self.waiting.lock().map(|waiting| waiting.recv());
-            let Ok(Ok((number, leaders))) = next else { break };
-            let chunk = kernel.chunk(number, &leaders, layout, &mut known);
-            if let Ok(mut done) = self.done.lock() {
-                done.push(chunk);
-            }
+            let Ok(Ok(chunk)) = next else { break };
+            self.read(kernel, chunk, &mut known);
         }
         if let Ok(mut memory) = self.memory.lock() {
             memory.extend(known);
@@ -282,34 +284,39 @@ impl Kernel {
     /// # Errors
     /// A [`Fault`] where the kernel's list of tasks, or its layout, is not known.
     pub fn tasks(&self) -> Result<Tasks, Fault> {
-        let layout = &Layout::of(self)?;
+        let layout = Layout::of(self)?;
         let first = self.symbol("init_task")?;
         let list = self.field("task_struct", "tasks")?.offset;
-        let (send, waiting) = channel();
-        let work = &Work { waiting: Mutex::new(waiting), done: Mutex::default(), memory: Mutex::default() };
+        let (send, waiting) = sync_channel(WAITING_CHUNKS);
+        let waiting = Mutex::new(waiting);
+        let work = &Work { layout: &layout, waiting, done: Mutex::default(), memory: Mutex::default() };
         let helpers = available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS) - 1;
         let fault = scope(|scope| {
-            let (mut chunk, mut chunks) = (vec![first], 0);
+            let (mut chunk, mut chunks, mut known) = (vec![first], 0, KnownMemory::default());
             let fault = self.each_of_list(first.wrapping_add(list), list, |leader| {
                 chunk.push(leader);
                 if chunk.len() < CHUNK {
                     return;
                 }
-                // The other end is open as long as `work` is there.
-                let _ = send.send((chunks, take(&mut chunk)));
                 chunks += 1;
                 for twin in (chunks == FEW_CHUNKS).then_some(0..helpers).into_iter().flatten().map_while(|_| self.twin()) {
                     // Where no thread can be started, this one reads all.
-                    let _ = Builder::new().spawn_scoped(scope, move || work.read(&twin, layout));
+                    let _ = Builder::new().spawn_scoped(scope, move || work.read_all(&twin, KnownMemory::default()));
+                }
+                // Where the others have enough to do, this one reads what it has just found.
+                let next = (chunks, take(&mut chunk));
+                let kept = if chunks < FEW_CHUNKS { Some(next) } else { send.try_send(next).err().map(unsent) };
+                if let Some(next) = kept {
+                    work.read(self, next, &mut known);
                 }
             });
-            let _ = send.send((chunks, chunk));
             drop(send);
-            work.read(self, layout);
+            work.read(self, (chunks + 1, chunk), &mut known);
+            work.read_all(self, known);
             fault
         });
         let broken = fault.map(|fault| ("the list of processes".into(), fault));
-        Ok(put_together(work, layout, broken.into_iter().collect()))
+        Ok(put_together(work, broken.into_iter().collect()))
     }
 
     /// The tasks of these processes.
@@ -379,7 +386,6 @@ impl Kernel {
             (task.user_ns, task.system_ns) = (Some(user), Some(system));
         }
         task.stack = number(layout.stack).unwrap_or(0);
-        task.sp = number(layout.sp).unwrap_or(0);
         let parent = number(layout.parent).zip(layout.tgid);
         task.ppid = parent.and_then(|(parent, tgid)| {
             let read = self.number(parent, tgid);
@@ -409,9 +415,16 @@ impl Kernel {
     }
 }
 
+/// What was to be given away.
+fn unsent<T>(error: TrySendError<T>) -> T {
+    match error {
+        TrySendError::Full(value) | TrySendError::Disconnected(value) => value,
+    }
+}
+
 /// All that was read, in the order of the kernel's list. Memory of processes counts once for each: all threads share it, and each keeps a part of the
 /// count before 6.2.
-fn put_together(work: &Work, layout: &Layout, broken: Vec<(String, Fault)>) -> Tasks {
+fn put_together(work: &Work<'_>, broken: Vec<(String, Fault)>) -> Tasks {
     let mut chunks = work.done.lock().map(|mut done| take(&mut *done)).unwrap_or_default();
     let mut known = work.memory.lock().map(|mut memory| take(&mut *memory)).unwrap_or_default();
     chunks.sort_by_key(|chunk| chunk.number);
@@ -424,7 +437,7 @@ fn put_together(work: &Work, layout: &Layout, broken: Vec<(String, Fault)>) -> T
     let mut found = Tasks { tasks: Vec::with_capacity(chunks.len() * CHUNK), broken };
     for mut chunk in chunks {
         for (task, (mm, _)) in chunk.tasks.iter_mut().zip(chunk.memories) {
-            task.take_memory(mm, layout, &known);
+            task.take_memory(mm, work.layout, &known);
         }
         found.broken.append(&mut chunk.broken);
         found.tasks.append(&mut chunk.tasks);

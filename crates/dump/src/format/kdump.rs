@@ -3,7 +3,12 @@
 //! Blocks: header, sub-header, a bitmap of the pages that exist, one of those that are in the file; then a descriptor of 24 bytes for each of the
 //! latter, in order, and the pages. Source: `diskdump_mod.h` and `diskdump.h` of makedumpfile 1.7 and crash 8.
 
-use std::{cell::RefCell, io, path::Path, sync::Arc};
+use std::{
+    cell::RefCell,
+    io,
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
 use rustc_hash::FxHashMap;
 
@@ -14,8 +19,10 @@ const PAGE: usize = super::PAGE as usize;
 const HEADER_BYTES: u64 = 464;
 const SUB_HEADER_BYTES: u64 = 104;
 const DESCRIPTOR_BYTES: usize = 24;
-/// Decompressed pages that are kept: 16 MiB.
+/// Decompressed pages that each thread keeps: 16 MiB.
 const KEPT_PAGES: usize = 4096;
+/// Those that they leave for each other: one finds tasks, and others read them soon after.
+const LEFT_PAGES: usize = 4096;
 
 const ZLIB: u32 = 1;
 const LZO: u32 = 2;
@@ -36,14 +43,25 @@ struct File {
     before: Vec<u32>,
     /// Where descriptors begin.
     descriptors: u64,
+    /// Pages that threads have left for each other.
+    left: Mutex<Kept>,
 }
 
-/// Pages that were read.
-struct State {
+/// A page that was decompressed.
+type Content = Arc<[u8; PAGE]>;
+
+/// Pages that were read last.
+#[derive(Default)]
+struct Kept {
     slots: FxHashMap<u64, usize>,
-    pages: Vec<(u64, Box<[u8; PAGE]>)>,
+    pages: Vec<(u64, Content)>,
     /// The page that goes next.
     hand: usize,
+}
+
+/// What a thread has for itself.
+struct State {
+    kept: Kept,
     zlib: flate2::Decompress,
     zstd: zstd::bulk::Decompressor<'static>,
 }
@@ -87,7 +105,7 @@ pub(super) fn open(bytes: Bytes, path: &Path) -> Result<(Box<dyn Physical>, Abou
         about.remarks.push("the flattened file has no end: it was cut off".into());
     }
     let state = State::new().map_err(|error| DumpError::Io(path.into(), error))?;
-    let file = Arc::new(File { bytes, bitmap, before, descriptors });
+    let file = Arc::new(File { bytes, bitmap, before, descriptors, left: Mutex::default() });
     Ok((Box::new(Kdump { file, state: RefCell::new(state) }), about))
 }
 
@@ -129,12 +147,14 @@ impl File {
             return Err(Fault::NotInDump);
         }
         let (offset, size, flags) = (u64_at(&descriptor, 0), u32_at(&descriptor, 8) as usize, u32_at(&descriptor, 12));
-        let mut packed = [0; 2 * PAGE];
-        let packed = packed.get_mut(..size).ok_or(Fault::Damaged)?;
-        if !self.bytes.read(offset, packed) {
-            return Err(Fault::NotInDump);
+        if size > 2 * PAGE {
+            return Err(Fault::Damaged);
         }
-        unpack(packed, flags, state, out).ok_or(Fault::Damaged)
+        if let Some(packed) = self.bytes.slice(offset, size) {
+            return unpack(packed, flags, state, out).ok_or(Fault::Damaged);
+        }
+        let packed = self.bytes.range(offset, size as u64).ok_or(Fault::NotInDump)?;
+        unpack(&packed, flags, state, out).ok_or(Fault::Damaged)
     }
 }
 
@@ -159,15 +179,14 @@ impl Physical for Kdump {
     fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Fault> {
         let (page, inside) = (address / PAGE as u64, (address % PAGE as u64) as usize);
         let state = &mut *self.state.borrow_mut();
-        let slot = match state.slots.get(&page) {
+        let slot = match state.kept.slots.get(&page) {
             Some(slot) => *slot,
             None => {
-                let mut content = Box::new([0; PAGE]);
-                self.file.read_page(page, state, &mut content)?;
-                state.keep(page, content)
+                let content = self.page(page, state)?;
+                state.kept.keep(page, content, KEPT_PAGES)
             }
         };
-        out.copy_from_slice(state.pages[slot].1.get(inside..inside + out.len()).ok_or(Fault::NotInDump)?);
+        out.copy_from_slice(state.kept.pages[slot].1.get(inside..inside + out.len()).ok_or(Fault::NotInDump)?);
         Ok(())
     }
 
@@ -190,20 +209,38 @@ impl Physical for Kdump {
     }
 }
 
+impl Kdump {
+    /// A page that this thread does not keep: as another one has left it, or out of the file.
+    fn page(&self, page: u64, state: &mut State) -> Result<Content, Fault> {
+        let is_alone = Arc::strong_count(&self.file) == 1;
+        let left = || self.file.left.lock().ok().filter(|_| !is_alone);
+        if let Some(content) = left().and_then(|left| left.slots.get(&page).map(|slot| Arc::clone(&left.pages[*slot].1))) {
+            return Ok(content);
+        }
+        let mut content = Arc::new([0; PAGE]);
+        self.file.read_page(page, state, Arc::get_mut(&mut content).ok_or(Fault::Damaged)?)?;
+        if let Some(mut left) = left() {
+            left.keep(page, Arc::clone(&content), LEFT_PAGES);
+        }
+        Ok(content)
+    }
+}
+
 impl State {
     fn new() -> io::Result<State> {
-        let (zlib, zstd) = (flate2::Decompress::new(true), zstd::bulk::Decompressor::new()?);
-        Ok(State { slots: FxHashMap::default(), pages: Vec::new(), hand: 0, zlib, zstd })
+        Ok(State { kept: Kept::default(), zlib: flate2::Decompress::new(true), zstd: zstd::bulk::Decompressor::new()? })
     }
+}
 
-    /// Keep a page in the place of one that came long ago; the number of its slot.
-    fn keep(&mut self, page: u64, content: Box<[u8; PAGE]>) -> usize {
-        let slot = if self.pages.len() < KEPT_PAGES {
+impl Kept {
+    /// Keep a page, of so many in the place of one that came long ago; the number of its slot.
+    fn keep(&mut self, page: u64, content: Content, most: usize) -> usize {
+        let slot = if self.pages.len() < most {
             self.pages.push((page, content));
             self.pages.len() - 1
         } else {
             let slot = self.hand;
-            self.hand = (self.hand + 1) % KEPT_PAGES;
+            self.hand = (self.hand + 1) % most;
             self.slots.remove(&self.pages[slot].0);
             self.pages[slot] = (page, content);
             slot

@@ -56,6 +56,10 @@ pub(super) fn unpack(packed: &[u8], out: &mut [u8]) -> Option<usize> {
     }
 }
 
+/// Most pieces are shorter: so many bytes are copied in one go where there is room, and what is too much is overwritten by what comes next.
+const WIDE: usize = 16;
+const STEP: usize = 8;
+
 struct Stream<'p> {
     packed: &'p [u8],
     at: usize,
@@ -84,6 +88,13 @@ impl Stream<'_> {
     }
 
     fn literals(&mut self, count: usize, out: &mut [u8], done: &mut usize) -> Option<()> {
+        let wide = (self.packed.get(self.at..self.at + WIDE), out.get_mut(*done..*done + WIDE));
+        if let (0..=WIDE, (Some(from), Some(to))) = (count, wide) {
+            to.copy_from_slice(from);
+            self.at += count;
+            *done += count;
+            return Some(());
+        }
         let from = self.packed.get(self.at..self.at.checked_add(count)?)?;
         out.get_mut(*done..done.checked_add(count)?)?.copy_from_slice(from);
         self.at += count;
@@ -96,6 +107,14 @@ impl Stream<'_> {
 fn copy(distance: usize, length: usize, out: &mut [u8], done: &mut usize) -> Option<()> {
     let from = done.checked_sub(distance)?;
     let end = done.checked_add(length).filter(|end| *end <= out.len())?;
+    if distance >= STEP && end + STEP <= out.len() {
+        for (at, to) in (from..).step_by(STEP).zip((*done..end).step_by(STEP)) {
+            let step: [u8; STEP] = *out[at..].first_chunk()?;
+            out[to..to + STEP].copy_from_slice(&step);
+        }
+        *done = end;
+        return Some(());
+    }
     if distance >= length {
         out.copy_within(from..from + length, *done);
     } else {
