@@ -189,7 +189,6 @@ impl Kernel {
     fn registers_of_task(&self, address: u64, cpu: Option<u32>, by_exception: bool) -> Result<Vec<(Moment, Values)>, Fault> {
         const OF_USER: u64 = 3;
         let stack = self.member(address, "task_struct", "stack")?;
-        let sp = self.member(address, "task_struct", "thread.sp")?;
         let bytes = self.types.size_of("pt_regs").ok_or(Fault::NoType)?;
         let saved = |place: u64| {
             let words = (0..SAVED as u64).map(|number| self.memory.u64(place.wrapping_add(8 * number)));
@@ -197,7 +196,7 @@ impl Kernel {
         };
         let mut found = Vec::new();
         if by_exception {
-            let task = Task { address, stack, sp, cpu, ..Task::default() };
+            let task = Task { address, stack, cpu, ..Task::default() };
             // The innermost is that of the exception: what the kernel does until it stops takes none.
             for place in self.exceptions(&task)?.into_iter().take(1) {
                 found.push((Moment::Exception, saved(place)?));
@@ -274,8 +273,11 @@ impl Cause {
         }
     }
 
+    /// Whether it is of the code that an exception was taken in: a lock-up is found by an interrupt of the processor that hangs.
     fn is_exception(self) -> bool {
-        matches!(self, Cause::NullDereference | Cause::BadAddress | Cause::Bug | Cause::StackOverflow | Cause::Other)
+        let of_code =
+            [Cause::NullDereference, Cause::BadAddress, Cause::Bug, Cause::StackOverflow, Cause::SoftLockup, Cause::Other];
+        of_code.contains(&self)
     }
 
     /// By the words with which the kernel stops, where they are enough.

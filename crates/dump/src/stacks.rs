@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::{
     btf::Field,
     error::Fault,
-    format::Registers,
+    format::{PAGE, Registers},
     kernel::Kernel,
     orc::{Base, Kind, Orc},
     tasks::Task,
@@ -60,6 +60,8 @@ struct Layout {
     /// Code of the scheduler, which everybody waits in.
     scheduler: Vec<(u64, u64)>,
     on_cpu: Option<Field>,
+    /// Of a task: where its stack pointer was when it was taken from its processor.
+    sp: Field,
 }
 
 impl Layout {
@@ -74,6 +76,7 @@ impl Layout {
             registers: [register("ip")?, register("sp")?, register("bp")?, register("cs")?],
             scheduler: scheduler.into_iter().flatten().collect(),
             on_cpu: kernel.field("task_struct", "on_cpu").ok(),
+            sp: kernel.field("task_struct", "thread.sp")?,
         })
     }
 }
@@ -114,9 +117,13 @@ impl Copied {
         found.ok_or(Fault::NotMapped)
     }
 
-    /// Which of the pieces a stack pointer belongs to; 0: to the task's own.
+    /// Which of the pieces a stack pointer belongs to; 0: to the task's own, as does one that has just left it: the stack overflowed.
     fn piece(&self, sp: u64) -> Option<usize> {
-        if self.own.holds(sp) { Some(0) } else { self.others.iter().position(|piece| piece.holds(sp)).map(|place| place + 1) }
+        if self.own.holds(sp) || (self.own.start.wrapping_sub(PAGE)..self.own.start).contains(&sp) {
+            Some(0)
+        } else {
+            self.others.iter().position(|piece| piece.holds(sp)).map(|place| place + 1)
+        }
     }
 
     /// Where the bytes of the task's own stack end.
@@ -212,13 +219,14 @@ impl Kernel {
             return self.stack_of_running(task, orc, layout, passed);
         }
         let end = task.stack.wrapping_add(STACK_BYTES);
-        if !(task.stack..end).contains(&task.sp) {
+        let sp = self.number(task.address, layout.sp).unwrap_or(0);
+        if !(task.stack..end).contains(&sp) {
             return Some(Stack { addresses: Vec::new(), fault: Some(Fault::NotMapped) });
         }
         let mut stack = Stack::default();
-        let unwound = Piece::of(self, task.sp..end).and_then(|own| {
+        let unwound = Piece::of(self, sp..end).and_then(|own| {
             let copied = Copied { own, others: Vec::new() };
-            let first = Position::saved(&copied, task.sp, layout)?;
+            let first = Position::saved(&copied, sp, layout)?;
             unwind(&copied, first, orc, layout, (&mut stack.addresses, passed))
         });
         stack.fault = unwound.err();
@@ -237,8 +245,8 @@ impl Kernel {
             let others = others.iter().filter_map(|other| Piece::of(self, other.clone()).ok()).collect();
             let copied = Copied { own, others };
             let first = Position { ip: registers.ip, sp: registers.sp, bp: registers.bp, is_exact: true, registers: None };
-            unwind(&copied, first, orc, layout, (&mut stack.addresses, &mut *passed)).or_else(|_| {
-                let found = self.caller_of_kexec(&copied, registers, orc, layout)?;
+            unwind(&copied, first, orc, layout, (&mut stack.addresses, &mut *passed)).or_else(|fault| {
+                let found = self.caller_of_kexec(&copied, registers, orc, layout).map_err(|_| fault)?;
                 stack.addresses.truncate(1);
                 stack.addresses.extend(found);
                 Ok(())

@@ -1,7 +1,7 @@
 -- What exhausted the memory
 -- A crashed kernel whose memory was exhausted, and what most of it was used for: one process, objects of the kernel, shared memory, or data to be written.
 -- needs:  dump_memory
--- uses:   dump_tasks, dump_slabs
+-- uses:   dump_tasks, dump_slabs, dump_panic
 -- param:  max_left DOUBLE = 0.05 > 0    More of the memory that is free, or can be freed at once, is not exhausted.
 -- column: subject VARCHAR       What most of the memory was used for.
 -- column: status VARCHAR        finding, ok or unknown.
@@ -21,7 +21,10 @@
 -- says: unknown ja  メモリーのカウンターを読み取れませんでした。
 -- evidence: dump/memory
 -- tags:   size, bytes
-WITH counters AS (
+WITH stop AS (
+    -- What the kernel itself could not free, it could not have freed.
+    SELECT coalesce(max(CASE WHEN p.cause = 'out of memory' THEN 1 ELSE 0 END), 0) AS had_none FROM dump_panic AS p
+), counters AS (
     SELECT
         max(CASE WHEN m.name = 'total' THEN m.bytes END) AS total,
         max(CASE WHEN m.name = 'free' THEN m.bytes END) AS free,
@@ -37,8 +40,12 @@ WITH counters AS (
 ), left_over AS (
     SELECT
         c.*,
-        c.free + greatest(c.cached - c.shared - c.dirty - c.written, 0) + c.reclaimable AS remaining
+        CASE
+            WHEN s.had_none = 1 THEN c.free
+            ELSE c.free + greatest(c.cached - c.shared - c.dirty - c.written, 0) + c.reclaimable
+        END AS remaining
     FROM counters AS c
+    CROSS JOIN stop AS s
 ), largest AS (
     SELECT
         concat('process ', coalesce(t.comm, '?'), ' (', t.pid, ')') AS name,
