@@ -17,12 +17,13 @@ from made_dumps import MadeDump, make_once
 
 
 @pytest.fixture(scope="session")
-def panics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, MadeDump]:
-    """Dumps of kernels that did not stop because somebody asked them to."""
-    kinds = {"hung": "6.1", "oom": "6.12", "null": "6.1"}
-    return {
-        kind: make_once(tmp_path_factory, kind, version, "--panic", kind) for kind, version in kinds.items()
-    }
+def panics(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., MadeDump]:
+    """Makes the dump of a kernel that did not stop because somebody asked it to."""
+
+    def make(kind: str, version: str) -> MadeDump:
+        return make_once(tmp_path_factory, f"{kind}-{version}", version, "--panic", kind)
+
+    return make
 
 
 @pytest.fixture

@@ -141,6 +141,8 @@ class TestTruth:
             "ret_from_fork",
             "ret_from_fork_asm",
             "asm_exc_page_fault",
+            # Of user code, when the kernel told its processor to stop.
+            "asm_sysvec_reboot",
         }
         assert set(ends) <= entries | {"secondary_startup_64_no_verify", "common_startup_64"}, ends
         [crash] = [frames for frames, _, _ in stacks if "sysrq_handle_crash" in frames]

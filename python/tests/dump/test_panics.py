@@ -10,6 +10,7 @@ from made_dumps import MadeDump
 from sysdock.analysis import Session
 
 Finding = dict[str, object]
+Panics = Callable[..., MadeDump]
 
 
 def panic_of(session: Session) -> Finding:
@@ -19,17 +20,23 @@ def panic_of(session: Session) -> Finding:
 
 
 @pytest.mark.parametrize(
-    ("kind", "cause", "comm"),
+    ("kind", "version", "cause", "comm"),
     [
-        ("hung", "hung task", "khungtaskd"),
-        ("oom", "out of memory", "init"),
-        ("null", "NULL dereference", "init"),
+        ("hung", "6.1", "hung task", "khungtaskd"),
+        ("oom", "6.12", "out of memory", "init"),
+        ("null", "6.1", "NULL dereference", "init"),
+        ("bug", "6.12", "BUG", "init"),
+        ("softlockup", "6.12", "soft lockup", "init"),
+        pytest.param("softlockup", "6.1", "soft lockup", "init", marks=pytest.mark.more),
+        ("overflow", "6.1", "stack overflow", "init"),
+        pytest.param("overflow", "6.12", "stack overflow", "init", marks=pytest.mark.more),
+        pytest.param("bug", "6.1", "BUG", "init", marks=pytest.mark.more),
     ],
 )
 def test_the_cause_is_that_of_the_log(
-    kind: str, cause: str, comm: str, panics: dict[str, MadeDump], read: Callable[..., Session]
+    kind: str, version: str, cause: str, comm: str, panics: Panics, read: Callable[..., Session]
 ) -> None:
-    made = panics[kind]
+    made = panics(kind, version)
     session = read(made.core)
     found = panic_of(session)
     assert (found["cause"], found["comm"], found["status"]) == (cause, comm, "ok")
@@ -40,10 +47,8 @@ def test_the_cause_is_that_of_the_log(
     assert cause in finding.reason
 
 
-def test_a_hung_task_is_the_first_that_hung(
-    panics: dict[str, MadeDump], read: Callable[..., Session]
-) -> None:
-    made = panics["hung"]
+def test_a_hung_task_is_the_first_that_hung(panics: Panics, read: Callable[..., Session]) -> None:
+    made = panics("hung", "6.1")
     session = read(made.core)
     reported = [line for line in made.console() if re.match(r"INFO: task .* blocked for more than", line)]
     assert panic_of(session)["record"] == reported[0]
@@ -57,16 +62,61 @@ def test_a_hung_task_is_the_first_that_hung(
     assert {finding.subject for finding in findings} == {f"chain-head ({head})", f"chain-splicer ({splicer})"}
 
 
-def test_who_took_the_memory_is_named(panics: dict[str, MadeDump], read: Callable[..., Session]) -> None:
-    session = read(panics["oom"].core)
+@pytest.mark.parametrize(
+    ("kind", "version", "subject"),
+    [("oom", "6.12", "process init (1)"), ("tmpfs", "6.1", "shared memory and tmpfs")],
+)
+def test_who_took_the_memory_is_named(
+    kind: str, version: str, subject: str, panics: Panics, read: Callable[..., Session]
+) -> None:
+    session = read(panics(kind, version).core)
     finding = next(finding for finding in session.diagnose() if finding.rule == "dump/memory_full")
-    assert (finding.status, finding.subject) == ("finding", "process init (1)")
+    assert (finding.status, finding.subject) == ("finding", subject)
+
+
+@pytest.mark.parametrize("version", ["6.12", pytest.param("6.1", marks=pytest.mark.more)])
+def test_a_stack_goes_on_from_an_interrupt_to_what_it_interrupted(
+    version: str, panics: Panics, read: Callable[..., Session]
+) -> None:
+    # Its processor went round in circles while it read /dev/zero, and the timer found that: on a stack of its own.
+    session = read(panics("softlockup", version).core)
+    sql = "SELECT s.frames, s.status FROM dump_tasks JOIN dump_stacks AS s USING (stack_id) WHERE pid = 1"
+    [(frames, status)] = session.fetch(sql)
+    names = [name.split(".")[0] for name in frames.split(" < ")]
+    outwards = ["panic", "watchdog_timer_fn", "asm_sysvec_apic_timer_interrupt", "vfs_read", "ksys_read"]
+    places = [names.index(name) for name in outwards]
+    assert places == sorted(places)
+    assert (names[-1], status) == ("entry_SYSCALL_64_after_hwframe", "ok")
+    # That is also where it hangs.
+    found = panic_of(session)["function"]
+    assert found == names[names.index("asm_sysvec_apic_timer_interrupt") + 1]
+
+
+def test_a_stack_ends_where_the_stack_pointer_was_wrong(panics: Panics, read: Callable[..., Session]) -> None:
+    made = panics("overflow", "6.1")
+    session = read(made.core)
+    sql = "SELECT s.frames, s.status FROM dump_tasks JOIN dump_stacks AS s USING (stack_id) WHERE pid = 1"
+    [(frames, status)] = session.fetch(sql)
+    said = next(line for line in made.console() if line.startswith("RIP: "))
+    function = said.split(":")[2].split("+")[0]
+    # From the stack of the double fault to the code that had none, and no further: nothing lies there.
+    assert frames.endswith(f"exc_double_fault < asm_exc_double_fault < {function}")
+    assert status == "not mapped"
+    assert panic_of(session)["function"] == function
+
+
+def test_a_storm_of_tasks_is_named(dumps: dict[str, MadeDump], read: Callable[..., Session]) -> None:
+    session = read(dumps["6.1"].core)
+    [found] = session.run("dump/task_storm", {"min_tasks": 100, "min_share": 0.3}).dicts()
+    # The first process has started all of them.
+    assert (found["subject"], found["status"], found["value"]) == ("sleeper", "finding", 100)
+    assert (found["parents"], found["ready"]) == (1, 0)
 
 
 def test_registers_of_the_exception_are_those_that_the_kernel_printed(
-    panics: dict[str, MadeDump], read: Callable[..., Session]
+    panics: Panics, read: Callable[..., Session]
 ) -> None:
-    made = panics["null"]
+    made = panics("null", "6.1")
     session = read(made.core)
     # It went on at address 0, where no function lies.
     assert (panic_of(session)["address"], panic_of(session)["function"]) == (0, None)

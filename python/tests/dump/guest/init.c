@@ -1,7 +1,7 @@
 // The first process of a guest whose kernel is to panic: it starts tasks of which everything is known, writes what /proc
 // says of them to the second serial port, and makes the kernel panic in the way that the command line of the kernel asks for.
 //
-// Words of the command line: sleepers=N, spinners=N, panic_by=sysrq|hung|oom|null. `KIND PID N` lines come first, then `== PID FILE` and the content of
+// Words of the command line: sleepers=N, spinners=N, panic_by=KIND (see tools/make-dump). `KIND PID N` lines come first, then `== PID FILE` and the content of
 // that file of /proc for each task, then `== end`. With more than 20,000 sleepers, nothing of tasks is written: the port is slow.
 #define _GNU_SOURCE
 #include <errno.h>
@@ -497,7 +497,33 @@ static void fill_memory(void)
 		resident(64 << 20);
 }
 
-// On the second processor, most of the time in the kernel: tools/make-dump moves its instruction pointer there.
+// Files until there is no more room for them in memory
+static void fill_tmpfs(void)
+{
+	static char block[1 << 20];
+	mkdir("/full", 0755);
+	mount("full", "/full", "tmpfs", 0, "size=100%");
+	int file = open("/full/file", O_RDWR | O_CREAT, 0600);
+	for (;;)
+		if (write(file, block, sizeof(block)) < 0)
+			_exit(1);
+}
+
+// Where the kernel has its code, and lists its BUGs
+static void say_symbols(void)
+{
+	char line[256], name[128];
+	unsigned long address;
+	FILE *symbols = fopen("/proc/kallsyms", "r");
+	while (symbols && fgets(line, sizeof(line), symbols))
+		if (sscanf(line, "%lx %*c %127s", &address, name) == 2
+			&& (!strcmp(name, "_stext") || !strcmp(name, "_etext") || !strcmp(name, "__start___bug_table")))
+			say("symbol %s %lx\n", name, address);
+	if (symbols)
+		fclose(symbols);
+}
+
+// On the second processor, most of the time in the kernel: tools/make-dump lets it go wrong there.
 static void stay_in_kernel(void)
 {
 	size_t bytes = 16 << 20;
@@ -508,6 +534,12 @@ static void stay_in_kernel(void)
 	CPU_SET(1, &second);
 	sched_setaffinity(0, sizeof(second), &second);
 	write_to("/proc/sys/kernel/panic_on_oops", "1");
+	if (!access("/proc/sys/kernel/softlockup_panic", W_OK)) {
+		write_to("/proc/sys/kernel/softlockup_panic", "1");
+		// It is reported after twice that time.
+		write_to("/proc/sys/kernel/watchdog_thresh", "3");
+	}
+	say_symbols();
 	say("== ready\n");
 	tcdrain(truth);
 	for (;;)
@@ -652,7 +684,11 @@ int main(void)
 		write_to("/proc/sys/vm/panic_on_oom", "1");
 		fill_memory();
 	}
-	if (strstr(words, "panic_by=null"))
+	if (strstr(words, "panic_by=tmpfs")) {
+		write_to("/proc/sys/vm/panic_on_oom", "1");
+		fill_tmpfs();
+	}
+	if (!strstr(words, "panic_by=sysrq"))
 		stay_in_kernel();
 	write_to("/proc/sysrq-trigger", "c");
 	wait_for_ever();
