@@ -8,7 +8,7 @@
 //! | 1 header | JSON: what was known when recording began |
 //! | 2 blocks | zstd: entries of the dictionary in order of their numbers, as in [`dictionary`] |
 //! | 3 events | a head of its own, as in [`EventsHead`], then the streams of `coding.rs`, each zstd |
-//! | 4 facts | JSON: what is known afterwards; the last one counts |
+//! | 4 facts | zstd, JSON: what is known afterwards; the last one counts |
 //! | 5 index | JSON: where each section of events lies ([`Indexed`]); written when recording ends |
 //!
 //! Each section of events can be decoded without those before it, but for the dictionary. A file whose writer was killed has no index and perhaps

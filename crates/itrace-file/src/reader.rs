@@ -123,7 +123,10 @@ impl Reader {
         let payload = self.payload(offset, head)?;
         match head.kind {
             HEADER => self.header = serde_json::from_slice(&payload).map_err(|_| damaged())?,
-            FACTS => self.facts = serde_json::from_slice(&payload).map_err(|_| damaged())?,
+            FACTS => {
+                let plain = zstd::bulk::decompress(&payload, head.plain as usize).map_err(|_| damaged())?;
+                self.facts = serde_json::from_slice(&plain).map_err(|_| damaged())?;
+            }
             INDEX => {
                 let listed: Vec<Indexed> = serde_json::from_slice(&payload).map_err(|_| damaged())?;
                 // A section whose kind or numbers are damaged is not among those that were found as they were written.

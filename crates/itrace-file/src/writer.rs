@@ -109,7 +109,9 @@ impl Writer {
     /// The file cannot be written.
     pub fn append_facts(mut file: File, facts: &Facts) -> io::Result<()> {
         io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
-        write_section(&mut file, FACTS, &serde_json::to_vec(facts)?, None).map(|_| ())
+        let plain = serde_json::to_vec(facts)?;
+        let packed = zstd::bulk::compress(&plain, LEVEL)?;
+        write_section(&mut file, FACTS, &packed, Some(plain.len())).map(|_| ())
     }
 
     fn end_section(&mut self) -> io::Result<()> {

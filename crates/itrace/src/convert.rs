@@ -3,7 +3,7 @@
 use std::{fs::File, path::Path, path::PathBuf, sync::mpsc, thread};
 
 use iced_x86::InstructionInfoFactory;
-use sysdock_itrace_file::{FileError, Reader};
+use sysdock_itrace_file::{FileError, Reader, Writer};
 use sysdock_table::{Cancel, Recording, TableError};
 
 use crate::{Mapping, TaskFact, TraceFacts, code::Code, following::Follower, images::Images, tables::Tables};
@@ -33,7 +33,7 @@ impl From<TableError> for ItraceError {
 /// What a trace had.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What its recorder knew.
+    /// What its recorder knew, and which function each block belongs to.
     pub facts: TraceFacts,
     /// Words of the file that were read.
     pub events: u64,
@@ -136,6 +136,12 @@ pub fn convert(
     });
     follower.finish(&mut tables);
     tables.finish(&follower)?;
+    let mut facts = trace.facts.clone();
+    facts.places = Some(follower.found_places());
+    // Files beside are not needed any more.
+    facts.kallsyms = None;
+    facts.root = None;
+    facts.tasks.iter_mut().for_each(|task| task.maps = None);
     Ok(Outcome {
         events: follower.events,
         steps: [follower.steps.single, follower.steps.collapsed],
@@ -143,8 +149,17 @@ pub fn convert(
         complete: trace.reader.is_complete(),
         kernel_returns: follower.kernel_returns,
         cancelled,
-        facts: trace.facts.clone(),
+        facts,
     })
+}
+
+/// Add what was found out to the event file of a recording, so that it says all by itself.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn complete(file: File, facts: &TraceFacts) -> std::io::Result<()> {
+    let serde_json::Value::Object(facts) = serde_json::to_value(facts)? else { return Ok(()) };
+    Writer::append_facts(file, &facts)
 }
 
 /// What a stepper learned, as the facts of its event file.

@@ -1,6 +1,6 @@
 //! What is known about a trace beside its events: in the event file itself, or in `facts.json` beside it.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,20 @@ pub struct TraceFacts {
     pub requests: Vec<RequestFact>,
     /// Operands whose addresses the recorder does not know.
     pub unread: u64,
+    /// What each block is, where that was found out before: the files that say so may be gone.
+    pub places: Option<Places>,
+}
+
+/// Which function each block of code belongs to.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Places {
+    /// Path, mode, build ID, and where names of functions come from.
+    pub images: Vec<(String, String, Option<String>, String)>,
+    /// Number of the image, name, and first address.
+    pub functions: Vec<(u32, String, u64)>,
+    /// By process (0: the kernel): number of the block, number of the function.
+    pub blocks: BTreeMap<i32, Vec<(u32, u32)>>,
 }
 
 /// A thread of the traced system.

@@ -144,12 +144,23 @@ pub(crate) trait Sink {
 }
 
 /// Who executes, and where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct At {
     pub(crate) task: u32,
     pub(crate) mode: Mode,
     pub(crate) image: u32,
+    pub(crate) function: u32,
+    /// The block, by its number in the dictionary.
+    pub(crate) block: u32,
+    /// Number of its first step.
     pub(crate) step: u64,
+}
+
+impl At {
+    /// Whether both are of one segment.
+    pub(crate) fn is_in_segment_of(&self, other: &At) -> bool {
+        (self.task, self.mode, self.image) == (other.task, other.mode, other.image)
+    }
 }
 
 /// How one function is followed by another.
@@ -186,6 +197,13 @@ struct Current {
     /// Accesses of its repeated string instruction.
     repeats: u32,
     switch_to: Option<u64>,
+}
+
+impl Current {
+    fn at(&self, task: u32, step: u64) -> At {
+        let Place { function, image, mode, .. } = self.place;
+        At { task, mode, image, function, block: self.block, step }
+    }
 }
 
 /// Follows tasks.
@@ -287,7 +305,7 @@ impl<'b> Follower<'b> {
 
     fn access(&mut self, access: &Access, sink: &mut impl Sink) {
         let Some(current) = &mut self.current else { return };
-        let at = At { task: self.task, mode: current.place.mode, image: current.place.image, step: self.steps.single };
+        let at = current.at(self.task, self.steps.single);
         let code = &self.codes[current.block as usize];
         if code.repeat.is_some_and(|repeat| repeat.instruction == access.instruction) {
             current.repeats += 1;
@@ -336,7 +354,7 @@ impl<'b> Follower<'b> {
         frame.total += steps.single;
         task.steps += steps.single;
         task.last = Some(Last { block: current.block, whole: executed == code.count, mode: current.place.mode });
-        let at = At { task: self.task, mode: current.place.mode, image: current.place.image, step: self.steps.single };
+        let at = current.at(self.task, self.steps.single);
         sink.block(at, code, executed, steps);
         self.steps.single += steps.single;
         self.steps.collapsed += steps.collapsed;
@@ -374,6 +392,15 @@ impl<'b> Follower<'b> {
         }
     }
 
+    /// What each block was found to be.
+    pub(crate) fn found_places(&self) -> crate::Places {
+        let of_process = |places: &Vec<Option<Place>>| {
+            let known = places.iter().enumerate();
+            known.filter_map(|(block, place)| Some((block as u32, place.as_ref()?.function))).collect::<Vec<_>>()
+        };
+        self.images.places(self.places.iter().map(|(tgid, places)| (*tgid, of_process(places))).collect())
+    }
+
     fn place(&mut self, block: u32) -> Place {
         let code = &self.codes[block as usize];
         let tgid = if code.is_kernel() { 0 } else { self.tasks[self.task as usize].tgid };
@@ -384,7 +411,7 @@ impl<'b> Follower<'b> {
         if let Some(place) = places[block as usize] {
             return place;
         }
-        let function = self.images.function_of(&self.blocks[block as usize], tgid, self.events);
+        let function = self.images.function_of(block, &self.blocks[block as usize], tgid, self.events);
         let known = &self.images.functions[function as usize];
         let place = Place {
             function,

@@ -13,12 +13,14 @@ mod convert;
 mod facts;
 mod following;
 mod images;
+mod instructions;
 mod lines;
 pub mod stepping;
 mod tables;
 
-pub use convert::{EVENTS, FACTS, ItraceError, Outcome, convert, facts_of};
-pub use facts::{Mapping, RequestFact, TaskFact, TraceFacts};
+pub use convert::{EVENTS, FACTS, ItraceError, Outcome, complete, convert, facts_of};
+pub use facts::{Mapping, Places, RequestFact, TaskFact, TraceFacts};
+pub use instructions::{Chosen, Executed, each_instruction};
 pub use lines::{Filter, print_lines};
 
 /// What a recording of instructions is about.

@@ -310,7 +310,7 @@ fn write_images(recording: &mut Recording, images: &Images) -> Result<(), TableE
         path: (&*image.path).into(),
         mode: image.mode.word().into(),
         build_id: image.build_id.as_deref().map(Into::into),
-        symbols: image.symbols.into(),
+        symbols: (&*image.symbols).into(),
     }))?;
     recording.write_rows(images.functions.iter().enumerate().map(|(number, function)| rows::TracedFunctions {
         function_id: number as i32,
@@ -322,7 +322,7 @@ fn write_images(recording: &mut Recording, images: &Images) -> Result<(), TableE
 
 impl Sink for Tables<'_> {
     fn block(&mut self, at: At, block: &Code, executed: u32, steps: Steps) {
-        let same = self.at.is_some_and(|before| At { step: at.step, ..before } == at);
+        let same = self.at.is_some_and(|before| at.is_in_segment_of(&before));
         if !same {
             self.end_segment();
             self.segment = Segment { first_step: at.step, ..Segment::default() };

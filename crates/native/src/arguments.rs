@@ -108,6 +108,11 @@ pub(crate) enum Itrace {
     /// Make the tables of a recording of an event file (trace.sdit) in its folder.
     #[command(after_help = "Example:\n  sysdock-native itrace convert guest-trace -o rec")]
     Convert(ItraceConvert),
+    /// Print the instructions of a recording, disassembled: who executed each, its function, and the addresses that it touched.
+    #[command(
+        after_help = "Examples:\n  sysdock-native itrace dump rec --first-step 1000 --limit 50\n  sysdock-native itrace dump rec --function memcpy --format json"
+    )]
+    Dump(ItraceDump),
     /// Print the events of a recording, one a line: blocks of instructions, loads, stores, system calls.
     #[command(after_help = "Example:\n  sysdock-native itrace decode rec | head")]
     Decode(ItraceDecode),
@@ -149,6 +154,50 @@ pub(crate) struct ItraceConvert {
     pub(crate) share: bool,
     #[command(flatten)]
     pub(crate) progress: Progress,
+}
+
+/// Arguments of `itrace dump`.
+#[derive(Debug, Args)]
+pub(crate) struct ItraceDump {
+    /// Folder of a recording.
+    #[arg(value_name = "REC")]
+    pub(crate) folder: PathBuf,
+    /// From this step on.
+    #[arg(long, value_name = "STEP", default_value_t = 0)]
+    pub(crate) first_step: u64,
+    /// Up to this step, which is not among them.
+    #[arg(long, value_name = "STEP")]
+    pub(crate) end_step: Option<u64>,
+    /// Of this task: its number or its name.
+    #[arg(long, value_name = "TASK")]
+    pub(crate) task: Option<String>,
+    /// user, library or kernel.
+    #[arg(long, value_name = "MODE", value_parser = ["user", "library", "kernel"])]
+    pub(crate) mode: Option<String>,
+    /// Of files whose path contains this.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) image: Option<String>,
+    /// Of this function.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) function: Option<String>,
+    /// That lie at, or touch, an address from FIRST up to END (hexadecimal; without END: FIRST alone).
+    #[arg(long, value_name = "FIRST[-END]", value_parser = addresses)]
+    pub(crate) address: Option<(u64, u64)>,
+    /// At most so many; 0: all.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) limit: u64,
+    /// text, or json: one object a line.
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
+    pub(crate) format: String,
+}
+
+fn addresses(text: &str) -> Result<(u64, u64), String> {
+    let number =
+        |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).map_err(|_| "a hexadecimal number".to_string());
+    match text.split_once('-') {
+        Some((first, end)) => Ok((number(first)?, number(end)?)),
+        None => number(text).map(|first| (first, first.saturating_add(1))),
+    }
 }
 
 /// Arguments of `itrace decode`.

@@ -2,14 +2,14 @@
 
 use std::{
     ffi::OsString,
-    io,
+    io::{self, Write},
     os::unix::process::ExitStatusExt,
     path::Path,
     process::ExitStatus,
     time::{Instant, SystemTime},
 };
 
-use sysdock_itrace::{EVENTS, Filter, ItraceError, Outcome, facts_of, stepping};
+use sysdock_itrace::{Chosen, EVENTS, Executed, Filter, ItraceError, Outcome, facts_of, stepping};
 use sysdock_itrace_file::{Facts, FileError, Writer};
 use sysdock_table::{Cancel, Capture, Ending, Folder, Manifest, Progress, Recording};
 
@@ -197,6 +197,11 @@ fn make_tables(
             return Err(error.into());
         }
     };
+    let added = recording.folder().open_appended(EVENTS).and_then(|file| sysdock_itrace::complete(file, &outcome.facts));
+    if let Err(error) = added {
+        // Its tables are there; only instructions have no names.
+        messages::note(&format!("{EVENTS}: {error}: names of functions could not be added"));
+    }
     let mut rows = environment::of_this_machine(&std::env::args_os().collect::<Vec<OsString>>(), None);
     rows.extend(environment::of_trace(&outcome.facts));
     environment::add(&mut recording, &rows)?;
@@ -250,6 +255,59 @@ fn say(outcome: &Outcome) {
     }
 }
 
+/// Print instructions.
+pub(crate) fn dump(arguments: &arguments::ItraceDump) -> Result<u8, Message> {
+    let chosen = Chosen {
+        first_step: arguments.first_step,
+        end_step: arguments.end_step,
+        task: arguments.task.clone(),
+        mode: arguments.mode.clone(),
+        image: arguments.image.clone(),
+        function: arguments.function.clone(),
+        addresses: arguments.address,
+    };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let (mut lines, limit) = (0, if arguments.limit == 0 { u64::MAX } else { arguments.limit });
+    let mut is_cut = false;
+    confine::reader();
+    let damaged = sysdock_itrace::each_instruction(&arguments.folder, &chosen, &mut |executed| {
+        is_cut = lines == limit;
+        lines += 1;
+        // A reader that has enough closes its end.
+        !is_cut && print_instruction(executed, arguments.format == "json", &mut out).is_ok()
+    })?;
+    let _ = out.flush();
+    if is_cut {
+        messages::note(&format!("the first {limit} are shown; --limit 0 shows all"));
+    }
+    if damaged > 0 {
+        messages::note(&format!("{damaged} sections of the event file are damaged, and missing"));
+    }
+    Ok(0)
+}
+
+fn print_instruction(executed: &Executed<'_>, as_json: bool, out: &mut impl io::Write) -> io::Result<()> {
+    if as_json {
+        serde_json::to_writer(&mut *out, executed).map_err(io::Error::from)?;
+        return writeln!(out);
+    }
+    let pid = executed.pid.map_or_else(|| "?".into(), |pid| pid.to_string());
+    let image = executed.image.rsplit('/').next().unwrap_or(executed.image);
+    let place = format!("{image} {}", executed.function);
+    write!(
+        out,
+        "{:>10} {pid:>7} {:<7} {:#018x} {place:<44} {}",
+        executed.step, executed.mode, executed.address, executed.instruction
+    )?;
+    for (what, addresses) in [("load", executed.loads), ("store", executed.stores)] {
+        if let Some(first) = addresses.first() {
+            let more = if addresses.len() > 1 { format!(" and {} more", addresses.len() - 1) } else { String::new() };
+            write!(out, "  {what} {first:#x}{more}")?;
+        }
+    }
+    writeln!(out)
+}
+
 /// Print events.
 pub(crate) fn decode(arguments: &arguments::ItraceDecode) -> Result<u8, Message> {
     let filter = Filter { first_step: arguments.first_step, limit: arguments.limit };
@@ -257,6 +315,6 @@ pub(crate) fn decode(arguments: &arguments::ItraceDecode) -> Result<u8, Message>
     confine::reader();
     sysdock_itrace::print_lines(&arguments.folder, &filter, &mut out)?;
     // A reader that has enough closes its end.
-    let _ = io::Write::flush(&mut out);
+    let _ = out.flush();
     Ok(0)
 }

@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         arguments::Verb::Dump { verb: arguments::Dump::Serve(arguments) } => dump::serve(&arguments).map(Exit::Code),
         arguments::Verb::Itrace { verb: arguments::Itrace::Attach(arguments) } => itrace::attach(&arguments),
         arguments::Verb::Itrace { verb: arguments::Itrace::Convert(arguments) } => itrace::convert(&arguments).map(Exit::Code),
+        arguments::Verb::Itrace { verb: arguments::Itrace::Dump(arguments) } => itrace::dump(&arguments).map(Exit::Code),
         arguments::Verb::Itrace { verb: arguments::Itrace::Decode(arguments) } => itrace::decode(&arguments).map(Exit::Code),
         arguments::Verb::Load(arguments) => load::run(&arguments).map(Exit::Code),
         arguments::Verb::HttpLoad(arguments) => http_load::run(&arguments).map(Exit::Code),

@@ -182,6 +182,15 @@ impl Folder {
         Ok(file)
     }
 
+    /// Open a file to write behind what is there.
+    ///
+    /// # Errors
+    /// Also where it is not there, or is a link.
+    pub fn open_appended(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(openat(&self.descriptor, name, flags, Mode::empty())?))
+    }
+
     /// Open a file to read it.
     ///
     /// # Errors

@@ -31,6 +31,13 @@ _CONVERT_EPILOG = """Example:
 \b
   sysdock itrace convert guest-trace -o rec
 """
+_DUMP_EPILOG = """Examples:
+
+\b
+  sysdock itrace dump rec --first-step 1000 --limit 50
+  sysdock itrace dump rec --function memcpy --task apache2
+  sysdock itrace dump rec --address 7ffc0000-7ffc1000 --format json
+"""
 _DECODE_EPILOG = """Examples:
 
 \b
@@ -110,6 +117,36 @@ def convert(
     ctx.exit(code)
 
 
+@command.command("dump", epilog=_DUMP_EPILOG)
+@click.argument("rec", type=click.Path(path_type=Path))
+@click.option("--first-step", type=click.IntRange(0), metavar="STEP", help="From this step on.")
+@click.option("--end-step", type=click.IntRange(0), metavar="STEP", help="Up to this step, without it.")
+@click.option("--task", metavar="TASK", help="Of this task: its number or its name.")
+@click.option("--mode", type=click.Choice(["user", "library", "kernel"]), help="Of this mode.")
+@click.option("--image", metavar="TEXT", help="Of files whose path contains this.")
+@click.option("--function", metavar="NAME", help="Of this function.")
+@click.option(
+    "--address", metavar="FIRST[-END]", help="That lie at, or touch, these addresses (hexadecimal)."
+)
+@click.option("--limit", type=click.IntRange(0), metavar="N", help="At most N; 0: all. Default: 1,000.")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), help="json: one object a line.")
+@click.pass_context
+def dump(ctx: click.Context, /, rec: Path, format_: str | None, **options: str | int | None) -> None:
+    """Print instructions: who executed each, its function, and the addresses that it touched."""
+    given = {"format": format_, **options}
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
+    ctx.exit(_run(["dump", *words, "--", str(rec)]))
+
+
+def _run(words: list[str]) -> int:
+    """The exit status of a verb of the native program that prints."""
+    import subprocess
+
+    from sysdock.recording.native import find_native
+
+    return subprocess.run([str(find_native()), "itrace", *words], check=False).returncode
+
+
 @command.command("decode", epilog=_DECODE_EPILOG)
 @click.argument("rec", type=click.Path(path_type=Path))
 @click.option("--first-step", type=click.IntRange(0), metavar="STEP", default=0, help="Begin at this step.")
@@ -120,13 +157,5 @@ def decode(ctx: click.Context, /, rec: Path, first_step: int, limit: int) -> Non
 
     block ADDRESS INSTRUCTIONS, load or store ADDRESS BYTES INSTRUCTION (its number in the block), and notes.
     """
-    import subprocess
-
-    from sysdock.recording.native import find_native
-
     options = ["--first-step", str(first_step), "--limit", str(limit)]
-    ctx.exit(
-        subprocess.run(
-            [str(find_native()), "itrace", "decode", *options, "--", str(rec)], check=False
-        ).returncode
-    )
+    ctx.exit(_run(["decode", *options, "--", str(rec)]))

@@ -39,6 +39,11 @@ class Traced:
         with Session(Recording.open(self.folder), Library()) as session:
             return session.fetch(sql)
 
+    def instructions(self, *options: str) -> list[dict[str, Any]]:
+        words = [self.native, "itrace", "dump", "--format", "json", "--limit", "0", *options, self.folder]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
     def lines(self) -> list[str]:
         words = [self.native, "itrace", "decode", self.folder]
         return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -92,6 +97,31 @@ def test_every_instruction_of_a_known_program_is_counted(built: Callable[..., Pa
     stores = [int(line.split()[1], 16) for line in lines if line.startswith("store ")]
     assert stores == list(range(stores[0], stores[0] + 100))
     assert "20108 steps" in traced.done.stderr
+
+
+def test_instructions_are_shown_with_what_they_touch(built: Callable[..., Path], trace: Trace) -> None:
+    traced = trace(built("known.S", "-nostdlib", "-static"))
+    all_ = traced.instructions()
+    assert [each["instruction"] for each in all_[:4]] == [
+        "mov ecx,64h",
+        "lea rdi,[402000h]",
+        "xor eax,eax",
+        "cld",
+    ]
+    # The first iteration, and those that follow it.
+    repeated = [each for each in all_ if each["instruction"].startswith("rep stosb")]
+    assert [each["stores"] for each in repeated] == [[repeated[0]["stores"][0] + at] for at in range(100)]
+    assert [each["step"] for each in all_] == list(range(20_108))
+    assert {(each["function"], each["mode"]) for each in all_} == {("_start", "user")}
+    assert traced.instructions("--function", "_start", "--end-step", "5") == all_[:5]
+    assert [each["step"] for each in traced.instructions("--first-step", "7", "--end-step", "9")] == [7, 8]
+    place = f"{repeated[7]['stores'][0]:x}"
+    assert traced.instructions("--address", place) == [repeated[7]]
+    assert traced.instructions("--task", "known", "--mode", "user", "--image", "known") == all_
+    assert traced.instructions("--task", "other") == []
+    # The program is not needed any more.
+    (traced.folder.parent / "known").unlink()
+    assert traced.instructions() == all_
 
 
 def test_an_instruction_that_faults_is_executed_when_it_succeeds(

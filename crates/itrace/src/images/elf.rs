@@ -93,7 +93,10 @@ type Functions = BTreeMap<u64, (Option<String>, u64)>;
 
 fn add_symbols<'d, S: ObjectSymbol<'d>>(symbols: impl Iterator<Item = S>, functions: &mut Functions) {
     for symbol in symbols {
-        if symbol.kind() != SymbolKind::Text || !symbol.is_definition() || symbol.address() == 0 {
+        // Assembly often gives its functions no type; labels within functions are local.
+        let is_function = symbol.kind() == SymbolKind::Text
+            || matches!(symbol.kind(), SymbolKind::Unknown | SymbolKind::Label) && symbol.is_global();
+        if !is_function || symbol.section_index().is_none() || symbol.address() == 0 {
             continue;
         }
         let Ok(name) = symbol.name() else { continue };

@@ -3,12 +3,15 @@
 mod elf;
 mod kallsyms;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use rustc_hash::FxHashMap;
 use sysdock_itrace_file::Block;
 
-use crate::{Mapping, TraceFacts};
+use crate::{Mapping, Places, TraceFacts};
 pub(crate) use elf::ElfImage;
 
 /// Part of the system that code belongs to, as the tables name it.
@@ -23,6 +26,14 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
+    fn of_word(word: &str) -> Mode {
+        match word {
+            "kernel" => Mode::Kernel,
+            "library" => Mode::Library,
+            _ => Mode::User,
+        }
+    }
+
     pub(crate) fn word(self) -> &'static str {
         match self {
             Mode::User => "user",
@@ -39,7 +50,7 @@ pub(crate) struct Image {
     pub(crate) mode: Mode,
     pub(crate) build_id: Option<String>,
     /// Where the names of its functions come from.
-    pub(crate) symbols: &'static str,
+    pub(crate) symbols: String,
     elf: Option<ElfImage>,
 }
 
@@ -81,6 +92,8 @@ pub(crate) struct Images {
     root: Option<PathBuf>,
     /// Mappings with code, by process, the latest last.
     mappings: FxHashMap<i32, Vec<Mapping>>,
+    /// Functions that were found before, by process and block.
+    known: FxHashMap<(i32, u32), u32>,
 }
 
 impl Images {
@@ -95,7 +108,7 @@ impl Images {
         for mapping in of_tasks.flatten().chain(facts.mappings.iter().cloned()) {
             mappings.entry(mapping.tgid).or_default().push(mapping);
         }
-        Images {
+        let mut images = Images {
             images: Vec::new(),
             functions: Vec::new(),
             by_path: FxHashMap::default(),
@@ -104,11 +117,54 @@ impl Images {
             kernel,
             root: facts.root.as_ref().map(|root| folder.join(root)),
             mappings,
+            known: FxHashMap::default(),
+        };
+        images.learn(facts.places.as_ref());
+        images
+    }
+
+    fn learn(&mut self, places: Option<&Places>) {
+        let Some(places) = places else { return };
+        self.images.extend(places.images.iter().map(|(path, mode, build_id, symbols)| Image {
+            path: path.clone(),
+            mode: Mode::of_word(mode),
+            build_id: build_id.clone(),
+            symbols: symbols.clone(),
+            elf: None,
+        }));
+        // A file may be damaged: a function is of an image that is there, and a block of a function.
+        let whole = places.functions.iter().filter(|(image, ..)| (*image as usize) < places.images.len());
+        self.functions.extend(whole.map(|(image, name, start)| Function {
+            image: *image,
+            name: name.clone(),
+            start: *start,
+            role: role_of(name, self.images[*image as usize].mode),
+        }));
+        let count = self.functions.len();
+        let blocks = places.blocks.iter().flat_map(|(tgid, blocks)| blocks.iter().map(move |each| (*tgid, *each)));
+        self.known.extend(
+            blocks
+                .filter(|(_, (_, function))| (*function as usize) < count)
+                .map(|(tgid, (block, function))| ((tgid, block), function)),
+        );
+    }
+
+    /// What was found out; `blocks`: by process, the function of each block.
+    pub(crate) fn places(&self, blocks: BTreeMap<i32, Vec<(u32, u32)>>) -> Places {
+        let image =
+            |image: &Image| (image.path.clone(), image.mode.word().to_owned(), image.build_id.clone(), image.symbols.clone());
+        Places {
+            images: self.images.iter().map(image).collect(),
+            functions: self.functions.iter().map(|each| (each.image, each.name.clone(), each.start)).collect(),
+            blocks,
         }
     }
 
-    /// The function that a block of code belongs to. `tgid`: the process, for code of users; `event`: when.
-    pub(crate) fn function_of(&mut self, block: &Block, tgid: i32, event: u64) -> u32 {
+    /// The function that a block of code, of this number, belongs to. `tgid`: the process, for code of users; `event`: when.
+    pub(crate) fn function_of(&mut self, number: u32, block: &Block, tgid: i32, event: u64) -> u32 {
+        if let Some(&known) = self.known.get(&(tgid, number)) {
+            return known;
+        }
         if block.address >> 63 == 1 {
             return self.kernel_function(block.address);
         }
@@ -160,7 +216,7 @@ impl Images {
         };
         let path = module.map_or_else(|| "[kernel]".to_owned(), |module| format!("[{module}]"));
         let image = self.image(&path);
-        let role = role_of(&name);
+        let role = role_of(&name, Mode::Kernel);
         // The compiler moves what is rarely executed away from its function.
         let whole = name.split(".cold").next().unwrap_or(&name).to_owned();
         self.intern(image, start, whole, role)
@@ -203,7 +259,7 @@ impl Images {
         let build_id = elf.as_ref().and_then(|elf| elf.build_id.clone());
         let name = if path.is_empty() { "[anonymous]".to_owned() } else { path.to_owned() };
         let number = self.images.len() as u32;
-        self.images.push(Image { path: name, mode, build_id, symbols, elf });
+        self.images.push(Image { path: name, mode, build_id, symbols: symbols.to_owned(), elf });
         self.by_path.insert(path.to_owned(), number);
         number
     }
@@ -220,8 +276,10 @@ fn base_name(path: &str) -> &str {
     if path.is_empty() { "anonymous" } else { path.rsplit('/').next().unwrap_or(path) }
 }
 
-fn role_of(name: &str) -> Role {
-    if name.contains("return_thunk") || name.contains("safe_ret") {
+fn role_of(name: &str, mode: Mode) -> Role {
+    if mode != Mode::Kernel {
+        Role::Plain
+    } else if name.contains("return_thunk") || name.contains("safe_ret") {
         Role::ReturnThunk
     } else if name.contains("__x86_indirect_") {
         Role::IndirectThunk
