@@ -154,8 +154,8 @@ impl Text {
         }
         let block = &trace.reader.blocks[done.at.block as usize];
         // Iterations belong to the last instruction.
-        let mut step = done.at.step;
-        for (index, instruction) in Instructions::of(block).take(done.executed as usize).enumerate() {
+        let steps = done.at.step..;
+        for (step, (index, instruction)) in steps.zip(Instructions::of(block).take(done.executed as usize).enumerate()) {
             let of_this = |store: bool| {
                 let mine = move |access: &&Access| access.store == store && usize::from(access.instruction) == index;
                 done.accesses.iter().filter(mine).map(|access| access.address)
@@ -168,7 +168,7 @@ impl Text {
                 && chosen.end_step.is_none_or(|end| step < end)
                 && chosen.addresses.is_none_or(|(first, end)| {
                     let within = |address: &u64| (first..end).contains(address);
-                    within(&instruction.ip()) || self.loads.iter().chain(&self.stores).any(|address| within(address))
+                    within(&instruction.ip()) || self.loads.iter().chain(&self.stores).any(within)
                 });
             if is_wanted {
                 self.line.clear();
@@ -189,7 +189,6 @@ impl Text {
                     return false;
                 }
             }
-            step += 1;
         }
         true
     }
