@@ -373,6 +373,7 @@ class RecordingMaker:
         tasks, stacks, frames = [], [], []
         for number, (state, function) in enumerate((("S", "handle_userfault"), ("D", "pipe_write"))):
             pid = {"pid": 218 + number, "tgid": 218 + number, "ppid": 1, "comm": f"task-{number}"}
+            pid["full_name"] = pid["comm"]
             times = dict.fromkeys(("user_ns", "system_ns", "queue_ns"), 10**6) | {"run_ns": 2 * 10**6}
             used = {"rss_bytes": 1 << 18, "read_bytes": 0, "write_bytes": 0, "start_ns": 10**9}
             place = {"state": state, "cpu": number, "stack_id": number, "wait_function": function}

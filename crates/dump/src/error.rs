@@ -63,6 +63,8 @@ pub enum Fault {
     NoType,
     /// The page holds data of users, which were not asked for.
     OfUser,
+    /// It was to be read after somebody had asked for an end.
+    Interrupted,
 }
 
 impl Fault {
@@ -77,6 +79,7 @@ impl Fault {
             Fault::TooLong => "too long",
             Fault::NoType => "unknown layout",
             Fault::OfUser => "user memory",
+            Fault::Interrupted => "interrupted",
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::{cell::OnceCell, ops::Range, sync::Arc};
 
 use serde_json::{Value, json};
+use sysdock_table::Cancel;
 
 use crate::{
     btf::{Field, Types},
@@ -164,6 +165,11 @@ impl Kernel {
     pub fn hide_users(&mut self) -> Result<(), Fault> {
         self.users = Some(UserPages::of(self)?);
         Ok(())
+    }
+
+    /// Let all reading come to an end once this is requested: what was read until then stays.
+    pub fn cancel_by(&mut self, cancel: &Cancel) {
+        self.memory.set_cancel(cancel);
     }
 
     /// What the dump is of.

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use sysdock_table::Cancel;
+
 use crate::{
     error::Fault,
     format::{PAGE, Physical},
@@ -28,6 +30,8 @@ pub(crate) struct Memory {
     encrypted: u64,
     /// Where all physical memory is mapped in one piece, once that is known.
     direct_map: Option<u64>,
+    /// Once it is requested, nothing more can be read: whatever is under way comes to its end.
+    cancel: Cancel,
     /// Pages whose place is known: page number and place.
     known: Vec<Cell<(u64, u64)>>,
 }
@@ -40,7 +44,8 @@ impl Memory {
         let table = table.checked_sub(IMAGE)?.checked_add_signed(base)?;
         let levels = if info.number("pgtable_l5_enabled") == Some(1) { 5 } else { 4 };
         let encrypted = info.number("sme_mask").unwrap_or(0).cast_unsigned();
-        Some(Memory { physical, table, levels, encrypted, direct_map: None, known: vec![Cell::new((u64::MAX, 0)); TRANSLATIONS] })
+        let known = vec![Cell::new((u64::MAX, 0)); TRANSLATIONS];
+        Some(Memory { physical, table, levels, encrypted, direct_map: None, cancel: Cancel::default(), known })
     }
 
     /// Say where all physical memory is mapped (`page_offset_base`): most of what is read lies there, and needs no page table then. It is believed
@@ -52,11 +57,25 @@ impl Memory {
 
     /// The same for another thread: with an own list of known pages. `None`: one thread reads this memory.
     pub(crate) fn twin(&self) -> Option<Memory> {
-        Some(Memory { physical: self.physical.twin()?, known: vec![Cell::new((u64::MAX, 0)); TRANSLATIONS], ..*self })
+        let (physical, known) = (self.physical.twin()?, vec![Cell::new((u64::MAX, 0)); TRANSLATIONS]);
+        Some(Memory { physical, cancel: self.cancel.clone(), known, ..*self })
+    }
+
+    /// Let nothing be read any more once this is requested.
+    pub(crate) fn set_cancel(&mut self, cancel: &Cancel) {
+        self.cancel = cancel.clone();
+    }
+
+    /// Whether an end was asked for.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.requested()
     }
 
     /// Fill `out` from this address of the kernel on.
     pub(crate) fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Fault> {
+        if self.is_cancelled() {
+            return Err(Fault::Interrupted);
+        }
         let (mut address, mut rest) = (address, out);
         while !rest.is_empty() {
             let here = rest.len().min((PAGE - address % PAGE) as usize);

@@ -5,7 +5,7 @@ mod panic;
 mod requests;
 mod sockets;
 
-use std::path::Path;
+use std::{cell::RefCell, path::Path};
 
 use rustc_hash::FxHashMap;
 use sysdock_table::{
@@ -127,6 +127,26 @@ impl Part {
     }
 }
 
+/// What is to be read, and what has begun.
+struct Asked<'a> {
+    kernel: &'a Kernel,
+    parts: &'a [Part],
+    begins: &'a dyn Fn(Part),
+    begun: RefCell<Vec<Part>>,
+}
+
+impl Asked<'_> {
+    /// Whether a part is to be read now: it was asked for, and nobody has asked for an end.
+    fn begin(&self, part: Part) -> bool {
+        let is_wanted = self.parts.contains(&part) && !self.kernel.memory.is_cancelled();
+        if is_wanted {
+            (self.begins)(part);
+            self.begun.borrow_mut().push(part);
+        }
+        is_wanted
+    }
+}
+
 /// What was read, and what could not be.
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -142,6 +162,8 @@ pub struct Outcome {
     pub clock: Option<Clock>,
     /// When it stopped, by the clock of the log.
     pub stopped_ns: Option<u64>,
+    /// Whether an end was asked for before all was read.
+    pub interrupted: bool,
     /// A word of `import_issues.issue`, and what happened.
     pub issues: Vec<(&'static str, String)>,
 }
@@ -172,12 +194,20 @@ impl Sink for Recording {
     }
 }
 
-/// Read these parts of a kernel into a recording.
+/// Read these parts of a kernel into a recording; `begins` is told which part comes next. Those that had not begun when an end was asked for
+/// ([`Kernel::cancel_by`]) have no tables.
 ///
 /// # Errors
 /// [`TableError`]: the recording cannot be written. What of the dump cannot be read is in the outcome, and in `import_issues`.
-pub fn write(kernel: &Kernel, path: &Path, parts: &[Part], out: &mut impl Sink) -> Result<Outcome, TableError> {
-    let mut outcome = write_parts(kernel, parts, out)?;
+pub fn write(
+    kernel: &Kernel,
+    path: &Path,
+    parts: &[Part],
+    out: &mut impl Sink,
+    begins: &dyn Fn(Part),
+) -> Result<Outcome, TableError> {
+    let asked = Asked { kernel, parts, begins, begun: RefCell::default() };
+    let mut outcome = write_asked(&asked, out)?;
     let remarks = kernel.description().remarks.iter();
     outcome.issues.splice(..0, remarks.map(|remark| (REMARK, remark.clone())));
     // A machine without a name calls itself so.
@@ -193,7 +223,7 @@ pub fn write(kernel: &Kernel, path: &Path, parts: &[Part], out: &mut impl Sink) 
         excerpt: None,
     }))?;
     write_description(kernel, path, &outcome, out)?;
-    for table in parts.iter().flat_map(|part| part.tables()) {
+    for table in asked.begun.borrow().iter().flat_map(|part| part.tables()) {
         out.has(table);
     }
     Ok(outcome)
@@ -201,6 +231,11 @@ pub fn write(kernel: &Kernel, path: &Path, parts: &[Part], out: &mut impl Sink) 
 
 /// The tables of these parts, and nothing about the dump itself.
 pub(crate) fn write_parts(kernel: &Kernel, parts: &[Part], out: &mut impl Sink) -> Result<Outcome, TableError> {
+    write_asked(&Asked { kernel, parts, begins: &|_| {}, begun: RefCell::default() }, out)
+}
+
+fn write_asked(asked: &Asked<'_>, out: &mut impl Sink) -> Result<Outcome, TableError> {
+    let kernel = asked.kernel;
     let mut outcome = Outcome::default();
     let clock = kernel.clock();
     note(&mut outcome, "the clocks", clock.as_ref().err());
@@ -208,7 +243,7 @@ pub(crate) fn write_parts(kernel: &Kernel, parts: &[Part], out: &mut impl Sink) 
     let log = kernel.log();
     if let Ok(log) = &log {
         outcome.panic = panic_of(log);
-        if parts.contains(&Part::Log) {
+        if asked.begin(Part::Log) {
             write_log(log, outcome.clock.as_ref(), out)?;
         }
         if log.unread > 0 {
@@ -217,24 +252,25 @@ pub(crate) fn write_parts(kernel: &Kernel, parts: &[Part], out: &mut impl Sink) 
     }
     note(&mut outcome, "the log", log.as_ref().err());
     outcome.stopped_ns = kernel.stopped_ns(log.as_ref().ok());
-    if parts.contains(&Part::Panic) {
+    if asked.begin(Part::Panic) {
         panic::write(kernel, log.as_ref().ok(), &outcome, out)?;
     }
-    write_tasks(kernel, parts, log.as_ref().ok(), out, &mut outcome)?;
-    if parts.contains(&Part::Requests) {
+    write_tasks(asked, log.as_ref().ok(), out, &mut outcome)?;
+    if asked.begin(Part::Requests) {
         requests::write(kernel, out, &mut outcome)?;
     }
-    if parts.contains(&Part::Memory) {
+    if asked.begin(Part::Memory) {
         write_memory(kernel, out, &mut outcome)?;
     }
-    if parts.contains(&Part::Processors) {
+    if asked.begin(Part::Processors) {
         let found = kernel.processors();
         note(&mut outcome, "processors", found.as_ref().err());
         out.write_rows(found.unwrap_or_default().iter().map(processor_row))?;
     }
-    if parts.contains(&Part::Modules) {
+    if asked.begin(Part::Modules) {
         write_modules(kernel, out, &mut outcome)?;
     }
+    outcome.interrupted = kernel.memory.is_cancelled();
     Ok(outcome)
 }
 
@@ -243,46 +279,42 @@ fn note(outcome: &mut Outcome, what: &str, fault: Option<&Fault>) {
 }
 
 /// Tasks, stacks and locks: each needs what comes before it.
-fn write_tasks(
-    kernel: &Kernel,
-    parts: &[Part],
-    log: Option<&Log>,
-    out: &mut impl Sink,
-    outcome: &mut Outcome,
-) -> Result<(), TableError> {
-    if !parts.iter().any(|part| part.needs_tasks()) {
+fn write_tasks(asked: &Asked<'_>, log: Option<&Log>, out: &mut impl Sink, outcome: &mut Outcome) -> Result<(), TableError> {
+    let Asked { kernel, parts, .. } = *asked;
+    if !parts.iter().any(|part| part.needs_tasks()) || kernel.memory.is_cancelled() {
         return Ok(());
     }
+    let wants_rows = asked.begin(Part::Tasks);
     let found = kernel.tasks();
     note(outcome, "the tasks", found.as_ref().err());
     let found = found.unwrap_or_default();
-    if parts.contains(&Part::Counts) {
+    if asked.begin(Part::Counts) {
         counts::write(kernel, &found, log, out)?;
     }
     let Tasks { tasks, broken } = found;
     outcome.issues.extend(broken.iter().map(|(what, fault)| (UNREADABLE, format!("{what}: {}", fault.word()))));
-    write_of_tasks(kernel, &tasks, parts, out, outcome)?;
+    write_of_tasks(asked, &tasks, out, outcome)?;
     outcome.tasks = tasks.len() as u64;
     outcome.whole_tasks = tasks.iter().filter(|task| task.fault.is_none()).count() as u64;
-    let wants_stacks = parts.iter().any(|part| matches!(part, Part::Stacks | Part::Locks));
+    let (wants_stacks, wants_locks) = (asked.begin(Part::Stacks), asked.begin(Part::Locks));
     let mut stacks = Stacks::default();
-    if wants_stacks {
+    if wants_stacks || wants_locks {
         match kernel.stacks(&tasks) {
             Ok(found) => stacks = found,
             Err(fault) => note(outcome, "the stacks", Some(&fault)),
         }
     }
-    if parts.iter().any(|part| matches!(part, Part::Tasks | Part::Stacks)) {
+    if wants_rows || wants_stacks {
         let row = |(number, task)| task_row(task, outcome, stacks.of_tasks.get(number), stacks.waits.get(number));
         out.write_rows(tasks.iter().enumerate().map(row))?;
     }
-    if parts.contains(&Part::Stacks) {
+    if wants_stacks {
         out.write_rows(stack_rows(&stacks))?;
         let lines = &lines_of(kernel, &stacks);
         let each = stacks.stacks.iter().enumerate();
         out.write_rows(each.flat_map(|(number, (frames, fault))| frame_rows(number, frames, *fault, lines)))?;
     }
-    if parts.contains(&Part::Locks) {
+    if wants_locks {
         let locks = kernel.locks(&tasks, &stacks);
         out.write_rows(locks.iter().map(|lock| lock_row(lock, &tasks, &stacks)))?;
     }
@@ -290,28 +322,24 @@ fn write_tasks(
 }
 
 /// What is found through tasks: open files, mounts.
-fn write_of_tasks(
-    kernel: &Kernel,
-    tasks: &[Task],
-    parts: &[Part],
-    out: &mut impl Sink,
-    outcome: &mut Outcome,
-) -> Result<(), TableError> {
-    if parts.iter().any(|part| matches!(part, Part::Files | Part::Sockets)) {
+fn write_of_tasks(asked: &Asked<'_>, tasks: &[Task], out: &mut impl Sink, outcome: &mut Outcome) -> Result<(), TableError> {
+    let kernel = asked.kernel;
+    let (wants_files, wants_sockets) = (asked.begin(Part::Files), asked.begin(Part::Sockets));
+    if wants_files || wants_sockets {
         let found = kernel.files(tasks);
         note(outcome, "open files", found.as_ref().err());
         let OpenFiles { files, broken } = found.unwrap_or_default();
         for (task, fault) in broken {
             note(outcome, &format!("open files of process {}", tasks[task].pid.unwrap_or(0)), Some(&fault));
         }
-        if parts.contains(&Part::Files) {
+        if wants_files {
             out.write_rows(files.iter().map(|file| file_row(file, tasks)))?;
         }
-        if parts.contains(&Part::Sockets) {
+        if wants_sockets {
             sockets::write(kernel, (&files, tasks), out, outcome)?;
         }
     }
-    if parts.contains(&Part::Mounts) {
+    if asked.begin(Part::Mounts) {
         let found = kernel.mounts(tasks);
         note(outcome, "mounts", found.as_ref().err());
         let (mounts, broken) = found.unwrap_or_default();

@@ -2,7 +2,12 @@
 
 use std::{
     io::{self, BufRead, Write},
-    time::SystemTime,
+    sync::{
+        Mutex,
+        mpsc::{RecvTimeoutError, channel},
+    },
+    thread,
+    time::{Duration, SystemTime},
 };
 
 use serde_json::json;
@@ -14,6 +19,8 @@ use crate::{
     arguments, confine, environment, import,
     messages::{self, Message},
     privileges,
+    progress::Reporter,
+    signals,
 };
 
 /// Say what a dump is of, as JSON; returns the exit status.
@@ -70,14 +77,21 @@ pub(crate) fn serve(arguments: &arguments::DumpServe) -> Result<u8, Message> {
 
 /// Read a dump into a recording; returns the exit status.
 pub(crate) fn run(arguments: &arguments::DumpRun) -> Result<u8, Message> {
+    let cancel = Cancel::default();
+    signals::cancel_on_signal(&cancel);
     let source = Source::named(&arguments.core)?;
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
     let mut recording = Recording::create_in(folder, manifest())?;
     // A dump, and the names in it, may be a stranger's.
     let confined = confine::parser(recording.folder());
     let parts = if arguments.parts.is_empty() { Part::ALL.to_vec() } else { arguments.parts.clone() };
-    let read = open(source, &arguments.debug_info)
-        .and_then(|kernel| Ok((sysdock_dump::write(&kernel, &arguments.core, &parts, &mut recording)?, kernel)));
+    let read = open(source, &arguments.debug_info).and_then(|mut kernel| {
+        kernel.cancel_by(&cancel);
+        let outcome = with_progress(&arguments.progress, parts.len(), |begins| {
+            sysdock_dump::write(&kernel, &arguments.core, &parts, &mut recording, begins)
+        });
+        Ok((outcome?, kernel))
+    });
     let (outcome, kernel) = match read {
         Ok(read) => read,
         Err(DumpError::Table(error)) => {
@@ -94,11 +108,38 @@ pub(crate) fn run(arguments: &arguments::DumpRun) -> Result<u8, Message> {
     environment::add(&mut recording, &rows)?;
     describe(&mut recording, &outcome);
     say(kernel.description(), &outcome);
-    let status = import::status(recording.finish(Ending::EndOfInput)?.capture().ended_by);
-    if parts.contains(&Part::Flight) {
+    let ending = if outcome.interrupted { Ending::Interrupted } else { Ending::EndOfInput };
+    let status = import::status(recording.finish(ending)?.capture().ended_by);
+    if parts.contains(&Part::Flight) && !outcome.interrupted {
         add_flight(arguments, &kernel, &outcome)?;
     }
     Ok(status)
+}
+
+/// Let a thread say now and then which part is read, for one part may take long.
+fn with_progress<R>(progress: &arguments::Progress, parts: usize, work: impl FnOnce(&dyn Fn(Part)) -> R) -> R {
+    const INTERVAL: Duration = Duration::from_millis(250);
+    let now = &Mutex::new((0_usize, None));
+    let begins = |part: Part| {
+        if let Ok(mut now) = now.lock() {
+            *now = (now.0 + 1, Some(part));
+        }
+    };
+    let (done, waiting) = channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut reporter = Reporter::new(progress);
+            while waiting.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                if let Ok((begun, Some(part))) = now.lock().map(|now| *now) {
+                    let event = json!({ "event": "progress", "what": part.word(), "done": begun - 1, "total": parts });
+                    reporter.event(&event);
+                }
+            }
+        });
+        let result = work(&begins);
+        drop(done);
+        result
+    })
 }
 
 /// Add what a flight recorder held when the kernel stopped, as a capture of its own.
@@ -202,10 +243,11 @@ fn describe(recording: &mut Recording, outcome: &Outcome) {
 fn say(about: &Description, outcome: &Outcome) {
     let release = about.release.as_deref().unwrap_or("of an unknown release");
     messages::note(&format!("{}: Linux {release}, {} of memory", about.format, mebibytes(about.bytes)));
-    messages::note(&match &outcome.panic {
-        Some(panic) => format!("panic: {panic}"),
-        None => "the log of the kernel names no panic".into(),
-    });
+    match &outcome.panic {
+        Some(panic) => messages::note(&format!("panic: {panic}")),
+        None if outcome.interrupted => {}
+        None => messages::note("the log of the kernel names no panic"),
+    }
     for (issue, detail) in &outcome.issues {
         let prefix = if *issue == sysdock_dump::UNREADABLE { "could not be read: " } else { "" };
         messages::note(&format!("{prefix}{detail}"));

@@ -6,7 +6,7 @@
 -- column: cpu INTEGER            Processor that stopped the kernel; empty: none did.
 -- column: pid INTEGER            Task that ran on it.
 -- column: comm VARCHAR           Name of that task.
--- column: function VARCHAR       Function in which the exception was taken; empty: there was none.
+-- column: function VARCHAR       Function in which the exception was taken, or the processor hung; empty: there was none.
 -- column: taint_letters VARCHAR  What taints the kernel, as letters.
 -- column: taint_words VARCHAR    The same in words.
 -- column: uptime_ns BIGINT       Since the boot [ns].

@@ -1,7 +1,7 @@
 -- Damaged structures
--- Rows of a dump with a part that could not be read, and numbers of the kernel that do not agree.
+-- Parts of a dump that could not be read, rows that lack something, and numbers of the kernel that do not agree.
 -- needs:  dump_tasks
--- uses:   dump_stacks, dump_files, dump_mounts, dump_modules, dump_cpus, dump_slabs, dump_requests, dump_sockets, dump_counts
+-- uses:   dump_stacks, dump_files, dump_mounts, dump_modules, dump_cpus, dump_slabs, dump_requests, dump_sockets, dump_counts, import_issues
 -- column: subject VARCHAR       The table.
 -- column: status VARCHAR        finding, ok or unknown.
 -- column: value DOUBLE          Rows of it with a part that could not be read, or that do not agree.
@@ -10,7 +10,7 @@
 -- column: gain_ns BIGINT        Not known [ns].
 -- column: certainty VARCHAR     low where numbers differ by two at most, or pages were left out of the dump; high else.
 -- column: rows BIGINT           All rows of the table.
--- column: why VARCHAR           What their status is; of several the first by name.
+-- column: why VARCHAR           What their status is, or what could not be read; of several the first by name.
 -- says: finding en  {subject}: {value} of {rows} rows are damaged or differ. First: {why}.
 -- says: finding ja  {subject}: {rows} 行のうち {value} 行が壊れているか一致しません。最初のもの: {why}。
 -- says: ok en  Every structure could be read, and what the kernel keeps twice agrees.
@@ -38,14 +38,23 @@ WITH statuses AS (
     UNION ALL
     SELECT 'dump_sockets', s.status, 3 FROM dump_sockets AS s
     UNION ALL
+    -- What could not be read at all has no row.
+    SELECT
+        'import_issues',
+        CASE WHEN i.detail LIKE '%: interrupted' THEN 'interrupted' ELSE i.detail END,
+        CASE WHEN i.detail LIKE '%: not in the dump' THEN 2 ELSE 3 END
+    FROM import_issues AS i
+    WHERE i.issue = 'dump_unreadable'
+    UNION ALL
     SELECT 'dump_counts', c.status, CASE WHEN c.status = 'differs' THEN abs(c.found - c.expected) ELSE 3 END FROM dump_counts AS c
 ), tables AS (
     SELECT
         s.name,
         count(*) AS rows_,
-        sum(CASE WHEN s.status <> 'ok' THEN 1 ELSE 0 END) AS bad,
-        min(CASE WHEN s.status <> 'ok' THEN s.status END) AS why,
-        sum(CASE WHEN s.status NOT IN ('ok', 'not in the dump') AND s.apart > 2 THEN 1 ELSE 0 END) AS sure
+        -- What was not read because somebody broke it off says nothing.
+        sum(CASE WHEN s.status NOT IN ('ok', 'interrupted') THEN 1 ELSE 0 END) AS bad,
+        min(CASE WHEN s.status NOT IN ('ok', 'interrupted') THEN s.status END) AS why,
+        sum(CASE WHEN s.status NOT IN ('ok', 'interrupted', 'not in the dump') AND s.apart > 2 THEN 1 ELSE 0 END) AS sure
     FROM statuses AS s
     GROUP BY s.name
 ), state AS (

@@ -77,12 +77,17 @@ class Patient:
                 return disk
         raise AssertionError(DISK)
 
-    def tags(self) -> int:
-        """The first table of requests of that disk."""
+    def tables(self) -> list[int]:
+        """The tables of requests of that disk: one for each of its queues."""
         queue = self.pointer("gendisk", self.disk(), "queue")
-        return self.word(
-            self.pointer("blk_mq_tag_set", self.pointer("request_queue", queue, "tag_set"), "tags")
-        )
+        tags = self.pointer("request_queue", queue, "tag_set")
+        count = self.word(self.member("blk_mq_tag_set", tags, "nr_hw_queues")) % 2**32
+        first = self.pointer("blk_mq_tag_set", tags, "tags")
+        return [self.word(first + 8 * number) for number in range(count)]
+
+    def tags(self) -> int:
+        """The first of them."""
+        return self.tables()[0]
 
     def file(self, descriptor: int) -> int:
         """A file that the task with the sockets has open."""
@@ -162,12 +167,12 @@ def test_a_number_of_a_request_that_cannot_be_is_shown_as_it_is(
     patient: Patient, read: Callable[..., Session]
 ) -> None:
     whole = read(patient.made.core).fetch("FROM dump_requests")
-    requests = patient.pointer("blk_mq_tags", patient.tags(), "static_rqs")
-    count = patient.word(patient.member("blk_mq_tags", patient.tags(), "nr_tags")) % 2**32
-    for number in range(count):
-        request = patient.word(requests + 8 * number)
-        patient.hurt(patient.member("request", request, "start_time_ns"), 2**64 - 1)
-        patient.hurt(patient.member("request", request, "mq_hctx"), NOWHERE)
+    for tags in patient.tables():
+        requests = patient.pointer("blk_mq_tags", tags, "static_rqs")
+        for number in range(patient.word(patient.member("blk_mq_tags", tags, "nr_tags")) % 2**32):
+            request = patient.word(requests + 8 * number)
+            patient.hurt(patient.member("request", request, "start_time_ns"), 2**64 - 1)
+            patient.hurt(patient.member("request", request, "mq_hctx"), NOWHERE)
     session = read(patient.core)
     rows = session.fetch("SELECT age_ns, queue, status FROM dump_requests")
     assert len(rows) == len(whole)

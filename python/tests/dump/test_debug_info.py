@@ -7,10 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from made_dumps import MadeDump
 from sysdock.analysis import Session
+from sysdock.cli import sysdock
 from sysdock.dump import Dump
 from sysdock.errors import UserError
+from sysdock.recording import Recording
 
 SOURCE = """\
 static inline __attribute__((always_inline)) void inner(void)
@@ -75,3 +78,19 @@ def test_another_build_is_refused_unless_it_is_forced(
         Dump.open(core, vmlinux=tmp_path / "text")
     with pytest.raises(UserError, match="No such file"):
         Dump.open(core, vmlinux=tmp_path / "none")
+
+
+def test_a_report_has_source_lines(
+    dumps: dict[str, MadeDump], vmlinux: Callable[[str], Path], tmp_path: Path
+) -> None:
+    core = dumps["6.12"].core
+    with Dump.open(core) as dump:
+        build = dump.capabilities()["build_id"]
+    words = ["dump", "report", core, "-o", tmp_path / "rec", "--vmlinux", vmlinux(build)]
+    done = CliRunner().invoke(sysdock, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    with Session(Recording.open(tmp_path / "rec")) as session:
+        sql = "SELECT DISTINCT source FROM dump_frames WHERE function = 'ksys_write'"
+        [(source,)] = session.fetch(sql)
+    assert source.endswith("made.c:3")
+    assert (tmp_path / "rec" / "report.html").exists()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import struct
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -440,6 +442,39 @@ def _ends_well(command: list[object]) -> subprocess.CompletedProcess[str]:
     assert done.returncode in (0, 2), (done.returncode, done.stderr)
     assert "panicked" not in done.stderr, done.stderr
     return done
+
+
+class TestInterrupts:
+    def test_what_was_read_until_then_is_a_recording(
+        self, dumps: dict[str, MadeDump], tmp_path: Path, native: Path
+    ) -> None:
+        whole = None
+        for number in range(20):
+            out = tmp_path / f"rec-{number}"
+            command = [str(native), "dump", "run", str(dumps["6.1"].folder / "core.zlib"), "-o", str(out)]
+            with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as reader:
+                # Signals are heard before there is a folder.
+                while not out.exists() and reader.poll() is None:
+                    time.sleep(0.001)
+                time.sleep(number / 500)
+                reader.send_signal(signal.SIGINT)
+                said = reader.communicate()[1]
+            assert "panicked" not in said
+            ended = {0: "end of input", 130: "interrupted"}[reader.returncode]
+            if not (out / "recording.json").exists():
+                # It had not even begun.
+                assert ended == "interrupted"
+                continue
+            with Session(Recording.open(out)) as session:
+                assert session.recording.captures[0]["ended_by"] == ended
+                assert session.fetch("SELECT count(*) FROM crash_dumps") == [(1,)]
+                # No part that has not begun looks as if it had nothing to say.
+                held = set(session.views.available)
+                if ended == "end of input":
+                    whole = held
+                elif "dump_tasks" in held:
+                    assert session.fetch("SELECT count(*) > 0 FROM dump_tasks") == [(True,)]
+        assert whole is None or set(TABLES) <= whole
 
 
 class TestRefusals:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import pytest
 from made_dumps import MadeDump
 from sysdock.analysis import Session
+from sysdock.analysis.comparison import compare
+from sysdock.analysis.diagnosis import diagnose_by
 
 Finding = dict[str, object]
 Panics = Callable[..., MadeDump]
@@ -107,10 +109,11 @@ def test_a_stack_ends_where_the_stack_pointer_was_wrong(panics: Panics, read: Ca
 
 def test_a_storm_of_tasks_is_named(dumps: dict[str, MadeDump], read: Callable[..., Session]) -> None:
     session = read(dumps["6.1"].core)
-    [found] = session.run("dump/task_storm", {"min_tasks": 100, "min_share": 0.3}).dicts()
+    [rule] = [rule for rule in session.library.rules() if rule.id == "dump/task_storm"]
+    [found] = diagnose_by(session, rule, {"min_tasks": 100, "min_share": 0.3})
     # The first process has started all of them.
-    assert (found["subject"], found["status"], found["value"]) == ("sleeper", "finding", 100)
-    assert (found["parents"], found["ready"]) == (1, 0)
+    assert (found.subject, found.status, found.value) == ("sleeper", "finding", 100)
+    assert "started by 1 processes" in found.reason
 
 
 def test_registers_of_the_exception_are_those_that_the_kernel_printed(
@@ -136,3 +139,18 @@ def test_registers_of_the_exception_are_those_that_the_kernel_printed(
     assert said
     assert (found["ip"], found["sp"]) == ("0" * 16, said[1])
     assert panic_of(session)["taint_letters"] == "D"
+
+
+def test_two_dumps_are_compared(
+    dumps: dict[str, MadeDump], panics: Panics, read: Callable[..., Session]
+) -> None:
+    one, other = read(dumps["6.1"].core), read(panics("tmpfs", "6.1").core)
+    found = compare(one, other)
+    free_before, free_after = (total.value for total in found.totals["free_bytes"])
+    assert free_before is not None
+    assert free_after is not None
+    assert free_after < free_before / 4
+    assert [total.value for total in found.totals["lock_waits"]] == [9, 9]
+    changes = {(change.state, change.finding.rule): change.finding.subject for change in found.findings}
+    assert changes["new", "dump/memory_full"] == "shared memory and tmpfs"
+    assert changes["both", "dump/disk_hangs"] == "nvme0n1"
