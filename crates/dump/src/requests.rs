@@ -261,7 +261,9 @@ impl Kernel {
         let operation = number(layout.flags).map_or("?".into(), |flags| layout.operation(flags));
         let (sector, bytes) = (number(layout.sector), number(layout.length));
         let hardware = number(layout.hardware_queue).filter(|queue| *queue != 0);
-        let queue = hardware.and_then(|queue| self.number(queue, layout.number).ok()).map(|number| number as u32);
+        let queue = hardware.map(|queue| self.number(queue, layout.number));
+        let fault = fault.or(queue.and_then(Result::err));
+        let queue = queue.and_then(Result::ok).map(|number| number as u32);
         let is_number = |tag: &u32| *tag != u32::MAX;
         Request {
             disk: disk.name.clone(),
