@@ -15,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
     fs::write(&file, data).expect("room on the disk");
     let Ok(mut kernel) = Kernel::open(Source::File(file.clone())) else { return };
     let mut recording = Recording::create(&folder.path().join("rec"), Manifest::new("fuzz", "tasks", "dump")).expect("an empty folder");
-    write(&kernel, &file, &Part::ALL, &mut recording).expect("room on the disk");
+    write(&kernel, &file, &Part::ALL, &mut recording, &|_| {}).expect("room on the disk");
     recording.finish(Ending::EndOfInput).expect("room on the disk");
     let _ = kernel.hide_users();
     for question in [
