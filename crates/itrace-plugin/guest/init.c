@@ -9,7 +9,7 @@
 //   warm COUNT PORT PATH      so many requests; the last answer's length and first line
 //   request FIRST LAST COUNT PORT PATH   so many requests between two markers
 //   mark VALUE                a marker
-//   sleep MS
+//   settle                    what was begun is over
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -55,6 +55,18 @@ static void sleep_ms(long ms)
 {
 	struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
 	nanosleep(&time, NULL);
+}
+
+// Until the guest's clock, which its instructions make, is at a multiple of this: timers of the kernel lie in the same places of each run then.
+#define SETTLE_NS 200000000LL
+
+static void settle(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	long long next = (now.tv_sec * 1000000000LL + now.tv_nsec) / SETTLE_NS * SETTLE_NS + SETTLE_NS;
+	struct timespec then = { next / 1000000000, next % 1000000000 };
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL);
 }
 
 static void complain(const char *what)
@@ -257,6 +269,8 @@ static void request(int first, int last, long count, int number, const char *pat
 	int length = snprintf(text, sizeof(text), "GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n", path);
 	ssize_t more;
 	memset(content, 0, sizeof(content));
+	if (first)
+		settle();
 	mark(first);
 	for (; count > 0; count--) {
 		int to = connect_to(number);
@@ -307,8 +321,8 @@ static void obey(char *line)
 		say("%ld %s", answer.bytes, answer.first_line);
 	} else if (sscanf(line, "mark %ld", &number) == 1) {
 		mark(number);
-	} else if (sscanf(line, "sleep %ld", &number) == 1) {
-		sleep_ms(number);
+	} else if (!strcmp(line, "settle")) {
+		settle();
 	} else {
 		say("unknown: %s", line);
 	}

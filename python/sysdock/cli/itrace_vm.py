@@ -177,7 +177,7 @@ def _convert(
     from sysdock.cli.recording import answer, load_ahead, run_with_progress
 
     load_ahead()
-    words = ["itrace", "convert", "-o", str(output), *["--share"] * share, "--", str(folder)]
+    words = ["itrace convert", "-o", str(output), *["--share"] * share, "--", str(folder)]
     code = run_with_progress(words, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     if (output / "recording.json").exists():
         answer(output, sys.stdout, lang, with_report)

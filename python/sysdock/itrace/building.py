@@ -99,7 +99,8 @@ def _boot(service: Service, kernel: Kernel, machine: Machine, warm: int, say: Sa
         (machine.folder / "kallsyms").write_bytes(guest.do("get /proc/kallsyms"))
         mitigations = facts.mitigations(guest)
         thread_sp = facts.kernel_tasks(guest).thread_sp
-        guest.do("sleep 200")
+        # A request begins at the next such moment, so all runs have that in common.
+        guest.do("settle")
         say("writing the snapshot")
         save(guest, machine.folder / "snapshot")
         return Built(

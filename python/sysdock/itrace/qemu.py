@@ -21,6 +21,8 @@ CPU = "EPYC"
 KERNEL_WORDS = "console=ttyS0 quiet nokaslr norandmaps panic=-1"
 # How long qemu may say nothing before it counts as dead.
 PATIENCE_S = 120.0
+# Lines of a console.
+_SHOWN = 15
 _ENDED = "see its console above, if there is one; more memory: --memory"
 
 
@@ -137,8 +139,10 @@ class Guest:
             return UserError("qemu does not answer", "try again on a machine that is less busy")
         console = self.console()
         said = self._said.read_text(errors="replace").strip()
-        if "Kernel panic" in console:
-            return UserError(f"the guest's kernel panicked:\n{_last(console)}", "more memory: --memory")
+        if panic := re.search(r"Kernel panic - (.*)", console):
+            trace = _lines(console[panic.end() :].strip().splitlines()[:_SHOWN])
+            said = f"the guest's kernel panicked: {panic[1].strip()}\n{trace}"
+            return UserError(said, "is it out of memory? --memory gives it more")
         return UserError(
             f"qemu ended with status {status}:\n{_last(said or console)}", plugin_hint(said) or _ENDED
         )
@@ -193,15 +197,19 @@ class Guest:
 
 def plugin_hint(said: str) -> str | None:
     """What to do about a plugin that qemu does not take."""
-    if "plugin API version" in said or "requires a plugin" in said:
-        return "this version of qemu is not supported: 7.2 to 8.2, and 9.2 and newer are"
-    if "-plugin" in said and ("invalid option" in said or "not supported" in said or "not enabled" in said):
-        return "this qemu was built without plugins: those of Debian have them"
+    if "requires API version" in said:
+        return "this version of qemu is not supported: those from 7.2 to 8.2 and from 9.2 on are"
+    if "plugin interface not enabled" in said or "-plugin: invalid option" in said:
+        return "this qemu was built without plugins; that of Debian (qemu-system-x86) has them"
     return None
 
 
-def _last(text: str, lines: int = 15) -> str:
-    return "\n".join(f"  {line.rstrip()}" for line in text.strip().splitlines()[-lines:])
+def _last(text: str) -> str:
+    return _lines(text.strip().splitlines()[-_SHOWN:])
+
+
+def _lines(lines: list[str]) -> str:
+    return "\n".join(f"  {line.rstrip()}" for line in lines)
 
 
 @contextmanager

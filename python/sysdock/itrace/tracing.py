@@ -84,11 +84,10 @@ def _resume(guest: Guest, folder: Path) -> None:
 
 
 def _make_request(guest: Guest, asked: Asked, port: int, host_port: int) -> None:
-    # What resuming has begun is over then.
-    guest.do("sleep 20")
     if asked.path == LOOPBACK:
         guest.order(f"request {_FIRST} {_LAST} {asked.repeat} {port} {asked.request}")
         return
+    guest.do("settle")
     guest.do(f"mark {_FIRST}")
     try:
         with urllib.request.urlopen(

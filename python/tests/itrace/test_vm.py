@@ -1,0 +1,162 @@
+"""Requests in real guests: a small web server, its kernel, and what is recorded of both."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from sysdock.analysis import Session
+from sysdock.cli.itrace_vm import vm
+from sysdock.errors import UserError
+from sysdock.itrace import tracing
+from sysdock.itrace.files import find_plugin
+from sysdock.itrace.qemu import find_qemu
+from sysdock.recording import Recording
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = ROOT / "target" / "vmtest" / "packages"
+pytestmark = pytest.mark.slow
+
+TASKS = """
+SELECT comm, mode, sum(s.steps)::BIGINT AS steps FROM trace_segments s JOIN traced_tasks t ON t.task_id = s.task_id
+GROUP BY ALL ORDER BY ALL
+"""
+Build = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Builds the guest of a service."""
+    if not shutil.which("qemu-system-x86_64"):
+        pytest.skip("qemu is not installed (apt-get install qemu-system-x86)")
+    try:
+        find_plugin()
+    except UserError:
+        pytest.skip("the plugin is not built (make setup)")
+    sys.path.insert(0, str(ROOT / "tools" / "vmtest.d"))
+    from kernels import kernel_of
+
+    kernel = kernel_of("6.1")
+
+    def run(service: str) -> Path:
+        folder = tmp_path_factory.mktemp("guest") / "guest"
+        words = ["build", service, "-o", str(folder), "--kernel", str(kernel), "--cache", str(PACKAGES)]
+        done = CliRunner().invoke(vm, [*words, "--memory", "256", "--warm", "5"])
+        if done.exception:
+            raise done.exception
+        return folder
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def guest(build: Build) -> Path:
+    """That of the web server of busybox."""
+    return build("busybox")
+
+
+def steps(recording: Path) -> dict[tuple[str, str], int]:
+    """By task and mode."""
+    with Session(Recording.open(recording)) as session:
+        return {(comm, mode): count for comm, mode, count in session.fetch(TASKS)}
+
+
+def record(guest: Path, rec: Path, *words: str) -> Path:
+    done = CliRunner().invoke(vm, ["run", str(guest), "-o", str(rec), *words])
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return rec
+
+
+def test_a_request_has_the_same_steps_each_time(guest: Path, tmp_path: Path) -> None:
+    first, second = (steps(record(guest, tmp_path / name)) for name in ("one", "two"))
+    user = {key: count for key, count in first.items() if key[1] != "kernel"}
+    assert user == {key: count for key, count in second.items() if key[1] != "kernel"}
+    # The server itself, and a child for the connection.
+    assert first["busybox", "user"] > 5_000
+    assert first["client", "user"] > 50
+    assert abs(sum(first.values()) - sum(second.values())) < sum(first.values()) * 0.002
+
+
+def test_the_client_can_be_on_this_machine(guest: Path, tmp_path: Path) -> None:
+    inside = steps(record(guest, tmp_path / "inside"))
+    outside = steps(record(guest, tmp_path / "outside", "--path", "virtio-net"))
+    assert outside["busybox", "kernel"] > inside["busybox", "kernel"]
+
+
+def done_steps(native: Path, folder: Path) -> tuple[int, int, int]:
+    """Of the events: instructions of all blocks but the last one, those of that, and how many blocks a fault broke off."""
+    words = [native, "itrace", "decode", "--", folder]
+    text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    events = [line.split() for line in text.splitlines()]
+    [fault] = re.findall(
+        r"^([0-9a-f]+) \w asm_exc_page_fault$", (folder / "kallsyms").read_text(), re.MULTILINE
+    )
+    done, last, faults, before = 0, 0, 0, ""
+    for event in events:
+        if event[0] == "block":
+            done, last = done + last, int(event[2])
+            faults += before == "left" and event[1] == f"0x{fault}"
+        elif event[0] == "left":
+            last = int(event[1])
+        before = event[0]
+    return done, last, faults
+
+
+def test_what_the_plugin_counts_is_what_the_events_say(guest: Path, tmp_path: Path, native: Path) -> None:
+    out = tmp_path / "out"
+    asked = tracing.Asked("/6040.html")
+    status = tracing.run(guest, out, asked, qemu=find_qemu(None), say=lambda _: None)
+    assert status["reason"] == "marker"
+    assert "answer" not in status
+    done, last, faults = done_steps(native, out)
+    # The marker lies somewhere in the last block. Instructions that fault are begun, and not done.
+    assert done + faults <= status["instructions"] <= done + faults + last
+    facts = json.loads((out / "facts.json").read_text())
+    assert {"client", "busybox", "swapper/0"} <= {task["comm"] for task in facts["tasks"]}
+    # All tasks that ran have a name, also the child that has ended.
+    assert set(status["tasks"]) <= {task["address"] for task in facts["tasks"]}
+    assert (out / "kallsyms").stat().st_size > 1_000_000
+
+
+def test_a_request_that_does_not_end_within_the_limit(guest: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as raised:
+        record(guest, tmp_path / "rec", "--limit", "20000", "--events")
+    assert "the request did not end within the limit" in str(raised.value)
+    assert (tmp_path / "rec" / "trace.sdit").stat().st_size > 0
+
+
+def test_a_disk_that_is_full(guest: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "trace.sdit").symlink_to("/dev/full")
+    with pytest.raises(UserError) as raised:
+        tracing.run(guest, out, tracing.Asked("/6040.html"), qemu=find_qemu(None), say=lambda _: None)
+    assert "No space left on device" in str(raised.value)
+
+
+def test_a_service_that_does_not_start_shows_its_console(build: Build, tmp_path: Path) -> None:
+    path = tmp_path / "service.toml"
+    path.write_text('packages = ["busybox-static"]\nport = 80\ncommand = ["/bin/busybox", "nonsense"]\n')
+    with pytest.raises(UserError) as raised:
+        build(str(path))
+    assert "the service ended with status 127 (port 80)" in str(raised.value)
+    assert "nonsense: applet not found" in str(raised.value)
+
+
+def test_a_guest_that_panics_shows_its_console(build: Build, tmp_path: Path) -> None:
+    path = tmp_path / "service.toml"
+    command = '["/bin/busybox", "sh", "-c", "echo c >/proc/sysrq-trigger"]'
+    path.write_text(f'packages = ["busybox-static"]\nport = 80\ncommand = {command}\n')
+    with pytest.raises(UserError) as raised:
+        build(str(path))
+    assert "the guest's kernel panicked: not syncing: sysrq triggered crash" in str(raised.value)
+    assert "sysrq_handle_crash" in str(raised.value)
