@@ -10,6 +10,10 @@
 //   request FIRST LAST COUNT PORT PATH   so many requests between two markers
 //   mark VALUE                a marker
 //   settle                    what was begun is over
+//   hold                      answers; from then on, looks whether there is a command in place of `none` in qemu's configuration, and obeys it
+//
+// The snapshot is of a guest that holds. The configuration is that of the qemu that loads it: so nothing has to reach the guest from outside before
+// the request that is traced, and all runs are equal.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -23,6 +27,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stdint.h>
+#include <sys/io.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -67,6 +73,38 @@ static void settle(void)
 	long long next = (now.tv_sec * 1000000000LL + now.tv_nsec) / SETTLE_NS * SETTLE_NS + SETTLE_NS;
 	struct timespec then = { next / 1000000000, next % 1000000000 };
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL);
+}
+
+// ---- A file of qemu's configuration (docs/specs/fw_cfg.rst there), read as a program may that has the ports
+
+#define FW_SELECT 0x510
+#define FW_DATA 0x511
+#define FW_FILES 0x19
+#define FW_NAME "opt/sysdock/command"
+
+static void fw_read(void *to, size_t length)
+{
+	for (unsigned char *byte = to; length; length--)
+		*byte++ = inb(FW_DATA);
+}
+
+static void read_configuration(char *line, size_t room)
+{
+	struct { uint32_t size; uint16_t select, unused; char name[56]; } file;
+	uint32_t count;
+	line[0] = 0;
+	outw(FW_FILES, FW_SELECT);
+	fw_read(&count, sizeof(count));
+	for (count = ntohl(count); count; count--) {
+		fw_read(&file, sizeof(file));
+		if (strcmp(file.name, FW_NAME))
+			continue;
+		size_t length = ntohl(file.size);
+		outw(ntohs(file.select), FW_SELECT);
+		fw_read(line, length < room ? length : room - 1);
+		line[length < room ? length : room - 1] = 0;
+		return;
+	}
 }
 
 static void complain(const char *what)
@@ -269,8 +307,6 @@ static void request(int first, int last, long count, int number, const char *pat
 	int length = snprintf(text, sizeof(text), "GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n", path);
 	ssize_t more;
 	memset(content, 0, sizeof(content));
-	if (first)
-		settle();
 	mark(first);
 	for (; count > 0; count--) {
 		int to = connect_to(number);
@@ -303,6 +339,21 @@ static void wait_for(int number, long ms)
 	say("late");
 }
 
+static void obey(char *line);
+
+static void hold(void)
+{
+	static char line[2048];
+	piece("", 0);
+	if (ioperm(FW_SELECT, 2, 1))
+		complain("ports of qemu's configuration");
+	do {
+		settle();
+		read_configuration(line, sizeof(line));
+	} while (!line[0] || !strcmp(line, "none"));
+	obey(line);
+}
+
 static void obey(char *line)
 {
 	char path[1024] = "";
@@ -321,6 +372,9 @@ static void obey(char *line)
 		say("%ld %s", answer.bytes, answer.first_line);
 	} else if (sscanf(line, "mark %ld", &number) == 1) {
 		mark(number);
+	} else if (!strcmp(line, "hold")) {
+		hold();
+		return;
 	} else if (!strcmp(line, "settle")) {
 		settle();
 	} else {

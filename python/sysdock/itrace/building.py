@@ -99,8 +99,8 @@ def _boot(service: Service, kernel: Kernel, machine: Machine, warm: int, say: Sa
         (machine.folder / "kallsyms").write_bytes(guest.do("get /proc/kallsyms"))
         mitigations = facts.mitigations(guest)
         thread_sp = facts.kernel_tasks(guest).thread_sp
-        # A request begins at the next such moment, so all runs have that in common.
         guest.do("settle")
+        guest.do("hold")
         say("writing the snapshot")
         save(guest, machine.folder / "snapshot")
         return Built(

@@ -18,7 +18,7 @@ from sysdock.errors import UserError
 
 CPU = "EPYC"
 # Addresses are the same in each run, and a guest that panics ends qemu.
-KERNEL_WORDS = "console=ttyS0 quiet nokaslr norandmaps panic=-1"
+KERNEL_WORDS = "console=ttyS0 quiet nokaslr norandmaps randomize_kstack_offset=off panic=-1"
 # How long qemu may say nothing before it counts as dead.
 PATIENCE_S = 120.0
 # Lines of a console.
@@ -34,8 +34,15 @@ class Machine:
     folder: Path
     memory_mb: int
 
-    def command(self, sockets: Path, console: Path, forward: str = "") -> list[str]:
-        """The command that starts it, stopped; `forward` is added to its network."""
+    def command(self, sockets: Path, console: Path, asked: str = "none", forward: str = "") -> list[str]:
+        """The command that starts it, stopped.
+
+        asked: what the first process of the guest is to do once it holds. forward: added to its network. If
+        somebody outside takes part (`forward`), the guest waits as long as its clock says; else it skips to
+        its next timer whenever it has nothing to do, so nothing but instructions determines its clock.
+        """
+        (sockets / "command").write_text(asked)
+        sleep = "on" if forward else "off"
         words: list[str | Path] = [
             "-M",
             "pc",
@@ -48,9 +55,10 @@ class Machine:
             "-accel",
             "tcg",
         ]
-        words += ["-icount", "shift=0", "-nodefaults", "-display", "none", "-no-reboot", "-S"]
+        words += ["-icount", f"shift=0,sleep={sleep}", "-nodefaults", "-display", "none", "-no-reboot", "-S"]
         words += ["-kernel", self.folder / "kernel", "-initrd", self.folder / "initramfs"]
         words += ["-append", KERNEL_WORDS, "-serial", f"file:{console}"]
+        words += ["-fw_cfg", f"name=opt/sysdock/command,file={sockets / 'command'}"]
         words += ["-chardev", f"socket,id=port,path={sockets / 'port'},server=on,wait=off"]
         words += ["-device", "virtio-serial-pci", "-device", "virtserialport,chardev=port,nr=1"]
         words += ["-netdev", f"user,id=net,restrict=on{forward}"]
@@ -213,12 +221,14 @@ def _lines(lines: list[str]) -> str:
 
 
 @contextmanager
-def started(machine: Machine, work: Path, more: Sequence[str] = (), forward: str = "") -> Iterator[Guest]:
+def started(
+    machine: Machine, work: Path, more: Sequence[str] = (), asked: str = "none", forward: str = ""
+) -> Iterator[Guest]:
     """A guest that runs for so long; `work` is for sockets and what it says."""
     console, said = work / "console.log", work / "qemu.log"
     for name in ("monitor", "memory", "port"):
         (work / name).unlink(missing_ok=True)
-    command = [*machine.command(work, console, forward), *more]
+    command = [*machine.command(work, console, asked, forward), *more]
     with open(said, "wb") as errors:
         process = start(command, errors)
         try:

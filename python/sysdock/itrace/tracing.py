@@ -54,10 +54,11 @@ def run(folder: Path, out: Path, asked: Asked, *, qemu: Path, say: Say) -> dict[
         forward = f",hostfwd=tcp:127.0.0.1:{host_port}-:{built.port}" if host_port else ""
         more = ["-plugin", _plugin_words(out, asked, built, work)]
         more += ["-incoming", f"exec:cat {quoted(folder / 'snapshot')}"]
-        with started(machine, work, more, forward) as guest:
+        with started(machine, work, more, _command(asked, built.port), forward) as guest:
             _resume(guest, folder)
             say(f"tracing {asked.request}")
-            _make_request(guest, asked, built.port, host_port)
+            if host_port:
+                _request_from_here(guest, asked, host_port)
             status = _wait_for_end(guest, out)
             _write_facts(guest, folder, out, asked, built, status.get("tasks", []))
         shutil.copyfile(work / "console.log", out / "console.log")
@@ -83,12 +84,16 @@ def _resume(guest: Guest, folder: Path) -> None:
     guest.ask("cont")
 
 
-def _make_request(guest: Guest, asked: Asked, port: int, host_port: int) -> None:
-    if asked.path == LOOPBACK:
-        guest.order(f"request {_FIRST} {_LAST} {asked.repeat} {port} {asked.request}")
-        return
-    guest.do("settle")
-    guest.do(f"mark {_FIRST}")
+def _command(asked: Asked, port: int) -> str:
+    """What the guest does by itself."""
+    if asked.path == VIRTIO:
+        return f"mark {_FIRST}"
+    return f"request {_FIRST} {_LAST} {asked.repeat} {port} {asked.request}"
+
+
+def _request_from_here(guest: Guest, asked: Asked, host_port: int) -> None:
+    # The marker has been executed.
+    guest.answer()
     try:
         with urllib.request.urlopen(
             f"http://127.0.0.1:{host_port}{asked.request}", timeout=PATIENCE_S
