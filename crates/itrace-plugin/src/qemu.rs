@@ -11,6 +11,9 @@
 //! qemu reads the version that a plugin needs (`qemu_plugin_version`) after it was loaded, so its constructor can still choose.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::mem::transmute;
+
+type Pointer = *mut c_void;
 
 /// Number of a loaded plugin.
 pub(crate) type Id = u64;
@@ -68,17 +71,17 @@ struct PerVcpu {
     offset: usize,
 }
 
+type Data1 = unsafe extern "C" fn(*const Insn) -> *const u8;
+type Count1 = unsafe extern "C" fn(*mut Insn, c_int, *mut u64, u64);
+type Data4 = unsafe extern "C" fn(*const Insn, *mut u8, usize) -> usize;
+type Count4 = unsafe extern "C" fn(*mut Insn, c_int, PerVcpu, u64);
+type NewScoreboard = unsafe extern "C" fn(usize) -> *mut c_void;
+type FindCounter = unsafe extern "C" fn(*mut c_void, c_uint) -> *mut u64;
+
 #[derive(Clone, Copy)]
 enum Interface {
-    V1 {
-        data: unsafe extern "C" fn(*const Insn) -> *const u8,
-        count: unsafe extern "C" fn(*mut Insn, c_int, *mut u64, u64),
-    },
-    V4 {
-        data: unsafe extern "C" fn(*const Insn, *mut u8, usize) -> usize,
-        count: unsafe extern "C" fn(*mut Insn, c_int, PerVcpu, u64),
-        find: unsafe extern "C" fn(*mut c_void, c_uint) -> *mut u64,
-    },
+    V1 { data: Data1, count: Count1 },
+    V4 { data: Data4, count: Count4, find: FindCounter },
 }
 
 /// The functions that differ between versions.
@@ -111,18 +114,16 @@ impl Functions {
         unsafe {
             if !is_version_4() {
                 let count = look_up(c"qemu_plugin_register_vcpu_insn_exec_inline")?;
-                let interface = Interface::V1 { data: std::mem::transmute(data), count: std::mem::transmute(count) };
-                return Some(Functions { interface, counter: PerVcpu { scoreboard: std::ptr::null_mut(), offset: 0 } });
+                let (data, count) = (transmute::<Pointer, Data1>(data), transmute::<Pointer, Count1>(count));
+                let counter = PerVcpu { scoreboard: std::ptr::null_mut(), offset: 0 };
+                return Some(Functions { interface: Interface::V1 { data, count }, counter });
             }
             let count = look_up(c"qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu")?;
-            let new: unsafe extern "C" fn(usize) -> *mut c_void = std::mem::transmute(look_up(c"qemu_plugin_scoreboard_new")?);
-            let find = look_up(c"qemu_plugin_scoreboard_find")?;
-            let interface = Interface::V4 {
-                data: std::mem::transmute(data),
-                count: std::mem::transmute(count),
-                find: std::mem::transmute(find),
-            };
-            Some(Functions { interface, counter: PerVcpu { scoreboard: new(size_of::<u64>()), offset: 0 } })
+            let new = transmute::<Pointer, NewScoreboard>(look_up(c"qemu_plugin_scoreboard_new")?);
+            let find = transmute::<Pointer, FindCounter>(look_up(c"qemu_plugin_scoreboard_find")?);
+            let (data, count) = (transmute::<Pointer, Data4>(data), transmute::<Pointer, Count4>(count));
+            let counter = PerVcpu { scoreboard: new(size_of::<u64>()), offset: 0 };
+            Some(Functions { interface: Interface::V4 { data, count, find }, counter })
         }
     }
 

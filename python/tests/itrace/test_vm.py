@@ -143,6 +143,16 @@ def test_a_disk_that_is_full(guest: Path, tmp_path: Path) -> None:
     assert "No space left on device" in str(raised.value)
 
 
+def test_a_disk_that_fills_while_tracing(guest: Path, tmp_path: Path) -> None:
+    limited = tmp_path / "limited"
+    limited.write_text('#!/bin/sh\ntrap "" XFSZ\nulimit -f 100\nexec qemu-system-x86_64 "$@"\n')
+    limited.chmod(0o755)
+    out = tmp_path / "out"
+    with pytest.raises(UserError) as raised:
+        tracing.run(guest, out, tracing.Asked("/6040.html"), qemu=limited, say=lambda _: None)
+    assert f"{out}: the trace cannot be written: File too large" in str(raised.value)
+
+
 def test_a_service_that_does_not_start_shows_its_console(build: Build, tmp_path: Path) -> None:
     path = tmp_path / "service.toml"
     path.write_text('packages = ["busybox-static"]\nport = 80\ncommand = ["/bin/busybox", "nonsense"]\n')
