@@ -32,7 +32,7 @@ use serde_json::json;
 use sysdock_itrace_file::{Access, Block, Event, Facts, Note};
 
 use options::Options;
-use output::{BATCH, Output, Status, say};
+use output::{BATCH, Output, Status, cpu_ns, say};
 use qemu::{Functions, Id, Info, Insn, NO_REGS, READ_WRITE, Tb};
 
 /// Upper half of the displacement of a marker.
@@ -502,13 +502,6 @@ impl Recorder {
         self.known.insert(block, id);
         id
     }
-}
-
-/// CPU time of this thread.
-fn cpu_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// The value of a marker.

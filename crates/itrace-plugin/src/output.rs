@@ -87,6 +87,13 @@ impl Output {
     }
 }
 
+/// CPU time of this thread.
+pub(crate) fn cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 fn error(text: &str) -> Facts {
     json!({ "error": text }).as_object().cloned().unwrap_or_default()
 }
@@ -111,7 +118,9 @@ fn write(
                 let _ = give_back.send(words);
             }
             Message::End(mut facts) => {
-                match writer.finish() {
+                let finished = writer.finish();
+                facts.insert("writer_cpu_ns".into(), cpu_ns().into());
+                match finished {
                     Ok(summary) => {
                         if let Ok(Value::Object(summary)) = serde_json::to_value(summary) {
                             facts.extend(summary);

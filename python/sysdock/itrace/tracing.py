@@ -53,7 +53,7 @@ def run(folder: Path, out: Path, asked: Asked, *, qemu: Path, say: Say) -> dict[
         host_port = _free_port() if asked.path == VIRTIO else 0
         forward = f",hostfwd=tcp:127.0.0.1:{host_port}-:{built.port}" if host_port else ""
         more = ["-plugin", _plugin_words(out, asked, built, work)]
-        more += ["-incoming", f"exec:cat {quoted(folder / 'snapshot')}"]
+        more += ["-incoming", "defer"]
         with started(machine, work, more, _command(asked, built.port), forward) as guest:
             _resume(guest, folder)
             say(f"tracing {asked.request}")
@@ -77,6 +77,8 @@ def _plugin_words(out: Path, asked: Asked, built: Built, work: Path) -> str:
 
 
 def _resume(guest: Guest, folder: Path) -> None:
+    # Once this program is connected to the port, as in the snapshot: the guest would be told of a change.
+    guest.ask("migrate-incoming", uri=f"exec:cat {quoted(folder / 'snapshot')}")
     while guest.ask("query-status")["status"] == "inmigrate":
         time.sleep(0.005)
     if guest.ask("query-migrate").get("status") == "failed":
