@@ -58,6 +58,8 @@ class Machine:
         words += ["-icount", f"shift=0,sleep={sleep}", "-nodefaults", "-display", "none", "-no-reboot", "-S"]
         words += ["-kernel", self.folder / "kernel", "-initrd", self.folder / "initramfs"]
         words += ["-append", KERNEL_WORDS, "-serial", f"file:{console}"]
+        # The processor's random numbers, by which the kernel orders free memory, and the time of day.
+        words += ["-seed", "1", "-rtc", "base=2026-01-01,clock=vm"]
         words += ["-fw_cfg", f"name=opt/sysdock/command,file={sockets / 'command'}"]
         words += ["-chardev", f"socket,id=port,path={sockets / 'port'},server=on,wait=off"]
         words += ["-device", "virtio-serial-pci", "-device", "virtserialport,chardev=port,nr=1"]
