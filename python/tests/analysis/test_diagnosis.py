@@ -197,11 +197,13 @@ def test_the_rules_of_the_library_answer(maker: RecordingMaker, open_session) ->
     of_jobs = {rule for rule in rules if rule.startswith("jobs/")}
     of_ranks = {rule for rule in rules if rule.startswith("ranks/")}
     of_dumps = {rule for rule in rules if rule.startswith("dump/")}
+    of_itrace = {rule for rule in rules if rule.startswith("itrace/")}
     of_loads = {rule for rule in rules if rule.startswith("load/")}
     of_kernel = {
         rule for rule in rules if rule.startswith(("time/", "memory/", "locks/", "block/", "requests/"))
     } - {"locks/file_locks"}
-    of_calls = rules - of_disks - of_checkups - of_jobs - of_ranks - of_dumps - of_loads - of_kernel
+    of_others = of_disks | of_checkups | of_jobs | of_ranks | of_dumps | of_itrace | of_loads
+    of_calls = rules - of_others - of_kernel
     assert {finding.rule for finding in found} == of_calls
     # What the scheduler and samples tell is asked where they were recorded.
     assert {finding.rule for finding in open_session(maker.make_waits()).diagnose()} == of_calls | of_kernel
@@ -210,6 +212,7 @@ def test_the_rules_of_the_library_answer(maker: RecordingMaker, open_session) ->
     assert {finding.rule for finding in open_session(maker.make_load()).diagnose()} == of_loads
     assert {finding.rule for finding in open_session(maker.make_jobs()).diagnose()} == of_jobs
     assert {finding.rule for finding in open_session(maker.make_dump()).diagnose()} == of_dumps
+    assert {finding.rule for finding in open_session(maker.make_itrace()).diagnose()} == of_itrace
     assert {finding.rule for finding in open_session(maker.make_ranks()).diagnose()} == of_calls | of_ranks
     assert open_session(maker.make_experiment()).diagnose() == []
     # What was broken off before its first table is not beyond the rules of its kind: they could not tell.
