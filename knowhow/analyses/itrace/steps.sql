@@ -13,6 +13,7 @@
 -- column: loads BIGINT                  Accesses to memory that read.
 -- column: stores BIGINT                 Accesses to memory that write.
 -- match:  task, mode, image
+-- sums:   steps, steps_collapsed, loads, stores
 -- chart:  bars x=image y=steps color=mode title="Where instructions were executed" title_ja="命令が実行された場所"
 -- tags:   cpu, processes
 WITH sums AS (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sysdock.errors import NotComputed
-from sysdock.sections.section import Capture, Fact, ScreenTable, Section
+from sysdock.sections.section import Capture, Fact, ScreenTable, Section, Total
 from sysdock.text import human_count
 
 if TYPE_CHECKING:
@@ -20,6 +20,28 @@ _BY_IMAGE = f"""
     FROM trace_segments AS s JOIN images AS i ON i.image_id = s.image_id
     GROUP BY i.path ORDER BY steps DESC, i.path LIMIT {_MOST_ROWS}
 """
+# What two traces are compared by: the SELECT, and the name.
+_TOTALS = {
+    "steps": ("SELECT sum(steps) FROM trace_segments", ("steps", "ステップ数")),
+    "kernel_steps": (
+        "SELECT sum(steps) FROM trace_segments WHERE mode = 'kernel'",
+        ("steps in the kernel", "カーネルのステップ数"),
+    ),
+    "loads": ("SELECT sum(loads) FROM trace_segments", ("loads", "ロード")),
+    "stores": ("SELECT sum(stores) FROM trace_segments", ("stores", "ストア")),
+    "calls": ("SELECT count(*) FROM function_calls", ("calls of functions", "関数の呼び出し")),
+    "pages": ("SELECT count(DISTINCT page) FROM page_references", ("pages", "ページ")),
+}
+
+
+def _totals(session: Session) -> dict[str, Total]:
+    """What was counted of the tables that the recording has."""
+    held = session.views.available
+    return {
+        key: Total(int(session.fetch(sql)[0][0] or 0), name, None)
+        for key, (sql, name) in _TOTALS.items()
+        if sql.split(" FROM ")[1].split()[0] in held
+    }
 
 
 def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
@@ -62,4 +84,5 @@ SECTION = Section(
     title=("instruction trace", "命令トレース"),
     coverage=_coverage,
     screen=_screen,
+    totals=_totals,
 )
