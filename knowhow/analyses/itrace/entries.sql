@@ -10,7 +10,7 @@
 -- column: max_steps BIGINT              Most steps of one.
 -- column: total_steps BIGINT            Steps of all, what interrupted them included.
 -- match:  kind, name
--- sums:   total_steps, times
+-- sums:   total_steps
 -- chart:  bars x=name y=total_steps color=kind title="Steps of the kernel by entry" title_ja="カーネルへの入り口ごとのステップ数"
 -- tags:   calls, cpu
 SELECT

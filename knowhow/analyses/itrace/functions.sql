@@ -12,7 +12,7 @@
 -- column: inclusive_steps BIGINT        Those and the steps of all that it called, interrupts included; calls of itself count once.
 -- column: part DOUBLE                   Part of all steps that are its own [%].
 -- match:  image, function
--- sums:   total_steps, times
+-- sums:   total_steps
 -- chart:  bars x=function y=total_steps title="Functions by their own steps" title_ja="関数ごとの自身のステップ数"
 -- tags:   cpu
 WITH sums AS (
