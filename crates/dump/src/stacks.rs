@@ -1,7 +1,12 @@
 //! Kernel stacks of tasks: where each was called from. Of a task that ran, as far as the dump has the registers of its processor: from an interrupt
 //! that was handled on a stack of the processor, on to what it had interrupted.
 
-use std::ops::Range;
+use std::{
+    num::NonZero,
+    ops::Range,
+    panic::resume_unwind,
+    thread::{Builder, available_parallelism, scope},
+};
 
 use rustc_hash::FxHashMap;
 
@@ -11,13 +16,15 @@ use crate::{
     format::{PAGE, Registers},
     kernel::Kernel,
     orc::{Base, Kind, Orc},
-    tasks::Task,
+    tasks::{MOST_THREADS, Task},
 };
 
 /// Deeper than any stack of 16 KiB.
 const MOST_FRAMES: usize = 512;
 /// Of each task.
 pub(crate) const STACK_BYTES: u64 = 16 << 10;
+/// Tasks that one thread reads alone: others cost more than they gain.
+const FEW_TASKS: usize = 2048;
 /// User addresses are below.
 const KERNEL: u64 = 1 << 63;
 
@@ -138,12 +145,11 @@ impl Kernel {
     /// # Errors
     /// A [`Fault`] where this kernel has no ORC tables, or they are not in the dump.
     pub fn stacks(&self, tasks: &[Task]) -> Result<Stacks, Fault> {
-        let (orc, layout) = (Orc::read(self)?, Layout::of(self)?);
+        let layout = Layout::of(self)?;
         let mut known: FxHashMap<Stack, usize> = FxHashMap::default();
         let mut waits: FxHashMap<u64, Option<String>> = FxHashMap::default();
         let mut found = Stacks::default();
-        for task in tasks {
-            let stack = self.stack(task, &orc, &layout, &mut Vec::new());
+        for stack in self.unwound(tasks, &layout)? {
             let waited = stack.as_ref().and_then(|stack| {
                 let outside = |address: &&u64| !layout.scheduler.iter().any(|(start, end)| (start..end).contains(address));
                 stack.addresses.iter().find(outside)
@@ -161,6 +167,35 @@ impl Kernel {
             }));
         }
         Ok(found)
+    }
+
+    /// The stack of each task, by several threads where there are many.
+    fn unwound(&self, tasks: &[Task], layout: &Layout) -> Result<Vec<Option<Stack>>, Fault> {
+        let threads = available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
+        let mut parts = tasks.chunks(tasks.len().div_ceil(threads).max(FEW_TASKS));
+        let own = parts.next().unwrap_or_default();
+        scope(|scope| {
+            let others: Vec<_> = parts
+                .map(|part| {
+                    let read = self.twin().map(|twin| move || twin.unwound_alone(part, layout));
+                    (part, read.and_then(|read| Builder::new().spawn_scoped(scope, read).ok()))
+                })
+                .collect();
+            let mut found = self.unwound_alone(own, layout)?;
+            for (part, thread) in others {
+                found.extend(match thread {
+                    Some(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic))?,
+                    // No other thread could be started.
+                    None => self.unwound_alone(part, layout)?,
+                });
+            }
+            Ok(found)
+        })
+    }
+
+    fn unwound_alone(&self, tasks: &[Task], layout: &Layout) -> Result<Vec<Option<Stack>>, Fault> {
+        let orc = Orc::read(self)?;
+        Ok(tasks.iter().map(|task| self.stack(task, &orc, layout, &mut Vec::new())).collect())
     }
 
     fn frames(&self, addresses: &[u64]) -> Vec<Frame> {

@@ -233,7 +233,7 @@ const FEW_CHUNKS: usize = 4;
 /// Chunks that wait for a thread: not many, for what was just found is still in caches.
 const WAITING_CHUNKS: usize = 2;
 /// More do not help: all wait for the same memory.
-const MOST_THREADS: usize = 8;
+pub(crate) const MOST_THREADS: usize = 8;
 
 /// What a thread knows of the memory of processes.
 type KnownMemory = FxHashMap<u64, Result<i64, Fault>>;

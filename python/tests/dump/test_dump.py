@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import struct
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from made_dumps import MadeDump
+from made_dumps import MadeDump, make_once
 from sysdock.analysis import Session
 from sysdock.cli import sysdock
 from sysdock.errors import UserError
@@ -442,6 +443,26 @@ def _ends_well(command: list[object]) -> subprocess.CompletedProcess[str]:
     assert done.returncode in (0, 2), (done.returncode, done.stderr)
     assert "panicked" not in done.stderr, done.stderr
     return done
+
+
+def test_several_threads_read_what_one_reads(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, native: Path
+) -> None:
+    words = ["--sleepers", "5000", "--no-truth", "--memory", "768", "--compressed"]
+    made = make_once(tmp_path_factory, "many", "6.1", *words)
+    # As many threads as it may use processors.
+    for name in ("core", "core.lzo"):
+        sessions = []
+        for processors in ("0", f"0-{(os.cpu_count() or 1) - 1}"):
+            folder = tmp_path / f"{name}-{processors}"
+            command = ["taskset", "-c", processors, native, "dump", "run", made.folder / name, "-o", folder]
+            subprocess.run(command, check=True, capture_output=True)
+            sessions.append(Session(Recording.open(folder)))
+        one, several = sessions
+        for table in TABLES:
+            assert one.fetch(f"FROM {table}") == several.fetch(f"FROM {table}"), table
+        sql = "SELECT count(*), count(stack_id) FROM dump_tasks WHERE comm = 'sleeper' AND status = 'ok'"
+        assert several.fetch(sql) == [(5000, 5000)]
 
 
 class TestInterrupts:
