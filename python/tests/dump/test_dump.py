@@ -455,7 +455,8 @@ def test_several_threads_read_what_one_reads(
         sessions = []
         for processors in ("0", f"0-{(os.cpu_count() or 1) - 1}"):
             folder = tmp_path / f"{name}-{processors}"
-            command = ["taskset", "-c", processors, native, "dump", "run", made.folder / name, "-o", folder]
+            words = ["dump", "run", str(made.folder / name), "-o", str(folder)]
+            command = ["taskset", "-c", processors, str(native), *words]
             subprocess.run(command, check=True, capture_output=True)
             sessions.append(Session(Recording.open(folder)))
         one, several = sessions
