@@ -182,8 +182,8 @@ impl Encoder {
     }
 }
 
-/// Turns streams back into `events` words.
-pub(crate) fn decode(streams: &[&[u8]; STREAMS], events: u64, out: &mut Vec<u64>) -> Result<(), Damage> {
+/// Turns streams back into `events` words, none of which names a block that is not among the first `blocks`.
+pub(crate) fn decode(streams: &[&[u8]; STREAMS], events: u64, blocks: usize, out: &mut Vec<u64>) -> Result<(), Damage> {
     let mut model = Model::new();
     let [mut units, mut flow, mut choice, mut misses] = *streams;
     let mut starts: Vec<usize> = vec![0];
@@ -200,7 +200,7 @@ pub(crate) fn decode(streams: &[&[u8]; STREAMS], events: u64, out: &mut Vec<u64>
             let unit = match take(&mut flow)? {
                 0 => guesses[1],
                 1 => {
-                    let slots = take_unit(&mut units, &mut words)?;
+                    let slots = take_unit(&mut units, blocks, &mut words)?;
                     starts.push(words.len());
                     model.add_unit(slots);
                     starts.len() as u32 - 2
@@ -247,7 +247,7 @@ pub(crate) fn decode(streams: &[&[u8]; STREAMS], events: u64, out: &mut Vec<u64>
 }
 
 /// Reads what a unit is; returns how many slots it has.
-fn take_unit(units: &mut &[u8], words: &mut Vec<u64>) -> Result<usize, Damage> {
+fn take_unit(units: &mut &[u8], blocks: usize, words: &mut Vec<u64>) -> Result<usize, Damage> {
     let count = take(units)?;
     let slots = count >> 1;
     if count == 0 || slots > UNIT_SLOTS as u64 {
@@ -255,8 +255,10 @@ fn take_unit(units: &mut &[u8], words: &mut Vec<u64>) -> Result<usize, Damage> {
     }
     if count & 1 == 1 {
         let head = take(units)?.rotate_right(8);
-        if head >> 62 == 1 {
-            return Err(Damage);
+        match Event::unpack(head) {
+            Some(Event::Block(block)) if (block as usize) < blocks => {}
+            Some(Event::Note(_)) => {}
+            _ => return Err(Damage),
         }
         words.push(head);
     }

@@ -7,7 +7,7 @@ use crate::coding::{STREAMS, decode};
 use crate::{BLOCKS, Block, EVENTS, FACTS, Facts, FileError, HEADER, INDEX, Indexed, MAGIC, SECTION_EVENTS, dictionary};
 
 /// More than any writer puts in one section without compression.
-const MOST_BYTES: u64 = 1 << 30;
+const MOST_BYTES: u64 = 1 << 28;
 const HEAD: u64 = 24;
 /// Five numbers, and two lengths for each stream.
 const EVENTS_HEAD: usize = 8 * (5 + 2 * STREAMS);
@@ -107,7 +107,7 @@ impl Reader {
         let streams = unpack(&payload).ok_or_else(damaged)?;
         let slices = std::array::from_fn(|index| streams[index].as_slice());
         words.reserve(section.events as usize);
-        decode(&slices, section.events, words).map_err(|_| {
+        decode(&slices, section.events, self.blocks.len(), words).map_err(|_| {
             words.truncate(before);
             damaged()
         })

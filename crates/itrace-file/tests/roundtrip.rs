@@ -196,3 +196,14 @@ fn no_damage_is_read_as_events() {
         }
     }
 }
+
+#[test]
+fn a_block_that_nobody_defined_is_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace");
+    let mut writer = Writer::create(File::create(&path).unwrap(), &Facts::new()).unwrap();
+    writer.push(&[Event::Block(7).pack()]).unwrap();
+    writer.finish().unwrap();
+    let reader = Reader::open(File::open(&path).unwrap()).unwrap();
+    assert!(reader.events(&reader.sections[0], &mut Vec::new()).is_err());
+}

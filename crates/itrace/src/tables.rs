@@ -341,7 +341,7 @@ impl Sink for Tables<'_> {
         let more = steps.single - u64::from(executed).min(steps.single);
         let (first, rest) = if rest == 0 { (first + more, 0) } else { (first, rest + more) };
         self.count(at, false, block.address, first);
-        self.count(at, false, block.end - 1, rest);
+        self.count(at, false, block.end.wrapping_sub(1), rest);
     }
 
     fn access(&mut self, at: At, access: &Access) {

@@ -184,6 +184,8 @@ fn make_tables(
     ending: Ending,
     cancel: &Cancel,
 ) -> Result<u8, Message> {
+    // The code, and the files that it came from, may be a stranger's.
+    let confined = confine::parser(recording.folder());
     let mut reporter = Reporter::new(progress);
     let report = &mut |done, all| reporter.report(Progress { bytes_done: 8 * done, bytes_total: Some(8 * all), lines: done });
     let outcome = match sysdock_itrace::convert(folder, known, &mut recording, cancel, report) {
@@ -193,6 +195,7 @@ fn make_tables(
             return Err(error.into());
         }
         Err(error) => {
+            let _ = recording.folder().remove(EVENTS);
             recording.abandon();
             return Err(error.into());
         }
@@ -203,6 +206,7 @@ fn make_tables(
         messages::note(&format!("{EVENTS}: {error}: names of functions could not be added"));
     }
     let mut rows = environment::of_this_machine(&std::env::args_os().collect::<Vec<OsString>>(), None);
+    rows.push(environment::of_its_limits(confined));
     rows.extend(environment::of_trace(&outcome.facts));
     environment::add(&mut recording, &rows)?;
     describe(&mut recording, &outcome);

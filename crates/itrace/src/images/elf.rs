@@ -55,12 +55,13 @@ impl ElfImage {
 
     /// Whether the file has these bytes there.
     pub(crate) fn has(&self, offset: u64, bytes: &[u8]) -> bool {
-        usize::try_from(offset).ok().and_then(|offset| self.map.get(offset..offset + bytes.len())) == Some(bytes)
+        usize::try_from(offset).ok().and_then(|offset| self.map.get(offset..offset.saturating_add(bytes.len()))) == Some(bytes)
     }
 
     /// The address, as the file states it, of what lies at an offset.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
-        let (start, _, address) = self.segments.iter().find(|(start, length, _)| (*start..start + length).contains(&offset))?;
+        let (start, _, address) =
+            self.segments.iter().find(|(start, length, _)| (*start..start.saturating_add(*length)).contains(&offset))?;
         Some(offset - start + address)
     }
 
@@ -104,13 +105,13 @@ fn add_symbols<'d, S: ObjectSymbol<'d>>(symbols: impl Iterator<Item = S>, functi
             continue;
         }
         let whole = name.split(".cold").next().unwrap_or(name);
-        let entry = functions.entry(symbol.address()).or_insert((None, symbol.address() + symbol.size()));
+        let entry = functions.entry(symbol.address()).or_insert((None, symbol.address().saturating_add(symbol.size())));
         // Several names of one function: the one with the fewest underscores in front is the one that people call.
         let underscores = |name: &str| name.len() - name.trim_start_matches('_').len();
         if entry.0.as_ref().is_none_or(|known| underscores(whole) < underscores(known)) {
             entry.0 = Some(whole.to_owned());
         }
-        entry.1 = entry.1.max(symbol.address() + symbol.size());
+        entry.1 = entry.1.max(symbol.address().saturating_add(symbol.size()));
     }
 }
 
@@ -128,7 +129,7 @@ fn add_frames(file: &object::File<'_>, functions: &mut Functions) {
         let CieOrFde::Fde(partial) = entry else { continue };
         let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
         // The whole linkage table has one entry; its parts have names of their own.
-        functions.insert(fde.initial_address(), (None, fde.initial_address() + fde.len()));
+        functions.insert(fde.initial_address(), (None, fde.initial_address().saturating_add(fde.len())));
     }
 }
 

@@ -185,7 +185,7 @@ impl Images {
                 }
                 continue;
             };
-            let offset = block.address - mapping.start + mapping.offset;
+            let offset = (block.address - mapping.start).wrapping_add(mapping.offset);
             if elf.has(offset, &block.code) {
                 let Some(address) = elf.address_of(offset) else { continue };
                 return self.user_function(image, address);
