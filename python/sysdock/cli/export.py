@@ -25,10 +25,11 @@ _EPILOG = """Example:
   sysdock export rec --to chrome -o rec.json.gz              for chrome://tracing and others
   sysdock export rec --to speedscope -o rec.speedscope.json
   sysdock export rec --to speedscope --of cpu -o rec.speedscope.json    where the CPU time went
+  sysdock export rec --to callgrind -o callgrind.out.rec    for kcachegrind and callgrind_annotate
   sysdock export rec --to collapsed --of waits -o - | flamegraph.pl > waits.svg
 """
 _TABLES = ("parquet", "csv")
-_VIEWERS = ("perfetto", "chrome", "firefox", "speedscope", "collapsed")
+_VIEWERS = ("perfetto", "chrome", "firefox", "speedscope", "collapsed", "callgrind")
 # More than that no viewer shows in bearable time.
 _MOST = 1_000_000
 
@@ -41,7 +42,7 @@ _MOST = 1_000_000
     type=click.Choice([*_TABLES, *_VIEWERS]),
     required=True,
     help="parquet, csv: tables. perfetto, chrome: a time line. speedscope, collapsed: a flame graph. "
-    "firefox: both.",
+    "firefox: both. callgrind: functions of an instruction trace, for KCachegrind.",
 )
 @click.option(
     "-o",
@@ -59,10 +60,11 @@ _MOST = 1_000_000
 )
 @click.option(
     "--of",
-    type=click.Choice(["calls", "cpu", "waits"]),
+    type=click.Choice(["calls", "cpu", "waits", "steps"]),
     default="calls",
     show_default=True,
-    help="Of a flame graph (speedscope, collapsed): time in calls, CPU time by samples, or times on no CPU.",
+    help="Of a flame graph (speedscope, collapsed): time in calls, CPU time by samples, times on no CPU, "
+    "or steps of an instruction trace.",
 )
 @raw_option
 @export_filter_options
@@ -90,12 +92,13 @@ def _picture(
     recording: Path, format_: str, output: Path, most: int, of: str, options: dict[str, Any]
 ) -> None:
     from sysdock.cli.output import remark, remark_on
+    from sysdock.export.callgrind import NEEDS
     from sysdock.export.files import write_file
     from sysdock.export.profiles import FLAMES
 
     with open_session(recording, options) as session:
         written = write_file(session, format_, output, most, of)
-        remark_on(session, FLAMES[of].needs)
-    unit = "stacks" if format_ in ("speedscope", "collapsed") else "calls"
+        remark_on(session, NEEDS if format_ == "callgrind" else FLAMES[of].needs)
+    unit = {"speedscope": "stacks", "collapsed": "stacks", "callgrind": "functions"}.get(format_, "calls")
     cut = f" of {written.total:,}, the longest" if written.shown < written.total else ""
     remark(f"{output}: {written.shown:,}{cut} {unit}")

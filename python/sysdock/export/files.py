@@ -12,6 +12,7 @@ from typing import IO, cast
 from sysdock import to_disk
 from sysdock.analysis import Session
 from sysdock.errors import UserError
+from sysdock.export.callgrind import NEEDS, write_callgrind
 from sysdock.export.firefox import write_firefox
 from sysdock.export.profiles import FLAMES, write_collapsed, write_speedscope
 from sysdock.export.traces import Written, write_chrome, write_perfetto
@@ -22,8 +23,11 @@ WRITERS: dict[str, Writer] = {
     "perfetto": write_perfetto,
     "chrome": write_chrome,
     "firefox": write_firefox,
+    "callgrind": write_callgrind,
     **FLAME_WRITERS,
 }
+# Of calls; tables of another kind need no others.
+_OF_CALLS = ("paths", "processes", "commands")
 
 
 def write_file(session: Session, format_: str, path: Path, most: int, of: str = "calls") -> Written:
@@ -34,11 +38,17 @@ def write_file(session: Session, format_: str, path: Path, most: int, of: str = 
     """
     if format_ not in WRITERS:
         raise UserError(f"there is no format `{format_}`", f"the formats are {', '.join(WRITERS)}", "--to")
-    needed = (*FLAMES[of].needs, "paths", "processes", "commands")
+    if format_ == "callgrind" or of == "steps":
+        needed = NEEDS if format_ == "callgrind" else FLAMES[of].needs
+        hint = "sysdock itrace records instructions"
+    else:
+        needed = (*FLAMES[of].needs, *_OF_CALLS)
+        hint = "the kernel recorder has it: sysdock run --with kernel -- CMD" if of != "calls" else ""
     missing = [name for name in needed if name not in session.views.available]
     if missing:
-        hint = "the kernel recorder has it: sysdock run --with kernel -- CMD" if of != "calls" else None
-        raise UserError(f"the recording has no table {missing[0]}", hint, str(session.recording.folder))
+        raise UserError(
+            f"the recording has no table {missing[0]}", hint or None, str(session.recording.folder)
+        )
     writer = WRITERS[format_]
     if of != "calls":
         if format_ not in FLAME_WRITERS:

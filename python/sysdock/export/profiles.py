@@ -2,7 +2,8 @@
 
 Calls: program, the stack of the call where the recording has one, then call and file. CPU: program, functions
 of the program, functions of the kernel (with `_[k]` behind, as viewers know it from perf). Waits: program,
-the stack of long calls, call, what it waited for, and who ended it.
+the stack of long calls, call, what it waited for, and who ended it. Steps: task, then functions by who called
+whom, in instructions.
 
 Collapsed: a line `a;b;c 123` for each distinct stack, the number in nanoseconds (calls, where the log has no
 durations); flamegraph.pl and most viewers read it. Speedscope: its own JSON format, a sampled profile.
@@ -57,6 +58,10 @@ _WAITS_SQL = """WITH waits AS (
 SELECT *, count(*) OVER () AS total FROM used
 ORDER BY weight DESC, comm, stack_id, call, path, cause, waker LIMIT $most"""
 
+_STEPS_SQL = """SELECT t.comm, c.path, CAST(sum(c.steps) AS BIGINT) AS weight, count(*) OVER () AS total
+FROM call_paths AS c JOIN traced_tasks AS t ON t.task_id = c.task_id
+WHERE c.steps > 0 GROUP BY t.comm, c.path ORDER BY weight DESC, t.comm, c.path LIMIT $most"""
+
 
 @dataclass(frozen=True)
 class Flames:
@@ -66,6 +71,8 @@ class Flames:
     name: str
     # At most so many: frames, the outermost first, with their weight, and how many there are in all.
     stacks: Callable[[Session, int], Iterator[tuple[list[str], int, int]]]
+    # As speedscope names it.
+    unit: str = "nanoseconds"
 
 
 def write_collapsed(session: Session, out: IO[bytes], most: int, of: str = "calls") -> Written:
@@ -88,7 +95,7 @@ def write_speedscope(session: Session, out: IO[bytes], most: int, of: str = "cal
     profile = {
         "type": "sampled",
         "name": FLAMES[of].name if timed else "calls",
-        "unit": "nanoseconds" if timed else "none",
+        "unit": FLAMES[of].unit if timed else "none",
         "startValue": 0,
         "endValue": sum(weights),
         "samples": samples,
@@ -148,8 +155,14 @@ def _of_waits(session: Session, most: int) -> Iterator[tuple[list[str], int, int
         )
 
 
+def _of_steps(session: Session, most: int) -> Iterator[tuple[list[str], int, int]]:
+    for comm, path, steps, total in session.fetch(_STEPS_SQL.replace("$most", str(int(most)))):
+        yield [comm or "?", *path.split(";")], steps, total
+
+
 FLAMES = {
     "calls": Flames(("calls",), "time in calls", _of_calls),
     "cpu": Flames(("samples",), "CPU time", _of_cpu),
     "waits": Flames(("run_states",), "time on no CPU", _of_waits),
+    "steps": Flames(("call_paths", "traced_tasks"), "instructions", _of_steps, "none"),
 }
