@@ -78,8 +78,9 @@ def read_built(folder: Path) -> Built:
 def _make_first_memory(service: Service, kernel: Kernel, folder: Path) -> None:
     with TemporaryDirectory(prefix="sysdock-") as name:
         own = Path(name)
-        shutil.copy(find_init(), own / "init")
-        (own / "init").chmod(0o755)
+        # Among the files of the service, so that its functions have names in the trace.
+        shutil.copy(find_init(), folder / "root" / "init")
+        (folder / "root" / "init").chmod(0o755)
         copy_modules(kernel, own / ".sysdock" / "modules")
         (own / ".sysdock" / "service").write_text("".join(f"{word}\n" for word in service.command))
         with open(folder / "initramfs", "wb") as out:
