@@ -127,6 +127,27 @@ def test_what_the_plugin_counts_is_what_the_events_say(guest: Path, tmp_path: Pa
     assert (out / "kallsyms").stat().st_size > 1_000_000
 
 
+def test_every_instruction_of_a_known_program_is_counted(build: Build, guest: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    shutil.copytree(guest / "root", tree, symlinks=True)
+    (tree / "srv" / "www" / "cgi-bin").mkdir()
+    program = tree / "srv" / "www" / "cgi-bin" / "known"
+    source = Path(__file__).with_name("known.S")
+    subprocess.run(["cc", "-nostdlib", "-static", "-o", program, source], check=True)
+    path = tmp_path / "service.toml"
+    command = '["/bin/busybox", "httpd", "-f", "-p", "80", "-h", "/srv/www"]'
+    path.write_text(f'tree = "tree"\nport = 80\nrequest = "/6040.html"\ncommand = {command}\n')
+    rec = record(build(str(path)), tmp_path / "rec", "--request", "/cgi-bin/known")
+    counted = """
+        SELECT sum(s.steps)::BIGINT, sum(steps_collapsed)::BIGINT FROM trace_segments s
+        JOIN traced_tasks t ON t.task_id = s.task_id JOIN images i ON i.image_id = s.image_id
+        WHERE comm = 'known' AND s.mode = 'user' AND path NOT LIKE '%/busybox'
+    """
+    # Of an instruction with a REP prefix, qemu executes one more to see that no iteration is left.
+    with Session(Recording.open(rec)) as session:
+        assert session.fetch(counted) == [(20_109, 20_009)]
+
+
 def test_a_request_that_does_not_end_within_the_limit(guest: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError) as raised:
         record(guest, tmp_path / "rec", "--limit", "20000", "--events")
