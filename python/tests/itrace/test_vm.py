@@ -28,7 +28,7 @@ TASKS = """
 SELECT comm, mode, sum(s.steps)::BIGINT AS steps FROM trace_segments s JOIN traced_tasks t ON t.task_id = s.task_id
 GROUP BY ALL ORDER BY ALL
 """
-Build = Callable[[str], Path]
+Build = Callable[..., Path]
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +45,10 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
     kernel = kernel_of("6.1")
 
-    def run(service: str) -> Path:
+    def run(service: str, *more: str) -> Path:
         folder = tmp_path_factory.mktemp("guest") / "guest"
         words = ["build", service, "-o", str(folder), "--kernel", str(kernel), "--cache", str(PACKAGES)]
-        done = CliRunner().invoke(vm, [*words, "--memory", "256", "--warm", "5"])
+        done = CliRunner().invoke(vm, [*words, "--memory", "256", "--warm", "5", *more])
         if done.exception:
             raise done.exception
         return folder
@@ -125,6 +125,18 @@ def test_what_the_plugin_counts_is_what_the_events_say(guest: Path, tmp_path: Pa
     # All tasks that ran have a name, also the child that has ended.
     assert set(status["tasks"]) <= {task["address"] for task in facts["tasks"]}
     assert (out / "kallsyms").stat().st_size > 1_000_000
+
+
+@pytest.mark.more
+def test_another_qemu_executes_the_same(build: Build, guest: Path, tmp_path: Path) -> None:
+    from emulators import newer_qemu
+
+    qemu = str(newer_qemu())
+    other = build("busybox", "--qemu", qemu)
+    first, second = (steps(record(other, tmp_path / name, "--qemu", qemu)) for name in ("one", "two"))
+    user = {key: count for key, count in first.items() if key[1] != "kernel"}
+    assert user == {key: count for key, count in second.items() if key[1] != "kernel"}
+    assert user.keys() == {key for key in steps(record(guest, tmp_path / "three")) if key[1] != "kernel"}
 
 
 def test_every_instruction_of_a_known_program_is_counted(build: Build, guest: Path, tmp_path: Path) -> None:
