@@ -66,8 +66,8 @@ pub(crate) struct Frame {
     return_to: Option<u64>,
     is_entry: bool,
     thunk: Option<Role>,
-    /// Where a repeated string instruction was left that may go on.
-    repeating: Option<u64>,
+    /// The end of a repeated string instruction that may go on, and whether it has touched nothing so far.
+    repeating: Option<(u64, bool)>,
     /// The system call, once its function is known.
     pub(crate) entered: Option<u32>,
 }
@@ -338,15 +338,17 @@ impl<'b> Follower<'b> {
         match code.repeat.filter(|repeat| executed > u32::from(repeat.instruction)) {
             Some(repeat) => {
                 let iterations = u64::from(current.repeated.unwrap_or(current.repeats / repeat.accesses));
-                let goes_on = repeat.instruction == 0 && frame.repeating == Some(code.end);
-                if goes_on {
-                    steps.single += iterations;
-                    steps.single -= 1;
-                    steps.collapsed -= 1;
-                } else {
-                    steps.single += iterations.max(1) - 1;
+                let before = frame.repeating.filter(|(end, _)| repeat.instruction == 0 && *end == code.end);
+                match before {
+                    Some((_, was_empty)) => {
+                        steps.collapsed -= 1;
+                        // A last execution only finds that no iteration is left. A first one may end by a fault before it touches anything.
+                        steps.single = steps.single + iterations - 1 - u64::from(was_empty && iterations > 0);
+                    }
+                    None => steps.single += iterations.max(1) - 1,
                 }
-                frame.repeating = Some(code.end);
+                let is_empty = iterations == 0 && before.is_none_or(|(_, was_empty)| was_empty);
+                frame.repeating = Some((code.end, is_empty));
             }
             None => frame.repeating = None,
         }
