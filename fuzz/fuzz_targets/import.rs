@@ -45,7 +45,7 @@ fn import(log: &Path, folder: &Path, threads: usize, lines: u64) -> Outcome {
             let of = |entry: &TableEntry| (entry.rows, entry.parts.iter().map(|part| part.sha256.clone()).collect());
             Some(manifest.tables.iter().map(|(name, entry)| (name.clone(), of(entry))).collect())
         }
-        Err(ImportError::NotStrace(..) | ImportError::Empty(_)) => {
+        Err(ImportError::NotStrace(..) | ImportError::Foreign(..) | ImportError::Empty(_)) => {
             recording.abandon();
             None
         }
