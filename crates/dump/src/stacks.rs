@@ -202,9 +202,12 @@ impl Kernel {
         // A call may be the last instruction of its function: the address to return to lies in the next one.
         let frame = |address: u64| {
             let found = self.function(address.wrapping_sub(1));
+            // No call lies in the padding before a function: an interrupt came before its first instruction.
+            let is_interrupted = found.is_some_and(|(name, ..)| name.starts_with("__pfx_"));
+            let (found, back) = if is_interrupted { (self.function(address), 0) } else { (found, 1) };
             Frame {
                 address,
-                function: found.map(|(name, far, _)| (name.to_string(), far + 1)),
+                function: found.map(|(name, far, _)| (name.to_string(), far + back)),
                 module: found.and_then(|(_, _, module)| module.map(Into::into)),
             }
         };
@@ -295,8 +298,11 @@ impl Kernel {
     /// address on the stack from which all is found up to where the kernel was entered.
     fn caller_of_kexec(&self, stack: &Copied, registers: &Registers, orc: &Orc<'_>, layout: &Layout) -> Result<Vec<u64>, Fault> {
         let is_kexec = self.function(registers.ip).is_some_and(|(name, ..)| name == "__crash_kexec");
-        let places = (registers.sp..stack.end()).step_by(8).filter(|_| is_kexec);
-        for place in places {
+        // A stack pointer on another stack may be as far below this one as memory is large.
+        if !is_kexec || !stack.own.holds(registers.sp) {
+            return Err(Fault::NoType);
+        }
+        for place in (registers.sp..stack.end()).step_by(8) {
             let ip = stack.u64(place)?;
             if self.image.contains(&ip) && self.function(ip).is_some() {
                 let first = Position { ip, sp: place + 8, bp: registers.bp, is_exact: false, registers: None };

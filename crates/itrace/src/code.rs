@@ -37,6 +37,8 @@ pub(crate) struct Code {
     pub(crate) address: u64,
     /// Address after it.
     pub(crate) end: u64,
+    /// Address of its last instruction.
+    pub(crate) last: u64,
     /// Instructions.
     pub(crate) count: u32,
     pub(crate) exit: Exit,
@@ -52,6 +54,7 @@ impl Code {
         let mut code = Code {
             address: block.address,
             end: block.address.wrapping_add(block.code.len() as u64),
+            last: block.address,
             count: block.lengths.len() as u32,
             exit: Exit::Next,
             repeat: None,
@@ -61,6 +64,7 @@ impl Code {
         let mut stored = false;
         for (index, instruction) in Instructions::of(block).enumerate() {
             let instruction = &instruction;
+            code.last = instruction.ip();
             code.exit = exit_of(instruction);
             if has_repeat(instruction) {
                 code.repeat = Some(Repeat { instruction: index as u16, accesses: accesses_of(instruction, factory) });

@@ -68,6 +68,8 @@ pub(crate) struct Frame {
     thunk: Option<Role>,
     /// The end of a repeated string instruction that may go on, and whether it has touched nothing so far.
     repeating: Option<(u64, bool)>,
+    /// Of an entry: the block before it, if that was executed to its end.
+    interrupted: Option<u32>,
     /// The system call, once its function is known.
     pub(crate) entered: Option<u32>,
 }
@@ -197,6 +199,8 @@ struct Current {
     /// Accesses of its repeated string instruction.
     repeats: u32,
     switch_to: Option<u64>,
+    /// Its first instruction was counted before, when it faulted.
+    again: bool,
 }
 
 impl Current {
@@ -218,6 +222,8 @@ pub(crate) struct Follower<'b> {
     places: FxHashMap<i32, Vec<Option<Place>>>,
     current: Option<Current>,
     next_call: u64,
+    /// The block that a fault came after, when what comes now follows the fault.
+    resumes: Option<u32>,
     /// Paths of calls that were taken.
     pub(crate) paths: Vec<Path>,
     known_paths: FxHashMap<Path, u32>,
@@ -240,6 +246,7 @@ impl<'b> Follower<'b> {
             places: FxHashMap::default(),
             current: None,
             next_call: 0,
+            resumes: None,
             paths: Vec::new(),
             known_paths: FxHashMap::default(),
             steps: Steps::default(),
@@ -352,6 +359,10 @@ impl<'b> Follower<'b> {
             }
             None => frame.repeating = None,
         }
+        if current.again && executed > 0 {
+            steps.single -= 1;
+            steps.collapsed -= 1;
+        }
         frame.own += steps.single;
         frame.total += steps.single;
         task.steps += steps.single;
@@ -430,6 +441,7 @@ impl<'b> Follower<'b> {
     fn enter(&mut self, block: u32, sink: &mut impl Sink) {
         let place = self.place(block);
         let from = self.tasks[self.task as usize].frames.last().map(|frame| frame.function);
+        self.resumes = None;
         let how = self.move_frames(block, place, sink);
         let depth = self.tasks[self.task as usize].frames.len() as u32;
         if let (Some(from), Some(how)) = (from, how) {
@@ -439,7 +451,10 @@ impl<'b> Follower<'b> {
         if place.mode == Mode::Kernel && place.is_start {
             self.name_entry(place.function);
         }
-        self.current = Some(Current { block, place, left: None, repeated: None, repeats: 0, switch_to: None });
+        // A recorder cannot see whether a fault in the last instruction of a block came before its end.
+        let code = &self.codes[block as usize];
+        let again = code.repeat.is_none() && self.resumes.is_some_and(|before| self.codes[before as usize].last == code.address);
+        self.current = Some(Current { block, place, left: None, repeated: None, repeats: 0, switch_to: None, again });
     }
 
     fn name_entry(&mut self, function: u32) {
@@ -466,7 +481,7 @@ impl<'b> Follower<'b> {
         let code = &self.codes[last.block as usize];
         let (exit, end) = (if last.whole { code.exit } else { Exit::Next }, code.end);
         if place.mode == Mode::Kernel && last.mode != Mode::Kernel {
-            self.push(place, entry_of(place.role), None);
+            self.push_entry(place, last);
             return Some(Transition::Enter);
         }
         if place.mode != Mode::Kernel && last.mode == Mode::Kernel {
@@ -478,7 +493,7 @@ impl<'b> Follower<'b> {
             if is_entry && (!last.whole || !matches!(exit, Exit::Call | Exit::Jump))
                 || is_entry && self.top().function != place.function && exit == Exit::Jump && address != end
             {
-                self.push(place, entry_of(place.role), None);
+                self.push_entry(place, last);
                 return Some(Transition::Enter);
             }
             if exit == Exit::Leave {
@@ -627,6 +642,13 @@ impl<'b> Follower<'b> {
         }
     }
 
+    fn push_entry(&mut self, place: Place, last: Last) {
+        self.push(place, entry_of(place.role), None);
+        if let Some(frame) = self.tasks[self.task as usize].frames.last_mut() {
+            frame.interrupted = Some(last.block).filter(|_| last.whole);
+        }
+    }
+
     fn push(&mut self, place: Place, how: How, return_to: Option<u64>) {
         let frames = &mut self.tasks[self.task as usize].frames;
         let path = Path { parent: frames.last().map(|frame| frame.path), task: self.task, function: place.function };
@@ -648,6 +670,7 @@ impl<'b> Follower<'b> {
             is_entry: matches!(how, How::SystemCall | How::Interrupt | How::Exception),
             thunk: None,
             repeating: None,
+            interrupted: None,
             entered: None,
         });
         self.next_call += 1;
@@ -656,6 +679,9 @@ impl<'b> Follower<'b> {
     fn pop(&mut self, sink: &mut impl Sink, returned: bool) {
         let task = &mut self.tasks[self.task as usize];
         let Some(frame) = task.frames.pop() else { return };
+        if frame.is_entry {
+            self.resumes = frame.interrupted.filter(|_| frame.how == How::Exception);
+        }
         if let Some(caller) = task.frames.last_mut() {
             caller.total += frame.total;
         }

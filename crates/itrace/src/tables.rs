@@ -309,7 +309,7 @@ fn write_images(recording: &mut Recording, images: &Images) -> Result<(), TableE
         image_id: number as i32,
         path: (&*image.path).into(),
         mode: image.mode.word().into(),
-        build_id: image.build_id.as_deref().map(Into::into),
+        build: image.build_id.as_deref().map(Into::into),
         symbols: (&*image.symbols).into(),
     }))?;
     recording.write_rows(images.functions.iter().enumerate().map(|(number, function)| rows::TracedFunctions {
@@ -335,10 +335,12 @@ impl Sink for Tables<'_> {
         self.segment.steps.collapsed += steps.collapsed;
         self.steps.single += steps.single;
         self.steps.collapsed += steps.collapsed;
-        let first = u64::from(executed.min(block.on_first_page));
-        let rest = u64::from(executed) - first;
+        // One that was counted before, or that found no iteration left, refers to nothing.
+        let counted = u64::from(executed).min(steps.single);
+        let first = counted.min(u64::from(block.on_first_page));
+        let rest = counted - first;
         // Iterations refer to the page of their instruction, which is the last one.
-        let more = steps.single - u64::from(executed).min(steps.single);
+        let more = steps.single - counted;
         let (first, rest) = if rest == 0 { (first + more, 0) } else { (first, rest + more) };
         self.count(at, false, block.address, first);
         self.count(at, false, block.end.wrapping_sub(1), rest);

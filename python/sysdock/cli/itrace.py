@@ -11,7 +11,7 @@ import click
 from sysdock.cli.itrace_vm import vm
 from sysdock.cli.options import lang_option, new_recording_option, report_option, share_option
 
-_EPILOG = """Examples:
+_EPILOG = """Example:
 
 \b
   sysdock itrace attach -o rec -- ls /

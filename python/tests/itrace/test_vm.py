@@ -83,7 +83,11 @@ def test_a_request_has_the_same_steps_each_time(guest: Path, tmp_path: Path) -> 
     # The server itself, and a child for the connection.
     assert first["busybox", "user"] > 5_000
     assert first["client", "user"] > 50
-    assert abs(sum(first.values()) - sum(second.values())) < sum(first.values()) * 0.002
+    # How long the processor waits, and what it executes meanwhile, is up to the machine that the guest runs on.
+    idle = ("swapper/0", "kernel")
+    assert first.keys() | {idle} == second.keys() | {idle}
+    one, two = (sum(count for key, count in run.items() if key != idle) for run in (first, second))
+    assert abs(one - two) < one * 0.002
 
 
 def test_the_client_can_be_on_this_machine(guest: Path, tmp_path: Path) -> None:
@@ -153,7 +157,7 @@ def test_every_instruction_of_a_known_program_is_counted(build: Build, guest: Pa
     counted = """
         SELECT sum(s.steps)::BIGINT, sum(steps_collapsed)::BIGINT FROM trace_segments s
         JOIN traced_tasks t ON t.task_id = s.task_id JOIN images i ON i.image_id = s.image_id
-        WHERE comm = 'known' AND s.mode = 'user' AND path NOT LIKE '%/busybox'
+        WHERE comm = 'known' AND path = '/srv/www/cgi-bin/known'
     """
     # Of an instruction with a REP prefix, qemu executes one more to see that no iteration is left, which is no step.
     with Session(Recording.open(rec)) as session:

@@ -24,6 +24,13 @@ pub(crate) struct ElfImage {
 }
 
 impl ElfImage {
+    /// A file without its functions, to compare code with. None: it cannot be read as ELF.
+    pub(crate) fn without_functions(path: &Path) -> Option<ElfImage> {
+        let map = map(path)?;
+        let segments = segments_of(&object::File::parse(&*map).ok()?);
+        Some(ElfImage { map, segments, functions: BTreeMap::new(), build_id: None, symbols: "none" })
+    }
+
     /// None: it cannot be read as ELF. Debug files are looked for below `root` and on this machine.
     pub(crate) fn open(path: &Path, root: Option<&Path>) -> Option<ElfImage> {
         let map = map(path)?;
@@ -65,6 +72,12 @@ impl ElfImage {
         Some(offset - start + address)
     }
 
+    /// Whether the file states that these bytes lie at an address.
+    pub(crate) fn has_at(&self, address: u64, bytes: &[u8]) -> bool {
+        let segment = self.segments.iter().find(|(_, length, start)| (*start..start.saturating_add(*length)).contains(&address));
+        segment.is_some_and(|(offset, _, start)| self.has(address - start + offset, bytes))
+    }
+
     /// Start of the function at an address, and its name. Without one, its bounds are still those of `.eh_frame`, or the gap between
     /// functions that have names.
     pub(crate) fn function(&self, address: u64) -> (u64, Option<&str>) {
@@ -74,6 +87,10 @@ impl ElfImage {
             None => (0, None),
         }
     }
+}
+
+fn segments_of(file: &object::File<'_>) -> Vec<(u64, u64, u64)> {
+    file.segments().map(|segment| (segment.file_range().0, segment.file_range().1, segment.address())).collect()
 }
 
 fn map(path: &Path) -> Option<Mmap> {

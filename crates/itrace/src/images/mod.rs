@@ -2,6 +2,7 @@
 
 mod elf;
 mod kallsyms;
+mod programs;
 
 use std::{
     collections::BTreeMap,
@@ -92,6 +93,7 @@ pub(crate) struct Images {
     root: Option<PathBuf>,
     /// Mappings with code, by process, the latest last.
     mappings: FxHashMap<i32, Vec<Mapping>>,
+    programs: programs::Programs,
     /// Functions that were found before, by process and block.
     known: FxHashMap<(i32, u32), u32>,
 }
@@ -117,6 +119,7 @@ impl Images {
             kernel,
             root: facts.root.as_ref().map(|root| folder.join(root)),
             mappings,
+            programs: programs::Programs::below(facts.root.as_ref().map(|root| folder.join(root))),
             known: FxHashMap::default(),
         };
         images.learn(facts.places.as_ref());
@@ -193,6 +196,13 @@ impl Images {
             if index < own_count && unverified.is_none() {
                 unverified = Some((image, elf.address_of(offset).unwrap_or(offset)));
             }
+        }
+        // A process that had ended before somebody could ask what it had mapped.
+        if own_count == 0
+            && let Some((path, address)) = self.programs.find(block, tgid)
+        {
+            let image = self.image(&path);
+            return self.user_function(image, address);
         }
         let (image, address) = unverified.unwrap_or_else(|| (self.image("[unknown]"), block.address));
         self.user_function(image, address)
