@@ -79,7 +79,8 @@ def attach(
     """Execute a process, or a command, instruction by instruction.
 
     All threads are traced, and the processes that they start. The kernel's side of system calls is not: see
-    `sysdock itrace vm`. The process runs some thousand times slower meanwhile.
+    `sysdock itrace vm`. The process runs some thousand times slower meanwhile. Ctrl-C lets it go on;
+    SIGKILL to the tracer may end it.
     """
     from sysdock.cli.recording import answer, load_ahead, run_with_progress
     from sysdock.recording.native import refuse_existing

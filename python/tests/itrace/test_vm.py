@@ -83,10 +83,11 @@ def test_a_request_has_the_same_steps_each_time(guest: Path, tmp_path: Path) -> 
     # The server itself, and a child for the connection.
     assert first["busybox", "user"] > 5_000
     assert first["client", "user"] > 50
-    # How long the processor waits, and what it executes meanwhile, is up to the machine that the guest runs on.
-    idle = ("swapper/0", "kernel")
-    assert first.keys() | {idle} == second.keys() | {idle}
-    one, two = (sum(count for key, count in run.items() if key != idle) for run in (first, second))
+    # Which threads of the kernel execute beside it, and how long the processor waits, is up to the machine that the guest runs on.
+    of_request = {"busybox", "client"}
+    one, two = (
+        sum(count for (comm, _), count in run.items() if comm in of_request) for run in (first, second)
+    )
     assert abs(one - two) < one * 0.002
 
 
