@@ -118,27 +118,37 @@ impl Tracee {
         gone_is_fine(ask(libc::PTRACE_LISTEN, self.tid, 0, 0))
     }
 
-    /// Detach. A signal that it was about to get is delivered.
+    /// Detach. A signal that it was about to get is delivered, but not the trap of a step, which would end it.
     pub(crate) fn let_go(&mut self) {
         let mut signal = 0;
         if self.running {
             self.interrupt();
+        }
+        while self.running {
             let mut status = 0;
             // SAFETY: fills `status`.
-            while unsafe { libc::waitpid(self.tid, &raw mut status, libc::__WALL) } < 0 {
-                if io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
-                    return;
+            if unsafe { libc::waitpid(self.tid, &raw mut status, libc::__WALL) } < 0 {
+                match io::Error::last_os_error().raw_os_error() {
+                    Some(libc::EINTR) => continue,
+                    _ => return,
                 }
             }
             if !libc::WIFSTOPPED(status) {
                 return;
             }
             let number = libc::WSTOPSIG(status);
-            if status >> 16 == 0 && !(number == libc::SIGTRAP && is_step(self.tid)) {
-                signal = number;
-            }
+            let is_signal = status >> 16 == 0 && !(number == libc::SIGTRAP && is_step(self.tid));
+            signal = if is_signal { number } else { 0 };
+            // Our own interruption may come before the trap of the last step, which is then still to come.
+            self.running = self.has_pending_trap() && ask(libc::PTRACE_CONT, self.tid, 0, signal as usize).is_ok();
         }
         let _ = ask(libc::PTRACE_DETACH, self.tid, 0, signal as usize);
+    }
+
+    fn has_pending_trap(&self) -> bool {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.tid)).unwrap_or_default();
+        let pending = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigPnd:")?.trim(), 16).ok());
+        pending.is_some_and(|bits| bits >> (libc::SIGTRAP - 1) & 1 == 1)
     }
 
     /// Reads memory of the process; how many bytes of it are there.
