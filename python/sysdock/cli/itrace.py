@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from pathlib import Path
 
 import click
 
-from sysdock.cli.itrace_vm import vm
+from sysdock.cli.itrace_vm import convert_events, record_and_answer, vm
 from sysdock.cli.options import lang_option, new_recording_option, report_option, share_option
 
 _EPILOG = """Example:
@@ -44,7 +42,6 @@ _DECODE_EPILOG = """Examples:
   sysdock itrace decode rec
   sysdock itrace decode rec --first-step 1000 --limit 20
 """
-_FORWARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @click.group("itrace", epilog=_EPILOG)
@@ -82,17 +79,13 @@ def attach(
     `sysdock itrace vm`. The process runs some thousand times slower meanwhile. Ctrl-C lets it go on;
     SIGKILL to the tracer may end it.
     """
-    from sysdock.cli.recording import answer, load_ahead, run_with_progress
     from sysdock.recording.native import refuse_existing
 
     refuse_existing(output)
     options = ["--share"] * share + (["--limit", str(limit)] if limit else [])
     target = list(words) if len(words) == 1 and words[0].isdecimal() else ["--", *words]
-    load_ahead()
-    code = run_with_progress(["itrace", "attach", "-o", str(output), *options, *target], _FORWARD)
-    if (output / "recording.json").exists():
-        answer(output, sys.stdout, lang, with_report)
-    ctx.exit(code)
+    native = ["itrace", "attach", "-o", str(output), *options, *target]
+    record_and_answer(ctx, native, output, with_report, lang)
 
 
 @command.command("convert", epilog=_CONVERT_EPILOG)
@@ -106,16 +99,10 @@ def convert(
     ctx: click.Context, /, folder: Path, output: Path, share: bool, with_report: bool, lang: str
 ) -> None:
     """Make a recording of an event file (trace.sdit) in FOLDER, and what its recorder wrote beside it."""
-    from sysdock.cli.recording import answer, load_ahead, run_with_progress
     from sysdock.recording.native import refuse_existing
 
     refuse_existing(output)
-    load_ahead()
-    options = ["--share"] * share
-    code = run_with_progress(["itrace", "convert", "-o", str(output), *options, "--", str(folder)], _FORWARD)
-    if (output / "recording.json").exists():
-        answer(output, sys.stdout, lang, with_report)
-    ctx.exit(code)
+    convert_events(ctx, folder, output, share, with_report, lang)
 
 
 @command.command("dump", epilog=_DUMP_EPILOG)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from sysdock.cli.options import lang_option, report_option, share_option
+from sysdock.cli.options import lang_option, new_recording_option, report_option, share_option
 
 _EPILOG = """Examples:
 
@@ -101,14 +101,7 @@ def build(
 
 @vm.command("run", epilog=_RUN_EPILOG)
 @click.argument("guest", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="REC",
-    required=True,
-    help="Folder to make; new.",
-)
+@new_recording_option
 @click.option(
     "--request", metavar="PATH", help="What is requested. Default: what the guest was warmed up with."
 )
@@ -166,18 +159,26 @@ def run(
     output.absolute().parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="sysdock-", dir=output.absolute().parent) as name:
         tracing.run(guest, Path(name), asked, qemu=program, say=_say)
-        _convert(ctx, Path(name), output, share, with_report, lang)
+        convert_events(ctx, Path(name), output, share, with_report, lang)
 
 
-def _convert(
+def convert_events(
     ctx: click.Context, folder: Path, output: Path, share: bool, with_report: bool, lang: str
 ) -> None:
+    """Makes a recording of the event file in a folder, and answers; ends with the native program's status."""
+    words = ["itrace", "convert", "-o", str(output), *["--share"] * share, "--", str(folder)]
+    record_and_answer(ctx, words, output, with_report, lang)
+
+
+def record_and_answer(
+    ctx: click.Context, words: list[str], output: Path, with_report: bool, lang: str
+) -> None:
+    """Runs the native program, which makes a recording; shows its answer, and ends with its status."""
     import signal
 
     from sysdock.cli.recording import answer, load_ahead, run_with_progress
 
     load_ahead()
-    words = ["itrace convert", "-o", str(output), *["--share"] * share, "--", str(folder)]
     code = run_with_progress(words, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     if (output / "recording.json").exists():
         answer(output, sys.stdout, lang, with_report)

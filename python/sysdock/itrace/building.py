@@ -37,7 +37,6 @@ class Built:
     request: str
     warm: int
     mitigations: str
-    thread_sp: int
 
 
 def build(
@@ -99,7 +98,6 @@ def _boot(service: Service, kernel: Kernel, machine: Machine, warm: int, say: Sa
             raise UserError(f"{service.request}: answered `{answered.partition(' ')[2]}`", hint)
         (machine.folder / "kallsyms").write_bytes(guest.do("get /proc/kallsyms"))
         mitigations = facts.mitigations(guest)
-        thread_sp = facts.kernel_tasks(guest).thread_sp
         guest.do("settle")
         guest.do("hold")
         say("writing the snapshot")
@@ -112,7 +110,6 @@ def _boot(service: Service, kernel: Kernel, machine: Machine, warm: int, say: Sa
             request=service.request,
             warm=warm,
             mitigations=mitigations,
-            thread_sp=thread_sp,
         )
 
 

@@ -41,8 +41,6 @@ def mitigations(guest: Guest) -> str:
 class KernelTasks:
     """What the guest's memory says of tasks."""
 
-    # Where `thread.sp` lies in `struct task_struct`.
-    thread_sp: int
     # The address of each: `0xffff...` by number.
     addresses: dict[int, str]
     idle: str
@@ -56,7 +54,6 @@ def kernel_tasks(guest: Guest, ran: Sequence[str] = ()) -> KernelTasks:
     ran: addresses of tasks that have run; what is left of those that ended is read, too.
     """
     with Dump.open(f"qmp:{guest.memory_socket}") as dump:
-        thread_sp = dump.offset("task_struct", "thread") + dump.offset("thread_struct", "sp")
         tasks = dump.read("task_struct", dump.tasks(), "pid")
         addresses = {task.pid: hex(task.address) for task in tasks if task.pid is not None}
         ended = sorted({int(each, 16) for each in ran} - {int(each, 16) for each in addresses.values()})
@@ -66,7 +63,7 @@ def kernel_tasks(guest: Guest, ran: Sequence[str] = ()) -> KernelTasks:
             for task in left
             if task.status == "ok" and task.pid and str(task.comm).isprintable()
         ]
-        return KernelTasks(thread_sp, addresses, hex(dump.symbol("init_task")), named)
+        return KernelTasks(addresses, hex(dump.symbol("init_task")), named)
 
 
 def tasks(guest: Guest) -> list[Task]:

@@ -77,7 +77,7 @@ def _plugin_words(out: Path, asked: Asked, built: Built, work: Path) -> str:
 
 
 def _resume(guest: Guest, folder: Path) -> None:
-    # Once this program is connected to the port, as in the snapshot: the guest would be told of a change.
+    # Only once this program is connected to the port, as it was at the snapshot: the guest would notice a change.
     guest.ask("migrate-incoming", uri=f"exec:cat {quoted(folder / 'snapshot')}")
     while guest.ask("query-status")["status"] == "inmigrate":
         time.sleep(0.005)
@@ -155,7 +155,7 @@ def _write_facts(guest: Guest, folder: Path, out: Path, asked: Asked, built: Bui
     request = {"id": 1, "name": asked.request, "from_marker": _FIRST, "to_marker": _LAST}
     content: dict[str, Any] = {"backend": "vm", "qemu": built.qemu, "cpu": CPU, "kernel": built.kernel}
     content |= {"mitigations": built.mitigations, "path": asked.path}
-    content |= {"thread_sp": seen.thread_sp, "kallsyms": "kallsyms", "tasks": tasks}
+    content |= {"kallsyms": "kallsyms", "tasks": tasks}
     content |= {"root": os.fspath((folder / "root").absolute()), "requests": [request]}
     (out / "facts.json").write_text(json.dumps(content, indent=1) + "\n")
 

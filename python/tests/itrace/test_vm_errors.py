@@ -13,7 +13,7 @@ from sysdock.itrace.qemu import Machine, find_qemu, started, version_of
 
 BUILT = {
     **{"qemu": "7.2.22", "kernel": "6.1.0", "memory_mb": 512, "port": 80, "request": "/", "warm": 20},
-    **{"mitigations": "", "thread_sp": 5336},
+    **{"mitigations": ""},
 }
 
 
