@@ -84,7 +84,7 @@ def attach(
     refuse_existing(output)
     options = ["--share"] * share + (["--limit", str(limit)] if limit else [])
     target = list(words) if len(words) == 1 and words[0].isdecimal() else ["--", *words]
-    native = ["itrace", "attach", "-o", str(output), *options, *target]
+    native = ["itrace attach", "-o", str(output), *options, *target]
     record_and_answer(ctx, native, output, with_report, lang)
 
 

@@ -166,7 +166,7 @@ def convert_events(
     ctx: click.Context, folder: Path, output: Path, share: bool, with_report: bool, lang: str
 ) -> None:
     """Makes a recording of the event file in a folder, and answers; ends with the native program's status."""
-    words = ["itrace", "convert", "-o", str(output), *["--share"] * share, "--", str(folder)]
+    words = ["itrace convert", "-o", str(output), *["--share"] * share, "--", str(folder)]
     record_and_answer(ctx, words, output, with_report, lang)
 
 

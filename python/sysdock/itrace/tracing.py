@@ -77,7 +77,7 @@ def _plugin_words(out: Path, asked: Asked, built: Built, work: Path) -> str:
 
 
 def _resume(guest: Guest, folder: Path) -> None:
-    # Only once this program is connected to the port, as it was at the snapshot: the guest would notice a change.
+    # Not before this program is connected to the port, as it was at the snapshot: the guest would notice.
     guest.ask("migrate-incoming", uri=f"exec:cat {quoted(folder / 'snapshot')}")
     while guest.ask("query-status")["status"] == "inmigrate":
         time.sleep(0.005)

@@ -8,6 +8,7 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -277,6 +278,34 @@ def test_a_process_of_somebody_else(native: Path, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "Operation not permitted" in done.stderr
     assert "hint: run as root" in done.stderr
+
+
+def test_the_verbs_make_and_read_a_recording(built: Callable[..., Path], tmp_path: Path) -> None:
+    program = str(built("known.S", "-nostdlib", "-static"))
+    rec, copy = str(tmp_path / "rec"), str(tmp_path / "copy")
+
+    def sysdock(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "sysdock", *words],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    traced = sysdock("itrace", "attach", "-o", rec, "--", program)
+    assert traced.returncode == 0, traced.stderr
+    # The first screen: steps by file.
+    assert re.search(r"Steps by file .*\n +\S*known +20,108 ", traced.stdout)
+    shown = sysdock("show", rec, "itrace/steps", "--format", "json")
+    assert [row["steps"] for row in json.loads(shown.stdout)] == [20_108]
+    dumped = sysdock("itrace", "dump", rec, "--limit", "1")
+    assert (dumped.returncode, dumped.stdout.count("\n")) == (0, 1)
+    assert sysdock("itrace", "decode", rec, "--limit", "1").stdout == "task 0\n"
+    assert sysdock("itrace", "convert", rec, "-o", copy).returncode == 0
+    again = sysdock("itrace", "attach", "-o", rec, "--", program)
+    assert again.returncode == 2
+    assert "exists" in again.stderr
 
 
 def test_no_such_command(trace: Trace) -> None:
