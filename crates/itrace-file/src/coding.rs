@@ -11,7 +11,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{GUESSES, Model, UNIT_SLOTS};
+use crate::model::{GUESSES, LAST, Model, UNIT_SLOTS};
+use crate::word::{ADDRESS, address_of};
 use crate::{Damage, Event};
 
 pub(crate) const STREAMS: usize = 4;
@@ -19,16 +20,10 @@ const UNITS: usize = 0;
 const FLOW: usize = 1;
 const CHOICE: usize = 2;
 const MISSES: usize = 3;
-const ADDRESS: u64 = (1 << 48) - 1;
 
 /// Bits of a word that are the same each time.
 fn fixed(word: u64) -> u64 {
     if word >> 62 == 1 { word & !ADDRESS } else { word }
-}
-
-fn address_of(word: u64) -> u64 {
-    // Sign-extended from bit 47, as `Event` has it.
-    ((word << 16).cast_signed() >> 16).cast_unsigned()
 }
 
 /// Turns words into streams.
@@ -174,7 +169,7 @@ impl Encoder {
             self.addresses_right = 0;
             self.streams[CHOICE].push(right.map_or(0, |right| right as u8 + 1));
             if right.is_none() {
-                put(&mut self.streams[MISSES], zigzag(address.wrapping_sub(guesses.addresses[5])));
+                put(&mut self.streams[MISSES], zigzag(address.wrapping_sub(guesses.addresses[LAST])));
             }
             right
         };
@@ -234,7 +229,7 @@ pub(crate) fn decode(streams: &[&[u8]; STREAMS], events: u64, blocks: usize, out
                 choice = rest;
                 addresses_right = take(&mut choice)?;
                 match usize::from(first) {
-                    0 => (guesses.addresses[5].wrapping_add(unzigzag(take(&mut misses)?)), None),
+                    0 => (guesses.addresses[LAST].wrapping_add(unzigzag(take(&mut misses)?)), None),
                     right @ 1..=GUESSES => (guesses.addresses[right - 1], Some(right - 1)),
                     _ => return Err(Damage),
                 }

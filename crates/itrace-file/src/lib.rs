@@ -7,7 +7,7 @@
 //! |---|---|
 //! | 1 header | JSON: what was known when recording began |
 //! | 2 blocks | zstd: entries of the dictionary in order of their numbers, as in [`dictionary`] |
-//! | 3 events | a head of its own, as in [`EventsHead`], then the streams of `coding.rs`, each zstd |
+//! | 3 events | the numbers of [`Indexed`] but its offset, lengths of the streams, then the streams of `coding.rs`, each zstd |
 //! | 4 facts | zstd, JSON: what is known afterwards; the last one counts |
 //! | 5 index | JSON: where each section of events lies ([`Indexed`]); written when recording ends |
 //!
@@ -22,7 +22,7 @@ mod word;
 mod writer;
 
 pub use dictionary::Block;
-pub use reader::{EventsHead, Reader};
+pub use reader::Reader;
 pub use word::{Access, Event, Note};
 pub use writer::{Summary, Writer};
 

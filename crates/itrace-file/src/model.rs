@@ -11,6 +11,8 @@
 pub(crate) const UNIT_SLOTS: usize = 64;
 /// How many ways of guessing an address there are.
 pub(crate) const GUESSES: usize = 7;
+/// Which of them is the address of the last time; misses are stated as the distance from it.
+pub(crate) const LAST: usize = 5;
 
 // Part of the format: more would not fit into the caches of a core, and encode and decode a quarter slower, for files as large.
 const TABLE_BITS: u32 = 16;

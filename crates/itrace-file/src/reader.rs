@@ -12,9 +12,6 @@ const HEAD: u64 = 24;
 /// Five numbers, and two lengths for each stream.
 const EVENTS_HEAD: usize = 8 * (5 + 2 * STREAMS);
 
-/// The numbers before the streams of a section of events.
-pub type EventsHead = Indexed;
-
 /// An event file.
 pub struct Reader {
     file: File,

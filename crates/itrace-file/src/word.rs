@@ -46,13 +46,11 @@ pub enum Note {
     Untraced(u32),
     /// A signal was delivered.
     Signal(u32),
-    /// The block before ran so often: iterations of an instruction with a REP prefix that the recorder takes as one step.
-    Repeated(u32),
 }
 
 const KIND: u32 = 62;
 const NOTE: u32 = 56;
-const ADDRESS: u64 = (1 << 48) - 1;
+pub(crate) const ADDRESS: u64 = (1 << 48) - 1;
 const VALUE: u64 = (1 << NOTE) - 1;
 
 impl Event {
@@ -83,8 +81,7 @@ impl Event {
         Some(match word >> KIND {
             0 => Event::Block(u32::try_from(word).ok()?),
             1 => Event::Access(Access {
-                #[allow(clippy::cast_possible_wrap, clippy::cast_sign_loss)]
-                address: (((word << 16) as i64) >> 16) as u64,
+                address: address_of(word),
                 store: word >> 48 & 1 != 0,
                 size_log2: (word >> 49 & 7) as u8,
                 instruction: (word >> 52 & 0x1ff) as u16,
@@ -95,6 +92,12 @@ impl Event {
     }
 }
 
+/// The address of an access.
+#[inline]
+pub(crate) fn address_of(word: u64) -> u64 {
+    ((word << 16).cast_signed() >> 16).cast_unsigned()
+}
+
 impl Note {
     pub(crate) fn parts(self) -> (u8, u32) {
         match self {
@@ -103,7 +106,6 @@ impl Note {
             Note::Task(id) => (2, id),
             Note::Untraced(number) => (3, number),
             Note::Signal(number) => (4, number),
-            Note::Repeated(times) => (5, times),
         }
     }
 
@@ -114,7 +116,6 @@ impl Note {
             2 => Note::Task(value),
             3 => Note::Untraced(value),
             4 => Note::Signal(value),
-            5 => Note::Repeated(value),
             _ => return None,
         })
     }

@@ -61,8 +61,8 @@ fn words(blocks: &[Block], count: usize, seed: u64) -> Vec<u64> {
                 }
             }
         }
-        let notes = [Note::Left(3), Note::Marker(7), Note::Task(2), Note::Untraced(257), Note::Signal(11), Note::Repeated(4096)];
-        words.push(Event::Note(notes[numbers.below(6) as usize]).pack());
+        let notes = [Note::Left(3), Note::Marker(7), Note::Task(2), Note::Untraced(257), Note::Signal(11)];
+        words.push(Event::Note(notes[numbers.below(5) as usize]).pack());
     }
     words
 }

@@ -1,4 +1,4 @@
-//! What a block of code is, whoever executes it.
+//! What a block of code is, independently of the task that executes it.
 
 use iced_x86::{Code as Mnemonic, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register};
 use sysdock_itrace_file::Block;
@@ -45,7 +45,7 @@ pub(crate) struct Code {
     pub(crate) repeat: Option<Repeat>,
     /// The instruction that loads the stack pointer of the task that comes next, and where in `task_struct` it lies (`__switch_to_asm`).
     pub(crate) switch: Option<(u16, u64)>,
-    /// Bytes of its instructions on its first page; 0 on others.
+    /// How many of its instructions begin on its first page.
     pub(crate) on_first_page: u32,
 }
 

@@ -39,8 +39,10 @@ pub struct Outcome {
     pub events: u64,
     /// Steps, each iteration of a repeated string instruction as one, and each such instruction as one.
     pub steps: [u64; 2],
-    /// Sections that are damaged, and what was lost with them.
+    /// Sections that are damaged, and the steps in them, as far as they are known.
     pub damaged: u64,
+    /// See `damaged`.
+    pub lost_steps: u64,
     /// Whether the recorder ended the file.
     pub complete: bool,
     /// Returns in the kernel whose call was in the trace: found, and not.
@@ -80,16 +82,16 @@ impl Trace {
         self.reader.blocks.iter().map(|block| Code::of(block, &mut factory)).collect()
     }
 
-    /// Calls `take` with the words of each section in turn, while another thread decodes the next one. Returns the number of sections that
-    /// are damaged. False ends it.
-    pub(crate) fn sections(&self, mut take: impl FnMut(&[u64]) -> bool) -> u64 {
-        let mut damaged = self.reader.damaged().len() as u64;
+    /// Calls `take` with the words of each section in turn, while another thread decodes the next one. Returns how many sections are
+    /// damaged, and the steps in them, as far as they are known. False ends it.
+    pub(crate) fn sections(&self, mut take: impl FnMut(&[u64]) -> bool) -> (u64, u64) {
+        let (mut damaged, mut lost_steps) = (self.reader.damaged().len() as u64, 0);
         thread::scope(|scope| {
             let (send, receive) = mpsc::sync_channel(1);
             scope.spawn(move || {
                 for section in &self.reader.sections {
                     let mut words = Vec::new();
-                    let decoded = self.reader.events(section, &mut words).map(|()| words);
+                    let decoded = self.reader.events(section, &mut words).map(|()| words).map_err(|_| section.steps);
                     if send.send(decoded).is_err() {
                         break;
                     }
@@ -99,11 +101,14 @@ impl Trace {
                 match decoded {
                     Ok(words) if !take(&words) => break,
                     Ok(_) => {}
-                    Err(_) => damaged += 1,
+                    Err(steps) => {
+                        damaged += 1;
+                        lost_steps += steps;
+                    }
                 }
             }
         });
-        damaged
+        (damaged, lost_steps)
     }
 }
 
@@ -126,7 +131,7 @@ pub fn convert(
     let mut tables = Tables::new(recording, &trace.facts, steps);
     let mut follower = Follower::new(&trace.reader.blocks, &codes, Images::new(&trace.facts, folder), &trace.facts);
     let mut cancelled = false;
-    let damaged = trace.sections(|words| {
+    let (damaged, lost_steps) = trace.sections(|words| {
         for &word in words {
             follower.take(word, &mut tables);
         }
@@ -146,6 +151,7 @@ pub fn convert(
         events: follower.events,
         steps: [follower.steps.single, follower.steps.collapsed],
         damaged,
+        lost_steps,
         complete: trace.reader.is_complete(),
         kernel_returns: follower.kernel_returns,
         cancelled,

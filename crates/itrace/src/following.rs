@@ -195,7 +195,6 @@ struct Current {
     block: u32,
     place: Place,
     left: Option<u32>,
-    repeated: Option<u32>,
     /// Accesses of its repeated string instruction.
     repeats: u32,
     switch_to: Option<u64>,
@@ -272,8 +271,11 @@ impl<'b> Follower<'b> {
                 self.enter(block, sink);
             }
             Some(Event::Access(access)) => self.access(&access, sink),
-            Some(Event::Note(Note::Left(count))) => self.note_of_block(|current| current.left = Some(u32::from(count))),
-            Some(Event::Note(Note::Repeated(times))) => self.note_of_block(|current| current.repeated = Some(times)),
+            Some(Event::Note(Note::Left(count))) => {
+                if let Some(current) = &mut self.current {
+                    current.left = Some(u32::from(count));
+                }
+            }
             Some(Event::Note(note)) => {
                 self.end_block(sink);
                 self.note(note, sink);
@@ -281,12 +283,6 @@ impl<'b> Follower<'b> {
             None => {}
         }
         self.events += 1;
-    }
-
-    fn note_of_block(&mut self, note: impl FnOnce(&mut Current)) {
-        if let Some(current) = &mut self.current {
-            note(current);
-        }
     }
 
     /// Nothing comes any more.
@@ -344,7 +340,7 @@ impl<'b> Follower<'b> {
         let mut steps = Steps { single: u64::from(executed), collapsed: u64::from(executed) };
         match code.repeat.filter(|repeat| executed > u32::from(repeat.instruction)) {
             Some(repeat) => {
-                let iterations = u64::from(current.repeated.unwrap_or(current.repeats / repeat.accesses));
+                let iterations = u64::from(current.repeats / repeat.accesses);
                 let before = frame.repeating.filter(|(end, _)| repeat.instruction == 0 && *end == code.end);
                 match before {
                     Some((_, was_empty)) => {
@@ -454,7 +450,7 @@ impl<'b> Follower<'b> {
         // A recorder cannot see whether a fault in the last instruction of a block came before its end.
         let code = &self.codes[block as usize];
         let again = code.repeat.is_none() && self.resumes.is_some_and(|before| self.codes[before as usize].last == code.address);
-        self.current = Some(Current { block, place, left: None, repeated: None, repeats: 0, switch_to: None, again });
+        self.current = Some(Current { block, place, left: None, repeats: 0, switch_to: None, again });
     }
 
     fn name_entry(&mut self, function: u32) {

@@ -68,7 +68,7 @@ pub fn each_instruction(folder: &Path, chosen: &Chosen, take: &mut dyn FnMut(&Ex
     let mut steps = Blocks::default();
     let mut text = Text { formatter: IntelFormatter::new(), line: String::new(), loads: Vec::new(), stores: Vec::new() };
     let mut ended = false;
-    let damaged = trace.sections(|words| {
+    let (damaged, _) = trace.sections(|words| {
         for &word in words {
             follower.take(word, &mut steps);
             for done in std::mem::take(&mut steps.done) {

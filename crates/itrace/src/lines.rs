@@ -62,7 +62,6 @@ fn print_event(trace: &Trace, event: Event, out: &mut dyn Write) -> std::io::Res
             Note::Task(task) => writeln!(out, "task {task}"),
             Note::Untraced(number) => writeln!(out, "system_call {}", crate::system_call_name(number)),
             Note::Signal(number) => writeln!(out, "signal {number}"),
-            Note::Repeated(times) => writeln!(out, "repeated {times}"),
         },
     }
 }

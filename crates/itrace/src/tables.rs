@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use sysdock_itrace_file::Access;
 use sysdock_table::{
     Batch, Recording, TableError,
-    rows::{self, Row},
+    rows::{self, Columns, Row},
 };
 
 use crate::{
@@ -142,16 +142,7 @@ impl<'r> Tables<'r> {
             loads: segment.loads as i64,
             stores: segment.stores as i64,
         });
-        if self.segments.len() >= GROUP {
-            let written = self.recording.write_batch(&mut self.segments);
-            self.note(written);
-        }
-    }
-
-    fn note(&mut self, written: Result<(), TableError>) {
-        if let Err(error) = written {
-            self.error.get_or_insert(error);
-        }
+        write_full(self.recording, &mut self.segments, &mut self.error);
     }
 
     fn count(&mut self, at: At, is_data: bool, address: u64, references: u64) {
@@ -256,6 +247,15 @@ impl<'r> Tables<'r> {
             }))?;
         }
         Ok(())
+    }
+}
+
+/// Writes rows that are enough for a row group. After an error, they are dropped.
+fn write_full<C: Columns>(recording: &mut Recording, batch: &mut Batch<C>, error: &mut Option<TableError>) {
+    if batch.len() >= GROUP
+        && let Err(failed) = recording.write_batch(batch)
+    {
+        error.get_or_insert(failed);
     }
 }
 
@@ -364,10 +364,7 @@ impl Sink for Tables<'_> {
             how: how.word().into(),
             depth: depth as i32,
         });
-        if self.transitions.len() >= GROUP {
-            let written = self.recording.write_batch(&mut self.transitions);
-            self.note(written);
-        }
+        write_full(self.recording, &mut self.transitions, &mut self.error);
     }
 
     fn ended(&mut self, task: u32, frame: &Frame, depth: u32, returned: bool) {
@@ -392,10 +389,7 @@ impl Sink for Tables<'_> {
             returned,
             outermost: frame.outermost,
         });
-        if self.calls.len() >= GROUP {
-            let written = self.recording.write_batch(&mut self.calls);
-            self.note(written);
-        }
+        write_full(self.recording, &mut self.calls, &mut self.error);
         if matches!(frame.how, How::SystemCall | How::Interrupt | How::Exception) {
             self.entries.push(Entry {
                 request: self.request,
@@ -422,6 +416,9 @@ impl Sink for Tables<'_> {
     }
 
     fn untraced(&mut self, task: u32, step: u64, number: u32) {
+        if self.request == OUTSIDE {
+            return;
+        }
         let name = crate::system_call_name(number);
         self.entries.push(Entry {
             request: self.request,
@@ -435,6 +432,9 @@ impl Sink for Tables<'_> {
     }
 
     fn signal(&mut self, task: u32, step: u64, number: u32) {
+        if self.request == OUTSIDE {
+            return;
+        }
         let name = format!("signal {number}");
         self.entries.push(Entry {
             request: self.request,

@@ -228,7 +228,7 @@ fn manifest(started: SystemTime) -> Manifest {
 
 fn describe(recording: &mut Recording, outcome: &Outcome) {
     let capture = recording.manifest.capture_mut();
-    capture.total = outcome.steps[0];
+    capture.total = outcome.steps[0] + outcome.lost_steps;
     capture.understood = outcome.steps[0];
     capture.lost = outcome.damaged;
 }

@@ -22,6 +22,6 @@ SELECT
     max(e.steps) AS max_steps,
     CAST(sum(e.steps) AS BIGINT) AS total_steps
 FROM kernel_entries AS e
-WHERE e.request_id > 0 AND ($request = 0 OR e.request_id = $request)
+WHERE $request = 0 OR e.request_id = $request
 GROUP BY e.kind, e.name
 ORDER BY total_steps DESC, times DESC, e.kind, e.name

@@ -1,4 +1,4 @@
--- Work of the kernel beside the request
+-- Kernel overhead of requests
 -- Steps of requests that the kernel spent on mitigations, on copying, on locks or on page faults.
 -- needs:  trace_segments, function_calls, traced_functions, images, kernel_entries
 -- param:  max_share DOUBLE = 0.05 > 0   A larger part of the steps of all requests is a finding.
@@ -12,7 +12,7 @@
 -- column: steps BIGINT          Steps for it.
 -- column: times BIGINT          How often it was done.
 -- column: example VARCHAR       The function with most of these steps.
--- says: finding en  The kernel spent {value} of all steps on {subject}: {steps} steps in {times} times, most of them in {example}.
+-- says: finding en  The kernel spent {value} of all steps on {subject}: {steps} steps, {times} times, mostly in {example}.
 -- says: finding ja  カーネルは全ステップの {value} を {subject} に使いました。{times} 回で {steps} ステップ、最も多い関数は {example} です。
 -- says: ok en  No more than {limit_value} of the steps each were spent on mitigations, copies, locks and page faults.
 -- says: ok ja  脆弱性の緩和策、コピー、ロック、ページフォルトに使われたステップは、それぞれ全体の {limit_value} 以下です。
@@ -53,7 +53,7 @@ WITH whole AS (
     UNION
     SELECT 'page faults' AS subject, 'page_fault' AS example, count(*) AS times, coalesce(sum(e.steps), 0) AS steps
     FROM kernel_entries AS e
-    WHERE e.request_id > 0 AND e.kind = 'exception' AND e.name = 'page_fault'
+    WHERE e.kind = 'exception' AND e.name = 'page_fault'
 ), above AS (
     SELECT o.subject, o.example, o.times, o.steps, CAST(o.steps AS DOUBLE) / w.steps AS share
     FROM found AS o
