@@ -194,7 +194,7 @@ impl Sink for Recording {
     }
 }
 
-/// Read these parts of a kernel into a recording; `begins` is told which part comes next. Those that had not begun when an end was asked for
+/// Read these parts of a kernel into a recording; `begins` gets the part that comes next. Those that had not begun when an end was asked for
 /// ([`Kernel::cancel_by`]) have no tables.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! A plugin of qemu that writes the instruction trace of a guest: each block that its one processor executes, and each access to memory.
 //!
-//! States: *idle* (blocks are looked at when they are translated, for markers; nothing is recorded, and it costs nothing), *recording* (from the first
+//! States: *idle* (blocks are searched for markers when they are translated; nothing is recorded, at no cost), *recording* (from the first
 //! marker on, or at once), *over* (after the last marker, the limit, or an error: what is registered does nothing any more, as qemu 7.2 stops when it
 //! is unregistered).
 //!

@@ -49,10 +49,24 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
         return []
     [(requests, steps, collapsed)] = session.fetch(_REQUESTS)
     words = (
-        f"{steps:,} in {requests:,} requests; {collapsed:,} where a repeated string instruction counts once",
-        f"{requests:,} 件のリクエストで {steps:,}、繰り返し命令を 1 回と数えると {collapsed:,}",
+        f"{steps:,}; {collapsed:,} where a repeated string instruction counts once; requests: {requests:,}",
+        f"{steps:,}、繰り返し命令を 1 回と数えると {collapsed:,}、リクエスト {requests:,} 件",
     )
-    return [Fact(("steps", "ステップ数"), words)]
+    return [*_where(session), Fact(("steps", "ステップ数"), words)]
+
+
+def _where(session: Session) -> Sequence[Fact]:
+    """Who executed the instructions: without it, two numbers cannot be compared."""
+    if "environment" not in session.views.available:
+        return []
+    sql = "SELECT name, value FROM environment WHERE section = 'trace'"
+    found = dict(session.fetch(sql))
+    names = {
+        "backend": ("backend", "バックエンド"),
+        "cpu model": ("processor", "プロセッサー"),
+        "path of requests": ("path of requests", "リクエストの経路"),
+    }
+    return [Fact(words, (found[key], found[key])) for key, words in names.items() if found.get(key)]
 
 
 def _screen(session: Session) -> Sequence[ScreenTable]:
