@@ -358,6 +358,12 @@ class RecordingMaker:
                 {**where, **page, "kind": "instruction", "page": number}
                 for number, where in enumerate((user, kernel))
             ],
+            "reuse_distances": [
+                {"request_id": 1, "mode": "user", "kind": "data", "block_bytes": 64, "times": 9}
+            ],
+            "source_lines": [
+                {"request_id": 1, "function_id": 0, "path": "/src/main.c", "line": 12, "steps": 100}
+            ],
             "kernel_entries": [
                 {"request_id": 1, "task_id": 0, "call_id": 1, "step": 100, "kind": "system_call"}
                 | {"name": "read", "steps": 100}

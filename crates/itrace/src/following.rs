@@ -149,6 +149,8 @@ pub(crate) trait Sink {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At {
     pub(crate) task: u32,
+    /// Its process; below 0 where nobody knows it.
+    pub(crate) process: i32,
     pub(crate) mode: Mode,
     pub(crate) image: u32,
     pub(crate) function: u32,
@@ -203,15 +205,15 @@ struct Current {
 }
 
 impl Current {
-    fn at(&self, task: u32, step: u64) -> At {
+    fn at(&self, task: u32, process: i32, step: u64) -> At {
         let Place { function, image, mode, .. } = self.place;
-        At { task, mode, image, function, block: self.block, step }
+        At { task, process, mode, image, function, block: self.block, step }
     }
 }
 
 /// Follows tasks.
 pub(crate) struct Follower<'b> {
-    blocks: &'b [Block],
+    pub(crate) blocks: &'b [Block],
     codes: &'b [Code],
     pub(crate) images: Images,
     pub(crate) tasks: Vec<Task>,
@@ -308,7 +310,7 @@ impl<'b> Follower<'b> {
 
     fn access(&mut self, access: &Access, sink: &mut impl Sink) {
         let Some(current) = &mut self.current else { return };
-        let at = current.at(self.task, self.steps.single);
+        let at = current.at(self.task, self.tasks[self.task as usize].tgid, self.steps.single);
         let code = &self.codes[current.block as usize];
         if code.repeat.is_some_and(|repeat| repeat.instruction == access.instruction) {
             current.repeats += 1;
@@ -363,7 +365,7 @@ impl<'b> Follower<'b> {
         frame.total += steps.single;
         task.steps += steps.single;
         task.last = Some(Last { block: current.block, whole: executed == code.count, mode: current.place.mode });
-        let at = current.at(self.task, self.steps.single);
+        let at = current.at(self.task, task.tgid, self.steps.single);
         sink.block(at, code, executed, steps);
         self.steps.single += steps.single;
         self.steps.collapsed += steps.collapsed;
@@ -408,6 +410,16 @@ impl<'b> Follower<'b> {
             known.filter_map(|(block, place)| Some((block as u32, place.as_ref()?.function))).collect::<Vec<_>>()
         };
         self.images.places(self.places.iter().map(|(tgid, places)| (*tgid, of_process(places))).collect())
+    }
+
+    /// Which instruction of a block repeats.
+    pub(crate) fn repeated(&self, block: u32) -> Option<u16> {
+        self.codes[block as usize].repeat.map(|repeat| repeat.instruction)
+    }
+
+    /// The function that a block was found to be of, in a process.
+    pub(crate) fn function_of(&self, process: i32, block: u32) -> Option<u32> {
+        self.places.get(&process)?.get(block as usize)?.as_ref().map(|place| place.function)
     }
 
     fn place(&mut self, block: u32) -> Place {

@@ -10,11 +10,13 @@
 
 mod code;
 mod convert;
+mod executions;
 mod facts;
 mod following;
 mod images;
 mod instructions;
 mod lines;
+mod reuse;
 pub mod stepping;
 mod tables;
 

@@ -10,8 +10,10 @@ use sysdock_table::{
 use crate::{
     TraceFacts,
     code::Code,
+    executions::ExecutionCounts,
     following::{At, Follower, Frame, How, Sink, Steps, Transition},
     images::{Images, Mode},
+    reuse::Reuse,
 };
 
 /// Rows in a row group.
@@ -70,6 +72,10 @@ pub(crate) struct Tables<'r> {
     entries: Vec<Entry>,
     switches: Of<rows::TaskSwitches>,
     pages: FxHashMap<Page, (u64, u32)>,
+    /// By request.
+    executions: FxHashMap<i32, ExecutionCounts>,
+    reuse: Reuse,
+    distances: Of<rows::ReuseDistances<'static>>,
     /// By request and path: times, own steps, steps with those that were called.
     paths: FxHashMap<(i32, u32), [u64; 3]>,
 }
@@ -104,6 +110,9 @@ impl<'r> Tables<'r> {
             entries: Vec::new(),
             switches: Batch::default(),
             pages: FxHashMap::default(),
+            executions: FxHashMap::default(),
+            reuse: Reuse::new(),
+            distances: Batch::default(),
             paths: FxHashMap::default(),
         };
         if facts.requests.iter().all(|request| request.from_marker.is_none()) {
@@ -120,6 +129,17 @@ impl<'r> Tables<'r> {
 
     fn end_request(&mut self) {
         let steps = self.steps;
+        let request_id = self.request;
+        for class in self.reuse.take().into_iter().filter(|_| request_id != OUTSIDE) {
+            self.distances.push(&rows::ReuseDistances {
+                request_id,
+                mode: class.mode.word().into(),
+                kind: class.kind.into(),
+                block_bytes: class.block_bytes,
+                distance: class.distance,
+                times: class.times as i64,
+            });
+        }
         if let Some(request) = self.requests.last_mut() {
             request.end.get_or_insert(steps);
         }
@@ -171,8 +191,10 @@ impl<'r> Tables<'r> {
         self.recording.write_batch(&mut self.calls)?;
         self.recording.write_batch(&mut self.transitions)?;
         self.recording.write_batch(&mut self.switches)?;
+        self.recording.write_batch(&mut self.distances)?;
         self.write_pages()?;
         self.write_paths(follower)?;
+        self.write_lines(follower)?;
         self.write_entries(&follower.images)?;
         write_requests(self.recording, &self.requests)?;
         write_tasks(self.recording, self.facts, follower)?;
@@ -226,6 +248,22 @@ impl<'r> Tables<'r> {
                     steps: *own as i64,
                     steps_inclusive: *total as i64,
                 }
+            }))?;
+        }
+        Ok(())
+    }
+
+    fn write_lines(&mut self, follower: &Follower<'_>) -> Result<(), TableError> {
+        let mut requests: Vec<_> = std::mem::take(&mut self.executions).into_iter().collect();
+        requests.sort_unstable_by_key(|(request, _)| *request);
+        for (request_id, mut executions) in requests {
+            let lines = executions.take_lines(follower);
+            self.recording.write_rows(lines.iter().map(|((function, path, line), steps)| rows::SourceLines {
+                request_id,
+                function_id: *function as i32,
+                path: path.as_str().into(),
+                line: *line as i32,
+                steps: *steps as i64,
             }))?;
         }
         Ok(())
@@ -335,6 +373,12 @@ impl Sink for Tables<'_> {
         self.segment.steps.collapsed += steps.collapsed;
         self.steps.single += steps.single;
         self.steps.collapsed += steps.collapsed;
+        if executed > 0 {
+            self.reuse.executed(&at, block);
+            if self.request != OUTSIDE {
+                self.executions.entry(self.request).or_default().add(&at, block, executed, steps);
+            }
+        }
         // One that was counted before, or that found no iteration left, refers to nothing.
         let counted = u64::from(executed).min(steps.single);
         let first = counted.min(u64::from(block.on_first_page));
@@ -348,6 +392,7 @@ impl Sink for Tables<'_> {
 
     fn access(&mut self, at: At, access: &Access) {
         self.accesses[usize::from(access.store)] += 1;
+        self.reuse.accessed(&at, access.address);
         self.count(at, true, access.address, 1);
     }
 
@@ -456,10 +501,8 @@ impl Sink for Tables<'_> {
             return;
         }
         self.end_segment();
-        if self.request != OUTSIDE {
-            self.end_request();
-            self.request = OUTSIDE;
-        }
+        self.end_request();
+        self.request = OUTSIDE;
         if let Some(request) = self.facts.requests.iter().find(|request| request.from_marker == Some(value)) {
             self.begin(request.id, request.name.clone());
         }

@@ -41,8 +41,9 @@ _MOST = 1_000_000
     "format_",
     type=click.Choice([*_TABLES, *_VIEWERS]),
     required=True,
-    help="parquet, csv: tables. perfetto, chrome: a time line. speedscope, collapsed: a flame graph. "
-    "firefox: both. callgrind: functions of an instruction trace, for KCachegrind.",
+    help="parquet, csv: tables. perfetto, chrome: a time line (of an instruction trace, by steps). "
+    "speedscope, collapsed: a flame graph. firefox: both. callgrind: functions of an instruction trace, "
+    "for KCachegrind.",
 )
 @click.option(
     "-o",
@@ -92,13 +93,11 @@ def _picture(
     recording: Path, format_: str, output: Path, most: int, of: str, options: dict[str, Any]
 ) -> None:
     from sysdock.cli.output import remark, remark_on
-    from sysdock.export.callgrind import NEEDS
-    from sysdock.export.files import write_file
-    from sysdock.export.profiles import FLAMES
+    from sysdock.export.files import tables_needed, write_file
 
     with open_session(recording, options) as session:
         written = write_file(session, format_, output, most, of)
-        remark_on(session, NEEDS if format_ == "callgrind" else FLAMES[of].needs)
+        remark_on(session, tables_needed(session, format_, of))
     unit = {"speedscope": "stacks", "collapsed": "stacks", "callgrind": "functions"}.get(format_, "calls")
     cut = f" of {written.total:,}, the longest" if written.shown < written.total else ""
     remark(f"{output}: {written.shown:,}{cut} {unit}")

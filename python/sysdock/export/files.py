@@ -12,6 +12,7 @@ from typing import IO, cast
 from sysdock import to_disk
 from sysdock.analysis import Session
 from sysdock.errors import UserError
+from sysdock.export import steps
 from sysdock.export.callgrind import NEEDS, write_callgrind
 from sysdock.export.firefox import write_firefox
 from sysdock.export.profiles import FLAMES, write_collapsed, write_speedscope
@@ -26,8 +27,27 @@ WRITERS: dict[str, Writer] = {
     "callgrind": write_callgrind,
     **FLAME_WRITERS,
 }
+# Of recordings that have calls of functions in place of system calls.
+_STEP_WRITERS: dict[str, Writer] = {
+    "perfetto": steps.write_perfetto_steps,
+    "chrome": steps.write_chrome_steps,
+}
 # Of calls; tables of another kind need no others.
 _OF_CALLS = ("paths", "processes", "commands")
+
+
+def tables_needed(session: Session, format_: str, of: str) -> tuple[str, ...]:
+    """Which tables of the recording a format needs; `of` as in `write_file`."""
+    if format_ == "callgrind":
+        return NEEDS
+    if _is_of_steps(session, format_):
+        return steps.NEEDS
+    return FLAMES[of].needs if of == "steps" else (*FLAMES[of].needs, *_OF_CALLS)
+
+
+def _is_of_steps(session: Session, format_: str) -> bool:
+    available = session.views.available
+    return format_ in _STEP_WRITERS and steps.NEEDS[0] in available and "calls" not in available
 
 
 def write_file(session: Session, format_: str, path: Path, most: int, of: str = "calls") -> Written:
@@ -39,17 +59,16 @@ def write_file(session: Session, format_: str, path: Path, most: int, of: str = 
     if format_ not in WRITERS:
         raise UserError(f"there is no format `{format_}`", f"the formats are {', '.join(WRITERS)}", "--to")
     if format_ == "callgrind" or of == "steps":
-        needed = NEEDS if format_ == "callgrind" else FLAMES[of].needs
         hint = "sysdock itrace records instructions"
     else:
-        needed = (*FLAMES[of].needs, *_OF_CALLS)
         hint = "the kernel recorder has it: sysdock run --with kernel -- CMD" if of != "calls" else ""
+    needed = tables_needed(session, format_, of)
     missing = [name for name in needed if name not in session.views.available]
     if missing:
         raise UserError(
             f"the recording has no table {missing[0]}", hint or None, str(session.recording.folder)
         )
-    writer = WRITERS[format_]
+    writer = (_STEP_WRITERS if _is_of_steps(session, format_) else WRITERS)[format_]
     if of != "calls":
         if format_ not in FLAME_WRITERS:
             hint = f"{' and '.join(FLAME_WRITERS)} have them"

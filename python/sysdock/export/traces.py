@@ -80,11 +80,11 @@ def write_chrome(session: Session, out: IO[bytes], most: int) -> Written:
 
 # Field numbers of perfetto/protos/perfetto/trace/: trace_packet.proto, track_event/*.proto.
 _PACKET = 1
-_TIMESTAMP, _SEQUENCE, _TRACK_EVENT, _SEQUENCE_FLAGS, _DESCRIPTOR = 8, 10, 11, 13, 60
-_EVENT_TYPE, _EVENT_TRACK, _EVENT_CATEGORY, _EVENT_NAME, _EVENT_NOTE = 9, 11, 22, 23, 4
+TIMESTAMP, _SEQUENCE, TRACK_EVENT, _SEQUENCE_FLAGS, TRACK_DESCRIPTOR = 8, 10, 11, 13, 60
+EVENT_TYPE, EVENT_TRACK, EVENT_CATEGORY, EVENT_NAME, _EVENT_NOTE = 9, 11, 22, 23, 4
 _NOTE_NAME, _NOTE_INT, _NOTE_TEXT = 10, 4, 6
-_UUID, _PARENT, _NAME, _PROCESS, _THREAD = 1, 5, 2, 3, 4
-_BEGIN, _END, _INSTANT = 1, 2, 3
+UUID, _PARENT, NAME, _PROCESS, _THREAD = 1, 5, 2, 3, 4
+BEGIN, END, _INSTANT = 1, 2, 3
 # One sequence of packets; its first clears what was known.
 _OUR_SEQUENCE, _CLEARED = 1, 1
 # The numbers of processes and threads are far below.
@@ -100,18 +100,20 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
         name = comm or command.partition(" ")[0] or "?"
         if life == process:
             about = message([(1, pid), (6, name)])
-            _packet(
-                out, [(_DESCRIPTOR, message([(_UUID, _process_track(process)), (_PROCESS, about)]))], number
+            write_packet(
+                out,
+                [(TRACK_DESCRIPTOR, message([(UUID, _process_track(process)), (_PROCESS, about)]))],
+                number,
             )
         about = message([(1, pid), (2, tid), (5, name)])
         track: list[Field] = [
-            (_UUID, _thread_track(life)),
+            (UUID, _thread_track(life)),
             (_PARENT, _process_track(process)),
             (_THREAD, about),
         ]
-        _packet(out, [(_DESCRIPTOR, message(track))], number)
+        write_packet(out, [(TRACK_DESCRIPTOR, message(track))], number)
     if moments_of(session):
-        _packet(out, [(_DESCRIPTOR, message([(_UUID, _MARKS_TRACK), (_NAME, "marks")]))])
+        write_packet(out, [(TRACK_DESCRIPTOR, message([(UUID, _MARKS_TRACK), (NAME, "marks")]))])
     start = session.recording.manifest["started_ns"]
     # A call ends before the next of its thread begins, but not before calls of other threads do: its end is
     # written with the next one of its thread. At most one call of a thread is open.
@@ -122,10 +124,10 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
         if life in open_ends:
             _slice_end(out, life, min(open_ends.pop(life), at))
         notes = [("path", path), ("bytes", moved), ("offset", offset), ("error", errno)]
-        kind = _BEGIN if dur_ns is not None else _INSTANT
-        event = [(_EVENT_TYPE, kind), (_EVENT_TRACK, _thread_track(life)), (_EVENT_CATEGORY, class_)]
-        event += [(_EVENT_NAME, call), *(_note(*note) for note in notes if note[1] is not None)]
-        _packet(out, [(_TIMESTAMP, at), (_TRACK_EVENT, message(event))])
+        kind = BEGIN if dur_ns is not None else _INSTANT
+        event = [(EVENT_TYPE, kind), (EVENT_TRACK, _thread_track(life)), (EVENT_CATEGORY, class_)]
+        event += [(EVENT_NAME, call), *(_note(*note) for note in notes if note[1] is not None)]
+        write_packet(out, [(TIMESTAMP, at), (TRACK_EVENT, message(event))])
         if dur_ns is not None:
             open_ends[life] = at + dur_ns
         shown += 1
@@ -133,20 +135,20 @@ def write_perfetto(session: Session, out: IO[bytes], most: int) -> Written:
         _slice_end(out, life, end)
     for one in moments_of(session):
         instant: list[Field] = [
-            (_EVENT_TYPE, _INSTANT),
-            (_EVENT_TRACK, _MARKS_TRACK),
-            (_EVENT_CATEGORY, "mark"),
+            (EVENT_TYPE, _INSTANT),
+            (EVENT_TRACK, _MARKS_TRACK),
+            (EVENT_CATEGORY, "mark"),
         ]
-        instant.append((_EVENT_NAME, visible(one.text)))
-        _packet(out, [(_TIMESTAMP, one.at_ns), (_TRACK_EVENT, message(instant))])
+        instant.append((EVENT_NAME, visible(one.text)))
+        write_packet(out, [(TIMESTAMP, one.at_ns), (TRACK_EVENT, message(instant))])
     for field in scheduling_packets(session, most):
-        _packet(out, [field])
+        write_packet(out, [field])
     return Written(shown, calls_total(session))
 
 
 def _slice_end(out: IO[bytes], life: int, at: int) -> None:
-    event = message([(_EVENT_TYPE, _END), (_EVENT_TRACK, _thread_track(life))])
-    _packet(out, [(_TIMESTAMP, at), (_TRACK_EVENT, event)])
+    event = message([(EVENT_TYPE, END), (EVENT_TRACK, _thread_track(life))])
+    write_packet(out, [(TIMESTAMP, at), (TRACK_EVENT, event)])
 
 
 def _note(name: str, value: int | str) -> tuple[int, bytes]:
@@ -155,7 +157,8 @@ def _note(name: str, value: int | str) -> tuple[int, bytes]:
     return _EVENT_NOTE, message([(_NOTE_NAME, name), (kind, shown)])
 
 
-def _packet(out: IO[bytes], fields: Sequence[Field], number: int | None = None) -> None:
+def write_packet(out: IO[bytes], fields: Sequence[Field], number: int | None = None) -> None:
+    """Writes a packet; the first one of a file has the number 0."""
     flags = [(_SEQUENCE_FLAGS, _CLEARED)] if number == 0 else []
     out.write(message([(_PACKET, message([(_SEQUENCE, _OUR_SEQUENCE), *flags, *fields]))]))
 

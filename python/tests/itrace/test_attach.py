@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 from sysdock.analysis import Session
+from sysdock.export.files import write_file
 from sysdock.library import Library
 from sysdock.recording import Recording
 
@@ -324,3 +326,61 @@ def test_no_room_for_events(trace: Trace) -> None:
     assert "trace.sdit: File too large (os error 27); the process goes on untraced" in traced.done.stderr
     manifest = json.loads((traced.folder / "recording.json").read_text())
     assert manifest["captures"][0]["ended_by"] == "write error"
+
+
+def test_lines_of_sources_are_those_of_addr2line(built: Callable[..., Path], trace: Trace) -> None:
+    program = built("threads.c", "-O1", "-pthread", "-static", "-no-pie")
+    traced = trace(program)
+    addresses = [each["address"] for each in traced.instructions("--image", program.name)]
+    assert len(addresses) > 10_000
+    words = ["addr2line", "-e", program]
+    text = "\n".join(map(hex, addresses))
+    done = subprocess.run(words, input=text, capture_output=True, text=True, check=True)
+    # `FILE:LINE (discriminator N)`; what has no debug information is `??:0`.
+    found = Counter(line.partition(" ")[0] for line in done.stdout.splitlines() if "?" not in line)
+    sql = "SELECT concat(path, ':', line), CAST(sum(steps) AS BIGINT) FROM source_lines GROUP BY ALL"
+    assert dict(traced.fetch(sql)) == dict(found)
+    assert any("threads.c:" in place for place in found)
+
+
+def test_reuse_distances_are_those_of_a_list(trace: Trace) -> None:
+    traced = trace("/bin/true")
+    words = (line.split() for line in traced.lines())
+    addresses = [int(word[1], 16) for word in words if word[0] in ("load", "store")]
+    for size in (64, 4096):
+        used: list[int] = []
+        expected: Counter[int | None] = Counter()
+        # The latest first.
+        for block in (address // size for address in addresses):
+            distance = used.index(block) if block in used else None
+            expected[1 << distance.bit_length() - 1 if distance else distance] += 1
+            if distance is not None:
+                del used[distance]
+            used.insert(0, block)
+        sql = "SELECT distance, CAST(sum(times) AS BIGINT) FROM reuse_distances"
+        found = traced.fetch(f"{sql} WHERE kind = 'data' AND block_bytes = {size} GROUP BY distance")
+        assert dict(found) == dict(expected)
+    pages = "SELECT count(DISTINCT page) FROM page_references WHERE kind = 'data'"
+    assert traced.fetch(pages) == [(len(used),)]
+
+
+def test_a_timeline_has_each_call_once(trace: Trace, tmp_path: Path) -> None:
+    traced = trace("/bin/true")
+    out, again = tmp_path / "out.json", tmp_path / "out.perfetto-trace"
+    with Session(Recording.open(traced.folder), Library()) as session:
+        written = write_file(session, "chrome", out, 1_000_000)
+        assert write_file(session, "perfetto", again, 1_000_000) == written
+        few = write_file(session, "chrome", tmp_path / "few", 100)
+    events = json.loads(out.read_text())["traceEvents"]
+    open_: list[dict[str, Any]] = []
+    calls: Counter[str] = Counter()
+    for event in events:
+        if event["ph"] == "B":
+            calls[event["name"]] += 1
+            open_.append(event)
+        elif event["ph"] == "E":
+            assert open_.pop()["ts"] <= event["ts"]
+    assert not open_
+    assert dict(traced.fetch(f"SELECT function, times FROM ({FUNCTIONS})")) == dict(calls)
+    assert written.shown == written.total
+    assert few.shown <= 100 < few.total

@@ -2,6 +2,7 @@
 //! procedure linkage table), and bounded by them or by `.eh_frame`, which stripped files have, too.
 
 use std::{
+    cell::OnceCell,
     collections::BTreeMap,
     fs::File,
     path::{Path, PathBuf},
@@ -10,6 +11,8 @@ use std::{
 use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
 use memmap2::Mmap;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SymbolKind};
+
+use super::lines::Lines;
 
 /// A file and its functions.
 #[derive(Debug)]
@@ -21,6 +24,9 @@ pub(crate) struct ElfImage {
     functions: BTreeMap<u64, (Option<String>, u64)>,
     pub(crate) build_id: Option<String>,
     symbols: &'static str,
+    /// The separate file with debug information, where it gave the names.
+    debug: Option<Mmap>,
+    lines: OnceCell<Lines>,
 }
 
 impl ElfImage {
@@ -28,7 +34,16 @@ impl ElfImage {
     pub(crate) fn without_functions(path: &Path) -> Option<ElfImage> {
         let map = map(path)?;
         let segments = segments_of(&object::File::parse(&*map).ok()?);
-        Some(ElfImage { map, segments, functions: BTreeMap::new(), build_id: None, symbols: "none" })
+        let nothing = (BTreeMap::new(), None, OnceCell::new());
+        Some(ElfImage {
+            map,
+            segments,
+            functions: nothing.0,
+            build_id: None,
+            symbols: "none",
+            debug: nothing.1,
+            lines: nothing.2,
+        })
     }
 
     /// None: it cannot be read as ELF. Debug files are looked for below `root` and on this machine.
@@ -44,16 +59,27 @@ impl ElfImage {
         add_symbols(file.dynamic_symbols(), &mut functions);
         add_linkage(&file, &mut functions);
         let mut symbols = "dynsym";
+        let debug = build_id.as_ref().and_then(|id| debug_file(id, root));
         if file.symbols().next().is_some() {
             add_symbols(file.symbols(), &mut functions);
             symbols = "symtab";
-        } else if let Some(debug) = build_id.as_ref().and_then(|id| debug_file(id, root))
-            && let Ok(debug) = object::File::parse(&*debug)
+        } else if let Some(debug) = &debug
+            && let Ok(debug) = object::File::parse(&**debug)
         {
             add_symbols(debug.symbols(), &mut functions);
             symbols = "debug file";
         }
-        Some(ElfImage { segments, functions, build_id, symbols, map })
+        Some(ElfImage { segments, functions, build_id, symbols, debug, lines: OnceCell::new(), map })
+    }
+
+    /// The source line of an address, as the file states it.
+    pub(crate) fn line(&self, address: u64) -> Option<(&str, u32)> {
+        let read = || {
+            let own = object::File::parse(&*self.map).ok().filter(|file| file.section_by_name(".debug_line").is_some());
+            let separate = || object::File::parse(&**self.debug.as_ref()?).ok();
+            own.or_else(separate).map(|file| Lines::read(&file)).unwrap_or_default()
+        };
+        self.lines.get_or_init(read).find(address)
     }
 
     pub(crate) fn symbols(&self) -> &'static str {

@@ -2,6 +2,7 @@
 
 mod elf;
 mod kallsyms;
+mod lines;
 mod programs;
 
 use std::{
@@ -96,6 +97,8 @@ pub(crate) struct Images {
     programs: programs::Programs,
     /// Functions that were found before, by process and block.
     known: FxHashMap<(i32, u32), u32>,
+    /// Where blocks of users lie, by process and block: the image, and the address there.
+    addresses: FxHashMap<(i32, u32), (u32, u64)>,
 }
 
 impl Images {
@@ -121,6 +124,7 @@ impl Images {
             mappings,
             programs: programs::Programs::below(facts.root.as_ref().map(|root| folder.join(root))),
             known: FxHashMap::default(),
+            addresses: FxHashMap::default(),
         };
         images.learn(facts.places.as_ref());
         images
@@ -191,6 +195,7 @@ impl Images {
             let offset = (block.address - mapping.start).wrapping_add(mapping.offset);
             if elf.has(offset, &block.code) {
                 let Some(address) = elf.address_of(offset) else { continue };
+                self.addresses.insert((tgid, number), (image, address));
                 return self.user_function(image, address);
             }
             if index < own_count && unverified.is_none() {
@@ -202,10 +207,17 @@ impl Images {
             && let Some((path, address)) = self.programs.find(block, tgid)
         {
             let image = self.image(&path);
+            self.addresses.insert((tgid, number), (image, address));
             return self.user_function(image, address);
         }
         let (image, address) = unverified.unwrap_or_else(|| (self.image("[unknown]"), block.address));
         self.user_function(image, address)
+    }
+
+    /// The source line of an instruction, so many bytes after the beginning of a block of a process.
+    pub(crate) fn line(&self, tgid: i32, number: u32, offset: u64) -> Option<(&str, u32)> {
+        let (image, address) = self.addresses.get(&(tgid, number))?;
+        self.images[*image as usize].elf.as_ref()?.line(address + offset)
     }
 
     fn user_function(&mut self, image: u32, address: u64) -> u32 {
