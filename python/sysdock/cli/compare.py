@@ -140,10 +140,12 @@ def command(
     with open_session(a, options) as first, open_session(b, options) as second:
         if analysis is not None:
             _rows_of(first, second, analysis, parse_params(pairs), limit, format_, lang, raw=raw)
+            _remark_on_conditions(first, second)
             remark_on(first)
             remark_on(second)
             return
         _remark_on_commands(first, second)
+        _remark_on_conditions(first, second)
         found = compare(first, second)
         if part in found.not_computed:
             # Nothing else was asked for.
@@ -167,6 +169,21 @@ def _remark_on_commands(a: Session, b: Session) -> None:
     commands = [session.recording.manifest.get("command") for session in (a, b)]
     if all(commands) and commands[0] != commands[1]:
         remark(f"the commands differ: {commands[0]} | {commands[1]}")
+
+
+def _remark_on_conditions(a: Session, b: Session) -> None:
+    """Numbers that were counted in different ways differ for that reason."""
+    from sysdock.cli.output import remark
+    from sysdock.sections import sections_of
+
+    for section in sections_of(a):
+        if section.conditions is None or section not in sections_of(b):
+            continue
+        of_a, of_b = section.conditions(a), section.conditions(b)
+        for name in dict.fromkeys([*of_a, *of_b]):
+            values = [conditions.get(name, "not known") for conditions in (of_a, of_b)]
+            if values[0] != values[1]:
+                remark(f"the {name} differs, so numbers cannot be compared: {values[0]} | {values[1]}")
 
 
 def _rows_of(

@@ -33,6 +33,12 @@ _TOTALS = {
     "pages": ("SELECT count(DISTINCT page) FROM page_references", ("pages", "ページ")),
 }
 
+_CONDITIONS = {
+    "backend": ("backend", "バックエンド"),
+    "cpu model": ("processor", "プロセッサー"),
+    "path of requests": ("path of requests", "リクエストの経路"),
+}
+
 
 def _totals(session: Session) -> dict[str, Total]:
     """What was counted of the tables that the recording has."""
@@ -57,16 +63,16 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
 
 def _where(session: Session) -> Sequence[Fact]:
     """Who executed the instructions: without it, two numbers cannot be compared."""
+    found = _conditions(session)
+    return [Fact(words, (found[key], found[key])) for key, words in _CONDITIONS.items() if key in found]
+
+
+def _conditions(session: Session) -> dict[str, str]:
+    """Who executed the instructions, as far as known."""
     if "environment" not in session.views.available:
-        return []
-    sql = "SELECT name, value FROM environment WHERE section = 'trace'"
-    found = dict(session.fetch(sql))
-    names = {
-        "backend": ("backend", "バックエンド"),
-        "cpu model": ("processor", "プロセッサー"),
-        "path of requests": ("path of requests", "リクエストの経路"),
-    }
-    return [Fact(words, (found[key], found[key])) for key, words in names.items() if found.get(key)]
+        return {}
+    found = dict(session.fetch("SELECT name, value FROM environment WHERE section = 'trace'"))
+    return {key: found[key] for key in _CONDITIONS if found.get(key)}
 
 
 def _screen(session: Session) -> Sequence[ScreenTable]:
@@ -99,4 +105,5 @@ SECTION = Section(
     coverage=_coverage,
     screen=_screen,
     totals=_totals,
+    conditions=_conditions,
 )

@@ -79,6 +79,7 @@ class Section:
     `compared`: what it lists by change.
     `doubt`: why an `ok` of a rule that reads these tables cannot be trusted, where that is not the share of
     its input that was understood. `statement`: what it says where rules have nothing to judge.
+    `conditions`: what two recordings must have in common for their numbers to be comparable, by name.
     """
 
     about: str
@@ -91,6 +92,7 @@ class Section:
     compared: Sequence[Compared] = ()
     doubt: Callable[[Session, set[str]], Words | None] | None = None
     statement: Callable[[Session, str], Statement | None] | None = None
+    conditions: Callable[[Session], dict[str, str]] | None = None
     # The analysis that shows its lines.
     question: str = ""
     # What answers questions about it, for whoever asked for something else.
