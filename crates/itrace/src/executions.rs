@@ -23,7 +23,8 @@ struct Executions {
 /// Counts blocks of one request.
 #[derive(Default)]
 pub(crate) struct ExecutionCounts {
-    by_process: FxHashMap<i32, Executions>,
+    /// Few; the one that executes is found without hashing.
+    by_process: Vec<(i32, Executions)>,
 }
 
 /// A line of a function, by number; the path of its source.
@@ -37,7 +38,11 @@ impl ExecutionCounts {
         if at.mode == Mode::Kernel {
             return;
         }
-        let process = self.by_process.entry(at.process).or_default();
+        let place = self.by_process.iter().position(|(process, _)| *process == at.process).unwrap_or_else(|| {
+            self.by_process.push((at.process, Executions::default()));
+            self.by_process.len() - 1
+        });
+        let process = &mut self.by_process[place].1;
         if executed == code.count && steps.single == u64::from(executed) {
             if process.whole.len() <= at.block as usize {
                 process.whole.resize(at.block as usize + 1, 0);

@@ -72,8 +72,9 @@ pub(crate) struct Tables<'r> {
     entries: Vec<Entry>,
     switches: Of<rows::TaskSwitches>,
     pages: FxHashMap<Page, (u64, u32)>,
-    /// By request.
-    executions: FxHashMap<i32, ExecutionCounts>,
+    /// Of the request, and of those that are over.
+    executions: ExecutionCounts,
+    executed: Vec<(i32, ExecutionCounts)>,
     reuse: Reuse,
     distances: Of<rows::ReuseDistances<'static>>,
     /// By request and path: times, own steps, steps with those that were called.
@@ -110,7 +111,8 @@ impl<'r> Tables<'r> {
             entries: Vec::new(),
             switches: Batch::default(),
             pages: FxHashMap::default(),
-            executions: FxHashMap::default(),
+            executions: ExecutionCounts::default(),
+            executed: Vec::new(),
             reuse: Reuse::new(),
             distances: Batch::default(),
             paths: FxHashMap::default(),
@@ -139,6 +141,9 @@ impl<'r> Tables<'r> {
                 distance: class.distance,
                 times: class.times as i64,
             });
+        }
+        if request_id != OUTSIDE {
+            self.executed.push((request_id, std::mem::take(&mut self.executions)));
         }
         if let Some(request) = self.requests.last_mut() {
             request.end.get_or_insert(steps);
@@ -254,9 +259,7 @@ impl<'r> Tables<'r> {
     }
 
     fn write_lines(&mut self, follower: &Follower<'_>) -> Result<(), TableError> {
-        let mut requests: Vec<_> = std::mem::take(&mut self.executions).into_iter().collect();
-        requests.sort_unstable_by_key(|(request, _)| *request);
-        for (request_id, mut executions) in requests {
+        for (request_id, mut executions) in std::mem::take(&mut self.executed) {
             let lines = executions.take_lines(follower);
             self.recording.write_rows(lines.iter().map(|((function, path, line), steps)| rows::SourceLines {
                 request_id,
@@ -376,7 +379,7 @@ impl Sink for Tables<'_> {
         if executed > 0 {
             self.reuse.executed(&at, block);
             if self.request != OUTSIDE {
-                self.executions.entry(self.request).or_default().add(&at, block, executed, steps);
+                self.executions.add(&at, block, executed, steps);
             }
         }
         // One that was counted before, or that found no iteration left, refers to nothing.

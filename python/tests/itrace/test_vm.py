@@ -15,9 +15,9 @@ from click.testing import CliRunner
 from sysdock.analysis import Session
 from sysdock.cli.itrace_vm import vm
 from sysdock.errors import UserError
-from sysdock.itrace import tracing
+from sysdock.itrace import facts, tracing
 from sysdock.itrace.files import find_plugin
-from sysdock.itrace.qemu import find_qemu
+from sysdock.itrace.qemu import Guest, find_qemu
 from sysdock.recording import Recording
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -208,3 +208,36 @@ def test_a_guest_that_panics_shows_its_console(build: Build, tmp_path: Path) -> 
         build(str(path))
     assert "the guest's kernel panicked: not syncing: sysrq triggered crash" in str(raised.value)
     assert "sysrq_handle_crash" in str(raised.value)
+
+
+@pytest.mark.more
+def test_switches_of_tasks_are_those_that_the_kernel_traces(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracing_folder = "/sys/kernel/tracing"
+    start = f"mount -t tracefs t {tracing_folder}; echo 1 >{tracing_folder}/events/sched/sched_switch/enable"
+    service = tmp_path / "traced.toml"
+    words = json.dumps(["/bin/busybox", "sh", "-c", f"{start}; exec busybox httpd -f -p 80 -h /srv/www"])
+    service.write_text(
+        f'packages = ["busybox-static"]\ncommand = {words}\nport = 80\nrequest = "/a"\n\n[sizes]\n"/srv/www/a" = 6040\n'
+    )
+    guest, seen = build(str(service)), []
+
+    def tasks(machine: Guest) -> list[facts.Task]:
+        # The guest still runs, and its kernel has noted what it did meanwhile.
+        seen.append(machine.do(f"get {tracing_folder}/trace").decode())
+        return known(machine)
+
+    known = facts.tasks
+    monkeypatch.setattr(facts, "tasks", tasks)
+    rec = record(guest, tmp_path / "rec", "--request", "/a")
+    noted = re.findall(r"sched_switch:.* prev_pid=(\d+) .* next_pid=(\d+) ", seen[-1])
+    with Session(Recording.open(rec)) as session:
+        sql = """SELECT p.pid, n.pid FROM task_switches AS s
+            JOIN traced_tasks AS p ON p.task_id = s.previous_task_id
+            JOIN traced_tasks AS n ON n.task_id = s.task_id ORDER BY s.step"""
+        found = [(str(before), str(after)) for before, after in session.fetch(sql)]
+    assert len(found) > 5
+    # Those of the request, among those before and after it.
+    parts = [noted[at : at + len(found)] for at in range(len(noted))]
+    assert found in parts
