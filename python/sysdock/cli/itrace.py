@@ -126,6 +126,26 @@ def dump(ctx: click.Context, /, rec: Path, format_: str | None, **options: str |
     ctx.exit(_run(["dump", *words, "--", str(rec)]))
 
 
+def show_instructions(rec: Path, params: dict[str, str], limit: int | None, format_: str) -> None:
+    """The same as `sysdock show REC itrace/dump`, where options are parameters."""
+    from sysdock.errors import UserError, did_you_mean
+
+    known = [option.name for option in dump.params if option.name not in ("rec", "limit", "format_")]
+    for name in params:
+        if name not in known:
+            raise UserError(
+                f"itrace/dump has no parameter `{name}`",
+                did_you_mean(name, known, f"known: {', '.join(known)}"),
+            )
+    if format_ == "csv":
+        raise UserError("instructions have no csv", "--format json prints an object a line", "--format csv")
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in params.items()]
+    words += [f"--limit={limit}"] if limit is not None else []
+    words += ["--format=json"] if format_ == "json" else []
+    if code := _run(["dump", *words, "--", str(rec)]):
+        raise SystemExit(code)
+
+
 def _run(words: list[str]) -> int:
     """The exit status of a verb of the native program that prints."""
     import subprocess

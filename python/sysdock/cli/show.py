@@ -31,6 +31,7 @@ _EPILOG = """Example:
   sysdock show rec io/files --file '/usr/share/*' --format csv
   sysdock show rec io/calls_over_time -p interval_s=0.5 --plot calls.png
   sysdock show rec time/where --per 100000
+  sysdock show rec itrace/dump -p function=memcpy
   sysdock show /data/lake jobs/history --engine spark://head:7077
 """
 
@@ -85,6 +86,11 @@ def command(
     from sysdock.cli.output import print_result, remark, remark_on
 
     params = parse_params(pairs)
+    if analysis == "itrace/dump":
+        from sysdock.cli.itrace import show_instructions
+
+        show_instructions(recording, params, limit, format_)
+        return
     with open_session(recording, options, engine) as session:
         found = session.library.analysis(analysis)
         if plot and per:

@@ -303,6 +303,10 @@ def test_the_verbs_make_and_read_a_recording(built: Callable[..., Path], tmp_pat
     assert [row["steps"] for row in json.loads(shown.stdout)] == [20_108]
     dumped = sysdock("itrace", "dump", rec, "--limit", "1")
     assert (dumped.returncode, dumped.stdout.count("\n")) == (0, 1)
+    shown = sysdock("show", rec, "itrace/dump", "-p", "function=_start", "--limit", "1")
+    assert (shown.returncode, shown.stdout) == (0, dumped.stdout)
+    wrong = sysdock("show", rec, "itrace/dump", "-p", "funktion=_start")
+    assert (wrong.returncode, "did you mean function?" in wrong.stderr) == (2, True)
     assert sysdock("itrace", "decode", rec, "--limit", "1").stdout == "task 0\n"
     assert sysdock("itrace", "convert", rec, "-o", copy).returncode == 0
     again = sysdock("itrace", "attach", "-o", rec, "--", program)
