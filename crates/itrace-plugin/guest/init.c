@@ -8,8 +8,11 @@
 //   tasks                     for each task: `== PID TGID NAME`, then /proc/PID/maps
 //   warm COUNT PORT PATH      so many requests; the last answer's length and first line
 //   request FIRST LAST COUNT PORT PATH   so many requests between two markers
+//   run FIRST LAST COUNT NAME a command of FOLDER/requests, so many times between two markers: its status (-1: it did not end) and its first line.
+//                             If FOLDER/lines has a line of that name, the command is started before, and stays: it gets the line so many times, and
+//                             answers each time
 //   mark VALUE                a marker
-//   settle                    what was begun is over
+//   settle                    what was begun is over, and on the disk
 //   hold                      answers; from then on, looks whether there is a command in place of `none` in qemu's configuration, and obeys it
 //
 // The snapshot is of a guest that holds. The configuration is that of the qemu that loads it: so nothing has to reach the guest from outside before
@@ -41,6 +44,9 @@
 
 #define FOLDER "/.sysdock"
 #define PORT_DEVICE "/dev/vport0p1"
+#define DISK "/dev/vda"
+// Of the guest's own time: what a command may take.
+#define PATIENCE_S 20
 
 // What the first process knows, and the one that talks to the host asks for.
 static volatile struct { int has_ended, status; } *service;
@@ -154,6 +160,22 @@ static void load_modules(void)
 		fclose(list);
 }
 
+// FOLDER/disk says where, if there is one.
+static void mount_disk(void)
+{
+	char place[200];
+	FILE *file = fopen(FOLDER "/disk", "r");
+	if (file && fscanf(file, "%199s", place) == 1) {
+		for (int tries = 0; access(DISK, F_OK) && tries < 100; tries++)
+			sleep_ms(10);
+		mkdir(place, 0755);
+		if (mount(DISK, place, "ext4", 0, ""))
+			complain(place);
+	}
+	if (file)
+		fclose(file);
+}
+
 static void set_address(int any, struct ifreq *device, int request, const char *text)
 {
 	struct sockaddr_in *address = (void *)&device->ifr_addr;
@@ -185,9 +207,9 @@ static char **words_of(const char *name)
 {
 	static char text[65536];
 	static char *words[512];
-	char path[100];
+	char path[300];
 	int count = 0;
-	snprintf(path, sizeof(path), FOLDER "/%s", name);
+	snprintf(path, sizeof(path), FOLDER "/%.250s", name);
 	int file = open(path, O_RDONLY);
 	ssize_t length = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
 	text[length > 0 ? length : 0] = 0;
@@ -198,17 +220,18 @@ static char **words_of(const char *name)
 	return words;
 }
 
+static char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "LANG=C", NULL };
+
+// 0: there is none, as all requests are commands.
 static pid_t start_service(void)
 {
-	static char *const environment[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "LANG=C", NULL };
-	pid_t pid = fork();
-	if (pid)
+	char **words = words_of("service");
+	pid_t pid = words[0] ? fork() : 0;
+	if (pid || !words[0])
 		return pid;
 	setsid();
-	char **words = words_of("service");
-	if (words[0])
-		execvpe(words[0], words, environment);
-	complain(words[0] ? words[0] : "no command for the service");
+	execvpe(words[0], words, environment);
+	complain(words[0]);
 	_exit(127);
 }
 
@@ -321,6 +344,145 @@ static void request(int first, int last, long count, int number, const char *pat
 	snprintf(answer.first_line, sizeof(answer.first_line), "%.*s", (int)strcspn(answer.head, "\r\n"), answer.head);
 }
 
+// ---- Requests that are commands
+
+// `status` is -1 while it is not known.
+static struct { int status; char first_line[200]; } done;
+static volatile pid_t command;
+
+// A command that does not end, or answer, is killed; what waits for it goes on then.
+static void out_of_time(int signal)
+{
+	(void)signal;
+	if (command > 0)
+		kill(command, SIGKILL);
+}
+
+static void nothing(int signal)
+{
+	(void)signal;
+}
+
+static void start_command(char **words, int in, int out)
+{
+	command = fork();
+	if (command)
+		return;
+	dup2(in, 0);
+	dup2(out, 1);
+	dup2(out, 2);
+	execvpe(words[0], words, environment);
+	complain(words[0]);
+	_exit(127);
+}
+
+static int status_of(int status)
+{
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	return WTERMSIG(status) == SIGKILL ? -1 : 128 + WTERMSIG(status);
+}
+
+static void keep_first_line(const char *text)
+{
+	snprintf(done.first_line, sizeof(done.first_line), "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+// Started and waited for; nothing else lies between the markers.
+static void run_command(int first, int last, long count, char **words)
+{
+	char text[200];
+	ssize_t length;
+	int in = open("/dev/null", O_RDONLY | O_CLOEXEC), out = memfd_create("output", MFD_CLOEXEC), status = 0;
+	mark(first);
+	for (; count > 0 && !status; count--) {
+		start_command(words, in, out);
+		waitpid(command, &status, 0);
+	}
+	mark(last);
+	command = 0;
+	done.status = status_of(status);
+	length = pread(out, text, sizeof(text) - 1, 0);
+	text[length > 0 ? length : 0] = 0;
+	keep_first_line(text);
+	close(in), close(out);
+}
+
+// The line, and what comes back up to the end of a line. How many bytes that are; nothing, if the command ended.
+static ssize_t exchange(int to, int from, const char *line, size_t length, char *text, size_t room)
+{
+	size_t have = 0;
+	if (write(to, line, length) != (ssize_t)length)
+		return 0;
+	while (have < room - 1) {
+		ssize_t more = read(from, text + have, room - 1 - have);
+		if (more <= 0)
+			return 0;
+		have += more;
+		text[have] = 0;
+		if (text[have - 1] == '\n')
+			break;
+	}
+	return have;
+}
+
+// Exchanges before the first marker: what the command, or a server for it, does only once is done then.
+#define UNTRACED 2
+
+// If it is traced, the command stays, so that the host can ask for its maps.
+static void converse(int first, int last, long count, char **words, const char *line)
+{
+	static char text[1 << 16];
+	int to[2], from[2], status = 0;
+	size_t length = strlen(line);
+	ssize_t have = 1;
+	text[0] = 0;
+	if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC))
+		return;
+	start_command(words, to[0], from[1]);
+	close(to[0]), close(from[1]);
+	for (int number = 0; number < UNTRACED && have > 0; number++)
+		have = exchange(to[1], from[0], line, length, text, sizeof(text));
+	mark(first);
+	for (; count > 0 && have > 0; count--)
+		have = exchange(to[1], from[0], line, length, text, sizeof(text));
+	mark(last);
+	keep_first_line(text);
+	done.status = have > 0 ? 0 : -1;
+	if (first && have > 0)
+		return;
+	close(to[1]), close(from[0]);
+	if (waitpid(command, &status, 0) == command && (done.status || status))
+		done.status = status_of(status) ? status_of(status) : done.status;
+	command = 0;
+}
+
+static void run(int first, int last, long count, const char *name)
+{
+	static char line[4096];
+	char path[300];
+	snprintf(path, sizeof(path), "requests/%.250s", name);
+	char **words = words_of(path);
+	done.status = 127;
+	snprintf(done.first_line, sizeof(done.first_line), "no such request");
+	if (!words[0])
+		return;
+	snprintf(path, sizeof(path), FOLDER "/lines/%.250s", name);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = file < 0 ? 0 : read(file, line, sizeof(line) - 1);
+	line[length > 0 ? length : 0] = 0;
+	close(file);
+	// Handlers, which `exec` takes back: a command gets these signals as others do.
+	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = nothing }, NULL);
+	sigaction(SIGALRM, &(struct sigaction){ .sa_handler = out_of_time }, NULL);
+	alarm(PATIENCE_S);
+	if (line[0])
+		converse(first, last, count, words, line);
+	else
+		run_command(first, last, count, words);
+	alarm(0);
+}
+
 static void wait_for(int number, long ms)
 {
 	for (; ms > 0; ms -= 20) {
@@ -370,12 +532,16 @@ static void obey(char *line)
 	} else if (sscanf(line, "request %ld %ld %ld %ld %1023s", &first, &last, &count, &number, path) == 5) {
 		request(first, last, count, number, path);
 		say("%ld %s", answer.bytes, answer.first_line);
+	} else if (sscanf(line, "run %ld %ld %ld %1023s", &first, &last, &count, path) == 4) {
+		run(first, last, count, path);
+		say("%d %s", done.status, done.first_line);
 	} else if (sscanf(line, "mark %ld", &number) == 1) {
 		mark(number);
 	} else if (!strcmp(line, "hold")) {
 		hold();
 		return;
 	} else if (!strcmp(line, "settle")) {
+		sync();
 		settle();
 	} else {
 		say("unknown: %s", line);
@@ -390,7 +556,7 @@ static void serve(void)
 	size_t length = 0;
 	char byte;
 	prctl(PR_SET_NAME, "client");
-	for (int tries = 0; (port = open(PORT_DEVICE, O_RDWR)) < 0 && tries < 200; tries++)
+	for (int tries = 0; (port = open(PORT_DEVICE, O_RDWR | O_CLOEXEC)) < 0 && tries < 200; tries++)
 		sleep_ms(10);
 	if (port < 0) {
 		complain(PORT_DEVICE);
@@ -413,6 +579,7 @@ int main(void)
 {
 	mount_all();
 	load_modules();
+	mount_disk();
 	write_to("/proc/sys/kernel/kptr_restrict", "0\n");
 	int any = socket(AF_INET, SOCK_DGRAM, 0);
 	set_up(any, "lo");
@@ -420,14 +587,17 @@ int main(void)
 	close(any);
 	sethostname("traced", 6);
 	service = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid_t pid = start_service(), ended;
-	if (!fork())
+	pid_t pid = start_service(), server = fork(), ended;
+	if (!server)
 		serve();
 	for (int status;;) {
 		ended = wait(&status);
 		if (ended == pid) {
 			service->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 			service->has_ended = 1;
+		} else if (ended == server) {
+			// Without it, nobody would ever know: the kernel panics where its first process ends.
+			return 1;
 		} else if (ended < 0) {
 			pause();
 		}

@@ -29,6 +29,7 @@ _RUN_EPILOG = """Examples:
 \b
   sysdock itrace vm run guest -o rec
   sysdock itrace vm run guest -o rec --request /cgi/shell --path virtio-net
+  sysdock itrace vm run database -o rec --request select
 """
 _QEMU = click.option("--qemu", metavar="PROGRAM", help="Which qemu-system-x86_64: 7.2 or newer.")
 
@@ -82,7 +83,7 @@ def build(
     """Make a guest: its files, its kernel, and a snapshot in which the service is warm.
 
     SERVICE: a file of TOML that names packages of Debian, a tree or an export of a container, and a
-    command; or apache, nginx, busybox.
+    command; or apache, nginx, busybox, files (starts a program, writes with fsync), postgres.
     """
     from sysdock.itrace import building
     from sysdock.itrace.kernel import find_kernel
@@ -103,7 +104,9 @@ def build(
 @click.argument("guest", type=click.Path(path_type=Path))
 @new_recording_option
 @click.option(
-    "--request", metavar="PATH", help="What is requested. Default: what the guest was warmed up with."
+    "--request",
+    metavar="REQUEST",
+    help="A path, or the name of a command of the service. Default: what the guest was warmed up with.",
 )
 @click.option(
     "--path",
@@ -120,6 +123,7 @@ def build(
     help="End after N instructions; 10^9.",
 )
 @click.option("--control-flow", is_flag=True, help="Without addresses of memory: twice as fast.")
+@click.option("--fail", is_flag=True, help="End with status 1 if the request fails.")
 @click.option("--events", is_flag=True, help="REC is no recording: events, and what is known beside them.")
 @_QEMU
 @share_option
@@ -135,6 +139,7 @@ def run(
     path: str,
     limit: int,
     control_flow: bool,
+    fail: bool,
     events: bool,
     qemu: str | None,
     share: bool,
@@ -153,13 +158,16 @@ def run(
     built = read_built(guest)
     asked = tracing.Asked(request or built.request, path, limit, control_flow)
     program = find_qemu(qemu)
-    if events:
-        tracing.run(guest, output, asked, qemu=program, say=_say)
-        return
     output.absolute().parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="sysdock-", dir=output.absolute().parent) as name:
-        tracing.run(guest, Path(name), asked, qemu=program, say=_say)
-        convert_events(ctx, Path(name), output, share, with_report, lang)
+        folder = output if events else Path(name)
+        status = tracing.run(guest, folder, asked, qemu=program, say=_say)
+        if wrong := status.get("answer"):
+            _say(f"{asked.request}: {wrong}")
+        if not events:
+            convert_events(ctx, folder, output, share, with_report, lang)
+    if wrong and fail:
+        ctx.exit(1)
 
 
 def convert_events(

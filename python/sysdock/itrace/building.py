@@ -1,6 +1,7 @@
 """Makes a guest: its files, its kernel, and a snapshot in which its service answers and is warm.
 
-A guest is a folder: guest.json (`Built`), kernel, initramfs, root (tree of the service), kallsyms, snapshot.
+A guest is a folder: guest.json (`Built`), kernel, initramfs, root (tree of the service), kallsyms, snapshot;
+disk, if the service has one: as it was when the snapshot was taken.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ import json
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from sysdock.errors import UserError
 from sysdock.itrace import cpio, facts
+from sysdock.itrace.disk import make_disk
 from sysdock.itrace.files import find_init
 from sysdock.itrace.kernel import Kernel, copy_modules
 from sysdock.itrace.qemu import Guest, Machine, started
@@ -23,6 +25,8 @@ from sysdock.itrace.service import Service, make_tree
 
 # Of the guest's own time, which its instructions make: about as many nanoseconds.
 _READY_MS = 60_000
+# A server may listen before it answers: so often a command is tried, each 0.2 s of the guest's time.
+_TRIES = 50
 Say = Callable[[str], None]
 
 
@@ -37,6 +41,9 @@ class Built:
     request: str
     warm: int
     mitigations: str
+    # Of the requests that are commands: the names, and whether there is a disk.
+    requests: list[str] = field(default_factory=list)
+    has_disk: bool = False
 
 
 def build(
@@ -57,7 +64,10 @@ def build(
         make_tree(service, folder / "root", cache)
         _make_first_memory(service, kernel, folder)
         shutil.copyfile(kernel.image, folder / "kernel")
-        built = _boot(service, kernel, Machine(qemu, folder, memory_mb), warm, say)
+        if service.disk:
+            make_disk(folder / "disk", folder / "root" / service.disk.lstrip("/"), service.disk_mb)
+        machine = Machine(qemu, folder, memory_mb, has_disk=service.disk is not None, keeps_disk=True)
+        built = _boot(service, kernel, machine, warm, say)
         (folder / "guest.json").write_text(json.dumps(asdict(built), indent=1) + "\n")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -80,22 +90,36 @@ def _make_first_memory(service: Service, kernel: Kernel, folder: Path) -> None:
         # Among the files of the service, so that its functions have names in the trace.
         shutil.copy(find_init(), folder / "root" / "init")
         (folder / "root" / "init").chmod(0o755)
-        copy_modules(kernel, own / ".sysdock" / "modules")
-        (own / ".sysdock" / "service").write_text("".join(f"{word}\n" for word in service.command))
+        copy_modules(kernel, own / ".sysdock" / "modules", has_disk=service.disk is not None)
+        _write_commands(service, own / ".sysdock")
         with open(folder / "initramfs", "wb") as out:
             cpio.pack([folder / "root", own], out)
+
+
+def _write_commands(service: Service, folder: Path) -> None:
+    """What the guest's first process starts: words of commands, one a line."""
+    (folder / "service").write_text("".join(f"{word}\n" for word in service.command))
+    for part in ("requests", "lines"):
+        (folder / part).mkdir()
+    for name, words in service.requests.items():
+        (folder / "requests" / name).write_text("".join(f"{word}\n" for word in words))
+    for name, line in service.lines.items():
+        (folder / "lines" / name).write_text(f"{line}\n")
+    if service.disk:
+        (folder / "disk").write_text(service.disk)
 
 
 def _boot(service: Service, kernel: Kernel, machine: Machine, warm: int, say: Say) -> Built:
     say("booting")
     with TemporaryDirectory(prefix="sysdock-") as name, started(machine, Path(name)) as guest:
         guest.ask("cont")
-        _wait_for_service(guest, service)
+        if service.port:
+            _wait_for_service(guest, service)
         say(f"warming up: {warm} requests")
-        answered = guest.do(f"warm {warm} {service.port} {service.request}").decode(errors="replace")
-        if warm and " 200 " not in f"{answered} ":
-            hint = f"`request` in {service.place} is what it is warmed up with\n{guest.last_of_console()}"
-            raise UserError(f"{service.request}: answered `{answered.partition(' ')[2]}`", hint)
+        if service.port and service.request not in service.requests:
+            _warm(guest, service, warm)
+        for each in service.requests:
+            _warm_command(guest, service, each, warm)
         (machine.folder / "kallsyms").write_bytes(guest.do("get /proc/kallsyms"))
         mitigations = facts.mitigations(guest)
         guest.do("settle")
@@ -110,7 +134,42 @@ def _boot(service: Service, kernel: Kernel, machine: Machine, warm: int, say: Sa
             request=service.request,
             warm=warm,
             mitigations=mitigations,
+            requests=list(service.requests),
+            has_disk=machine.has_disk,
         )
+
+
+def complaint(answered: str, *, is_command: bool) -> str | None:
+    """What is wrong with an answer of the guest's client; None: nothing, as far as it says.
+
+    answered: a number, then the first line; the number is a status for a command, else one of bytes.
+    """
+    number, _, line = answered.partition(" ")
+    if is_command and number != "0":
+        what = "no answer in time" if number == "-1" else f"status {number}"
+        return f"{what}: {line}" if line else what
+    return f"answered `{line}`" if not is_command and " 200 " not in f"{line} " else None
+
+
+def _warm(guest: Guest, service: Service, count: int) -> None:
+    answered = guest.do(f"warm {count} {service.port} {service.request}").decode(errors="replace")
+    if count and (wrong := complaint(answered, is_command=False)):
+        hint = f"`request` in {service.place} is what it is warmed up with\n{guest.last_of_console()}"
+        raise UserError(f"{service.request}: {wrong}", hint)
+
+
+def _warm_command(guest: Guest, service: Service, name: str, count: int) -> None:
+    for _ in range(_TRIES if count else 0):
+        answered = guest.do(f"run 0 0 1 {name}").decode(errors="replace")
+        if not (wrong := complaint(answered, is_command=True)):
+            guest.do(f"run 0 0 {count} {name}")
+            return
+        if wrong.startswith("no answer"):
+            break
+        guest.do("settle")
+    if count:
+        hint = f"`requests` in {service.place}: {' '.join(service.requests[name])}\n{guest.last_of_console()}"
+        raise UserError(f"{name}: {wrong}", hint)
 
 
 def _wait_for_service(guest: Guest, service: Service) -> None:

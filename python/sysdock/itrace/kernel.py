@@ -15,6 +15,9 @@ PACKAGE = "linux-image-cloud-amd64"
 # In the order in which they need each other. What a kernel has built in has no file.
 _MODULES = "virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_console failover"
 MODULES = f"{_MODULES} net_failover virtio_net".split()
+DISK_MODULES = ["virtio_blk", "crc16", "crc32c_generic", "mbcache", "jbd2", "ext4"]
+# Older kernels have the first two inside of virtio_pci; newer ones the third in their library.
+_MAY_LACK = ("virtio_pci_legacy_dev", "virtio_pci_modern_dev", "crc32c_generic")
 
 
 @dataclass
@@ -76,22 +79,20 @@ def _release(image: Path) -> str:
     return head[start : head.find(b"\0", start)].decode(errors="replace").split()[0]
 
 
-def copy_modules(kernel: Kernel, folder: Path) -> None:
+def copy_modules(kernel: Kernel, folder: Path, *, has_disk: bool = False) -> None:
     """The modules and their order. UserError: one that qemu needs is neither there nor built in."""
     folder.mkdir(parents=True)
     own = kernel.modules / kernel.release
     listed = own / "modules.builtin"
     built_in = listed.read_text().replace("-", "_") if listed.is_file() else ""
     order, missing = [], []
-    for name in MODULES:
+    for name in MODULES + DISK_MODULES * has_disk:
         files = list(own.rglob(f"{name}.ko*"))
         if files:
             (folder / f"{name}.ko").write_bytes(_plain(files[0]))
             order.append(f"{name}.ko\n")
-        elif not re.search(rf"/{name}\.ko", built_in):
+        elif not re.search(rf"/{name}\.ko", built_in) and name not in _MAY_LACK:
             missing.append(name)
-    # Older kernels have these two inside of virtio_pci.
-    missing = [name for name in missing if not name.endswith("_dev")]
     if missing:
         hint = "a kernel with virtio: that of the package linux-image-cloud-amd64 has it"
         raise UserError(f"lacks modules: {', '.join(missing)}", hint, str(own))

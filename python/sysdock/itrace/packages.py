@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from sysdock.errors import UserError
@@ -35,12 +36,16 @@ _DEPENDS += ["--no-replaces", "--no-enhances"]
 _DOWNLOAD = ["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root"]
 
 
-def with_dependencies(names: list[str]) -> list[str]:
-    """The packages and all that they need to run. UserError: apt does not know them, or there is no apt."""
+def with_dependencies(names: list[str], without: Sequence[str] = ()) -> list[str]:
+    """The packages and all that they need to run, but those `without` which they do.
+
+    UserError: apt does not know them, or there is no apt.
+    """
     text = _run(["apt-cache", "depends", *_DEPENDS, *names])
     # Lines without a blank in front are packages; those in <> are names that several provide.
     found = re.findall(r"^([a-z0-9][^\s:<]+)(?::\S+)?$", text, re.MULTILINE)
-    return sorted({name for name in found if name not in _NOT_NEEDED and not name.startswith("perl")})
+    left_out = _NOT_NEEDED.union(without)
+    return sorted({name for name in found if name not in left_out and not name.startswith("perl")})
 
 
 def fetch(names: list[str], cache: Path) -> list[Path]:
@@ -52,12 +57,12 @@ def fetch(names: list[str], cache: Path) -> list[Path]:
     return [max(cache.glob(f"{name}_*.deb"), key=lambda path: path.stat().st_mtime) for name in names]
 
 
-def unpack(files: list[Path], tree: Path) -> None:
-    """Unpacks them into a folder, without what no service needs."""
+def unpack(files: list[Path], tree: Path, without: Sequence[str] = ()) -> None:
+    """Unpacks them into a folder, without what no service needs, and without these folders."""
     tree.mkdir(parents=True, exist_ok=True)
     for file in files:
         _run(["dpkg-deb", "-x", str(file), str(tree)])
-    for name in _LEFT_OUT:
+    for name in (*_LEFT_OUT, *without):
         shutil.rmtree(tree / name, ignore_errors=True)
 
 

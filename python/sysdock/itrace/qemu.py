@@ -23,26 +23,32 @@ KERNEL_WORDS = "console=ttyS0 quiet nokaslr norandmaps randomize_kstack_offset=o
 PATIENCE_S = 120.0
 # Lines of a console.
 _SHOWN = 15
+_MORE = "--memory gives it more; `without` of the service leaves packages and folders out"
 _ENDED = "see its console above, if there is one; more memory: --memory"
 
 
 @dataclass
 class Machine:
-    """What a guest is made of, the same for each start: a snapshot fits no other."""
+    """What a guest is made of, the same for each start: a snapshot fits no other.
+
+    keeps_disk: what the guest writes to its disk is there for the next start.
+    """
 
     qemu: Path
     folder: Path
     memory_mb: int
+    has_disk: bool = False
+    keeps_disk: bool = False
 
     def command(self, sockets: Path, console: Path, asked: str = "none", forward: str = "") -> list[str]:
         """The command that starts it, stopped.
 
         asked: what the first process of the guest is to do once it holds. forward: added to its network. If
-        somebody outside takes part (`forward`), the guest waits as long as its clock says; else it skips to
-        its next timer whenever it has nothing to do, so nothing but instructions determines its clock.
+        somebody outside takes part (`forward`, a disk), the guest waits as long as its clock says; else it
+        skips to its next timer whenever it has nothing to do, so only instructions determine its clock.
         """
         (sockets / "command").write_text(asked)
-        sleep = "on" if forward else "off"
+        sleep = "on" if forward or self.has_disk else "off"
         words: list[str | Path] = [
             "-M",
             "pc",
@@ -65,10 +71,18 @@ class Machine:
         words += ["-device", "virtio-serial-pci", "-device", "virtserialport,chardev=port,nr=1"]
         words += ["-netdev", f"user,id=net,restrict=on{forward}"]
         words += ["-device", "virtio-net-pci,netdev=net,romfile="]
+        words += self._disk() if self.has_disk else []
         words += ["-qmp", f"unix:{sockets / 'monitor'},server=on,wait=off"]
         words += ["-qmp", f"unix:{sockets / 'memory'},server=on,wait=off"]
         words += ["-L", self.qemu.parent.parent / "share" / "qemu", "-L", "/usr/share/seabios"]
         return [str(self.qemu), *map(str, words)]
+
+    def _disk(self) -> list[str]:
+        # A comma ends a value. Where the disk is not kept, all that is written goes to a temporary file.
+        image = str(self.folder.absolute() / "disk").replace(",", ",,")
+        drive = f"file={image},if=none,id=disk,format=raw,cache=unsafe"
+        drive += "" if self.keeps_disk else ",snapshot=on"
+        return ["-drive", drive, "-device", "virtio-blk-pci,drive=disk"]
 
 
 def find_qemu(name: str | None) -> Path:
@@ -149,6 +163,8 @@ class Guest:
             return UserError("qemu does not answer", "try again on a machine that is less busy")
         console = self.console()
         said = self._said.read_text(errors="replace").strip()
+        if "Initramfs unpacking failed" in console:
+            return UserError("the files of the service do not fit into the guest's memory", _MORE)
         if panic := re.search(r"Kernel panic - (.*)", console):
             trace = _lines(console[panic.end() :].strip().splitlines()[:_SHOWN])
             said = f"the guest's kernel panicked: {panic[1].strip()}\n{trace}"

@@ -3,12 +3,24 @@
 packages = ["apache2-bin"]     # of Debian, with all they depend on; or
 tree = "folder"                # a tree that has everything; or
 export = "container.tar"       # as `docker export` and `podman export` write it
+without = ["libllvm14"]        # of these packages and their files what is left out: packages, /folders
 command = ["/usr/sbin/apache2", "-DFOREGROUND"]
-port = 80
-request = "/index.html"        # what it is warmed up with
+port = 80                      # left out by a service whose requests are all commands
+request = "/index.html"        # what it is warmed up with: a path, or the name of a command
+disk = "/data"                 # where a disk with ext4 is mounted; it begins with the tree's files there
+disk_mb = 64
+
+[requests]                     # commands that are requests, by name
+select = ["/usr/bin/psql", "-qAt"]
+
+[lines]                        # their commands stay: they get this line, and answer with one
+select = "SELECT 1;"
 
 [files]                        # more files with their content; [programs]: executable ones
 "/etc/hosts" = "127.0.0.1 localhost"
+
+[sources]                      # programs in C, compiled by this machine's compiler
+"/srv/cgi/c" = "int main(void) { return 0; }"
 
 [sizes]                        # files of text that are so many bytes long
 "/srv/www/6040.html" = 6040
@@ -16,11 +28,14 @@ request = "/index.html"        # what it is warmed up with
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
 import tarfile
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from sysdock.errors import UserError, did_you_mean
@@ -33,17 +48,23 @@ _SOURCES = ("packages", "tree", "export")
 
 @dataclass
 class Service:
-    """What such a file says. Paths of `tree` and `export` are absolute."""
+    """What such a file says. Paths of `tree` and `export` are absolute; a `port` of 0: it has none."""
 
     place: str
-    command: list[str]
-    port: int
+    command: list[str] = field(default_factory=list)
+    port: int = 0
     request: str = "/"
+    requests: dict[str, list[str]] = field(default_factory=dict)
+    lines: dict[str, str] = field(default_factory=dict)
+    disk: str | None = None
+    disk_mb: int = 64
     packages: list[str] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
     tree: Path | None = None
     export: Path | None = None
     files: dict[str, str] = field(default_factory=dict)
     programs: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
 
 
@@ -66,9 +87,12 @@ def read_service(name: str) -> Service:
 
 
 _TYPES: dict[str, type] = {
-    **{"command": list, "packages": list, "port": int, "request": str, "tree": str, "export": str},
-    **{"files": dict, "programs": dict, "sizes": dict},
+    **{"command": list, "packages": list, "without": list, "port": int, "request": str},
+    **{"tree": str, "export": str, "disk": str, "disk_mb": int, "requests": dict, "lines": dict},
+    **{"files": dict, "programs": dict, "sources": dict, "sizes": dict},
 }
+# Of tables whose values are no texts.
+_INNER: dict[str, type] = {"sizes": int, "requests": list}
 
 
 def _checked(content: dict[str, Any], path: Path) -> Service:
@@ -77,25 +101,49 @@ def _checked(content: dict[str, Any], path: Path) -> Service:
             known = did_you_mean(key, _TYPES, f"known keys: {', '.join(_TYPES)}")
             raise UserError(f"unknown key `{key}`", known, str(path))
         values = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-        inner: type = int if key == "sizes" else str
+        inner = _INNER.get(key, str)
         if not isinstance(value, _TYPES[key]) or not all(isinstance(each, inner) for each in values):
             raise UserError(f"`{key}` has a value of the wrong type", None, str(path))
-    for key in ("command", "port"):
-        if not content.get(key):
-            raise UserError(f"`{key}` is missing", "see the pages about instruction traces", str(path))
+    _check_requests(content, path)
     if sum(key in content for key in _SOURCES) != 1:
         raise UserError(f"one of {', '.join(_SOURCES)} is needed", None, str(path))
     for key in ("tree", "export"):
         if key in content:
             content[key] = (path.parent / content[key]).absolute()
+    if (disk := content.get("disk")) and not re.fullmatch(r"(/[^/\s]+)+", disk):
+        raise UserError("`disk` is no folder of the guest", 'as in disk = "/data"', str(path))
     return Service(place=str(path), **content)
+
+
+def _check_requests(content: dict[str, Any], path: Path) -> None:
+    """What is needed depends on whether requests come by HTTP or are commands."""
+    requests, lines = content.get("requests", {}), content.get("lines", {})
+    for key in () if requests else ("command", "port"):
+        if not content.get(key):
+            raise UserError(f"`{key}` is missing", "see the pages about instruction traces", str(path))
+    if not content.get("port") and content.get("request", next(iter(requests), "")) not in requests:
+        raise UserError("`request` names none of `requests`", "a path needs a `port`", str(path))
+    if unknown := sorted(lines.keys() - requests.keys()):
+        raise UserError(f"`lines` has `{unknown[0]}`, and `requests` has not", None, str(path))
+    if not content.get("port"):
+        content.setdefault("request", next(iter(requests), ""))
+    commands = [content.get("command", []), *requests.values(), *([line] for line in lines.values())]
+    # The guest reads words as lines, and names as files.
+    words = [*(word for command in commands for word in command), *requests]
+    if not all(isinstance(word, str) and word and "\n" not in word for word in words):
+        raise UserError("a command has a word that is empty, no text, or more than a line", None, str(path))
+    if not all(re.fullmatch(r"[A-Za-z0-9][\w.-]*", name) for name in requests):
+        raise UserError("a name in `requests` has other signs than letters, digits and -", None, str(path))
+    if not all(requests.values()):
+        raise UserError("a command in `requests` has no words", None, str(path))
 
 
 def make_tree(service: Service, tree: Path, cache: Path) -> None:
     """Fills a folder with all that the service needs. UserError: something of it cannot be had."""
     if service.packages:
-        names = packages.with_dependencies(service.packages)
-        packages.unpack(packages.fetch(names, cache), tree)
+        names = packages.with_dependencies(service.packages, service.without)
+        left_out = [name.lstrip("/") for name in service.without if name.startswith("/")]
+        packages.unpack(packages.fetch(names, cache), tree, left_out)
     elif service.tree:
         if not service.tree.is_dir():
             raise UserError("no such folder", None, str(service.tree))
@@ -106,8 +154,26 @@ def make_tree(service: Service, tree: Path, cache: Path) -> None:
     for files, mode in ((service.files, 0o644), (service.programs, 0o755)):
         for name, text in files.items():
             _write(tree, name, text.encode(), mode)
+    for name, text in service.sources.items():
+        _write(tree, name, _compiled(name, text), 0o755)
     for name, size in service.sizes.items():
         _write(tree, name, (_LINE * (size // len(_LINE) + 1))[:size], 0o644)
+
+
+def _compiled(name: str, text: str) -> bytes:
+    """The program of a text in C, against this machine's libraries."""
+    with TemporaryDirectory(prefix="sysdock-") as folder:
+        out = Path(folder) / "program"
+        command = ["cc", "-O2", "-o", str(out), "-x", "c", "-"]
+        try:
+            done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            hint = "apt-get install gcc libc6-dev"
+            raise UserError("cc: not found; the service has programs in C", hint, name) from None
+        if done.returncode:
+            said = next((line for line in done.stderr.splitlines() if "error" in line), "it fails")
+            raise UserError(f"cannot be compiled: {said}", "`sources` of the service", name)
+        return out.read_bytes()
 
 
 def _extract(archive: Path, tree: Path) -> None:

@@ -17,9 +17,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sysdock.errors import UserError
+from sysdock.errors import UserError, did_you_mean
 from sysdock.itrace import facts
-from sysdock.itrace.building import Built, Say, quoted, read_built
+from sysdock.itrace.building import Built, Say, complaint, quoted, read_built
 from sysdock.itrace.files import find_plugin
 from sysdock.itrace.qemu import CPU, PATIENCE_S, Guest, Machine, started, version_of
 
@@ -46,23 +46,36 @@ def run(folder: Path, out: Path, asked: Asked, *, qemu: Path, say: Say) -> dict[
     if version != built.qemu:
         hint = f"build the guest with that one, or name qemu {built.qemu} with --qemu"
         raise UserError(f"was built with qemu {built.qemu}, and this is {version}", hint, str(folder))
+    _refuse(asked, built)
     out.mkdir(parents=True, exist_ok=True)
-    machine = Machine(qemu, folder, built.memory_mb)
+    machine = Machine(qemu, folder, built.memory_mb, has_disk=built.has_disk)
     with TemporaryDirectory(prefix="sysdock-") as name:
         work = Path(name)
         host_port = _free_port() if asked.path == VIRTIO else 0
         forward = f",hostfwd=tcp:127.0.0.1:{host_port}-:{built.port}" if host_port else ""
         more = ["-plugin", _plugin_words(out, asked, built, work)]
         more += ["-incoming", "defer"]
-        with started(machine, work, more, _command(asked, built.port), forward) as guest:
+        with started(machine, work, more, _command(asked, built), forward) as guest:
             _resume(guest, folder)
             say(f"tracing {asked.request}")
             if host_port:
                 _request_from_here(guest, asked, host_port)
-            status = _wait_for_end(guest, out)
+            status = _wait_for_end(guest, out, is_command=asked.request in built.requests)
             _write_facts(guest, folder, out, asked, built, status.get("tasks", []))
         shutil.copyfile(work / "console.log", out / "console.log")
     return status
+
+
+def _refuse(asked: Asked, built: Built) -> None:
+    """UserError: the guest has no such request."""
+    is_command = asked.request in built.requests
+    if not is_command and (not built.port or not asked.request.startswith("/")):
+        otherwise = f"requests of this guest: {', '.join([*built.requests, *['/PATH'] * bool(built.port)])}"
+        hint = did_you_mean(asked.request, built.requests, otherwise)
+        raise UserError(f"no such request: {asked.request}", hint)
+    if is_command and asked.path == VIRTIO:
+        hint = "without --path: its client runs in the guest"
+        raise UserError(f"{asked.request} is a command, which no network card takes part in", hint)
 
 
 def _plugin_words(out: Path, asked: Asked, built: Built, work: Path) -> str:
@@ -86,11 +99,13 @@ def _resume(guest: Guest, folder: Path) -> None:
     guest.ask("cont")
 
 
-def _command(asked: Asked, port: int) -> str:
+def _command(asked: Asked, built: Built) -> str:
     """What the guest does by itself."""
+    if asked.request in built.requests:
+        return f"run {_FIRST} {_LAST} {asked.repeat} {asked.request}"
     if asked.path == VIRTIO:
         return f"mark {_FIRST}"
-    return f"request {_FIRST} {_LAST} {asked.repeat} {port} {asked.request}"
+    return f"request {_FIRST} {_LAST} {asked.repeat} {built.port} {asked.request}"
 
 
 def _request_from_here(guest: Guest, asked: Asked, host_port: int) -> None:
@@ -106,7 +121,7 @@ def _request_from_here(guest: Guest, asked: Asked, host_port: int) -> None:
     guest.order(f"mark {_LAST}")
 
 
-def _wait_for_end(guest: Guest, out: Path) -> dict[str, Any]:
+def _wait_for_end(guest: Guest, out: Path, *, is_command: bool) -> dict[str, Any]:
     status = _status(out)
     while status.get("state") != "done":
         if not guest.is_running():
@@ -121,8 +136,8 @@ def _wait_for_end(guest: Guest, out: Path) -> dict[str, Any]:
         hint = f"{status['instructions']:,} instructions are in {out / 'trace.sdit'}; --limit allows more"
         raise UserError("the request did not end within the limit", hint)
     answered = guest.answer().decode(errors="replace")
-    if answered and " 200 " not in f"{answered} ":
-        status["answer"] = answered.partition(" ")[2]
+    if answered and (wrong := complaint(answered, is_command=is_command)):
+        status["answer"] = wrong
     return status
 
 

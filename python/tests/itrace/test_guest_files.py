@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from sysdock.errors import UserError
 from sysdock.itrace import cpio, packages
-from sysdock.itrace.kernel import MODULES, Kernel, copy_modules, find_kernel
+from sysdock.itrace.disk import make_disk
+from sysdock.itrace.kernel import DISK_MODULES, MODULES, Kernel, copy_modules, find_kernel
 from sysdock.itrace.service import make_tree, read_service, shipped
 
 MINIMAL = 'command = ["/bin/server"]\nport = 80\n'
@@ -26,8 +27,9 @@ def service_of(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize("name", shipped())
 def test_shipped_services_are_understood(name: str) -> None:
     service = read_service(name)
-    assert service.command[0].startswith("/")
-    assert f"/srv/www{service.request}" in service.sizes
+    for words in (service.command, *service.requests.values()):
+        assert words == [] or words[0].startswith("/")
+    assert service.request in service.requests or f"/srv/www{service.request}" in service.sizes
 
 
 @pytest.mark.parametrize(
@@ -40,6 +42,15 @@ def test_shipped_services_are_understood(name: str) -> None:
         (MINIMAL + 'tree = "a"\nrequest = 1\n', "`request` has a value of the wrong type"),
         (MINIMAL + "packages = [1]\n", "`packages` has a value of the wrong type"),
         ("port = \n", "cannot be read"),
+        (MINIMAL + 'tree = "a"\n[requests]\none = "word"\n', "`requests` has a value of the wrong type"),
+        (MINIMAL + 'tree = "a"\n[requests]\none = []\n', "a command in `requests` has no words"),
+        (MINIMAL + 'tree = "a"\n[requests]\none = [1]\n', "has a word that is empty, no text"),
+        (MINIMAL + 'tree = "a"\n[requests]\none = ["a", ""]\n', "has a word that is empty, no text"),
+        (MINIMAL + 'tree = "a"\n[requests]\none = ["a\\nb"]\n', "or more than a line"),
+        (MINIMAL + 'tree = "a"\n[requests]\n"a/b" = ["a"]\n', "a name in `requests` has other signs"),
+        (MINIMAL + 'tree = "a"\n[lines]\none = "text"\n', "`lines` has `one`, and `requests` has not"),
+        ('request = "/"\ntree = "a"\n[requests]\none = ["a"]\n', "`request` names none of `requests`"),
+        (MINIMAL + 'tree = "a"\ndisk = "data"\n', "`disk` is no folder of the guest"),
     ],
 )
 def test_what_is_wrong_in_a_service_is_said(tmp_path: Path, text: str, said: str) -> None:
@@ -69,6 +80,58 @@ def test_a_tree_gets_its_files(tmp_path: Path) -> None:
     # As on an installed Debian: both names lead to one folder.
     assert (tree / "usr" / "lib" / "part.so").read_text() == "code"
     assert (tree / "lib").readlink() == Path("usr/lib")
+
+
+def test_a_service_may_have_nothing_but_commands(tmp_path: Path) -> None:
+    service = read_service(str(service_of(tmp_path, 'tree = "own"\n[requests]\ntrue = ["/bin/true"]\n')))
+    assert service.request == "true"
+    assert service.port == 0
+
+
+def test_programs_in_c_are_compiled(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    text = MINIMAL + 'tree = "own"\n[sources]\n"/bin/seven" = "int main(void) { return 7; }"\n'
+    make_tree(read_service(str(service_of(tmp_path, text))), tmp_path / "tree", tmp_path)
+    assert subprocess.run([tmp_path / "tree" / "usr" / "bin" / "seven"], check=False).returncode == 7
+
+
+def test_what_is_wrong_with_a_program_in_c_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own").mkdir()
+    text = MINIMAL + 'tree = "own"\n[sources]\n"/bin/seven" = "int main(void) { return x; }"\n'
+    service = read_service(str(service_of(tmp_path, text)))
+    with pytest.raises(UserError) as raised:
+        make_tree(service, tmp_path / "tree", tmp_path)
+    assert "/bin/seven: cannot be compiled: <stdin>:1:" in str(raised.value)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError) as raised:
+        make_tree(service, tmp_path / "tree", tmp_path)
+    assert "cc: not found" in str(raised.value)
+    assert "apt-get install gcc" in str(raised.value)
+
+
+def test_a_disk_has_the_files_of_its_folder(tmp_path: Path) -> None:
+    debugfs = shutil.which("debugfs", path="/usr/sbin:/sbin:/usr/bin")
+    if not debugfs:
+        pytest.skip("debugfs is not installed (apt-get install e2fsprogs)")
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "block").write_text("content")
+    make_disk(tmp_path / "image", files, 16)
+    assert (tmp_path / "image").stat().st_size == 16 << 20
+    command = [debugfs, "-R", "cat /block", tmp_path / "image"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "content"
+    (files / "large").write_bytes(b"x" * (20 << 20))
+    with pytest.raises(UserError) as raised:
+        make_disk(tmp_path / "other", files, 16)
+    assert "mke2fs: " in str(raised.value)
+    assert "`disk_mb`" in str(raised.value)
+
+
+def test_packages_may_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "apt-cache").write_text("#!/bin/sh\nprintf 'server\\n  Depends: large\\nlarge\\nlibc6\\n'\n")
+    (tmp_path / "apt-cache").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert packages.with_dependencies(["server"], ["large"]) == ["libc6", "server"]
 
 
 def test_no_file_is_written_outside_of_the_tree(tmp_path: Path) -> None:
@@ -184,3 +247,16 @@ def test_modules_are_in_the_order_in_which_they_need_each_other(tmp_path: Path) 
     (own.parent / "modules.builtin").write_text(f"kernel/drivers/virtio/{MODULES[0]}.ko\n")
     copy_modules(Kernel(tmp_path / "image", tmp_path / "lib", "6.1.0"), tmp_path / "modules")
     assert (tmp_path / "modules" / "order").read_text().split() == [f"{name}.ko" for name in MODULES[1:]]
+
+
+def test_a_disk_needs_more_modules(tmp_path: Path) -> None:
+    own = tmp_path / "lib" / "6.1.0" / "kernel"
+    own.mkdir(parents=True)
+    for name in [*MODULES, *DISK_MODULES[:-1]]:
+        (own / f"{name}.ko").write_text(name)
+    kernel = Kernel(tmp_path / "image", tmp_path / "lib", "6.1.0")
+    with pytest.raises(UserError) as raised:
+        copy_modules(kernel, tmp_path / "modules", has_disk=True)
+    assert "lacks modules: ext4" in str(raised.value)
+    copy_modules(kernel, tmp_path / "other")
+    assert "virtio_blk.ko" not in (tmp_path / "other" / "order").read_text()

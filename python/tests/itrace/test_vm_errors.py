@@ -91,3 +91,16 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "rec" / "file").touch()
     assert "already exists" in run("run", guest(tmp_path), "-o", tmp_path / "rec")
     assert "already exists" in run("build", "busybox", "-o", tmp_path / "rec")
+
+
+def test_a_request_that_the_guest_does_not_have(tmp_path: Path) -> None:
+    made = guest(tmp_path, requests=["select", "connect"], port=0)
+    qemu = ("--qemu", program(tmp_path, ""))
+    said = run("run", made, "-o", tmp_path / "rec", "--request", "selekt", *qemu)
+    assert "no such request: selekt" in said
+    assert "select" in said
+    assert "no such request: /page" in run("run", made, "-o", tmp_path / "rec", "--request", "/page", *qemu)
+    words = ("--request", "select", "--path", "virtio-net")
+    said = run("run", made, "-o", tmp_path / "rec", *words, *qemu)
+    assert "select is a command, which no network card takes part in" in said
+    assert not (tmp_path / "rec").exists()
