@@ -14,6 +14,8 @@ use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTab
 
 use super::lines::Lines;
 
+pub(crate) const PAGE: u64 = 4096;
+
 /// A file and its functions.
 #[derive(Debug)]
 pub(crate) struct ElfImage {
@@ -102,6 +104,16 @@ impl ElfImage {
     pub(crate) fn has_at(&self, address: u64, bytes: &[u8]) -> bool {
         let segment = self.segments.iter().find(|(_, length, start)| (*start..start.saturating_add(*length)).contains(&address));
         segment.is_some_and(|(offset, _, start)| self.has(address - start + offset, bytes))
+    }
+
+    /// Addresses, as the file states them, of these bytes, where they lie so far from the start of their page.
+    pub(crate) fn places_of(&self, in_page: u64, bytes: &[u8]) -> impl Iterator<Item = u64> {
+        self.segments.iter().flat_map(move |(offset, length, start)| {
+            let first = (start & !(PAGE - 1)) + in_page;
+            (first..start.saturating_add(*length))
+                .step_by(PAGE as usize)
+                .filter(move |address| address >= start && self.has(address - start + offset, bytes))
+        })
     }
 
     /// Start of the function at an address, and its name. Without one, its bounds are still those of `.eh_frame`, or the gap between

@@ -113,6 +113,7 @@ impl Images {
         for mapping in of_tasks.flatten().chain(facts.mappings.iter().cloned()) {
             mappings.entry(mapping.tgid).or_default().push(mapping);
         }
+        let names = facts.tasks.iter().map(|task| (task.tgid, task.comm.clone())).collect();
         let mut images = Images {
             images: Vec::new(),
             functions: Vec::new(),
@@ -122,7 +123,7 @@ impl Images {
             kernel,
             root: facts.root.as_ref().map(|root| folder.join(root)),
             mappings,
-            programs: programs::Programs::below(facts.root.as_ref().map(|root| folder.join(root))),
+            programs: programs::Programs::below(facts.root.as_ref().map(|root| folder.join(root)), names),
             known: FxHashMap::default(),
             addresses: FxHashMap::default(),
         };
