@@ -17,6 +17,8 @@
 //
 // The snapshot is of a guest that holds. The configuration is that of the qemu that loads it: so nothing has to reach the guest from outside before
 // the request that is traced, and all runs are equal.
+//
+// Where that configuration has a first line `alone` when the guest boots, the lines after it are its commands: it obeys them, answers nobody, and ends.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -36,6 +38,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -507,8 +510,6 @@ static void hold(void)
 {
 	static char line[2048];
 	piece("", 0);
-	if (ioperm(FW_SELECT, 2, 1))
-		complain("ports of qemu's configuration");
 	do {
 		settle();
 		read_configuration(line, sizeof(line));
@@ -549,6 +550,16 @@ static void obey(char *line)
 	piece("", 0);
 }
 
+static void obey_alone(char *lines)
+{
+	char *next;
+	port = open("/dev/null", O_WRONLY);
+	for (char *line = strtok_r(lines, "\n", &next); line; line = strtok_r(NULL, "\n", &next))
+		obey(line);
+	sync();
+	reboot(RB_AUTOBOOT);
+}
+
 // Reads are 0 bytes long while the host has not opened the port.
 static void serve(void)
 {
@@ -556,6 +567,11 @@ static void serve(void)
 	size_t length = 0;
 	char byte;
 	prctl(PR_SET_NAME, "client");
+	if (ioperm(FW_SELECT, 2, 1))
+		complain("ports of qemu's configuration");
+	read_configuration(line, sizeof(line));
+	if (!strncmp(line, "alone\n", 6))
+		obey_alone(line + 6);
 	for (int tries = 0; (port = open(PORT_DEVICE, O_RDWR | O_CLOEXEC)) < 0 && tries < 200; tries++)
 		sleep_ms(10);
 	if (port < 0) {

@@ -17,7 +17,7 @@ from sysdock.cli.itrace_vm import vm
 from sysdock.errors import UserError
 from sysdock.itrace import facts, tracing
 from sysdock.itrace.files import find_plugin
-from sysdock.itrace.qemu import Guest, find_qemu
+from sysdock.itrace.qemu import Guest, Machine, find_qemu
 from sysdock.recording import Recording
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -241,3 +241,31 @@ def test_switches_of_tasks_are_those_that_the_kernel_traces(
     # Those of the request, among those before and after it.
     parts = [noted[at : at + len(found)] for at in range(len(noted))]
     assert found in parts
+
+
+@pytest.mark.more
+def test_a_boot_that_is_replayed_gives_the_same_events(guest: Path, tmp_path: Path) -> None:
+    commands = "alone\nwait 80 60000\nwarm 5 80 /6040.html\nrequest 1 2 1 80 /6040.html\n"
+    machine = Machine(find_qemu(None), guest, 256)
+
+    def boot(how: str, *more: str) -> None:
+        folder = tmp_path / how
+        folder.mkdir(exist_ok=True)
+        words = machine.command(folder, folder / "console", commands)
+        words[words.index("-icount") + 1] = f"shift=0,sleep=on,rr={how},rrfile={tmp_path / 'log'}"
+        words += ["-object", "filter-replay,id=replay,netdev=net", *more]
+        # Nobody has to say that it may begin.
+        words.remove("-S")
+        with open(folder / "errors", "w") as errors:
+            done = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=errors, timeout=600, check=False)
+        assert done.returncode == 0, (folder / "errors").read_text()
+
+    boot("record")
+    events = []
+    for number in range(2):
+        out = tmp_path / f"{number}.sdit"
+        boot("replay", "-plugin", f"{find_plugin()},out={out}")
+        assert json.loads(out.with_suffix(".sdit.status").read_text())["reason"] == "marker"
+        events.append(out.read_bytes())
+    assert len(events[0]) > 100_000
+    assert events[0] == events[1]
