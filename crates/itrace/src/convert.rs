@@ -47,6 +47,8 @@ pub struct Outcome {
     pub complete: bool,
     /// Returns in the kernel whose call was in the trace: found, and not.
     pub kernel_returns: [u64; 2],
+    /// Requests that were found; at least one where nothing delimits them.
+    pub requests: usize,
     /// Whether the caller broke it off.
     pub cancelled: bool,
 }
@@ -140,7 +142,7 @@ pub fn convert(
         !cancelled
     });
     follower.finish(&mut tables);
-    tables.finish(&follower)?;
+    let requests = tables.finish(&follower)?;
     let mut facts = trace.facts.clone();
     facts.places = Some(follower.found_places());
     // Files beside are not needed any more.
@@ -154,6 +156,7 @@ pub fn convert(
         lost_steps,
         complete: trace.reader.is_complete(),
         kernel_returns: follower.kernel_returns,
+        requests,
         cancelled,
         facts,
     })

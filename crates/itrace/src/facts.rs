@@ -30,6 +30,9 @@ pub struct TraceFacts {
     pub mappings: Vec<Mapping>,
     /// Requests, by their markers.
     pub requests: Vec<RequestFact>,
+    /// Whether only what the server does with a request counts: from where it has accepted a connection, or has waited for one that it
+    /// accepted, until it accepts or waits again.
+    pub cut_by_server: bool,
     /// Operands whose addresses the recorder does not know.
     pub unread: u64,
     /// What each block is, where that was found out before: the files that say so may be gone.

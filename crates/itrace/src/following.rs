@@ -91,6 +91,8 @@ struct Place {
     role: Role,
     /// Whether it is the first block of its function.
     is_start: bool,
+    /// Whether its function tells which system call a task is in.
+    names_call: bool,
 }
 
 /// A task, and where it is.
@@ -104,6 +106,8 @@ pub(crate) struct Task {
     tgid: i32,
     frames: Vec<Frame>,
     last: Option<Last>,
+    /// The function of the system call that it is in, as far as it was seen: a call that was under way before is seen when it ends.
+    call: Option<u32>,
     pub(crate) steps: u64,
 }
 
@@ -139,6 +143,12 @@ pub(crate) trait Sink {
     fn untraced(&mut self, task: u32, step: u64, number: u32);
     /// A signal was delivered.
     fn signal(&mut self, task: u32, step: u64, number: u32);
+    /// Whether something ends or begins where a task enters, or has left, a system call: then frames begin anew before it is said.
+    fn is_cut_by_call(&self, _task: u32, _call: &str, _leaves: bool) -> bool {
+        false
+    }
+    /// A task enters, or has left, such a system call.
+    fn cut_by_call(&mut self, _task: u32, _call: &str, _leaves: bool) {}
     /// Whether a request begins or ends with a marker: then frames begin anew before it is said.
     fn is_cut(&self, value: u32) -> bool;
     /// The program executed a marker.
@@ -377,7 +387,7 @@ impl<'b> Follower<'b> {
 
     fn add_task(&mut self, address: Option<u64>, fact: Option<usize>) -> u32 {
         let number = self.tasks.len() as u32;
-        self.tasks.push(Task { address, fact, tgid: 0, frames: Vec::new(), last: None, steps: 0 });
+        self.tasks.push(Task { address, fact, tgid: 0, frames: Vec::new(), last: None, call: None, steps: 0 });
         if let Some(address) = address {
             self.by_address.insert(address, number);
         }
@@ -440,6 +450,7 @@ impl<'b> Follower<'b> {
             mode: self.images.images[known.image as usize].mode,
             role: known.role,
             is_start: known.start == code.address,
+            names_call: ["__x64_sys_", "__ia32_sys_", "__do_sys_ni"].iter().any(|prefix| known.name.starts_with(prefix)),
         };
         self.places.entry(tgid).or_default()[block as usize] = Some(place);
         place
@@ -451,13 +462,21 @@ impl<'b> Follower<'b> {
         let from = self.tasks[self.task as usize].frames.last().map(|frame| frame.function);
         self.resumes = None;
         let how = self.move_frames(block, place, sink);
+        if how == Some(Transition::Leave)
+            && let Some(function) = self.tasks[self.task as usize].call.take()
+        {
+            self.cut_by_call(function, true, sink);
+        }
         let depth = self.tasks[self.task as usize].frames.len() as u32;
         if let (Some(from), Some(how)) = (from, how) {
             sink.transition(self.task, self.steps.single, from, self.top().function, how, depth);
         }
         // The first function in the table of system calls names the call.
-        if place.mode == Mode::Kernel && place.is_start {
-            self.name_entry(place.function);
+        if place.names_call {
+            self.tasks[self.task as usize].call = Some(place.function);
+            if place.is_start && self.name_entry(place.function) {
+                self.cut_by_call(place.function, false, sink);
+            }
         }
         // A recorder cannot see whether a fault in the last instruction of a block came before its end.
         let code = &self.codes[block as usize];
@@ -465,14 +484,20 @@ impl<'b> Follower<'b> {
         self.current = Some(Current { block, place, left: None, repeats: 0, switch_to: None, again });
     }
 
-    fn name_entry(&mut self, function: u32) {
-        let name = &self.images.functions[function as usize].name;
-        if !name.starts_with("__x64_sys_") && !name.starts_with("__ia32_sys_") && !name.starts_with("__do_sys_ni") {
-            return;
-        }
+    /// Whether the function is the first one that tells which system call was entered.
+    fn name_entry(&mut self, function: u32) -> bool {
         let frames = &mut self.tasks[self.task as usize].frames;
-        if let Some(entry) = frames.iter_mut().rev().find(|frame| frame.is_entry) {
-            entry.entered.get_or_insert(function);
+        let Some(entry) = frames.iter_mut().rev().find(|frame| frame.is_entry) else { return false };
+        let is_first = entry.entered.is_none();
+        entry.entered.get_or_insert(function);
+        is_first
+    }
+
+    fn cut_by_call(&mut self, function: u32, leaves: bool, sink: &mut impl Sink) {
+        let call = entry_name(&self.images.functions[function as usize].name).to_owned();
+        if sink.is_cut_by_call(self.task, &call, leaves) {
+            self.end_frames(sink);
+            sink.cut_by_call(self.task, &call, leaves);
         }
     }
 
@@ -698,6 +723,7 @@ impl<'b> Follower<'b> {
 
     /// Ends all frames without a return, and begins them anew.
     fn end_frames(&mut self, sink: &mut impl Sink) {
+        let resumes = self.resumes;
         for number in 0..self.tasks.len() as u32 {
             let mut kept = self.tasks[number as usize].frames.clone();
             let current = std::mem::replace(&mut self.task, number);
@@ -713,7 +739,15 @@ impl<'b> Follower<'b> {
             self.next_call += kept.len() as u64;
             self.tasks[number as usize].frames = kept;
         }
+        // Nobody has returned.
+        self.resumes = resumes;
     }
+}
+
+/// `__x64_sys_read` is read, `asm_exc_page_fault` page_fault, `asm_sysvec_apic_timer_interrupt` apic_timer_interrupt.
+pub(crate) fn entry_name(function: &str) -> &str {
+    let prefixes = ["__x64_sys_", "__ia32_sys_", "__do_sys_", "asm_exc_", "asm_sysvec_", "asm_"];
+    prefixes.iter().find_map(|prefix| function.strip_prefix(prefix)).unwrap_or(function)
 }
 
 fn entry_of(role: Role) -> How {

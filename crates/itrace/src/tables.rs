@@ -11,7 +11,7 @@ use crate::{
     TraceFacts,
     code::Code,
     executions::ExecutionCounts,
-    following::{At, Follower, Frame, How, Sink, Steps, Transition},
+    following::{At, Follower, Frame, How, Sink, Steps, Transition, entry_name},
     images::{Images, Mode},
     reuse::Reuse,
 };
@@ -60,6 +60,8 @@ pub(crate) struct Tables<'r> {
     error: Option<TableError>,
     request: i32,
     requests: Vec<Request>,
+    /// Between markers, where requests are cut by what a server does: the name of what was requested, and the server.
+    window: Option<(String, Option<u32>)>,
     steps: Steps,
     interval_steps: u64,
     at: Option<At>,
@@ -100,6 +102,7 @@ impl<'r> Tables<'r> {
             error: None,
             request: OUTSIDE,
             requests: Vec::new(),
+            window: None,
             steps: Steps::default(),
             interval_steps: (total_steps / INTERVALS).next_power_of_two(),
             at: None,
@@ -186,7 +189,9 @@ impl<'r> Tables<'r> {
     }
 
     /// Writes what is left, and the tables that are known at the end only.
-    pub(crate) fn finish(mut self, follower: &Follower<'_>) -> Result<(), TableError> {
+    ///
+    /// Returns how many requests there were.
+    pub(crate) fn finish(mut self, follower: &Follower<'_>) -> Result<usize, TableError> {
         self.end_segment();
         self.end_request();
         if let Some(error) = self.error.take() {
@@ -203,7 +208,8 @@ impl<'r> Tables<'r> {
         self.write_entries(&follower.images)?;
         write_requests(self.recording, &self.requests)?;
         write_tasks(self.recording, self.facts, follower)?;
-        write_images(self.recording, &follower.images)
+        write_images(self.recording, &follower.images)?;
+        Ok(self.requests.len())
     }
 
     fn write_pages(&mut self) -> Result<(), TableError> {
@@ -313,12 +319,6 @@ fn path_text(follower: &Follower<'_>, path: u32) -> (i32, String) {
     (names.len() as i32 - 1, names.join(";"))
 }
 
-/// `__x64_sys_read` is read, `asm_exc_page_fault` page_fault, `asm_sysvec_apic_timer_interrupt` apic_timer_interrupt.
-fn entry_name(function: &str) -> &str {
-    let prefixes = ["__x64_sys_", "__ia32_sys_", "__do_sys_", "asm_exc_", "asm_sysvec_", "asm_"];
-    prefixes.iter().find_map(|prefix| function.strip_prefix(prefix)).unwrap_or(function)
-}
-
 fn write_requests(recording: &mut Recording, requests: &[Request]) -> Result<(), TableError> {
     recording.write_rows(requests.iter().map(|request| {
         let end = request.end.unwrap_or(request.first);
@@ -359,6 +359,16 @@ fn write_images(recording: &mut Recording, images: &Images) -> Result<(), TableE
         name: (&*function.name).into(),
         start: (function.start & (i64::MAX as u64)) as i64,
     }))
+}
+
+/// Whether a server gets a connection by the system call.
+fn accepts(call: &str) -> bool {
+    ["accept", "accept4"].contains(&call)
+}
+
+/// Whether a server waits in it for what comes next.
+fn waits(call: &str) -> bool {
+    accepts(call) || ["epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6"].contains(&call)
 }
 
 impl Sink for Tables<'_> {
@@ -495,6 +505,23 @@ impl Sink for Tables<'_> {
         });
     }
 
+    fn is_cut_by_call(&self, task: u32, call: &str, leaves: bool) -> bool {
+        let Some((_, server)) = &self.window else { return false };
+        let is_its = *server == Some(task);
+        if leaves { accepts(call) && server.is_none() || is_its && waits(call) } else { is_its && waits(call) }
+    }
+
+    fn cut_by_call(&mut self, task: u32, call: &str, leaves: bool) {
+        self.end_segment();
+        self.end_request();
+        self.request = OUTSIDE;
+        if let Some((name, server)) = self.window.as_mut().filter(|_| leaves) {
+            *server = Some(task);
+            let name = format!("{name}, after {call}");
+            self.begin(self.requests.len() as i32 + 1, name);
+        }
+    }
+
     fn is_cut(&self, value: u32) -> bool {
         self.facts.requests.iter().any(|request| [request.from_marker, request.to_marker].contains(&Some(value)))
     }
@@ -506,7 +533,10 @@ impl Sink for Tables<'_> {
         self.end_segment();
         self.end_request();
         self.request = OUTSIDE;
-        if let Some(request) = self.facts.requests.iter().find(|request| request.from_marker == Some(value)) {
+        let begins = self.facts.requests.iter().find(|request| request.from_marker == Some(value));
+        if self.facts.cut_by_server {
+            self.window = begins.map(|request| (request.name.clone(), None));
+        } else if let Some(request) = begins {
             self.begin(request.id, request.name.clone());
         }
     }

@@ -245,6 +245,10 @@ fn say(outcome: &Outcome) {
     if missing > 0 {
         messages::note(&format!("{missing} of {} returns in the kernel found no call", found + missing));
     }
+    if outcome.requests == 0 {
+        let sought = if facts.cut_by_server { "no server accepted a connection" } else { "its markers are missing" };
+        messages::note(&format!("the trace has no request: {sought}"));
+    }
     if facts.backend == "attach" {
         messages::note("what the kernel does for system calls is not traced");
     }

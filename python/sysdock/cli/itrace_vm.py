@@ -28,7 +28,7 @@ _RUN_EPILOG = """Examples:
 
 \b
   sysdock itrace vm run guest -o rec
-  sysdock itrace vm run guest -o rec --request /cgi/shell --path virtio-net
+  sysdock itrace vm run guest -o rec --request /cgi/shell --path virtio-net --cut server
   sysdock itrace vm run database -o rec --request select
 """
 _QEMU = click.option("--qemu", metavar="PROGRAM", help="Which qemu-system-x86_64: 7.2 or newer.")
@@ -116,6 +116,14 @@ def build(
     help="Whether the client runs in the guest or on this machine.",
 )
 @click.option(
+    "--cut",
+    type=click.Choice(["markers", "server"]),
+    default="markers",
+    show_default=True,
+    help="server: only what the server does from accept(2) to its next accept, poll, select or epoll_wait, "
+    "each wake-up as a request of its own.",
+)
+@click.option(
     "--limit",
     type=click.IntRange(1),
     default=1_000_000_000,
@@ -137,6 +145,7 @@ def run(
     output: Path,
     request: str | None,
     path: str,
+    cut: str,
     limit: int,
     control_flow: bool,
     fail: bool,
@@ -156,7 +165,9 @@ def run(
 
     refuse_existing(output)
     built = read_built(guest)
-    asked = tracing.Asked(request or built.request, path, limit, control_flow)
+    asked = tracing.Asked(
+        request or built.request, path, limit, control_flow, cut_by_server=cut == "server"
+    )
     program = find_qemu(qemu)
     output.absolute().parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="sysdock-", dir=output.absolute().parent) as name:

@@ -37,6 +37,7 @@ class Asked:
     control_flow: bool = False
     count_only: bool = False
     repeat: int = 1
+    cut_by_server: bool = False
 
 
 def run(folder: Path, out: Path, asked: Asked, *, qemu: Path, say: Say) -> dict[str, Any]:
@@ -171,6 +172,7 @@ def _write_facts(guest: Guest, folder: Path, out: Path, asked: Asked, built: Bui
     content: dict[str, Any] = {"backend": "vm", "qemu": built.qemu, "cpu": CPU, "kernel": built.kernel}
     content |= {"mitigations": built.mitigations, "path": asked.path}
     content |= {"kallsyms": "kallsyms", "tasks": tasks}
+    content |= {"cut_by_server": asked.cut_by_server}
     content |= {"root": os.fspath((folder / "root").absolute()), "requests": [request]}
     (out / "facts.json").write_text(json.dumps(content, indent=1) + "\n")
 

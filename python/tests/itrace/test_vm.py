@@ -97,6 +97,20 @@ def test_the_client_can_be_on_this_machine(guest: Path, tmp_path: Path) -> None:
     assert outside["busybox", "kernel"] > inside["busybox", "kernel"]
 
 
+def test_a_request_can_be_what_the_server_does_with_it(guest: Path, tmp_path: Path) -> None:
+    rec = record(guest, tmp_path / "rec", "--path", "virtio-net", "--cut", "server")
+    with Session(Recording.open(rec)) as session:
+        names = [name for (name,) in session.fetch("SELECT name FROM traced_requests ORDER BY request_id")]
+        sql = "SELECT name FROM kernel_entries WHERE request_id = 1 AND kind = 'system_call' ORDER BY step"
+        calls = [name for (name,) in session.fetch(sql)]
+        whole = session.fetch("SELECT count(*) FROM trace_segments WHERE request_id = 0")
+    # The server accepts, has a child answer, and waits for the next connection.
+    assert names[0] == "/6040.html, after accept"
+    assert "accept" not in calls[:-1]
+    assert "clone" in " ".join(calls) or "fork" in " ".join(calls)
+    assert whole == [(0,)]
+
+
 def done_steps(native: Path, folder: Path) -> tuple[int, int, int]:
     """Of the events: instructions of all blocks but the last one, those of that, and how many blocks a fault broke off."""
     words = [native, "itrace", "decode", "--", folder]
