@@ -375,3 +375,52 @@ def test_samples_of_flight_recorder_become_methods(
         Method("Orders.main", None, None, 0, 1),
         Method("all others", None, None, 0, None),
     )
+
+
+@pytest.fixture
+def guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The kernel of guests; their packages are those of other tests."""
+    need("qemu-system-x86_64", "mke2fs", "cc")
+    root = Path(__file__).resolve().parents[3]
+    sys.path.insert(0, str(root / "tools" / "vmtest.d"))
+    from kernels import kernel_of
+
+    packages = root / "target" / "vmtest" / "packages"
+    packages.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "sysdock").mkdir()
+    (tmp_path / "sysdock" / "packages").symlink_to(packages)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return kernel_of("6.1")
+
+
+def steps_of(folder: Path) -> dict[tuple[str, str], float]:
+    """By scenario and metric, that of the baseline as `baseline`; what two runs of it have in common is proven."""
+    rows = [row for row in shown(folder, "experiment/verdicts") if row["metric"].endswith("steps")]
+    found = {(row["scenario"], row["metric"]): row["scenario_median"] for row in rows}
+    return found | {("baseline", row["metric"]): row["baseline_median"] for row in rows}
+
+
+@pytest.mark.more
+def test_instructions_of_web_requests_are_compared(experiment: Callable[..., Path], guests: Path) -> None:
+    folder = experiment("itrace/web", f"kernel={guests}")
+    assert {row["rejected"] for row in shown(folder, "experiment/runs")} == {False}
+    steps = steps_of(folder)
+    # From a snapshot, programs execute the same each time.
+    for metric in ("user_steps", "library_steps"):
+        assert steps["A/A", metric] == steps["baseline", metric]
+    assert steps["apache_41518", "kernel_steps"] > steps["baseline", "kernel_steps"]
+    assert steps["cgi_shell", "steps"] > steps["cgi_c", "steps"] > steps["apache_41518", "steps"]
+    assert steps["nginx_6040", "library_steps"] < steps["baseline", "library_steps"]
+
+
+@pytest.mark.more
+def test_instructions_of_the_kernel_are_compared(experiment: Callable[..., Path], guests: Path) -> None:
+    folder = experiment("itrace/kernel", f"kernel={guests}")
+    assert {row["rejected"] for row in shown(folder, "experiment/runs")} == {False}
+    steps = steps_of(folder)
+    for metric in ("user_steps", "library_steps"):
+        assert steps["A/A", metric] == steps["baseline", metric]
+    # What the journal notes is more work, and a new connection more than a row.
+    assert steps["fsync", "kernel_steps"] > steps["overwrite", "kernel_steps"] > 0
+    assert steps["connect", "server_steps"] > steps["select", "server_steps"] > 0
+    assert steps["baseline", "server_steps"] == 0

@@ -132,6 +132,26 @@ def test_secondary_metrics_are_judged_by_false_discoveries() -> None:
     assert {each.verdict for each in rest} == {"equivalent"}
 
 
+def test_numbers_that_are_the_same_in_each_run_are_judged() -> None:
+    def steps(before: float, after: float, blocks: int = 10) -> Samples:
+        return samples([before] * blocks, [after] * blocks)
+
+    same, less_than_the_margin, more = (
+        one(steps(99_808, after)) for after in (99_808.0, 99_809.0, 138_136.0)
+    )
+    assert (same.verdict, same.p, same.smallest_visible) == ("equivalent", 1.0, 0.0)
+    assert (same.ratio_low, same.ratio_high) == (1.0, 1.0)
+    assert less_than_the_margin.verdict == "equivalent"
+    assert (more.verdict, more.smallest_visible) == ("changed", 0.0)
+    assert more.ratio_low == more.ratio_high == pytest.approx(138_136 / 99_808)
+    # Ten blocks are the fewest with which five comparisons at once can be significant.
+    for blocks, word in ((10, "changed"), (9, "inconclusive")):
+        family = [steps(100, after, blocks) for after in (120.0, 900.0, 2000.0, 95.0, 110.0)]
+        assert {each.verdict for each in judge(family, CLAIM)} == {word}
+    runs = [Placed(block, 1 + n, "ab"[n], 99_808.0 + n) for block in range(1, 11) for n in range(2)]
+    assert not any(check.invalid for check in check_case(1, runs, [], CLAIM))
+
+
 def placed(effect_of_first: float, seed: int) -> list[Placed]:
     """Blocks of two runs, the first of which takes longer by `effect_of_first`."""
     numbers = random.Random(seed)

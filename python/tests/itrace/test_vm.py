@@ -179,6 +179,68 @@ def test_every_instruction_of_a_known_program_is_counted(build: Build, guest: Pa
         assert session.fetch(counted) == [(20_108, 20_009)]
 
 
+@pytest.fixture(scope="module")
+def disk_guest(build: Build) -> Path:
+    """One with a disk, whose requests are commands."""
+    if not shutil.which("mke2fs", path="/usr/sbin:/sbin:/usr/bin"):
+        pytest.skip("mke2fs is not installed (apt-get install e2fsprogs)")
+    return build("files")
+
+
+IMAGES = """
+SELECT comm, path, sum(s.steps)::BIGINT AS steps FROM trace_segments s JOIN traced_tasks t ON t.task_id = s.task_id
+JOIN images i ON i.image_id = s.image_id WHERE s.mode <> 'kernel' GROUP BY ALL ORDER BY ALL
+"""
+
+
+def test_a_command_is_traced_from_its_fork_to_its_end(disk_guest: Path, tmp_path: Path) -> None:
+    images = []
+    for name in ("one", "two"):
+        with Session(Recording.open(record(disk_guest, tmp_path / name, "--fail"))) as session:
+            images.append(session.fetch(IMAGES))
+    assert images[0] == images[1]
+    found = {(comm, path.rpartition("/")[2]): steps for comm, path, steps in images[0]}
+    # The process has ended when the host asks, and its program and its libraries are known nevertheless.
+    assert found["true", "true"] > 0
+    assert found["true", "ld-linux-x86-64.so.2"] > 10_000
+    assert found["true", "libc.so.6"] > 100
+    unknown = sum(steps for (_, name), steps in found.items() if name == "[unknown]")
+    assert unknown < 0.001 * sum(found.values())
+
+
+def test_a_write_lasts_and_the_disk_is_as_before(disk_guest: Path, tmp_path: Path) -> None:
+    before = (disk_guest / "disk").read_bytes()
+    user, waits = [], []
+    for name in ("one", "two"):
+        rec = record(disk_guest, tmp_path / name, "--request", "fsync", "--fail")
+        with Session(Recording.open(rec)) as session:
+            waits.append(session.fetch("SELECT count(*) FROM kernel_entries WHERE name = 'fsync'"))
+            user.append(session.fetch(IMAGES))
+            tasks = {comm for (comm,) in session.fetch("SELECT DISTINCT comm FROM traced_tasks")}
+        # The journal's own thread writes what the file system has to note.
+        assert "jbd2/vda-8" in tasks
+    assert waits == [[(1,)], [(1,)]]
+    assert user[0] == user[1]
+    assert (disk_guest / "disk").read_bytes() == before
+
+
+def test_a_request_that_fails_is_said(guest: Path, tmp_path: Path) -> None:
+    words = ["run", str(guest), "-o", str(tmp_path / "rec"), "--request", "/nothing"]
+    done = CliRunner().invoke(vm, [*words, "--fail"])
+    assert done.exit_code == 1
+    assert "/nothing: answered `HTTP/1.1 404 Not Found`" in done.stderr
+    assert (tmp_path / "rec" / "recording.json").exists()
+
+
+def test_a_command_that_fails_is_said_with_its_output(build: Build, tmp_path: Path) -> None:
+    path = tmp_path / "service.toml"
+    requests = '[requests]\nno = ["/bin/busybox", "nonsense"]\n'
+    path.write_text(f'packages = ["busybox-static"]\n{requests}')
+    with pytest.raises(UserError) as raised:
+        build(str(path))
+    assert "no: status 127: nonsense: applet not found" in str(raised.value)
+
+
 def test_a_request_that_does_not_end_within_the_limit(guest: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError) as raised:
         record(guest, tmp_path / "rec", "--limit", "20000", "--events")
