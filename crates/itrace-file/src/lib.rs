@@ -18,6 +18,7 @@ mod coding;
 pub mod dictionary;
 mod model;
 mod reader;
+pub mod ring;
 mod word;
 mod writer;
 

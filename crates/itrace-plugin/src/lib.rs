@@ -1,4 +1,5 @@
-//! A plugin of qemu that writes the instruction trace of a guest: each block that its one processor executes, and each access to memory.
+//! A plugin of qemu that records each block that is executed, and each access to memory: of a guest with one processor, into an event file by a thread
+//! of its own (`output.rs`); or of a program under qemu-user, into memory that another process reads (`user.rs`, `shared.rs`).
 //!
 //! States: *idle* (blocks are searched for markers when they are translated; nothing is recorded, at no cost), *recording* (from the first
 //! marker on, or at once), *over* (after the last marker, the limit, or an error: what is registered does nothing any more, as qemu 7.2 stops when it
@@ -20,20 +21,28 @@
 mod options;
 mod output;
 mod qemu;
+mod shared;
+mod user;
+mod words;
 
 use std::cell::UnsafeCell;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 use serde_json::json;
+use sysdock_itrace_file::ring::{Head, Why, block_message};
 use sysdock_itrace_file::{Access, Block, Event, Facts, Note};
 
 use options::Options;
-use output::{BATCH, Output, Status, cpu_ns, say};
+use output::{Output, Status, cpu_ns, say};
 use qemu::{Functions, Id, Info, Insn, NO_REGS, READ_WRITE, Tb};
+use shared::Shared;
+use user::{User, Way};
+use words::Words;
 
 /// Upper half of the displacement of a marker.
 pub const MARKER: u32 = 0x5d0c_0000;
@@ -59,7 +68,7 @@ extern "C" fn choose_version() {
 /// What callbacks touch most.
 struct Hot {
     is_recording: bool,
-    words: Vec<u64>,
+    words: Words,
     counter: *const u64,
     /// Instructions that had been begun when the last block was entered.
     begun: u64,
@@ -71,6 +80,10 @@ struct Hot {
     /// Value of the counter at which recording ends.
     end_at: u64,
     kinds: Kinds,
+    /// Whether blocks may be handlers of signals.
+    watches: bool,
+    /// Where another process sees what the last block is. Null: there is none.
+    live: *const Head,
 }
 
 /// What accesses are, by what qemu passes with each, as far as it has been asked: each question takes two calls.
@@ -112,6 +125,8 @@ struct Recorder {
     functions: Functions,
     output: Option<Output>,
     status: Option<Status>,
+    /// Under qemu-user.
+    user: Option<User>,
     new_blocks: Vec<Block>,
     known: FxHashMap<Block, u32>,
     /// Address and number of instructions of each block.
@@ -141,8 +156,7 @@ fn recorder() -> Option<&'static mut Recorder> {
 fn guarded(act: impl FnOnce(&mut Recorder)) {
     let Some(recorder) = recorder() else { return };
     if catch_unwind(AssertUnwindSafe(|| act(recorder))).is_err() {
-        recorder.hot.is_recording = false;
-        recorder.is_over = true;
+        recorder.end_early(Why::Failed);
         say("failed; the guest goes on without it");
     }
 }
@@ -166,9 +180,16 @@ pub unsafe extern "C" fn qemu_plugin_install(id: Id, info: *const Info, argc: c_
         if info.system_emulation && info.smp_vcpus != 1 {
             return Err(format!("the guest has {} processors; one can be traced: -smp 1", info.smp_vcpus));
         }
+        if info.system_emulation == options.shared.is_some() {
+            return Err("shared=N is for programs under qemu-user, and out=FILE for guests".into());
+        }
         let functions = Functions::find().ok_or("this qemu lacks functions that are needed")?;
         let recorder = Recorder::new(id, options, functions)?;
+        let is_user = recorder.user.is_some();
         unsafe { *PLACE.0.get() = Some(recorder) };
+        if is_user {
+            unsafe { libc::pthread_atfork(None, None, Some(user::in_child)) };
+        }
         Ok(())
     };
     match catch_unwind(install) {
@@ -189,12 +210,21 @@ unsafe fn register(id: Id) {
         qemu::qemu_plugin_register_vcpu_init_cb(id, on_vcpu);
         qemu::qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
         qemu::qemu_plugin_register_atexit_cb(id, on_exit, std::ptr::null_mut());
+        if recorder().is_some_and(|recorder| recorder.user.is_some()) {
+            qemu::qemu_plugin_register_vcpu_syscall_cb(id, on_call);
+            qemu::qemu_plugin_register_vcpu_syscall_ret_cb(id, on_call_end);
+        }
     }
 }
 
 extern "C" fn on_vcpu(_: Id, vcpu: c_uint) {
     guarded(|recorder| {
-        recorder.hot.counter = recorder.functions.counter(vcpu, &raw mut recorder.own_counter);
+        if vcpu != 0 {
+            // A second thread: its parent ends the recording.
+            return;
+        }
+        let own = recorder.own_counter();
+        recorder.hot.counter = recorder.functions.counter(vcpu, own);
         if recorder.options.from_start {
             recorder.begin();
         }
@@ -237,35 +267,62 @@ extern "C" fn on_exit(_: Id, _: *mut c_void) {
     });
 }
 
-extern "C" fn on_block(_: c_uint, data: *mut c_void) {
+extern "C" fn on_call(_: Id, vcpu: c_uint, number: i64, a: u64, b: u64, c: u64, d: u64, _: u64, _: u64, _: u64, _: u64) {
+    guarded(|recorder| {
+        if vcpu == 0 && recorder.hot.is_recording {
+            user::begins(recorder, number, [a, b, c, d]);
+        }
+    });
+}
+
+extern "C" fn on_call_end(_: Id, vcpu: c_uint, _: i64, result: i64) {
+    guarded(|recorder| {
+        if vcpu == 0 && recorder.hot.is_recording {
+            user::ends(recorder, result);
+        }
+    });
+}
+
+extern "C" fn on_block(vcpu: c_uint, data: *mut c_void) {
     let Some(recorder) = recorder() else { return };
     let hot = &mut recorder.hot;
-    if !hot.is_recording {
+    if !hot.is_recording || vcpu != 0 {
         return;
     }
     let packed = data as u64;
     let begun = unsafe { *hot.counter };
     let executed = begun - hot.begun;
-    if executed < u64::from(hot.length) {
+    let was_left = executed < u64::from(hot.length);
+    if was_left {
         recorder.left(executed as usize, (packed >> 16) as u32);
+    }
+    if recorder.hot.watches {
+        guarded(|recorder| user::entered(recorder, (packed >> 16) as u32, was_left));
     }
     let hot = &mut recorder.hot;
     hot.begun = begun;
+    if begun >= hot.end_at {
+        guarded(|recorder| recorder.end("limit"));
+        return;
+    }
     hot.block = (packed >> 16) as u32;
     hot.length = (packed & 0xffff) as u32;
     hot.touched_device = false;
     hot.words.push(u64::from(hot.block));
-    if begun >= hot.end_at {
-        guarded(|recorder| recorder.end("limit"));
-    } else if hot.words.len() + 2 > BATCH {
+    if !hot.live.is_null() {
+        let live = unsafe { &*hot.live };
+        live.begun.store(begun, Ordering::Relaxed);
+        live.block.store(packed, Ordering::Relaxed);
+    }
+    if hot.words.is_full() {
         guarded(Recorder::flush);
     }
 }
 
-extern "C" fn on_access(_: c_uint, info: u32, address: u64, data: *mut c_void) {
+extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
     let Some(recorder) = recorder() else { return };
     let hot = &mut recorder.hot;
-    if !hot.is_recording {
+    if !hot.is_recording || vcpu != 0 {
         return;
     }
     let packed = data as u64;
@@ -278,7 +335,7 @@ extern "C" fn on_access(_: c_uint, info: u32, address: u64, data: *mut c_void) {
     let hot = &mut recorder.hot;
     let kind = hot.kinds.of(info);
     hot.words.push(Event::Access(Access { address, store: kind.store, size_log2: kind.size_log2, instruction }).pack());
-    if hot.words.len() + 2 > BATCH {
+    if hot.words.is_full() {
         guarded(Recorder::flush);
     }
 }
@@ -299,7 +356,7 @@ extern "C" fn on_marker(_: c_uint, data: *mut c_void) {
             return;
         }
         let value = data as usize as u32;
-        recorder.hot.words.push(Event::Note(Note::Marker(value)).pack());
+        recorder.note(Note::Marker(value));
         if value == recorder.options.last {
             recorder.end("marker");
         }
@@ -315,15 +372,17 @@ impl Recorder {
             header = serde_json::from_slice(&text).map_err(|said| format!("{}: {said}", path.display()))?;
         }
         header.insert("backend".into(), "vm".into());
-        let (mut output, mut status) = (None, None);
-        if options.count_only {
+        let (mut output, mut status, mut user) = (None, None, None);
+        if let Some(descriptor) = options.shared {
+            user = Some(User::new(Shared::map(descriptor)?));
+        } else if options.count_only {
             status = Some(Status::create(&options.out).map_err(cannot)?);
         } else {
             output = Some(Output::start(&options.out, &header).map_err(cannot)?);
         }
         let hot = Hot {
             is_recording: false,
-            words: Vec::with_capacity(BATCH),
+            words: user.as_ref().map_or_else(Words::own, |user| Words::shared(user.shared.ring)),
             counter: std::ptr::null(),
             begun: 0,
             block: NO_BLOCK,
@@ -331,6 +390,8 @@ impl Recorder {
             touched_device: false,
             end_at: u64::MAX,
             kinds: Kinds(Box::new([0; KINDS])),
+            watches: false,
+            live: user.as_ref().map_or(std::ptr::null(), |user| std::ptr::from_ref(user.shared.ring.head())),
         };
         Ok(Recorder {
             hot,
@@ -340,6 +401,7 @@ impl Recorder {
             functions,
             output,
             status,
+            user,
             new_blocks: Vec::new(),
             known: FxHashMap::default(),
             blocks: Vec::new(),
@@ -349,6 +411,30 @@ impl Recorder {
             begun_before: 0,
             is_over: false,
         })
+    }
+
+    /// Where instructions are counted if qemu has no place of its own for it.
+    fn own_counter(&mut self) -> *mut u64 {
+        match &self.user {
+            // Seen by another process when this one has been killed.
+            Some(user) => user.shared.ring.head().counter.as_ptr(),
+            None => &raw mut self.own_counter,
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        self.hot.words.push(Event::Note(note).pack());
+        if self.hot.words.is_full() {
+            self.flush();
+        }
+    }
+
+    /// Hands over a message.
+    fn send(&mut self, message: &[u64]) {
+        if !self.hot.words.has_room(message.len()) {
+            self.flush();
+        }
+        message.iter().for_each(|&word| self.hot.words.push(word));
     }
 
     fn begin(&mut self) {
@@ -365,13 +451,23 @@ impl Recorder {
     }
 
     fn flush(&mut self) {
+        if let Some(user) = &self.user {
+            match user.shared.next() {
+                Some(words) => self.hot.words = words,
+                None => {
+                    self.hot.is_recording = false;
+                    self.is_over = true;
+                }
+            }
+            return;
+        }
+        let words = std::mem::replace(&mut self.hot.words, Words::of(Vec::new())).into_vec();
         let Some(output) = &mut self.output else {
-            self.hot.words.clear();
+            self.hot.words = Words::own();
             return;
         };
         let blocks = std::mem::take(&mut self.new_blocks);
-        let words = std::mem::take(&mut self.hot.words);
-        self.hot.words = output.send(blocks, words);
+        self.hot.words = Words::of(output.send(blocks, words));
         if output.has_failed() {
             self.hot.is_recording = false;
             self.is_over = true;
@@ -382,6 +478,9 @@ impl Recorder {
     fn end(&mut self, reason: &str) {
         if self.is_over {
             return;
+        }
+        if self.user.is_some() {
+            return self.end_user(reason);
         }
         self.is_over = true;
         self.hot.is_recording = false;
@@ -397,6 +496,25 @@ impl Recorder {
             output.end(facts);
         } else if let Some(status) = &mut self.status {
             status.put("done", &facts);
+        }
+    }
+
+    /// The program under qemu-user has ended, or is recorded no longer.
+    fn end_user(&mut self, reason: &str) {
+        let executed = if self.hot.counter.is_null() { 0 } else { (unsafe { *self.hot.counter }) - self.hot.begun };
+        if self.hot.is_recording && reason == "exit" && executed < u64::from(self.hot.length) {
+            // By a signal, of what it was about to do.
+            self.note(Note::Left(executed.saturating_sub(1) as u16));
+        }
+        self.end_early(if reason == "limit" { Why::Limit } else { Why::Exit });
+    }
+
+    /// Nothing is recorded any more.
+    fn end_early(&mut self, why: Why) {
+        self.is_over = true;
+        self.hot.is_recording = false;
+        if let Some(user) = &self.user {
+            user.shared.end(why);
         }
     }
 
@@ -462,7 +580,8 @@ impl Recorder {
                 switches.push((insn, offset));
             }
         }
-        let own = &raw mut self.own_counter;
+        user::begin(self, address, &code);
+        let own = self.own_counter();
         if self.options.count_only {
             // A block that is left early counts as a whole.
             insns.first().iter().for_each(|&&insn| unsafe { self.functions.count(insn, own, count as u64) });
@@ -498,7 +617,14 @@ impl Recorder {
         }
         let id = self.blocks.len() as u32;
         self.blocks.push((block.address, block.lengths.clone()));
-        self.new_blocks.push(block.clone());
+        if let Some(user) = &mut self.user {
+            let end = block.address.wrapping_add(block.code.len() as u64);
+            let last = block.code.len() - block.lengths.last().map_or(0, |&length| usize::from(length));
+            user.ways.push((end, Way::of(&block.code[last..], end)));
+            self.send(&block_message(&block));
+        } else {
+            self.new_blocks.push(block.clone());
+        }
         self.known.insert(block, id);
         id
     }

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 pub(crate) struct Options {
     /// `out=FILE`: the event file. What became of it is said in FILE.status.
     pub(crate) out: PathBuf,
+    /// `shared=N`, instead of a file: the descriptor of memory that another process reads.
+    pub(crate) shared: Option<i32>,
     /// `header=FILE`: JSON for the header of the event file.
     pub(crate) header: Option<PathBuf>,
     /// `from=marker|start`: recording begins at the first marker, or at once.
@@ -30,6 +32,7 @@ impl Options {
     pub(crate) fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Result<Options, String> {
         let mut options = Options {
             out: PathBuf::new(),
+            shared: None,
             header: None,
             from_start: false,
             first: 1,
@@ -43,6 +46,7 @@ impl Options {
             let wrong = || format!("`{word}`: the value is not understood");
             match key {
                 "out" => options.out = value.into(),
+                "shared" => options.shared = Some(value.parse().map_err(|_| wrong())?),
                 "header" => options.header = Some(value.into()),
                 "from" if value == "start" || value == "marker" => options.from_start = value == "start",
                 "first" => options.first = value.parse().map_err(|_| wrong())?,
@@ -54,7 +58,7 @@ impl Options {
                 _ => return Err(format!("`{key}`: no such option")),
             }
         }
-        if options.out.as_os_str().is_empty() {
+        if options.out.as_os_str().is_empty() && options.shared.is_none() {
             return Err("out=FILE is missing".into());
         }
         Ok(options)
@@ -83,6 +87,13 @@ mod tests {
         assert!(options.control_flow);
         assert!(!options.count_only);
         assert_eq!((options.first, options.last, options.limit), (1, 4, 5));
+    }
+
+    #[test]
+    fn memory_takes_the_place_of_a_file() {
+        let options = Options::parse(["shared=7", "from=start"].into_iter()).unwrap();
+        assert_eq!((options.shared, options.from_start), (Some(7), true));
+        assert_eq!(Options::parse(["shared=x"].into_iter()).unwrap_err(), "`shared=x`: the value is not understood");
     }
 
     #[test]

@@ -29,6 +29,10 @@ pub(crate) type OnVcpu = extern "C" fn(Id, c_uint);
 pub(crate) type OnPlugin = extern "C" fn(Id);
 pub(crate) type OnExit = extern "C" fn(Id, *mut c_void);
 pub(crate) type OnExecution = extern "C" fn(c_uint, *mut c_void);
+/// Number of the thread, of the call, and its arguments.
+pub(crate) type OnCall = extern "C" fn(Id, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
+/// Number of the thread, of the call, and its result.
+pub(crate) type OnCallEnd = extern "C" fn(Id, c_uint, i64, i64);
 pub(crate) type OnAccess = extern "C" fn(c_uint, u32, u64, *mut c_void);
 
 /// Of what qemu says about itself, the beginning.
@@ -51,6 +55,8 @@ unsafe extern "C" {
     pub(crate) fn qemu_plugin_reset(id: Id, then: OnPlugin);
     pub(crate) fn qemu_plugin_register_vcpu_init_cb(id: Id, call: OnVcpu);
     pub(crate) fn qemu_plugin_register_vcpu_tb_trans_cb(id: Id, call: OnBlock);
+    pub(crate) fn qemu_plugin_register_vcpu_syscall_cb(id: Id, call: OnCall);
+    pub(crate) fn qemu_plugin_register_vcpu_syscall_ret_cb(id: Id, call: OnCallEnd);
     pub(crate) fn qemu_plugin_register_atexit_cb(id: Id, call: OnExit, data: *mut c_void);
     pub(crate) fn qemu_plugin_register_vcpu_tb_exec_cb(tb: *mut Tb, call: OnExecution, flags: c_int, data: *mut c_void);
     pub(crate) fn qemu_plugin_register_vcpu_insn_exec_cb(insn: *mut Insn, call: OnExecution, flags: c_int, data: *mut c_void);

@@ -1,7 +1,7 @@
 //! Instruction traces: every instruction that was executed, and the memory it touched.
 //!
-//! [`stepping`] records a process by ptrace; the plugin of `crates/itrace-plugin` records a guest of qemu. Both write an event file
-//! (`crates/itrace-file`). [`convert`] makes tables of one:
+//! [`stepping`] records a process by ptrace; the plugin of `crates/itrace-plugin` records a guest of qemu, or a program under qemu-user
+//! ([`emulated`]). All write an event file (`crates/itrace-file`). [`convert`] makes tables of one:
 //!
 //! 1. `code` says what each block is: where it ends, and by what.
 //! 2. `images` knows what lies where, and the functions in it.
@@ -10,6 +10,7 @@
 
 mod code;
 mod convert;
+pub mod emulated;
 mod executions;
 mod facts;
 mod following;

@@ -493,7 +493,8 @@ impl Sink for Tables<'_> {
         if self.request == OUTSIDE {
             return;
         }
-        let name = format!("signal {number}");
+        // 0: its recorder does not know which one.
+        let name = if number == 0 { "signal".to_owned() } else { format!("signal {number}") };
         self.entries.push(Entry {
             request: self.request,
             task,

@@ -105,6 +105,11 @@ pub(crate) enum Itrace {
         after_help = "The process runs some thousand times slower meanwhile.\n\nExamples:\n  sysdock-native itrace attach -o rec -- ls\n  sysdock-native itrace attach -o rec --limit 1000000 4711"
     )]
     Attach(ItraceAttach),
+    /// Run a command under qemu-user, and record each instruction of its first thread. What the kernel does is not recorded.
+    #[command(
+        after_help = "Example:\n  sysdock-native itrace user --qemu /usr/bin/qemu-x86_64 --plugin libsysdock_itrace_plugin.so -o rec -- gzip file"
+    )]
+    User(ItraceUser),
     /// Make the tables of a recording of an event file (trace.sdit) in its folder.
     #[command(after_help = "Example:\n  sysdock-native itrace convert guest-trace -o rec")]
     Convert(ItraceConvert),
@@ -137,6 +142,34 @@ pub(crate) struct ItraceAttach {
     pub(crate) progress: Progress,
     /// The command to run.
     #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Arguments of `itrace user`.
+#[derive(Debug, Args)]
+pub(crate) struct ItraceUser {
+    /// qemu-x86_64, with plugins.
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) qemu: PathBuf,
+    /// The plugin that it loads.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plugin: PathBuf,
+    /// Version of qemu, to be noted.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) version_of_qemu: Option<String>,
+    /// Folder to make.
+    #[arg(short, long, value_name = "REC")]
+    pub(crate) output: PathBuf,
+    /// Record no more after so many instructions, at the end of a block.
+    #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
+    pub(crate) limit: u64,
+    /// Let others read the recording. Otherwise only its owner may: it shows what the process did.
+    #[arg(long)]
+    pub(crate) share: bool,
+    #[command(flatten)]
+    pub(crate) progress: Progress,
+    /// The command to run.
+    #[arg(last = true, value_name = "CMD", required = true)]
     pub(crate) command: Vec<OsString>,
 }
 

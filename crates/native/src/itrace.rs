@@ -84,7 +84,7 @@ fn step(
     let cannot_write = |error: io::Error| Message::bare(format!("{}: {error}", path.display()));
     let file = folder.create_file(EVENTS).map_err(cannot_write)?;
     let facts_file = file.try_clone().map_err(cannot_write)?;
-    let writer = Writer::create(file, &header()).map_err(cannot_write)?;
+    let writer = Writer::create(file, &header("attach")).map_err(cannot_write)?;
     let gate = match arguments.command.is_empty() {
         true => None,
         false => Some(by_kernel::close_gate(&arguments.command, caller)?),
@@ -137,13 +137,13 @@ fn tracer_of(pid: i32) -> Option<i32> {
 }
 
 /// What is known of this machine before the first instruction.
-fn header() -> Facts {
+pub(crate) fn header(backend: &str) -> Facts {
     let read = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
     let model =
         cpuinfo.lines().find_map(|line| Some(line.strip_prefix("model name")?.trim_start_matches(['\t', ' ', ':']).to_owned()));
     let mut header = Facts::new();
-    header.insert("backend".into(), "attach".into());
+    header.insert("backend".into(), backend.into());
     for (name, value) in [("cpu", model), ("kernel", read("/proc/sys/kernel/osrelease"))] {
         if let Some(value) = value {
             header.insert(name.into(), value.into());
@@ -176,7 +176,7 @@ fn copy_events(from: &Path, to: &Folder) -> Result<(), Message> {
     Ok(())
 }
 
-fn make_tables(
+pub(crate) fn make_tables(
     folder: &Path,
     known: Option<&Facts>,
     mut recording: Recording,
@@ -215,7 +215,7 @@ fn make_tables(
     Ok(import::status(recording.finish(ending)?.capture().ended_by))
 }
 
-fn manifest(started: SystemTime) -> Manifest {
+pub(crate) fn manifest(started: SystemTime) -> Manifest {
     let mut capture = Capture::new("itrace", "instructions", sysdock_itrace::ABOUT);
     // Steps are its clock.
     capture.clock.kind = "relative".into();
@@ -249,7 +249,7 @@ fn say(outcome: &Outcome) {
         let sought = if facts.cut_by_server { "no server accepted a connection" } else { "its markers are missing" };
         messages::note(&format!("the trace has no request: {sought}"));
     }
-    if facts.backend == "attach" {
+    if ["attach", "user"].contains(&facts.backend.as_str()) {
         messages::note("what the kernel does for system calls is not traced");
     }
     if facts.unread > 0 {

@@ -19,6 +19,7 @@ mod import;
 mod import_load;
 mod inherited;
 mod itrace;
+mod itrace_user;
 mod left_behind;
 mod load;
 mod measure;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         arguments::Verb::Dump { verb: arguments::Dump::Run(arguments) } => dump::run(&arguments).map(Exit::Code),
         arguments::Verb::Dump { verb: arguments::Dump::Serve(arguments) } => dump::serve(&arguments).map(Exit::Code),
         arguments::Verb::Itrace { verb: arguments::Itrace::Attach(arguments) } => itrace::attach(&arguments),
+        arguments::Verb::Itrace { verb: arguments::Itrace::User(arguments) } => itrace_user::run(&arguments),
         arguments::Verb::Itrace { verb: arguments::Itrace::Convert(arguments) } => itrace::convert(&arguments).map(Exit::Code),
         arguments::Verb::Itrace { verb: arguments::Itrace::Dump(arguments) } => itrace::dump(&arguments).map(Exit::Code),
         arguments::Verb::Itrace { verb: arguments::Itrace::Decode(arguments) } => itrace::decode(&arguments).map(Exit::Code),

@@ -94,6 +94,25 @@ def find_qemu(name: str | None) -> Path:
     return Path(found).absolute()
 
 
+def find_user_qemu(name: str | None) -> Path:
+    """The program that runs programs of x86-64, with plugins. UserError: there is none."""
+    hint = "apt-get install qemu-user (7.2, of Debian 12, has plugins), or name the program with --qemu"
+    found = shutil.which(name or "qemu-x86_64")
+    if not found:
+        raise UserError(f"{name or 'qemu-x86_64'}: not found", hint)
+    path = Path(found).absolute()
+    try:
+        done = subprocess.run([path, "-h"], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise UserError(str(error.strerror), hint, str(path)) from None
+    if "qemu-x86_64" not in done.stdout:
+        raise UserError("is not qemu-user for x86-64", hint, str(path))
+    if "-plugin" not in done.stdout:
+        # Those that are linked statically: Debian's from version 10 on, and qemu-user-static.
+        raise UserError("this qemu-user was built without plugins", hint, str(path))
+    return path
+
+
 def version_of(qemu: Path) -> str:
     """As `7.2.22`. UserError: it does not say so."""
     try:

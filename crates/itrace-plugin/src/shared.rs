@@ -1,0 +1,62 @@
+//! Hands events to another process, by memory that both have ([`Ring`]).
+//!
+//! A program under qemu-user may close any file, make children and threads, and end at any instruction. So there is no file that is open and no
+//! thread here. A child has the memory, too, and must not touch it: what it does is not recorded.
+
+use std::os::raw::c_int;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use sysdock_itrace_file::ring::{RING_BYTES, Ring, Why};
+
+use crate::words::Words;
+
+/// How long it waits before it looks again for a slot that is empty: short against the time in which one is encoded.
+const PAUSE: Duration = Duration::from_micros(200);
+
+pub(crate) struct Shared {
+    pub(crate) ring: Ring,
+    reader: libc::pid_t,
+}
+
+impl Shared {
+    /// Maps the file behind a descriptor, and closes it, so that the program does not find it.
+    pub(crate) fn map(descriptor: c_int) -> Result<Shared, String> {
+        // Safe: new memory, and a descriptor that is ours.
+        let start = unsafe {
+            let both = libc::PROT_READ | libc::PROT_WRITE;
+            let start = libc::mmap(std::ptr::null_mut(), RING_BYTES, both, libc::MAP_SHARED, descriptor, 0);
+            libc::close(descriptor);
+            start
+        };
+        if start == libc::MAP_FAILED {
+            return Err(format!("shared={descriptor}: {}", std::io::Error::last_os_error()));
+        }
+        // Safe: mapped for as long as the process lives.
+        Ok(Shared { ring: unsafe { Ring::at(start.cast()) }, reader: unsafe { libc::getppid() } })
+    }
+
+    /// Hands over the slot that is filled now; the next one. None: nobody reads it any more.
+    pub(crate) fn next(&self) -> Option<Words> {
+        let head = self.ring.head();
+        let filled = head.filled.load(Ordering::Relaxed).wrapping_add(1);
+        // The length of the next slot is still that of its last use: it is not looked at before this process shows a new one.
+        while !self.is_free(filled) {
+            if unsafe { libc::getppid() } != self.reader {
+                return None;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.ring.length(filled).store(0, Ordering::Relaxed);
+        head.filled.store(filled, Ordering::Release);
+        Some(Words::shared(self.ring))
+    }
+
+    fn is_free(&self, slot: u32) -> bool {
+        slot.wrapping_sub(self.ring.head().emptied.load(Ordering::Acquire)) < sysdock_itrace_file::ring::SLOTS
+    }
+
+    pub(crate) fn end(&self, why: Why) {
+        self.ring.head().ended.store(why.number(), Ordering::Release);
+    }
+}

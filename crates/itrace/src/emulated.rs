@@ -1,0 +1,296 @@
+//! Writes the events of a program under qemu-user, which the plugin in it hands over by memory (`crates/itrace-plugin/src/user.rs`).
+//!
+//! The memory is also the program's, which may write there: nothing in it is believed.
+
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io,
+    os::{
+        fd::{AsRawFd, FromRawFd, RawFd},
+        unix::process::ExitStatusExt,
+    },
+    process::{Child, ExitStatus},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use memmap2::MmapMut;
+use sysdock_itrace_file::{
+    Block, Event, Note, Writer,
+    ring::{Piece, RING_BYTES, Ring, Why, next_piece},
+};
+
+use crate::{Mapping, TaskFact};
+
+/// How long it waits before it looks again, when there is nothing to take: short against the time in which the memory is filled.
+const PAUSE: Duration = Duration::from_millis(1);
+/// How long a program may take to end when it is asked to.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// SIGILL, SIGBUS, SIGFPE, SIGSEGV: of an instruction that could not be executed.
+const FAULTS: [i32; 4] = [libc::SIGILL, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV];
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
+
+/// Memory that is handed to a program when it starts.
+pub struct SharedMemory {
+    file: File,
+    map: MmapMut,
+}
+
+impl SharedMemory {
+    /// New memory; programs that are started inherit its descriptor.
+    ///
+    /// # Errors
+    /// The operating system has none.
+    pub fn create() -> io::Result<SharedMemory> {
+        // SAFETY: a name that ends; the descriptor is ours from then on.
+        let file = unsafe {
+            let descriptor = libc::memfd_create(c"sysdock-itrace".as_ptr(), 0);
+            if descriptor < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            File::from_raw_fd(descriptor)
+        };
+        file.set_len(RING_BYTES as u64)?;
+        // SAFETY: no file that somebody could truncate: only the program has it, which cannot be trusted to leave it alone, but it closes it
+        // before its first instruction.
+        let map = unsafe { MmapMut::map_mut(&file)? };
+        Ok(SharedMemory { file, map })
+    }
+
+    /// For the program.
+    #[must_use]
+    pub fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+}
+
+/// What is known of a program that has ended.
+#[derive(Debug)]
+pub struct Emulated {
+    /// How.
+    pub status: ExitStatus,
+    /// What lay where, as far as code was executed there.
+    pub mappings: Vec<Mapping>,
+    /// Its one task.
+    pub tasks: Vec<TaskFact>,
+    /// Why its recording ended before; `Exit`, and none: it did not.
+    pub why: Option<Why>,
+    /// Processes that it made, which are not recorded.
+    pub children: u32,
+    /// Whether it became another program.
+    pub executed: bool,
+    /// Whether it was ended as the caller asked for it.
+    pub cancelled: bool,
+    /// Instructions, as entered.
+    pub steps: u64,
+}
+
+struct Known {
+    address: u64,
+    instructions: u32,
+    ends_in_call: bool,
+}
+
+/// Takes events and writes them.
+pub struct Collector {
+    memory: SharedMemory,
+    writer: Writer,
+    /// The first error; everything is dropped after it, so that the program goes on.
+    failure: Option<io::Error>,
+    pid: i32,
+    blocks: Vec<Known>,
+    last: Option<u32>,
+    mappings: Vec<Mapping>,
+    events: u64,
+    steps: u64,
+    words: Vec<u64>,
+}
+
+impl Collector {
+    /// `pid`: the program.
+    #[must_use]
+    pub fn new(memory: SharedMemory, writer: Writer, pid: i32) -> Collector {
+        let mut collector = Collector {
+            memory,
+            writer,
+            failure: None,
+            pid,
+            blocks: Vec::new(),
+            last: None,
+            mappings: Vec::new(),
+            events: 0,
+            steps: 0,
+            words: Vec::new(),
+        };
+        collector.write(&[Event::Note(Note::Task(0)).pack()]);
+        collector
+    }
+
+    /// Collect until the program ends, which it is asked to do when `cancel` is set. An error of the event file is told beside what is known.
+    ///
+    /// # Errors
+    /// The program cannot be waited for.
+    pub fn run(
+        mut self,
+        mut child: Child,
+        comm: &str,
+        cancel: &AtomicBool,
+        mut report: impl FnMut(u64),
+    ) -> io::Result<(Emulated, Option<io::Error>)> {
+        let mut asked: Option<Instant> = None;
+        let status = loop {
+            // Before it is taken what is there: what comes later would be lost.
+            let status = child.try_wait()?;
+            let mut found = false;
+            while self.take(status.is_some()) {
+                found = true;
+                report(self.steps);
+            }
+            if let Some(status) = status {
+                break status;
+            }
+            if cancel.load(Ordering::Relaxed) {
+                self.ask_to_end(&mut asked);
+            }
+            if !found {
+                thread::sleep(PAUSE);
+            }
+        };
+        let cancelled = asked.is_some() || cancel.load(Ordering::Relaxed);
+        self.end(status);
+        let ring = self.ring();
+        let head = ring.head();
+        let emulated = Emulated {
+            status,
+            why: Why::of(head.ended.load(Ordering::Acquire)),
+            children: head.children.load(Ordering::Relaxed),
+            executed: head.executes.load(Ordering::Relaxed) != 0,
+            cancelled,
+            steps: self.steps,
+            tasks: vec![TaskFact { id: Some(0), pid: self.pid, tgid: self.pid, comm: comm.into(), ..TaskFact::default() }],
+            mappings: self.used_mappings(),
+        };
+        let failure = self.failure.take();
+        let failure = failure.or_else(|| self.writer.finish().err());
+        Ok((emulated, failure))
+    }
+
+    fn ring(&self) -> Ring {
+        // SAFETY: as long as the map, which is as long as `self`.
+        unsafe { Ring::at(self.memory.map.as_ptr().cast_mut()) }
+    }
+
+    fn ask_to_end(&self, asked: &mut Option<Instant>) {
+        let signal = match asked {
+            None => libc::SIGTERM,
+            Some(since) if since.elapsed() > PATIENCE => libc::SIGKILL,
+            Some(_) => return,
+        };
+        *asked = Some(Instant::now());
+        // SAFETY: a number of a child that was not waited for yet.
+        unsafe { libc::kill(self.pid, signal) };
+    }
+
+    /// Takes one slot. `partial`: also the one that nobody fills any more.
+    fn take(&mut self, partial: bool) -> bool {
+        let mut words = std::mem::take(&mut self.words);
+        words.clear();
+        let found = self.ring().take(partial, &mut words);
+        let mut rest = words.as_slice();
+        while !rest.is_empty() && self.failure.is_none() {
+            let Some((piece, count)) = next_piece(rest) else {
+                self.failure = Some(io::Error::new(io::ErrorKind::InvalidData, "the program has overwritten its events"));
+                break;
+            };
+            match piece {
+                Piece::Events(count) => self.take_events(&rest[..count]),
+                Piece::Block(block) => self.define(&block),
+                Piece::Maps(text) => self.map(&text),
+            }
+            rest = &rest[count..];
+        }
+        self.words = words;
+        found
+    }
+
+    fn take_events(&mut self, words: &[u64]) {
+        for &word in words {
+            match Event::unpack(word) {
+                Some(Event::Block(number)) if (number as usize) < self.blocks.len() => {
+                    self.last = Some(number);
+                    self.steps += u64::from(self.blocks[number as usize].instructions);
+                }
+                Some(Event::Access(_) | Event::Note(_)) => {}
+                _ => {
+                    self.failure = Some(io::Error::new(io::ErrorKind::InvalidData, "the program has overwritten its events"));
+                    return;
+                }
+            }
+        }
+        self.write(words);
+    }
+
+    fn write(&mut self, words: &[u64]) {
+        self.events += words.len() as u64;
+        if self.failure.is_none()
+            && let Err(error) = self.writer.push(words)
+        {
+            self.failure = Some(error);
+        }
+    }
+
+    fn define(&mut self, block: &Block) {
+        self.writer.define(block);
+        self.blocks.push(Known {
+            address: block.address,
+            instructions: block.lengths.len() as u32,
+            ends_in_call: block.code.ends_with(&SYSCALL),
+        });
+    }
+
+    fn map(&mut self, text: &str) {
+        for mapping in Mapping::parse(text, self.pid, self.events) {
+            if !self.mappings.iter().rev().any(|known| known.same_place(&mapping)) {
+                self.mappings.push(mapping);
+            }
+        }
+    }
+
+    /// qemu's own files lie in the same memory.
+    fn used_mappings(&mut self) -> Vec<Mapping> {
+        let addresses: BTreeSet<u64> = self.blocks.iter().map(|block| block.address).collect();
+        let mut mappings = std::mem::take(&mut self.mappings);
+        mappings.retain(|mapping| mapping.start < mapping.end && addresses.range(mapping.start..mapping.end).next().is_some());
+        mappings
+    }
+
+    /// The program is gone. A signal that ended it came before an instruction, or in the middle of a block.
+    fn end(&mut self, status: ExitStatus) {
+        let ring = self.ring();
+        let head = ring.head();
+        let why = Why::of(head.ended.load(Ordering::Acquire));
+        let Some(signal) = status.signal().filter(|_| why.is_none_or(|why| why == Why::Exit)) else { return };
+        if why.is_none()
+            && let Some(count) = self.left(head.block.load(Ordering::Relaxed), signal)
+        {
+            self.write(&[Event::Note(Note::Left(count)).pack()]);
+        }
+        self.write(&[Event::Note(Note::Signal(signal.cast_unsigned())).pack()]);
+    }
+
+    /// After how many instructions the last block was left, if it was.
+    fn left(&self, shown: u64, signal: i32) -> Option<u16> {
+        let last = self.last.filter(|last| u64::from(*last) == shown >> 16)?;
+        let block = &self.blocks[last as usize];
+        let ring = self.ring();
+        let head = ring.head();
+        let begun = head.counter.load(Ordering::Relaxed).checked_sub(head.begun.load(Ordering::Relaxed))?;
+        if begun < u64::from(block.instructions) {
+            return Some(begun.saturating_sub(1) as u16);
+        }
+        let is_fault = FAULTS.contains(&signal) && !block.ends_in_call;
+        is_fault.then(|| block.instructions.saturating_sub(1) as u16)
+    }
+}
