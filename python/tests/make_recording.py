@@ -336,6 +336,17 @@ class RecordingMaker:
             "traced_functions": [
                 {"function_id": 0, "image_id": 1, "name": "main", "start": 4096},
                 {"function_id": 1, "image_id": 0, "name": "entry_SYSCALL_64", "start": 8192},
+                {"function_id": 2, "image_id": 1, "name": "profiled"},
+            ],
+            "function_totals": [
+                {
+                    "request_id": 1,
+                    "task_id": 1,
+                    "function_id": 2,
+                    "times": 2,
+                    "steps": 50,
+                    "steps_inclusive": 50,
+                }
             ],
             "trace_segments": [
                 {**where, "first_step": first, "steps": 100, "steps_collapsed": 95, "loads": 9, "stores": 5}

@@ -8,6 +8,7 @@
 //! 3. `following` goes through the events: tasks, modes, functions, calls.
 //! 4. `tables` writes rows.
 
+pub mod callgrind;
 mod code;
 mod convert;
 pub mod emulated;

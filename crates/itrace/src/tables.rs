@@ -327,7 +327,7 @@ fn write_requests(recording: &mut Recording, requests: &[Request]) -> Result<(),
             name: (&*request.name).into(),
             first_step: request.first_step as i64,
             steps: (end.single - request.first.single) as i64,
-            steps_collapsed: (end.collapsed - request.first.collapsed) as i64,
+            steps_collapsed: Some((end.collapsed - request.first.collapsed) as i64),
         }
     }))
 }
@@ -357,7 +357,7 @@ fn write_images(recording: &mut Recording, images: &Images) -> Result<(), TableE
         function_id: number as i32,
         image_id: function.image as i32,
         name: (&*function.name).into(),
-        start: (function.start & (i64::MAX as u64)) as i64,
+        start: Some((function.start & (i64::MAX as u64)) as i64),
     }))
 }
 

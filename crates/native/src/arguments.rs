@@ -15,7 +15,7 @@ struct CommandLine {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Turn logs of strace or truss, or output of fio, IOR, mdtest or elbencho, into a recording.
+    /// Turn logs of strace or truss, output of fio, IOR, mdtest or elbencho, or profiles of callgrind, into a recording.
     #[command(
         after_help = "Example:\n  strace -f -ttt -T -y -o run.strace make\n  sysdock-native import run.strace -o rec\n  sysdock-native import fio.json ior.txt mdtest.txt -o results"
     )]

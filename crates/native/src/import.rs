@@ -4,7 +4,7 @@ use sysdock_strace::{ImportError, Logs, Options, TrussColumns};
 use sysdock_table::{Cancel, Ending, Folder, Recording};
 
 use crate::{
-    arguments, confine, environment, import_load,
+    arguments, confine, environment, import_callgrind, import_load,
     messages::{self, EXIT_ERROR, EXIT_INTERRUPTED, Message},
     privileges,
     progress::Reporter,
@@ -15,6 +15,9 @@ use crate::{
 pub(crate) fn run(arguments: &arguments::Import) -> Result<u8, Message> {
     let cancel = Cancel::default();
     signals::cancel_on_signal(&cancel);
+    if let Some(status) = import_callgrind::run(arguments)? {
+        return Ok(status);
+    }
     if let Some(status) = import_load::run(arguments)? {
         return Ok(status);
     }

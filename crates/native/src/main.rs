@@ -16,6 +16,7 @@ mod environment;
 mod flight;
 mod http_load;
 mod import;
+mod import_callgrind;
 mod import_load;
 mod inherited;
 mod itrace;

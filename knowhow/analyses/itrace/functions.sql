@@ -1,15 +1,16 @@
 -- Functions by steps
 -- Which functions executed the instructions of a request, how often each was called, and what it costs with all that it calls.
--- needs:  function_calls, traced_functions, images
+-- needs:  traced_functions, images
+-- uses:   function_calls, function_totals
 -- param:  request INTEGER = 0           Only this request; 0: all.
 -- column: image VARCHAR                 The file that the code is of.
 -- column: function VARCHAR              Name; the file and its first address in it, where no symbol names it.
--- column: times BIGINT                  How often it was entered.
--- column: min_steps BIGINT              Fewest own steps of one time.
+-- column: times BIGINT                  How often it was entered; NULL: a profile has counted no call of it.
+-- column: min_steps BIGINT              Fewest own steps of one time; NULL: a profile does not say.
 -- column: avg_steps DOUBLE              Own steps of one time on average.
--- column: max_steps BIGINT              Most own steps of one time.
+-- column: max_steps BIGINT              Most own steps of one time; NULL: a profile does not say.
 -- column: total_steps BIGINT            Own steps of all times.
--- column: inclusive_steps BIGINT        Those and the steps of all that it called, interrupts included; calls of itself count once.
+-- column: inclusive_steps BIGINT        Those and the steps of all that it called, interrupts included; calls of itself count once. NULL: a profile cannot say, as it calls itself through others.
 -- column: part DOUBLE                   Part of all steps that are its own [%].
 -- match:  image, function
 -- sums:   total_steps
@@ -20,13 +21,23 @@ WITH sums AS (
         c.function_id,
         count(*) AS times,
         min(c.steps) AS min_steps,
-        avg(c.steps) AS avg_steps,
         max(c.steps) AS max_steps,
         CAST(sum(c.steps) AS BIGINT) AS total_steps,
         CAST(sum(CASE WHEN c.outermost THEN c.steps_inclusive ELSE 0 END) AS BIGINT) AS inclusive_steps
     FROM function_calls AS c
     WHERE $request = 0 OR c.request_id = $request
     GROUP BY c.function_id
+    UNION ALL
+    SELECT
+        t.function_id,
+        CAST(sum(t.times) AS BIGINT) AS times,
+        CAST(NULL AS BIGINT) AS min_steps,
+        CAST(NULL AS BIGINT) AS max_steps,
+        CAST(sum(t.steps) AS BIGINT) AS total_steps,
+        CASE WHEN count(t.steps_inclusive) = count(*) THEN CAST(sum(t.steps_inclusive) AS BIGINT) END AS inclusive_steps
+    FROM function_totals AS t
+    WHERE $request = 0 OR t.request_id = $request
+    GROUP BY t.function_id
 ), whole AS (
     SELECT sum(u.total_steps) AS steps FROM sums AS u
 )
@@ -36,7 +47,7 @@ SELECT
     f.name AS function,
     u.times,
     u.min_steps,
-    round(u.avg_steps, 2) AS avg_steps,
+    CASE WHEN u.times > 0 THEN round(1.0 * u.total_steps / u.times, 2) END AS avg_steps,
     u.max_steps,
     u.total_steps,
     u.inclusive_steps,

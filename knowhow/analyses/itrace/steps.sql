@@ -1,6 +1,7 @@
 -- Steps by task and image
 -- Where the instructions of a request were executed: in the program, in its libraries, or in the kernel.
--- needs:  trace_segments, traced_tasks, images
+-- needs:  traced_tasks, images
+-- uses:   trace_segments, function_totals, traced_functions
 -- param:  request INTEGER = 0           Only this request; 0: all.
 -- column: request INTEGER               Number of the request, from 1.
 -- column: task VARCHAR                  Name of the task; NULL: not known.
@@ -8,10 +9,10 @@
 -- column: mode VARCHAR                  user (a program), library or kernel.
 -- column: image VARCHAR                 The file that the code is of.
 -- column: steps BIGINT                  Steps; each iteration of a repeated string instruction (REP) counts.
--- column: steps_collapsed BIGINT        Steps; a repeated string instruction counts once.
+-- column: steps_collapsed BIGINT        Steps; a repeated string instruction counts once. NULL: a profile does not say.
 -- column: part DOUBLE                   Part of the steps of the request [%].
--- column: loads BIGINT                  Accesses to memory that read.
--- column: stores BIGINT                 Accesses to memory that write.
+-- column: loads BIGINT                  Accesses to memory that read; NULL: a profile may not count them.
+-- column: stores BIGINT                 Accesses to memory that write; NULL: a profile may not count them.
 -- match:  task, mode, image
 -- sums:   steps, steps_collapsed, loads, stores
 -- chart:  bars x=image y=steps color=mode title="Where instructions were executed" title_ja="命令が実行された場所"
@@ -29,6 +30,21 @@ WITH sums AS (
     FROM trace_segments AS s
     WHERE $request = 0 OR s.request_id = $request
     GROUP BY s.request_id, s.task_id, s.mode, s.image_id
+    UNION ALL
+    SELECT
+        t.request_id,
+        t.task_id,
+        i.mode,
+        f.image_id,
+        CAST(sum(t.steps) AS BIGINT) AS steps,
+        CAST(NULL AS BIGINT) AS steps_collapsed,
+        CAST(sum(t.loads) AS BIGINT) AS loads,
+        CAST(sum(t.stores) AS BIGINT) AS stores
+    FROM function_totals AS t
+    INNER JOIN traced_functions AS f ON f.function_id = t.function_id
+    INNER JOIN images AS i ON i.image_id = f.image_id
+    WHERE $request = 0 OR t.request_id = $request
+    GROUP BY t.request_id, t.task_id, i.mode, f.image_id
 ), whole AS (
     SELECT u.request_id, sum(u.steps) AS steps FROM sums AS u GROUP BY u.request_id
 )
@@ -41,7 +57,7 @@ SELECT
     i.path AS image,
     u.steps,
     u.steps_collapsed,
-    round(1e2 * u.steps / w.steps, 2) AS part,
+    CASE WHEN w.steps > 0 THEN round(1e2 * u.steps / w.steps, 2) END AS part,
     u.loads,
     u.stores
 FROM sums AS u

@@ -17,6 +17,7 @@ _EPILOG = """Example:
   sysdock import tar.log -o rec
   sysdock import --align node1/run.strace node2/run.strace -o job
   sysdock import fio.json ior.txt mdtest.txt elbencho.csv -o results
+  sysdock import callgrind.out.4711 -o profile
 """
 
 
@@ -75,7 +76,8 @@ def command(
     """Make a recording from logs (also packed), then say what they show.
 
     LOG: a file (plain, .gz, .zst), several of a set or of several hosts, or - for standard input. Of system
-    calls: strace, truss. Of load on a file system: fio (JSON), IOR, mdtest, elbencho.
+    calls: strace, truss. Of load on a file system: fio (JSON), IOR, mdtest, elbencho. Of instructions:
+    profiles of callgrind.
     """
     from sysdock.cli.output import remark
     from sysdock.cli.recording import answer, load_ahead, run_with_progress

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from sysdock.analysis import Session
 
 _MOST_ROWS = 8
-_REQUESTS = "SELECT count(*), coalesce(sum(steps), 0), coalesce(sum(steps_collapsed), 0) FROM traced_requests"
+_REQUESTS = "SELECT count(*), coalesce(sum(steps), 0), sum(steps_collapsed) FROM traced_requests"
+# Of a profile, which has no segments.
+_BY_IMAGE_OF_PROFILE = f"""
+    SELECT i.path, sum(t.steps) AS steps, sum(t.loads) AS loads, sum(t.stores) AS stores,
+        count(DISTINCT t.task_id) AS tasks
+    FROM function_totals AS t
+    JOIN traced_functions AS f ON f.function_id = t.function_id JOIN images AS i ON i.image_id = f.image_id
+    GROUP BY i.path ORDER BY steps DESC, i.path LIMIT {_MOST_ROWS}
+"""
 _BY_IMAGE = f"""
     SELECT i.path, sum(s.steps) AS steps, sum(s.loads) AS loads, sum(s.stores) AS stores,
         count(DISTINCT s.task_id) AS tasks
@@ -32,6 +40,7 @@ _TOTALS = {
     "calls": ("SELECT count(*) FROM function_calls", ("calls of functions", "関数の呼び出し")),
     "pages": ("SELECT count(DISTINCT page) FROM page_references", ("pages", "ページ")),
 }
+_TOTALS_OF_PROFILE = {"steps": ("SELECT sum(steps) FROM function_totals", _TOTALS["steps"][1])}
 
 _CONDITIONS = {
     "backend": ("backend", "バックエンド"),
@@ -43,9 +52,10 @@ _CONDITIONS = {
 def _totals(session: Session) -> dict[str, Total]:
     """What was counted of the tables that the recording has."""
     held = session.views.available
+    totals = _TOTALS if "trace_segments" in held else _TOTALS_OF_PROFILE
     return {
         key: Total(int(session.fetch(sql)[0][0] or 0), name, None)
-        for key, (sql, name) in _TOTALS.items()
+        for key, (sql, name) in totals.items()
         if sql.split(" FROM ")[1].split()[0] in held
     }
 
@@ -54,6 +64,8 @@ def _coverage(session: Session, _capture: Capture) -> Sequence[Fact]:
     if "traced_requests" not in session.views.available:
         return []
     [(requests, steps, collapsed)] = session.fetch(_REQUESTS)
+    if collapsed is None:
+        return [*_where(session), Fact(("steps", "ステップ数"), (f"{steps:,}", f"{steps:,}"))]
     words = (
         f"{steps:,}; {collapsed:,} where a repeated string instruction counts once; requests: {requests:,}",
         f"{steps:,}、繰り返し命令を 1 回と数えると {collapsed:,}、リクエスト {requests:,} 件",
@@ -76,7 +88,12 @@ def _conditions(session: Session) -> dict[str, str]:
 
 
 def _screen(session: Session) -> Sequence[ScreenTable]:
-    if not {"trace_segments", "images"} <= set(session.views.available):
+    held = set(session.views.available)
+    if {"trace_segments", "images"} <= held:
+        sql = _BY_IMAGE
+    elif {"function_totals", "traced_functions", "images"} <= held:
+        sql = _BY_IMAGE_OF_PROFILE
+    else:
         return []
     title = ("Steps by file", "ファイルごとのステップ数")
     columns = (
@@ -86,13 +103,10 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
         ("tasks", "タスク"),
     )
     try:
-        found = session.fetch(_BY_IMAGE)
+        found = session.fetch(sql)
     except NotComputed as error:
         return [ScreenTable(title, columns, [], error.words)]
-    rows = [
-        (str(path), (human_count(steps), human_count(loads), human_count(stores), human_count(tasks)))
-        for path, steps, loads, stores, tasks in found
-    ]
+    rows = [(str(path), tuple(human_count(count) for count in counts)) for path, *counts in found]
     return [ScreenTable(title, columns, rows)] if rows else []
 
 
@@ -100,7 +114,7 @@ SECTION = Section(
     about="itrace",
     order=96,
     question="itrace/steps",
-    needs=("trace_segments",),
+    needs=("traced_requests",),
     title=("instruction trace", "命令トレース"),
     coverage=_coverage,
     screen=_screen,

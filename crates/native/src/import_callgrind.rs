@@ -1,0 +1,152 @@
+//! `sysdock-native import` of profiles of callgrind.
+
+use std::{
+    fs::File,
+    io::{BufReader, Read},
+    path::{Path, PathBuf},
+};
+
+use sysdock_itrace::{
+    ABOUT, TraceFacts,
+    callgrind::{Profile, ProfileError, is_profile},
+};
+use sysdock_strace::unpacked;
+use sysdock_table::{Capture, Ending, Folder, Manifest, Recording, Source};
+
+use crate::{
+    arguments, confine, environment,
+    messages::{self, Message},
+    privileges,
+};
+
+/// Bytes that are read at a time.
+const BLOCK: usize = 1 << 16;
+/// Where the line `events:` is, in a profile that does not say in its first line what it is.
+const BEGINNING: u64 = 1 << 14;
+const RECORDER: &str = "callgrind-profile";
+
+/// Import, if these are profiles; returns the exit status, or `None` where none of them is.
+pub(crate) fn run(arguments: &arguments::Import) -> Result<Option<u8>, Message> {
+    let found: Vec<bool> = arguments.logs.iter().map(|path| look(path)).collect();
+    if !found.contains(&true) {
+        return Ok(None);
+    }
+    if let Some((other, _)) = arguments.logs.iter().zip(&found).find(|(_, found)| !**found) {
+        let fact = match other.metadata() {
+            Ok(about) if about.len() == 0 => format!("{}: is empty", other.display()),
+            Ok(_) => format!("{}: no profile of callgrind, as others of these are", other.display()),
+            Err(error) => format!("{}: {error}", other.display()),
+        };
+        return Err(Message::new(fact, "import profiles of callgrind by themselves"));
+    }
+    refuse_options(arguments)?;
+    let files = arguments.logs.iter().map(|path| Ok((path.clone(), open(path)?))).collect::<Result<Vec<_>, Message>>()?;
+    let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
+    // The files are open, and so is the folder.
+    privileges::become_caller()?;
+    let confined = confine::parser(&folder);
+    let mut recording = Recording::create_in(folder, manifest(&arguments.logs))?;
+    let profile = match read(files) {
+        Ok(profile) => profile,
+        Err(message) => {
+            recording.abandon();
+            return Err(message);
+        }
+    };
+    recording.manifest.command.clone_from(&profile.command);
+    if let Err(error) = profile.write(&mut recording) {
+        let _ = recording.finish(Ending::WriteError);
+        return Err(error.into());
+    }
+    let ending = check(&profile, &mut recording);
+    let mut rows = environment::of_log(&recording.manifest);
+    rows.push(environment::of_its_limits(confined));
+    rows.extend(environment::of_trace(&TraceFacts { backend: "callgrind".into(), ..TraceFacts::default() }));
+    environment::write(&mut recording, &rows)?;
+    Ok(Some(crate::import::status(recording.finish(ending)?.capture().ended_by)))
+}
+
+/// Whether a file is a profile. What cannot be opened is left to the reader of logs of calls, which reports it.
+fn look(path: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read = |file| unpacked(file, BLOCK)?.take(BEGINNING).read_to_end(&mut beginning);
+    // A pipe would lose what is read.
+    path.metadata().is_ok_and(|about| about.is_file()) && File::open(path).and_then(read).is_ok() && is_profile(&beginning)
+}
+
+fn open(path: &Path) -> Result<File, Message> {
+    File::open(path).map_err(|error| Message::bare(format!("{}: {error}", path.display())))
+}
+
+/// Options that say something about times of calls.
+fn refuse_options(arguments: &arguments::Import) -> Result<(), Message> {
+    let given = [
+        (arguments.date.is_some(), "--date"),
+        (!arguments.offset.is_empty(), "--offset"),
+        (arguments.align, "--align"),
+        (arguments.follow, "--follow"),
+        (arguments.truss_columns.is_some(), "--truss-columns"),
+    ];
+    match given.iter().find(|(given, _)| *given) {
+        Some((_, option)) => {
+            let fact = format!("{option}: {} is a profile of callgrind, which is read without it", arguments.logs[0].display());
+            Err(Message::new(fact, "leave the option out"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn manifest(logs: &[PathBuf]) -> Manifest {
+    let mut capture = Capture::new(RECORDER, "instructions", ABOUT);
+    capture.clock.kind = "relative".into();
+    capture.clock.note = Some("a profile has sums: it says neither when nor in which order".into());
+    let source = |path: &PathBuf| Source {
+        path: path.to_string_lossy().into_owned(),
+        bytes: path.metadata().map_or(0, |about| about.len()),
+        ..Source::default()
+    };
+    capture.sources = logs.iter().map(source).collect();
+    let mut manifest = Manifest::of(capture);
+    manifest.tool.host = environment::host_name();
+    manifest
+}
+
+fn read(files: Vec<(PathBuf, File)>) -> Result<Profile, Message> {
+    let mut profile = Profile::default();
+    for (path, file) in files {
+        let place = path.display();
+        let text = unpacked(file, BLOCK).map_err(|error| Message::bare(format!("{place}: {error}")))?;
+        profile.read(BufReader::with_capacity(BLOCK, text)).map_err(|error| match error {
+            ProfileError::Io(error) => Message::bare(format!("{place}: {error}")),
+            ProfileError::Line(line, what) => Message::new(
+                format!("{place}:{line}: {what}"),
+                "is the file damaged? https://valgrind.org/docs/manual/cl-format.html",
+            ),
+            ProfileError::Events(events) => Message::new(
+                format!("{place}: has no numbers of instructions (Ir), but of {events}"),
+                "valgrind --tool=callgrind PROGRAM counts instructions",
+            ),
+            ProfileError::Empty => Message::new(format!("{place}: a profile of callgrind without costs"), "was it cut off?"),
+        })?;
+    }
+    Ok(profile)
+}
+
+/// Holds what was read against what the file says it has.
+fn check(profile: &Profile, recording: &mut Recording) -> Ending {
+    let capture = recording.manifest.capture_mut();
+    capture.total = profile.steps.max(profile.stated);
+    capture.understood = profile.steps;
+    messages::note(&format!(
+        "{} steps, backend callgrind; order, single calls and addresses are not in a profile",
+        profile.steps
+    ));
+    if profile.stated == profile.steps || profile.stated == 0 {
+        return Ending::EndOfInput;
+    }
+    messages::note(&format!(
+        "its functions have {} instructions, and its total is {}: the profile is damaged or cut off",
+        profile.steps, profile.stated
+    ));
+    Ending::InputError
+}
