@@ -165,9 +165,7 @@ def run(
 
     refuse_existing(output)
     built = read_built(guest)
-    asked = tracing.Asked(
-        request or built.request, path, limit, control_flow, cut_by_server=cut == "server"
-    )
+    asked = tracing.Asked(request or built.request, path, limit, control_flow, cut_by_server=cut == "server")
     program = find_qemu(qemu)
     output.absolute().parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="sysdock-", dir=output.absolute().parent) as name:
