@@ -106,7 +106,10 @@ def _screen(session: Session) -> Sequence[ScreenTable]:
         found = session.fetch(sql)
     except NotComputed as error:
         return [ScreenTable(title, columns, [], error.words)]
-    rows = [(str(path), tuple(human_count(count) for count in counts)) for path, *counts in found]
+    rows = [
+        (str(path), (human_count(steps), human_count(loads), human_count(stores), human_count(tasks)))
+        for path, steps, loads, stores, tasks in found
+    ]
     return [ScreenTable(title, columns, rows)] if rows else []
 
 
