@@ -246,6 +246,8 @@ def plugin_hint(said: str) -> str | None:
         return "this version of qemu is not supported: those from 7.2 to 8.2 and from 9.2 on are"
     if "plugin interface not enabled" in said or "-plugin: invalid option" in said:
         return "this qemu was built without plugins; that of Debian (qemu-system-x86) has them"
+    if "invalid accelerator" in said:
+        return "this qemu has KVM only, which no plugin sees; that of Debian (qemu-system-x86) has TCG"
     return None
 
 

@@ -64,6 +64,7 @@ def test_a_program_that_is_not_qemu(tmp_path: Path) -> None:
             "this version of qemu is not supported",
         ),
         ("qemu: plugin interface not enabled in this build", "this qemu was built without plugins"),
+        ("-accel tcg: invalid accelerator tcg", "this qemu has KVM only"),
     ],
 )
 def test_a_qemu_that_does_not_take_the_plugin(tmp_path: Path, said: str, hint: str) -> None:
