@@ -7,7 +7,7 @@
 -- column: pages BIGINT                  Different pages that were used then.
 -- column: used_bytes BIGINT             Their size.
 -- column: new_pages BIGINT              Those of them that had not been used before.
--- chart:  lines x=step y=pages color=kind title="Pages in use" title_ja="使用中のページ数"
+-- chart:  curves x=step y=pages color=kind title="Pages in use" title_ja="使用中のページ数"
 -- tags:   size, time
 WITH pages AS (
     SELECT DISTINCT p.kind, p.page, p.interval * p.interval_steps AS step

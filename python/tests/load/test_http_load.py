@@ -204,7 +204,9 @@ def test_a_part_of_the_requests_without_an_answer_hides_the_slowest_percentiles(
     urls = [f"{server.url}1"] * 9 + [f"{server.url}never"]
     result = load(*urls, "--rate", "200", "--for", "1s", "--timeout", "500ms")
     assert result["errors"]["timeout"] > 0
-    assert isinstance(result["latency"]["p50_ns"], int)
+    # One in ten never has an answer; on a busy machine, others have none in time.
+    half_is_answered = 2 * result["answered"] >= result["due"]
+    assert isinstance(result["latency"]["p50_ns"], int) == half_is_answered
     assert (result["latency"]["p99_ns"], result["latency"]["max_ns"]) == (None, None)
 
 
