@@ -52,6 +52,19 @@ pub enum Refusal {
     Time(i64),
 }
 
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Refusal::Malformed(error) => write!(out, "not a batch of an agent: {error}"),
+            Refusal::Newer(format) => {
+                write!(out, "format {format} of a newer agent; {FORMAT} is the latest that can be read here")
+            }
+            Refusal::Name(what) => write!(out, "the name of the {what} is empty, too long, or has characters that no name has"),
+            Refusal::Time(ns) => write!(out, "its time ({ns} ns) is before 2020, or more than a day ahead of the clock here"),
+        }
+    }
+}
+
 pub(crate) const DAY_NS: i64 = 86_400_000_000_000;
 /// 2020-01-01.
 const EARLIEST_NS: i64 = 1_577_836_800_000_000_000;

@@ -205,7 +205,7 @@ fn parse(body: &[u8], token: &str, tokens: &Tokens) -> (Vec<Batch>, Vec<(usize, 
         match Batch::parse(line, now_ns) {
             Ok(batch) if tokens.allows(token, &batch.cluster) == Some(true) => batches.push(batch),
             Ok(batch) => refused.push((place, format!("this token is not for cluster {}", batch.cluster))),
-            Err(why) => refused.push((place, format!("{why:?}"))),
+            Err(why) => refused.push((place, why.to_string())),
         }
     }
     (batches, refused)

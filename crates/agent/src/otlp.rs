@@ -85,7 +85,7 @@ impl Receiver {
             Ok(batch) => batch,
             Err(why) => {
                 spool.refused(waiting)?;
-                return Ok(Outcome::Refused(format!("{why:?}")));
+                return Ok(Outcome::Refused(why.to_string()));
             }
         };
         let mut rejected = None;

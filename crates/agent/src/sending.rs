@@ -239,7 +239,7 @@ fn into_lake(lake: &mut Lake, spool: &Spool, chosen: &[Waiting]) -> Result<Outco
             Ok(batch) => taken.push((waiting, batch)),
             Err(why) => {
                 spool.refused(waiting)?;
-                refused = Some(format!("{why:?}"));
+                refused = Some(why.to_string());
             }
         }
     }

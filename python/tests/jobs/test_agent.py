@@ -283,15 +283,15 @@ class TestCollector:
         [
             (batch(), "forged", 401, "not known"),
             (batch(), "", 401, "not known"),
-            (b"\x00\xff\n", "token-of-c", 200, "Malformed"),
+            (b"\x00\xff\n", "token-of-c", 200, "not a batch of an agent: "),
             (b'{"format": 1}\n', "token-of-c", 200, "missing field"),
-            (batch(node="x" * 4096), "token-of-c", 200, 'Name(\\"node\\")'),
-            (batch(node="../../up"), "token-of-c", 200, 'Name(\\"node\\")'),
-            (batch(format=99), "token-of-c", 200, "Newer(99)"),
-            (batch(ts_ns=time.time_ns() + 3 * 86400 * SECOND), "token-of-c", 200, "Time("),
-            (batch(ts_ns=0), "token-of-c", 200, "Time("),
+            (batch(node="x" * 4096), "token-of-c", 200, "the name of the node is empty, too long"),
+            (batch(node="../../up"), "token-of-c", 200, "the name of the node is empty, too long"),
+            (batch(format=99), "token-of-c", 200, "format 99 of a newer agent; 1 is the latest"),
+            (batch(ts_ns=time.time_ns() + 3 * 86400 * SECOND), "token-of-c", 200, "a day ahead of the clock"),
+            (batch(ts_ns=0), "token-of-c", 200, "its time (0 ns) is before 2020"),
             (batch(cluster="another"), "token-of-c", 200, "not for cluster another"),
-            (batch(job_samples=[{"ts_ns": "late"}]), "token-of-c", 200, "Malformed"),
+            (batch(job_samples=[{"ts_ns": "late"}]), "token-of-c", 200, "not a batch of an agent: "),
         ],
     )
     def test_what_cannot_be_is_refused(
