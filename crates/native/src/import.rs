@@ -1,5 +1,7 @@
 //! `sysdock-native import`: logs that exist.
 
+use std::path::Path;
+
 use sysdock_strace::{ImportError, Logs, Options, TrussColumns};
 use sysdock_table::{Cancel, Ending, Folder, Recording};
 
@@ -66,6 +68,23 @@ pub(crate) fn finish(recording: Recording, outcome: Result<Ending, ImportError>)
             recording.abandon();
             Err(error.into())
         }
+    }
+}
+
+/// Refuse options that say something about times of calls, for a file that has none; `what` it is.
+pub(crate) fn refuse_options(arguments: &arguments::Import, path: &Path, what: &str) -> Result<(), Message> {
+    let given = [
+        (arguments.date.is_some(), "--date"),
+        (!arguments.offset.is_empty(), "--offset"),
+        (arguments.align, "--align"),
+        (arguments.follow, "--follow"),
+        (arguments.truss_columns.is_some(), "--truss-columns"),
+    ];
+    match given.iter().find(|(given, _)| *given) {
+        Some((_, option)) => {
+            Err(Message::new(format!("{option}: {} is {what}, which is read without it", path.display()), "leave the option out"))
+        }
+        None => Ok(()),
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &arguments::Import) -> Result<Option<u8>, Message> 
         };
         return Err(Message::new(fact, "import profiles of callgrind by themselves"));
     }
-    refuse_options(arguments)?;
+    crate::import::refuse_options(arguments, &arguments.logs[0], "a profile of callgrind")?;
     let files = arguments.logs.iter().map(|path| Ok((path.clone(), open(path)?))).collect::<Result<Vec<_>, Message>>()?;
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
     // The files are open, and so is the folder.
@@ -76,24 +76,6 @@ fn look(path: &Path) -> bool {
 
 fn open(path: &Path) -> Result<File, Message> {
     File::open(path).map_err(|error| Message::bare(format!("{}: {error}", path.display())))
-}
-
-/// Options that say something about times of calls.
-fn refuse_options(arguments: &arguments::Import) -> Result<(), Message> {
-    let given = [
-        (arguments.date.is_some(), "--date"),
-        (!arguments.offset.is_empty(), "--offset"),
-        (arguments.align, "--align"),
-        (arguments.follow, "--follow"),
-        (arguments.truss_columns.is_some(), "--truss-columns"),
-    ];
-    match given.iter().find(|(given, _)| *given) {
-        Some((_, option)) => {
-            let fact = format!("{option}: {} is a profile of callgrind, which is read without it", arguments.logs[0].display());
-            Err(Message::new(fact, "leave the option out"))
-        }
-        None => Ok(()),
-    }
 }
 
 fn manifest(logs: &[PathBuf]) -> Manifest {

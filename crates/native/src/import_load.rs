@@ -37,7 +37,7 @@ struct Input {
 /// Import, if these are logs of load; returns the exit status, or `None` where none of them is.
 pub(crate) fn run(arguments: &arguments::Import) -> Result<Option<u8>, Message> {
     let Some(inputs) = inputs(&arguments.logs)? else { return Ok(None) };
-    refuse_options(arguments, &inputs[0])?;
+    crate::import::refuse_options(arguments, &inputs[0].path, &format!("output of {}", inputs[0].tool.word()))?;
     let folder = Folder::create(&arguments.output, privileges::access(arguments.share))?;
     privileges::become_caller()?;
     let confined = confine::parser(&folder);
@@ -112,24 +112,6 @@ fn look(path: &Path) -> Option<Input> {
     };
     let written_ns = metadata.modified().ok().map(environment::epoch_ns).filter(|ns| *ns > 0);
     Some(Input { path: path.into(), file: Some(File::open(path).ok()?), tool, written_ns, bytes: Some(metadata.len()) })
-}
-
-/// Options that say something about times of calls.
-fn refuse_options(arguments: &arguments::Import, first: &Input) -> Result<(), Message> {
-    let given = [
-        (arguments.date.is_some(), "--date"),
-        (!arguments.offset.is_empty(), "--offset"),
-        (arguments.align, "--align"),
-        (arguments.follow, "--follow"),
-        (arguments.truss_columns.is_some(), "--truss-columns"),
-    ];
-    match given.iter().find(|(given, _)| *given) {
-        Some((_, option)) => Err(Message::new(
-            format!("{option}: {} is output of {}, which is read without it", first.path.display(), first.tool.word()),
-            "leave the option out",
-        )),
-        None => Ok(()),
-    }
 }
 
 fn manifest(inputs: &[Input]) -> Manifest {
