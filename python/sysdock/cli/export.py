@@ -99,5 +99,5 @@ def _picture(
         written = write_file(session, format_, output, most, of)
         remark_on(session, tables_needed(session, format_, of))
     unit = {"speedscope": "stacks", "collapsed": "stacks", "callgrind": "functions"}.get(format_, "calls")
-    cut = f" of {written.total:,}, the longest" if written.shown < written.total else ""
+    cut = f" of {written.total:,}, {written.kept}" if written.shown < written.total else ""
     remark(f"{output}: {written.shown:,}{cut} {unit}")

@@ -62,12 +62,13 @@ def write_chrome_steps(session: Session, out: IO[bytes], most: int) -> Written:
     """Writes the JSON trace event format: `B` and `E` events, `M` events with names."""
     depth, written = _deepest(session, most)
     events: list[dict[str, Any]] = []
-    for track, name in _tracks(session).items():
+    tracks = _tracks(session)
+    for track, name in tracks.items():
         thread = {"ph": "M", "name": "thread_name", "pid": 0, "tid": track}
         events.append({**thread, "args": {"name": name}})
     out.write(b'{"displayTimeUnit":"ns","traceEvents":[')
     out.write(b",\n".join(map(_json, events)))
-    for edge in _edges(session, depth):
+    for edge in _edges(session, depth, tracks):
         event = {"ph": edge.kind[0].upper(), "pid": 0, "tid": edge.track, "ts": edge.step / 1000}
         if edge.kind == "begin":
             event |= {"name": edge.name, "cat": edge.mode}
@@ -83,10 +84,11 @@ def _json(event: dict[str, Any]) -> bytes:
 def write_perfetto_steps(session: Session, out: IO[bytes], most: int) -> Written:
     """Writes a Perfetto trace: a track for each task, and one for the processor."""
     depth, written = _deepest(session, most)
-    for number, (track, name) in enumerate(_tracks(session).items()):
+    tracks = _tracks(session)
+    for number, (track, name) in enumerate(tracks.items()):
         about = message([(UUID, _uuid(track)), (NAME, name)])
         write_packet(out, [(TRACK_DESCRIPTOR, about)], number)
-    for edge in _edges(session, depth):
+    for edge in _edges(session, depth, tracks):
         kind = BEGIN if edge.kind == "begin" else END
         event: list[Field] = [(EVENT_TYPE, kind), (EVENT_TRACK, _uuid(edge.track))]
         if edge.kind == "begin":
@@ -109,20 +111,22 @@ def _tracks(session: Session) -> dict[int, str]:
 
 def _deepest(session: Session, most: int) -> tuple[int, Written]:
     """How deep calls may be so that there are not more than `most`, and how many these are of all."""
-    depth, shown, total = 1, 0, 0
+    depth, shown, total = 0, 0, 0
     for level, count in session.fetch(_DEPTHS_SQL):
         total += count
         if total <= most:
             depth, shown = level, total
-    return depth, Written(shown, total)
+    return depth, Written(shown, total, "the outermost")
 
 
-def _edges(session: Session, depth: int) -> Iterator[Edge]:
+def _edges(session: Session, depth: int, tracks: dict[int, str]) -> Iterator[Edge]:
     """All of them in order of steps, from the first request on."""
     [(first, steps)] = session.fetch(_REQUEST_SQL)
     last = first + steps
     functions = {number: (visible(name), mode) for number, name, mode in session.fetch(_FUNCTIONS_SQL)}
-    runs = _processor(session, first, last) if "task_switches" in session.views.available else iter(())
+    runs = (
+        _processor(session, tracks, first, last) if "task_switches" in session.views.available else iter(())
+    )
     following = next(runs, None)
     for edge in _calls(session, depth, functions, first, last):
         while following and following.step <= edge.step:
@@ -134,8 +138,7 @@ def _edges(session: Session, depth: int) -> Iterator[Edge]:
     yield from runs
 
 
-def _processor(session: Session, first: int, last: int) -> Iterator[Edge]:
-    names = _tracks(session)
+def _processor(session: Session, names: dict[int, str], first: int, last: int) -> Iterator[Edge]:
     running = None
     for step, before, after in session.fetch(_SWITCHES_SQL):
         if running is None:
@@ -161,7 +164,8 @@ def _calls(
                 stack = stacks[task] = [None] * (deep - 2 if is_deeper else deep - 1)
                 if deep > 1 or not is_deeper:
                     stack.append(before)
-                    yield Edge("begin", first if not task else step, task, *functions[before])
+                    # Task 0 is the one that executes first; of others, nothing before is known.
+                    yield Edge("begin", first if task == 0 else step, task, *functions[before])
             while len(stack) > deep or (len(stack) == deep and not _goes_on(stack, function, how)):
                 if stack.pop() is not None:
                     yield Edge("end", step, task)

@@ -32,10 +32,11 @@ SELECT * FROM chosen ORDER BY ts_ns, task_id"""
 
 @dataclass(frozen=True)
 class Written:
-    """How many of how many calls (or samples) went into the file."""
+    """How many of how many calls (or samples) went into the file, and which ones where not all did."""
 
     shown: int
     total: int
+    kept: str = "the longest"
 
 
 def write_chrome(session: Session, out: IO[bytes], most: int) -> Written:

@@ -21,47 +21,16 @@ from sysdock.analysis import Session
 from sysdock.export.files import write_file
 from sysdock.library import Library
 from sysdock.recording import Recording
+from traced_program import Traced
 
 HERE = Path(__file__).parent
-Trace = Callable[..., "Traced"]
+Trace = Callable[..., Traced]
 NOBODY = 65534
 FUNCTIONS = """
     SELECT name AS function, count(*) AS times, min(steps) AS min_steps, max(steps) AS max_steps,
         sum(steps) AS total_steps, sum(steps_inclusive) AS inclusive_steps
     FROM function_calls JOIN traced_functions USING (function_id) GROUP BY name
 """
-
-
-class Traced:
-    """A recording of `itrace attach`, and what was said."""
-
-    def __init__(self, native: Path, folder: Path, done: subprocess.CompletedProcess[str]) -> None:
-        self.native, self.folder, self.done = native, folder, done
-
-    def fetch(self, sql: str) -> list[Any]:
-        with Session(Recording.open(self.folder), Library()) as session:
-            return session.fetch(sql)
-
-    def instructions(self, *options: str) -> list[dict[str, Any]]:
-        words = [self.native, "itrace", "dump", "--format", "json", "--limit", "0", *options, self.folder]
-        done = subprocess.run(words, capture_output=True, text=True, check=True)
-        return [json.loads(line) for line in done.stdout.splitlines()]
-
-    def lines(self) -> list[str]:
-        words = [self.native, "itrace", "decode", self.folder]
-        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
-
-
-@pytest.fixture
-def built(tmp_path: Path) -> Callable[..., Path]:
-    """A program from a file of this folder."""
-
-    def build(name: str, *options: str) -> Path:
-        program = tmp_path / name.partition(".")[0]
-        subprocess.run(["cc", "-g", *options, "-o", program, HERE / name], check=True)
-        return program
-
-    return build
 
 
 @pytest.fixture
@@ -388,3 +357,8 @@ def test_a_timeline_has_each_call_once(trace: Trace, tmp_path: Path) -> None:
     assert dict(traced.fetch(f"SELECT function, times FROM ({FUNCTIONS})")) == dict(calls)
     assert written.shown == written.total
     assert few.shown <= 100 < few.total
+    kept = [
+        event for event in json.loads((tmp_path / "few").read_text())["traceEvents"] if event["ph"] == "B"
+    ]
+    # The function that executed first was called by nobody.
+    assert (len(kept), few.kept) == (few.shown + 1, "the outermost")

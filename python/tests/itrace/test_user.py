@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -14,12 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sysdock.analysis import Session
 from sysdock.errors import UserError
 from sysdock.itrace.files import find_plugin
 from sysdock.itrace.qemu import find_user_qemu
-from sysdock.library import Library
-from sysdock.recording import Recording
+from traced_program import Traced
 
 HERE = Path(__file__).parent
 Build = Callable[..., Path]
@@ -30,42 +27,7 @@ OWN = """
 ENTRIES = "SELECT kind, name FROM kernel_entries ORDER BY step, kind DESC"
 
 
-class Traced:
-    """A recording of `itrace user`, and what was said."""
-
-    def __init__(self, native: Path, folder: Path, done: subprocess.CompletedProcess[str]) -> None:
-        self.native, self.folder, self.done = native, folder, done
-
-    def fetch(self, sql: str) -> list[Any]:
-        with Session(Recording.open(self.folder), Library()) as session:
-            return session.fetch(sql)
-
-    def steps(self) -> tuple[int, int]:
-        [found] = self.fetch("SELECT steps, steps_collapsed FROM traced_requests")
-        return tuple(found)
-
-    def lines(self) -> list[str]:
-        words = [str(self.native), "itrace", "decode", str(self.folder)]
-        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
-
-    def manifest(self) -> dict[str, Any]:
-        content: dict[str, Any] = json.loads((self.folder / "recording.json").read_text())
-        return content
-
-
 Trace = Callable[..., Traced]
-
-
-@pytest.fixture
-def built(tmp_path: Path) -> Build:
-    """A program from a file of this folder."""
-
-    def build(name: str, *options: str) -> Path:
-        program = tmp_path / name.partition(".")[0]
-        subprocess.run(["cc", "-g", *options, "-o", program, HERE / name], check=True)
-        return program
-
-    return build
 
 
 @pytest.fixture
