@@ -40,7 +40,7 @@ impl Shared {
     pub(crate) fn next(&self) -> Option<Words> {
         let head = self.ring.head();
         let filled = head.filled.load(Ordering::Relaxed).wrapping_add(1);
-        // The length of the next slot is still that of its last use: it is not looked at before this process shows a new one.
+        // The length of the next slot is still that of its last use; the other process reads it only once the slot is published below.
         while !self.is_free(filled) {
             if unsafe { libc::getppid() } != self.reader {
                 return None;

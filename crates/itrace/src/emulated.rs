@@ -128,7 +128,8 @@ impl Collector {
         collector
     }
 
-    /// Collect until the program ends, which it is asked to do when `cancel` is set. An error of the event file is told beside what is known.
+    /// Collect until the program ends; when `cancel` is set, it gets SIGTERM, and SIGKILL later. An error of the event file is returned
+    /// alongside what is known.
     ///
     /// # Errors
     /// The program cannot be waited for.
@@ -201,7 +202,7 @@ impl Collector {
         let mut rest = words.as_slice();
         while !rest.is_empty() && self.failure.is_none() {
             let Some((piece, count)) = next_piece(rest) else {
-                self.failure = Some(io::Error::new(io::ErrorKind::InvalidData, "the program has overwritten its events"));
+                self.failure = Some(overwritten());
                 break;
             };
             match piece {
@@ -224,7 +225,7 @@ impl Collector {
                 }
                 Some(Event::Access(_) | Event::Note(_)) => {}
                 _ => {
-                    self.failure = Some(io::Error::new(io::ErrorKind::InvalidData, "the program has overwritten its events"));
+                    self.failure = Some(overwritten());
                     return;
                 }
             }
@@ -293,4 +294,8 @@ impl Collector {
         let is_fault = FAULTS.contains(&signal) && !block.ends_in_call;
         is_fault.then(|| block.instructions.saturating_sub(1) as u16)
     }
+}
+
+fn overwritten() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the program has overwritten its events")
 }

@@ -508,8 +508,7 @@ impl Sink for Tables<'_> {
 
     fn is_cut_by_call(&self, task: u32, call: &str, leaves: bool) -> bool {
         let Some((_, server)) = &self.window else { return false };
-        let is_its = *server == Some(task);
-        if leaves { accepts(call) && server.is_none() || is_its && waits(call) } else { is_its && waits(call) }
+        *server == Some(task) && waits(call) || leaves && server.is_none() && accepts(call)
     }
 
     fn cut_by_call(&mut self, task: u32, call: &str, leaves: bool) {

@@ -175,7 +175,7 @@ def dump(ctx: click.Context, /, rec: Path, format_: str | None, **options: str |
 
 
 def show_instructions(rec: Path, params: dict[str, str], limit: int | None, format_: str) -> None:
-    """The same as `sysdock show REC itrace/dump`, where options are parameters."""
+    """`sysdock show REC itrace/dump`: prints as `dump` does, whose options are parameters there."""
     from sysdock.errors import UserError, did_you_mean
 
     known = [option.name for option in dump.params if option.name not in ("rec", "limit", "format_")]
@@ -186,7 +186,7 @@ def show_instructions(rec: Path, params: dict[str, str], limit: int | None, form
                 did_you_mean(name, known, f"known: {', '.join(known)}"),
             )
     if format_ == "csv":
-        raise UserError("instructions have no csv", "--format json prints an object a line", "--format csv")
+        raise UserError("instructions cannot be printed as csv", "json: an object per line", "--format csv")
     words = [f"--{name.replace('_', '-')}={value}" for name, value in params.items()]
     words += [f"--limit={limit}"] if limit is not None else []
     words += ["--format=json"] if format_ == "json" else []

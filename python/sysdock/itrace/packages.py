@@ -37,7 +37,7 @@ _DOWNLOAD = ["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root"]
 
 
 def with_dependencies(names: list[str], without: Sequence[str] = ()) -> list[str]:
-    """The packages and all that they need to run, but those `without` which they do.
+    """The packages and all that they need to run, except those in `without`.
 
     UserError: apt does not know them, or there is no apt.
     """
