@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -429,6 +430,35 @@ static void copy_task(int pid, int tid)
 	}
 }
 
+// Returns how many tasks there were that had not been written down.
+static int copy_new_tasks(void)
+{
+	static bool written[1 << 22];  // the kernel's highest limit of process ids
+	char path[128];
+	int count = 0;
+	DIR *tasks = opendir("/proc");
+	for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
+		int pid = atoi(entry->d_name);
+		if (pid <= 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task", pid);
+		DIR *threads = opendir(path);
+		for (struct dirent *one; threads && (one = readdir(threads));) {
+			int tid = atoi(one->d_name);
+			if (tid <= 0 || written[tid])
+				continue;
+			copy_task(pid, tid);
+			written[tid] = true;
+			count++;
+		}
+		if (threads)
+			closedir(threads);
+	}
+	if (tasks)
+		closedir(tasks);
+	return count;
+}
+
 static void write_to(const char *path, const char *text)
 {
 	int file = open(path, O_WRONLY);
@@ -445,19 +475,7 @@ static void write_truth(void)
 	write_clocks("clocks_before");
 	write_to("/dev/kmsg", "marked by the guest");
 	write_clocks("clocks_marked");
-	DIR *tasks = opendir("/proc");
-	for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
-		int pid = atoi(entry->d_name);
-		if (pid <= 0)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task", pid);
-		DIR *threads = opendir(path);
-		for (struct dirent *one; threads && (one = readdir(threads));)
-			if (atoi(one->d_name) > 0)
-				copy_task(pid, atoi(one->d_name));
-		if (threads)
-			closedir(threads);
-	}
+	copy_new_tasks();
 	for (size_t number = 0; number < sizeof(names) / sizeof(*names); number++) {
 		snprintf(path, sizeof(path), "/proc/%s", names[number]);
 		copy_file(path, names[number], 0);
@@ -468,6 +486,9 @@ static void write_truth(void)
 	}
 	copy_file("/sys/kernel/debug/block/nvme0n1/hctx0/busy", "busy0", 0);
 	copy_file("/sys/kernel/debug/block/nvme0n1/hctx1/busy", "busy1", 0);
+	// The kernel may have started threads since, as writing all that takes a second or two.
+	while (copy_new_tasks() > 0)
+		;
 	// Last: whatever is written down changes it.
 	copy_file("/proc/meminfo", "meminfo", 0);
 	write_clocks("clocks_after");
