@@ -1,4 +1,4 @@
-"""The code blocks of the READMEs are run on a recording of a real log, without sysdock."""
+"""The code blocks for other tools are run on a recording of a real log, without sysdock; what the READMEs state."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sysdock.recording.native import import_quietly
 ROOT = Path(__file__).resolve().parents[3]
 LOG = ROOT / "testdata" / "strace" / "odd_files.ttt_T_y.strace"
 READMES = ("README.md", "README.ja.md")
+PAGES = ("docs/howto/use-other-tools.md", "docs/howto/use-other-tools.ja.md")
 
 
 def python_blocks(name: str) -> list[str]:
@@ -29,14 +30,14 @@ def folder(native: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", READMES)
+@pytest.mark.parametrize("name", PAGES)
 def test_three_tools_are_shown(name: str) -> None:
     tools = [block.splitlines()[0] for block in python_blocks(name)]
     assert tools == ["import pandas as pd", "import polars as pl", "import duckdb"]
 
 
 @pytest.mark.parametrize("number", range(3))
-@pytest.mark.parametrize("name", READMES)
+@pytest.mark.parametrize("name", PAGES)
 def test_code_blocks_run_and_agree_with_the_recording(name: str, number: int, folder: Path) -> None:
     block = python_blocks(name)[number]
     assert "sysdock" not in block
@@ -67,3 +68,15 @@ def test_the_options_of_strace_are_those_of_the_error_messages() -> None:
     for name in READMES:
         assert "strace -f -ttt -T -y -o run.strace CMD" in (ROOT / name).read_text("utf-8")
     assert "strace -f -ttt -T -y -o run.strace CMD" in messages
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_a_readme_is_read_in_a_minute(name: str) -> None:
+    assert 60 <= len((ROOT / name).read_text("utf-8").splitlines()) <= 80
+
+
+def test_both_readmes_show_the_same_commands() -> None:
+    first, second = (
+        set(re.findall(r"(?:`|\$ )sysdock ([a-z]+)", (ROOT / name).read_text("utf-8"))) for name in READMES
+    )
+    assert first == second
