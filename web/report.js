@@ -257,6 +257,9 @@
   }
 
   async function draw(place) {
+    // In a closed section there is no width to draw for: when it opens.
+    place.dataset.stale = place.clientWidth ? "" : "1";
+    if (!place.clientWidth) return;
     const { spec, columns } = book.charts[Number(place.dataset.chart)];
     const embed = await vega();
     const chart = fitted(structuredClone(spec), place.clientWidth);
@@ -301,7 +304,7 @@
     const { spec, columns } = book.charts[Number(place.dataset.chart)];
     const marks = spec.height?.step ? spec.height.step * steps(spec, columns) : spec.height;
     const legend = spec.encoding?.color || spec.layer?.some((layer) => layer.encoding?.color?.legend);
-    place.style.minHeight = `${(marks ?? 200) + (legend ? 90 : 55)}px`;
+    place.style.minHeight = `${(marks ?? 200) + (legend ? 102 : 55)}px`;
   }
 
   function startCharts() {
@@ -328,7 +331,11 @@
       clearTimeout(timer);
       timer = setTimeout(again, 200);
     });
-    addEventListener("beforeprint", () => places.filter((place) => !place.dataset.wanted).forEach(want));
+    addEventListener("beforeprint", () => places.filter((place) => !place.dataset.wanted && place.clientWidth).forEach(want));
+    // `toggle` does not bubble.
+    document.addEventListener("toggle", (event) => {
+      event.target.querySelectorAll("[data-stale='1']").forEach(want);
+    }, true);
   }
 
   function startLanguages() {
@@ -452,13 +459,24 @@
     }));
   }
 
-  // Blocks that a link leads into are closed at first; browsers differ in whether they open them.
+  // Sections that a link leads to, or into, are closed at first; browsers differ in whether they open them.
   function openTarget() {
     const target = document.getElementById(location.hash.slice(1));
-    const block = target?.closest("details");
+    let block = target?.querySelector(":scope > details.fold") ?? target?.closest("details");
     if (!block || block.open) return;
-    block.open = true;
+    for (; block; block = block.parentElement.closest("details")) block.open = true;
     target.scrollIntoView();
+  }
+
+  function startFolds() {
+    for (const tools of document.querySelectorAll("[data-folds]")) {
+      tools.hidden = false;
+      tools.addEventListener("click", (event) => {
+        const wanted = event.target.closest("button")?.dataset.open;
+        if (wanted === undefined) return;
+        for (const fold of tools.parentElement.querySelectorAll("details.fold")) fold.open = wanted === "1";
+      });
+    }
   }
 
   function startOrigins() {
@@ -477,6 +495,7 @@
   }
 
   startOrigins();
+  startFolds();
   startLanguages();
   startTables();
   startCharts();

@@ -18,6 +18,8 @@ from sysdock.text import human_ns
 
 SERIES = 8
 REST = "the rest"
+# Of the longest bar: shorter ones are added to the rest, and a longer rest is not drawn.
+_SHORTEST = 0.004
 _LONGEST_REST = 20
 # Of a heat map: narrower steps could not be told apart.
 _STEPS = 120
@@ -77,7 +79,10 @@ class Reducer:
                 raise UserError(f"the chart shows `{name}`, which is no column", hint, self.result.place)
 
     def bars(self, wanted: Wanted, limit: int) -> Marks:
-        """The `limit` largest names, one row per name and series; then the sum of the rest."""
+        """The `limit` largest names, one row per name and series; then the sum of the rest.
+
+        Names whose bars would hardly be seen beside the longest are part of the rest.
+        """
         series = self.series(wanted)
         sql = f"""
 WITH result AS ({self.result.sql}
@@ -86,23 +91,26 @@ WITH result AS ({self.result.sql}
     SELECT x, {kept("series", series)} AS series, sum(y) AS y FROM folded WHERE isfinite(y) AND y <> 0
     GROUP BY 1, 2
 ), named AS (
-    SELECT x, row_number() OVER (ORDER BY sum(y) DESC, x) AS place, count(*) OVER () AS names
+    SELECT x, row_number() OVER (ORDER BY sum(y) DESC, x) AS place, count(*) OVER () AS names,
+        abs(sum(y)) >= {_SHORTEST} * max(sum(y)) OVER () AS is_seen
     FROM parts GROUP BY x
+), placed AS (
+    SELECT x, names, CASE WHEN place <= {limit} AND is_seen THEN place ELSE {limit + 1} END AS place
+    FROM named
 )
-SELECT CASE WHEN n.place <= {limit} THEN n.x END, least(n.place, {limit + 1}) AS place, p.series,
-    CAST(sum(p.y) AS DOUBLE), max(n.names)
+SELECT CASE WHEN n.place <= {limit} THEN n.x END, n.place, p.series, CAST(sum(p.y) AS DOUBLE), max(n.names)
 FROM parts AS p
-JOIN named AS n ON n.x IS NOT DISTINCT FROM p.x
+JOIN placed AS n ON n.x IS NOT DISTINCT FROM p.x
 GROUP BY 1, 2, 3
 ORDER BY place
 """
         fetched = self._fetch(sql, series)
         names = fetched[0][4] if fetched else 0
-        rest = max(names - limit, 0)
         lengths: dict[int, float] = {}
         for _, place, _, value, _ in fetched:
             lengths[place] = lengths.get(place, 0.0) + value
         rest_sum = lengths.pop(limit + 1, 0.0)
+        rest = names - len(lengths)
         # A rest that is much longer than every bar would leave of them no more than a dot.
         drawn = wanted.sum_rest and rest_sum <= _LONGEST_REST * max(lengths.values(), default=0.0)
         rows = []

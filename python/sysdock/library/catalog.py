@@ -19,6 +19,7 @@ from sysdock.library.load_plan import LoadPlan, parse_load_plan
 from sysdock.library.page import Page, parse_page
 from sysdock.library.products import Product, parse_product
 from sysdock.library.tables import Table, parse_table
+from sysdock.library.toml_text import parse_toml
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,13 @@ class ChartTemplate:
         """What it says of itself, on one line."""
         text = self.spec().get("description", "")
         return " ".join(map(str, text if isinstance(text, list) else [text]))
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return parse_toml(path.read_text("utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror}", place=str(path)) from None
 
 
 _SHARED = ("tables", "charts", "products", "health", "environment")
@@ -135,6 +143,18 @@ class Library:
     def rule(self, id_: str) -> Analysis:
         """The rule of that id (an earlier one will do); UserError with near names where there is none."""
         return self._find("rule", id_, self._rule_files, self.rules)
+
+    @cached_property
+    def areas(self) -> dict[str, tuple[str, str]]:
+        """What areas of analyses are called, in English and Japanese, in the order of reports."""
+        path = self.root / "analyses" / "areas.toml"
+        if not path.exists():
+            return {}
+        try:
+            return {area: (english, japanese) for area, (english, japanese) in _toml(path).items()}
+        except (TypeError, ValueError) as error:
+            hint = 'each line is: area = ["English", "Japanese"]'
+            raise UserError(f"not a list of areas: {error}", hint, str(path)) from None
 
     def chart(self, name: str) -> ChartTemplate:
         """The chart template of that name; UserError with near names where there is none."""

@@ -20,6 +20,8 @@ _STATES = {
     "unknown": ("? not judged", "? 判定不能"),
     "ok": ("\N{CHECK MARK} fine", "\N{CHECK MARK} 問題なし"),
 }
+# Findings that are open from the start.
+_OPEN = 4
 _WHY = (("Why it matters", "なぜ問題か"), ("When to ignore it", "無視してよい場合"))
 
 
@@ -29,22 +31,33 @@ def findings_section(session: Session, findings: Sequence[Finding]) -> str:
         status: by_rule([finding for finding in findings if finding.status == status])
         for status in ("unknown", "ok")
     }
-    cards = [_finding_card(session, group, findings) for group in by_rule(main_findings(findings))]
+    groups = by_rule(main_findings(findings))
+    cards = [
+        _finding_card(session, group, findings, is_open=number < _OPEN) for number, group in enumerate(groups)
+    ]
     if not cards:
         words = both("No rule found anything.", "ルールに該当するものはありませんでした。")
         cards = [f'<p class="empty">{words}</p>']
-    cards += [_quiet_card("unknown", group) for group in by_state["unknown"]]
-    passed = by_state["ok"]
-    if passed:
-        count = len(passed)
-        words = both(f"{count} checked and found to be fine", f"調べて問題がなかったもの: {count}")
-        inside = join(_quiet_card("ok", group) for group in passed)
-        cards.append(f'<details class="more" id="passed"><summary>{words}</summary>{inside}</details>')
+    unknown, passed = len(by_state["unknown"]), len(by_state["ok"])
+    cards += [
+        _quiet_cards("unknown", by_state["unknown"], both(f"{unknown} not judged", f"判定不能: {unknown}")),
+        _quiet_cards("ok", by_state["ok"], both(f"{passed} passed", f"問題なし: {passed}")),
+    ]
     title = both("Findings", "所見")
     return f'<section id="findings"><h2>{title}</h2>{join(cards)}</section>'
 
 
-def _finding_card(session: Session, group: list[Finding], findings: Sequence[Finding]) -> str:
+def _quiet_cards(status: str, groups: Sequence[list[Finding]], words: str) -> str:
+    """Rules that found nothing, as one line that opens to what each of them says."""
+    if not groups:
+        return ""
+    inside = join(_quiet_card(status, group) for group in groups)
+    return f'<details class="more" id="rules-{status}"><summary>{words}</summary>{inside}</details>'
+
+
+def _finding_card(
+    session: Session, group: list[Finding], findings: Sequence[Finding], *, is_open: bool
+) -> str:
     first = group[0]
     rule = session.library.rule(first.rule)
     gain = total_gain(group)
@@ -53,7 +66,6 @@ def _finding_card(session: Session, group: list[Finding], findings: Sequence[Fin
         together, together_ja = (" together", "合計") if len(group) > 1 else ("", "")
         amount = duration(gain)
         won = both(f"could save up to {amount}{together}", f"{together_ja}最大 {amount} 短縮可能")
-        won = sql_link(rule, won)
     recording = shlex.quote(session.recording.folder.name)
     subjects = "".join(_subject(session, finding, recording, findings) for finding in group)
     if group[-1].others:
@@ -64,12 +76,12 @@ def _finding_card(session: Session, group: list[Finding], findings: Sequence[Fin
     how = ("How this is judged (SQL)", "判定の方法 (SQL)")
     more = both("Why it matters, when to ignore it", "なぜ問題か、無視してよい場合")
     return f"""<article class="card rule finding" id="rule-{text(first.rule.replace("/", "-"))}">
-<header>{head}<span class="gain">{won}</span></header>
+<details class="fold"{" open" * is_open}><summary>{head}<span class="gain">{won}</span></summary>
 <ul class="subjects">{subjects}</ul>
 <div class="advice">{_advice(session, rule, first)}{_for_products(group)}</div>
 <details class="more"><summary>{more}</summary>{_background(session, rule)}</details>
 {sql_block(rule, how, f"sysdock diagnose {recording} {rule.id}", {})}
-</article>"""
+</details></article>"""
 
 
 def _for_products(group: Sequence[Finding]) -> str:
@@ -103,7 +115,7 @@ def _subject(session: Session, finding: Finding, recording: str, findings: Seque
     evidence = _evidence(finding, recording)
     return (
         f'<li><span class="subject mono">{text(finding.subject)}</span>'
-        f'<span class="muted nowrap">{sql_link(rule, " &middot; ".join(numbers))}</span>'
+        f'<span class="muted">{sql_link(rule, " &middot; ".join(numbers))}</span>'
         f'<span class="why">{both(text(finding.reason), text(finding.reason_ja))}{evidence}</span></li>'
         f"{parts}"
     )

@@ -15,6 +15,7 @@ from sysdock.errors import NotComputed
 from sysdock.page.markup import both, join, text
 from sysdock.page.numbers import duration, moment, size
 from sysdock.report.sources import sql_link
+from sysdock.report.time_spent import where_bar
 from sysdock.sections import Capture, Statement
 from sysdock.sections.coverage import unit_words
 from sysdock.text import percent
@@ -61,8 +62,9 @@ def overview_section(session: Session, findings: Sequence[Finding]) -> str:
     says = f'<p class="says">{_verdict(session, findings)}</p>{_first_three(session, findings)}'
     return f"""<section class="card" id="overview"><div class="verdict">
 <div><h1>{title(session)}</h1>{says}</div>
-<div class="counts">{tiles}</div>
-<dl class="facts">{facts}</dl></div>
+<div class="counts">{tiles}</div></div>
+{where_bar(session)}
+<dl class="facts">{facts}</dl>
 <p class="muted">{_where_facts_are(session)}</p>
 {warnings}
 {traced}</section>"""
@@ -109,7 +111,7 @@ def _commands(statement: Statement) -> str:
 
 
 def _first_three(session: Session, findings: Sequence[Finding]) -> str:
-    """The rules whose findings could save most: what they found, and what to do about it."""
+    """The rules whose findings could save most, with links to what they found and what to do about it."""
     groups = by_rule(main_findings(findings))[:_FIRST]
     if not groups:
         return ""
@@ -120,9 +122,7 @@ def _first_three(session: Session, findings: Sequence[Finding]) -> str:
         won = both(f" (up to {amount})", f" (最大 {amount})") if gain else ""
         place = text(first.rule.replace("/", "-"))
         link = f'<a href="#rule-{place}">{both(text(first.title), text(first.title_ja))}</a>{won}'
-        reason = both(text(first.reason), text(first.reason_ja))
-        advice = both(text(first.advice), text(first.advice_ja))
-        items.append(f"<li><b>{link}</b>: <code>{text(first.subject)}</code> {reason}<br>{advice}</li>")
+        items.append(f"<li>{link}: <code>{text(first.subject)}</code></li>")
     return f'<ol class="first">{join(items)}</ol>'
 
 

@@ -1,67 +1,103 @@
-"""Writes the report: head, findings, each analysis with charts and table, environment, import."""
+"""Writes the report: overview, timeline, findings, all analyses, environment, issues of the import."""
 
 from __future__ import annotations
 
-import math
-import shlex
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+import dataclasses
+from collections.abc import Sequence
 
-from sysdock.analysis import Result, Session
-from sysdock.analysis.side_by_side import side_by_side
-from sysdock.chart.drawing import Drawing, drawings_of
+from sysdock.analysis import Finding, Session
+from sysdock.analysis.finding import by_rule, main_findings
 from sysdock.errors import NotComputed
-from sysdock.library import Analysis, Column
-from sysdock.page.document import document, figure
-from sysdock.page.markup import both, both_blocks, inline, join, prose, text
-from sysdock.page.tables import copy_button, search_field, table
+from sysdock.library import Column
+from sysdock.page.document import document
+from sysdock.page.markup import both, join, text
+from sysdock.page.tables import table
+from sysdock.report.analyses import (
+    ROWS,
+    Answer,
+    Area,
+    Figures,
+    answers_of,
+    area_section,
+    areas_of,
+    empty_list,
+    not_computed,
+)
 from sysdock.report.findings import findings_section
 from sysdock.report.overview import overview_section
-from sysdock.report.sources import sql_block, sql_link
+from sysdock.report.time_spent import timeline_section
 
-ROWS = 200
 ISSUES = 50
-_STEPS = 120
 
 
 def report(session: Session, lang: str = "en") -> str:
     """The report as HTML text."""
     findings = session.diagnose("en")
-    answers = side_by_side(session, partial(_answer, lang=lang), _in_order(session))
-    charts: list[dict[str, Any]] = []
-    analyses = [_analysis(session, answer, charts) for answer in answers]
-    head = both("What the program did", "プログラムの動作")
+    answers = answers_of(session, lang)
+    figures = Figures()
+    timeline = timeline_section(session, answers, figures)
+    if timeline:
+        # Its charts are at the top; its card has the table.
+        answers["time/timeline"] = dataclasses.replace(answers["time/timeline"], drawings=[])
+    areas = areas_of(session, list(answers.values()))
     body = join(
         [
             _top(lang),
-            "<main>",
+            f'<div class="frame">{_contents(session, findings, areas, bool(timeline))}<main>',
             overview_section(session, findings),
+            _no_script(),
+            _range(),
+            timeline,
             findings_section(session, findings),
-            f'<section id="analyses"><h2>{head}</h2>{_no_script()}{_range()}{join(analyses)}</section>',
+            _analyses(session, areas, list(answers.values()), figures),
             _undefined_tables(session),
             _environment(session),
             _issues(session),
-            "</main>",
+            "</main></div>",
         ]
     )
     name = session.subject[lang == "ja"]
-    return document(f"{name} - sysdock", lang, body, charts)
+    return document(f"{name} - sysdock", lang, body, figures.specs)
+
+
+def _analyses(session: Session, areas: Sequence[Area], answers: Sequence[Answer], figures: Figures) -> str:
+    head = both("What the program did", "プログラムの動作")
+    every, none = both("Open all", "すべて開く"), both("Close all", "すべて閉じる")
+    buttons = (
+        f'<div class="tools" data-folds hidden><button type="button" data-open="1">{every}</button>'
+        f'<button type="button" data-open="">{none}</button></div>'
+    )
+    cards = join(area_section(session, area, figures) for area in areas)
+    return f'<section id="analyses"><h2>{head}</h2>{buttons}{cards}{empty_list(session, answers)}</section>'
+
+
+def _contents(
+    session: Session, findings: Sequence[Finding], areas: Sequence[Area], has_timeline: bool
+) -> str:
+    """The sections of the page, and how much is in each."""
+    found = len(by_rule(main_findings(findings)))
+    links = [_link("overview", both("Overview", "概要"))]
+    links += [_link("timeline", both("Timeline", "タイムライン"))] if has_timeline else []
+    links += [_link("findings", both("Findings", "所見"), found)]
+    below = "".join(
+        _link(f"area-{text(area.name)}", both(*map(text, area.title)), len(area.answers)) for area in areas
+    )
+    count = sum(len(area.answers) for area in areas)
+    links += [f"{_link('analyses', both('Analyses', '分析'), count, below)}"]
+    links += [_link("environment", both("Environment", "環境")), _link("issues", both("Import", "取り込み"))]
+    return f'<nav class="contents" aria-label="Contents"><ul>{"".join(links)}</ul></nav>'
+
+
+def _link(place: str, words: str, count: int | None = None, below: str = "") -> str:
+    number = "" if count is None else f' <span class="muted">{count:,}</span>'
+    nested = f"<ul>{below}</ul>" if below else ""
+    return f'<li><a href="#{place}">{words}</a>{number}{nested}</li>'
 
 
 def _top(lang: str) -> str:
-    links = [
-        ("findings", both("Findings", "所見")),
-        ("analyses", both("Analyses", "分析")),
-        ("environment", both("Environment", "環境")),
-        ("issues", both("Import", "取り込み")),
-    ]
-    nav = "".join(f'<a href="#{place}">{words}</a>' for place, words in links)
     languages = _switch("lang", "Language", [("en", "English"), ("ja", "日本語")], lang)
     themes = _switch("theme", "Theme", [("auto", "Auto"), ("light", "Light"), ("dark", "Dark")], "auto")
-    return (
-        f'<header class="top"><span class="mark">sysdock</span><nav>{nav}</nav>{languages}{themes}</header>'
-    )
+    return f'<header class="top"><span class="mark">sysdock</span>{languages}{themes}</header>'
 
 
 def _switch(name: str, label: str, choices: list[tuple[str, str]], chosen: str) -> str:
@@ -93,120 +129,6 @@ def _range() -> str:
         f'<button type="submit">{both("Show", "表示")}</button>'
         f'<button type="reset">{both("All", "全体")}</button> <span class="muted">{hint}</span></form>'
     )
-
-
-def _in_order(session: Session) -> list[Analysis]:
-    """All analyses that the recording can answer, summaries first."""
-    first = ("time/where", "time/calls", "time/states", "io/summary", "io/files", "io/errors")
-    usable = session.answerable()
-    return sorted(usable, key=lambda a: (first.index(a.id) if a.id in first else len(first), a.id))
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """An analysis with what was asked of it, and what came out: its charts, and its table as HTML.
-
-    `trouble`: why there are no charts, as HTML.
-    """
-
-    analysis: Analysis
-    params: dict[str, Any]
-    drawings: list[Drawing]
-    table: str
-    trouble: str = ""
-
-
-def _answer(session: Session, analysis: Analysis, lang: str) -> _Answer:
-    params = _params(session, analysis)
-    try:
-        result = session.run(analysis, params).keep()
-        shown = _result_table(result, _place(analysis))
-    except NotComputed as error:
-        return _Answer(analysis, params, [], not_computed(error))
-    drawn, trouble = [], ""
-    try:
-        drawn = drawings_of(result, lang)
-    except NotComputed as error:
-        trouble = not_computed(error)
-    result.forget()
-    return _Answer(analysis, params, drawn, shown, trouble)
-
-
-def _place(analysis: Analysis) -> str:
-    """Where it stands in the page."""
-    return analysis.id.replace("/", "-")
-
-
-def _analysis(session: Session, answer: _Answer, charts: list[dict[str, Any]]) -> str:
-    analysis, params = answer.analysis, answer.params
-    figures = []
-    for drawing in answer.drawings:
-        if drawing.shown:
-            named = both(text(drawing.title), text(drawing.title_ja))
-            caption = both(text(drawing.caption), text(drawing.caption_ja)) + f" {sql_link(analysis, 'SQL')}"
-            label = f"{analysis.title}: {drawing.title}, {drawing.caption}"
-            figures.append(figure(len(charts), named, caption, label))
-            charts.append(drawing.spec)
-    drawn = f'<div class="charts">{join(figures)}</div>' if figures else answer.trouble
-    said = " ".join(f"{key} = {value}" for key, value in params.items())
-    head = f"<h3>{_analysis_title(session, analysis)}</h3><code>{text(analysis.id)}</code>"
-    return f"""<section class="card analysis" id="{text(_place(analysis))}">
-<header>{head} <span class="muted">{text(said)}</span></header>
-{_description(session, analysis)}
-{drawn}
-{answer.table}
-{_source(session, analysis, params)}
-</section>"""
-
-
-def _source(session: Session, analysis: Analysis, params: dict[str, Any]) -> str:
-    """Where the numbers come from: the command that prints them all, and its SQL."""
-    words = ("How these numbers are made (SQL)", "この数値の求め方 (SQL)")
-    options = "".join(f" -p {key}={value}" for key, value in params.items())
-    command = f"sysdock show {shlex.quote(session.recording.folder.name)} {analysis.id}{options}"
-    filters = session.filters.describe()
-    command += f" {filters}" if filters else ""
-    return sql_block(analysis, words, command, params)
-
-
-def _params(session: Session, analysis: Analysis) -> dict[str, Any]:
-    """For analyses with a step of time, one that gives about a hundred: a page cannot ask for it."""
-    seconds = session.recording.manifest["duration_ns"] / 1e9
-    if not any(param.name == "interval_s" for param in analysis.params) or seconds <= 0:
-        return {}
-    rough = seconds / _STEPS
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(lead * power for lead in (1, 2, 5, 10) if lead * power >= rough)
-    return {"interval_s": float(f"{step:.3g}")}
-
-
-def _analysis_title(session: Session, analysis: Analysis) -> str:
-    if not analysis.page_path.exists():
-        return text(analysis.title)
-    page = session.library.page(analysis)
-    return both(text(page.title), text(page.title_ja or page.title))
-
-
-def _description(session: Session, analysis: Analysis) -> str:
-    if not analysis.page_path.exists():
-        return f"<p>{inline(analysis.text)}</p>"
-    page = session.library.page(analysis)
-    return both_blocks(prose(page.text), prose(page.text_ja or page.text))
-
-
-def _result_table(result: Result, name: str) -> str:
-    rows = result.rows(ROWS)
-    if not rows:
-        return f'<p class="empty">{both("No rows.", "該当する行はありません。")}</p>'
-    total = result.row_count()
-    words = both(f"{total:,} rows", f"{total:,} 行")
-    if total > len(rows):
-        words = both(f"the first {len(rows):,} of {total:,} rows", f"{total:,} 行のうち先頭 {len(rows):,} 行")
-    body = table(f"t-{name}", result.columns, rows, result.analysis.title)
-    tools = search_field(f"t-{name}") + copy_button(f"t-{name}") + sql_link(result.analysis, "SQL")
-    return f"""<details class="more" open><summary>{both("Table", "表")}: {words}</summary>
-<div class="tools">{tools}</div>
-{body}</details>"""
 
 
 def _undefined_tables(session: Session) -> str:
@@ -243,7 +165,9 @@ def _environment(session: Session) -> str:
         return f"{head}{not_computed(error)}</section>"
     table_ = session.library.table("environment")
     columns = [Column(column.name, "VARCHAR", None, column.text) for column in table_.columns]
-    return f'{head}<div class="card">{table("t-environment", columns, rows, "Environment")}</div></section>'
+    words = both(f"{len(rows):,} entries", f"{len(rows):,} 項目")
+    body = table("t-environment", columns, rows, "Environment")
+    return f'{head}<details class="card fold"><summary>{words}</summary>{body}</details></section>'
 
 
 def _issues(session: Session) -> str:
@@ -272,9 +196,6 @@ def _issue_table(session: Session) -> str:
     ]
     words = both(f"the first {len(rows):,} of {total:,}", f"{total:,} 件のうち先頭 {len(rows):,} 件")
     shown = table("t-issues", columns, rows, "Issues of the import")
-    return f'<div class="card"><p>{listed}</p><p class="muted">{words}</p>{shown}</div>'
-
-
-def not_computed(error: NotComputed) -> str:
-    """What stands in place of an answer that the engine could not compute, as HTML."""
-    return f'<p class="warn">{both(*map(text, error.sentence))}</p>'
+    return (
+        f'<details class="card fold"><summary>{listed}</summary><p class="muted">{words}</p>{shown}</details>'
+    )

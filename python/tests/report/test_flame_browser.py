@@ -51,6 +51,7 @@ def seen(browser: Any, report: Path) -> Iterator[Watched]:
     """The report, with its flame graph drawn."""
     context = browser.new_context(offline=True, viewport={"width": 1200, "height": 900})
     watched = Watched(context.new_page(), report.as_uri())
+    watched.page.locator("#cpu-flame_graph summary").first.click()
     place = watched.page.locator(PLOT)
     place.scroll_into_view_if_needed()
     place.locator("canvas").wait_for()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,12 @@ from sysdock.analysis import Session
 # Kept after the tests; git ignores the folder.
 SCREENSHOTS = Path(__file__).resolve().parents[3] / "target" / "screenshots"
 
+AXE = Path(sys.prefix) / "share" / "axe-core" / "axe.min.js"
+AXE_RUN = """async () => {
+  const found = await axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] });
+  const shown = ({ id, nodes }) => `${id}: ${nodes.length}, first ${nodes[0].html}`;
+  return { passes: found.passes.length, violations: found.violations.map(shown) };
+}"""
 # Counts colours of a canvas: a blank one has one.
 COLOURS = """canvas => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -41,8 +48,14 @@ class Watched:
         )
         page.goto(url)
 
+    def open_all(self) -> None:
+        """Opens all analyses, as its button does."""
+        self.page.locator("[data-folds] button[data-open='1']").click()
+
     def draw_all(self) -> None:
-        """Scrolls over the whole page and waits until every chart is drawn."""
+        """Opens all analyses, scrolls over the whole page and waits until every chart is drawn."""
+        if self.page.locator("[data-folds]").count():
+            self.open_all()
         for place in self.page.query_selector_all("[data-chart]"):
             place.evaluate("place => place.scrollIntoView({ block: 'center' })")
             place.wait_for_selector("canvas", state="attached")
@@ -119,7 +132,8 @@ def test_the_language_switch_works_by_keyboard_and_without_a_script(
         page.keyboard.press("ArrowRight")
         assert heading.inner_text() == "所見"
         assert page.locator("article.finding .advice").first.inner_text().startswith("どうするか")
-    assert page.locator("table.data").first.is_visible()
+    page.locator("#io-summary summary").first.click()
+    assert page.locator("#t-io-summary").is_visible()
 
 
 def test_without_a_script_tables_and_findings_are_there(
@@ -167,6 +181,7 @@ def test_a_column_sorts_by_its_exact_values(visit: Callable[..., Watched], page_
 
 def test_search_leaves_the_lines_that_hold_the_words(visit: Callable[..., Watched], page_file: Path) -> None:
     page = visit(page_file).page
+    page.locator("#io-files summary").first.click()
     rows = page.locator("#t-io-files tbody tr:visible")
     everything = rows.count()
     page.locator("input[data-search=t-io-files]").fill("日本")
@@ -290,6 +305,7 @@ def test_the_time_can_be_typed(visit: Callable[..., Watched], page_file: Path) -
 
 def test_charts_do_not_move_the_page(visit: Callable[..., Watched], page_file: Path) -> None:
     seen = visit(page_file)
+    seen.open_all()
     places = "() => [...document.querySelectorAll('section.analysis')].map((e) => e.offsetTop)"
     before = seen.page.evaluate(places)
     seen.draw_all()
@@ -298,7 +314,9 @@ def test_charts_do_not_move_the_page(visit: Callable[..., Watched], page_file: P
 
 
 def test_every_analysis_says_how_its_numbers_are_made(visit: Callable[..., Watched], page_file: Path) -> None:
-    page = visit(page_file).page
+    seen = visit(page_file)
+    seen.open_all()
+    page = seen.page
     sections = page.locator("section.analysis")
     assert sections.count() == page.locator("section.analysis details.sql pre").count() > 5
     page.locator("#io-summary details.sql summary").click()
@@ -307,6 +325,7 @@ def test_every_analysis_says_how_its_numbers_are_made(visit: Callable[..., Watch
 
 def test_a_number_of_a_table_leads_to_its_sql(visit: Callable[..., Watched], page_file: Path) -> None:
     seen = visit(page_file)
+    seen.open_all()
     cell = seen.page.locator("#t-io-summary td.n").first
     cell.click()
     panel = seen.page.locator("#origin")
@@ -332,16 +351,19 @@ def test_every_finding_links_its_numbers_to_its_rule(visit: Callable[..., Watche
 
 
 def test_screenshots_are_kept(visit: Callable[..., Watched], page_file: Path) -> None:
-    """For the eyes of whoever reads the CI output: the page in both themes, languages and widths."""
+    """To be viewed by those who read the CI output: the page in both themes, languages and widths, and opened."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     for name, width, scheme, lang in (
         ("light", 1280, "light", "en"),
+        ("opened", 1280, "light", "en"),
         ("dark-japanese", 1280, "dark", "ja"),
-        ("narrow", 400, "light", "en"),
+        ("narrow", 420, "light", "en"),
     ):
         seen = visit(page_file, viewport={"width": width, "height": 900}, color_scheme=scheme)
         seen.page.locator(f"label[for=lang-{lang}]").click()
-        seen.draw_all()
+        if name == "opened":
+            seen.draw_all()
+        seen.page.evaluate("() => window.sysdockReady")
         path = SCREENSHOTS / f"report-{name}.png"
         seen.page.screenshot(path=path, full_page=True)
         assert path.stat().st_size > 50_000
@@ -363,6 +385,70 @@ def test_a_page_of_charts_alone_draws_them(
     seen.draw_all()
     assert seen.complaints == []
     assert seen.requests == [path.as_uri()]
+
+
+def test_it_is_short_until_something_is_opened(visit: Callable[..., Watched], page_file: Path) -> None:
+    page = visit(page_file, viewport={"width": 1280, "height": 900}).page
+    assert page.evaluate("document.documentElement.scrollHeight") <= 6000
+    assert page.locator("#overview .bar rect").count() >= 2
+    assert page.locator("#timeline [data-chart]").count() >= 2
+    for section in page.locator("section.analysis").all():
+        assert not section.locator("table").is_visible()
+
+
+def test_contents_lead_to_sections_with_as_much_as_they_say(
+    visit: Callable[..., Watched], page_file: Path
+) -> None:
+    page = visit(page_file, viewport={"width": 1280, "height": 900}).page
+    links = page.locator(".contents a").all()
+    assert len(links) > 6
+    for link in links:
+        assert page.locator(link.get_attribute("href")).count() == 1
+    for link in page.locator(".contents ul ul li").all():
+        area = link.locator("a").get_attribute("href")
+        assert int(link.locator(".muted").inner_text()) == page.locator(f"{area} section.analysis").count()
+
+
+def test_a_link_to_a_closed_section_opens_it(visit: Callable[..., Watched], page_file: Path) -> None:
+    page = visit(page_file).page
+    assert not page.locator("#t-io-files").is_visible()
+    page.evaluate("location.hash = '#io-files'")
+    page.wait_for_selector("#t-io-files", state="visible")
+    page.wait_for_selector("#io-files canvas", state="attached")
+
+
+def test_analyses_without_rows_are_one_line(visit: Callable[..., Watched], page_file: Path) -> None:
+    page = visit(page_file).page
+    empty = page.locator("#empty")
+    count = empty.locator("li").count()
+    assert count > 0
+    assert empty.locator("summary").first.inner_text().startswith(f"{count} analys")
+    assert page.locator("section.analysis .empty").count() == 0
+
+
+def test_paper_shows_what_is_open_and_no_buttons(visit: Callable[..., Watched], page_file: Path) -> None:
+    page = visit(page_file).page
+    page.emulate_media(media="print")
+    for selector in (".top", ".contents", "#range", "[data-folds]"):
+        assert not page.locator(selector).is_visible(), selector
+    assert page.locator("#overview h1").is_visible()
+    assert page.locator("article.finding .advice").first.is_visible()
+
+
+@pytest.mark.parametrize("lang", ["en", "ja"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_that_wcag_aa_forbids(
+    visit: Callable[..., Watched], page_file: Path, scheme: str, lang: str
+) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed: make test")
+    seen = visit(page_file, color_scheme=scheme)
+    seen.page.locator(f"label[for=lang-{lang}]").click()
+    seen.draw_all()
+    seen.page.evaluate(AXE.read_text("utf-8"))
+    found = seen.page.evaluate(AXE_RUN)
+    assert found["passes"] > 10
+    assert found["violations"] == []
 
 
 # Contrast of a text with what is behind it, after WCAG 2.

@@ -31,6 +31,7 @@ def test_zooming_shows_more_detail(
         write_report(session, path)
     context = browser.new_context(offline=True, viewport={"width": 1200, "height": 900})
     seen = Watched(context.new_page(), path.as_uri())
+    seen.page.locator("#sched-timeline summary").first.click()
     place = seen.page.locator(PLOT)
     place.scroll_into_view_if_needed()
     place.locator("canvas").wait_for()

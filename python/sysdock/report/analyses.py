@@ -1,0 +1,219 @@
+"""The analyses of the report, by area: each with its charts and table, closed until a reader opens it."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sysdock.analysis import Result, Session
+from sysdock.analysis.side_by_side import side_by_side
+from sysdock.chart.drawing import Drawing, drawings_of
+from sysdock.errors import NotComputed
+from sysdock.library import Analysis
+from sysdock.page.document import figure
+from sysdock.page.markup import both, both_blocks, inline, join, prose, text
+from sysdock.page.tables import copy_button, search_field, table
+from sysdock.report.sources import sql_block, sql_link
+
+ROWS = 200
+# Steps of time that charts are divided into.
+_STEPS = 120
+# What readers look for first in an area.
+_FIRST = ("time/where", "time/calls", "time/states", "io/summary", "io/files", "io/errors")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An analysis with its parameters and what it found: its charts, and its table as HTML.
+
+    `rows`: how many there are, None where they could not be computed. `trouble`: why there are no charts,
+    as HTML.
+    """
+
+    analysis: Analysis
+    params: dict[str, Any]
+    drawings: list[Drawing]
+    table: str
+    rows: int | None
+    trouble: str = ""
+
+    @property
+    def place(self) -> str:
+        """Its id in the page."""
+        return self.analysis.id.replace("/", "-")
+
+    @property
+    def area(self) -> str:
+        """The area that it belongs to: the first part of its id."""
+        return self.analysis.id.partition("/")[0]
+
+
+@dataclass(frozen=True)
+class Area:
+    """Analyses of one area, as far as they found anything; `title`: English and Japanese."""
+
+    name: str
+    title: tuple[str, str]
+    answers: list[Answer]
+
+
+class Figures:
+    """Charts in the order in which they stand in the page."""
+
+    def __init__(self) -> None:
+        self.specs: list[dict[str, Any]] = []
+
+    def add(self, analysis: Analysis, drawing: Drawing) -> str:
+        """The place of a chart, as HTML."""
+        named = both(text(drawing.title), text(drawing.title_ja))
+        caption = both(text(drawing.caption), text(drawing.caption_ja)) + f" {sql_link(analysis, 'SQL')}"
+        label = f"{analysis.title}: {drawing.title}, {drawing.caption}"
+        self.specs.append(drawing.spec)
+        return figure(len(self.specs) - 1, named, caption, label)
+
+
+def answers_of(session: Session, lang: str) -> dict[str, Answer]:
+    """What every analysis that the recording can answer found, by id."""
+    found = side_by_side(session, partial(_answer, lang=lang), session.answerable())
+    return {answer.analysis.id: answer for answer in found}
+
+
+def _answer(session: Session, analysis: Analysis, lang: str) -> Answer:
+    params = _params(session, analysis)
+    try:
+        result = session.run(analysis, params).keep()
+        rows = result.row_count()
+        shown = _result_table(result, rows)
+    except NotComputed as error:
+        return Answer(analysis, params, [], not_computed(error), None)
+    drawn, trouble = [], ""
+    try:
+        drawn = [drawing for drawing in drawings_of(result, lang) if drawing.shown]
+    except NotComputed as error:
+        trouble = not_computed(error)
+    result.forget()
+    return Answer(analysis, params, drawn, shown, rows, trouble)
+
+
+def _params(session: Session, analysis: Analysis) -> dict[str, Any]:
+    """For analyses with a step of time, one that gives about a hundred: a page cannot ask for it."""
+    seconds = session.recording.manifest["duration_ns"] / 1e9
+    if not any(param.name == "interval_s" for param in analysis.params) or seconds <= 0:
+        return {}
+    rough = seconds / _STEPS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(lead * power for lead in (1, 2, 5, 10) if lead * power >= rough)
+    return {"interval_s": float(f"{step:.3g}")}
+
+
+def _result_table(result: Result, total: int) -> str:
+    rows = result.rows(ROWS)
+    if not rows:
+        return ""
+    name = f"t-{result.analysis.id.replace('/', '-')}"
+    cut = ""
+    if total > len(rows):
+        words = both(
+            f"The first {len(rows):,} of {total:,} rows.", f"{total:,} 行のうち先頭 {len(rows):,} 行。"
+        )
+        cut = f'<span class="muted">{words}</span>'
+    tools = search_field(name) + copy_button(name) + sql_link(result.analysis, "SQL") + cut
+    body = table(name, result.columns, rows, result.analysis.title)
+    return f'<div class="tools">{tools}</div>\n{body}'
+
+
+def areas_of(session: Session, answers: Sequence[Answer]) -> list[Area]:
+    """Answers with rows, or that could not be computed, by area, summaries first."""
+    known = session.library.areas
+    names = [*known, *sorted({answer.area for answer in answers} - set(known))]
+    shown = sorted(
+        (answer for answer in answers if answer.rows != 0),
+        key=lambda answer: (_place_of(answer.analysis.id), answer.analysis.id),
+    )
+    by_area = {name: [answer for answer in shown if answer.area == name] for name in names}
+    return [Area(name, known.get(name, (name, name)), found) for name, found in by_area.items() if found]
+
+
+def _place_of(id_: str) -> int:
+    return _FIRST.index(id_) if id_ in _FIRST else len(_FIRST)
+
+
+def area_section(session: Session, area: Area, figures: Figures) -> str:
+    """The analyses of one area."""
+    cards = join(_card(session, answer, figures) for answer in area.answers)
+    title = both(*map(text, area.title))
+    return f'<section class="area" id="area-{text(area.name)}"><h3>{title}</h3>{cards}</section>'
+
+
+def _card(session: Session, answer: Answer, figures: Figures) -> str:
+    drawn = [figures.add(answer.analysis, drawing) for drawing in answer.drawings]
+    charts = f'<div class="charts">{join(drawn)}</div>' if drawn else answer.trouble
+    said = " ".join(f"{key} = {value}" for key, value in answer.params.items())
+    head = f"<h4>{analysis_title(session, answer.analysis)}</h4>{_count(answer)}"
+    return f"""<section class="card analysis" id="{text(answer.place)}"><details class="fold">
+<summary>{head} <code>{text(answer.analysis.id)}</code> <span class="muted">{text(said)}</span></summary>
+{_help(session, answer.analysis)}
+{charts}
+{answer.table}
+{source(session, answer)}
+</details></section>"""
+
+
+def _count(answer: Answer) -> str:
+    if answer.rows is None:
+        return f'<span class="muted">{both("not computed", "計算できません")}</span>'
+    one = "row" if answer.rows == 1 else "rows"
+    return f'<span class="muted">{both(f"{answer.rows:,} {one}", f"{answer.rows:,} 行")}</span>'
+
+
+def source(session: Session, answer: Answer) -> str:
+    """Where the numbers come from: the command that prints them all, and its SQL."""
+    words = ("How these numbers are made (SQL)", "この数値の求め方 (SQL)")
+    options = "".join(f" -p {key}={value}" for key, value in answer.params.items())
+    command = f"sysdock show {shlex.quote(session.recording.folder.name)} {answer.analysis.id}{options}"
+    filters = session.filters.describe()
+    command += f" {filters}" if filters else ""
+    return sql_block(answer.analysis, words, command, answer.params)
+
+
+def analysis_title(session: Session, analysis: Analysis) -> str:
+    """Its title in both languages, as HTML."""
+    if not analysis.page_path.exists():
+        return text(analysis.title)
+    page = session.library.page(analysis)
+    return both(text(page.title), text(page.title_ja or page.title))
+
+
+def _help(session: Session, analysis: Analysis) -> str:
+    """What its page explains, closed."""
+    if analysis.page_path.exists():
+        page = session.library.page(analysis)
+        words = both_blocks(prose(page.text), prose(page.text_ja or page.text))
+    else:
+        words = f"<p>{inline(analysis.text)}</p>"
+    label = both("What this shows", "この表の見方")
+    return f'<details class="help"><summary><b aria-hidden="true">?</b> {label}</summary>{words}</details>'
+
+
+def empty_list(session: Session, answers: Sequence[Answer]) -> str:
+    """Analyses without rows, as one line that opens to their names."""
+    empty = [answer for answer in answers if answer.rows == 0]
+    if not empty:
+        return ""
+    one = "analysis has" if len(empty) == 1 else "analyses have"
+    words = both(f"{len(empty)} {one} no rows", f"該当する行のない分析: {len(empty)}")
+    items = "".join(
+        f'<li id="{text(answer.place)}">{analysis_title(session, answer.analysis)} '
+        f"<code>{text(answer.analysis.id)}</code>{source(session, answer)}</li>"
+        for answer in empty
+    )
+    return f'<details class="card more" id="empty"><summary>{words}</summary><ul>{items}</ul></details>'
+
+
+def not_computed(error: NotComputed) -> str:
+    """What stands in place of an answer that the engine could not compute, as HTML."""
+    return f'<p class="warn">{both(*map(text, error.sentence))}</p>'

@@ -1,0 +1,74 @@
+"""Where the time went, as a bar, and what each process did over time: what a report shows first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sysdock.analysis import Session
+from sysdock.errors import NotComputed
+from sysdock.page.markup import both, join, text
+from sysdock.page.numbers import duration
+from sysdock.report.analyses import Answer, Figures, analysis_title
+from sysdock.report.sources import sql_link
+
+# Parts that have a colour of their own; the others are one.
+_PARTS = 7
+_TIMELINE = "time/timeline"
+# Height of each of its charts [px].
+_HEIGHT = 90
+# Charts of the timeline: where waits were recorded, time in calls says no more.
+_CHARTS = 3
+
+
+def where_bar(session: Session) -> str:
+    """The time of the command by what it went to: `time/where`, or what stands for it in this recording."""
+    analysis = session.answering(session.library.analysis("time/where"))
+    if analysis is None:
+        return ""
+    try:
+        rows = [row for row in session.run(analysis).dicts() if row["process"] is None]
+    except NotComputed:
+        # Its own card says why.
+        return ""
+    whole = sum(row["time_ns"] for row in rows)
+    if not whole:
+        return ""
+    parts = _largest(rows)
+    rects, names, left = [], [], 0.0
+    for number, (name, detail, time_ns) in enumerate(parts):
+        width = 100 * time_ns / whole
+        rects.append(f'<rect class="part{number}" x="{left:.3f}%" width="{width:.3f}%" height="100%"/>')
+        left += width
+        colour = f'<rect class="part{number}" width="100%" height="100%"/>'
+        swatch = f'<svg class="swatch" aria-hidden="true">{colour}</svg>'
+        named = f"{text(name)} <b>{width:.1f} %</b>"
+        amount = f'<span class="muted">{duration(time_ns)}{text(f", {detail}") if detail else ""}</span>'
+        names.append(f"<li>{swatch}{named} {amount}</li>")
+    label = ", ".join(f"{name} {100 * time_ns / whole:.1f} %" for name, _, time_ns in parts)
+    head = sql_link(analysis, both("Where the time went", "時間の内訳"))
+    bar = f'<svg class="bar" role="img" aria-label="{text(label)}">{"".join(rects)}</svg>'
+    return f'<div class="where"><h2>{head}</h2>\n{bar}<ul>{"".join(names)}</ul></div>'
+
+
+def _largest(rows: list[dict[str, Any]]) -> list[tuple[str, str, int]]:
+    """Name, what took longest of it, and time [ns] of the largest parts, then of all others together."""
+    ordered = sorted(rows, key=lambda row: -row["time_ns"])
+    parts = [(row["part"], row["detail"] or "", row["time_ns"]) for row in ordered[:_PARTS]]
+    if others := ordered[_PARTS:]:
+        parts.append((f"{len(others)} others", "", sum(row["time_ns"] for row in others)))
+    return parts
+
+
+def timeline_section(session: Session, answers: Mapping[str, Answer], figures: Figures) -> str:
+    """Calls, bytes and waits by process on one axis of time."""
+    answer = answers.get(_TIMELINE)
+    if answer is None or not answer.drawings:
+        return ""
+    drawn = []
+    for drawing in answer.drawings[:_CHARTS]:
+        drawing.spec["height"] = _HEIGHT
+        drawn.append(figures.add(answer.analysis, drawing))
+    title = analysis_title(session, answer.analysis)
+    return f"""<section id="timeline"><h2>{title}</h2>
+<div class="card"><div class="charts stacked">{join(drawn)}</div></div></section>"""
