@@ -23,7 +23,7 @@ WITH RECURSIVE lasts AS (
     FROM processes AS p
     LEFT JOIN lasts AS l ON l.task_id = p.task_id
     WHERE EXISTS (SELECT 1 FROM captures AS c WHERE c.has_durations AND coalesce(c.clock, 'order') <> 'order')
-), timed AS (
+), timed AS NOT MATERIALIZED (
     -- The last call of a thread may not have returned: it lasted until the end.
     SELECT c.task_id, c.ts_ns, c.call, c.class, c.path_id, c.result,
         c.ts_ns + coalesce(c.dur_ns, CASE WHEN c.ts_ns = t.last_ns THEN greatest(0, t.until_ns - c.ts_ns) ELSE 0 END) AS until_ns
@@ -51,28 +51,35 @@ WITH RECURSIVE lasts AS (
     FROM stays AS s
     INNER JOIN child_waits AS w ON w.task_id = s.task_id AND w.place = 1 AND w.child_depth > s.depth
     WHERE greatest(s.ts_ns, w.ts_ns, w.child_ts_ns) < least(s.until_ns, w.until_ns, w.child_until_ns)
+), special AS (
+    -- Objects that are no files: few, where there may be as many files as calls.
+    SELECT p.path_id, p.kind FROM paths AS p WHERE p.kind IN ('socket', 'pipe')
 ), used AS (
-    SELECT c.task_id, c.call, c.class, c.path_id, sum(c.until_ns - c.ts_ns) AS time_ns
+    SELECT c.task_id, c.call, c.class, o.kind, c.path_id IS NOT NULL AS has_object, sum(c.until_ns - c.ts_ns) AS time_ns
     FROM timed AS c
-    GROUP BY c.task_id, c.call, c.class, c.path_id
+    LEFT JOIN special AS o ON o.path_id = c.path_id
+    GROUP BY c.task_id, c.call, c.class, o.kind, c.path_id IS NOT NULL
     UNION ALL
-    SELECT CAST(NULL AS INTEGER), c.call, c.class, c.path_id, sum(least(c.until_ns, s.until_ns) - greatest(c.ts_ns, s.ts_ns))
+    SELECT CAST(NULL AS INTEGER), c.call, c.class, o.kind, c.path_id IS NOT NULL,
+        sum(least(c.until_ns, s.until_ns) - greatest(c.ts_ns, s.ts_ns))
     FROM timed AS c
-    INNER JOIN stays AS s ON s.task_id = c.task_id
+    -- There are fewer stays than calls. The engine cannot estimate how many a recursion gives, and would keep all calls in memory without the limit.
+    INNER JOIN (SELECT f.task_id, f.ts_ns, f.until_ns FROM stays AS f LIMIT 1000000000) AS s ON s.task_id = c.task_id
+    LEFT JOIN special AS o ON o.path_id = c.path_id
     WHERE c.ts_ns < s.until_ns AND c.until_ns > s.ts_ns
-    GROUP BY c.call, c.class, c.path_id
+    GROUP BY c.call, c.class, o.kind, c.path_id IS NOT NULL
     UNION ALL
-    SELECT CAST(NULL AS INTEGER), s.call, s.class, CAST(NULL AS INTEGER), s.ts_ns - s.until_ns FROM stays AS s WHERE s.call IS NOT NULL
+    SELECT CAST(NULL AS INTEGER), s.call, s.class, CAST(NULL AS VARCHAR), false, s.ts_ns - s.until_ns FROM stays AS s WHERE s.call IS NOT NULL
 ), named AS (
     SELECT u.task_id, u.call, u.time_ns,
         CASE
             WHEN u.call IN ('nanosleep', 'clock_nanosleep') THEN 'waiting: timer'
             WHEN u.call IN ('wait4', 'waitid', 'waitpid', 'vfork') THEN 'waiting: child process'
-            WHEN u.class = 'lock' AND o.kind IS NOT NULL THEN 'waiting: file lock'
+            WHEN u.class = 'lock' AND u.has_object THEN 'waiting: file lock'
             WHEN u.class = 'lock' AND u.call NOT IN ('set_robust_list', 'get_robust_list') THEN 'waiting: lock'
             WHEN u.class = 'wait' OR u.call IN ('pause', 'rt_sigsuspend', 'rt_sigtimedwait') THEN 'waiting: events'
-            WHEN o.kind = 'socket' OR u.class = 'socket' THEN 'in calls: network'
-            WHEN o.kind = 'pipe' THEN 'in calls: pipes'
+            WHEN u.kind = 'socket' OR u.class = 'socket' THEN 'in calls: network'
+            WHEN u.kind = 'pipe' THEN 'in calls: pipes'
             WHEN u.class = 'sync' THEN 'in calls: writing to disk'
             WHEN u.class IN ('read', 'write', 'copy') THEN 'in calls: file data'
             WHEN u.class IN ('open', 'close', 'seek', 'stat', 'dir', 'name', 'attr', 'control') THEN 'in calls: file system'
@@ -81,7 +88,6 @@ WITH RECURSIVE lasts AS (
             ELSE 'in calls: other'
         END AS part
     FROM used AS u
-    LEFT JOIN paths AS o ON o.path_id = u.path_id
 ), by_call AS (
     SELECT n.task_id, n.part, n.call, sum(n.time_ns) AS time_ns FROM named AS n GROUP BY n.task_id, n.part, n.call
 ), parts AS (
