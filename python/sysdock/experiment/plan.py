@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 
 from sysdock.library import Experiment, Plan
+from sysdock.text import human_ns
 
 CONTROL = "A/A"
 MEASURED, DRY, EXPLAIN = "measured", "dry", "explain"
@@ -73,6 +74,33 @@ def level(plan: Plan, alpha: float) -> float:
 def comparisons(experiment: Experiment) -> int:
     """How many the claim is about."""
     return len(experiment.cases()) * (len(experiment.scenarios) - 1)
+
+
+def runs_until(experiment: Experiment, look: int) -> int:
+    """How many runs a case has up to this block, if none is rejected; the warm-up apart."""
+    return sum(len(turns(experiment, 1, block, 1, seed=0)) for block in range(1, look + 1))
+
+
+def announcement(experiment: Experiment) -> str:
+    """What is about to run, before anything is known of how long a run takes."""
+    plan, cases = experiment.plan, len(experiment.cases())
+    dry = sum(len(turns(experiment, 1, block, 1, seed=0)) for block in range(1 - plan.dry, 1))
+    least, most = (cases * (dry + runs_until(experiment, look)) for look in (plan.looks[0], plan.looks[-1]))
+    runs = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    scenarios = len(experiment.scenarios)
+    return f"cases: {cases}, scenarios: {scenarios}, runs: {runs}; ends after {plan.minutes:g} minutes at the latest"
+
+
+def time_of_case(experiment: Experiment, seconds_of_a_run: float) -> str:
+    """How long a case takes, once it is known how long a run does."""
+    first, last = experiment.plan.looks[0], experiment.plan.looks[-1]
+    times = [human_ns(1e9 * seconds_of_a_run * runs_until(experiment, look)) for look in (first, last)]
+    if first == last:
+        return f"a run takes {human_ns(1e9 * seconds_of_a_run)}: about {times[0]} for {last} blocks"
+    return (
+        f"a run takes {human_ns(1e9 * seconds_of_a_run)}: about {times[0]} until the first look, "
+        f"after {first} blocks, and {times[1]} if all {last} are needed"
+    )
 
 
 def lines(experiment: Experiment, seed: int, seconds_of_a_run: float | None = None) -> list[str]:

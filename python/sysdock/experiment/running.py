@@ -110,6 +110,7 @@ def go_on(experiment: Experiment, kept: Kept, progress: Progress) -> None:
     # Whatever an experiment that was killed has left would disturb this one.
     repair(progress.say)
     try:
+        progress.say(planned.announcement(experiment))
         with interruptions():
             for case in experiment.cases():
                 _Running(experiment, case, kept, progress, not_restored).run()
@@ -215,8 +216,7 @@ class _Running:
     def _blocks(self, bench: Bench) -> None:
         plan = self.experiment.plan
         done = self._blocks_done()
-        for number in range(1 - plan.dry, 1):
-            self._block(bench, number)
+        self._warm_up(bench)
         for block in range(done + 1, plan.looks[-1] + 1):
             self._block(bench, block)
             if block == plan.pilot and plan.pilot < plan.looks[-1]:
@@ -225,6 +225,15 @@ class _Running:
                 return
             if time.monotonic() - self.progress.began > 60 * plan.minutes:
                 raise CaseEnded(f"{plan.minutes:g} minutes are over, after {block} blocks")
+
+    def _warm_up(self, bench: Bench) -> None:
+        """The blocks that do not count: they tell how long the others will take."""
+        began = time.monotonic()
+        before = len(self.kept.rows)
+        for number in range(1 - self.experiment.plan.dry, 1):
+            self._block(bench, number)
+        if runs := len(self.kept.rows) - before:
+            self.progress.say(planned.time_of_case(self.experiment, (time.monotonic() - began) / runs))
 
     def _blocks_done(self) -> int:
         rows = counted(self.kept.rows, self.case.case_id)

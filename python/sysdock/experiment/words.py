@@ -55,7 +55,9 @@ def _visible(row: Mapping[str, Any]) -> tuple[str, str]:
     if row["smallest_visible"] is None:
         return "", ""
     percent = 100 * row["smallest_visible"]
-    return f"; smallest visible change {percent:.2g} %", f"。検出できる最小の変化は {percent:.2g} %"
+    # Two digits, and never a power of ten.
+    words = f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"
+    return f"; smallest visible change {words} %", f"。検出できる最小の変化は {words} %"
 
 
 def of_causes(rows: Sequence[Mapping[str, Any]]) -> list[str]:

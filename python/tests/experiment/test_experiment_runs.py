@@ -672,6 +672,9 @@ def test_every_preparation_says_what_it_does() -> None:
 def test_commands_are_compared_without_a_file(run: Callable, tmp_path: Path) -> None:
     words = ("experiment", "compare", "--blocks", 8, "--seed", 1, "--format", "json", "-o", tmp_path / "rec")
     done = run(*words, "--", "true", "sleep 0.3")
+    # Before it begins, and when the warm-up has shown how long a run takes.
+    assert "cases: 1, scenarios: 2, runs: 18; ends after 60 minutes at the latest" in done.stderr
+    assert re.search(r"a run takes .*: about .* for 8 blocks", done.stderr)
     answer = json.loads(done.stdout)
     primary = next(row for row in answer["verdicts"] if row["is_primary"])
     assert (primary["verdict"], primary["scenario"], primary["blocks"]) == ("changed", "B", 8)
