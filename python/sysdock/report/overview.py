@@ -122,7 +122,8 @@ def _first_three(session: Session, findings: Sequence[Finding]) -> str:
         won = both(f" (up to {amount})", f" (最大 {amount})") if gain else ""
         place = text(first.rule.replace("/", "-"))
         link = f'<a href="#rule-{place}">{both(text(first.title), text(first.title_ja))}</a>{won}'
-        items.append(f"<li>{link}: <code>{text(first.subject)}</code></li>")
+        subject = f": <code>{text(first.subject)}</code>" if first.subject else ""
+        items.append(f"<li>{link}{subject}</li>")
     return f'<ol class="first">{join(items)}</ol>'
 
 

@@ -68,6 +68,8 @@ def timeline_section(session: Session, answers: Mapping[str, Answer], figures: F
     drawn = []
     for drawing in answer.drawings[:_CHARTS]:
         drawing.spec["height"] = _HEIGHT
+        # The title above says the same, and has room.
+        drawing.spec["encoding"]["y"]["title"] = None
         drawn.append(figures.add(answer.analysis, drawing))
     title = analysis_title(session, answer.analysis)
     return f"""<section id="timeline"><h2>{title}</h2>
