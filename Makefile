@@ -1,6 +1,6 @@
 # setup: everything a clean Debian 12 machine needs beside Rust and Python.  demo: the main job on real programs.  test: everything CI runs.
 # Stamps in .venv keep a second call from doing any set-up work again.
-.PHONY: setup static demo test test-quick check bench clean
+.PHONY: setup static demo test test-quick check bench site clean
 .DELETE_ON_ERROR:
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.[ch]' -o -name Cargo.toml) $(wildcard knowhow/tables/*.toml) Cargo.toml Cargo.lock
@@ -24,6 +24,11 @@ check: test
 
 bench: setup .venv/.dev
 	.venv/bin/python tools/bench
+
+# The documentation with search: target/site/html/index.html.
+site: .venv/.python
+	tools/setup site
+	tools/site
 
 .venv/.python: tools/setup requirements.lock
 	tools/setup runtime
