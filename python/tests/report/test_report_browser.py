@@ -435,20 +435,20 @@ def test_paper_shows_what_is_open_and_no_buttons(visit: Callable[..., Watched], 
     assert page.locator("article.finding .advice").first.is_visible()
 
 
-@pytest.mark.parametrize("lang", ["en", "ja"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_that_wcag_aa_forbids(
-    visit: Callable[..., Watched], page_file: Path, scheme: str, lang: str
+    visit: Callable[..., Watched], page_file: Path, scheme: str
 ) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is not installed: make test")
     seen = visit(page_file, color_scheme=scheme)
-    seen.page.locator(f"label[for=lang-{lang}]").click()
     seen.draw_all()
     seen.page.evaluate(AXE.read_text("utf-8"))
-    found = seen.page.evaluate(AXE_RUN)
-    assert found["passes"] > 10
-    assert found["violations"] == []
+    for lang in ("en", "ja"):
+        seen.page.locator(f"label[for=lang-{lang}]").click()
+        found = seen.page.evaluate(AXE_RUN)
+        assert found["passes"] > 10
+        assert found["violations"] == []
 
 
 # Contrast of a text with what is behind it, after WCAG 2.
