@@ -81,8 +81,8 @@ class Session:
     @property
     def contents(self) -> set[str]:
         """What the recording is about: `about` of the tables that it holds."""
-        known = {table.name: table.about for table in self.library.tables()}
-        return {about for name in self.recording.tables if (about := known.get(name))}
+        known = [name for name in self.recording.tables if self.library.has_table(name)]
+        return {about for name in known if (about := self.library.table(name).about)}
 
     def require_about(self, about: str) -> None:
         """Raises UserError unless the recording holds tables about it: nothing else can be asked this."""

@@ -86,6 +86,7 @@ class Views:
         self._mentioned: dict[str, Mentions | None] = {}
         self._from_parts: dict[str, str] = {}
         self._undefined: dict[str, Table] = {}
+        self._available: dict[tuple[str, ...], list[str]] = {}
         # Held while a summary is counted; another thread that needs it waits.
         self._counting = threading.RLock()
         # DuckDB would spill into the working folder, which may be the user's project.
@@ -114,6 +115,13 @@ class Views:
     @property
     def available(self) -> list[str]:
         """Tables that have a place in this recording, and those that are made of others."""
+        # Asked for every rule and analysis, and the same until a table comes.
+        tables = tuple(self.recording.tables)
+        if tables not in self._available:
+            self._available = {tables: self._find_available()}
+        return self._available[tables]
+
+    def _find_available(self) -> list[str]:
         held = set(self.recording.tables)
         tables = self.library.tables()
         # Without a definition and without a part, nobody knows its columns.
