@@ -87,8 +87,8 @@ def announcement(experiment: Experiment) -> str:
     dry = sum(len(turns(experiment, 1, block, 1, seed=0)) for block in range(1 - plan.dry, 1))
     least, most = (cases * (dry + runs_until(experiment, look)) for look in (plan.looks[0], plan.looks[-1]))
     runs = f"{most:,}" if least == most else f"{least:,} to {most:,}"
-    scenarios = len(experiment.scenarios)
-    return f"cases: {cases}, scenarios: {scenarios}, runs: {runs}; ends after {plan.minutes:g} minutes at the latest"
+    what = f"cases: {cases}, scenarios: {len(experiment.scenarios)}, runs: {runs}"
+    return f"{what}; ends after {plan.minutes:g} minutes at the latest"
 
 
 def time_of_case(experiment: Experiment, seconds_of_a_run: float) -> str:

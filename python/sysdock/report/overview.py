@@ -56,7 +56,7 @@ def overview_section(session: Session, findings: Sequence[Finding]) -> str:
         f'<div class="count {status}"><b>{number}</b>{labels[status]}</div>'
         for status, number in counts.items()
     )
-    facts = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in _facts(session))
+    more = both("How it was recorded", "記録の詳細")
     warnings = join(f'<p class="warn">{words}</p>' for words in _warnings(session))
     traced = _traced(session)
     says = f'<p class="says">{_verdict(session, findings)}</p>{_first_three(session, findings)}'
@@ -64,8 +64,9 @@ def overview_section(session: Session, findings: Sequence[Finding]) -> str:
 <div><h1>{title(session)}</h1>{says}</div>
 <div class="counts">{tiles}</div></div>
 {where_bar(session)}
-<dl class="facts">{facts}</dl>
-<p class="muted">{_where_facts_are(session)}</p>
+{_list(_facts(session))}
+<details class="more"><summary>{more}</summary>{_list(_further_facts(session))}
+<p class="muted">{_where_facts_are(session)}</p></details>
 {warnings}
 {traced}</section>"""
 
@@ -128,14 +129,14 @@ def _first_three(session: Session, findings: Sequence[Finding]) -> str:
 
 
 def _facts(session: Session) -> list[tuple[str, str]]:
+    """What a reader must know of the recording: name and value as HTML."""
     recording, manifest = session.recording, session.recording.manifest
     unknown = both("unknown", "不明")
     clock = recording.clock
     started = moment(manifest["started_ns"]) if clock.get("kind") in ("epoch", "time_of_day") else unknown
     calls = f"{recording.rows('calls'):,}" if "calls" in recording.tables else unknown
-    facts = [
+    return [
         (both("Host", "ホスト"), text(manifest.get("host") or "") or unknown),
-        (both("Directory", "ディレクトリ"), text(manifest.get("directory") or "") or unknown),
         (both("Started", "開始"), started),
         (
             both("Duration", "時間"),
@@ -143,18 +144,30 @@ def _facts(session: Session) -> list[tuple[str, str]]:
         ),
         (both("Ended", "終了"), _ended(session)),
         (both("System calls", "システムコール"), calls),
-        (both("Understood", "解釈できた行"), join(_coverage(capture) for capture in recording.captures)),
         (both("Lost events", "失われたイベント"), f"{recording.lost_events:,}"),
+    ]
+
+
+def _further_facts(session: Session) -> list[tuple[str, str]]:
+    """How it was recorded, and from what: for those who doubt a number."""
+    recording, manifest = session.recording, session.recording.manifest
+    marks = (both(text(one.said()), text(one.said("ja"))) for one in moments_of(session))
+    facts = [
+        (both("Directory", "ディレクトリ"), text(manifest.get("directory") or "")),
+        (both("Understood", "解釈できた行"), join(_coverage(capture) for capture in recording.captures)),
         (both("Recorder", "記録方法"), text(_recorders(session))),
         (both("Input", "入力"), _sources(session)),
         (both("Recording", "記録"), text(recording.folder.name)),
+        (both("Clock", "時計"), text(recording.clock.get("note") or "")),
+        (both("Marks", "マーク"), join(marks)),
+        (both("Users", "ユーザー"), _users(session)),
     ]
-    if clock.get("note"):
-        facts.append((both("Clock", "時計"), text(clock["note"])))
-    marks = (both(text(one.said()), text(one.said("ja"))) for one in moments_of(session))
-    facts.append((both("Marks", "マーク"), join(marks)))
-    facts.append((both("Users", "ユーザー"), _users(session)))
     return [(name, value) for name, value in facts if value]
+
+
+def _list(facts: Sequence[tuple[str, str]]) -> str:
+    items = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
+    return f'<dl class="facts">{items}</dl>'
 
 
 def _coverage(capture: Capture) -> str:

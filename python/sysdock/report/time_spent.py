@@ -12,7 +12,7 @@ from sysdock.page.numbers import duration
 from sysdock.report.analyses import Answer, Figures, analysis_title
 from sysdock.report.sources import sql_link
 
-# Parts that have a colour of their own; the others are one.
+# Parts that have a colour of their own; the others are one, in one more colour.
 _PARTS = 7
 _TIMELINE = "time/timeline"
 # Height of each of its charts [px].
@@ -54,8 +54,9 @@ def where_bar(session: Session) -> str:
 def _largest(rows: list[dict[str, Any]]) -> list[tuple[str, str, int]]:
     """Name, what took longest of it, and time [ns] of the largest parts, then of all others together."""
     ordered = sorted(rows, key=lambda row: -row["time_ns"])
-    parts = [(row["part"], row["detail"] or "", row["time_ns"]) for row in ordered[:_PARTS]]
-    if others := ordered[_PARTS:]:
+    named = ordered if len(ordered) == _PARTS + 1 else ordered[:_PARTS]
+    parts = [(row["part"], row["detail"] or "", row["time_ns"]) for row in named]
+    if others := ordered[len(named) :]:
         parts.append((f"{len(others)} others", "", sum(row["time_ns"] for row in others)))
     return parts
 
