@@ -9,6 +9,9 @@
 //!
 //! [`live`] is for who looks at the machine as it is, and records nothing.
 
+#[macro_use]
+mod programs;
+
 pub mod accounting;
 #[allow(dead_code, reason = "the build reads more of types than the recorder does")]
 mod btf;

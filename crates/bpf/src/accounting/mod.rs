@@ -23,7 +23,7 @@ use crate::{
 pub use pins::{RUNNING, remove as remove_pins};
 pub use settings::{Says, Variable};
 
-pub(crate) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/accounts.bpf.o"));
+pub(crate) const OBJECT: &[u8] = programs!("accounts");
 
 const BATCH: u32 = 2048;
 const MOUNT_BYTES: usize = 120;

@@ -5,7 +5,7 @@ use std::io;
 use super::Sums;
 use crate::{events, probes::ProbeError};
 
-pub(super) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/live_calls.bpf.o"));
+pub(super) const OBJECT: &[u8] = programs!("live_calls");
 
 /// System calls of a process that returned.
 #[derive(Clone, Copy, Debug, Default)]

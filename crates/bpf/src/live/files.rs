@@ -11,7 +11,7 @@ use crate::{
     probes::{ProbeError, failed},
 };
 
-pub(super) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/live_files.bpf.o"));
+pub(super) const OBJECT: &[u8] = programs!("live_files");
 
 /// As many names as the kernel remembers to have sent. Those before them are kept until there are as many again.
 const MOST_NAMES: usize = 32_768;

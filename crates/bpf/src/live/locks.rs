@@ -9,7 +9,7 @@ use crate::{
     probes::ProbeError,
 };
 
-pub(super) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/live_locks.bpf.o"));
+pub(super) const OBJECT: &[u8] = programs!("live_locks");
 
 /// A lock that somebody waited for.
 #[derive(Clone, Debug, Default)]

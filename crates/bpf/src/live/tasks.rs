@@ -11,7 +11,7 @@ use crate::{
     probes::{ProbeError, failed},
 };
 
-pub(super) const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/live_tasks.bpf.o"));
+pub(super) const OBJECT: &[u8] = programs!("live_tasks");
 
 /// What the kernel counted of a process since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -23,7 +23,7 @@ impl Converter for Block {
         word: "block",
         shows: "requests to block devices: their time in the queue and in the device",
         recorded: Recorded::OnDemand,
-        object: include_bytes!(concat!(env!("OUT_DIR"), "/block.bpf.o")),
+        object: programs!("block"),
         // Before 6.5 nothing says that a request was made.
         left_out: &[&["inserted", "wanted"], &["started"]],
         spared: &[Spared::Entries("inode_ids")],

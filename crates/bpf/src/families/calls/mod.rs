@@ -76,7 +76,7 @@ impl Converter for Calls {
         word: "io",
         shows: "system calls",
         recorded: Recorded::Always,
-        object: include_bytes!(concat!(env!("OUT_DIR"), "/calls.bpf.o")),
+        object: programs!("calls"),
         kinds: &[(EVENT_CALL, "calls"), (EVENT_AIO_SUBMIT, "calls"), (EVENT_AIO_DONE, "calls")],
         tables: sysdock_calls::TABLES,
         ..Family::NONE

@@ -23,7 +23,7 @@ impl Converter for Cpu {
         word: "cpu",
         shows: "samples of threads that run",
         recorded: Recorded::Usually,
-        object: include_bytes!(concat!(env!("OUT_DIR"), "/cpu.bpf.o")),
+        object: programs!("cpu"),
         counters: &[("sample", Counter::Clock)],
         spared: &[Spared::Entries("layouts")],
         kinds: &[(EVENT_SAMPLE, "samples")],

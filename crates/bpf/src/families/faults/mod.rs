@@ -27,7 +27,7 @@ impl Converter for Faults {
         word: "faults",
         shows: "page faults on mapped files",
         recorded: Recorded::Usually,
-        object: include_bytes!(concat!(env!("OUT_DIR"), "/faults.bpf.o")),
+        object: programs!("faults"),
         left_out: &[&[], &["map_around"]],
         counters: &[("end_minor", Counter::Event(MINOR_FAULTS)), ("end_major", Counter::Event(MAJOR_FAULTS))],
         kinds: &[(EVENT_FAULT, "file_faults")],

@@ -39,7 +39,7 @@ impl Converter for Interrupts {
         word: "irq",
         shows: "interrupts, softirqs and timers",
         recorded: Recorded::OnDemand,
-        object: include_bytes!(concat!(env!("OUT_DIR"), "/irq.bpf.o")),
+        object: programs!("irq"),
         left_out: &[&[], VECTORS],
         kinds: &[(EVENT_INTERRUPT, "interrupts"), (EVENT_TIMER, "interrupts")],
         tables: &["interrupts"],

@@ -29,7 +29,7 @@ impl Converter for Locks {
         word: "locks",
         shows: "waits for locks of the kernel",
         recorded: Recorded::OnDemand,
-        object: include_bytes!(concat!(env!("OUT_DIR"), "/locks.bpf.o")),
+        object: programs!("locks"),
         kinds: &[(EVENT_LOCK_WAIT, "lock_waits"), (EVENT_LOCK, "locks")],
         tables: &["lock_waits", "locks", "stacks"],
         ..Family::NONE

@@ -27,7 +27,7 @@ impl Converter for Memory {
         word: "memory",
         shows: "memory that the kernel allocates, and waits for it",
         recorded: Recorded::OnDemand,
-        object: include_bytes!(concat!(env!("OUT_DIR"), "/memory.bpf.o")),
+        object: programs!("memory"),
         // The tracepoint has one of two arguments.
         left_out: &[&["kills_number"], &["kills"]],
         sums: &[("allocations", EVENT_ALLOCATIONS)],

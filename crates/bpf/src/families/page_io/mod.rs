@@ -26,7 +26,7 @@ impl Converter for PageCache {
         word: "page_io",
         shows: "reads and writes of the disk for files",
         recorded: Recorded::Usually,
-        object: include_bytes!(concat!(env!("OUT_DIR"), "/page_io.bpf.o")),
+        object: programs!("page_io"),
         spared: &[Spared::Entries("inode_ids")],
         kinds: &[(EVENT_PAGE_IO, "page_io")],
         tables: &["page_io"],

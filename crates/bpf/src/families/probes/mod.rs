@@ -25,7 +25,7 @@ impl Converter for Probes {
         word: "probes",
         shows: "places that --probe and --request name",
         recorded: Recorded::OnDemand,
-        object: include_bytes!(concat!(env!("OUT_DIR"), "/probes.bpf.o")),
+        object: programs!("probes"),
         spared: &[Spared::Entries("layouts")],
         kinds: &[(EVENT_PROBE, "probe_events")],
         tables: &["probe_events", "probe_requests"],

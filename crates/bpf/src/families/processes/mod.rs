@@ -31,7 +31,7 @@ impl Converter for Processes {
         word: "processes",
         shows: "processes",
         recorded: Recorded::Always,
-        object: include_bytes!(concat!(env!("OUT_DIR"), "/processes.bpf.o")),
+        object: programs!("processes"),
         kinds: &[
             (EVENT_FORK, "processes"),
             (EVENT_EXEC, "processes"),

@@ -27,7 +27,7 @@ impl Converter for Sched {
         word: "sched",
         shows: "when threads run, and what they wait for",
         recorded: Recorded::Usually,
-        object: include_bytes!(concat!(env!("OUT_DIR"), "/sched.bpf.o")),
+        object: programs!("sched"),
         kinds: &[(EVENT_SWITCH, "run_states"), (EVENT_WAKE, "run_states")],
         tables: &["run_states", "critical_path"],
         ..Family::NONE

@@ -23,7 +23,7 @@ impl Converter for Sockets {
         word: "sockets",
         shows: "addresses of sockets and their peers, and what TCP counts of them",
         recorded: Recorded::Usually,
-        object: include_bytes!(concat!(env!("OUT_DIR"), "/sockets.bpf.o")),
+        object: programs!("sockets"),
         kinds: &[(EVENT_SOCKET, "sockets")],
         tables: &["sockets"],
         ..Family::NONE

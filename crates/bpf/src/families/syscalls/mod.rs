@@ -22,7 +22,7 @@ impl Converter for Syscalls {
         word: "syscalls",
         shows: "how long system calls take, added up by process and call",
         recorded: Recorded::OnDemand,
-        object: include_bytes!(concat!(env!("OUT_DIR"), "/syscalls.bpf.o")),
+        object: programs!("syscalls"),
         sums: &[("call_times", EVENT_CALL_TIMES)],
         kinds: &[(EVENT_CALL_TIMES, "syscall_times")],
         tables: &["syscall_times"],

@@ -21,7 +21,7 @@ impl Converter for Uring {
         word: "uring",
         shows: "operations of io_uring",
         recorded: Recorded::Usually,
-        object: include_bytes!(concat!(env!("OUT_DIR"), "/uring.bpf.o")),
+        object: programs!("uring"),
         // In 6.1 the tracepoint of the submission has another name, and up to 6.12 that of the completion has other arguments.
         left_out: &[&["submitted_early", "completed_early"], &["submitted_early", "completed"], &["submitted", "completed"]],
         ..Family::NONE
