@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,11 @@ from sysdock.recording.native import find_native
 from xdist.remote import Producer
 
 KNOWHOW = Path(__file__).resolve().parents[2] / "knowhow"
+
+# Settings of whoever runs the tests are none of theirs.
+os.environ["SYSDOCK_CONFIG"] = ""
+for _name in ("SYSDOCK_LANGUAGE", "SYSDOCK_RECORDER", "NO_COLOR"):
+    os.environ.pop(_name, None)
 
 # A shell starts what it runs in the background with SIGINT and SIGQUIT ignored, and nohup with SIGHUP; every program that a test
 # starts would inherit that, and no recorder passes on what it ignores.

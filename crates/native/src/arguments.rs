@@ -1,12 +1,12 @@
 //! The command line.
 
-use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf, sync::LazyLock, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sysdock_bpf::Stacks;
 
 #[derive(Debug, Parser)]
-#[command(name = "sysdock-native", version, about = "Record programs and import their traces (the native half of sysdock)")]
+#[command(name = "sysdock-native", version = version(), about = "Record programs and import their traces (the native half of sysdock)")]
 struct CommandLine {
     #[command(subcommand)]
     verb: Verb,
@@ -312,8 +312,8 @@ pub(crate) struct AgentRun {
     /// A job without processes for so long has ended.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) linger: Duration,
-    /// Most that may wait in the spool [MiB]; the oldest goes then, and is counted.
-    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    /// Most that may wait in the spool; the oldest goes then, and is counted. A number alone is MiB.
+    #[arg(long, value_name = "SIZE", default_value = "1024M", value_parser = mebibytes)]
     pub(crate) spool_limit: u32,
     /// Serve sums of all jobs together, in OpenMetrics, at http://ADDRESS/metrics. Other than on loopback it needs a token.
     #[arg(long, value_name = "ADDRESS")]
@@ -427,11 +427,11 @@ pub(crate) struct FlightStart {
     /// Keep this much time, if the memory is enough.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) keep: Duration,
-    /// Memory for each CPU, that of the ring included [MiB].
-    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(4..=16384))]
+    /// Memory for each CPU, that of the ring included. A number alone is MiB.
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = flight_memory)]
     pub(crate) memory: u32,
-    /// Memory of it for events that were not read yet, of each CPU [MiB], a power of two.
-    #[arg(long, value_name = "MIB", default_value_t = 8, value_parser = ring)]
+    /// Memory of it for events that were not read yet, of each CPU, a power of two.
+    #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = ring)]
     pub(crate) ring: u32,
     /// What makes it write a recording. Several times for several.
     #[arg(long, value_name = "TRIGGER", value_parser = trigger)]
@@ -445,9 +445,9 @@ pub(crate) struct FlightStart {
     /// Recordings that triggers may write, from start to stop.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) most: usize,
-    /// No trigger writes another recording where the folder has more than this [MiB].
-    #[arg(long, value_name = "MIB", default_value_t = 2048)]
-    pub(crate) disk: u64,
+    /// No trigger writes another recording where the folder has more than this. A number alone is MiB.
+    #[arg(long, value_name = "SIZE", default_value = "2048M", value_parser = mebibytes)]
+    pub(crate) disk: u32,
     /// What to record, in the words of `record`; system calls only with `io`, as they cost most. If not given:
     /// sched,system,block, and what other options need.
     #[arg(long, value_name = "WORDS", value_delimiter = ',', value_parser = family)]
@@ -612,14 +612,14 @@ pub(crate) struct Map {
     /// Paint a cell as a break if a quarter of it is.
     #[arg(long)]
     pub(crate) worst: bool,
-    /// Where the window begins [B].
-    #[arg(long, value_name = "BYTE", default_value_t = 0)]
+    /// Where the window begins.
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = size)]
     pub(crate) from: u64,
-    /// Length of the window [B]. Default: to the end.
-    #[arg(long, value_name = "BYTES")]
+    /// Length of the window. Default: to the end.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) length: Option<u64>,
-    /// Draw as if the device had at least this size, so that several maps are to one scale [B].
-    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    /// Draw as if the device had at least this size, so that several maps are to one scale.
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = size)]
     pub(crate) least_size: u64,
     /// Light up what lies at or below this path.
     #[arg(long, value_name = "PATH")]
@@ -887,8 +887,8 @@ pub(crate) struct Record {
     /// Hold the processes still where events come faster than they are written, rather than lose any.
     #[arg(long)]
     pub(crate) no_loss: bool,
-    /// Memory for events of each CPU [MiB], a power of two.
-    #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = ring)]
+    /// Memory for events of each CPU, a power of two from 1M to 64M. A number alone is MiB.
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = ring)]
     pub(crate) ring: u32,
     /// Where in the program calls were made, with function and source line where the program tells them: of all calls about files, of
     /// those slower than a time, or of one in N.
@@ -987,22 +987,41 @@ fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
 }
 
-/// Bytes: a number, with KiB, MiB, GiB (powers of 1024) or kB, MB, GB (powers of 1000) behind it.
+/// Bytes: a number, with K, M, G, T or KiB, MiB, ... (powers of 1024) or kB, MB, GB, TB (powers of 1000) behind it.
 fn size(text: &str) -> Result<u64, String> {
-    const FORM: &str = "not a size: write 4096, 4KiB, 1MiB or 1GB";
+    const FORM: &str = "not a size: write 4096, 4K, 16M or 1GB";
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()));
     let factor = match unit.trim() {
         "" | "B" => 1.0,
         "k" | "K" | "KiB" => 1024.0,
         "m" | "M" | "MiB" => 1_048_576.0,
         "g" | "G" | "GiB" => 1_073_741_824.0,
+        "t" | "T" | "TiB" => 1_099_511_627_776.0,
         "kB" | "KB" => 1e3,
         "MB" => 1e6,
         "GB" => 1e9,
+        "TB" => 1e12,
         _ => return Err(FORM.into()),
     };
     let bytes = digits.parse::<f64>().map_err(|_| FORM.to_string())? * factor;
     if bytes.fract() == 0.0 && bytes < 9e15 { Ok(bytes as u64) } else { Err(FORM.into()) }
+}
+
+/// Memory in MiB: a number alone, or a size that is a whole number of them.
+fn mebibytes(text: &str) -> Result<u32, String> {
+    let bytes = if text.bytes().all(|byte| byte.is_ascii_digit()) { size(&format!("{text}M"))? } else { size(text)? };
+    match u32::try_from(bytes >> 20) {
+        Ok(mib) if bytes.is_multiple_of(1 << 20) => Ok(mib),
+        _ => Err("not a whole number of MiB".into()),
+    }
+}
+
+/// The same of a flight recorder, for each CPU.
+fn flight_memory(text: &str) -> Result<u32, String> {
+    match mebibytes(text)? {
+        mib @ 4..=16384 => Ok(mib),
+        _ => Err("not from 4M to 16G".into()),
+    }
 }
 
 /// A word of an enumeration, as plans have it.
@@ -1099,9 +1118,9 @@ fn side(text: &str) -> Result<u32, String> {
 }
 
 fn ring(text: &str) -> Result<u32, String> {
-    match text.parse::<u32>() {
+    match mebibytes(text) {
         Ok(mib) if mib.is_power_of_two() && mib <= 64 => Ok(mib),
-        _ => Err("not a power of two from 1 to 64".into()),
+        _ => Err("not a power of two from 1M to 64M".into()),
     }
 }
 
@@ -1195,7 +1214,45 @@ pub(crate) struct Progress {
     pub(crate) progress_fd: Option<i32>,
 }
 
+/// Version, commit (which `make dist` states) and format of recordings, as `sysdock --version` has them.
+fn version() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let commit = option_env!("SYSDOCK_COMMIT").map(|commit| format!("commit {commit}, ")).unwrap_or_default();
+        format!("{} ({commit}recording format {})", env!("CARGO_PKG_VERSION"), sysdock_table::FORMAT_VERSION)
+    });
+    &TEXT
+}
+
 /// Parse the command line; help, version and mistakes end the program here.
 pub(crate) fn parse() -> Verb {
     CommandLine::parse().verb
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{flight_memory, mebibytes, ring, size};
+
+    #[test]
+    fn sizes_have_units_of_1024_and_of_1000() {
+        let of = |text| size(text).ok();
+        assert_eq!([of("4096"), of("4K"), of("4KiB"), of("16M"), of("1.5G")], [4096, 4096, 4096, 1 << 24, 3 << 29].map(Some));
+        assert_eq!([of("4kB"), of("1MB"), of("1TB"), of("1T")], [4000, 1_000_000, 1_000_000_000_000, 1 << 40].map(Some));
+        assert_eq!([of(""), of("M"), of("4X"), of("-1"), of("0.3")], [None; 5]);
+    }
+
+    #[test]
+    fn memory_without_a_unit_is_in_mebibytes() {
+        assert_eq!([mebibytes("16"), mebibytes("16M"), mebibytes("16384K")], [Ok(16), Ok(16), Ok(16)]);
+        assert_eq!(mebibytes("1G"), Ok(1024));
+        assert!(mebibytes("4K").is_err());
+    }
+
+    #[test]
+    fn memory_of_recorders_has_bounds() {
+        assert_eq!([ring("64M"), ring("8")], [Ok(64), Ok(8)]);
+        assert!(ring("3M").is_err());
+        assert!(ring("128M").is_err());
+        assert_eq!(flight_memory("16G"), Ok(16384));
+        assert!(flight_memory("3M").is_err());
+    }
 }

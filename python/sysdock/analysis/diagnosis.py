@@ -79,9 +79,11 @@ def judge(
 ) -> list[Finding]:
     """What one rule says of the recording, of at most `most` subjects; one that cannot be run is `unknown`.
 
-    `params`: values in place of the defaults of its parameters. The sentences state those that were bound.
+    `params`: values in place of those of the session, which go before the defaults of its parameters. The
+    sentences state those that were bound.
     """
-    values = values_of(rule, params or {})
+    params = {**session.limits.get(rule.id, {}), **(params or {})}
+    values = values_of(rule, params)
     page = _page(session, rule)
     if lacking := lack(session, rule):
         return [_unknown(rule, page, *lacking)]

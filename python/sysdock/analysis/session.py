@@ -42,7 +42,8 @@ class Session:
 
     `notes` says in words where a filter does not apply or matches nothing. `checked`: whether an analysis is
     held against its header before it is run; by default all are but those that come with sysdock. `engine`:
-    what answers analyses; by default DuckDB.
+    what answers analyses; by default DuckDB. `limits`: values for parameters of rules, by id of the rule, in
+    place of the defaults.
     """
 
     def __init__(
@@ -54,9 +55,11 @@ class Session:
         *,
         checked: bool | None = None,
         engine: Engine | None = None,
+        limits: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.recording = recording
         self._engine = engine
+        self.limits = limits or {}
         self.library = library or Library()
         self.filters = filters or Filters()
         # What comes with sysdock is checked by `sysdock check` and tests, not by everyone who runs it.

@@ -11,7 +11,6 @@ from typing import NoReturn
 
 import click
 
-from sysdock import __version__
 from sysdock.errors import UserError, did_you_mean, interruptions
 
 # Verb -> module and the line in `sysdock --help`, in the order in which a user meets them.
@@ -46,6 +45,7 @@ VERBS = {
     "list": ("list_all", "List analyses, rules, charts, experiments, plans, products, tables."),
     "check": ("check", "Run the examples in the pages of analyses and rules."),
     "new": ("new", "Begin an analysis or a rule of your own."),
+    "help": ("help_verb", "Show what a verb does."),
 }
 
 _EPILOG = """Example:
@@ -96,8 +96,40 @@ class _Verbs(click.Group):
             formatter.write_dl([(verb, text) for verb, (_, text) in VERBS.items()])
 
 
+def _say_version(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:
+    """The callback of --version."""
+    if not asked or ctx.resilient_parsing:
+        return
+    from sysdock.version import version_text
+
+    print(version_text())
+    ctx.exit()
+
+
+def _choose_color(_ctx: click.Context, _param: click.Parameter, when: str | None) -> None:
+    """The callback of --color."""
+    if when:
+        from sysdock.cli.color import choose
+
+        choose(when)
+
+
 @click.group(cls=_Verbs, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, message="sysdock %(version)s")
+@click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    expose_value=False,
+    callback=_choose_color,
+    help="Colours: auto (default) on terminals, unless NO_COLOR is set.",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_say_version,
+    help="Show version, commit and format of recordings.",
+)
 def sysdock() -> None:
     """A check-up for Linux systems.
 
@@ -183,7 +215,8 @@ def _drop_unread_remarks() -> None:
 
 
 def _complain(text: str) -> int:
+    from sysdock.cli.color import painted_error
     from sysdock.text import printable_lines
 
-    print(f"sysdock: {printable_lines(text)}", file=sys.stderr)
+    print(painted_error(f"sysdock: {printable_lines(text)}", sys.stderr), file=sys.stderr)
     return 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from sysdock.cli.options import lang_option
+from sysdock.cli.sizes import Mebibytes
 
 _EPILOG = """Example:
 
@@ -90,10 +91,10 @@ def command() -> None:
 )
 @click.option(
     "--spool-limit",
-    type=int,
+    type=Mebibytes(),
     default=1024,
-    show_default=True,
-    metavar="MIB",
+    show_default="1024M",
+    metavar="SIZE",
     help="Most that may wait in the spool; the oldest is dropped then, and counted.",
 )
 @click.option(

@@ -27,7 +27,7 @@ _NUMBER = 13
 _MOST_LINES = 3
 _MOST_MARKS = 2
 
-_WORDS = {
+WORDS = {
     "en": {
         "understood": "{share} of {total} {unit} understood, {lost} lost",
         "incomplete": "INCOMPLETE ({how})",
@@ -82,7 +82,7 @@ def answer_lines(session: Session, report: Path | None, lang: str, columns: int 
 
     columns: of the terminal; at most `COLUMNS` are used.
     """
-    words, room = _WORDS[lang], min(columns or COLUMNS, COLUMNS)
+    words, room = WORDS[lang], min(columns or COLUMNS, COLUMNS)
     said = statements(session, str(session.recording.folder))
     lines = [*_head(session, words, lang), *_tops(session, lang, room)]
     lines += [printable(statement.text[lang == "ja"]) for statement in said]
@@ -134,7 +134,7 @@ def _row(name: str, numbers: Sequence[str], room: int) -> str:
 
 def _findings(findings: list[Finding], lang: str, room: int, columns: int) -> list[str]:
     """Findings by rule, the largest saving first; the last line says how many rules are left out."""
-    words = _WORDS[lang]
+    words = WORDS[lang]
     lines = ["", _counts(findings, words)]
     room -= len(lines)
     groups = by_rule(main_findings(findings))
@@ -162,7 +162,7 @@ class _Block:
     LEAST = 3
 
     def __init__(self, group: Sequence[Finding], lang: str, columns: int) -> None:
-        first, indent, words = group[0], "    ", _WORDS[lang]
+        first, indent, words = group[0], "    ", WORDS[lang]
         self.alone = len(group) == 1
         self.columns = columns
         self.gain = _gain(total_gain(group), words)
@@ -255,7 +255,7 @@ def diagnosis_lines(
     findings: list[Finding], recording: Path, lang: str, columns: int | None = None
 ) -> list[str]:
     """All findings with reason, advice, and the command that shows the lines behind each."""
-    words, room = _WORDS[lang], min(columns or COLUMNS, COLUMNS)
+    words, room = WORDS[lang], min(columns or COLUMNS, COLUMNS)
     lines = [_counts(findings, words)]
     for finding in findings:
         if finding.part_of:
@@ -281,7 +281,7 @@ def diagnosis_lines(
 
 def _stated(finding: Finding, lang: str, room: int) -> list[str]:
     """Status, title, subject and gain; the reason; where, which part of the time, and how sure."""
-    words, japanese = _WORDS[lang], lang == "ja"
+    words, japanese = WORDS[lang], lang == "ja"
     what = f"{finding.title}: {finding.subject}" if finding.subject else finding.title
     state = "note" if finding.is_note else finding.status
     # What another explains stands below it, where its state is plain.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sysdock.cli.options import (
+    color_option,
     complete_rule,
     filter_options,
     format_option,
@@ -73,6 +74,7 @@ _EPILOG = """Example:
 @raw_option
 @filter_options
 @lang_option
+@color_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -108,7 +110,8 @@ def command(
         ]
         if format_ == "table":
             from sysdock.analysis.tracer import tracer_cost
-            from sysdock.cli.answer import COLUMNS, diagnosis_lines
+            from sysdock.cli.answer import COLUMNS, WORDS, diagnosis_lines
+            from sysdock.cli.color import painted
             from sysdock.text import wrapped
 
             # Of an experiment only a rule of somebody's own has anything to say.
@@ -116,7 +119,7 @@ def command(
             if cost := tracer_cost(session):
                 judged[1:1] = wrapped(cost.words[lang == "ja"], min(terminal_width() or COLUMNS, COLUMNS))
             lines = [printable(line) for line in said] + (judged if findings or not said else [])
-            sys.stdout.write("\n".join(lines) + "\n")
+            sys.stdout.write("\n".join(painted(lines, WORDS[lang], sys.stdout)) + "\n")
         else:
             names = (*KEYS, "evidence")
             rows = [[_cell(getattr(finding, name)) for name in names] for finding in findings]

@@ -18,6 +18,7 @@ from sysdock.cli.options import (
     recording_argument,
     share_option,
 )
+from sysdock.cli.sizes import Size
 
 if TYPE_CHECKING:
     from sysdock.disk.series import Snapshot, StripOptions
@@ -66,7 +67,7 @@ _DIFF_EPILOG = """Example:
 _FRAGMENT_EPILOG = """Example:
 
 \b
-  sysdock disk fragment /mnt/test/broken --files 32 --size 16777216 --piece 4096
+  sysdock disk fragment /mnt/test/broken --files 32 --size 16M --piece 4K
   sysdock disk scan /mnt/test/broken -o rec
   sysdock show rec disk/files
 """
@@ -157,11 +158,14 @@ def scan(
 )
 @_worst_option
 @click.option(
-    "--from", "from_byte", type=click.IntRange(min=0), default=0, metavar="BYTE", help="Start of the window."
+    "--from",
+    "from_byte",
+    type=Size(least=0),
+    default=0,
+    metavar="SIZE",
+    help="Start of the window on the device: 4096, 16M, 1G.",
 )
-@click.option(
-    "--length", type=click.IntRange(min=1), metavar="BYTES", help="Its length. Default: to the end."
-)
+@click.option("--length", type=Size(), metavar="SIZE", help="Its length. Default: to the end.")
 @click.option("--find", metavar="PATH", help="Light up what lies at or below this path.")
 @lang_option
 def map_(recording: Path, output: Path | None, size: str, lang: str, **options: Any) -> None:
@@ -308,17 +312,17 @@ def diff(before: Path, after: Path, limit: int, format_: str) -> None:
 @click.option("--files", type=click.IntRange(min=1), default=32, help="Files to make. Default: 32.")
 @click.option(
     "--size",
-    type=click.IntRange(min=1),
+    type=Size(),
     default=16 << 20,
-    metavar="BYTES",
-    help="Size of each. Default: 16 MiB.",
+    metavar="SIZE",
+    help="Size of each. Default: 16M.",
 )
 @click.option(
     "--piece",
-    type=click.IntRange(min=512),
+    type=Size(least=512),
     default=4096,
-    metavar="BYTES",
-    help="Size of a piece. Default: 4096.",
+    metavar="SIZE",
+    help="Size of a piece. Default: 4K.",
 )
 @click.option(
     "--at-once",

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from sysdock.cli.options import detail_options, share_option, what_option
+from sysdock.cli.sizes import Mebibytes
 
 _EPILOG = """Example:
 
@@ -88,13 +89,15 @@ def command() -> None:
 )
 @click.option(
     "--memory",
-    type=int,
+    type=Mebibytes(),
     default=64,
-    show_default=True,
-    metavar="MIB",
-    help="Memory for each CPU, all in all.",
+    show_default="64M",
+    metavar="SIZE",
+    help="Memory for each CPU, all in all. A number alone is MiB.",
 )
-@click.option("--ring", type=int, metavar="MIB", help="Of it, for events that were not read yet: 8.")
+@click.option(
+    "--ring", type=Mebibytes(), metavar="SIZE", help="Of it, for events that were not read yet: 8M."
+)
 @click.option("--on", "on", multiple=True, metavar="TRIGGER", help="What makes it write a recording.")
 @click.option(
     "--into",
@@ -116,10 +119,10 @@ def command() -> None:
 )
 @click.option(
     "--disk",
-    type=int,
+    type=Mebibytes(),
     default=2048,
-    show_default=True,
-    metavar="MIB",
+    show_default="2048M",
+    metavar="SIZE",
     help="Triggers write no more where DIR has more than this.",
 )
 @what_option(

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import click
 
-from sysdock.cli.options import lang_option, new_recording_option, report_option, share_option
+from sysdock.cli.options import (
+    color_option,
+    lang_option,
+    new_recording_option,
+    report_option,
+    share_option,
+)
 
 _EPILOG = """Example:
 
@@ -57,6 +63,7 @@ _EPILOG = """Example:
 @share_option
 @report_option
 @lang_option
+@color_option
 @click.pass_context
 def command(
     ctx: click.Context,

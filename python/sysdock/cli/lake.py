@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from sysdock.cli.sizes import Size
+
 _EPILOG = """Example:
 
 \b
@@ -48,8 +50,15 @@ def command() -> None:
     metavar="DAYS",
     help="The same of the sums by hour, which take little room. Default: keep all.",
 )
-@click.option("--memory", default="1GB", show_default=True, metavar="SIZE", help="Memory to sort in.")
-def compact(lake: Path, today: bool, keep: int | None, keep_hours: int | None, memory: str) -> None:
+@click.option(
+    "--memory",
+    type=Size(least=1 << 20),
+    default="1GB",
+    show_default=True,
+    metavar="SIZE",
+    help="Memory to sort in.",
+)
+def compact(lake: Path, today: bool, keep: int | None, keep_hours: int | None, memory: int) -> None:
     """Merge the small parts of each day into one that is sorted by job, and add its samples up by hour.
 
     Readers go on meanwhile.
@@ -60,7 +69,7 @@ def compact(lake: Path, today: bool, keep: int | None, keep_hours: int | None, m
     from sysdock.text import human_bytes
 
     Lake.open(lake)
-    done = merge(lake, today=today, keep_days=keep, keep_sums_days=keep_hours, memory=memory)
+    done = merge(lake, today=today, keep_days=keep, keep_sums_days=keep_hours, memory=f"{memory}B")
     for path in done.damaged:
         remark(f"{path}: damaged, left as it is")
     sizes = f"{human_bytes(done.bytes_before)} to {human_bytes(done.bytes_after)}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sysdock.cli.sizes import Mebibytes
 from sysdock.errors import UserError
 
 if TYPE_CHECKING:
@@ -49,9 +49,37 @@ raw_option = click.option(
 
 
 def default_language() -> str:
-    """`ja` where the locale is Japanese, else `en`."""
-    locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
-    return "ja" if locale.startswith("ja") else "en"
+    """What the environment or the user's file says, else that of the locale."""
+    from sysdock.config import language
+
+    return language()
+
+
+def default_recorder() -> str:
+    """What the environment or the user's file says, else `auto`."""
+    from sysdock.config import recorder
+
+    return recorder()
+
+
+def color_option(function: Function) -> Function:
+    """Whether what is printed has colours; `--color` before the verb says it, too."""
+    option = click.option(
+        "--color",
+        type=click.Choice(["auto", "always", "never"]),
+        expose_value=False,
+        callback=_choose_color,
+        help="Colours: auto (default) on terminals, unless NO_COLOR is set.",
+    )
+    return option(function)
+
+
+def _choose_color(_ctx: click.Context, _param: click.Parameter, when: str | None) -> None:
+    """The callback of --color."""
+    if when:
+        from sysdock.cli.color import choose
+
+        choose(when)
 
 
 lang_option = click.option(
@@ -153,9 +181,10 @@ def open_session(recording: Path, options: dict[str, Any] | None = None, engine:
     # Java does not start within the limits of a process; what they would keep off, Spark refuses.
     [opened] = open_recordings(recording, limited=engine == DUCKDB)
     from sysdock.analysis import Session
+    from sysdock.config import config
 
-    filters = take_filters(options) if options is not None else None
-    return Session(opened, Library(), filters, engine=engine_of(engine))
+    filters, library = take_filters(options) if options is not None else None, Library()
+    return Session(opened, library, filters, engine=engine_of(engine), limits=config().limits(library))
 
 
 def open_recordings(*folders: Path, limited: bool = True) -> list[Recording]:
@@ -222,7 +251,10 @@ def share_option(function: Function) -> Function:
 def report_option(function: Function) -> Function:
     """Whether the answer comes with a report."""
     option = click.option(
-        "--report", "with_report", is_flag=True, help="Write the report, too, as `sysdock report REC` does."
+        "--report/--no-report",
+        "with_report",
+        default=False,
+        help="Write the report, too, as `sysdock report REC` does; --no-report (default) does not.",
     )
     return option(function)
 
@@ -301,8 +333,8 @@ def recorder_options(function: Function) -> Function:
             "--with",
             "with_",
             type=click.Choice(["auto", "kernel", "strace"]),
-            default="auto",
-            show_default=True,
+            default=default_recorder,
+            show_default="auto",
             help="How: by the kernel's own events, by strace, or (auto) by the first of these that may.",
         ),
         what_options,
@@ -312,7 +344,10 @@ def recorder_options(function: Function) -> Function:
             help="Hold the processes still where events come too fast, rather than lose any.",
         ),
         click.option(
-            "--ring", type=int, metavar="MIB", help="Memory for events of each CPU: 1 to 64, 16 if not given."
+            "--ring",
+            type=Mebibytes(),
+            metavar="SIZE",
+            help="Memory for events of each CPU: 1M to 64M, 16M if not given. A number alone is MiB.",
         ),
         click.option(
             "--request",

@@ -133,7 +133,10 @@ def answer(folder: Path, out: TextIO, lang: str, with_report: bool) -> None:
     is all.
     """
     from sysdock.analysis import Session
-    from sysdock.cli.answer import answer_lines
+    from sysdock.cli.answer import WORDS, answer_lines
+    from sysdock.cli.color import painted
+    from sysdock.config import config
+    from sysdock.library import Library
     from sysdock.recording import Recording
 
     try:
@@ -143,10 +146,11 @@ def answer(folder: Path, out: TextIO, lang: str, with_report: bool) -> None:
             # The native program ended before it wrote the first one, and has said why if it could.
             remark(f"nothing was recorded in {folder}")
             return
-        with Session(recording) as session:
+        library = Library()
+        with Session(recording, library, limits=config().limits(library)) as session:
             report = _report(session, folder / "report.html", lang) if with_report else None
             lines = answer_lines(session, report, lang, terminal_width(out))
-            print("\n".join(lines), file=out, flush=True)
+            print("\n".join(painted(lines, WORDS[lang], out)), file=out, flush=True)
     except UserError as error:
         remark(str(error))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from sysdock.cli.options import lang_option, recorder_options, report_option
+from sysdock.cli.options import color_option, lang_option, recorder_options, report_option
 
 _EPILOG = """Example:
 
@@ -37,6 +37,7 @@ The exit status is the command's; 2 where recording could not start.
 @report_option
 @recorder_options
 @lang_option
+@color_option
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
 @click.pass_context
 def command(

@@ -17,12 +17,13 @@ _SIZES = {
     "MiB": 1 << 20,
 }
 _SIZES |= {"g": 1 << 30, "G": 1 << 30, "GiB": 1 << 30, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+_SIZES |= {"t": 1 << 40, "T": 1 << 40, "TiB": 1 << 40, "TB": 10**12}
 _TIMES = {"us": 1e3, "ms": 1e6, "s": 1e9, "": 1e9, "m": 6e10, "h": 3.6e12}
 
 
 def bytes_of(text: str) -> int:
-    """A size in bytes: `4KiB`, `1MiB`, `1GB`. UserError where it is none."""
-    return round(_parsed(text, _SIZES, "a size: write 4096, 4KiB, 1MiB or 1GB"))
+    """A size in bytes: `4K`, `16M`, `1MiB`, `1GB`. UserError where it is none."""
+    return round(_parsed(text, _SIZES, "a size: write 4096, 4K, 16M or 1GB"))
 
 
 def ns_of(text: str) -> int:

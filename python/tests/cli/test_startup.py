@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 from sysdock import __version__
 from sysdock.cli import VERBS
+from sysdock.recording.manifest import FORMAT_VERSION
+
+ROOT = Path(__file__).resolve().parents[3]
 
 HEAVY = ("duckdb", "numpy", "vl_convert", "importlib.metadata", "asyncio", "pyarrow", "pandas")
 
@@ -47,8 +54,44 @@ def test_every_verb_has_help_with_an_example(verb: str) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 100
 
 
-def test_version() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "sysdock", "--version"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == f"sysdock {__version__}\n"
+def version(root: Path | None = None) -> str:
+    """What `sysdock --version` prints; `root`: with the package of that folder."""
+    environment = {**os.environ, "PYTHONPATH": str(root)} if root else None
+    command = [sys.executable, "-m", "sysdock", "--version"]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+
+def copied(folder: Path) -> Path:
+    """The package below `folder`, outside any checkout."""
+    shutil.copytree(ROOT / "python/sysdock", folder / "python/sysdock", symlinks=True)
+    (folder / "python/sysdock/library/assets/commit").unlink(missing_ok=True)
+    return folder / "python"
+
+
+def test_version_says_commit_and_format() -> None:
+    command = ["git", "-C", ROOT, "rev-parse", "--short=9", "HEAD"]
+    commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    assert version() == f"sysdock {__version__} (commit {commit}, recording format {FORMAT_VERSION})\n"
+
+
+def test_version_says_no_commit_where_none_is_known(tmp_path: Path) -> None:
+    assert version(copied(tmp_path)) == f"sysdock {__version__} (recording format {FORMAT_VERSION})\n"
+
+
+def test_a_wheel_says_the_commit_that_it_was_made_of(tmp_path: Path) -> None:
+    package = copied(tmp_path)
+    (package / "sysdock/library/assets/commit").write_text("abcdef123")
+    assert "(commit abcdef123, recording format" in version(package)
+
+
+def test_both_halves_have_one_version(native: Path) -> None:
+    manifest = tomllib.loads((ROOT / "Cargo.toml").read_text())
+    assert manifest["workspace"]["package"]["version"] == __version__
+    said = subprocess.run([native, "--version"], capture_output=True, text=True, check=True).stdout
+    assert said == f"sysdock-native {__version__} (recording format {FORMAT_VERSION})\n"
+
+
+def test_the_changelog_has_this_version() -> None:
+    headings = re.findall(r"(?m)^## (.*)", (ROOT / "CHANGELOG.md").read_text())
+    assert headings[0] == "Unreleased"
+    assert headings[1].startswith(f"{__version__} (")

@@ -51,7 +51,7 @@ impl Triggered {
                 Message::new(format!("{}: {error}", into.display()), "--into DIR names a folder for recordings of triggers")
             })?;
         }
-        let (pause, most, most_bytes) = (arguments.pause, arguments.most, arguments.disk << 20);
+        let (pause, most, most_bytes) = (arguments.pause, arguments.most, u64::from(arguments.disk) << 20);
         Ok(Triggered { into, pause, most, most_bytes, last: None, written: Vec::new(), ignored: 0 })
     }
 
