@@ -1,6 +1,6 @@
 # setup: everything a clean Debian 12 machine needs beside Rust and Python.  demo: the main job on real programs.  test: everything CI runs.
 # Stamps in .venv keep a second call from doing any set-up work again.
-.PHONY: setup static demo test test-quick check bench site clean
+.PHONY: setup static dist demo test test-quick check bench site clean
 .DELETE_ON_ERROR:
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.[ch]' -o -name Cargo.toml) $(wildcard knowhow/tables/*.toml) Cargo.toml Cargo.lock
@@ -10,6 +10,10 @@ setup: .venv/.installed
 # One file without shared libraries, for hosts with another or an older C library: target/static/sysdock-native.
 static: .venv/.python
 	tools/setup static release
+
+# What is handed out, in dist/: a wheel for any x86-64 Linux with glibc 2.28 or newer, a Debian package, debug information. tools/check-dist tries it.
+dist: .venv/.python
+	tools/dist
 
 demo: setup
 	tools/demo
@@ -50,4 +54,4 @@ site: .venv/.python
 	touch $@
 
 clean:
-	rm -rf .venv target demo
+	rm -rf .venv target dist demo
