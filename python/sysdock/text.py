@@ -51,6 +51,24 @@ def human_count(value: float | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
+def plural(noun: str) -> str:
+    """The regular plural of an English noun, or of the last word of a phrase: `entries`, `written files`."""
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return noun + ("es" if noun.endswith(("s", "x", "z", "ch", "sh")) else "s")
+
+
+def agreeing(number: object, words: str) -> str:
+    """The word that agrees with a number: of `file` or `is|are`, singular or plural."""
+    one, _, several = words.partition("|")
+    return one if number == 1 else several or plural(one)
+
+
+def counted(number: int, noun: str) -> str:
+    """A count with its noun: `1 file`, `1,234 files`; `index|indices` names an irregular plural."""
+    return f"{number:,} {agreeing(number, noun)}"
+
+
 def percent(part: float, whole: float) -> str:
     """A share as text, rounded down, so that only all of them are 100 %; of nothing it is 0 %."""
     if not whole:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from sysdock.text import (
+    counted,
     human_bytes,
     human_ns,
     percent,
@@ -83,3 +84,13 @@ def test_japanese_is_wrapped_anywhere_but_before_a_full_stop() -> None:
         == "ほかに17個のファイルも同様です。同じプログラムが何度も起動されています。"
     )
     assert not any(line.startswith(("、", "。")) for line in lines)
+
+
+def test_a_noun_agrees_with_its_number() -> None:
+    shown = [counted(number, "written file") for number in (0, 1, 1200)]
+    assert shown == ["0 written files", "1 written file", "1,200 written files"]
+    nouns = ("entry", "process", "branch", "key", "box")
+    assert [counted(2, noun) for noun in nouns] == [
+        "2 entries", "2 processes", "2 branches", "2 keys", "2 boxes"
+    ]  # fmt: skip
+    assert counted(2, "read or write|reads and writes") == "2 reads and writes"

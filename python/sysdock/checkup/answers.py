@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 from sysdock.checkup import FINDING, OK, UNKNOWN
 from sysdock.checkup.statement import Name, Part
 from sysdock.errors import NotComputed
-from sysdock.library.rule_shape import RULE_COLUMNS
+from sysdock.library.rule_shape import PLACE, RULE_COLUMNS
 
 if TYPE_CHECKING:
     from sysdock.analysis import Session
     from sysdock.library import Analysis
 
-_PLACE = re.compile(r"\{([a-z0-9_]+)\}")
 _OF_ALL_RULES = {column.name for column in RULE_COLUMNS} | {"variant"}
 
 
@@ -87,10 +86,12 @@ def _templates(rule: Analysis, row: Mapping[str, Any], question: Question) -> tu
     units = {param.name: param.unit for param in rule.params} | {c.name: c.unit for c in rule.columns}
 
     def place(found: re.Match[str]) -> str:
-        return f"{{{question.columns.get(found[1], found[1])}:{units[found[1]] or 'n'}}}"
+        column, kind, words = found.groups()
+        unit = "" if kind == "?" else units[column] or "n"
+        return f"{{{question.columns.get(column, column)}:{unit}{f'{kind}{words}' if words else ''}}}"
 
     texts = (rule.says.template(row["status"], row.get("variant"), lang) for lang in ("en", "ja"))
-    english, japanese = (_PLACE.sub(place, text) for text in texts)
+    english, japanese = (PLACE.sub(place, text) for text in texts)
     return english, japanese
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sysdock.checkup import VERDICTS, worst
-from sysdock.text import in_words
+from sysdock.text import agreeing, in_words
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,8 @@ class Part:
     """One statement of a step: sentence and advice in English and Japanese, templates over `values`.
 
     `status`: ok, unknown or finding. A unit as format (`{moved:B}`) writes the value as people read it, `n` a
-    number without a unit.
+    number without a unit; `{files:n:file}` adds the noun that agrees with it, `{files:?is|are}` is only a
+    word that agrees.
     """
 
     topic: str
@@ -116,7 +117,11 @@ class _Formatter(string.Formatter):
             return value.ja if self.lang == "ja" else value.en
         if not format_spec:
             return str(value)
-        return in_words(value, None if format_spec == "n" else format_spec, self.lang)
+        if format_spec.startswith("?"):
+            return agreeing(value, format_spec[1:])
+        unit, _, noun = format_spec.partition(":")
+        number = in_words(value, None if unit == "n" else unit, self.lang)
+        return f"{number} {agreeing(value, noun)}" if noun else number
 
 
 def _plain(value: Any, rename: Rename) -> Any:

@@ -68,10 +68,11 @@ _Parsed = TypeVar("_Parsed")
 def default_root() -> Path:
     """$SYSDOCK_KNOWHOW, else the folder inside the package, else the one of the checkout."""
     stated = os.environ.get("SYSDOCK_KNOWHOW")
-    return Path(stated) if stated else _own_root()
+    return Path(stated) if stated else own_root()
 
 
-def _own_root() -> Path:
+def own_root() -> Path:
+    """The know-how that comes with sysdock: inside the package, else in the checkout."""
     package = Path(sysdock.__file__).resolve().parent
     inside = package / "knowhow"
     return inside if inside.is_dir() else package.parent.parent / "knowhow"
@@ -185,7 +186,7 @@ class Library:
     @property
     def own_root(self) -> Path:
         """The folder of the know-how that comes with sysdock."""
-        return _own_root()
+        return own_root()
 
     def has_table(self, name: str) -> bool:
         """Whether a file defines a table of that name."""
@@ -240,7 +241,7 @@ class Library:
         base = self.root / folder
         if folder in _SHARED and not base.is_dir():
             # A pack of analyses need not repeat what all packs share.
-            base = _own_root() / folder
+            base = own_root() / folder
         found = {path.relative_to(base).with_suffix("").as_posix(): path for path in base.rglob(f"*{ending}")}
         return dict(sorted(found.items()))
 

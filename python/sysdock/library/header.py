@@ -9,7 +9,7 @@ import math
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ KEYS = (
     "else",
     "param",
     "column",
+    "heads",
     "sums",
     "match",
     "chart",
@@ -235,6 +236,7 @@ class Header:
             raise self.error(1, "no `column:` line", "describe each column of the result in its order")
         self.unique("param", [p.name for p in params])
         self.unique("column", [c.name for c in columns])
+        columns = self.headed(columns)
         return Analysis(
             id=id_,
             kind=kind,
@@ -269,6 +271,22 @@ class Header:
         if required and not found:
             raise self.error(1, f"no `{key}:` line", "name the tables that the SQL reads: `-- needs: calls`")
         return tuple(word for word in found if word)
+
+    def headed(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        """The columns with the Japanese headings that `heads:` states."""
+        heads: dict[str, str] = {}
+        names = {column.name for column in columns}
+        for line, value in self.lines["heads"]:
+            for pair in value.split(","):
+                name, equals, head = (part.strip() for part in pair.partition("="))
+                if not equals or not head:
+                    raise self.error(
+                        line, f"`{pair.strip()}` is not name=heading", "write `heads: calls=回数`"
+                    )
+                if name not in names:
+                    raise self.error(line, f"`{name}` is no column", "name columns as `column:` does")
+                heads[name] = head
+        return tuple(replace(column, ja=heads.get(column.name)) for column in columns)
 
     def sums(self, columns: tuple[Column, ...]) -> tuple[str, ...]:
         """Columns that add up over rows and time: of these there is so much for a unit of work."""
@@ -332,7 +350,7 @@ class Header:
             raise self.error(wrong[0], f"not a sentence: {wrong[1]}", hint)
         known = {column.name for column in columns} | {param.name for param in params}
         for name in sorted(says.names() - known):
-            line = next(line for line, text in self.lines["says"] if f"{{{name}}}" in text)
+            line = next(line for line, text in self.lines["says"] if re.search(rf"\{{{name}[:?}}]", text))
             raise self.error(
                 line,
                 f"{{{name}}} is no column and no parameter",

@@ -2,6 +2,8 @@
 
 A sentence is a header line `-- says: STATUS LANG  Text with {column} or {param}.`; `STATUS.VARIANT` is taken
 where the row's column `variant` says so. Numbers are written with the unit that the header gives the column.
+`{files:file}` is the number with that noun (`1 file`, `2 files`; `{n:index|indices}` names its plural),
+`{files?is|are}` only the word that agrees with the number.
 """
 
 from __future__ import annotations
@@ -11,23 +13,28 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sysdock.text import in_words
+from sysdock.text import agreeing, in_words
 
 STATUSES = ("finding", "unknown", "ok")
 LANGUAGES = ("en", "ja")
 CERTAINTIES = ("high", "medium", "low")
 _SAYS = re.compile(r"(finding|unknown|ok)(?:\.([a-z_]+))?\s+(en|ja)\s+(\S.*)$")
-_PLACE = re.compile(r"\{([a-z0-9_]+)\}")
+# A column or parameter, then perhaps `:` or `?` and the words that agree with it.
+PLACE = re.compile(r"\{([a-z0-9_]+)(?:([:?])([^{}]+))?\}")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a result; `unit` is None for names and counts."""
+    """A column of a result; `unit` is None for names and counts.
+
+    `ja`: its Japanese heading, where that is not the one in `knowhow/headings`.
+    """
 
     name: str
     type: str
     unit: str | None
     text: str
+    ja: str | None = None
 
 
 RULE_COLUMNS = (
@@ -76,7 +83,7 @@ class Sentences:
     ) -> str:
         """The sentence for a row with these columns and parameters, and their units; KeyError: none."""
         text = self.template(status, variant, lang)
-        return _PLACE.sub(lambda found: in_words(values[found[1]], units.get(found[1]), lang), text)
+        return PLACE.sub(lambda found: _filled(found, values[found[1]], units.get(found[1]), lang), text)
 
     def template(self, status: str, variant: str | None, lang: str) -> str:
         """The sentence with its places; KeyError: none."""
@@ -88,7 +95,16 @@ class Sentences:
 
     def names(self) -> set[str]:
         """Columns and parameters that they mention."""
-        return {name for text in self.texts.values() for name in _PLACE.findall(text)}
+        return {found[1] for text in self.texts.values() for found in PLACE.finditer(text)}
+
+
+def _filled(found: re.Match[str], value: Any, unit: str | None, lang: str) -> str:
+    """What stands in a sentence for one place in it."""
+    _, kind, words = found.groups()
+    if kind == "?":
+        return agreeing(value, words)
+    number = in_words(value, unit, lang)
+    return f"{number} {agreeing(value, words)}" if words else number
 
 
 def parse_sentences(lines: Iterable[tuple[int, str]]) -> tuple[Sentences, tuple[int, str] | None]:

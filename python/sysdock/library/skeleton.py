@@ -133,7 +133,7 @@ No finding: the wait was short.
 |---|---|---|---|
 |  | ok | 100000 |  |
 
-Unknown: the log was recorded without `-T`, so nobody knows how long the call took.
+Unknown: the log was recorded without `-T`, so it is unknown how long the call took.
 
 ```strace
 1 1700000000.000000 fsync(3</tmp/a>) = 0

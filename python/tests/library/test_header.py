@@ -8,6 +8,7 @@ import pytest
 from sysdock.errors import UserError
 from sysdock.library import RULE_COLUMNS, ChartLine, Column, Param
 from sysdock.library.header import parse
+from sysdock.library.headings import heading
 
 GOOD = """\
 -- I/O size histogram
@@ -65,6 +66,13 @@ def test_rows_are_found_again_by_columns(tmp_path: Path) -> None:
     assert (analysis.sums, analysis.match) == (("size_from",), ("call",))
 
 
+def test_a_column_may_state_its_japanese_heading(tmp_path: Path) -> None:
+    text = GOOD.replace("-- portable: false", "-- heads:  call=呼び出し名\n-- portable: false")
+    columns = parse(write(tmp_path, text), "io/x", "analysis").columns
+    assert [heading(column, "ja") for column in columns] == ["サイズの下限", "呼び出し名"]
+    assert [heading(column, "en") for column in columns] == ["size from", "call"]
+
+
 def test_a_parameter_may_have_a_bound(tmp_path: Path) -> None:
     text = GOOD.replace("BIGINT = 5   Leave", "BIGINT = 5 > 0   Leave")
     [param, *_] = parse(write(tmp_path, text), "io/x", "analysis").params
@@ -88,6 +96,8 @@ def test_a_parameter_may_have_a_bound(tmp_path: Path) -> None:
         ("-- tags:   size", "-- and more\n-- tags:   size", 12, "a header line without a key"),
         ("-- portable: false", "-- match: cal", 11, "`cal` is no column"),
         ("-- portable: false", "-- match: call", 11, "nothing adds up"),
+        ("-- portable: false", "-- heads: cal=呼", 11, "`cal` is no column"),
+        ("-- portable: false", "-- heads: call", 11, "`call` is not name=heading"),
         ("-- I/O size histogram\n", "", None, None),
     ],
 )
